@@ -1,4 +1,4 @@
-import { shellWord } from '../packages/core/src/shell-word.ts'
+import { quoteForShell } from '../packages/core/src/shell-word.ts'
 
 /**
  * A command in a terminal of its own, without a package that would have to be compiled. In place of the shell: some
@@ -7,6 +7,6 @@ import { shellWord } from '../packages/core/src/shell-word.ts'
 export const inTerminal = (command: readonly string[]): readonly string[] => [
   'script',
   '-qec',
-  `exec ${command.map(shellWord).join(' ')}`,
+  `exec ${command.map(quoteForShell).join(' ')}`,
   '/dev/null',
 ]

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ReadFamily, readExposition, valueIn } from '../packages/gateway/src/telemetry/exposition.test-kit.ts'
+import { findValue, type ReadFamily, readExposition } from '../packages/gateway/src/telemetry/exposition.test-kit.ts'
 import { LegacyClient, post } from './mcp-client.ts'
 import { type ModernUpstream, openModernUpstream } from './modern-upstream.ts'
 import { eventually } from './processes.ts'
@@ -83,7 +83,7 @@ describe(`${promise('GOV-30')} /metrics`, () => {
     const answer = await look({ ...bearer(gateway.token('operator')), accept: 'application/openmetrics-text' })
     expect(answer.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
     const families = readExposition(await answer.text(), 'open')
-    expect(valueIn(families, 'sallyport_sessions')).toBe(1)
+    expect(findValue(families, 'sallyport_sessions')).toBe(1)
   })
 
   it('tells what was called, how it ended and what was refused', async () => {
@@ -91,38 +91,38 @@ describe(`${promise('GOV-30')} /metrics`, () => {
     for (const tool of ['tool_error', 'error', 'pid', 'die', 'nonsense']) await agent.call(`rough_${tool}`)
     const told = await read()
     const calls = (tool: string, outcome: string) =>
-      valueIn(told, 'sallyport_calls_total', { server: 'rough', tool: `mcp__rough__${tool}`, outcome })
+      findValue(told, 'sallyport_calls_total', { server: 'rough', tool: `mcp__rough__${tool}`, outcome })
     expect(calls('echo', 'success')).toBe(3)
     expect(calls('tool-error', 'tool_error')).toBe(1)
     expect(calls('error', 'rpc_error')).toBe(1)
     expect(calls('pid', 'denied')).toBe(1)
     expect(calls('die', 'failed')).toBe(1)
-    expect(valueIn(told, 'sallyport_denials_total', { code: 'CALL_DENIED' })).toBe(1)
-    expect(valueIn(told, 'sallyport_call_failures_total', { server: 'rough', code: 'UPSTREAM_DIED' })).toBe(1)
-    expect(valueIn(told, 'sallyport_call_duration_seconds_count', { server: 'rough' })).toBe(6)
-    expect(valueIn(told, 'sallyport_upstream_duration_seconds_count', { server: 'rough' })).toBe(6)
-    expect(valueIn(told, 'sallyport_decision_duration_seconds_count')).toBe(7)
-    expect(valueIn(told, 'sallyport_mode', { mode: 'NORMAL' })).toBe(1)
-    expect(valueIn(told, 'sallyport_approvals_pending')).toBe(0)
-    expect(valueIn(told, 'sallyport_unknown_calls_total', { method: 'tools/call' })).toBe(1)
-    expect(valueIn(told, 'sallyport_audit_write_failures_total')).toBe(0)
+    expect(findValue(told, 'sallyport_denials_total', { code: 'CALL_DENIED' })).toBe(1)
+    expect(findValue(told, 'sallyport_call_failures_total', { server: 'rough', code: 'UPSTREAM_DIED' })).toBe(1)
+    expect(findValue(told, 'sallyport_call_duration_seconds_count', { server: 'rough' })).toBe(6)
+    expect(findValue(told, 'sallyport_upstream_duration_seconds_count', { server: 'rough' })).toBe(6)
+    expect(findValue(told, 'sallyport_decision_duration_seconds_count')).toBe(7)
+    expect(findValue(told, 'sallyport_mode', { mode: 'NORMAL' })).toBe(1)
+    expect(findValue(told, 'sallyport_approvals_pending')).toBe(0)
+    expect(findValue(told, 'sallyport_unknown_calls_total', { method: 'tools/call' })).toBe(1)
+    expect(findValue(told, 'sallyport_audit_write_failures_total')).toBe(0)
   })
 
   it('tells which servers are there, and which came back', async () => {
-    const told = await eventually(read, (families) => valueIn(families, 'sallyport_upstream_restarts_total') === 1)
-    expect(valueIn(told, 'sallyport_upstream_restarts_total', { server: 'rough' })).toBe(1)
-    expect(valueIn(told, 'sallyport_upstream_up', { server: 'rough' })).toBe(1)
-    expect(valueIn(told, 'sallyport_upstream_up', { server: 'sallyport' })).toBe(1)
-    expect(valueIn(told, 'sallyport_upstream_up', { server: 'away' })).toBe(0)
+    const told = await eventually(read, (families) => findValue(families, 'sallyport_upstream_restarts_total') === 1)
+    expect(findValue(told, 'sallyport_upstream_restarts_total', { server: 'rough' })).toBe(1)
+    expect(findValue(told, 'sallyport_upstream_up', { server: 'rough' })).toBe(1)
+    expect(findValue(told, 'sallyport_upstream_up', { server: 'sallyport' })).toBe(1)
+    expect(findValue(told, 'sallyport_upstream_up', { server: 'away' })).toBe(0)
   })
 
   it('tells what is under way', async () => {
     const sleeping = agent.call('rough_sleep', { ms: 60_000 })
-    await eventually(read, (families) => valueIn(families, 'sallyport_calls_in_flight') === 1)
+    await eventually(read, (families) => findValue(families, 'sallyport_calls_in_flight') === 1)
     const id = { jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'rough_die', arguments: {} } }
     await post(gateway.mcp, id, { ...bearer(gateway.token('agent')), 'mcp-session-id': agent.session })
     await sleeping
-    expect(valueIn(await read(), 'sallyport_calls_in_flight')).toBe(0)
+    expect(findValue(await read(), 'sallyport_calls_in_flight')).toBe(0)
   })
 
   it('is not led astray by what servers call their tools', async () => {

@@ -5,7 +5,7 @@ import { readKitConfig } from '@sallyport/kit'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { cli } from '../packages/gateway/src/cli/cli.test-kit.ts'
 import { loadSettings } from '../packages/gateway/src/config/config.ts'
-import { parseFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
+import { parseToolsFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
 import { filesBelow } from './repository.ts'
 import { snippetsOf } from './snippets.ts'
 
@@ -52,7 +52,7 @@ describe('a configuration that a page shows', () => {
   })
 
   it.each(yaml.filter(({ text }) => /^tools:/.test(text)))('of tools is read without a warning: $page', ({ text }) => {
-    expect(readToolsFile(parseFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
+    expect(readToolsFile(parseToolsFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
   })
 
   it.each(yaml.filter(({ page }) => page === KIT_PAGE))('is read by the kit: $page', async ({ text }) => {
@@ -96,9 +96,9 @@ describe('a command that a page shows', () => {
       for (const { page, words } of lines.filter((line) => line.words[0] === command)) {
         const own = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
         const path = await commandOf(own)
-        const { out } = await cli([...path, '--help'])
+        const { stdout } = await cli([...path, '--help'])
         const flags = own.flatMap((word) => /^--[a-z-]+/.exec(word)?.[0] ?? [])
-        expect([page, words, flags.filter((flag) => !new RegExp(`${flag}(?![\\w-])`).test(out))]).toEqual([
+        expect([page, words, flags.filter((flag) => !new RegExp(`${flag}(?![\\w-])`).test(stdout))]).toEqual([
           page,
           words,
           [],
@@ -110,9 +110,9 @@ describe('a command that a page shows', () => {
 
 /** The words that name the command, with the one that a group means by itself. */
 async function commandOf([command = '', next = '']: readonly string[]): Promise<readonly string[]> {
-  const { out } = await cli([command, '--help'])
-  const alone = new RegExp(`\`sallyport ${command}\` alone means \`sallyport ${command} (\\w+)\``).exec(out)?.[1]
-  if (/^[a-z]+$/.test(next) && (await cli([command, next, '--help'])).out.includes(`sallyport ${command} ${next}`))
+  const { stdout } = await cli([command, '--help'])
+  const alone = new RegExp(`\`sallyport ${command}\` alone means \`sallyport ${command} (\\w+)\``).exec(stdout)?.[1]
+  if (/^[a-z]+$/.test(next) && (await cli([command, next, '--help'])).stdout.includes(`sallyport ${command} ${next}`))
     return [command, next]
   return alone === undefined ? [command] : [command, alone]
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { ERRORS, type ErrorKind } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { EVENT_TYPES } from '../packages/gateway/src/serve/api/event-query.ts'
-import { PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
+import { OTEL_PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
 import { filesBelow, ROOT, textOf } from './repository.ts'
 
 const papers = filesBelow('.').filter((path) => path.endsWith('.md'))
@@ -60,8 +60,8 @@ describe('the decision about runtime dependencies', () => {
     expect(telemetry.map((name) => peerDependencies[name])).toEqual(
       telemetry.map((name) => `~${devDependencies[name]}`),
     )
-    expect(PACKAGES).toEqual(telemetry.map((name) => `${name}@${devDependencies[name]}`))
-    expect(textOf('docs/telemetry.md')).toContain(`npm install ${PACKAGES.join(' ')}`)
+    expect(OTEL_PACKAGES).toEqual(telemetry.map((name) => `${name}@${devDependencies[name]}`))
+    expect(textOf('docs/telemetry.md')).toContain(`npm install ${OTEL_PACKAGES.join(' ')}`)
     const models = names.filter((name) => !telemetry.includes(name))
     expect(models.map((name) => peerDependencies[name])).toEqual(models.map((name) => `^${devDependencies[name]}`))
   })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { estimateTokens, type ToolDefinition, toolTokens } from '@sallyport/core'
+import { estimateTokens, estimateToolTokens, type ToolDefinition } from '@sallyport/core'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from './promises.ts'
@@ -93,7 +93,7 @@ describe(`estimates of tokens (${promise('AG-19')})`, () => {
     async (server) => {
       for (const tool of await toolsOf(server)) {
         const exact = counted(shown(tool))
-        expect(Math.abs(toolTokens(tool.name, tool) / exact - 1), tool.name).toBeLessThanOrEqual(0.2)
+        expect(Math.abs(estimateToolTokens(tool.name, tool) / exact - 1), tool.name).toBeLessThanOrEqual(0.2)
       }
     },
   )

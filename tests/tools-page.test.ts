@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { policySchema } from '../packages/gateway/src/config/policy-schema.ts'
-import { parseFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
-import { UNENFORCED_FIELDS } from '../packages/gateway/src/pipeline/pipeline.ts'
+import { parseToolsFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
+import { NOT_ENFORCED_FIELDS } from '../packages/gateway/src/pipeline/pipeline.ts'
 import { promise } from './promises.ts'
 import { textOf } from './repository.ts'
 
@@ -18,12 +18,12 @@ describe(`docs/tools-yaml.md (${promise('GOV-5')})`, () => {
 
   it('says which of them are not enforced yet', () => {
     const unenforced = rows.filter(([, , effect = '']) => effect.includes('not enforced')).map(([, name]) => name)
-    expect(unenforced.sort()).toEqual(UNENFORCED_FIELDS.map(snake).sort())
+    expect(unenforced.sort()).toEqual(NOT_ENFORCED_FIELDS.map(snake).sort())
   })
 
   const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 
   it.each(examples)('shows a file that is read without a warning: %#', (text) => {
-    expect(readToolsFile(parseFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
+    expect(readToolsFile(parseToolsFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
   })
 })

@@ -1,7 +1,7 @@
 // How long it takes to write one more tool into a tools.yaml that has many, until it is in force.
 //   node appends.mjs FILE APPENDS   prints the milliseconds of each, in order
 import { readFileSync } from 'node:fs'
-import { ToolsKeeper } from '../../packages/gateway/dist/governance/governance.js'
+import { ToolsEditor } from '../../packages/gateway/dist/governance/governance.js'
 
 const [path, appends] = process.argv.slice(2)
 
@@ -18,10 +18,10 @@ const entryOf = (number) => ({
   pin: `sha256-${String(number).padStart(64, '0')}`,
 })
 
-const keeper = new ToolsKeeper({
+const editor = new ToolsEditor({
   path,
   bytes: readFileSync(path),
-  distrust: async () => undefined,
+  findTrustProblem: async () => undefined,
   onWritten: async () => {},
   onChange: () => {},
   record: () => {},
@@ -32,9 +32,9 @@ const times = []
 for (let number = 0; number < Number(appends); number++) {
   const entry = entryOf(number)
   const from = performance.now()
-  await keeper.append([entry])
+  await editor.append([entry])
   times.push(performance.now() - from)
-  if (!keeper.file.entries.some(({ key }) => key === entry.name)) throw new Error('the new entry is not in force')
+  if (!editor.file.entries.some(({ key }) => key === entry.name)) throw new Error('the new entry is not in force')
 }
 console.log(JSON.stringify(times))
-await keeper.close()
+await editor.close()

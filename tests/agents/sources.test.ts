@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { overlayOf } from '../../packages/gateway/src/agents/overlays.ts'
+import { findOverlay } from '../../packages/gateway/src/agents/overlays.ts'
 import { ADAPTERS } from '../../packages/gateway/src/agents/registry.ts'
 import type { ServerSource } from '../../packages/gateway/src/agents/server-sources.ts'
 import { promise } from '../promises.ts'
@@ -7,7 +7,7 @@ import { textOf } from '../repository.ts'
 import { PLANTS } from './plants.ts'
 import { UNPLANTED } from './unplanted.ts'
 
-const sources = ADAPTERS.flatMap(({ id }) => (overlayOf(id)?.sources ?? []).map((source) => ({ id, source })))
+const sources = ADAPTERS.flatMap(({ id }) => (findOverlay(id)?.sources ?? []).map((source) => ({ id, source })))
 
 const isPlanted = (id: string, { name }: ServerSource): boolean =>
   (PLANTS[id] ?? []).some(({ source }) => source === name)
@@ -18,7 +18,7 @@ const rowOf = (id: string, source: ServerSource): string =>
   `| ${[
     `\`${id}\``,
     source.name,
-    `${HOW[source.state]}: ${source.means}`,
+    `${HOW[source.state]}: ${source.mechanism}`,
     isPlanted(id, source) ? 'a planted server' : UNPLANTED[id]?.[source.name],
   ].join(' | ')} |`
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PACKAGES } from '../../packages/gateway/src/telemetry/open-telemetry.ts'
+import { OTEL_PACKAGES } from '../../packages/gateway/src/telemetry/open-telemetry.ts'
 import { packGateway } from '../pack-packages.ts'
 import { promise } from '../promises.ts'
 import { ROOT } from '../repository.ts'
@@ -61,7 +61,7 @@ describe(`${promise('CLI-1')} the packed gateway`, () => {
     const { child, words } = await serveDemo(sallyport(), folder, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     await stop(child)
     expect(child.exitCode).toBe(0)
-    expect(words()).toContain(`npm install ${PACKAGES.join(' ')}`)
+    expect(words()).toContain(`npm install ${OTEL_PACKAGES.join(' ')}`)
   })
 
   it('makes a new server', async () => {

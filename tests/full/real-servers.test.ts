@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compilePlain, type JsonObject } from '@sallyport/core'
+import { compileSimpleSchema, type JsonObject } from '@sallyport/core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../processes.ts'
 import { promise } from '../promises.ts'
@@ -57,7 +57,7 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-1')} three servers fro
 
   it('lists input schemas that are checked at once, without a thread', async () => {
     const { tools } = await client.plain.listTools()
-    const others = tools.filter(({ inputSchema }) => compilePlain(inputSchema as JsonObject) === undefined)
+    const others = tools.filter(({ inputSchema }) => compileSimpleSchema(inputSchema as JsonObject) === undefined)
     expect(others.map(({ name }) => name)).toEqual([])
     expect(tools.length).toBeGreaterThan(36)
   })

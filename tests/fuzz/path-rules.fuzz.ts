@@ -3,7 +3,14 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ALLOW, compilePathCover, compilePathRules, findPaths, type JsonObject, type PathWorld } from '@sallyport/core'
+import {
+  ALLOW,
+  compilePathMatcher,
+  compilePathRules,
+  findPaths,
+  type JsonObject,
+  type PathContext,
+} from '@sallyport/core'
 import fc from 'fast-check'
 import { createPathWorld } from '../../packages/gateway/src/governance/path-world.ts'
 import { ROOT } from '../repository.ts'
@@ -47,7 +54,7 @@ const FOLDERS = [
 /** The official filesystem server, started with these folders, and what the gateway knows of it. */
 interface FileServer {
   readonly client: StdioClient
-  readonly world: PathWorld
+  readonly world: PathContext
   readonly roots: readonly string[]
 }
 
@@ -93,9 +100,9 @@ async function checkCall({ client, world, roots }: FileServer, rule: Rule, value
 }
 
 /** Whether a call may be made, or made without a question. */
-function compileRule({ kind, folders, ending }: Rule, world: PathWorld): ReturnType<typeof compilePathCover> {
+function compileRule({ kind, folders, ending }: Rule, world: PathContext): ReturnType<typeof compilePathMatcher> {
   const value = folders.map((folder) => folder + ending)
-  if (kind === 'unattended') return compilePathCover(value, world)
+  if (kind === 'unattended') return compilePathMatcher(value, world)
   const patterns = { value, reason: '' }
   const judge = compilePathRules(kind === 'allowed' ? { allowedPaths: patterns } : { forbiddenPaths: patterns }, world)
   return (found, bases) => judge(found, bases) === ALLOW

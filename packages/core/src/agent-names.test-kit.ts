@@ -56,7 +56,7 @@ export const AGENT_NAMES: Readonly<Record<string, NameRules>> = {
 }
 
 /** The tools that a model gets to see of those that a server lists, each with the tool that a call would reach. */
-export function shownBy(rules: NameRules, tools: readonly string[]): readonly ShownTool[] {
+export function listShownTools(rules: NameRules, tools: readonly string[]): readonly ShownTool[] {
   const shown: ShownTool[] = []
   for (const tool of tools) {
     const name = nameIn(rules, tool)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import { AGENT_NAMES, shownBy } from './agent-names.test-kit.ts'
+import { AGENT_NAMES, listShownTools } from './agent-names.test-kit.ts'
 import { foldName, NameTable } from './names.ts'
 import { canonicalName, type ToolRef } from './tool.ts'
 
@@ -41,7 +41,7 @@ describe(`what agents make of our names (${promise('AG-20')})`, () => {
       fc.assert(
         fc.property(hostileRefs, (refs) => {
           const wires = wiresOf(refs)
-          const shown = shownBy(rules, wires)
+          const shown = listShownTools(rules, wires)
           expect(shown).toEqual(wires.map((wire) => ({ shown: `${rules.prefix}${wire}`, tool: wire })))
           // Also where a model, or a person who writes a rule, mistakes capitals and signs.
           expect(new Set(shown.map((one) => foldName(one.shown))).size).toBe(refs.length)
@@ -59,7 +59,7 @@ describe(`what agents make of our names (${promise('AG-20')})`, () => {
       `${'begin_'.repeat(9)}2${'_end'.repeat(20)}`,
     ]
     const harmed = Object.entries(AGENT_NAMES).filter(([, rules]) => {
-      const shown = shownBy(rules, tools)
+      const shown = listShownTools(rules, tools)
       return shown.length < tools.length || shown.some((one) => one.shown !== `${rules.prefix}${one.tool}`)
     })
     const asTheyAre = ['goose', 'cn', 'crush']

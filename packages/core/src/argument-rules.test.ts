@@ -19,11 +19,11 @@ const compilePattern: CompilePattern = (source) => {
 const ruleOf = (field: string | undefined) => ({ file: 'tools.yaml', line: field === undefined ? 99 : 1 })
 
 function judge(fields: Readonly<Record<string, ArgumentRule>>, args: JsonObject): Verdict {
-  return compileArgumentRules({ fields, denyPatterns: [] }, { compilePattern, ruleOf })(args)
+  return compileArgumentRules({ fields, denyPatterns: [] }, { compilePattern, locateRule: ruleOf })(args)
 }
 
 const deny = (args: JsonObject, ...denyPatterns: readonly string[]): Verdict =>
-  compileArgumentRules({ fields: {}, denyPatterns }, { compilePattern, ruleOf })(args)
+  compileArgumentRules({ fields: {}, denyPatterns }, { compilePattern, locateRule: ruleOf })(args)
 
 const reasonOf = (verdict: Verdict): string | undefined => (verdict.outcome === 'deny' ? verdict.reason : undefined)
 

@@ -1,5 +1,5 @@
 import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
-import { denyingFlaw } from './deny-patterns.ts'
+import { compileDenyPatterns } from './deny-patterns.ts'
 import { entriesOf, type FieldPath, readFieldPath, stepInto } from './field-path.ts'
 import { compileFieldRule, type FieldCheck } from './field-rule.ts'
 import type { Json, JsonObject } from './json/json.ts'
@@ -9,10 +9,10 @@ import type { ArgumentRules } from './tool-policy.ts'
 export interface ArgumentRuleOptions {
   readonly compilePattern: CompilePattern
   /** Where the rule of a field stands; without a field, where `deny_patterns` does. */
-  readonly ruleOf?: (field: string | undefined) => RuleSource | undefined
+  readonly locateRule?: (field: string | undefined) => RuleSource | undefined
 }
 
-interface FieldRule {
+interface CompiledField {
   readonly name: string
   readonly path: FieldPath
   readonly required: boolean
@@ -22,45 +22,49 @@ interface FieldRule {
 /** Compiles the argument rules of one tool. */
 export function compileArgumentRules(
   rules: ArgumentRules,
-  { compilePattern, ruleOf = () => undefined }: ArgumentRuleOptions,
+  { compilePattern, locateRule = () => undefined }: ArgumentRuleOptions,
 ): (args: JsonObject) => Verdict {
   const fields = Object.entries(rules.fields).map(
-    ([name, rule]): FieldRule => ({
+    ([name, rule]): CompiledField => ({
       name,
       path: readFieldPath(name),
       required: rule.required === true,
       checks: compileFieldRule(rule, compilePattern),
     }),
   )
-  const denying = denyingFlaw(rules.denyPatterns, compilePattern)
+  const denying = compileDenyPatterns(rules.denyPatterns, compilePattern)
   return (args) => {
     for (const field of fields) {
-      const flaw = fieldFlaw(field, args)
-      if (flaw !== undefined) return denied(`The argument ${field.name} ${flaw}.`, ruleOf(field.name))
+      const flaw = findFieldProblem(field, args)
+      if (flaw !== undefined) return denied(`The argument ${field.name} ${flaw}.`, locateRule(field.name))
     }
     const flaw = denying?.(args)
-    return flaw === undefined ? ALLOW : denied(`The arguments ${flaw}.`, ruleOf(undefined))
+    return flaw === undefined ? ALLOW : denied(`The arguments ${flaw}.`, locateRule(undefined))
   }
 }
 
-function fieldFlaw({ path, required, checks }: FieldRule, args: JsonObject): string | undefined {
+function findFieldProblem({ path, required, checks }: CompiledField, args: JsonObject): string | undefined {
   if (required && !isGiven(args, path)) return 'is required'
-  return flawBelow(args, path, checks)
+  return findNestedProblem(args, path, checks)
 }
 
 /** The first flaw of any value that the field may mean. */
-function flawBelow(value: Json | undefined, path: FieldPath, checks: readonly FieldCheck[]): string | undefined {
+function findNestedProblem(
+  value: Json | undefined,
+  path: FieldPath,
+  checks: readonly FieldCheck[],
+): string | undefined {
   if (value === undefined) return undefined
-  if (path.length === 0) return firstFlaw(value, checks)
+  if (path.length === 0) return findFirstProblem(value, checks)
   for (const [key, member] of entriesOf(value)) {
     const rest = stepInto(path, key)
-    const flaw = rest && flawBelow(member, rest, checks)
+    const flaw = rest && findNestedProblem(member, rest, checks)
     if (flaw !== undefined) return flaw
   }
   return undefined
 }
 
-function firstFlaw(value: Json, checks: readonly FieldCheck[]): string | undefined {
+function findFirstProblem(value: Json, checks: readonly FieldCheck[]): string | undefined {
   for (const check of checks) {
     const flaw = check(value)
     if (flaw !== undefined) return flaw

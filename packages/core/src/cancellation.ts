@@ -23,10 +23,11 @@ export class Cancellation {
 }
 
 /** How a call ends that nobody waits for any more. */
-export const callCancelled = (reason: string, reach: 'sent' | 'unsent' = 'unsent'): SallyportError =>
+export const callCancelledError = (reason: string, reach: 'sent' | 'unsent' = 'unsent'): SallyportError =>
   new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`, {
-    hint: reach === 'sent' ? MAY_BE_DONE : 'It was not sent to its server.',
+    hint: reach === 'sent' ? MAY_HAVE_RUN_HINT : 'It was not sent to its server.',
   })
 
 /** For a call that reached its server, whose outcome nobody knows. */
-export const MAY_BE_DONE = 'It may have been carried out all the same: check what it did before you make it again.'
+export const MAY_HAVE_RUN_HINT =
+  'It may have been carried out all the same: check what it did before you make it again.'

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { closest, didYouMean } from './closest.ts'
+import { didYouMean, findClosest } from './closest.ts'
 
 describe('the nearest name', () => {
   it('is found across a slip of the hand', () => {
     const names = ['serve', 'servers', 'tools', 'token']
-    expect(closest('sevre', names)).toBe('serve')
-    expect(closest('tool', names)).toBe('tools')
-    expect(closest('tokne', names)).toBe('token')
+    expect(findClosest('sevre', names)).toBe('serve')
+    expect(findClosest('tool', names)).toBe('tools')
+    expect(findClosest('tokne', names)).toBe('token')
   })
 
   it('does not mind case, hyphens, underscores and blanks', () => {
-    expect(closest('Max-Body Bytes', ['min_body', 'max_body_bytes'])).toBe('max_body_bytes')
+    expect(findClosest('Max-Body Bytes', ['min_body', 'max_body_bytes'])).toBe('max_body_bytes')
   })
 
   it('is none where nothing is near', () => {
-    expect(closest('approve', ['serve', 'tools'])).toBeUndefined()
-    expect(closest('x', [])).toBeUndefined()
+    expect(findClosest('approve', ['serve', 'tools'])).toBeUndefined()
+    expect(findClosest('x', [])).toBeUndefined()
     expect(didYouMean('approve', ['serve'])).toBe('')
   })
 
@@ -28,14 +28,14 @@ describe('the nearest name', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), minLength: 1, maxLength: 6 })
     fc.assert(
       fc.property(word, fc.array(word), (typed, names) => {
-        expect(closest(typed, [...names, typed])).toBe(typed)
-        const found = closest(typed, names)
+        expect(findClosest(typed, [...names, typed])).toBe(typed)
+        const found = findClosest(typed, names)
         expect(found === undefined || names.includes(found)).toBe(true)
       }),
     )
   })
 
   it('is looked for in a time that does not depend on how much was typed', { timeout: 5_000 }, () => {
-    expect(closest('x'.repeat(1_000_000), ['serve', 'x'.repeat(256)])).toBeUndefined()
+    expect(findClosest('x'.repeat(1_000_000), ['serve', 'x'.repeat(256)])).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 /** The candidate that was most likely meant, or nothing when none is near. */
-export function closest(typed: string, candidates: Iterable<string>): string | undefined {
+export function findClosest(typed: string, candidates: Iterable<string>): string | undefined {
   const wanted = fold(typed)
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
@@ -15,7 +15,7 @@ export function closest(typed: string, candidates: Iterable<string>): string | u
 
 /** ` Did you mean "x"?`, or the empty string. */
 export function didYouMean(typed: string, candidates: Iterable<string>): string {
-  const best = closest(typed, candidates)
+  const best = findClosest(typed, candidates)
   return best === undefined ? '' : ` Did you mean "${best}"?`
 }
 
@@ -30,9 +30,9 @@ function editDistance(a: string, b: string, limit: number): number {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1]
-      let cost = Math.min(at(row, j - 1) + 1, at(last, j) + 1, at(last, j - 1) + (same ? 0 : 1))
+      let cost = Math.min(cellAt(row, j - 1) + 1, cellAt(last, j) + 1, cellAt(last, j - 1) + (same ? 0 : 1))
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        cost = Math.min(cost, at(beforeLast, j - 2) + 1)
+        cost = Math.min(cost, cellAt(beforeLast, j - 2) + 1)
       }
       row.push(cost)
     }
@@ -40,7 +40,7 @@ function editDistance(a: string, b: string, limit: number): number {
     beforeLast = last
     last = row
   }
-  return at(last, b.length)
+  return cellAt(last, b.length)
 }
 
-const at = (row: readonly number[], index: number): number => row[index] ?? 0
+const cellAt = (row: readonly number[], index: number): number => row[index] ?? 0

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import {
   ALLOW,
   compileSteps,
+  createPassThroughStep,
   decide,
-  openGate,
   STEP_NAMES,
   type Step,
   type StepName,
@@ -16,7 +16,10 @@ const verdict = (outcome: Verdict['outcome']): Verdict => {
   if (outcome === 'allow') return ALLOW
   return outcome === 'ask' ? { outcome, reason: 'ask' } : { outcome, code: 'CALL_DENIED', reason: 'deny' }
 }
-const step = (name: StepName, outcome: Verdict['outcome']): Step<unknown> => ({ name, judge: () => verdict(outcome) })
+const step = (name: StepName, outcome: Verdict['outcome']): Step<unknown> => ({
+  name,
+  evaluate: () => verdict(outcome),
+})
 const stepsOf = (outcomes: readonly Verdict['outcome'][]): readonly Step<unknown>[] =>
   outcomes.map((outcome, index) => step(STEP_NAMES[index % STEP_NAMES.length] ?? 'select', outcome))
 const outcomes = fc.array(fc.constantFrom<Verdict['outcome']>('allow', 'ask', 'deny'), { maxLength: 8 })
@@ -50,8 +53,8 @@ describe('a decision', () => {
     const gates = fc.array(fc.constantFrom('open', 'allow', 'ask', 'deny', 'even'), { maxLength: 6 })
     const gateOf = (kind: string, index: number): Step<number> => {
       const name = STEP_NAMES[index % STEP_NAMES.length] ?? 'select'
-      if (kind === 'open') return openGate(name)
-      if (kind === 'even') return { name, judge: (subject) => verdict(subject % 2 === 0 ? 'allow' : 'deny') }
+      if (kind === 'open') return createPassThroughStep(name)
+      if (kind === 'even') return { name, evaluate: (subject) => verdict(subject % 2 === 0 ? 'allow' : 'deny') }
       return step(name, kind as Verdict['outcome'])
     }
     fc.assert(
@@ -65,16 +68,16 @@ describe('a decision', () => {
   })
 
   it('is made once for the same verdicts', () => {
-    const compiled = compileSteps([openGate('mode'), step('limits', 'allow')])
+    const compiled = compileSteps([createPassThroughStep('mode'), step('limits', 'allow')])
     expect(compiled({}, UNDECIDED)).toBe(compiled({}, UNDECIDED))
     const earlier = decide(stepsOf(['allow', 'ask']), {})
     expect(compiled({}, earlier)).toBe(compiled({}, earlier))
   })
 
   it('asks no step behind one that denied, however often it is made', () => {
-    const never: Step<unknown> = { name: 'limits', judge: () => expect.fail('it was asked') }
+    const never: Step<unknown> = { name: 'limits', evaluate: () => expect.fail('it was asked') }
     const denial = verdict('deny')
-    const compiled = compileSteps([{ name: 'mode', judge: () => denial }, never])
+    const compiled = compileSteps([{ name: 'mode', evaluate: () => denial }, never])
     for (let times = 0; times < 3; times++) expect(compiled({}, UNDECIDED).outcome).toBe('deny')
   })
 
@@ -103,7 +106,7 @@ describe('a decision', () => {
   })
 
   it('asks no further step once something was denied', () => {
-    const never: Step<unknown> = { name: 'limits', judge: () => expect.fail('it was asked') }
+    const never: Step<unknown> = { name: 'limits', evaluate: () => expect.fail('it was asked') }
     const denied = decide([step('select', 'deny')], {})
     expect(decide([never], {}, denied)).toBe(denied)
   })
@@ -116,13 +119,13 @@ describe('a decision', () => {
   })
 
   it('shows the subject to every step', () => {
-    const judge = (subject: string): Verdict => verdict(subject === 'yes' ? 'allow' : 'deny')
-    expect(decide([{ name: 'mode', judge }], 'yes').outcome).toBe('allow')
-    expect(decide([{ name: 'mode', judge }], 'no').outcome).toBe('deny')
+    const evaluate = (subject: string): Verdict => verdict(subject === 'yes' ? 'allow' : 'deny')
+    expect(decide([{ name: 'mode', evaluate }], 'yes').outcome).toBe('allow')
+    expect(decide([{ name: 'mode', evaluate }], 'no').outcome).toBe('deny')
   })
 
   it('says of an open gate that it has no rules', () => {
-    expect(decide([openGate('mode')], {}).verdicts).toEqual([
+    expect(decide([createPassThroughStep('mode')], {}).verdicts).toEqual([
       { step: 'mode', verdict: { outcome: 'allow', reason: 'no rules' } },
     ])
   })

@@ -39,9 +39,9 @@ export type StepName = (typeof STEP_NAMES)[number]
 /** One small judgement. It sees the subject and can only take away from what the steps before it left. */
 export interface Step<Subject> {
   readonly name: StepName
-  readonly judge: (subject: Subject) => Verdict
+  readonly evaluate: (subject: Subject) => Verdict
   /** What it says of every subject, where it looks at none. */
-  readonly always?: Verdict
+  readonly constantVerdict?: Verdict
 }
 
 export interface StepVerdict {
@@ -66,7 +66,7 @@ export function decide<Subject>(
   const verdicts = [...earlier.verdicts]
   let decisive = earlier.decisive
   for (const step of steps) {
-    const judged = { step: step.name, verdict: step.judge(subject) }
+    const judged = { step: step.name, verdict: step.evaluate(subject) }
     verdicts.push(judged)
     if (judged.verdict.outcome === 'deny') return { outcome: 'deny', verdicts, decisive: judged }
     if (judged.verdict.outcome === 'ask') decisive ??= judged
@@ -81,33 +81,35 @@ export function decide<Subject>(
 export function compileSteps<Subject>(
   steps: readonly Step<Subject>[],
 ): (subject: Subject, earlier: Decision) => Decision {
-  const looking = steps.filter(({ always }) => always === undefined)
-  const last = new WeakMap<Decision, Said>()
+  const looking = steps.filter(({ constantVerdict }) => constantVerdict === undefined)
+  const last = new WeakMap<Decision, CachedDecision>()
   return (subject, earlier) => {
     const known = last.get(earlier)
-    if (known && looking.every(({ judge }, at) => judge(subject) === known.verdicts[at])) return known.decision
+    if (known && looking.every(({ evaluate }, at) => evaluate(subject) === known.verdicts[at])) return known.decision
     const decision = decide(steps, subject, earlier)
     const said = decision.verdicts.slice(earlier.verdicts.length)
     // After a denial nobody is asked any more: what those would have said is not known.
-    if (said.length === steps.length) last.set(earlier, { verdicts: lookedAt(steps, said), decision })
+    if (said.length === steps.length) last.set(earlier, { verdicts: evaluatedVerdicts(steps, said), decision })
     return decision
   }
 }
 
-interface Said {
+interface CachedDecision {
   readonly verdicts: readonly Verdict[]
   readonly decision: Decision
 }
 
-const lookedAt = <Subject>(steps: readonly Step<Subject>[], said: readonly StepVerdict[]): readonly Verdict[] =>
-  said.filter((_, at) => steps[at]?.always === undefined).map(({ verdict }) => verdict)
+const evaluatedVerdicts = <Subject>(
+  steps: readonly Step<Subject>[],
+  said: readonly StepVerdict[],
+): readonly Verdict[] => said.filter((_, at) => steps[at]?.constantVerdict === undefined).map(({ verdict }) => verdict)
 
 /** A gate whose rules do not exist yet: it stands in its place in the order and lets everything pass. */
-export function openGate<Subject>(name: StepName): Step<Subject> {
-  return { name, judge: () => OPEN, always: OPEN }
+export function createPassThroughStep<Subject>(name: StepName): Step<Subject> {
+  return { name, evaluate: () => PASS_THROUGH, constantVerdict: PASS_THROUGH }
 }
 
-const OPEN: Verdict = Object.freeze({ outcome: 'allow', reason: 'no rules' })
+const PASS_THROUGH: Verdict = Object.freeze({ outcome: 'allow', reason: 'no rules' })
 
 /** Nothing has been asked yet. */
 export const UNDECIDED: Decision = Object.freeze({ outcome: 'allow', verdicts: Object.freeze([]) })

@@ -17,16 +17,16 @@ interface Node {
   readonly parent: Node | undefined
 }
 
-const MOST_STEPS = 12
+const MAX_STEPS = 12
 
 /** Every text in a definition, names of keys among them. It keeps its own stack, since foreign values are as deep as they like. */
-export function* textsOf(definition: Json): Generator<DefinitionText> {
+export function* listTexts(definition: Json): Generator<DefinitionText> {
   const open: Node[] = [{ value: definition, step: '', parent: undefined }]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const { value, step } = node
     const at = node
     if (typeof value === 'string')
-      yield { text: value, key: step, isParameter: isArgumentName(node), where: () => wayTo(at) }
+      yield { text: value, key: step, isParameter: isArgumentName(node), where: () => formatLocation(at) }
     if (typeof value !== 'object' || value === null) continue
     const isList = Array.isArray(value)
     // Last first, so that they come out as they stand.
@@ -38,7 +38,7 @@ export function* textsOf(definition: Json): Generator<DefinitionText> {
           text: key,
           key: undefined,
           isParameter: step === 'properties' && isSchema(at),
-          where: () => wayTo({ value: null, step: key, parent: at }),
+          where: () => formatLocation({ value: null, step: key, parent: at }),
         }
   }
 }
@@ -50,10 +50,10 @@ const isSchema = ({ parent }: Node): boolean => parent?.step !== 'properties'
 const isArgumentName = ({ step, parent }: Node): boolean =>
   step === 'name' && parent?.step.startsWith('[') === true && parent.parent?.step === 'arguments'
 
-function wayTo(node: Node): string {
+function formatLocation(node: Node): string {
   const steps: string[] = []
   let at: Node | undefined = node
-  for (; at?.parent !== undefined && steps.length < MOST_STEPS; at = at.parent) steps.unshift(at.step)
+  for (; at?.parent !== undefined && steps.length < MAX_STEPS; at = at.parent) steps.unshift(at.step)
   if (at?.parent !== undefined) steps.unshift('…')
   return steps.join('.').replaceAll('.[', '[')
 }

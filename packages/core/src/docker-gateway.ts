@@ -34,7 +34,7 @@ export interface DockerGatewayOptions {
 }
 
 /** What `docker mcp gateway run` is to be told, but for where it listens. */
-export function dockerGatewayArguments(options: DockerGatewayOptions): readonly string[] {
+export function buildDockerGatewayArguments(options: DockerGatewayOptions): readonly string[] {
   const { servers, tools, catalogs, interceptors = [] } = options
   return [
     ...listOption('--servers', servers),

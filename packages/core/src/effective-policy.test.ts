@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type PolicySources, resolvePolicy, type WrittenFields } from './effective-policy.ts'
+import { type PolicySources, resolvePolicy, type SourcedFields } from './effective-policy.ts'
 import type { PolicyFields } from './tool-policy.ts'
 
-const written = (fields: PolicyFields, line = 1, file = 'tools.yaml'): WrittenFields => ({
+const written = (fields: PolicyFields, line = 1, file = 'tools.yaml'): SourcedFields => ({
   fields,
-  ruleOf: () => ({ file, line }),
+  locateRule: () => ({ file, line }),
 })
 
 const SOURCES: PolicySources = {

@@ -20,8 +20,8 @@ const kind = ([http, rpc, exit]: Codes, flags: Partial<ErrorKind> = {}): ErrorKi
   ...flags,
 })
 
-const passing = { retryable: true, forModel: true } as const
-const final = { forModel: true } as const
+const transient = { retryable: true, forModel: true } as const
+const permanent = { forModel: true } as const
 
 /** The one table of failures. docs/errors.md is held to it by a test. */
 export const ERRORS = {
@@ -47,8 +47,8 @@ export const ERRORS = {
   INVALID_PARAMS: kind([400, -32602, 2]),
   HEADER_MISMATCH: kind([400, -32020, 2]),
   VERSION_UNSUPPORTED: kind([400, -32022, 2]),
-  CAPABILITY_MISSING: kind([400, -32021, 2], final),
-  CLIENT_REFUSED: kind([502, -32000, 4], final),
+  CAPABILITY_MISSING: kind([400, -32021, 2], permanent),
+  CLIENT_REFUSED: kind([502, -32000, 4], permanent),
   TOOL_UNKNOWN: kind([404, -32602, 3]),
   NAME_AMBIGUOUS: kind([400, -32602, 2]),
   SERVER_UNKNOWN: kind([404, -32602, 3]),
@@ -79,48 +79,48 @@ export const ERRORS = {
   BODY_STALLED: kind([408, -32600, 2], { retryable: true }),
   SESSION_REQUIRED: kind([400, -32000, 2]),
   SESSION_UNKNOWN: kind([404, -32001, 3]),
-  OVERLOADED: kind([503, -32000, 5], passing),
+  OVERLOADED: kind([503, -32000, 5], transient),
 
   // Deciding
-  CALL_DENIED: kind([403, -32000, 4], final),
-  MODE_FORBIDS: kind([403, -32000, 4], final),
+  CALL_DENIED: kind([403, -32000, 4], permanent),
+  MODE_FORBIDS: kind([403, -32000, 4], permanent),
   MODE_REFUSED: kind([409, -32000, 4]),
-  DEFINITION_CHANGED: kind([403, -32000, 4], final),
-  ARGUMENTS_INVALID: kind([400, -32602, 2], final),
-  ARGUMENTS_UNCHECKED: kind([403, -32000, 4], final),
-  ARGUMENTS_FORBIDDEN: kind([403, -32000, 4], final),
-  SECRET_REFUSED: kind([403, -32000, 4], final),
-  PAGE_REFUSED: kind([403, -32000, 4], final),
-  RATE_LIMITED: kind([429, -32000, 4], passing),
-  APPROVAL_REQUIRED: kind([403, -32000, 4], final),
-  APPROVAL_DENIED: kind([403, -32000, 4], final),
-  APPROVAL_EXPIRED: kind([403, -32000, 4], passing),
-  APPROVAL_PENDING: kind([403, -32000, 4], passing),
-  AUDIT_UNAVAILABLE: kind([503, -32000, 5], passing),
-  RESULT_WITHHELD: kind([503, -32000, 5], final),
+  DEFINITION_CHANGED: kind([403, -32000, 4], permanent),
+  ARGUMENTS_INVALID: kind([400, -32602, 2], permanent),
+  ARGUMENTS_UNCHECKED: kind([403, -32000, 4], permanent),
+  ARGUMENTS_FORBIDDEN: kind([403, -32000, 4], permanent),
+  SECRET_REFUSED: kind([403, -32000, 4], permanent),
+  PAGE_REFUSED: kind([403, -32000, 4], permanent),
+  RATE_LIMITED: kind([429, -32000, 4], transient),
+  APPROVAL_REQUIRED: kind([403, -32000, 4], permanent),
+  APPROVAL_DENIED: kind([403, -32000, 4], permanent),
+  APPROVAL_EXPIRED: kind([403, -32000, 4], transient),
+  APPROVAL_PENDING: kind([403, -32000, 4], transient),
+  AUDIT_UNAVAILABLE: kind([503, -32000, 5], transient),
+  RESULT_WITHHELD: kind([503, -32000, 5], permanent),
   LOG_ALTERED: kind([500, -32603, 6]),
   VERDICTS_CHANGED: kind([409, -32603, 6]),
 
   // Context isolation
-  ISOLATION_FAILED: kind([502, -32000, 1], final),
-  ISOLATION_LIMIT: kind([504, -32000, 5], final),
-  MODEL_UNAVAILABLE: kind([503, -32000, 5], passing),
-  EXECUTOR_MISSING: kind([503, -32000, 5], final),
+  ISOLATION_FAILED: kind([502, -32000, 1], permanent),
+  ISOLATION_LIMIT: kind([504, -32000, 5], permanent),
+  MODEL_UNAVAILABLE: kind([503, -32000, 5], transient),
+  EXECUTOR_MISSING: kind([503, -32000, 5], permanent),
 
   // The server behind
-  UPSTREAM_STARTING: kind([503, -32000, 5], passing),
-  UPSTREAM_RESTARTING: kind([503, -32000, 5], passing),
-  UPSTREAM_BROKEN: kind([503, -32000, 5], passing),
-  UPSTREAM_UNAVAILABLE: kind([503, -32000, 5], passing),
-  UPSTREAM_DISABLED: kind([503, -32000, 5], final),
-  UPSTREAM_NEEDS_LOGIN: kind([503, -32000, 5], final),
+  UPSTREAM_STARTING: kind([503, -32000, 5], transient),
+  UPSTREAM_RESTARTING: kind([503, -32000, 5], transient),
+  UPSTREAM_BROKEN: kind([503, -32000, 5], transient),
+  UPSTREAM_UNAVAILABLE: kind([503, -32000, 5], transient),
+  UPSTREAM_DISABLED: kind([503, -32000, 5], permanent),
+  UPSTREAM_NEEDS_LOGIN: kind([503, -32000, 5], permanent),
   // Not sent: it can be made again. The two below it were sent, and may have been carried out.
-  UPSTREAM_GONE: kind([503, -32000, 5], passing),
-  UPSTREAM_DIED: kind([502, -32000, 5], final),
-  UPSTREAM_TIMEOUT: kind([504, -32000, 5], final),
-  UPSTREAM_TOO_LARGE: kind([502, -32000, 1], final),
-  UPSTREAM_FAILED: kind([502, -32000, 5], final),
-  UPSTREAM_PROTOCOL: kind([502, -32000, 1], final),
+  UPSTREAM_GONE: kind([503, -32000, 5], transient),
+  UPSTREAM_DIED: kind([502, -32000, 5], permanent),
+  UPSTREAM_TIMEOUT: kind([504, -32000, 5], permanent),
+  UPSTREAM_TOO_LARGE: kind([502, -32000, 1], permanent),
+  UPSTREAM_FAILED: kind([502, -32000, 5], permanent),
+  UPSTREAM_PROTOCOL: kind([502, -32000, 1], permanent),
   SUBSCRIPTION_REFUSED: kind([403, -32602, 4]),
   CALL_CANCELLED: kind([499, -32000, 130]),
 

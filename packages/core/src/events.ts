@@ -23,7 +23,7 @@ export interface CallFacts {
 }
 
 /** What each step said, what the deciding one gave as its reason, and what all this was decided about. */
-interface Decided {
+interface DecisionFacts {
   readonly steps: Readonly<Partial<Record<StepName, string>>>
   readonly decided_by?: { readonly step: StepName; readonly reason: string; readonly rule?: RuleSource }
   /** By which rules the other steps went. */
@@ -46,14 +46,14 @@ interface Decided {
 }
 
 /** Who changed something, and by what means. */
-interface ByWhom {
+interface ChangedBy {
   readonly by: string
   readonly via: string
 }
 
 /** Everything that happens, as one union: this is what the log holds and what watchers receive. */
 export type SallyportEvent =
-  | ({ readonly type: 'TOOL_CALL_STARTED' } & CallFacts & Decided)
+  | ({ readonly type: 'TOOL_CALL_STARTED' } & CallFacts & DecisionFacts)
   | ({
       readonly type: 'TOOL_CALL_COMPLETED'
       readonly success: boolean
@@ -76,7 +76,8 @@ export type SallyportEvent =
   /** The server asked something of the client (`method`) while a call ran: sampling, elicitation, roots. */
   | ({ readonly type: 'CLIENT_ASKED' } & CallFacts)
   | ({ readonly type: 'CLIENT_ANSWERED'; readonly success: boolean; readonly latency_ms: number } & CallFacts)
-  | ({ readonly type: 'POLICY_DENIED'; readonly error: ErrorCode; readonly message: string } & CallFacts & Decided)
+  | ({ readonly type: 'POLICY_DENIED'; readonly error: ErrorCode; readonly message: string } & CallFacts &
+      DecisionFacts)
   | { readonly type: 'GATEWAY_STARTED'; readonly version: string; readonly pid: number; readonly home: string }
   | { readonly type: 'GATEWAY_STOPPED'; readonly reason: string }
   | { readonly type: 'UPSTREAM_CONNECTED'; readonly server: string; readonly era: string; readonly took_ms: number }
@@ -147,18 +148,23 @@ export type SallyportEvent =
       /** It takes an `always` back, which counts once: why tools.yaml could not be changed. */
       readonly unwritten?: string
     } & CallFacts &
-      ByWhom)
+      ChangedBy)
   | ({ readonly type: 'APPROVAL_EXPIRED'; readonly approval: string; readonly reason: string } & CallFacts)
   | ({
       readonly type: 'MODE_CHANGED'
       readonly from: Mode
       readonly to: Mode
       readonly why: string
-    } & ByWhom)
+    } & ChangedBy)
   | { readonly type: 'TOOLS_WRITTEN'; readonly file: string; readonly tools: readonly string[]; readonly count: number }
   | { readonly type: 'TOOLS_FILE_RELOADED'; readonly file: string; readonly entries: number }
   | { readonly type: 'TOOLS_FILE_REJECTED'; readonly file: string; readonly message: string }
-  | ({ readonly type: 'PIN_CHANGED'; readonly tool_name: string; readonly from: string; readonly to: string } & ByWhom)
+  | ({
+      readonly type: 'PIN_CHANGED'
+      readonly tool_name: string
+      readonly from: string
+      readonly to: string
+    } & ChangedBy)
   | {
       readonly type: 'DEFINITION_DRIFTED'
       readonly server: string
@@ -174,7 +180,11 @@ export type SallyportEvent =
       readonly findings: readonly string[]
     }
   /** Somebody accepted what inspection found. */
-  | ({ readonly type: 'FINDINGS_ACCEPTED'; readonly tool_name: string; readonly findings: readonly string[] } & ByWhom)
+  | ({
+      readonly type: 'FINDINGS_ACCEPTED'
+      readonly tool_name: string
+      readonly findings: readonly string[]
+    } & ChangedBy)
   | { readonly type: 'LOG_TRIMMED'; readonly files: number; readonly bytes: number; readonly through: number }
   /** Records can be written again; so many could not be. */
   | { readonly type: 'LOG_RESUMED'; readonly unwritten: number }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { excerpt, quoteText } from './excerpt.ts'
-import { redactCutText } from './find-secrets.ts'
-import { madeSecrets } from './made-secrets.test-kit.ts'
+import { redactTruncatedText } from './find-secrets.ts'
+import { createFakeSecrets } from './made-secrets.test-kit.ts'
 
 describe('quoteText', () => {
   it('shows where a text begins and ends, and what is in it', () => {
@@ -16,7 +16,7 @@ describe('quoteText', () => {
 
 describe('excerpt', () => {
   it('replaces a secret before it cuts, wherever that is', () => {
-    for (const { secret, text = secret } of madeSecrets())
+    for (const { secret, text = secret } of createFakeSecrets())
       for (let length = 1; length < text.length; length++)
         expect(excerpt(`say ${text}`, length)).not.toContain(secret.slice(0, 8))
   })
@@ -28,11 +28,11 @@ describe('excerpt', () => {
 
 describe('redactCutText', () => {
   it('replaces also the beginning of a secret at the end', () => {
-    const [github] = madeSecrets()
-    expect(redactCutText(`bad key ${github?.secret.slice(0, 12)}`)).toBe('bad key [redacted: GitHub token]')
-    expect(redactCutText(`${github?.secret} is bad: ${github?.secret.slice(0, 4)}`)).toBe(
+    const [github] = createFakeSecrets()
+    expect(redactTruncatedText(`bad key ${github?.secret.slice(0, 12)}`)).toBe('bad key [redacted: GitHub token]')
+    expect(redactTruncatedText(`${github?.secret} is bad: ${github?.secret.slice(0, 4)}`)).toBe(
       '[redacted: GitHub token] is bad: [redacted: GitHub token]',
     )
-    expect(redactCutText('nothing of the kind')).toBe('nothing of the kind')
+    expect(redactTruncatedText('nothing of the kind')).toBe('nothing of the kind')
   })
 })

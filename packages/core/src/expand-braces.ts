@@ -2,7 +2,7 @@
 export function expandBraces(text: string, most: number): readonly string[] | undefined {
   const open = indexOutsideEscapes(text, '{')
   if (open < 0) return [text]
-  const parts = alternatives(text, open + 1)
+  const parts = splitAlternatives(text, open + 1)
   if (parts === undefined || parts.choices.length > most) return undefined
   const before = text.slice(0, open)
   const after = expandBraces(text.slice(parts.end), most)
@@ -25,7 +25,7 @@ function indexOutsideEscapes(text: string, wanted: string): number {
 }
 
 /** The texts between the commas of one pair of braces, and where what follows it begins. */
-function alternatives(text: string, from: number): { choices: readonly string[]; end: number } | undefined {
+function splitAlternatives(text: string, from: number): { choices: readonly string[]; end: number } | undefined {
   const choices: string[] = []
   let begin = from
   let depth = 1

@@ -6,15 +6,16 @@ import type { ArgumentRule } from './tool-policy.ts'
 /** Says what is wrong with a value, in words that follow the name of its field. */
 export type FieldCheck = (value: Json) => string | undefined
 
-const SHOWN = 60
+const MAX_SHOWN_LENGTH = 60
 
 /** The checks of one field. What a rule does not understand, it refuses: a text where a number is limited, say. */
 export function compileFieldRule(rule: ArgumentRule, compile: CompilePattern): readonly FieldCheck[] {
   const checks: FieldCheck[] = []
   const { const: only, enum: listed, pattern, max, min, maxLength } = rule
   if (rule.forbidden) checks.push(() => 'may not be given')
-  if (only !== undefined) checks.push((value) => (sameJson(value, only) ? undefined : `has to be ${shown(only)}`))
-  if (listed) checks.push((value) => (isListed(value, listed) ? undefined : `has to be one of ${shownList(listed)}`))
+  if (only !== undefined) checks.push((value) => (sameJson(value, only) ? undefined : `has to be ${formatJson(only)}`))
+  if (listed)
+    checks.push((value) => (isListed(value, listed) ? undefined : `has to be one of ${formatOptions(listed)}`))
   if (pattern !== undefined) checks.push(patternCheck(pattern, compile))
   if (max !== undefined)
     checks.push((value) => (isNumber(value) && value <= max ? undefined : `has to be a number up to ${max}`))
@@ -26,7 +27,7 @@ export function compileFieldRule(rule: ArgumentRule, compile: CompilePattern): r
 
 function patternCheck(source: string, compile: CompilePattern): FieldCheck {
   const pattern = compile(source)
-  const shownSource = quoteText(source, SHOWN)
+  const shownSource = quoteText(source, MAX_SHOWN_LENGTH)
   if (typeof pattern !== 'function')
     return () => `cannot be judged: the pattern ${shownSource} of its rule is broken (${pattern.problem})`
   return (value) => {
@@ -54,7 +55,7 @@ function isLonger(text: string, most: number): boolean {
 
 const isNumber = (value: Json): value is number => typeof value === 'number'
 const isListed = (value: Json, listed: readonly Json[]): boolean => listed.some((entry) => sameJson(value, entry))
-const shown = (value: Json): string => quoteJson(value)
-const shownList = (values: readonly Json[]): string => values.slice(0, 10).map(quoteJson).join(', ')
+const formatJson = (value: Json): string => quoteJson(value)
+const formatOptions = (values: readonly Json[]): string => values.slice(0, 10).map(quoteJson).join(', ')
 const quoteJson = (value: Json): string =>
-  typeof value === 'string' ? quoteText(value, SHOWN) : JSON.stringify(value).slice(0, SHOWN)
+  typeof value === 'string' ? quoteText(value, MAX_SHOWN_LENGTH) : JSON.stringify(value).slice(0, MAX_SHOWN_LENGTH)

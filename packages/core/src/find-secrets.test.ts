@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { findSecrets, redactText } from './find-secrets.ts'
-import { madeSecrets, scribe } from './made-secrets.test-kit.ts'
+import { createFakeSecrets, createRandomText } from './made-secrets.test-kit.ts'
 
-const anySecret = fc.integer({ min: 1, max: 1_000_000 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+const anySecret = fc.integer({ min: 1, max: 1_000_000 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
 
 describe('findSecrets', () => {
-  it.each(madeSecrets())('finds a $kind and nothing around it', ({ kind, secret, text = secret }) => {
+  it.each(createFakeSecrets())('finds a $kind and nothing around it', ({ kind, secret, text = secret }) => {
     const start = text.indexOf(secret)
     expect(findSecrets(text)).toEqual([{ kind, start, end: start + secret.length }])
     expect(redactText(text)).toBe(text.replace(secret, `[redacted: ${kind}]`))
@@ -30,36 +30,36 @@ describe('findSecrets', () => {
   it.each(['"', "'", '=', ':', ' ', '\n', '\t', '/', '(', '`', '>', ',', '+', '-', '_', 'é', '\u001b[31m'])(
     'knows that a word may begin behind %j',
     (sign) => {
-      for (const { secret, text } of madeSecrets())
+      for (const { secret, text } of createFakeSecrets())
         if (text === undefined) expect(redactText(sign + secret)).not.toContain(secret)
     },
   )
 
   it.each(['\\n', '\\t', '\\u000a', '\\x0a', '%20', '%3D'])('knows that %s is no letter', (written) => {
-    for (const { secret, text } of madeSecrets())
+    for (const { secret, text } of createFakeSecrets())
       if (text === undefined) expect(redactText(`line${written}${secret}`)).not.toContain(secret)
   })
 
   it('takes a token within a longer word for a part of that word', () => {
-    const [github] = madeSecrets()
+    const [github] = createFakeSecrets()
     expect(findSecrets(`x${github?.secret}`)).toEqual([])
   })
 
   it('names a secret by its own shape rather than by what stands before it', () => {
-    const [github] = madeSecrets()
+    const [github] = createFakeSecrets()
     expect(redactText(`Authorization: Bearer ${github?.secret}`)).toBe('Authorization: Bearer [redacted: GitHub token]')
     expect(redactText(`token_password=${github?.secret};`)).toBe('token_password=[redacted: GitHub token];')
   })
 
   it('finds several, also where they touch', () => {
-    const [github, ...others] = madeSecrets()
+    const [github, ...others] = createFakeSecrets()
     const slack = others.find(({ kind }) => kind === 'Slack token')
     expect(redactText(`${github?.secret},${slack?.secret}.`)).toBe('[redacted: GitHub token],[redacted: Slack token].')
   })
 
   it('finds the secret that stands behind its AWS key', () => {
-    const aws = madeSecrets().find(({ kind }) => kind === 'AWS key')?.secret
-    const secret = scribe(9)('abcdefghij0123456789ABCDEFGHIJ+/', 40)
+    const aws = createFakeSecrets().find(({ kind }) => kind === 'AWS key')?.secret
+    const secret = createRandomText(9)('abcdefghij0123456789ABCDEFGHIJ+/', 40)
     expect(redactText(`${aws},${secret}\n`)).toBe('[redacted: AWS key]\n')
   })
 
@@ -70,14 +70,14 @@ describe('findSecrets', () => {
     ['with Windows line ends', '\r\n'],
     ['on one line', ' '],
   ])('finds a private key %s', (_how, lineEnd) => {
-    const pem = madeSecrets()
+    const pem = createFakeSecrets()
       .find(({ kind }) => kind === 'private key')
       ?.secret.replaceAll('\n', lineEnd)
     expect(redactText(`key: "${pem}"!`)).toBe('key: "[redacted: private key]"!')
   })
 
   it('finds the beginning of a private key that was cut, and one with headers', () => {
-    const pem = madeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
+    const pem = createFakeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
     expect(redactText(pem.slice(0, 200))).toBe('[redacted: private key]')
     const rsa = pem.replaceAll('PRIVATE', 'RSA PRIVATE')
     expect(redactText(rsa)).toBe('[redacted: private key]')
@@ -87,7 +87,7 @@ describe('findSecrets', () => {
   })
 
   it('finds a token that was cut in its second part', () => {
-    const jwt = madeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
+    const jwt = createFakeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
     expect(redactText(jwt.slice(0, jwt.lastIndexOf('.') - 9))).toBe('[redacted: JWT]')
   })
 
@@ -113,7 +113,7 @@ describe('findSecrets', () => {
 })
 
 describe('what only looks like a sample', () => {
-  const some = scribe(11)
+  const some = createRandomText(11)
   const random = (length: number): string =>
     some('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', length)
 
@@ -170,12 +170,12 @@ describe('what is no secret', () => {
 
   it('leaves base64 of any kind alone', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-    for (const signs of ['+/', '-_']) expect(findSecrets(scribe(3)(alphabet + signs, 500_000))).toEqual([])
+    for (const signs of ['+/', '-_']) expect(findSecrets(createRandomText(3)(alphabet + signs, 500_000))).toEqual([])
   })
 
   it('leaves a shape alone that base64 happens to hold', () => {
-    const blob = scribe(5)('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', 80)
-    const aws = madeSecrets().find(({ kind }) => kind === 'AWS key')?.secret
+    const blob = createRandomText(5)('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', 80)
+    const aws = createFakeSecrets().find(({ kind }) => kind === 'AWS key')?.secret
     expect(findSecrets(`${blob}/${aws}/${blob}`)).toEqual([])
     expect(findSecrets(`https://host/path/${aws}/x`)).toHaveLength(1)
   })

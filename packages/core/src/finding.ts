@@ -32,4 +32,4 @@ export interface Finding {
 }
 
 /** A finding as a person reads it. Two findings are the same if this is. */
-export const findingText = ({ kind, where, text }: Finding): string => `${kind} in ${where}: ${text}`
+export const formatFinding = ({ kind, where, text }: Finding): string => `${kind} in ${where}: ${text}`

@@ -1,5 +1,5 @@
-import { joinPath, pathSegments } from './path-text.ts'
-import type { LinkLook, PathWorld } from './path-world.ts'
+import { joinPath, splitPath } from './path-text.ts'
+import type { LinkStatus, PathContext } from './path-world.ts'
 
 /** As many as Linux follows. */
 const MAX_LINKS = 40
@@ -10,8 +10,8 @@ const MAX_SEGMENTS = 8192
  * Where an absolute path leads when the kernel walks it: one name after the other, so that `..` behind a link leaves the
  * folder that the link leads to. What does not exist is kept as it is. Undefined where the way cannot be told.
  */
-export function followLinks(path: string, lookAt: (path: string) => LinkLook): string | undefined {
-  const pending = [...pathSegments(path)].reverse()
+export function followLinks(path: string, lookAt: (path: string) => LinkStatus): string | undefined {
+  const pending = [...splitPath(path)].reverse()
   const done: string[] = []
   /** How many names lead to the first thing that is not there: nothing below it can be a link. */
   let missing = Number.POSITIVE_INFINITY
@@ -32,7 +32,7 @@ export function followLinks(path: string, lookAt: (path: string) => LinkLook): s
     if (links > MAX_LINKS || pending.length > MAX_SEGMENTS) return undefined
     if (look.target.startsWith('/')) done.length = 0
     else done.pop()
-    pending.push(...[...pathSegments(look.target)].reverse())
+    pending.push(...[...splitPath(look.target)].reverse())
   }
   return joinPath(done)
 }
@@ -44,7 +44,10 @@ const MAY_DIFFER = /[K;`\u{80}-\u{10ffff}]/u
  * The same look for a server that is content with a name that reads the same where there is none as it is written, as the
  * official filesystem server is. Such a name is told as if a link led to it.
  */
-export function lookAlike(lookAt: (path: string) => LinkLook, namesIn: PathWorld['namesIn']): typeof lookAt {
+export function matchEquivalentNames(
+  lookAt: (path: string) => LinkStatus,
+  namesIn: PathContext['listNames'],
+): typeof lookAt {
   return (path) => {
     const look = lookAt(path)
     const start = path.lastIndexOf('/')
@@ -61,8 +64,8 @@ export function lookAlike(lookAt: (path: string) => LinkLook, namesIn: PathWorld
 }
 
 /** The same look, which asks only once for each path: what is judged together is judged by one state of the disk. */
-export function rememberLooks(lookAt: (path: string) => LinkLook): (path: string) => LinkLook {
-  const known = new Map<string, LinkLook>()
+export function cacheLinkStatus(lookAt: (path: string) => LinkStatus): (path: string) => LinkStatus {
+  const known = new Map<string, LinkStatus>()
   return (path) => {
     const before = known.get(path)
     if (before !== undefined) return before

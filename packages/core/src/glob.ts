@@ -1,14 +1,14 @@
-import { matchRuns } from './match-runs.ts'
+import { matchWildcards } from './match-runs.ts'
 
 /** Whether a name stands for other names. */
 export const isNameGlob = (name: string): boolean => /[*?]/.test(name)
 
 /** A matcher for names with `*` (any run) and `?` (one character). Anything else stands for itself. */
-export function nameGlob(pattern: string): (name: string) => boolean {
+export function compileNameGlob(pattern: string): (name: string) => boolean {
   if (pattern.includes('?')) return (name) => matches(pattern, name)
   const [head = '', ...pieces] = pattern.split(/\*+/)
   const tail = pieces.pop()
-  return tail === undefined ? (name) => name === head : (name) => holds(name, { head, pieces, tail })
+  return tail === undefined ? (name) => name === head : (name) => matchesPieces(name, { head, pieces, tail })
 }
 
 interface Pieces {
@@ -18,7 +18,7 @@ interface Pieces {
 }
 
 /** Whether a name begins and ends so, with all pieces between in their order. Each is sought where it comes first. */
-function holds(name: string, { head, pieces, tail }: Pieces): boolean {
+function matchesPieces(name: string, { head, pieces, tail }: Pieces): boolean {
   if (!name.startsWith(head) || !name.endsWith(tail)) return false
   let from = head.length
   for (const piece of pieces) {
@@ -30,4 +30,4 @@ function holds(name: string, { head, pieces, tail }: Pieces): boolean {
 }
 
 const matches = (pattern: string, name: string): boolean =>
-  matchRuns({ wanted: pattern, run: '*', fits: (sign, found) => sign === '?' || sign === found }, name)
+  matchWildcards({ items: pattern, wildcard: '*', matches: (sign, found) => sign === '?' || sign === found }, name)

@@ -5,7 +5,7 @@
 const SUSPECT = /[\u2028\u2029\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu
 
 /** Nothing of this is suspect, and most texts have nothing else. */
-const SHOWN = /^[\t\n\r -~]*$/
+const PRINTABLE_TEXT = /^[\t\n\r -~]*$/
 
 const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\p{So}\p{Sm}]/u
 /** Scripts in which joiners shape words, and in which marks of direction are common. */
@@ -22,12 +22,12 @@ const JOINERS = '\u200c\u200d'
 const DIRECTION_MARKS = '\u200e\u200f\u061c'
 
 /** Characters that a reader cannot see and a model can, each once and as `U+200B`; at most so many. */
-export function findHidden(text: string, most: number): readonly string[] {
-  if (SHOWN.test(text)) return []
+export function findHiddenCharacters(text: string, most: number): readonly string[] {
+  if (PRINTABLE_TEXT.test(text)) return []
   const found = new Set<string>()
   const withoutFlags = text.replaceAll(FLAG, '')
   for (const match of withoutFlags.matchAll(SUSPECT)) {
-    if (isAtHome(withoutFlags, match.index, match[0])) continue
+    if (isExpectedHere(withoutFlags, match.index, match[0])) continue
     found.add(codePoint(match[0]))
     if (found.size === most) break
   }
@@ -35,7 +35,7 @@ export function findHidden(text: string, most: number): readonly string[] {
 }
 
 /** Whether it belongs to the writing around it: a picture, or a script that needs it. */
-function isAtHome(text: string, index: number, char: string): boolean {
+function isExpectedHere(text: string, index: number, char: string): boolean {
   const before = characterBefore(text, index)
   const after = String.fromCodePoint(text.codePointAt(index + char.length) ?? 0)
   if (LINE_PARTS.includes(char)) return true

@@ -1,12 +1,12 @@
 export { type ArgumentRuleOptions, compileArgumentRules } from './argument-rules.ts'
-export { Cancellation, callCancelled, MAY_BE_DONE } from './cancellation.ts'
-export { closest, didYouMean } from './closest.ts'
+export { Cancellation, callCancelledError, MAY_HAVE_RUN_HINT } from './cancellation.ts'
+export { didYouMean, findClosest } from './closest.ts'
 export {
   ALLOW,
   compileSteps,
+  createPassThroughStep,
   type Decision,
   decide,
-  openGate,
   type RuleSource,
   STEP_NAMES,
   type Step,
@@ -16,22 +16,22 @@ export {
   type Verdict,
 } from './decide.ts'
 export {
+  buildDockerGatewayArguments,
   DOCKER_ENVIRONMENT,
   DOCKER_GATEWAY_COMMAND,
   type DockerGatewayOptions,
-  dockerGatewayArguments,
 } from './docker-gateway.ts'
 export { formatDuration, parseDuration } from './duration.ts'
-export { type PolicySources, resolvePolicy, type ToolPolicy, type WrittenFields } from './effective-policy.ts'
+export { type PolicySources, resolvePolicy, type SourcedFields, type ToolPolicy } from './effective-policy.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, ReturnedFacts, SallyportEvent } from './events.ts'
-export { cutRedacted, excerpt, quoteText } from './excerpt.ts'
+export { excerpt, quoteText, redactAndCut } from './excerpt.ts'
 export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { ExpiringMap } from './expiring-map.ts'
-export { findSecrets, redactCutText, redactText } from './find-secrets.ts'
-export { type Finding, type FindingKind, findingText } from './finding.ts'
+export { findSecrets, redactText, redactTruncatedText } from './find-secrets.ts'
+export { type Finding, type FindingKind, formatFinding } from './finding.ts'
 export type { FoundPath } from './found-path.ts'
-export { isNameGlob, nameGlob } from './glob.ts'
+export { compileNameGlob, isNameGlob } from './glob.ts'
 export { hideHostPaths } from './host-paths.ts'
 export {
   ISOLATION_FALLBACKS,
@@ -44,45 +44,42 @@ export {
 } from './isolation-policy.ts'
 export {
   addMembers,
-  allowedEntry,
+  cachePrinted,
   canonicalJson,
-  checkCompletion,
-  checkLogMessage,
-  checkProgress,
-  clientMeta,
   countMembers,
+  describeResult,
   type Envelope,
   findInexactNumber,
+  findInvalidMember,
   findJsonValue,
   findMember,
+  forbidsNull,
+  formatPointer,
+  hasDuplicateKey,
   hasInexactNumber,
-  hasMoreParts,
+  hasMoreValues,
   hasPlainItems,
-  type ItemFlaw,
+  type ItemProblem,
   indentAt,
-  invalidMember,
-  isDeeper,
+  isDeeperThan,
+  isJsonDeeperThan,
   isJsonList,
   isJsonObject,
   isListAt,
-  isNeverNull,
   isObjectAt,
-  isTextDeeper,
   type Json,
   type JsonMember,
   type JsonObject,
   JsonScanner,
   type JsonStyle,
-  jsonIn,
-  jsonMembers,
-  keepPrinted,
+  listMembers,
   MAX_DEPTH,
-  OPTIONAL_MEMBERS,
-  pointerTo,
-  printForPerson,
+  MEMBER_SANITIZERS,
+  prettyPrintJson,
   printJson,
   quoteInexactNumbers,
   RESULT_SHAPE,
+  type RedactString,
   readJsonPath,
   readPointer,
   redactJson,
@@ -90,45 +87,48 @@ export {
   redactJsonText,
   redactMember,
   removeMember,
-  repeatsName,
   replaceSpan,
-  resultShape,
-  rootPlace,
-  type ShowText,
+  rootSpan,
   type Span,
   sameJson,
-  withoutOwnMeta,
-  withoutOwnName,
+  sanitizeClientInfo,
+  sanitizeClientMeta,
+  sanitizeCompletion,
+  sanitizeEntry,
+  sanitizeLogMessage,
+  sanitizeProgress,
+  stripReservedMeta,
+  tryParseJson,
 } from './json/json.ts'
-export { type KeptHow, type KeptOptions, keptArguments } from './kept-arguments.ts'
-export { type DiffLine, lineDiff } from './line-diff.ts'
+export { type ArgumentDetail, type RecordedOptions, toRecordedArguments } from './kept-arguments.ts'
+export { type DiffLine, diffLines } from './line-diff.ts'
 export { isLoopback } from './loopback.ts'
-export { maskSecrets, secretsAmong } from './mask-secrets.ts'
-export { matchRuns } from './match-runs.ts'
-export { type McpParam, PARAM_PREFIX, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
+export { listSecretForms, maskSecrets } from './mask-secrets.ts'
+export { matchWildcards } from './match-runs.ts'
+export { formatParam, type McpParam, matchesParam, PARAM_PREFIX, readMcpParams } from './mcp-params.ts'
 export { isMode, MODES, type Mode } from './mode.ts'
-export { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
-export { isStricter, type ModeChanger, NEXT_MODES, transitionFlaw } from './mode-transitions.ts'
+export { type ApprovalTraits, evaluateMode, type ModeRules, type ModeTraits, resolveApproval } from './mode-rules.ts'
+export { checkTransition, isStricter, type ModeChanger, NEXT_MODES } from './mode-transitions.ts'
 export { isMultipleOf } from './multiple-of.ts'
-export { nameTokens } from './name-tokens.ts'
-export { foldName, hashedNames, NameTable, type Naming, plainName, renamed } from './names.ts'
-export { wrappedOutputSchema } from './output-schema.ts'
-export { compileOwnSchema } from './own-schema.ts'
+export { tokenizeName } from './name-tokens.ts'
+export { foldName, hashedNames, NameTable, type Naming, plainName, toWireName } from './names.ts'
+export { wrapOutputSchema } from './output-schema.ts'
+export { compileTrustedSchema } from './own-schema.ts'
 export { findPaths, findUriPaths } from './path-arguments.ts'
-export type { CallBases } from './path-readings.ts'
-export { compilePathCover, compilePathRules, type PathJudge, type PathRules, pathPatternProblem } from './path-rules.ts'
-export type { LinkLook, PathWorld } from './path-world.ts'
+export type { CallRoots } from './path-readings.ts'
+export { checkPathPattern, compilePathMatcher, compilePathRules, type PathCheck, type PathRules } from './path-rules.ts'
+export type { LinkStatus, PathContext } from './path-world.ts'
 export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
 export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
-export { compilePlain, type PlainSchema } from './plain-schema.ts'
+export { compileSimpleSchema, type SchemaValidator } from './plain-schema.ts'
 export {
   findOtherTools,
   findPoison,
   INSPECTION_VERSION,
-  type NeighbourOptions,
-  type Neighbours,
+  type NeighborOptions,
+  type Neighbors,
 } from './poisoning.ts'
-export { ownerOf, type Principal, readOwner } from './principal.ts'
+export { type Principal, parseOwnerKey, toOwnerKey } from './principal.ts'
 export {
   type Era,
   isLogLevel,
@@ -138,13 +138,13 @@ export {
   type LogLevel,
   META,
   MODERN_VERSION,
-  traceIdOf,
+  parseTraceId,
 } from './protocol.ts'
-export { isRandom } from './random-looking.ts'
+export { looksRandom } from './random-looking.ts'
 export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
 export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
 export { createSecretSearch, mayHoldSecret } from './secret-anchors.ts'
-export { judgeSecrets } from './secret-in.ts'
+export { checkSecrets } from './secret-in.ts'
 export { compileSelection, type Selection } from './selection.ts'
 export {
   HIGHEST_SENSITIVITY,
@@ -161,13 +161,11 @@ export { isServerId, slugServerId } from './server-id.ts'
 export {
   type ContentHints,
   type ContentKind,
-  cellsOf,
-  cellText,
-  counted,
   detectKind,
   type Ends,
   findPreset,
-  nextRecord,
+  formatCount,
+  nextRecordStart,
   type Omission,
   type PageRange,
   type PageRequest,
@@ -176,47 +174,49 @@ export {
   type Presets,
   pageText,
   READ_RESULT_TOOL,
+  type ResultPage,
+  readCell,
   readPresets,
   recordEnd,
   type ShapedText,
   type ShapingHints,
   shapeText,
-  type TextPage,
+  splitCells,
 } from './shaping/shaping.ts'
-export { findWeakness, MAKE_SECRET } from './shared-secret.ts'
-export { shellWord } from './shell-word.ts'
+export { findWeakness, GENERATE_SECRET_HINT } from './shared-secret.ts'
+export { quoteForShell } from './shell-word.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
-export { camelCase, snakeCase } from './spelling.ts'
-export { splitWords } from './split-words.ts'
-export { stricterPolicy } from './stricter-policy.ts'
+export { toCamelCase, toSnakeCase } from './spelling.ts'
+export { splitShellWords } from './split-words.ts'
+export { mergePolicies } from './stricter-policy.ts'
 export { takesPath } from './takes-path.ts'
-export { isTellingName } from './telling-name.ts'
+export { isSecretFieldName } from './telling-name.ts'
 export type { CompilePattern, TextPattern } from './text-pattern.ts'
 export { estimateTokens } from './tokens.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
 export {
   type ArgumentRule,
   type ArgumentRules,
+  type ParsedToolsFile,
   type PolicyField,
   type PolicyFields,
+  type PolicyValue,
   RISK_LEVELS,
   type RiskLevel,
-  type Ruled,
   type SecretHandling,
   type ToolCategory,
   type ToolEntry,
-  type ToolsFile,
 } from './tool-policy.ts'
-export { type CompiledSelectors, compileSelectors, type SelectableWorld } from './tool-selectors.ts'
-export { toolTokens } from './tool-tokens.ts'
-export { unknownArgument } from './unknown-argument.ts'
+export { type CompiledSelectors, compileSelectors, type SelectionContext } from './tool-selectors.ts'
+export { estimateToolTokens } from './tool-tokens.ts'
+export { checkArgumentName } from './unknown-argument.ts'
 export {
-  optionWords,
-  saysMismatch,
-  typeWords,
-  unknownKey,
+  formatMismatch,
+  formatOptions,
+  formatTypes,
+  formatViolations,
+  unknownKeyViolation,
   type ValuePath,
   type Violation,
-  violationsText,
 } from './violation.ts'
-export { cutText, plainText, visibleText } from './visible-text.ts'
+export { cutText, toPlainText, toVisibleText } from './visible-text.ts'

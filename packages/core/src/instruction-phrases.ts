@@ -1,4 +1,4 @@
-import { readableText } from './name-tokens.ts'
+import { normalizeLookalikes } from './name-tokens.ts'
 
 /** At most so many words in between, so that a search stays linear however the text repeats itself. */
 const UP_TO_3 = String.raw`(?:[\w'-]{1,40}[ ,]{1,2}){0,3}?`
@@ -14,12 +14,12 @@ const ADDRESS = String.raw`(?:\+\d{8,15}|0x[0-9a-f]{40}|[\w.+-]{1,60}@(?!example
 
 interface PhraseGroup {
   /** Without it there is nothing to look for: most texts have none of these. */
-  readonly needs: RegExp
+  readonly prefilter: RegExp
   readonly phrases: readonly RegExp[]
 }
 
 const group = (needs: string, ...patterns: readonly string[]): PhraseGroup => ({
-  needs: new RegExp(needs, 'i'),
+  prefilter: new RegExp(needs, 'i'),
   phrases: patterns.map((pattern) => new RegExp(pattern, 'i')),
 })
 
@@ -142,9 +142,9 @@ export const findPreference = (text: string): string | undefined => findPhrase(t
 
 function findPhrase(text: string, groups: readonly PhraseGroup[]): string | undefined {
   if (PLAIN_WORD.test(text)) return undefined
-  const { readable, flowing } = normalized(text)
-  for (const { needs, phrases } of groups) {
-    if (!needs.test(flowing)) continue
+  const { readable, flowing } = normalizeText(text)
+  for (const { prefilter, phrases } of groups) {
+    if (!prefilter.test(flowing)) continue
     for (const phrase of phrases) {
       const match = phrase.exec(flowing) ?? (readable === flowing ? null : phrase.exec(readable))
       if (match !== null) return match[0].trim()
@@ -153,17 +153,17 @@ function findPhrase(text: string, groups: readonly PhraseGroup[]): string | unde
   return undefined
 }
 
-let last = { text: '', readable: '', flowing: '' }
+let lastNormalized = { text: '', readable: '', flowing: '' }
 
 /** The same text is searched several times in a row. */
-function normalized(text: string): { readonly readable: string; readonly flowing: string } {
-  if (last.text === text) return last
-  const readable = readableText(text)
+function normalizeText(text: string): { readonly readable: string; readonly flowing: string } {
+  if (lastNormalized.text === text) return lastNormalized
+  const readable = normalizeLookalikes(text)
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
     // Emphasis between words is not read: "do **not** tell".
     .replaceAll(/\*{1,3}|(?<=\s|^)_{1,3}(?=\w)|(?<=\w)_{1,3}(?=\s|$)/g, '')
     .replaceAll(/[\t\r\f\v\p{Zs}]+/gu, ' ')
   // Line ends count for marks at the beginning of a line; in between words they are spaces.
-  last = { text, readable, flowing: readable.replaceAll(/[ \n]+/g, ' ') }
-  return last
+  lastNormalized = { text, readable, flowing: readable.replaceAll(/[ \n]+/g, ' ') }
+  return lastNormalized
 }

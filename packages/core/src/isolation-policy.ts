@@ -1,4 +1,4 @@
-import { nameGlob } from './glob.ts'
+import { compileNameGlob } from './glob.ts'
 import type { JsonObject } from './json/json.ts'
 
 /** How the result of an isolated call reaches its caller. */
@@ -35,5 +35,5 @@ export interface IsolatedServer {
 /** By the pair of server and tool alone: no name is ever split. What tools.yaml says of a tool itself wins over this. */
 export function shouldIsolateTool(server: IsolatedServer | undefined, tool: string): boolean {
   if (server === undefined) return false
-  return server.isolated === true || (server.isolatedTools?.some((pattern) => nameGlob(pattern)(tool)) ?? false)
+  return server.isolated === true || (server.isolatedTools?.some((pattern) => compileNameGlob(pattern)(tool)) ?? false)
 }

@@ -1,30 +1,30 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Json, type JsonObject, secretsAmong } from './index.ts'
-import { type KeptHow, keptArguments } from './kept-arguments.ts'
-import { madeSecrets } from './made-secrets.test-kit.ts'
+import { type Json, type JsonObject, listSecretForms } from './index.ts'
+import { type ArgumentDetail, toRecordedArguments } from './kept-arguments.ts'
+import { createFakeSecrets } from './made-secrets.test-kit.ts'
 
 const HIDDEN = '[redacted: by its name]'
 const ALL_HIDDEN = '[redacted: by its name, with all that is in it]'
-const redacted = (args: JsonObject, known: readonly string[] = []): Json | undefined =>
-  keptArguments(args, 'redacted', { known })
+const redacted = (args: JsonObject, secrets: readonly string[] = []): Json | undefined =>
+  toRecordedArguments(args, 'redacted', { secrets })
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
 describe('keptArguments', () => {
   it('keeps nothing where nothing is wanted', () => {
-    expect(keptArguments({ a: 1 }, 'none')).toBeUndefined()
+    expect(toRecordedArguments({ a: 1 }, 'none')).toBeUndefined()
   })
 
-  it.each(madeSecrets())('keeps no $kind, however much is wanted', ({ secret, text = secret }) => {
-    const kept = JSON.stringify(keptArguments({ note: `take ${text}` }, 'full'))
+  it.each(createFakeSecrets())('keeps no $kind, however much is wanted', ({ secret, text = secret }) => {
+    const kept = JSON.stringify(toRecordedArguments({ note: `take ${text}` }, 'full'))
     expect(kept).not.toContain(JSON.stringify(secret).slice(1, -1))
   })
 
   it('keeps all as it is where all is wanted, and says what was too much', () => {
     const args = { password: 'hunter2', deep: { list: [1, null, true, 'x'.repeat(20_000)] } }
-    expect(keptArguments(args, 'full')).toEqual(args)
-    const kept = keptArguments({ text: 'x'.repeat(200_000), more: 1 }, 'full')
+    expect(toRecordedArguments(args, 'full')).toEqual(args)
+    const kept = toRecordedArguments({ text: 'x'.repeat(200_000), more: 1 }, 'full')
     expect(bytesOf(kept)).toBeLessThan(66_000)
     expect(kept).toMatchObject({
       text: expect.stringMatching(/x… \[cut: 200000 characters in all\]$/),
@@ -34,7 +34,7 @@ describe('keptArguments', () => {
 
   it('keeps types and lengths as the shape', () => {
     const args = { path: '/etc', depth: 3, all: false, none: null, list: ['ab', { x: 'abc' }] }
-    expect(keptArguments(args, 'shape')).toEqual({
+    expect(toRecordedArguments(args, 'shape')).toEqual({
       path: 'text of 4',
       depth: 'number',
       all: 'boolean',
@@ -76,21 +76,21 @@ describe('keptArguments', () => {
   })
 
   it('hides what is known to be secret', () => {
-    expect(redacted({ q: 'say hunter22 now', hunter22: 1 }, secretsAmong(['hunter22']))).toEqual({
+    expect(redacted({ q: 'say hunter22 now', hunter22: 1 }, listSecretForms(['hunter22']))).toEqual({
       q: 'say ••• now',
       '••• #2': 1,
     })
   })
 
   it('cuts a long text and says so, but never before the secrets in it are found', () => {
-    const jwt = madeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
+    const jwt = createFakeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
     const kept = redacted({ text: `${'x'.repeat(480)} ${jwt} ${'y'.repeat(9_000)}` }) as { text: string }
     expect(kept.text).toMatch(/^x{480} \[redacted: JWT.*… \[cut: \d+ characters in all\]$/)
     expect(JSON.stringify(kept)).not.toContain(jwt.slice(0, 12))
   })
 
   it('keeps nothing of a secret anywhere, in any way that leaves out values', () => {
-    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
     const places: readonly ((text: string) => JsonObject)[] = [
       (text) => ({ a: text }),
       (text) => ({ a: [{ b: `say: ${text}` }] }),
@@ -102,7 +102,7 @@ describe('keptArguments', () => {
     fc.assert(
       fc.property(secret, fc.constantFrom(...places), ({ secret, text = secret }, place) => {
         for (const how of ['redacted', 'shape'] as const) {
-          const kept = JSON.stringify(keptArguments(place(text), how))
+          const kept = JSON.stringify(toRecordedArguments(place(text), how))
           expect(kept).not.toContain(secret.slice(-16))
           expect(kept).not.toContain(secret.slice(0, 16))
         }
@@ -111,7 +111,7 @@ describe('keptArguments', () => {
     )
   })
 
-  it.each<readonly [KeptHow, number]>([
+  it.each<readonly [ArgumentDetail, number]>([
     ['redacted', 10_000],
     ['shape', 10_000],
     ['full', 70_000],
@@ -124,7 +124,7 @@ describe('keptArguments', () => {
       { a: deep(100) },
       { a: Array.from({ length: 1_000 }, () => deep(10)) },
     ]
-    for (const args of large) expect(bytesOf(keptArguments(args, how))).toBeLessThan(most)
+    for (const args of large) expect(bytesOf(toRecordedArguments(args, how))).toBeLessThan(most)
   })
 
   it('keeps nothing that it cannot make harmless', () => {
@@ -134,11 +134,11 @@ describe('keptArguments', () => {
       },
     }
     for (const how of ['redacted', 'shape', 'full'] as const)
-      expect(keptArguments(args, how)).toEqual({ '[redaction failed]': true })
+      expect(toRecordedArguments(args, how)).toEqual({ '[redaction failed]': true })
   })
 
   it('keeps a member named __proto__', () => {
-    const kept = keptArguments(JSON.parse('{"__proto__":{"a":1}}') as JsonObject, 'redacted')
+    const kept = toRecordedArguments(JSON.parse('{"__proto__":{"a":1}}') as JsonObject, 'redacted')
     expect(JSON.stringify(kept)).toBe('{"__proto__":{"a":1}}')
   })
 
@@ -146,9 +146,9 @@ describe('keptArguments', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
-        fc.constantFrom<KeptHow>('redacted', 'shape'),
+        fc.constantFrom<ArgumentDetail>('redacted', 'shape'),
         (args, how) => {
-          expect(keptArguments(args as JsonObject, how)).not.toEqual({ '[redaction failed]': true })
+          expect(toRecordedArguments(args as JsonObject, how)).not.toEqual({ '[redaction failed]': true })
         },
       ),
     )

@@ -1,71 +1,76 @@
-import { redactionOf, redactSpans } from './find-secrets.ts'
-import { type Json, type JsonObject, mayHideJson, redactJsonText, secretsOfMember } from './json/json.ts'
+import { formatRedaction, redactSpans } from './find-secrets.ts'
+import { findMemberSecrets, isEscapedJson, type Json, type JsonObject, redactJsonText } from './json/json.ts'
 import { maskSecrets } from './mask-secrets.ts'
-import { isTellingName } from './telling-name.ts'
+import { isSecretFieldName } from './telling-name.ts'
 import { cutText } from './visible-text.ts'
 
 /** How much of a call's arguments its record keeps. */
-export type KeptHow = 'none' | 'shape' | 'redacted' | 'full'
+export type ArgumentDetail = 'none' | 'shape' | 'redacted' | 'full'
 
-export interface KeptOptions {
-  /** What must not be shown besides, as `secretsAmong` gives it. */
-  readonly known?: readonly string[]
+export interface RecordedOptions {
+  /** What must not be shown besides, as `listSecretForms` gives it. */
+  readonly secrets?: readonly string[]
   /** How many bytes it may take when printed, more or less. */
-  readonly most?: number
+  readonly maxBytes?: number
 }
 
 /** The last text may go over it, so that a record of redacted arguments stays around 8 KB. */
-const MOST_BYTES = { shape: 6_500, redacted: 6_500, full: 64_000 }
-const MOST_TEXT = { redacted: 500, full: 64_000 }
-const MOST_DEPTH = { shape: 16, redacted: 16, full: 128 }
-const MOST_NAME = 100
+const MAX_BYTES = { shape: 6_500, redacted: 6_500, full: 64_000 }
+const MAX_TEXT_LENGTH = { redacted: 500, full: 64_000 }
+const MAX_DEPTH = { shape: 16, redacted: 16, full: 128 }
+const MAX_NAME_LENGTH = 100
 /** A secret that begins within what is shown is recognised by this much of it. */
 const LOOK_AHEAD = 8_000
 
 const LEFT_OUT = '[left out]'
 /** What anything counts for, lest a million of nothing be kept. */
-const LEAST_BYTES = 8
+const MIN_BYTES = 8
 const FAILED: JsonObject = Object.freeze({ '[redaction failed]': true })
 
 /** The arguments of a call as a record may keep them. What cannot be made harmless is not kept. */
-export function keptArguments(args: JsonObject, how: KeptHow, options: KeptOptions = {}): Json | undefined {
+export function toRecordedArguments(
+  args: JsonObject,
+  how: ArgumentDetail,
+  options: RecordedOptions = {},
+): Json | undefined {
   if (how === 'none') return undefined
   try {
-    return new Keeper(how, options).keep(args)
+    return new ArgumentRecorder(how, options).record(args)
   } catch {
     return FAILED
   }
 }
 
-class Keeper {
-  readonly #how: Exclude<KeptHow, 'none'>
-  readonly #known: readonly string[]
-  #left: number
+class ArgumentRecorder {
+  readonly #detail: Exclude<ArgumentDetail, 'none'>
+  readonly #secrets: readonly string[]
+  #bytesLeft: number
 
-  constructor(how: Exclude<KeptHow, 'none'>, { known = [], most = MOST_BYTES[how] }: KeptOptions) {
-    this.#how = how
-    this.#known = known
-    this.#left = most
+  constructor(how: Exclude<ArgumentDetail, 'none'>, { secrets = [], maxBytes = MAX_BYTES[how] }: RecordedOptions) {
+    this.#detail = how
+    this.#secrets = secrets
+    this.#bytesLeft = maxBytes
   }
 
-  keep(args: JsonObject): Json {
+  record(args: JsonObject): Json {
     return this.#object(args, 1)
   }
 
   #value(value: Json, name: string, depth: number): Json {
-    if (this.#how === 'redacted' && isWorthHiding(value, name) && isTellingName(name))
-      return this.#spend(typeof value === 'object' ? ALL_BY_NAME : BY_NAME)
+    if (this.#detail === 'redacted' && isWorthHiding(value, name) && isSecretFieldName(name))
+      return this.#spend(typeof value === 'object' ? ALL_REDACTED_BY_NAME : REDACTED_BY_NAME)
     if (typeof value === 'string') return this.#spend(this.#text(value, name))
-    if (typeof value !== 'object' || value === null) return this.#spend(this.#how === 'shape' ? typeOf(value) : value)
-    this.#left -= LEAST_BYTES
-    if (depth > MOST_DEPTH[this.#how]) return `[left out: nested deeper than ${MOST_DEPTH[this.#how]}]`
+    if (typeof value !== 'object' || value === null)
+      return this.#spend(this.#detail === 'shape' ? typeOf(value) : value)
+    this.#bytesLeft -= MIN_BYTES
+    if (depth > MAX_DEPTH[this.#detail]) return `[left out: nested deeper than ${MAX_DEPTH[this.#detail]}]`
     return Array.isArray(value) ? this.#list(value, depth) : this.#object(value as JsonObject, depth)
   }
 
   #list(list: readonly Json[], depth: number): Json {
     const kept: Json[] = []
     for (const item of list) {
-      if (this.#left <= 0) return [...kept, `[left out: ${list.length - kept.length} more]`]
+      if (this.#bytesLeft <= 0) return [...kept, `[left out: ${list.length - kept.length} more]`]
       kept.push(this.#value(item, '', depth + 1))
     }
     return kept
@@ -77,7 +82,7 @@ class Keeper {
     const names = Object.keys(object)
     let place = 0
     for (const name of names) {
-      if (this.#left <= 0) {
+      if (this.#bytesLeft <= 0) {
         kept[LEFT_OUT] = names.length - place
         break
       }
@@ -90,14 +95,15 @@ class Keeper {
   /** Names are the caller's words too. One that had to be changed gets a number, lest two become the same. */
   #name(name: string, place: number): string {
     const harmless = this.#redact(name, '')
-    const shown = harmless === name && name.length <= MOST_NAME ? name : `${cutText(harmless, MOST_NAME)} #${place + 1}`
+    const shown =
+      harmless === name && name.length <= MAX_NAME_LENGTH ? name : `${cutText(harmless, MAX_NAME_LENGTH)} #${place + 1}`
     this.#spend(shown)
     return shown
   }
 
   #text(text: string, name: string): string {
-    if (this.#how === 'shape') return `text of ${text.length}`
-    const most = Math.min(MOST_TEXT[this.#how], Math.max(this.#left, 0))
+    if (this.#detail === 'shape') return `text of ${text.length}`
+    const most = Math.min(MAX_TEXT_LENGTH[this.#detail], Math.max(this.#bytesLeft, 0))
     const near = text.length > most ? text.slice(0, most + LOOK_AHEAD) : text
     const harmless = this.#redact(near, name)
     if (harmless.length <= most && near === text) return harmless
@@ -105,23 +111,23 @@ class Keeper {
   }
 
   #redact(text: string, name: string): string {
-    const found = secretsOfMember(name, text)
+    const found = findMemberSecrets(name, text)
     const redacted = found.length === 0 ? text : redactSpans(text, found)
-    const inside = mayHideJson(redacted) ? redactJsonText(redacted) : redacted
-    const opened = this.#how === 'full' ? inside : withoutNamed(inside)
+    const inside = isEscapedJson(redacted) ? redactJsonText(redacted) : redacted
+    const opened = this.#detail === 'full' ? inside : hideNamedSecrets(inside)
     // Looking for the ends of cut secrets costs more than all the rest, and nothing was cut here.
-    return this.#known.some((secret) => opened.includes(secret)) ? maskSecrets(opened, this.#known) : opened
+    return this.#secrets.some((secret) => opened.includes(secret)) ? maskSecrets(opened, this.#secrets) : opened
   }
 
   #spend<Value extends Json>(value: Value): Value {
-    this.#left -= typeof value === 'string' ? printedBytes(value) + 3 : LEAST_BYTES
+    this.#bytesLeft -= typeof value === 'string' ? countJsonBytes(value) + 3 : MIN_BYTES
     return value
   }
 }
 
-const BY_NAME = redactionOf('by its name')
+const REDACTED_BY_NAME = formatRedaction('by its name')
 /** A reader has to know that there was more than one value. */
-const ALL_BY_NAME = redactionOf('by its name, with all that is in it')
+const ALL_REDACTED_BY_NAME = formatRedaction('by its name, with all that is in it')
 
 /** A switch named `auth` tells nothing, nor does a limit named `max_tokens`. */
 function isWorthHiding(value: Json, name: string): boolean {
@@ -129,19 +135,20 @@ function isWorthHiding(value: Json, name: string): boolean {
   return typeof value !== 'number' || !/token/i.test(name)
 }
 
-const NAMED =
+const NAMED_SECRET =
   /((?:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|token)["'`\\]{0,4}(?:[ \t]{0,4}(?:=>|:=|[:=])[ \t]{0,4}|(?<=-[\w-]{3,40})[ \t]+)["'`\\]{0,4})(?!\[|(?:string|number|boolean|null|undefined|true|false|none)\b)[^\s"'`\\,;&]+/gi
 
 /** In a record also what does not look like a secret is hidden where a text says that it is one. */
-const withoutNamed = (text: string): string => (ANNOUNCES.test(text) ? text.replaceAll(NAMED, `$1${BY_NAME}`) : text)
+const hideNamedSecrets = (text: string): string =>
+  MAY_NAME_SECRET.test(text) ? text.replaceAll(NAMED_SECRET, `$1${REDACTED_BY_NAME}`) : text
 
 /** What stands between a name and its value, or before an option: few texts of a call have any of it. */
-const ANNOUNCES = /[:=-]/
+const MAY_NAME_SECRET = /[:=-]/
 
 const typeOf = (value: Json): string => (value === null ? 'null' : typeof value)
 
 /** What a text takes as JSON in UTF-8, at most. */
-function printedBytes(text: string): number {
+function countJsonBytes(text: string): number {
   let bytes = text.length
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)

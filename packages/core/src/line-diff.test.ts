@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lineDiff } from './line-diff.ts'
+import { diffLines } from './line-diff.ts'
 
 const shown = (before: readonly string[], after: readonly string[]): readonly string[] =>
-  lineDiff(before, after).map(({ mark, text }) => `${mark} ${text}`)
+  diffLines(before, after).map(({ mark, text }) => `${mark} ${text}`)
 
 test('equal texts have no difference', () => {
-  expect(lineDiff(['a', 'b'], ['a', 'b'])).toEqual([])
-  expect(lineDiff([], [])).toEqual([])
+  expect(diffLines(['a', 'b'], ['a', 'b'])).toEqual([])
+  expect(diffLines([], [])).toEqual([])
 })
 
 test('a changed line is shown with the lines around it, and what is far away is counted', () => {
@@ -34,7 +34,7 @@ test('whatever the texts are, the lines tell both of them', () => {
   const line = fc.constantFrom('a', 'b', 'c', '')
   fc.assert(
     fc.property(fc.array(line, { maxLength: 6 }), fc.array(line, { maxLength: 6 }), (before, after) => {
-      const lines = lineDiff(before, after)
+      const lines = diffLines(before, after)
       const side = (mark: string) => lines.filter((one) => one.mark === mark || one.mark === ' ')
       if (lines.length === 0) expect(before).toEqual(after)
       else if (!lines.some(({ mark }) => mark === '…')) {
@@ -48,5 +48,5 @@ test('whatever the texts are, the lines tell both of them', () => {
 test('texts that are too long to be compared are shown as a whole, at once', () => {
   const before = Array.from({ length: 50_000 }, (_, at) => `old ${at}`)
   const after = Array.from({ length: 50_000 }, (_, at) => `new ${at}`)
-  expect(lineDiff(before, after)).toHaveLength(100_000)
+  expect(diffLines(before, after)).toHaveLength(100_000)
 })

@@ -5,19 +5,19 @@ export interface DiffLine {
 }
 
 /** Beyond this many pairs of lines to compare, what differs is shown as a whole: foreign texts can be of any size. */
-const MOST_PAIRS = 1_000_000
+const MAX_PAIRS = 1_000_000
 const CONTEXT = 3
 
 /** What has to go and to come to make one list of lines of another, with a few lines around. Nothing where both are equal. */
-export function lineDiff(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
+export function diffLines(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
   const head = commonHead(before, after)
   const tail = commonTail(before.slice(head), after.slice(head))
   const old = before.slice(head, before.length - tail)
   const fresh = after.slice(head, after.length - tail)
   if (old.length === 0 && fresh.length === 0) return []
   const same = (lines: readonly string[]): readonly DiffLine[] => lines.map((text) => ({ mark: ' ', text }))
-  const middle = old.length * fresh.length > MOST_PAIRS ? replaced(old, fresh) : compared(old, fresh)
-  return withoutDistant([...same(before.slice(0, head)), ...middle, ...same(before.slice(before.length - tail))])
+  const middle = old.length * fresh.length > MAX_PAIRS ? replaceLines(old, fresh) : compareLines(old, fresh)
+  return collapseUnchanged([...same(before.slice(0, head)), ...middle, ...same(before.slice(before.length - tail))])
 }
 
 function commonHead(a: readonly string[], b: readonly string[]): number {
@@ -32,12 +32,12 @@ function commonTail(a: readonly string[], b: readonly string[]): number {
   return length
 }
 
-const replaced = (old: readonly string[], fresh: readonly string[]): readonly DiffLine[] => [
+const replaceLines = (old: readonly string[], fresh: readonly string[]): readonly DiffLine[] => [
   ...old.map((text): DiffLine => ({ mark: '-', text })),
   ...fresh.map((text): DiffLine => ({ mark: '+', text })),
 ]
 
-function compared(old: readonly string[], fresh: readonly string[]): readonly DiffLine[] {
+function compareLines(old: readonly string[], fresh: readonly string[]): readonly DiffLine[] {
   const lengths = commonLengths(old, fresh)
   const width = fresh.length + 1
   const lines: DiffLine[] = []
@@ -48,7 +48,7 @@ function compared(old: readonly string[], fresh: readonly string[]): readonly Di
       lines.push({ mark: ' ', text: left })
       i++
       j++
-    } else if (left !== undefined && goesFirst(lengths, i * width + j, width)) {
+    } else if (left !== undefined && isRemovedFirst(lengths, i * width + j, width)) {
       lines.push({ mark: '-', text: left })
       i++
     } else {
@@ -59,7 +59,7 @@ function compared(old: readonly string[], fresh: readonly string[]): readonly Di
   return lines
 }
 
-const goesFirst = (lengths: Uint32Array, at: number, width: number): boolean =>
+const isRemovedFirst = (lengths: Uint32Array, at: number, width: number): boolean =>
   (at + 1) % width === 0 || (lengths[at + width] ?? 0) >= (lengths[at + 1] ?? 0)
 
 /** For each pair of places, how long the longest common sequence behind them is. */
@@ -78,7 +78,7 @@ function commonLengths(old: readonly string[], fresh: readonly string[]): Uint32
   return lengths
 }
 
-function withoutDistant(lines: readonly DiffLine[]): readonly DiffLine[] {
+function collapseUnchanged(lines: readonly DiffLine[]): readonly DiffLine[] {
   const near = new Set<number>()
   for (const [at, { mark }] of lines.entries()) {
     if (mark === ' ') continue

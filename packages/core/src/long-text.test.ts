@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { passShortText, passText } from './json/json-bytes.ts'
+import { skipShortString, skipString } from './json/json-bytes.ts'
 import { JsonScanner } from './json/json-scanner.ts'
-import { longTextPass } from './long-text.ts'
+import { openWasmScanner } from './long-text.ts'
 
 const ESCAPES = ['\\"', '\\\\', '\\/', '\\b', '\\f', '\\n', '\\r', '\\t', '\\u00e9', '\\uD83D', '\\uABCD', '\\u0000']
 const CHARACTERS = ['a', 'é', '€', '😀', ' ', '\u007f', '/', 'u', '#', '!', '[']
@@ -26,16 +26,16 @@ const bytesOf = (text: string, shift: number): Uint8Array => Buffer.from(`${'-'.
 
 describe('the quick way over a text', () => {
   it('is there: this machine has what it takes', () => {
-    expect(longTextPass()).toBeTypeOf('function')
+    expect(openWasmScanner()).toBeTypeOf('function')
   })
 
   it('ends where the slow one ends, whatever the text holds and wherever it begins', () => {
     fc.assert(
       fc.property(texts, fc.nat(40), fc.nat(17), (text, from, shift) => {
         const bytes = bytesOf(text, shift)
-        const slow = passShortText(bytes, Math.min(from, bytes.length), bytes.length)
-        expect(passText(bytes, Math.min(from, bytes.length))).toBe(slow)
-        expect(longTextPass()?.(bytes, Math.min(from, bytes.length))).toBe(slow)
+        const slow = skipShortString(bytes, Math.min(from, bytes.length), bytes.length)
+        expect(skipString(bytes, Math.min(from, bytes.length))).toBe(slow)
+        expect(openWasmScanner()?.(bytes, Math.min(from, bytes.length))).toBe(slow)
       }),
       { numRuns: 400 },
     )
@@ -47,7 +47,7 @@ describe('the quick way over a text', () => {
         const bytes = new Uint8Array(70_000).fill(0x61)
         bytes[place] = byte
         const isPlain = byte >= 0x20 && byte !== 0x22 && byte !== 0x5c
-        expect(passText(bytes, 0)).toBe(isPlain ? bytes.length : place)
+        expect(skipString(bytes, 0)).toBe(isPlain ? bytes.length : place)
       }
   })
 
@@ -55,28 +55,28 @@ describe('the quick way over a text', () => {
     for (let byte = 0; byte < 256; byte++) {
       const bytes = Buffer.from(`${'a'.repeat(100)}\\?00e9 and so on`)
       bytes[101] = byte
-      expect(passText(bytes, 0)).toBe('"\\/bfnrtu'.includes(String.fromCharCode(byte)) ? bytes.length : 100)
+      expect(skipString(bytes, 0)).toBe('"\\/bfnrtu'.includes(String.fromCharCode(byte)) ? bytes.length : 100)
     }
     for (const place of [102, 103, 104, 105])
       for (let byte = 0; byte < 256; byte++) {
         const bytes = Buffer.from(`${'a'.repeat(100)}\\u00e9 and so on`)
         bytes[place] = byte
-        expect(passText(bytes, 0)).toBe(/[0-9a-fA-F]/.test(String.fromCharCode(byte)) ? bytes.length : 100)
+        expect(skipString(bytes, 0)).toBe(/[0-9a-fA-F]/.test(String.fromCharCode(byte)) ? bytes.length : 100)
       }
   })
 
   it('is not misled by what an earlier text left behind in memory', () => {
-    passText(Buffer.from('"\\'.repeat(40_000)), 0)
-    longTextPass()?.(Buffer.from(`${'a'.repeat(70_000)}"\\"\\"\\`), 0)
-    for (let length = 65; length < 200; length++) expect(passText(new Uint8Array(length).fill(0x61), 0)).toBe(length)
+    skipString(Buffer.from('"\\'.repeat(40_000)), 0)
+    openWasmScanner()?.(Buffer.from(`${'a'.repeat(70_000)}"\\"\\"\\`), 0)
+    for (let length = 65; length < 200; length++) expect(skipString(new Uint8Array(length).fill(0x61), 0)).toBe(length)
   })
 
   it('does not complete an escape with what an earlier text left behind in memory', () => {
     for (const whole of ['\\n', '\\u00e9'])
       for (let cut = 1; cut < whole.length; cut++) {
-        longTextPass()?.(Buffer.from(whole.slice(1).repeat(100) + whole.slice(cut).repeat(100)), 0)
-        longTextPass()?.(Buffer.from(`${'-'.repeat(100 + cut)}${whole.slice(cut)}`), 0)
-        expect(longTextPass()?.(Buffer.from(`${'-'.repeat(100)}${whole.slice(0, cut)}`), 0)).toBe(100)
+        openWasmScanner()?.(Buffer.from(whole.slice(1).repeat(100) + whole.slice(cut).repeat(100)), 0)
+        openWasmScanner()?.(Buffer.from(`${'-'.repeat(100 + cut)}${whole.slice(cut)}`), 0)
+        expect(openWasmScanner()?.(Buffer.from(`${'-'.repeat(100)}${whole.slice(0, cut)}`), 0)).toBe(100)
       }
   })
 })

@@ -1,41 +1,41 @@
 import { openWasm, type WasmMemory } from './open-wasm.ts'
-import { TEXT_SCAN } from './text-scan-code.ts'
+import { STRING_SCAN } from './string-scan-code.ts'
 
-interface TextScan {
+interface ScannerExports {
   readonly memory: WasmMemory
   readonly pass: (at: number, end: number) => number
 }
 
-/** Where the text begins in the memory of text-scan.wat. */
-const PLACE = 1_024
+/** Where the text begins in the memory of string-scan.wat. */
+const TEXT_OFFSET = 1_024
 const FIRST_WINDOW = 1_024
-const LONGEST_WINDOW = 65_536
-const LONGEST_ESCAPE = 6
+const MAX_WINDOW = 65_536
+const MAX_ESCAPE_LENGTH = 6
 
-type Pass = (chunk: Uint8Array, from: number) => number
+type SkipString = (chunk: Uint8Array, from: number) => number
 
-let opened: Pass | undefined | 'unopened' = 'unopened'
+let cachedScanner: SkipString | undefined | 'unopened' = 'unopened'
 
-/** Does for long texts what `passShortText` does, several times as fast; undefined where this cannot be. */
-export function longTextPass(): Pass | undefined {
-  if (opened === 'unopened') opened = createPass()
-  return opened
+/** Does for long texts what `skipShortString` does, several times as fast; undefined where this cannot be. */
+export function openWasmScanner(): SkipString | undefined {
+  if (cachedScanner === 'unopened') cachedScanner = createScanner()
+  return cachedScanner
 }
 
-function createPass(): Pass | undefined {
-  const scan = openWasm<TextScan>(TEXT_SCAN)
+function createScanner(): SkipString | undefined {
+  const scan = openWasm<ScannerExports>(STRING_SCAN)
   if (scan === undefined) return undefined
   const { memory, pass } = scan
-  const room = new Uint8Array(memory.buffer, PLACE, LONGEST_WINDOW)
+  const room = new Uint8Array(memory.buffer, TEXT_OFFSET, MAX_WINDOW)
   return (chunk, from) => {
     // Most texts end soon, and what is behind their end would be copied in vain.
     let size = FIRST_WINDOW
-    for (let at = from; ; size = Math.min(4 * size, LONGEST_WINDOW)) {
+    for (let at = from; ; size = Math.min(4 * size, MAX_WINDOW)) {
       const end = Math.min(chunk.length, at + size)
       room.set(chunk.subarray(at, end))
-      const passed = at + pass(PLACE, PLACE + end - at) - PLACE
+      const passed = at + pass(TEXT_OFFSET, TEXT_OFFSET + end - at) - TEXT_OFFSET
       // The window may have cut an escape.
-      if (end === chunk.length || passed <= end - LONGEST_ESCAPE) return passed
+      if (end === chunk.length || passed <= end - MAX_ESCAPE_LENGTH) return passed
       at = passed
     }
   }

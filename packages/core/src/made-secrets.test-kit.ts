@@ -1,5 +1,5 @@
 /** Secrets made at run time: a literal that looks like one has no place in a repository. */
-export interface MadeSecret {
+export interface FakeSecret {
   readonly kind: string
   readonly secret: string
   /** A text that holds it; without one it stands alone. */
@@ -13,9 +13,9 @@ const ALNUM = CAPITALS + LETTERS + DIGITS
 const HEX = '0123456789abcdef'
 
 /** The same ones for the same seed. */
-export function madeSecrets(seed = 1): readonly MadeSecret[] {
-  const some = scribe(seed)
-  const made = (kind: string, prefix: readonly string[], body: string): MadeSecret => ({
+export function createFakeSecrets(seed = 1): readonly FakeSecret[] {
+  const some = createRandomText(seed)
+  const made = (kind: string, prefix: readonly string[], body: string): FakeSecret => ({
     kind,
     secret: prefix.join('') + body,
   })
@@ -50,8 +50,8 @@ export function madeSecrets(seed = 1): readonly MadeSecret[] {
   ]
 }
 
-function contextual(some: Scribe): readonly MadeSecret[] {
-  const told = (kind: string, secret: string, [before, behind = '']: readonly [string, string?]): MadeSecret => ({
+function contextual(some: RandomText): readonly FakeSecret[] {
+  const told = (kind: string, secret: string, [before, behind = '']: readonly [string, string?]): FakeSecret => ({
     kind,
     secret,
     text: before + secret + behind,
@@ -68,18 +68,18 @@ function contextual(some: Scribe): readonly MadeSecret[] {
 }
 
 /** What no chance can make look like a word. */
-const mixed = (some: Scribe, length: number): string =>
+const mixed = (some: RandomText, length: number): string =>
   Array.from({ length: length / 2 }, () => some(LETTERS, 1) + some(DIGITS, 1)).join('')
 
-function pemBody(some: Scribe): string {
+function pemBody(some: RandomText): string {
   const lines = Array.from({ length: 5 }, () => some(`${ALNUM}+/`, 64))
   return `\n${lines.join('\n')}\n${some(ALNUM, 22)}==\n-----END ${'PRIVATE KEY-----'}`
 }
 
-type Scribe = (alphabet: string, length: number) => string
+type RandomText = (alphabet: string, length: number) => string
 
 /** Numbers that look random enough, after Lehmer. */
-export function scribe(seed: number): Scribe {
+export function createRandomText(seed: number): RandomText {
   let state = (seed * 48_271 + 11) % 0x7fffffff
   const next = (): number => {
     state = (state * 48_271) % 0x7fffffff

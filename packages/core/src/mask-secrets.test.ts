@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { madeSecrets } from './made-secrets.test-kit.ts'
-import { maskSecrets, secretsAmong } from './mask-secrets.ts'
+import { createFakeSecrets } from './made-secrets.test-kit.ts'
+import { listSecretForms, maskSecrets } from './mask-secrets.ts'
 
-const mask = (text: string, ...values: string[]): string => maskSecrets(text, secretsAmong(values))
+const mask = (text: string, ...values: string[]): string => maskSecrets(text, listSecretForms(values))
 
 describe('maskSecrets', () => {
   it('hides every occurrence, and nothing else', () => {
@@ -53,7 +53,7 @@ describe('maskSecrets', () => {
   })
 
   it('hides what nobody named and yet has the shape of a secret', () => {
-    const [github] = madeSecrets()
+    const [github] = createFakeSecrets()
     expect(mask(`hunter22: bad key ${github?.secret}`, 'hunter22')).toBe('•••: bad key [redacted: GitHub token]')
   })
 

@@ -1,24 +1,27 @@
 /** A pattern: what has to be found, one after the other. */
-export interface Runs<Item> {
-  readonly wanted: ArrayLike<Item>
+export interface WildcardPattern<Item> {
+  readonly items: ArrayLike<Item>
   /** Stands for any number of whatever is found. */
-  readonly run: Item
-  readonly fits: (item: Item, found: string) => boolean
+  readonly wildcard: Item
+  readonly matches: (item: Item, found: string) => boolean
 }
 
 /** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last run is made longer. */
-export function matchRuns<Item>({ wanted, run, fits }: Runs<Item>, found: ArrayLike<string>): boolean {
+export function matchWildcards<Item>(
+  { items, wildcard, matches }: WildcardPattern<Item>,
+  found: ArrayLike<string>,
+): boolean {
   let w = 0
   let f = 0
   let lastRun = -1
   let resume = 0
   while (f < found.length) {
-    const item = wanted[w]
-    if (item === run) {
-      if (w === wanted.length - 1) return true
+    const item = items[w]
+    if (item === wildcard) {
+      if (w === items.length - 1) return true
       lastRun = w++
       resume = f
-    } else if (item !== undefined && fits(item, found[f] as string)) {
+    } else if (item !== undefined && matches(item, found[f] as string)) {
       w++
       f++
     } else if (lastRun >= 0) {
@@ -26,6 +29,6 @@ export function matchRuns<Item>({ wanted, run, fits }: Runs<Item>, found: ArrayL
       f = ++resume
     } else return false
   }
-  while (wanted[w] === run) w++
-  return w === wanted.length
+  while (items[w] === wildcard) w++
+  return w === items.length
 }

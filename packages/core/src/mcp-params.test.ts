@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import type { Json, JsonObject } from './json/json-value.ts'
-import { type McpParam, paramAgrees, paramText, readMcpParams } from './mcp-params.ts'
+import { formatParam, type McpParam, matchesParam, readMcpParams } from './mcp-params.ts'
 
 const property = (name: Json, type: Json = 'string'): JsonObject => ({ type, 'x-mcp-header': name })
 const schemaOf = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
@@ -13,13 +13,13 @@ const schemaOf = (properties: JsonObject, more: JsonObject = {}): JsonObject => 
 
 function paramsOf(schema: JsonObject): readonly McpParam[] {
   const read = readMcpParams(schema)
-  if ('flaw' in read) throw new Error(read.flaw)
+  if ('problem' in read) throw new Error(read.problem)
   return read.params
 }
 
 const flawOf = (schema: JsonObject): string | undefined => {
   const read = readMcpParams(schema)
-  return 'flaw' in read ? read.flaw : undefined
+  return 'problem' in read ? read.problem : undefined
 }
 
 describe(`arguments that are repeated in headers (${promise('GW-17')})`, () => {
@@ -93,26 +93,26 @@ describe(`the value of such a header (${promise('GW-17')})`, () => {
   ) as [McpParam, McpParam, McpParam, McpParam]
 
   it('is the argument as a text, and nothing where there is none', () => {
-    expect(paramText(region, { region: '' })).toBe('')
-    expect(paramText(count, { count: -7 })).toBe('-7')
-    expect(paramText(force, { force: false })).toBe('false')
+    expect(formatParam(region, { region: '' })).toBe('')
+    expect(formatParam(count, { count: -7 })).toBe('-7')
+    expect(formatParam(force, { force: false })).toBe('false')
     for (const args of [{}, { region: null }, { region: ['x'] }, { region: {} }])
-      expect(paramText(region, args)).toBeUndefined()
-    expect(paramText(inner, {})).toBeUndefined()
-    expect(paramText(inner, { constructor: { name: 'own' } } as unknown as JsonObject)).toBe('own')
+      expect(formatParam(region, args)).toBeUndefined()
+    expect(formatParam(inner, {})).toBeUndefined()
+    expect(formatParam(inner, { constructor: { name: 'own' } } as unknown as JsonObject)).toBe('own')
   })
 
   it('agrees with what was written from it, and with nothing else', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (given, other) => {
-        expect(paramAgrees(region, { region: given }, given)).toBe(true)
-        expect(paramAgrees(region, { region: given }, other)).toBe(given === other)
+        expect(matchesParam(region, { region: given }, given)).toBe(true)
+        expect(matchesParam(region, { region: given }, other)).toBe(given === other)
       }),
     )
-    expect(paramAgrees(count, { count: 42 }, '42.0')).toBe(true)
-    expect(paramAgrees(count, { count: 42 }, '0x2a')).toBe(false)
-    expect(paramAgrees(count, { count: 0 }, '')).toBe(false)
-    expect(paramAgrees(force, { force: true }, 'TRUE')).toBe(false)
-    expect(paramAgrees(region, {}, '')).toBe(false)
+    expect(matchesParam(count, { count: 42 }, '42.0')).toBe(true)
+    expect(matchesParam(count, { count: 42 }, '0x2a')).toBe(false)
+    expect(matchesParam(count, { count: 0 }, '')).toBe(false)
+    expect(matchesParam(force, { force: true }, 'TRUE')).toBe(false)
+    expect(matchesParam(region, {}, '')).toBe(false)
   })
 })

@@ -11,7 +11,7 @@ export interface McpParam {
 }
 
 /** Every such argument of a tool; or why its schema is none that HTTP clients may use. */
-export type McpParams = { readonly params: readonly McpParam[] } | { readonly flaw: string }
+export type McpParams = { readonly params: readonly McpParam[] } | { readonly problem: string }
 
 /** Before the name that a schema gives, this makes the name of the header. */
 export const PARAM_PREFIX = 'mcp-param-'
@@ -23,7 +23,7 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 const DECIMAL = /^-?\d+(\.\d+)?$/
 
 /** Keywords that hold schemas by name. */
-const NAMED: ReadonlySet<string> = new Set([
+const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   'patternProperties',
   'dependentSchemas',
   'dependencies',
@@ -31,42 +31,42 @@ const NAMED: ReadonlySet<string> = new Set([
   'definitions',
 ])
 /** Keywords that hold one schema, or a list of them. */
-const PLAIN: ReadonlySet<string> = new Set([
+const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
   ...['items', 'prefixItems', 'additionalItems', 'contains', 'unevaluatedItems', 'contentSchema'],
   ...['additionalProperties', 'unevaluatedProperties', 'propertyNames'],
   ...['oneOf', 'anyOf', 'allOf', 'not', 'if', 'then', 'else'],
 ])
 
 /** No path where more than a chain of `properties` leads: there an annotation is forbidden. */
-type Place = readonly string[] | undefined
+type PropertyPath = readonly string[] | undefined
 
 /** Reads the annotations of an input schema (2026-07-28, "Custom Headers from Tool Parameters"). */
 export function readMcpParams(inputSchema: JsonObject): McpParams {
   const found = new Map<string, McpParam>()
-  const flaw = visit(inputSchema, [], found)
-  return flaw === undefined ? { params: [...found.values()] } : { flaw }
+  const problem = visit(inputSchema, [], found)
+  return problem === undefined ? { params: [...found.values()] } : { problem }
 }
 
 /** What the header of this argument says: nothing when it is absent or null, or is none that a header carries. */
-export function paramText({ path }: McpParam, args: JsonObject): string | undefined {
+export function formatParam({ path }: McpParam, args: JsonObject): string | undefined {
   const value = valueAt(args, path)
   if (typeof value === 'string') return value
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
 }
 
 /** Whether a header's text says what the arguments say. Whole numbers may be written in more than one way. */
-export function paramAgrees(param: McpParam, args: JsonObject, text: string): boolean {
+export function matchesParam(param: McpParam, args: JsonObject, text: string): boolean {
   const value = valueAt(args, param.path)
   if (param.type === 'integer' && typeof value === 'number' && DECIMAL.test(text)) return Number(text) === value
-  return paramText(param, args) === text
+  return formatParam(param, args) === text
 }
 
-function visit(schema: Json | undefined, place: Place, found: Map<string, McpParam>): string | undefined {
+function visit(schema: Json | undefined, place: PropertyPath, found: Map<string, McpParam>): string | undefined {
   if (!isJsonObject(schema)) return undefined
-  const flaw = Object.hasOwn(schema, ANNOTATION) ? take(schema, place, found) : undefined
+  const flaw = Object.hasOwn(schema, ANNOTATION) ? addParam(schema, place, found) : undefined
   if (flaw !== undefined) return flaw
   for (const [keyword, value] of Object.entries(schema)) {
-    for (const [child, itsPlace] of childrenOf(keyword, value, place)) {
+    for (const [child, itsPlace] of listChildren(keyword, value, place)) {
       const below = visit(child, itsPlace, found)
       if (below !== undefined) return below
     }
@@ -74,15 +74,20 @@ function visit(schema: Json | undefined, place: Place, found: Map<string, McpPar
   return undefined
 }
 
-function childrenOf(keyword: string, value: Json | undefined, place: Place): readonly (readonly [Json, Place])[] {
+function listChildren(
+  keyword: string,
+  value: Json | undefined,
+  place: PropertyPath,
+): readonly (readonly [Json, PropertyPath])[] {
   if (keyword === 'properties' && isJsonObject(value))
     return Object.entries(value).map(([name, child]) => [child ?? null, place && [...place, name]])
-  if (NAMED.has(keyword) && isJsonObject(value)) return Object.values(value).map((child) => [child ?? null, undefined])
-  if (!PLAIN.has(keyword) || value === undefined) return []
+  if (NAMED_SCHEMA_KEYWORDS.has(keyword) && isJsonObject(value))
+    return Object.values(value).map((child) => [child ?? null, undefined])
+  if (!SCHEMA_KEYWORDS.has(keyword) || value === undefined) return []
   return isJsonList(value) ? value.map((child) => [child, undefined]) : [[value, undefined]]
 }
 
-function take(schema: JsonObject, place: Place, found: Map<string, McpParam>): string | undefined {
+function addParam(schema: JsonObject, place: PropertyPath, found: Map<string, McpParam>): string | undefined {
   const { [ANNOTATION]: name, type } = schema
   if (place === undefined || place.length === 0)
     return `an ${ANNOTATION} of its inputSchema stands where no chain of properties leads`

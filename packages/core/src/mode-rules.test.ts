@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { MODES, type Mode } from './mode.ts'
-import { type ApprovalTraits, approvalNeeded, judgeMode, type ModeState, type ModeTraits } from './mode-rules.ts'
+import { type ApprovalTraits, evaluateMode, type ModeRules, type ModeTraits, resolveApproval } from './mode-rules.ts'
 import type { Permission } from './permission.ts'
-import type { Ruled } from './tool-policy.ts'
+import type { PolicyValue } from './tool-policy.ts'
 
 const FILE = '/home/ann/tools.yaml'
 
-const at = <Value>(value: Value, line: number): Ruled<Value> => ({
+const at = <Value>(value: Value, line: number): PolicyValue<Value> => ({
   value,
   reason: `line ${line}`,
   rule: { file: FILE, line },
 })
-const given = <Value>(value: Value): Ruled<Value> => ({ value, reason: 'the default' })
+const given = <Value>(value: Value): PolicyValue<Value> => ({ value, reason: 'the default' })
 
 interface Written {
   readonly allowed?: readonly Mode[]
@@ -33,7 +33,7 @@ const tool = (written: Written = {}): ModeTraits => ({
 
 type Policies = Partial<Record<Mode, readonly string[] | undefined>>
 
-const stateOf = (mode: Mode, policies: Policies = {}): ModeState => ({
+const stateOf = (mode: Mode, policies: Policies = {}): ModeRules => ({
   mode,
   policies: new Map(
     Object.entries(policies).map(([name, allowedCategories]) => [
@@ -50,7 +50,7 @@ const stateOf = (mode: Mode, policies: Policies = {}): ModeState => ({
 
 /** The modes in which a tool can be called. */
 const openIn = (written: Written, policies?: Policies): readonly Mode[] =>
-  MODES.filter((mode) => judgeMode(tool(written), stateOf(mode, policies)).outcome === 'allow')
+  MODES.filter((mode) => evaluateMode(tool(written), stateOf(mode, policies)).outcome === 'allow')
 
 describe(`${promise('GOV-12')} a tool and the mode`, () => {
   it.each<readonly [string, Written, readonly Mode[]]>([
@@ -80,7 +80,7 @@ describe(`${promise('GOV-12')} a tool and the mode`, () => {
 
 describe('a refusal', () => {
   const refusedIn = (mode: Mode, written: Written, policies?: Policies) =>
-    judgeMode(tool(written), stateOf(mode, policies))
+    evaluateMode(tool(written), stateOf(mode, policies))
 
   it('names the mode, the rule, and where that is written', () => {
     expect(refusedIn('ALERT', { allowed: ['NORMAL'] })).toEqual({
@@ -116,14 +116,14 @@ describe('a refusal', () => {
 
   it('says why the mode is in force, when somebody said so', () => {
     const state = { ...stateOf('LOCKDOWN'), why: 'a key leaked' }
-    expect(judgeMode(tool(), state)).toMatchObject({
+    expect(evaluateMode(tool(), state)).toMatchObject({
       reason: 'The mode is LOCKDOWN (a key leaked): this tool is not marked `essential`.',
     })
   })
 
   it('points nowhere when the rule is written nowhere', () => {
     const low = { ...tool(), allowedInModes: given<readonly Mode[]>(['NORMAL']) }
-    expect(judgeMode(low, stateOf('ALERT'))).not.toHaveProperty('rule')
+    expect(evaluateMode(low, stateOf('ALERT'))).not.toHaveProperty('rule')
   })
 })
 
@@ -169,7 +169,7 @@ describe('approval', () => {
     ...written,
   })
   const neededIn = (written: Partial<ApprovalTraits>): readonly Mode[] =>
-    MODES.filter((mode) => approvalNeeded(traits(written), stateOf(mode)).value)
+    MODES.filter((mode) => resolveApproval(traits(written), stateOf(mode)).value)
 
   it.each<readonly [string, Partial<ApprovalTraits>, readonly Mode[]]>([
     ['is always needed in LOCKDOWN', {}, ['LOCKDOWN']],
@@ -187,7 +187,7 @@ describe('approval', () => {
   })
 
   it('points at whoever wants it', () => {
-    const inAlert = (written: Partial<ApprovalTraits>) => approvalNeeded(traits(written), stateOf('ALERT'))
+    const inAlert = (written: Partial<ApprovalTraits>) => resolveApproval(traits(written), stateOf('ALERT'))
     expect(inAlert({ requiresApproval: at(true, 5) })).toEqual(at(true, 5))
     expect(inAlert({ requiresApprovalInModes: at(['ALERT'], 6) })).toEqual({
       value: true,
@@ -196,7 +196,7 @@ describe('approval', () => {
     })
     const both = { requiresApproval: at(true, 5), requiresApprovalInModes: at<readonly Mode[]>(['ALERT'], 6) }
     expect(inAlert(both)).toEqual(at(true, 5))
-    expect(approvalNeeded(traits(), stateOf('LOCKDOWN'))).toEqual({
+    expect(resolveApproval(traits(), stateOf('LOCKDOWN'))).toEqual({
       value: true,
       reason: 'In LOCKDOWN every call needs approval.',
     })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MODES, type Mode } from './mode.ts'
-import { isStricter, NEXT_MODES, transitionFlaw } from './mode-transitions.ts'
+import { checkTransition, isStricter, NEXT_MODES } from './mode-transitions.ts'
 
 const PAIRS = MODES.flatMap((from) => MODES.map((to) => [from, to] as const))
 const REFUSED_TO_PERSONS: readonly string[] = [
@@ -13,19 +13,19 @@ const REFUSED_TO_PERSONS: readonly string[] = [
 describe('a person', () => {
   it.each(PAIRS)('who goes from %s to %s is judged by the table', (from, to) => {
     const refused = REFUSED_TO_PERSONS.includes(`${from} ${to}`)
-    expect(transitionFlaw(from, to, 'person')?.code).toBe(refused ? 'MODE_REFUSED' : undefined)
+    expect(checkTransition(from, to, 'person')?.code).toBe(refused ? 'MODE_REFUSED' : undefined)
   })
 
   it.each(MODES)('can go to LOCKDOWN from %s', (from) => {
-    expect(transitionFlaw(from, 'LOCKDOWN', 'person')).toBeUndefined()
+    expect(checkTransition(from, 'LOCKDOWN', 'person')).toBeUndefined()
   })
 
   it('is told what can follow instead, and the way round', () => {
-    expect(transitionFlaw('LOCKDOWN', 'NORMAL', 'person')).toMatchObject({
+    expect(checkTransition('LOCKDOWN', 'NORMAL', 'person')).toMatchObject({
       message: 'NORMAL cannot follow LOCKDOWN; what can is RECOVERY.',
       hint: 'Go by way of RECOVERY: `sallyport mode RECOVERY --why "…"`, then `sallyport mode NORMAL --why "…"`.',
     })
-    expect(transitionFlaw('DEGRADED', 'RECOVERY', 'person')).toMatchObject({
+    expect(checkTransition('DEGRADED', 'RECOVERY', 'person')).toMatchObject({
       message: 'RECOVERY cannot follow DEGRADED; what can is NORMAL, ALERT, LOCKDOWN.',
       hint: expect.stringContaining('by way of LOCKDOWN'),
     })
@@ -49,12 +49,12 @@ describe('the gateway by itself', () => {
 
   it.each(PAIRS)('goes from %s to %s only if that is stricter', (from, to) => {
     const goes = from === to || STRICTER[from].includes(to)
-    expect(transitionFlaw(from, to, 'automatic') === undefined).toBe(goes)
+    expect(checkTransition(from, to, 'automatic') === undefined).toBe(goes)
     expect(isStricter(to, from)).toBe(STRICTER[from].includes(to))
   })
 
   it('leaves it to a person to relax the mode, and says so', () => {
-    expect(transitionFlaw('ALERT', 'NORMAL', 'automatic')).toMatchObject({
+    expect(checkTransition('ALERT', 'NORMAL', 'automatic')).toMatchObject({
       code: 'MODE_REFUSED',
       message: 'The mode can only get stricter by itself; NORMAL is not, after ALERT.',
       hint: 'A person can relax it: `sallyport mode`.',

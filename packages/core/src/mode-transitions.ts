@@ -19,7 +19,7 @@ export const NEXT_MODES: Readonly<Record<Mode, readonly Mode[]>> = {
 export const isStricter = (mode: Mode, than: Mode): boolean => BY_STRICTNESS.indexOf(mode) > BY_STRICTNESS.indexOf(than)
 
 /** Why one mode may not follow another, or nothing when it may. That a mode stays is no change. */
-export function transitionFlaw(from: Mode, to: Mode, by: ModeChanger): SallyportError | undefined {
+export function checkTransition(from: Mode, to: Mode, by: ModeChanger): SallyportError | undefined {
   if (from === to) return undefined
   if (by === 'automatic') return isStricter(to, from) ? undefined : notStricter(from, to)
   if (NEXT_MODES[from].includes(to)) return undefined

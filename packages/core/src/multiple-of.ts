@@ -2,8 +2,8 @@
 export function isMultipleOf(value: number, step: number): boolean {
   if (!Number.isFinite(value) || !Number.isFinite(step) || step === 0) return false
   if (Number.isSafeInteger(value) && Number.isSafeInteger(step)) return value % step === 0
-  const left = decimalOf(value)
-  const right = decimalOf(step)
+  const left = toDecimal(value)
+  const right = toDecimal(step)
   const exponent = Math.min(left.exponent, right.exponent)
   return scaled(left, exponent) % scaled(right, exponent) === 0n
 }
@@ -14,7 +14,7 @@ interface Decimal {
 }
 
 /** The shortest decimal that reads back as this number, which is what somebody wrote. */
-function decimalOf(value: number): Decimal {
+function toDecimal(value: number): Decimal {
   const [mantissa = '0', exponent = '0'] = value.toExponential().split('e')
   const [whole = '0', fraction = ''] = mantissa.split('.')
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length }

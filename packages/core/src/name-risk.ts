@@ -1,4 +1,4 @@
-import { nameTokens } from './name-tokens.ts'
+import { tokenizeName } from './name-tokens.ts'
 import type { RiskTokens } from './risk-tokens.ts'
 import { progressive, thirdPerson } from './verb-forms.ts'
 
@@ -9,7 +9,7 @@ export interface NameRisk {
   readonly word: string
 }
 
-const UNTOLD: NameRisk = { level: 'untold', word: '' }
+const UNKNOWN_RISK: NameRisk = { level: 'untold', word: '' }
 /** Behind these a word of doing is one more thing done, not a noun: `get_or_create`. */
 const CONJUNCTIONS = ['and', 'or', 'then', 'plus']
 
@@ -23,26 +23,26 @@ interface Lexicon {
 }
 
 /** Judged by words, never by parts of words (GOV-6). */
-export function judgeName(name: string, tokens: RiskTokens): NameRisk {
-  const lexicon = lexiconOf(tokens)
-  const words = nameTokens(name)
-  const telling = words.find((_, index) => isTelling(words, index, lexicon))
+export function inferNameRisk(name: string, tokens: RiskTokens): NameRisk {
+  const lexicon = compileLexicon(tokens)
+  const words = tokenizeName(name)
+  const telling = words.find((_, index) => isActionWord(words, index, lexicon))
   if (telling !== undefined) return { level: 'high', word: telling }
   const low = words.find((word) => lexicon.low.has(word))
-  return low === undefined ? UNTOLD : { level: 'low', word: low }
+  return low === undefined ? UNKNOWN_RISK : { level: 'low', word: low }
 }
 
 /** The word by which a choice (`run_workflow`) or a switch (`overwrite`) does something; nouns lead only. */
-export function findDoing(name: string, tokens: RiskTokens): string | undefined {
-  const { high } = lexiconOf(tokens)
-  return nameTokens(name).find((word, index) => {
+export function findActionWord(name: string, tokens: RiskTokens): string | undefined {
+  const { high } = compileLexicon(tokens)
+  return tokenizeName(name).find((word, index) => {
     const kind = high.get(word)
     return kind === 'verb' || (kind === 'noun' && index === 0)
   })
 }
 
 /** Whether a word at its place in a name means that something is done. */
-function isTelling(words: readonly string[], index: number, lexicon: Lexicon): boolean {
+function isActionWord(words: readonly string[], index: number, lexicon: Lexicon): boolean {
   const kind = lexicon.high.get(words[index] ?? '')
   if (kind === undefined || kind === 'verb') return kind === 'verb'
   const before = words.slice(0, index)
@@ -56,7 +56,7 @@ function isTelling(words: readonly string[], index: number, lexicon: Lexicon): b
 /** Lists are compiled once: they are settings, and the same for every tool. */
 const compiled = new WeakMap<RiskTokens, Lexicon>()
 
-function lexiconOf(tokens: RiskTokens): Lexicon {
+function compileLexicon(tokens: RiskTokens): Lexicon {
   const known = compiled.get(tokens)
   if (known !== undefined) return known
   const nouns = new Set(tokens.nouns)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isPlainText, nameTokens, readableText } from './name-tokens.ts'
+import { isPrintableAscii, normalizeLookalikes, tokenizeName } from './name-tokens.ts'
 
 describe('the words of a name', () => {
   it.each([
@@ -19,7 +19,7 @@ describe('the words of a name', () => {
     ['', []],
     ['___', []],
   ])('of %j are %j', (name, tokens) => {
-    expect(nameTokens(name)).toEqual(tokens)
+    expect(tokenizeName(name)).toEqual(tokens)
   })
 
   it.each([
@@ -33,17 +33,17 @@ describe('the words of a name', () => {
     ['tags in between', 'del\u{e0061}ete_file'],
     ['capitals of another script', 'DЕLЕTЕ_FILE'],
   ])('are those that a reader sees, behind %s', (_, name) => {
-    expect(nameTokens(name)).toEqual(['delete', 'file'])
-    expect(isPlainText(name)).toBe(false)
+    expect(tokenizeName(name)).toEqual(['delete', 'file'])
+    expect(isPrintableAscii(name)).toBe(false)
   })
 
   it('are lower case and never empty, and reading them again changes nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
-        const tokens = nameTokens(name)
+        const tokens = tokenizeName(name)
         expect(tokens).not.toContain('')
-        expect(nameTokens(tokens.join('_'))).toEqual(tokens.flatMap((token) => nameTokens(token)))
-        expect(readableText(readableText(name))).toBe(readableText(name))
+        expect(tokenizeName(tokens.join('_'))).toEqual(tokens.flatMap((token) => tokenizeName(token)))
+        expect(normalizeLookalikes(normalizeLookalikes(name))).toBe(normalizeLookalikes(name))
       }),
     )
   })

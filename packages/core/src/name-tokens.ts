@@ -52,8 +52,8 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
 const PHRASE_SIGNS = /[\ufdf0-\ufdfd]/g
 
 /** What a reader takes a text for: compatibility forms and accents folded, what does not show left out. */
-export function readableText(text: string): string {
-  if (isPlainText(text)) return text
+export function normalizeLookalikes(text: string): string {
+  if (isPrintableAscii(text)) return text
   const folded = text.replaceAll(PHRASE_SIGNS, ' ').normalize('NFKD')
   return folded.replaceAll(/[\p{M}\p{Cf}]/gu, '').replaceAll(/[^\0-\x7f]/gu, (char) => {
     const latin = LOOKALIKES.get(char.toLowerCase())
@@ -63,14 +63,14 @@ export function readableText(text: string): string {
 }
 
 /** Whether it is of printable ASCII only, so that what it looks like is what it is. */
-export const isPlainText = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
+export const isPrintableAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
 /** Between `get` and `URL`, between `URL` and `For`, and around numbers. */
 const CAMEL_EDGE = /(?<=[\p{Ll}\p{Lo}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u
 
 /** The words of a name in lower case, however it joins them. */
-export function nameTokens(name: string): readonly string[] {
-  return readableText(name)
+export function tokenizeName(name: string): readonly string[] {
+  return normalizeLookalikes(name)
     .split(/[^\p{L}\p{N}]+/u)
     .flatMap((word) => word.split(CAMEL_EDGE))
     .filter((token) => token !== '')

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import { AGENT_NAMES, shownBy } from './agent-names.test-kit.ts'
-import { foldName, hashedNames, NameTable, type Naming, plainName, renamed } from './names.ts'
+import { AGENT_NAMES, listShownTools } from './agent-names.test-kit.ts'
+import { foldName, hashedNames, NameTable, type Naming, plainName, toWireName } from './names.ts'
 import { canonicalName, type ToolRef } from './tool.ts'
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -73,7 +73,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
         const names = wires(refs).map(String)
         expect(new Set(names.map(foldName)).size).toBe(refs.length)
         for (const [agent, rules] of Object.entries(AGENT_NAMES)) {
-          const seen = shownBy(rules, names)
+          const seen = listShownTools(rules, names)
           expect(new Set(seen.map(({ shown }) => foldName(shown))).size, agent).toBe(refs.length)
         }
       }),
@@ -232,10 +232,10 @@ describe('the forms of a name', () => {
   })
 
   it('chosen: by the rules of all names, and none where nothing is left or it is too long', () => {
-    expect(renamed('My Tool!')).toBe('My_Tool')
-    expect(renamed('9 lives')).toBe('s9_lives')
-    expect([renamed(''), renamed('日本'), renamed('x'.repeat(51))]).toEqual([undefined, undefined, undefined])
-    expect(renamed('x'.repeat(50))).toBe('x'.repeat(50))
+    expect(toWireName('My Tool!')).toBe('My_Tool')
+    expect(toWireName('9 lives')).toBe('s9_lives')
+    expect([toWireName(''), toWireName('日本'), toWireName('x'.repeat(51))]).toEqual([undefined, undefined, undefined])
+    expect(toWireName('x'.repeat(50))).toBe('x'.repeat(50))
   })
 
   it('of exactly fifty characters needs no hash, of one more it does', () => {

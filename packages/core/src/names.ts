@@ -1,6 +1,6 @@
 import { didYouMean } from './closest.ts'
 import { SallyportError } from './errors.ts'
-import { nameGlob } from './glob.ts'
+import { compileNameGlob } from './glob.ts'
 import { BUILT_IN_SERVER, canonicalName, type ToolRef } from './tool.ts'
 
 /** How tools are called on the wire: by server and tool, or by the tool's own name (one upstream only). */
@@ -26,7 +26,7 @@ const HASH_LENGTHS = [8, 16]
 /** Every tool's name on the wire, looked up in both directions and never parsed. */
 export class NameTable {
   readonly #byWire = new Map<string, ToolRef>()
-  readonly #wireOf = new Map<string, string>()
+  readonly #wireNames = new Map<string, string>()
   readonly #refs: readonly ToolRef[]
   /** Tools that could not be given a name of their own. */
   readonly unnamed: readonly ToolRef[]
@@ -41,7 +41,7 @@ export class NameTable {
       }
       named.push(ref)
       this.#byWire.set(wire, ref)
-      this.#wireOf.set(canonicalName(ref), wire)
+      this.#wireNames.set(canonicalName(ref), wire)
     }
     this.#refs = named
     this.unnamed = unnamed
@@ -53,7 +53,7 @@ export class NameTable {
   }
 
   wireName(ref: ToolRef): string | undefined {
-    return this.#wireOf.get(canonicalName(ref))
+    return this.#wireNames.get(canonicalName(ref))
   }
 
   /** The tools that a person may have meant: canonical, `server/tool`, wire name, bare name, or a glob over these. */
@@ -61,8 +61,8 @@ export class NameTable {
     const exact = this.#byWire.get(typed)
     if (exact !== undefined) return [exact]
     // A tool's own name may hold a `*` or `?`: who writes it out means that tool.
-    for (const matches of [(name: string) => name === typed, nameGlob(typed)]) {
-      const full = this.#refs.filter((ref) => this.#writings(ref).some(matches))
+    for (const matches of [(name: string) => name === typed, compileNameGlob(typed)]) {
+      const full = this.#refs.filter((ref) => this.#spellings(ref).some(matches))
       const found = full.length > 0 ? full : this.#refs.filter((ref) => matches(ref.tool))
       if (found.length > 0) return found
     }
@@ -83,23 +83,23 @@ export class NameTable {
         },
       )
     }
-    const known = this.#refs.flatMap((ref) => [ref.tool, ...this.#writings(ref)])
+    const known = this.#refs.flatMap((ref) => [ref.tool, ...this.#spellings(ref)])
     throw new SallyportError('TOOL_UNKNOWN', `There is no tool "${typed}".${didYouMean(typed, known)}`, {
       hint: 'See `sallyport tools` for all of them.',
     })
   }
 
-  #writings(ref: ToolRef): readonly string[] {
-    return [canonicalName(ref), `${ref.server}/${ref.tool}`, this.#wireOf.get(canonicalName(ref)) as string]
+  #spellings(ref: ToolRef): readonly string[] {
+    return [canonicalName(ref), `${ref.server}/${ref.tool}`, this.#wireNames.get(canonicalName(ref)) as string]
   }
 }
 
 interface Claim {
   readonly ref: ToolRef
   /** It only keeps others from the name that a renamed tool had, which rules may still hold. */
-  readonly isReserve: boolean
+  readonly isReservation: boolean
   /** The gateway's own tools keep their names, whoever else wants them. */
-  readonly firm: boolean
+  readonly isProtected: boolean
   level: number
   name: string | undefined
 }
@@ -112,11 +112,15 @@ interface Claim {
  */
 function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Claim[] {
   const claims = [...new Map(refs.map((ref) => [canonicalName(ref), createClaim(ref, options)])).values()]
-  const reserves = claims.filter(({ level }) => level === RENAMED).map(({ ref }) => createReserve(ref, options))
-  const fold = foldFor(claims, options.naming)
+  const reserves = claims.filter(({ level }) => level === RENAMED).map(({ ref }) => createReservation(ref, options))
+  const fold = createFold(claims, options.naming)
   /** Who holds a name; undefined once it was taken from everybody. */
   const holders = new Map<string, Claim | undefined>()
-  const pending = [...reserves, ...claims.filter(({ firm }) => !firm), ...claims.filter(({ firm }) => firm)]
+  const pending = [
+    ...reserves,
+    ...claims.filter(({ isProtected }) => !isProtected),
+    ...claims.filter(({ isProtected }) => isProtected),
+  ]
   for (let claim = pending.pop(); claim !== undefined; claim = pending.pop()) {
     if (claim.name === undefined) continue
     const key = fold(claim.name)
@@ -127,10 +131,10 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
     const holder = holders.get(key)
     if (holder?.ref === claim.ref) {
       // A renamed tool that has to go back to its own name finds it kept.
-      holders.set(key, holder.isReserve ? claim : holder)
+      holders.set(key, holder.isReservation ? claim : holder)
       continue
     }
-    const stays = holder?.firm === true && !claim.firm
+    const stays = holder?.isProtected === true && !claim.isProtected
     const losers = holder === undefined || stays ? [claim] : [claim, holder]
     holders.set(key, undefined)
     for (const loser of losers) lowerClaim(loser, options)
@@ -141,46 +145,46 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
 
 /** To the next name that the tool can have: one without a letter, or a long one, has no plain name. */
 function lowerClaim(claim: Claim, options: NamingOptions): void {
-  claim.name = nameAt(claim.ref, ++claim.level, options)
+  claim.name = candidateName(claim.ref, ++claim.level, options)
   if (claim.name === undefined && claim.level === 0) lowerClaim(claim, options)
 }
 
 function createClaim(ref: ToolRef, options: NamingOptions): Claim {
-  const wanted = wishedName(ref, options)
-  if (wanted !== undefined) return { ref, isReserve: false, firm: false, level: RENAMED, name: wanted }
-  return { ...createReserve(ref, options), isReserve: false, firm: ref.server === BUILT_IN_SERVER }
+  const wanted = findChosenName(ref, options)
+  if (wanted !== undefined) return { ref, isReservation: false, isProtected: false, level: RENAMED, name: wanted }
+  return { ...createReservation(ref, options), isReservation: false, isProtected: ref.server === BUILT_IN_SERVER }
 }
 
-function createReserve(ref: ToolRef, options: NamingOptions): Claim {
-  const plain = nameAt(ref, 0, options)
+function createReservation(ref: ToolRef, options: NamingOptions): Claim {
+  const plain = candidateName(ref, 0, options)
   const level = plain === undefined ? 1 : 0
-  return { ref, isReserve: true, firm: false, level, name: plain ?? nameAt(ref, level, options) }
+  return { ref, isReservation: true, isProtected: false, level, name: plain ?? candidateName(ref, level, options) }
 }
 
 /** The level of the name that somebody chose. */
 const RENAMED = -1
 
 /** By the rules of all names; one of which nothing is left is none. */
-function wishedName(ref: ToolRef, { renames }: NamingOptions): string | undefined {
+function findChosenName(ref: ToolRef, { renames }: NamingOptions): string | undefined {
   const wish = renames?.get(canonicalName(ref))
-  return wish === undefined ? undefined : renamed(wish)
+  return wish === undefined ? undefined : toWireName(wish)
 }
 
 /** A name that somebody chose, as it would stand on the wire. */
-export function renamed(wish: string): string | undefined {
-  const name = squeeze(wish)
+export function toWireName(wish: string): string | undefined {
+  const name = sanitizeName(wish)
   return name === '' || name.length > MAX_LENGTH ? undefined : name
 }
 
 /** Bare names are not ours to judge, but for those that could pass for one of the gateway's own tools. */
-function foldFor(claims: readonly Claim[], naming: Naming): (name: string) => string {
+function createFold(claims: readonly Claim[], naming: Naming): (name: string) => string {
   if (naming === 'prefixed') return foldName
-  const own = new Set(claims.filter(({ firm }) => firm).map(({ name }) => foldName(name ?? '')))
+  const own = new Set(claims.filter(({ isProtected }) => isProtected).map(({ name }) => foldName(name ?? '')))
   return (name) => (own.has(foldName(name)) ? foldName(name) : name)
 }
 
 /** The names that a tool can have, from the plainest to the surest. */
-function nameAt(ref: ToolRef, level: number, { naming, digest }: NamingOptions): string | undefined {
+function candidateName(ref: ToolRef, level: number, { naming, digest }: NamingOptions): string | undefined {
   if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return level === 0 ? ref.tool : undefined
   if (level > 0) return hashedNames(ref, digest)[level - 1]
   const plain = plainName(ref)
@@ -188,7 +192,7 @@ function nameAt(ref: ToolRef, level: number, { naming, digest }: NamingOptions):
 }
 
 /** Server and tool as they stand on the wire, unless that is too long or others claim it too. */
-export const plainName = (ref: ToolRef): string => squeeze(`${ref.server}_${ref.tool}`)
+export const plainName = (ref: ToolRef): string => sanitizeName(`${ref.server}_${ref.tool}`)
 
 /** The names of a tool that cannot have its plain one. */
 export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): readonly string[] {
@@ -201,7 +205,7 @@ export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): read
 }
 
 /** Letters, digits and single underscores, beginning with a letter: what every agent leaves as it is. */
-function squeeze(text: string): string {
+function sanitizeName(text: string): string {
   const plain = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
   return /^[0-9]/.test(plain) ? `s${plain}` : plain
 }

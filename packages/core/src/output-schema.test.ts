@@ -1,29 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import type { Json } from './json/json-value.ts'
-import { wrappedOutputSchema } from './output-schema.ts'
+import { wrapOutputSchema } from './output-schema.ts'
 
 const resultOf = (schema: Json): Json | undefined => {
-  const properties = wrappedOutputSchema(schema)?.properties as { result: Json } | undefined
+  const properties = wrapOutputSchema(schema)?.properties as { result: Json } | undefined
   return properties?.result
 }
 
 describe(`the output schema that a legacy client is shown (${promise('GW-17')})`, () => {
   it('is the server’s own where that is of an object, or where there is none', () => {
-    expect(wrappedOutputSchema({ type: 'object', properties: {} })).toBeUndefined()
-    expect(wrappedOutputSchema(undefined)).toBeUndefined()
-    expect(wrappedOutputSchema(null)).toBeUndefined()
+    expect(wrapOutputSchema({ type: 'object', properties: {} })).toBeUndefined()
+    expect(wrapOutputSchema(undefined)).toBeUndefined()
+    expect(wrapOutputSchema(null)).toBeUndefined()
   })
 
   it('is an object around anything else', () => {
     const list = { type: 'array', items: { type: 'string' } }
-    expect(wrappedOutputSchema({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...list })).toEqual({
+    expect(wrapOutputSchema({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...list })).toEqual({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
       properties: { result: { $schema: 'https://json-schema.org/draft/2020-12/schema', ...list } },
       required: ['result'],
     })
-    expect(wrappedOutputSchema(true)).toEqual({ type: 'object', properties: { result: true }, required: ['result'] })
+    expect(wrapOutputSchema(true)).toEqual({ type: 'object', properties: { result: true }, required: ['result'] })
     expect(resultOf({ anyOf: [{ type: 'object' }, { type: 'null' }] })).toEqual({
       anyOf: [{ type: 'object' }, { type: 'null' }],
     })

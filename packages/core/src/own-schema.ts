@@ -1,15 +1,15 @@
-import { ANYTHING, type Check, enter, leave, looksFurther, note, quietly } from './inspection.ts'
+import { ACCEPT_ALL, addViolation, type Check, checkSilently, popPath, pushPath, shouldContinue } from './inspection.ts'
 import { isJsonList, isJsonObject, type Json, type JsonObject } from './json/json.ts'
-import { APPLICATORS, type Applicator, membersCheck, refusesUnknown } from './plain-applicators.ts'
-import { ASSERTIONS, isCount, type Keyword } from './plain-keywords.ts'
-import { type CompilePart, compileParts } from './plain-part.ts'
-import { type Compiled, compileWith, type Vocabulary } from './plain-schema.ts'
+import { APPLICATORS, type Applicator, checkMembers, rejectUnknown } from './plain-applicators.ts'
+import { ASSERTIONS, type CompileKeyword, isCount } from './plain-keywords.ts'
+import { type CompileSubschema, compileSubschemas } from './plain-part.ts'
+import { type CompileResult, compileWith, type Vocabulary } from './plain-schema.ts'
 
 /** About a tenth of a second: enough for every value that fits into a message of some megabytes. */
 const FUEL = 5_000_000
 
 /** What of JSON Schema is not understood here either. */
-const FOREIGN: ReadonlySet<string> = new Set([
+const UNSUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   '$dynamicAnchor',
   '$dynamicRef',
   '$recursiveAnchor',
@@ -25,32 +25,32 @@ const FOREIGN: ReadonlySet<string> = new Set([
  * Compiles a schema that the author of this program wrote, whose patterns may therefore run here. It says which keyword
  * cannot be checked: a check that is left out in silence would be none.
  */
-export const compileOwnSchema = (schema: JsonObject): Compiled => compileWith(OWN, schema)
+export const compileTrustedSchema = (schema: JsonObject): CompileResult => compileWith(TRUSTED_VOCABULARY, schema)
 
-const OWN: Vocabulary = {
+const TRUSTED_VOCABULARY: Vocabulary = {
   fuel: FUEL,
-  assertions: new Map<string, Keyword>([
+  assertions: new Map<string, CompileKeyword>([
     ...ASSERTIONS,
-    ['pattern', patternCheck],
-    ['dependentRequired', dependentRequired],
-    ['minContains', (operand) => (isCount(operand) ? ANYTHING : undefined)],
-    ['maxContains', (operand) => (isCount(operand) ? ANYTHING : undefined)],
+    ['pattern', compilePattern],
+    ['dependentRequired', compileDependentRequired],
+    ['minContains', (operand) => (isCount(operand) ? ACCEPT_ALL : undefined)],
+    ['maxContains', (operand) => (isCount(operand) ? ACCEPT_ALL : undefined)],
   ]),
   applicators: new Map<string, Applicator>([
     ...APPLICATORS,
-    ['properties', members],
-    ['patternProperties', members],
-    ['additionalProperties', members],
-    ['prefixItems', items],
-    ['items', items],
-    ['contains', contains],
-    ['not', negation],
-    ['if', condition],
-    ['then', condition],
-    ['else', condition],
-    ['dependentSchemas', dependentSchemas],
+    ['properties', compileMembers],
+    ['patternProperties', compileMembers],
+    ['additionalProperties', compileMembers],
+    ['prefixItems', compileItems],
+    ['items', compileItems],
+    ['contains', compileContains],
+    ['not', compileNot],
+    ['if', compileCondition],
+    ['then', compileCondition],
+    ['else', compileCondition],
+    ['dependentSchemas', compileDependentSchemas],
   ]),
-  foreign: FOREIGN,
+  unsupported: UNSUPPORTED_KEYWORDS,
   findTarget,
 }
 
@@ -62,17 +62,17 @@ function readPattern(pattern: Json | undefined): RegExp | undefined {
   }
 }
 
-function patternCheck(operand: Json): Check | undefined {
+function compilePattern(operand: Json): Check | undefined {
   const pattern = readPattern(operand)
   if (pattern === undefined) return undefined
   return (value, inspection) => {
     if (typeof value !== 'string') return true
     inspection.fuel -= value.length >>> 4
-    return pattern.test(value) || note(inspection, { says: `must match the pattern ${pattern.source}` })
+    return pattern.test(value) || addViolation(inspection, { message: `must match the pattern ${pattern.source}` })
   }
 }
 
-function dependentRequired(operand: Json): Check | undefined {
+function compileDependentRequired(operand: Json): Check | undefined {
   if (!isJsonObject(operand)) return undefined
   const rules: [string, Check][] = []
   for (const [name, needed] of Object.entries(operand)) {
@@ -80,10 +80,13 @@ function dependentRequired(operand: Json): Check | undefined {
     if (check === undefined) return undefined
     rules.push([name, check])
   }
-  return whereThere(rules)
+  return checkIfPresent(rules)
 }
 
-function dependentSchemas({ dependentSchemas: given }: JsonObject, compile: CompilePart): Check | undefined {
+function compileDependentSchemas(
+  { dependentSchemas: given }: JsonObject,
+  compile: CompileSubschema,
+): Check | undefined {
   if (!isJsonObject(given)) return undefined
   const rules: [string, Check][] = []
   for (const [name, schema] of Object.entries(given)) {
@@ -91,11 +94,11 @@ function dependentSchemas({ dependentSchemas: given }: JsonObject, compile: Comp
     if (check === undefined) return undefined
     rules.push([name, check])
   }
-  return whereThere(rules)
+  return checkIfPresent(rules)
 }
 
 /** Each check holds for the objects that have its member. */
-function whereThere(rules: readonly (readonly [string, Check])[]): Check {
+function checkIfPresent(rules: readonly (readonly [string, Check])[]): Check {
   return (value, inspection) => {
     if (!isJsonObject(value)) return true
     inspection.fuel -= rules.length
@@ -103,7 +106,7 @@ function whereThere(rules: readonly (readonly [string, Check])[]): Check {
   }
 }
 
-function members(schema: JsonObject, compile: CompilePart): Check | undefined {
+function compileMembers(schema: JsonObject, compile: CompileSubschema): Check | undefined {
   const { properties, patternProperties = {}, additionalProperties = true } = schema
   if (!isJsonObject(patternProperties) || (properties !== undefined && !isJsonObject(properties))) return undefined
   const known = new Map<string, Check>()
@@ -118,9 +121,9 @@ function members(schema: JsonObject, compile: CompilePart): Check | undefined {
     if (pattern === undefined || check === undefined) return undefined
     patterned.push([pattern, check])
   }
-  const others = additionalProperties === false ? refusesUnknown(known) : compile(additionalProperties)
+  const others = additionalProperties === false ? rejectUnknown(known) : compile(additionalProperties)
   if (others === undefined) return undefined
-  return patterned.length === 0 ? membersCheck(known, others) : patternedCheck({ known, patterned, others })
+  return patterned.length === 0 ? checkMembers(known, others) : checkPatternedMembers({ known, patterned, others })
 }
 
 interface Members {
@@ -129,7 +132,7 @@ interface Members {
   readonly others: Check
 }
 
-function patternedCheck({ known, patterned, others }: Members): Check {
+function checkPatternedMembers({ known, patterned, others }: Members): Check {
   return (value, inspection) => {
     if (!isJsonObject(value)) return true
     let fits = true
@@ -139,19 +142,19 @@ function patternedCheck({ known, patterned, others }: Members): Check {
       const named = known.get(key)
       const matching = patterned.filter(([pattern]) => pattern.test(key)).map(([, check]) => check)
       const checks = [...(named === undefined ? [] : [named]), ...matching]
-      enter(inspection, key)
+      pushPath(inspection, key)
       const partFits = (checks.length === 0 ? [others] : checks).every((check) => check(part, inspection))
-      leave(inspection)
+      popPath(inspection)
       if (partFits) continue
-      if (!looksFurther(inspection)) return false
+      if (!shouldContinue(inspection)) return false
       fits = false
     }
     return fits
   }
 }
 
-function items({ prefixItems, items: rest = true }: JsonObject, compile: CompilePart): Check | undefined {
-  const first = prefixItems === undefined ? [] : compileParts(prefixItems, compile)
+function compileItems({ prefixItems, items: rest = true }: JsonObject, compile: CompileSubschema): Check | undefined {
+  const first = prefixItems === undefined ? [] : compileSubschemas(prefixItems, compile)
   const others = compile(rest)
   if (first === undefined || others === undefined) return undefined
   return (value, inspection) => {
@@ -159,46 +162,49 @@ function items({ prefixItems, items: rest = true }: JsonObject, compile: Compile
     let fits = true
     for (let index = 0; index < value.length; index++) {
       const check = first[index] ?? others
-      if (check === ANYTHING) continue
-      enter(inspection, index)
+      if (check === ACCEPT_ALL) continue
+      pushPath(inspection, index)
       const itemFits = check(value[index], inspection)
-      leave(inspection)
+      popPath(inspection)
       if (itemFits) continue
-      if (!looksFurther(inspection)) return false
+      if (!shouldContinue(inspection)) return false
       fits = false
     }
     return fits
   }
 }
 
-function contains(schema: JsonObject, compile: CompilePart): Check | undefined {
+function compileContains(schema: JsonObject, compile: CompileSubschema): Check | undefined {
   const { contains: part, minContains = 1, maxContains = Number.MAX_SAFE_INTEGER } = schema
   const check = compile(part)
   if (check === undefined || !isCount(minContains) || !isCount(maxContains)) return undefined
   return (value, inspection) => {
     if (!Array.isArray(value)) return true
     inspection.fuel -= value.length
-    const count = value.filter((item: Json) => quietly(check, item, inspection)).length
+    const count = value.filter((item: Json) => checkSilently(check, item, inspection)).length
     if (count >= minContains && count <= maxContains) return true
-    return note(inspection, { says: `holds ${count} items of the kind that it must hold ${minContains} or more of` })
+    return addViolation(inspection, {
+      message: `holds ${count} items of the kind that it must hold ${minContains} or more of`,
+    })
   }
 }
 
-function negation({ not }: JsonObject, compile: CompilePart): Check | undefined {
+function compileNot({ not }: JsonObject, compile: CompileSubschema): Check | undefined {
   const check = compile(not)
   return (
     check &&
     ((value, inspection) =>
-      !quietly(check, value, inspection) || note(inspection, { says: 'is of a kind that is not allowed there' }))
+      !checkSilently(check, value, inspection) ||
+      addViolation(inspection, { message: 'is of a kind that is not allowed there' }))
   )
 }
 
-function condition(schema: JsonObject, compile: CompilePart): Check | undefined {
+function compileCondition(schema: JsonObject, compile: CompileSubschema): Check | undefined {
   const [test, fit, other] = [schema.if, schema.then, schema.else].map((part) => compile(part ?? true))
   if (test === undefined || fit === undefined || other === undefined) return undefined
   // Without "if" the other two mean nothing.
-  if (schema.if === undefined) return ANYTHING
-  return (value, inspection) => (quietly(test, value, inspection) ? fit : other)(value, inspection)
+  if (schema.if === undefined) return ACCEPT_ALL
+  return (value, inspection) => (checkSilently(test, value, inspection) ? fit : other)(value, inspection)
 }
 
 function findTarget(to: string, root: JsonObject): Json | undefined {

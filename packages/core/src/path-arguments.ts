@@ -2,27 +2,27 @@ import { excerpt } from './excerpt.ts'
 import { entriesOf, type FieldPath, readFieldPath, stepInto } from './field-path.ts'
 import type { FoundPath } from './found-path.ts'
 import type { Json, JsonObject } from './json/json.ts'
-import { looksLikePath, type PathHint, pathHint } from './path-names.ts'
+import { guessPathHint, looksLikePath, type PathHint } from './path-names.ts'
 import { isFileUri } from './path-readings.ts'
-import { hasFormat, type SchemaView, viewItems, viewMember, viewSchema } from './schema-view.ts'
+import { expandItems, expandMember, expandSchema, hasFormat, type SchemaBranches } from './schema-view.ts'
 
 const PATH_FORMATS: ReadonlySet<string> = new Set(['uri-reference', 'uri', 'path', 'file-path', 'directory-path'])
 /** Each is read in several ways and looked up on the disk, so that there is a limit to all of them together. */
-const MOST_PATHS = 1000
-const MOST_CHARACTERS = 128 * 1024
-const MOST_MEMBERS = 100_000
-const DEEPEST = 128
-const SHOWN_WHERE = 200
+const MAX_PATHS = 1000
+const MAX_CHARACTERS = 128 * 1024
+const MAX_MEMBERS = 100_000
+const MAX_DEPTH = 128
+const MAX_LOCATION_LENGTH = 200
 
 /** A value on its way through the arguments. */
-interface Place {
+interface ArgumentNode {
   readonly value: Json | undefined
   readonly key: string | number
-  readonly parent: Place | undefined
+  readonly parent: ArgumentNode | undefined
   readonly depth: number
   /** `named` was said by the operator or the schema. */
   readonly hint: PathHint | 'named'
-  readonly schemas: SchemaView
+  readonly schemas: SchemaBranches
   /** What remains of the operator's path arguments below here. */
   readonly fields: readonly FieldPath[]
 }
@@ -36,8 +36,8 @@ export function findPaths(
   schema: Json | undefined,
   pathArguments?: readonly string[],
 ): readonly FoundPath[] {
-  const finder = new PathFinder(schema, pathArguments === undefined ? pathHint : () => 'none')
-  const schemas = pathArguments === undefined ? viewSchema(schema, schema) : []
+  const finder = new PathFinder(schema, pathArguments === undefined ? guessPathHint : () => 'none')
+  const schemas = pathArguments === undefined ? expandSchema(schema, schema) : []
   const fields = (pathArguments ?? []).map(readFieldPath)
   return finder.find({ value: args, key: '', parent: undefined, depth: 0, hint: 'none', schemas, fields })
 }
@@ -59,12 +59,12 @@ class PathFinder {
     this.#hintOf = hintOf
   }
 
-  find(place: Place): readonly FoundPath[] {
+  find(place: ArgumentNode): readonly FoundPath[] {
     this.#visit(place)
     return this.#found
   }
 
-  #visit(place: Place): void {
+  #visit(place: ArgumentNode): void {
     const { value, hint } = place
     if (this.#full || value === null || value === undefined) return
     if (typeof value === 'string') {
@@ -72,16 +72,16 @@ class PathFinder {
     } else if (typeof value !== 'object') {
       if (hint === 'named' || (hint === 'sure' && typeof value === 'number'))
         this.#add(place, { problem: `it is a ${typeof value}, and a path is a text` })
-    } else if (place.depth >= DEEPEST) this.#add(place, { problem: `it is nested over ${DEEPEST} levels deep` })
+    } else if (place.depth >= MAX_DEPTH) this.#add(place, { problem: `it is nested over ${MAX_DEPTH} levels deep` })
     else this.#descend(place, value)
   }
 
-  #descend(place: Place, value: readonly Json[] | JsonObject): void {
+  #descend(place: ArgumentNode, value: readonly Json[] | JsonObject): void {
     if (isArray(value)) return this.#visitItems(place, value)
     const before = this.#found.length
     const members = entriesOf(value)
     this.#members += members.length
-    if (this.#members > MOST_MEMBERS) return this.#giveUp(place, `there are over ${MOST_MEMBERS} arguments`)
+    if (this.#members > MAX_MEMBERS) return this.#giveUp(place, `there are over ${MAX_MEMBERS} arguments`)
     for (const [key, member] of members) this.#visit(this.#member(place, member, key))
     if (this.#full) return
     const pathExpected = place.hint === 'named' || place.hint === 'sure'
@@ -90,55 +90,55 @@ class PathFinder {
   }
 
   /** Items are what their array is called. */
-  #visitItems(parent: Place, items: readonly Json[]): void {
-    const schemas = parent.schemas.length === 0 ? parent.schemas : viewItems(parent.schemas, this.#schema)
+  #visitItems(parent: ArgumentNode, items: readonly Json[]): void {
+    const schemas = parent.schemas.length === 0 ? parent.schemas : expandItems(parent.schemas, this.#schema)
     const depth = parent.depth + 1
     for (const [key, value] of items.entries()) {
-      const fields = parent.fields.length === 0 ? parent.fields : below(parent.fields, `${key}`)
-      const hint = isNamed(fields, schemas) ? 'named' : parent.hint
+      const fields = parent.fields.length === 0 ? parent.fields : stepIntoAll(parent.fields, `${key}`)
+      const hint = isDeclaredPath(fields, schemas) ? 'named' : parent.hint
       this.#visit({ value, key, parent, depth, hint, schemas, fields })
     }
   }
 
-  #member(parent: Place, value: Json | undefined, key: string): Place {
-    const fields = parent.fields.length === 0 ? parent.fields : below(parent.fields, key)
-    const schemas = parent.schemas.length === 0 ? parent.schemas : viewMember(parent.schemas, key, this.#schema)
-    const hint = isNamed(fields, schemas) ? 'named' : this.#hintOf(key)
+  #member(parent: ArgumentNode, value: Json | undefined, key: string): ArgumentNode {
+    const fields = parent.fields.length === 0 ? parent.fields : stepIntoAll(parent.fields, key)
+    const schemas = parent.schemas.length === 0 ? parent.schemas : expandMember(parent.schemas, key, this.#schema)
+    const hint = isDeclaredPath(fields, schemas) ? 'named' : this.#hintOf(key)
     return { value, key, parent, depth: parent.depth + 1, hint, schemas, fields }
   }
 
-  #add(place: Place, what: { readonly value: string } | { readonly problem: string }): void {
-    if (this.#found.length === MOST_PATHS) return this.#giveUp(place, `there are over ${MOST_PATHS} paths`)
+  #add(place: ArgumentNode, what: { readonly value: string } | { readonly problem: string }): void {
+    if (this.#found.length === MAX_PATHS) return this.#giveUp(place, `there are over ${MAX_PATHS} paths`)
     this.#characters += 'value' in what ? what.value.length : 0
-    if (this.#characters > MOST_CHARACTERS)
-      return this.#giveUp(place, `the paths are over ${MOST_CHARACTERS} characters long together`)
-    this.#found.push({ where: whereIs(place), ...what })
+    if (this.#characters > MAX_CHARACTERS)
+      return this.#giveUp(place, `the paths are over ${MAX_CHARACTERS} characters long together`)
+    this.#found.push({ where: formatLocation(place), ...what })
   }
 
   /** What was not looked at may be anything, so that one problem stands for all. */
-  #giveUp(place: Place, problem: string): void {
+  #giveUp(place: ArgumentNode, problem: string): void {
     this.#full = true
-    this.#found = [{ where: whereIs(place), problem }]
+    this.#found = [{ where: formatLocation(place), problem }]
   }
 }
 
 const isArray = (value: readonly Json[] | JsonObject): value is readonly Json[] => Array.isArray(value)
 
-function holdsPath(value: string, hint: Place['hint']): boolean {
+function holdsPath(value: string, hint: ArgumentNode['hint']): boolean {
   if (hint === 'named' || hint === 'sure' || hint === 'likely') return true
   return isFileUri(value) || (hint === 'maybe' && looksLikePath(value))
 }
 
-const below = (fields: readonly FieldPath[], key: string): readonly FieldPath[] =>
+const stepIntoAll = (fields: readonly FieldPath[], key: string): readonly FieldPath[] =>
   fields.map((field) => stepInto(field, key)).filter((field) => field !== undefined)
 
-const isNamed = (fields: readonly FieldPath[], schemas: SchemaView): boolean =>
+const isDeclaredPath = (fields: readonly FieldPath[], schemas: SchemaBranches): boolean =>
   fields.some((field) => field.length === 0) || hasFormat(schemas, PATH_FORMATS)
 
 /** As a person would write it; keys are the caller's text. */
-function whereIs(place: Place): string {
+function formatLocation(place: ArgumentNode): string {
   let where = ''
-  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent)
+  for (let at: ArgumentNode | undefined = place; at?.parent !== undefined; at = at.parent)
     where = typeof at.key === 'number' ? `[${at.key}]${where}` : `${at.parent.parent ? '.' : ''}${at.key}${where}`
-  return excerpt(where, SHOWN_WHERE)
+  return excerpt(where, MAX_LOCATION_LENGTH)
 }

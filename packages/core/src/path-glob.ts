@@ -1,6 +1,6 @@
 import { expandBraces } from './expand-braces.ts'
-import { matchRuns } from './match-runs.ts'
-import { joinPath, liesIn, pathSegments } from './path-text.ts'
+import { matchWildcards } from './match-runs.ts'
+import { isInside, joinPath, splitPath } from './path-text.ts'
 
 /** `**`: any number of names, none among them. */
 const ANY_DEPTH = '**'
@@ -45,7 +45,7 @@ function readPathGlob(pattern: string): PathGlob | PatternProblem {
   const head: string[] = []
   const tail: SegmentGlob[] = []
   let last: string | undefined
-  for (const segment of pathSegments(pattern)) {
+  for (const segment of splitPath(pattern)) {
     const plain = isPlain(segment)
     if (segment === '..' && tail.length > 0) return { problem: '".." behind a wildcard leads nowhere in particular' }
     if (segment === '..') head.pop()
@@ -103,17 +103,20 @@ function readSet(chars: readonly string[]): (char: string) => boolean {
 }
 
 /** Whether a canonical path is one that the pattern stands for, its head being `head`. */
-export function globCovers(glob: PathGlob, path: string, head: string): boolean {
-  if (!liesIn(path, head)) return false
+export function matchesGlob(glob: PathGlob, path: string, head: string): boolean {
+  if (!isInside(path, head)) return false
   const rest = path.slice(head === '/' ? 1 : head.length + 1)
   return matchSegments(glob.tail, rest === '' ? [] : rest.split('/'))
 }
 
-const matchSegments = (wanted: readonly SegmentGlob[], names: readonly string[]): boolean =>
-  matchRuns({ wanted, run: ANY_DEPTH, fits: (tokens, name) => matchName(tokens as readonly Token[], name) }, names)
+const matchSegments = (items: readonly SegmentGlob[], names: readonly string[]): boolean =>
+  matchWildcards(
+    { items, wildcard: ANY_DEPTH, matches: (tokens, name) => matchName(tokens as readonly Token[], name) },
+    names,
+  )
 
-const matchName = (wanted: readonly Token[], name: string): boolean =>
-  matchRuns(
-    { wanted, run: ANY_RUN, fits: (token, char) => (token as (char: string) => boolean)(char) },
+const matchName = (items: readonly Token[], name: string): boolean =>
+  matchWildcards(
+    { items, wildcard: ANY_RUN, matches: (token, char) => (token as (char: string) => boolean)(char) },
     Array.from(name),
   )

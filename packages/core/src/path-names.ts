@@ -14,20 +14,20 @@ const MAYBE = words(
 )
 /** `outfile`, `subdir`, `sourcepath`, written as one word. */
 const ENDING = /(?:path|file|filename|dir|directory|folder)s?$/
-const NO_ENDING = words('profile profiles xpath xpaths jsonpath jsonpaths')
+const NOT_PATH_WORDS = words('profile profiles xpath xpaths jsonpath jsonpaths')
 /** Behind a word for a file, these speak of something about it. */
-const ABOUT = words(
+const METADATA_WORDS = words(
   'content contents text data body bytes size count limit max min type types mode encoding charset id ids format ext extension extensions hash digest checksum permission permissions number depth length offset line lines status kind description system version time date created modified separator delimiter',
 )
 
-const LONGEST_NAME = 128
-const LONGEST_PATH = 4096
+const MAX_NAME_LENGTH = 128
+const MAX_PATH_LENGTH = 4096
 
 /** How likely an argument of this name holds a path. */
-export function pathHint(name: string): PathHint {
-  const tokens = tokensOf(name)
-  const at = tokens.findLastIndex((token) => SURE.has(token) || (ENDING.test(token) && !NO_ENDING.has(token)))
-  if (at >= 0 && !tokens.slice(at + 1).some((token) => ABOUT.has(token)))
+export function guessPathHint(name: string): PathHint {
+  const tokens = splitName(name)
+  const at = tokens.findLastIndex((token) => SURE.has(token) || (ENDING.test(token) && !NOT_PATH_WORDS.has(token)))
+  if (at >= 0 && !tokens.slice(at + 1).some((token) => METADATA_WORDS.has(token)))
     return tokens.every((token) => SURE.has(token)) ? 'sure' : 'likely'
   const last = tokens.at(-1) ?? ''
   if (LIKELY.has(last)) return 'likely'
@@ -37,13 +37,13 @@ export function pathHint(name: string): PathHint {
 /** Whether a value would be taken for a path by a reader who knows nothing of its name. */
 export function looksLikePath(value: string): boolean {
   const text = value.trim()
-  if (text.length > LONGEST_PATH) return false
+  if (text.length > MAX_PATH_LENGTH) return false
   return /^[/~.\\$]/.test(text) || (/[\\/]/.test(text) && !/\s/.test(text))
 }
 
-const tokensOf = (name: string): readonly string[] =>
+const splitName = (name: string): readonly string[] =>
   name
-    .slice(-LONGEST_NAME)
+    .slice(-MAX_NAME_LENGTH)
     .normalize('NFKC')
     .replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '_')
     .toLowerCase()

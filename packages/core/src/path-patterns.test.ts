@@ -2,28 +2,28 @@
 
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { compilePathCover } from './path-rules.ts'
-import { diskWorld, makeTree } from './path-world.test-kit.ts'
-import type { PathWorld } from './path-world.ts'
+import { compilePathMatcher } from './path-rules.ts'
+import { createDiskContext, createTree } from './path-world.test-kit.ts'
+import type { PathContext } from './path-world.ts'
 
 let root: string
 let remove: () => void
-let world: PathWorld
+let world: PathContext
 
 beforeAll(() => {
-  const tree = makeTree(['app/a.txt', 'app/sub/deep/', 'app-evil/x', 'etc/', 'home/project/', 'link -> app'])
+  const tree = createTree(['app/a.txt', 'app/sub/deep/', 'app-evil/x', 'etc/', 'home/project/', 'link -> app'])
   root = tree.root
   remove = tree.remove
   const environment = (name: string): string | undefined => (name === 'APP' ? join(root, 'app') : undefined)
-  world = diskWorld(join(root, 'app'), { environment, userHome: join(root, 'home') })
+  world = createDiskContext(join(root, 'app'), { environment, userHome: join(root, 'home') })
 })
 
 afterAll(() => remove())
 
 const placed = (text: string): string => text.replaceAll('R:', root)
 
-const covers = (pattern: string, value: string, where: PathWorld = world): boolean =>
-  compilePathCover([placed(pattern)], where)([{ where: 'path', value: placed(value) }])
+const covers = (pattern: string, value: string, where: PathContext = world): boolean =>
+  compilePathMatcher([placed(pattern)], where)([{ where: 'path', value: placed(value) }])
 
 describe('patterns of paths', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { expandVars } from './expand-vars.ts'
 import { followLinks } from './follow-links.ts'
-import { escapeGlob, globCovers, type PathGlob, type PatternProblem, readPathGlobs } from './path-glob.ts'
-import type { Look, PathWorld } from './path-world.ts'
+import { escapeGlob, matchesGlob, type PathGlob, type PatternProblem, readPathGlobs } from './path-glob.ts'
+import type { LinkInspector, PathContext } from './path-world.ts'
 
 /** A pattern of the operator, ready to be asked. */
 export interface PathPattern {
@@ -24,7 +24,7 @@ export const looseFold: Fold = (path) => path.toUpperCase().toLowerCase().normal
  * Reads one pattern of `allowed_paths` and its like. `~`, `${VAR}` and `file:///` are understood; one that begins with
  * `**` is meant anywhere, any other relative one in the server's working folder.
  */
-export function compilePathPattern(text: string, world: PathWorld, fold: Fold): PathPattern | PatternProblem {
+export function compilePathPattern(text: string, world: PathContext, fold: Fold): PathPattern | PatternProblem {
   const absolute = absolutePattern(text, world)
   if ('problem' in absolute) return absolute
   const globs = readPathGlobs(absolute.pattern)
@@ -32,24 +32,24 @@ export function compilePathPattern(text: string, world: PathWorld, fold: Fold): 
   // Heads are looked up on the disk as they are written, so only what follows them is folded here.
   const folded = readPathGlobs(fold(absolute.pattern))
   if ('problem' in folded) return folded
-  const heads = globs.map(({ head }) => (world.lookAt === undefined ? head : followLinks(head, world.lookAt)))
+  const heads = globs.map(({ head }) => (world.inspectLink === undefined ? head : followLinks(head, world.inspectLink)))
   return { text, globs: globs.map(({ head }, at) => ({ head, tail: folded[at]?.tail ?? [] })), fold, heads }
 }
 
 /** A relative pattern that forbids is meant in every folder from which the server may read a relative path. */
 export function compileFromEachFolder(
   text: string,
-  world: PathWorld,
+  world: PathContext,
   fold: Fold,
 ): readonly (PathPattern | PatternProblem)[] {
   const isRelative = 'isRelative' in absolutePattern(text, world)
-  const folders = isRelative ? [world.cwd, ...world.bases()] : [world.cwd]
+  const folders = isRelative ? [world.cwd, ...world.listBaseFolders()] : [world.cwd]
   return folders.map((cwd) => compilePathPattern(text, { ...world, cwd }, fold))
 }
 
 type AbsolutePattern = { readonly pattern: string; readonly isRelative?: true }
 
-function absolutePattern(text: string, world: PathWorld): AbsolutePattern | PatternProblem {
+function absolutePattern(text: string, world: PathContext): AbsolutePattern | PatternProblem {
   if (text === '') return { problem: 'it is empty' }
   if (/\p{Cc}/u.test(text)) return { problem: 'it has a control character in it' }
   if (/^[a-z]:|^\\/i.test(text)) return { problem: 'it is a Windows path; write one with slashes, from the root' }
@@ -61,7 +61,7 @@ function absolutePattern(text: string, world: PathWorld): AbsolutePattern | Patt
   return anchored(expansion.value.replace(/^file:\/\/(?=\/)/i, ''), world)
 }
 
-function anchored(pattern: string, { userHome, cwd }: PathWorld): AbsolutePattern | PatternProblem {
+function anchored(pattern: string, { userHome, cwd }: PathContext): AbsolutePattern | PatternProblem {
   if (pattern.startsWith('/')) return { pattern }
   if (/^\*\*(?:\/|$)/.test(pattern)) return { pattern: `/${pattern}` }
   if (/^~(?:\/|$)/.test(pattern)) return under(userHome, pattern.slice(1), 'the home folder is not known')
@@ -80,16 +80,16 @@ const under = (folder: string | undefined, rest: string, problem: string): { pat
 export const patternCovers = ({ globs, heads, fold }: PathPattern, path: string): boolean =>
   globs.some((glob, at) => {
     const head = heads[at]
-    return head !== undefined && globCovers(glob, fold(path), fold(head))
+    return head !== undefined && matchesGlob(glob, fold(path), fold(head))
   })
 
 /** Whether one of the paths is forbidden: by the pattern as it led when it was compiled, or as it leads now. */
-export function patternTouches(pattern: PathPattern, paths: readonly string[], lookAt: Look): boolean {
+export function patternTouches(pattern: PathPattern, paths: readonly string[], lookAt: LinkInspector): boolean {
   const folded = paths.map(pattern.fold)
   return pattern.globs.some((glob, at) => {
     const now = lookAt && followLinks(glob.head, lookAt)
     return [...new Set([pattern.heads[at], now])].some(
-      (head) => head !== undefined && folded.some((path) => globCovers(glob, path, pattern.fold(head))),
+      (head) => head !== undefined && folded.some((path) => matchesGlob(glob, path, pattern.fold(head))),
     )
   })
 }

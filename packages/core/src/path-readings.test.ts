@@ -1,24 +1,24 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables in paths are what is tested.
 
 import { describe, expect, it } from 'vitest'
-import { isFileUri, NO_ROOTS, readPathValue } from './path-readings.ts'
-import { UNKNOWN_WORLD } from './path-world.test-kit.ts'
+import { interpretPath, isFileUri, NO_ROOTS } from './path-readings.ts'
+import { UNKNOWN_CONTEXT } from './path-world.test-kit.ts'
 
 const WORLD = {
-  ...UNKNOWN_WORLD,
+  ...UNKNOWN_CONTEXT,
   environment: (name: string) => (name === 'DATA' ? '/data' : undefined),
   userHome: '/home/ann',
   cwd: '/work',
 }
 
 function readings(value: string, world = WORLD): readonly string[] {
-  const read = readPathValue(value, world, NO_ROOTS)
+  const read = interpretPath(value, world, NO_ROOTS)
   if ('problem' in read) throw new Error(read.problem)
   return [...read.paths].sort()
 }
 
 const problem = (value: string, world = WORLD): string | undefined => {
-  const read = readPathValue(value, world, NO_ROOTS)
+  const read = interpretPath(value, world, NO_ROOTS)
   return 'problem' in read ? read.problem : undefined
 }
 
@@ -69,18 +69,18 @@ describe('the paths that a value may be', () => {
   )
 
   it('are told apart by whether the value names them from the root', () => {
-    expect(readPathValue(' /a', WORLD, NO_ROOTS)).toMatchObject({ absolute: ['/a'] })
-    expect(readPathValue('a', WORLD, NO_ROOTS)).toMatchObject({ absolute: [] })
-    expect(readPathValue('/a%2f', WORLD, NO_ROOTS)).toMatchObject({ absolute: ['/a%2f', '/a/'] })
+    expect(interpretPath(' /a', WORLD, NO_ROOTS)).toMatchObject({ absolute: ['/a'] })
+    expect(interpretPath('a', WORLD, NO_ROOTS)).toMatchObject({ absolute: [] })
+    expect(interpretPath('/a%2f', WORLD, NO_ROOTS)).toMatchObject({ absolute: ['/a%2f', '/a/'] })
   })
 
   it('are in every folder that the server may start from', () => {
-    const world = { ...WORLD, bases: () => ['/data', '/more'] }
+    const world = { ...WORLD, listBaseFolders: () => ['/data', '/more'] }
     expect(readings('a', world)).toEqual(['/data/a', '/more/a', '/work/a'])
     expect(readings('/a', world)).toEqual(['/a'])
     const roots = ['file:///r', '/p', 'https://example.com']
-    expect(readPathValue('a', WORLD, { roots })).toEqual({ paths: ['/work/a', '/r/a', '/p/a'], absolute: [] })
-    expect(readPathValue('/a', WORLD, { roots: ['\0'] })).toEqual({ paths: ['/a'], absolute: ['/a'] })
+    expect(interpretPath('a', WORLD, { roots })).toEqual({ paths: ['/work/a', '/r/a', '/p/a'], absolute: [] })
+    expect(interpretPath('/a', WORLD, { roots: ['\0'] })).toEqual({ paths: ['/a'], absolute: ['/a'] })
   })
 })
 
@@ -140,14 +140,14 @@ describe('a value that cannot be read', () => {
     expect(problem('~/a', { ...WORLD, userHome: undefined as never })).toBe(
       'the home folder of the server is not known',
     )
-    const folders = (count: number) => ({ ...WORLD, bases: () => Array.from({ length: count }, (_, at) => `/${at}`) })
+    const folders = (count: number) => ({ ...WORLD, listBaseFolders: () => Array.from({ length: count }, (_, at) => `/${at}`) })
     expect(problem('a', folders(63))).toBeUndefined()
     expect(problem('a', folders(64))).toBe('it is relative to too many folders; use an absolute path')
     expect(problem('/a', folders(64))).toBeUndefined()
   })
 
   it('is relative to a root that cannot be read', () => {
-    expect(readPathValue('a', WORLD, { roots: ['file://host/a'] })).toEqual({
+    expect(interpretPath('a', WORLD, { roots: ['file://host/a'] })).toEqual({
       problem: 'it is relative, and a root of the client cannot be judged; use an absolute path',
     })
   })

@@ -1,10 +1,10 @@
 import { expandBraces } from './expand-braces.ts'
-import { beginsWithReference, expandReferences, type Respelled } from './path-references.ts'
-import { climbs, normalText } from './path-text.ts'
-import type { PathWorld } from './path-world.ts'
+import { beginsWithReference, expandReferences, type Respellings } from './path-references.ts'
+import { hasParentSegment, normalizePath } from './path-text.ts'
+import type { PathContext } from './path-world.ts'
 
 /** Every absolute path that a server may take a value for, or why that cannot be told. */
-export type PathReadings =
+export type PathInterpretations =
   | {
       readonly paths: readonly string[]
       /** Those of them that the value names from the root. */
@@ -13,12 +13,12 @@ export type PathReadings =
   | { readonly problem: string }
 
 /** What one call adds to the surroundings of its server. */
-export interface CallBases {
+export interface CallRoots {
   /** The URIs of the roots that the client gave to the server, which may read relative paths from there. */
   readonly roots: readonly string[]
 }
 
-export const NO_ROOTS: CallBases = Object.freeze({ roots: [] })
+export const NO_ROOTS: CallRoots = Object.freeze({ roots: [] })
 
 /** The longest path that Linux opens. */
 const MAX_LENGTH = 4096
@@ -47,34 +47,34 @@ export const isFileUri = (value: string): boolean => FILE_URI.test(value) || WRA
  * for a slash, some expand `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path. A
  * relative one is read from every folder that the server may start from.
  */
-export function readPathValue(value: string, world: PathWorld, callBases: CallBases): PathReadings {
+export function interpretPath(value: string, world: PathContext, callBases: CallRoots): PathInterpretations {
   const spellings = new Set([value])
   const absolute = new Set<string>()
   const relative = new Set<string>()
   for (const text of spellings) {
-    const problem = unreadable(text)
+    const problem = findUnreadable(text)
     if (problem !== undefined) return { problem }
-    const others = respell(text, world)
+    const others = listRespellings(text, world)
     if ('problem' in others) return others
     for (const other of others.texts) spellings.add(other)
     if (spellings.size > MAX_SPELLINGS) return { problem: 'it can be read in too many ways' }
     if (isPath(text)) (text.startsWith('/') ? absolute : relative).add(text)
   }
   if (relative.size === 0) return { paths: [...absolute], absolute: [...absolute] }
-  const bases = findBases(world, callBases)
+  const bases = findBaseFolders(world, callBases)
   if ('problem' in bases) return bases
   const paths = bases.paths.flatMap((base) => [...relative].map((text) => `${base}/${text}`))
   return { paths: [...absolute, ...paths], absolute: [...absolute] }
 }
 
 /** Every folder from which the server may read a relative path. */
-export function findBases(world: PathWorld, { roots }: CallBases): Bases {
+export function findBaseFolders(world: PathContext, { roots }: CallRoots): BaseFolders {
   const { cwd } = world
   if (cwd === undefined)
     return { problem: 'it is relative, and the working folder of the server is not known; use an absolute path' }
-  const paths = new Set([cwd, ...world.bases()])
+  const paths = new Set([cwd, ...world.listBaseFolders()])
   for (const root of roots) {
-    const readings = readPathValue(root, world, NO_ROOTS)
+    const readings = interpretPath(root, world, NO_ROOTS)
     if ('problem' in readings)
       return { problem: 'it is relative, and a root of the client cannot be judged; use an absolute path' }
     for (const path of readings.paths) paths.add(path)
@@ -83,18 +83,18 @@ export function findBases(world: PathWorld, { roots }: CallBases): Bases {
   return { paths: [...paths] }
 }
 
-type Bases = { readonly paths: readonly string[] } | { readonly problem: string }
+type BaseFolders = { readonly paths: readonly string[] } | { readonly problem: string }
 
 /**
  * A server that knows nothing of `~` or `file:` looks for a folder of that name in its working folder. That there is one
  * is not assumed, but with `..` behind it the way would lead out of that folder all the same.
  */
 const isPath = (text: string): boolean =>
-  climbs(text) || !(isUri(text) || text.startsWith('~') || beginsWithReference(text))
+  hasParentSegment(text) || !(isUri(text) || text.startsWith('~') || beginsWithReference(text))
 
 const isUri = (text: string): boolean => WEB_URL.test(text) || FILE_URI.test(text)
 
-function unreadable(text: string): string | undefined {
+function findUnreadable(text: string): string | undefined {
   if (text.length > MAX_LENGTH) return `it is longer than ${MAX_LENGTH} characters`
   if (CONTROL.test(text)) return 'it has a control character in it'
   if (SURROGATE.test(text)) return 'it is not well-formed Unicode'
@@ -105,15 +105,15 @@ function unreadable(text: string): string | undefined {
 }
 
 /** What a server may turn a text into. */
-function respell(text: string, world: PathWorld): Respelled {
+function listRespellings(text: string, world: PathContext): Respellings {
   if (PLAIN.test(text)) return { texts: [] }
   const decoded = decodePercent(text)
   // Overlong dots are among them.
   if (decoded === undefined) return { problem: 'its percent-encoding is no UTF-8' }
   const texts = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC'), text.replaceAll(QUOTES, '')]
   // With its slashes made one, a URI is another.
-  if (!isUri(text) || climbs(text)) texts.push(normalText(text))
-  return joined(texts, [
+  if (!isUri(text) || hasParentSegment(text)) texts.push(normalizePath(text))
+  return mergeRespellings(texts, [
     readBraces(text),
     expandReferences(text, world.environment),
     readFileUri(text),
@@ -121,7 +121,7 @@ function respell(text: string, world: PathWorld): Respelled {
   ])
 }
 
-function joined(texts: readonly string[], others: readonly Respelled[]): Respelled {
+function mergeRespellings(texts: readonly string[], others: readonly Respellings[]): Respellings {
   const all = [...texts]
   for (const other of others) {
     if ('problem' in other) return other
@@ -131,7 +131,7 @@ function joined(texts: readonly string[], others: readonly Respelled[]): Respell
 }
 
 /** A shell expands what it can, also beside a brace that is left open. */
-function readBraces(text: string): Respelled {
+function readBraces(text: string): Respellings {
   const texts = expandBraces(text, MAX_BRACES)
   if (texts !== undefined) return { texts }
   return text.includes(',') ? { problem: 'its braces stand for too much, or one is left open' } : { texts: [] }
@@ -145,7 +145,7 @@ function decodePercent(text: string): string | undefined {
   }
 }
 
-function readFileUri(text: string): Respelled {
+function readFileUri(text: string): Respellings {
   if (!FILE_URI.test(text)) return { texts: [] }
   const path = /^(?:\/\/(?:localhost)?)?(\/(?!\/).*)/is.exec(text.replace(FILE_URI, ''))?.[1]
   if (path === undefined) return { problem: 'its URI names a host or no absolute path; expected file:///…' }
@@ -153,7 +153,7 @@ function readFileUri(text: string): Respelled {
   return { texts: [path, path.replace(/[?#].*/s, '')] }
 }
 
-function readHome(text: string, { userHome }: PathWorld): Respelled {
+function readHome(text: string, { userHome }: PathContext): Respellings {
   if (!text.startsWith('~')) return { texts: [] }
   if (!/^~(?:[\\/]|$)/.test(text)) return { problem: 'it names the home folder of another user' }
   if (userHome === undefined) return { problem: 'the home folder of the server is not known' }

@@ -11,7 +11,7 @@ const COMMAND = /\$\(|`/
 type Lookup = (name: string) => string | undefined
 
 /** What a text may become, or why that cannot be told. */
-export type Respelled = { readonly texts: readonly string[] } | { readonly problem: string }
+export type Respellings = { readonly texts: readonly string[] } | { readonly problem: string }
 
 /** Whether it begins with what is surely meant as a variable. */
 export const beginsWithReference = (text: string): boolean => BEGINS.test(text)
@@ -20,10 +20,10 @@ export const beginsWithReference = (text: string): boolean => BEGINS.test(text)
  * The caller's value is not a template of ours, but the server may hand it to a shell. What it would hold there is judged;
  * a reference that looks like none (`$id`) may stay as it is or vanish, so both are.
  */
-export function expandReferences(text: string, lookup: Lookup): Respelled {
+export function expandReferences(text: string, lookup: Lookup): Respellings {
   if (COMMAND.test(text)) return { problem: 'it has a command for a shell in it' }
   if (!text.includes('$')) return { texts: [] }
-  const names = [...text.matchAll(REFERENCE)].map(referred)
+  const names = [...text.matchAll(REFERENCE)].map(readReferenceName)
   for (const name of names) {
     if (name === undefined) return { problem: 'it has a "${…}" in it that is more than the name of a variable' }
     if (lookup(name) === undefined && VARIABLE.test(name)) return { problem: `the variable ${name} is not known` }
@@ -35,11 +35,11 @@ export function expandReferences(text: string, lookup: Lookup): Respelled {
 
 const replaced = (text: string, value: (name: string, whole: string) => string): string =>
   text.replaceAll(REFERENCE, (...match: readonly unknown[]) =>
-    value(referred(match as readonly (string | undefined)[]) ?? '', match[0] as string),
+    value(readReferenceName(match as readonly (string | undefined)[]) ?? '', match[0] as string),
   )
 
 /** What a reference names; undefined where it is one of the forms that compute something. */
-function referred([, plain, braced, special]: readonly (string | undefined)[]): string | undefined {
+function readReferenceName([, plain, braced, special]: readonly (string | undefined)[]): string | undefined {
   if (braced !== undefined) return NAME.test(braced) ? braced : undefined
   return plain ?? special
 }

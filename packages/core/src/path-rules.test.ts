@@ -7,13 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { ALLOW, type Verdict } from './decide.ts'
 import { findPaths, findUriPaths } from './path-arguments.ts'
-import { compilePathCover, compilePathRules, pathPatternProblem } from './path-rules.ts'
-import { diskWorld, makeTree, UNKNOWN_WORLD } from './path-world.test-kit.ts'
-import type { PathWorld } from './path-world.ts'
+import { checkPathPattern, compilePathMatcher, compilePathRules } from './path-rules.ts'
+import { createDiskContext, createTree, UNKNOWN_CONTEXT } from './path-world.test-kit.ts'
+import type { PathContext } from './path-world.ts'
 
 let root: string
 let remove: () => void
-let world: PathWorld
+let world: PathContext
 
 const TREE = [
   ...['app/a.txt', 'app/sub/deep/', 'app-evil/x', 'etc/shadow', 'etc/nested/', 'home/project/', 'data/secret/keys'],
@@ -25,11 +25,14 @@ const TREE = [
 
 /** `app` is the working folder. */
 beforeAll(() => {
-  const tree = makeTree(TREE)
+  const tree = createTree(TREE)
   root = tree.root
   remove = tree.remove
   const variables = new Map(Object.entries({ APP: join(root, 'app'), UP: '..', HOME: join(root, 'home') }))
-  world = diskWorld(join(root, 'app'), { environment: (name) => variables.get(name), userHome: join(root, 'home') })
+  world = createDiskContext(join(root, 'app'), {
+    environment: (name) => variables.get(name),
+    userHome: join(root, 'home'),
+  })
 })
 
 afterAll(() => remove())
@@ -41,7 +44,7 @@ interface Rules {
 
 const placed = (text: string): string => text.replaceAll('R:', root)
 
-function judge(value: string, { allowed, forbidden }: Rules, where: PathWorld = world): Verdict {
+function judge(value: string, { allowed, forbidden }: Rules, where: PathContext = world): Verdict {
   const rule = (line: number) => ({ file: 'tools.yaml', line })
   const rules = {
     ...(allowed && { allowedPaths: { value: allowed.map(placed), reason: 'written', rule: rule(7) } }),
@@ -298,7 +301,7 @@ describe('forbidden paths', () => {
   })
 
   it('are one with other spellings where the disk takes them for one', () => {
-    const folded: PathWorld = { ...world, case: 'folded' }
+    const folded: PathContext = { ...world, case: 'folded' }
     expect(judge('R:/ETC/Shadow', { forbidden: ['R:/etc/**'] }, folded).outcome).toBe('deny')
     expect(judge('R:/etc/ſhadow', { forbidden: ['R:/etc/S*'] }, folded).outcome).toBe('deny')
     expect(judge('R:/ETC/x', { forbidden: ['R:/etc/**'] }).outcome).toBe('allow')
@@ -347,19 +350,19 @@ describe('path rules', () => {
 
   it('know of another machine only what is written from its root', () => {
     const rules = { allowed: ['/srv/**'] }
-    expect(judge('/srv/x/../y', rules, UNKNOWN_WORLD)).toBe(ALLOW)
-    expect(judge('/srv/../etc', rules, UNKNOWN_WORLD).outcome).toBe('deny')
-    expect(judge('x', rules, UNKNOWN_WORLD)).toMatchObject({
+    expect(judge('/srv/x/../y', rules, UNKNOWN_CONTEXT)).toBe(ALLOW)
+    expect(judge('/srv/../etc', rules, UNKNOWN_CONTEXT).outcome).toBe('deny')
+    expect(judge('x', rules, UNKNOWN_CONTEXT)).toMatchObject({
       outcome: 'deny',
       reason: expect.stringMatching(/it is relative, .* is not known; use an absolute path\.$/),
     })
-    expect(judge('~/x', { allowed: ['**'] }, UNKNOWN_WORLD).outcome).toBe('deny')
+    expect(judge('~/x', { allowed: ['**'] }, UNKNOWN_CONTEXT).outcome).toBe('deny')
   })
 })
 
 describe(`${promise('GOV-23')} unattended paths`, () => {
   const covers = (values: readonly string[], patterns: readonly string[]): boolean =>
-    compilePathCover(patterns.map(placed), world)(values.map((value) => ({ where: 'p', value: placed(value) })))
+    compilePathMatcher(patterns.map(placed), world)(values.map((value) => ({ where: 'p', value: placed(value) })))
 
   it('cover a call whose every path lies in them', () => {
     expect(covers(['R:/app/a', 'sub/b'], ['R:/app/**'])).toBe(true)
@@ -372,12 +375,12 @@ describe(`${promise('GOV-23')} unattended paths`, () => {
     expect(covers(['https://example.com/'], ['**'])).toBe(false)
     expect(covers(['C:/x'], ['**'])).toBe(false)
     expect(covers(['R:/app/a'], [])).toBe(false)
-    const onAnotherMachine = compilePathCover(['/srv'], UNKNOWN_WORLD)
+    const onAnotherMachine = compilePathMatcher(['/srv'], UNKNOWN_CONTEXT)
     expect(['/srv/x', '/etc/x', 'x'].map((value) => onAnotherMachine([{ where: 'p', value }]))).toEqual([
       ...[true, false, false],
     ])
     expect(covers(['R:/app/a'], ['${UNSET}/**'])).toBe(false)
-    expect(compilePathCover(['**'], world)([{ where: 'p', problem: 'it is a number' }])).toBe(false)
+    expect(compilePathMatcher(['**'], world)([{ where: 'p', problem: 'it is a number' }])).toBe(false)
   })
 })
 
@@ -438,9 +441,9 @@ describe('whatever is inserted', () => {
 })
 
 describe('a relative path', () => {
-  const from = (...folders: readonly string[]): PathWorld => ({
+  const from = (...folders: readonly string[]): PathContext => ({
     ...world,
-    bases: () => folders.map((folder) => join(root, folder)),
+    listBaseFolders: () => folders.map((folder) => join(root, folder)),
   })
 
   it('is forbidden if it is so from any folder that the server may read it from', () => {
@@ -473,11 +476,11 @@ describe('a relative path', () => {
   it('is unattended if it is so from every folder that the server may read it from', () => {
     const found = [{ where: 'path', value: 'x' }]
     const patterns = [join(root, 'app/**')]
-    expect(compilePathCover(patterns, world)(found)).toBe(true)
-    expect(compilePathCover(patterns, from('app/sub'))(found)).toBe(true)
-    expect(compilePathCover(patterns, from('data'))(found)).toBe(false)
-    expect(compilePathCover(patterns, world)(found, { roots: [`file://${root}/data`] })).toBe(false)
-    expect(compilePathCover(patterns, world)(found, { roots: [`file://${root}/app/sub`] })).toBe(true)
+    expect(compilePathMatcher(patterns, world)(found)).toBe(true)
+    expect(compilePathMatcher(patterns, from('app/sub'))(found)).toBe(true)
+    expect(compilePathMatcher(patterns, from('data'))(found)).toBe(false)
+    expect(compilePathMatcher(patterns, world)(found, { roots: [`file://${root}/data`] })).toBe(false)
+    expect(compilePathMatcher(patterns, world)(found, { roots: [`file://${root}/app/sub`] })).toBe(true)
   })
 
   it('is read from the roots of the client, too', () => {
@@ -503,7 +506,7 @@ describe('a relative path', () => {
 })
 
 describe('a path from the root for a server that joins it to its folder', () => {
-  const joining = (): PathWorld => ({ ...world, bases: () => [join(root, 'data')] })
+  const joining = (): PathContext => ({ ...world, listBaseFolders: () => [join(root, 'data')] })
 
   it('is forbidden if that leads to a forbidden one', () => {
     const rules = { forbidden: ['R:/data/secret'] }
@@ -521,7 +524,7 @@ describe('a path from the root for a server that joins it to its folder', () => 
   })
 
   it('is not forbidden only because the server has a folder that is', () => {
-    const inside = { ...world, bases: () => [join(root, 'data/secret')] }
+    const inside = { ...world, listBaseFolders: () => [join(root, 'data/secret')] }
     symlinkSync(join(root, 'etc'), join(root, 'data/secret/srv'))
     expect(judge('/srv/nested/x', { forbidden: ['R:/data/secret'] }, inside)).toBe(ALLOW)
     expect(judge('/srv/nested/x', { forbidden: ['R:/etc/nested'] }, inside).outcome).toBe('deny')
@@ -537,15 +540,15 @@ describe('a pattern that cannot be used', () => {
     ['\\x', 'it is a Windows path; write one with slashes, from the root'],
     ['~bob/x', 'the home folder of another user is not known; write it out'],
   ])('says why: %j', (pattern, problem) => {
-    expect(pathPatternProblem(pattern, world)).toBe(problem)
+    expect(checkPathPattern(pattern, world)).toBe(problem)
   })
 
   it('needs folders that are not known on another machine', () => {
-    expect(pathPatternProblem('x', UNKNOWN_WORLD)).toBe(
+    expect(checkPathPattern('x', UNKNOWN_CONTEXT)).toBe(
       'it is relative, and the working folder of the server is not known',
     )
-    expect(pathPatternProblem('~/x', UNKNOWN_WORLD)).toBe('the home folder is not known')
-    for (const pattern of ['/x', '**/x', '/a/{b,c}']) expect(pathPatternProblem(pattern, UNKNOWN_WORLD)).toBeUndefined()
+    expect(checkPathPattern('~/x', UNKNOWN_CONTEXT)).toBe('the home folder is not known')
+    for (const pattern of ['/x', '**/x', '/a/{b,c}']) expect(checkPathPattern(pattern, UNKNOWN_CONTEXT)).toBeUndefined()
   })
 
   it('is named in the refusals, the first of them, shortened', () => {

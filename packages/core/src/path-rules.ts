@@ -1,7 +1,13 @@
 import { ALLOW, type RuleSource, type Verdict } from './decide.ts'
 import { quoteText } from './excerpt.ts'
 import type { FoundPath } from './found-path.ts'
-import { type JoinedPaths, type Located, locatePath, type Surroundings, surroundCall } from './located-path.ts'
+import {
+  type CallPathContext,
+  createCallPathContext,
+  type JoinedPaths,
+  type LocatedPath,
+  locatePath,
+} from './located-path.ts'
 import type { PatternProblem } from './path-glob.ts'
 import {
   compileFromEachFolder,
@@ -12,51 +18,51 @@ import {
   patternCovers,
   patternTouches,
 } from './path-patterns.ts'
-import { type CallBases, NO_ROOTS } from './path-readings.ts'
-import type { Look, PathWorld } from './path-world.ts'
-import type { Ruled } from './tool-policy.ts'
+import { type CallRoots, NO_ROOTS } from './path-readings.ts'
+import type { LinkInspector, PathContext } from './path-world.ts'
+import type { PolicyValue } from './tool-policy.ts'
 
 export interface PathRules {
   /** When given, every path has to be in one of them; an empty list leaves none. */
-  readonly allowedPaths?: Ruled<readonly string[]> | undefined
+  readonly allowedPaths?: PolicyValue<readonly string[]> | undefined
   /** These win. */
-  readonly forbiddenPaths?: Ruled<readonly string[]> | undefined
+  readonly forbiddenPaths?: PolicyValue<readonly string[]> | undefined
 }
 
-export type PathJudge = (found: readonly FoundPath[], bases?: CallBases) => Verdict
+export type PathCheck = (found: readonly FoundPath[], bases?: CallRoots) => Verdict
 
-interface Fence {
+interface CompiledPaths {
   readonly patterns: readonly PathPattern[]
   /** A pattern that cannot be used, and why. */
-  readonly broken: string | undefined
+  readonly problem: string | undefined
   readonly rule: RuleSource | undefined
 }
 
-interface Flaw {
+interface PathDenial {
   readonly reason: string
   readonly rule: RuleSource | undefined
 }
 
-const SHOWN = 120
+const MAX_SHOWN_LENGTH = 120
 
 /** Compiles the path rules of one tool. Where there are none, the judge is free. */
-export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, world: PathWorld): PathJudge {
-  const allowed = allowedPaths && compileFence(allowedPaths, (text) => [compilePathPattern(text, world, exactFold)])
+export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, world: PathContext): PathCheck {
+  const allowed = allowedPaths && compilePaths(allowedPaths, (text) => [compilePathPattern(text, world, exactFold)])
   // A disk that takes /ETC for /etc may not be asked; a path that is not the forbidden one is lost for little.
   const loose = world.case === 'folded' ? looseFold : exactFold
   const forbidden = forbiddenPaths?.value.length
-    ? compileFence(forbiddenPaths, (text) => compileFromEachFolder(text, world, loose))
+    ? compilePaths(forbiddenPaths, (text) => compileFromEachFolder(text, world, loose))
     : undefined
   const rule = (forbidden ?? allowed)?.rule
   if (allowed === undefined && forbidden === undefined) return () => ALLOW
-  const flawOf = (path: FoundPath, surroundings: Surroundings): Flaw | undefined => {
+  const flawOf = (path: FoundPath, surroundings: CallPathContext): PathDenial | undefined => {
     const located = locatePath(path, surroundings)
     if ('problem' in located)
-      return { reason: `${named(path)} cannot be judged by path rules: ${located.problem}`, rule }
-    return (forbidden && forbiddenFlaw(path, located, forbidden)) ?? (allowed && allowedFlaw(path, located, allowed))
+      return { reason: `${describeArgument(path)} cannot be judged by path rules: ${located.problem}`, rule }
+    return (forbidden && checkForbidden(path, located, forbidden)) ?? (allowed && checkAllowed(path, located, allowed))
   }
   return (found, bases = NO_ROOTS) => {
-    const surroundings = surroundCall(world, bases)
+    const surroundings = createCallPathContext(world, bases)
     for (const path of found) {
       const flaw = flawOf(path, surroundings)
       if (flaw !== undefined) return denied(flaw)
@@ -66,75 +72,93 @@ export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, wo
 }
 
 /** Tells whether there is a path at all and every one lies in the patterns. What cannot be judged does not. */
-export function compilePathCover(
+export function compilePathMatcher(
   patterns: readonly string[],
-  world: PathWorld,
-): (found: readonly FoundPath[], bases?: CallBases) => boolean {
-  const fence = compileFence({ value: patterns }, (text) => [compilePathPattern(text, world, exactFold)])
+  world: PathContext,
+): (found: readonly FoundPath[], bases?: CallRoots) => boolean {
+  const fence = compilePaths({ value: patterns }, (text) => [compilePathPattern(text, world, exactFold)])
   return (found, bases = NO_ROOTS) => {
     if (found.length === 0) return false
-    const surroundings = surroundCall(world, bases)
+    const surroundings = createCallPathContext(world, bases)
     return found.every((path) => {
       const located = locatePath(path, surroundings)
-      return !('problem' in located) && located.real.length > 0 && outside(located.real, fence) === undefined
+      return !('problem' in located) && located.real.length > 0 && findOutside(located.real, fence) === undefined
     })
   }
 }
 
 /** Why a pattern cannot be used, for whoever checks the file. */
-export function pathPatternProblem(pattern: string, world: PathWorld): string | undefined {
+export function checkPathPattern(pattern: string, world: PathContext): string | undefined {
   const compiled = compilePathPattern(pattern, world, exactFold)
   return 'problem' in compiled ? compiled.problem : undefined
 }
 
-type CompilePattern = (text: string) => readonly (PathPattern | PatternProblem)[]
+type CompilePathPatterns = (text: string) => readonly (PathPattern | PatternProblem)[]
 
-function compileFence({ value, rule }: Omit<Ruled<readonly string[]>, 'reason'>, compile: CompilePattern): Fence {
+function compilePaths(
+  { value, rule }: Omit<PolicyValue<readonly string[]>, 'reason'>,
+  compile: CompilePathPatterns,
+): CompiledPaths {
   const patterns: PathPattern[] = []
-  let broken: string | undefined
+  let problem: string | undefined
   for (const text of value) {
     for (const compiled of compile(text)) {
-      if ('problem' in compiled) broken ??= `${quoteText(text, SHOWN)}: ${compiled.problem}`
+      if ('problem' in compiled) problem ??= `${quoteText(text, MAX_SHOWN_LENGTH)}: ${compiled.problem}`
       else patterns.push(compiled)
     }
   }
-  return { patterns, broken, rule }
+  return { patterns, problem, rule }
 }
 
-function forbiddenFlaw(path: FoundPath, located: Located, { patterns, broken, rule }: Fence): Flaw | undefined {
+function checkForbidden(
+  path: FoundPath,
+  located: LocatedPath,
+  { patterns, problem, rule }: CompiledPaths,
+): PathDenial | undefined {
   if (located.real.length === 0) return undefined
   // What it would forbid cannot be told, so it may be anything.
-  if (broken !== undefined) return { reason: `${named(path)} is refused: forbidden_paths has ${broken}`, rule }
-  const { lookAt } = located
+  if (problem !== undefined)
+    return { reason: `${describeArgument(path)} is refused: forbidden_paths has ${problem}`, rule }
+  const { inspectLink } = located
   const paths = [...located.written, ...located.real]
   const joined = located.joined()
   const touched = patterns.find(
-    (pattern) => patternTouches(pattern, paths, lookAt) || joined.some((ways) => leadsInto(pattern, ways, lookAt)),
+    (pattern) =>
+      patternTouches(pattern, paths, inspectLink) || joined.some((ways) => leadsInto(pattern, ways, inspectLink)),
   )
   if (touched === undefined) return undefined
-  return { reason: `${named(path)} is in forbidden_paths (${quoteText(touched.text, SHOWN)})`, rule }
+  return {
+    reason: `${describeArgument(path)} is in forbidden_paths (${quoteText(touched.text, MAX_SHOWN_LENGTH)})`,
+    rule,
+  }
 }
 
 /** A folder of the server that is forbidden itself makes no path in it worse. */
-const leadsInto = (pattern: PathPattern, { base, paths }: JoinedPaths, lookAt: Look): boolean =>
+const leadsInto = (pattern: PathPattern, { base, paths }: JoinedPaths, lookAt: LinkInspector): boolean =>
   patternTouches(pattern, paths, lookAt) && !patternTouches(pattern, [base], lookAt)
 
-function allowedFlaw(path: FoundPath, { real, written, isRelative }: Located, fence: Fence): Flaw | undefined {
-  const stray = outside(real, fence)
+function checkAllowed(
+  path: FoundPath,
+  { real, written, isRelative }: LocatedPath,
+  fence: CompiledPaths,
+): PathDenial | undefined {
+  const stray = findOutside(real, fence)
   if (stray === undefined) return undefined
-  const byLink = outside(written, fence) === undefined ? ' once links are followed' : ''
-  const broken = fence.broken === undefined ? '' : `, of which one cannot be used: ${fence.broken}`
+  const byLink = findOutside(written, fence) === undefined ? ' once links are followed' : ''
+  const broken = fence.problem === undefined ? '' : `, of which one cannot be used: ${fence.problem}`
   const hint = isRelative ? ' from every folder that the server may read it from; use an absolute path' : ''
-  return { reason: `${named(path)} is not in allowed_paths${byLink}${broken}${hint}`, rule: fence.rule }
+  return { reason: `${describeArgument(path)} is not in allowed_paths${byLink}${broken}${hint}`, rule: fence.rule }
 }
 
-const outside = (paths: readonly string[], { patterns }: Fence): string | undefined =>
+const findOutside = (paths: readonly string[], { patterns }: CompiledPaths): string | undefined =>
   paths.find((path) => !patterns.some((pattern) => patternCovers(pattern, path)))
 
-const named = (path: FoundPath): string =>
-  'value' in path ? `The argument ${path.where} with ${quoteText(path.value, SHOWN)}` : `The argument ${path.where}`
+const describeArgument = (path: FoundPath): string =>
+  'value' in path
+    ? `The argument ${path.where} with ${quoteText(path.value, MAX_SHOWN_LENGTH)}`
+    : `The argument ${path.where}`
 
-const denied = ({ reason, rule }: Flaw): Verdict => ({
+const denied = ({ reason, rule }: PathDenial): Verdict => ({
   outcome: 'deny',
   code: 'ARGUMENTS_FORBIDDEN',
   reason: `${reason}.`,

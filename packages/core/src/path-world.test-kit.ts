@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { LinkLook, PathWorld } from './path-world.ts'
+import type { LinkStatus, PathContext } from './path-world.ts'
 
 /** A folder on the disk: files and folders (with a slash at the end) by their names, links with `name -> target`. */
-export function makeTree(names: readonly string[]): { readonly root: string; remove(): void } {
+export function createTree(names: readonly string[]): { readonly root: string; remove(): void } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'sallyport-core-')))
   for (const name of names) {
     const [path = '', target] = name.split(' -> ')
@@ -28,31 +28,31 @@ export function makeTree(names: readonly string[]): { readonly root: string; rem
 }
 
 /** The surroundings of a server that was started in `cwd`, with the disk as it is. */
-export function diskWorld(cwd: string, changes: Partial<PathWorld> = {}): PathWorld {
+export function createDiskContext(cwd: string, changes: Partial<PathContext> = {}): PathContext {
   return {
     environment: () => undefined,
     userHome: join(cwd, 'home'),
     cwd,
-    bases: () => [],
-    lookAt,
-    namesIn: (folder) => (existsSync(folder) ? readdirSync(folder) : []),
+    listBaseFolders: () => [],
+    inspectLink,
+    listNames: (folder) => (existsSync(folder) ? readdirSync(folder) : []),
     case: 'exact',
     ...changes,
   }
 }
 
 /** Another machine: nothing of it is known. */
-export const UNKNOWN_WORLD: PathWorld = {
+export const UNKNOWN_CONTEXT: PathContext = {
   environment: () => undefined,
   userHome: undefined,
   cwd: undefined,
-  bases: () => [],
-  lookAt: undefined,
-  namesIn: () => [],
+  listBaseFolders: () => [],
+  inspectLink: undefined,
+  listNames: () => [],
   case: 'exact',
 }
 
-function lookAt(path: string): LinkLook {
+function inspectLink(path: string): LinkStatus {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) return 'missing'

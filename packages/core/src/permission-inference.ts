@@ -1,5 +1,5 @@
 import { isJsonObject } from './json/json.ts'
-import { judgeName } from './name-risk.ts'
+import { inferNameRisk } from './name-risk.ts'
 import { PERMISSIONS, type Permission } from './permission.ts'
 import { declaredPermissions, findRiskSigns, isYes } from './risk-signs.ts'
 import type { RiskTokens } from './risk-tokens.ts'
@@ -18,7 +18,7 @@ export interface InferredPermission {
   readonly reason: string
 }
 
-interface Answer {
+interface Inference {
   readonly holds: boolean
   readonly why: string
 }
@@ -34,13 +34,13 @@ export function inferPermission(tool: ToolDefinition, options: PermissionOptions
   }
 }
 
-function mayWrite(tool: ToolDefinition, { tokens, trusted }: PermissionOptions): Answer {
+function mayWrite(tool: ToolDefinition, { tokens, trusted }: PermissionOptions): Inference {
   const declared = trusted ? declaredPermissions(tool) : undefined
   if (declared !== undefined) return { holds: declared.includes('WRITE'), why: `declared ${declared.join(', ')}` }
   const hints = hintsOf(tool)
   if (trusted && hints.readOnlyHint === true && !isYes(hints.destructiveHint))
     return { holds: false, why: 'readOnlyHint' }
-  const { level, word } = judgeName(tool.name, tokens)
+  const { level, word } = inferNameRisk(tool.name, tokens)
   if (level === 'untold') return { holds: true, why: 'no telling word' }
   if (level === 'high') return { holds: true, why: `"${word}"` }
   const [sign] = findRiskSigns(tool, tokens)
@@ -48,7 +48,7 @@ function mayWrite(tool: ToolDefinition, { tokens, trusted }: PermissionOptions):
 }
 
 /** Reach beats declaration: who can reach the network is taken to, unless a trusted server says otherwise. */
-function mayConnect(tool: ToolDefinition, { trusted, networkIsolated }: PermissionOptions): Answer {
+function mayConnect(tool: ToolDefinition, { trusted, networkIsolated }: PermissionOptions): Inference {
   if (networkIsolated) return { holds: false, why: 'isolated from the network' }
   const declared = trusted ? declaredPermissions(tool) : undefined
   if (declared !== undefined && !declared.includes('CONNECT')) return { holds: false, why: 'declared without CONNECT' }

@@ -1,72 +1,74 @@
-import { type Check, type Inspection, note, quietly, wrongMark } from './inspection.ts'
+import { addDiscriminatorMismatch, addViolation, type Check, checkSilently, type ValidationRun } from './inspection.ts'
 import { isJsonList, isJsonObject, type Json, type JsonObject } from './json/json.ts'
-import { type CompilePart, compileParts } from './plain-part.ts'
-import { optionWords, typeWords, type Violation } from './violation.ts'
+import { type CompileSubschema, compileSubschemas } from './plain-part.ts'
+import { formatOptions, formatTypes, type Violation } from './violation.ts'
 
 /** At least one of the schemas has to fit. */
-export function someOf({ anyOf }: JsonObject, compile: CompilePart): Check | undefined {
-  const checks = compileParts(anyOf, compile)
+export function compileAnyOf({ anyOf }: JsonObject, compile: CompileSubschema): Check | undefined {
+  const checks = compileSubschemas(anyOf, compile)
   if (!isJsonList(anyOf) || checks === undefined) return undefined
-  const explain = explainNone(anyOf, checks)
+  const explain = createExplanation(anyOf, checks)
   return (value, inspection) => {
-    for (const check of checks) if (quietly(check, value, inspection)) return true
+    for (const check of checks) if (checkSilently(check, value, inspection)) return true
     return explain(value, inspection)
   }
 }
 
 /** Exactly one of the schemas has to fit. */
-export function oneOf({ oneOf: alternatives }: JsonObject, compile: CompilePart): Check | undefined {
-  const checks = compileParts(alternatives, compile)
+export function compileOneOf({ oneOf: alternatives }: JsonObject, compile: CompileSubschema): Check | undefined {
+  const checks = compileSubschemas(alternatives, compile)
   if (!isJsonList(alternatives) || checks === undefined) return undefined
-  const explain = explainNone(alternatives, checks)
+  const explain = createExplanation(alternatives, checks)
   return (value, inspection) => {
     let fitting = 0
-    for (const check of checks) if (quietly(check, value, inspection) && ++fitting > 1) break
+    for (const check of checks) if (checkSilently(check, value, inspection) && ++fitting > 1) break
     if (fitting === 1) return true
     return fitting === 0
       ? explain(value, inspection)
-      : note(inspection, { says: 'must fit exactly one of its alternatives and fits several' })
+      : addViolation(inspection, { message: 'must fit exactly one of its alternatives and fits several' })
   }
 }
 
 /** Says why none of the alternatives fits: what is wrong for the nearest one of the right kind, else which kinds there are. */
-function explainNone(schemas: readonly Json[], checks: readonly Check[]): Check {
+function createExplanation(schemas: readonly Json[], checks: readonly Check[]): Check {
   return (value, inspection) => {
-    const { notes } = inspection
-    if (notes === undefined) return false
-    const kinds = kindsOf(schemas)
-    const attempts = checks.map((check) => attempt(check, value, inspection))
-    const [nearest] = attempts.filter((found) => isOfKind(found, notes.path)).sort((a, b) => farness(a) - farness(b))
-    if (nearest !== undefined) notes.found.push(...nearest)
-    else if (kinds !== undefined) wrongMark(inspection, kinds, value)
-    else note(inspection, { says: `fits none of its ${checks.length} alternatives`, isMark: true })
+    const { collector } = inspection
+    if (collector === undefined) return false
+    const kinds = describeKinds(schemas)
+    const attempts = checks.map((check) => collectViolations(check, value, inspection))
+    const [nearest] = attempts
+      .filter((found) => isOfKind(found, collector.path))
+      .sort((a, b) => distance(a) - distance(b))
+    if (nearest !== undefined) collector.violations.push(...nearest)
+    else if (kinds !== undefined) addDiscriminatorMismatch(inspection, kinds, value)
+    else addViolation(inspection, { message: `fits none of its ${checks.length} alternatives`, isDiscriminator: true })
     return false
   }
 }
 
 /** What one alternative finds wrong. It is paid for like everything else. */
-function attempt(check: Check, value: Json, inspection: Inspection): readonly Violation[] {
-  const { notes } = inspection
-  const found: Violation[] = []
-  inspection.notes = { path: [...(notes?.path ?? [])], found }
+function collectViolations(check: Check, value: Json, inspection: ValidationRun): readonly Violation[] {
+  const { collector } = inspection
+  const violations: Violation[] = []
+  inspection.collector = { path: [...(collector?.path ?? [])], violations }
   check(value, inspection)
-  inspection.notes = notes
-  return found
+  inspection.collector = collector
+  return violations
 }
 
 /** Something is known, and it is not that the value as a whole is something else. */
 const isOfKind = (found: readonly Violation[], { length }: readonly unknown[]): boolean =>
-  found.length > 0 && !found.some(({ path, isMark }) => isMark === true && path.length === length)
+  found.length > 0 && !found.some(({ path, isDiscriminator }) => isDiscriminator === true && path.length === length)
 
-const farness = (found: readonly Violation[]): number =>
-  found.length + 10 * found.filter(({ isMark }) => isMark === true).length
+const distance = (found: readonly Violation[]): number =>
+  found.length + 10 * found.filter(({ isDiscriminator }) => isDiscriminator === true).length
 
 /** Every constant, or every type, that the schemas name; nothing where one of them names neither. */
-function kindsOf(schemas: readonly Json[]): string | undefined {
+function describeKinds(schemas: readonly Json[]): string | undefined {
   const options = schemas.map(optionsOf)
-  if (options.every((list) => list !== undefined)) return optionWords(options.flat())
+  if (options.every((list) => list !== undefined)) return formatOptions(options.flat())
   const types = schemas.map(typesOf)
-  return types.every((list) => list !== undefined) ? typeWords([...new Set(types.flat())]) : undefined
+  return types.every((list) => list !== undefined) ? formatTypes([...new Set(types.flat())]) : undefined
 }
 
 function optionsOf(schema: Json): readonly Json[] | undefined {

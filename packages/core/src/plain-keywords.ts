@@ -1,37 +1,37 @@
 import {
+  abortRun,
+  addDiscriminatorMismatch,
+  addMismatch,
+  addViolation,
   type Check,
-  enter,
-  giveUp,
-  type Inspection,
-  leave,
-  looksFurther,
-  mismatch,
-  note,
-  wrongMark,
+  popPath,
+  pushPath,
+  shouldContinue,
+  type ValidationRun,
 } from './inspection.ts'
-import { canonicalJson, hasMoreParts, isJsonList, isJsonObject, type Json, sameJson } from './json/json.ts'
+import { canonicalJson, hasMoreValues, isJsonList, isJsonObject, type Json, sameJson } from './json/json.ts'
 import { isMultipleOf } from './multiple-of.ts'
-import { optionWords, typeWords } from './violation.ts'
+import { formatOptions, formatTypes } from './violation.ts'
 
 /** Makes the check of one keyword, or nothing where its value is not what the keyword takes. */
-export type Keyword = (operand: Json) => Check | undefined
+export type CompileKeyword = (operand: Json) => Check | undefined
 
 /** The keywords that look at one value and into no other schema. */
-export const ASSERTIONS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+export const ASSERTIONS: ReadonlyMap<string, CompileKeyword> = new Map<string, CompileKeyword>([
   ['type', typeCheck],
   ['const', (operand) => optionCheck([operand])],
   ['enum', enumCheck],
-  ['minimum', bound('at least', (value, limit) => value >= limit)],
-  ['maximum', bound('at most', (value, limit) => value <= limit)],
-  ['exclusiveMinimum', bound('more than', (value, limit) => value > limit)],
-  ['exclusiveMaximum', bound('less than', (value, limit) => value < limit)],
+  ['minimum', boundCheck('at least', (value, limit) => value >= limit)],
+  ['maximum', boundCheck('at most', (value, limit) => value <= limit)],
+  ['exclusiveMinimum', boundCheck('more than', (value, limit) => value > limit)],
+  ['exclusiveMaximum', boundCheck('less than', (value, limit) => value < limit)],
   ['multipleOf', multipleCheck],
-  ['minLength', length('at least', (value, limit) => !hasFewerPoints(value, limit))],
-  ['maxLength', length('at most', (value, limit) => hasFewerPoints(value, limit + 1))],
-  ['minItems', size(itemsOf, 'at least', 'items')],
-  ['maxItems', size(itemsOf, 'at most', 'items')],
-  ['minProperties', size(membersOf, 'at least', 'members')],
-  ['maxProperties', size(membersOf, 'at most', 'members')],
+  ['minLength', lengthCheck('at least', (value, limit) => !hasFewerCodePoints(value, limit))],
+  ['maxLength', lengthCheck('at most', (value, limit) => hasFewerCodePoints(value, limit + 1))],
+  ['minItems', sizeCheck(countItems, 'at least', 'items')],
+  ['maxItems', sizeCheck(countItems, 'at most', 'items')],
+  ['minProperties', sizeCheck(countMembers, 'at least', 'members')],
+  ['maxProperties', sizeCheck(countMembers, 'at most', 'members')],
   ['uniqueItems', uniqueCheck],
   ['required', requiredCheck],
 ])
@@ -52,10 +52,10 @@ function typeCheck(operand: Json): Check | undefined {
   if (names.length === 0 || !names.every(isKnown)) return undefined
   const tests = names.flatMap((name) => TYPES[name] ?? [])
   const [first, second] = tests
-  const words = typeWords(names)
+  const words = formatTypes(names)
   if (first !== undefined && second === undefined)
-    return (value, inspection) => first(value) || wrongMark(inspection, words, value)
-  return (value, inspection) => tests.some((test) => test(value)) || wrongMark(inspection, words, value)
+    return (value, inspection) => first(value) || addDiscriminatorMismatch(inspection, words, value)
+  return (value, inspection) => tests.some((test) => test(value)) || addDiscriminatorMismatch(inspection, words, value)
 }
 
 function enumCheck(operand: Json): Check | undefined {
@@ -69,42 +69,42 @@ function optionCheck(options: readonly Json[]): Check {
     if (simple.has(value)) return true
     inspection.fuel -= nested.length
     if (nested.some((option) => sameJson(option, value))) return true
-    return inspection.notes !== undefined && wrongMark(inspection, optionWords(options), value)
+    return inspection.collector !== undefined && addDiscriminatorMismatch(inspection, formatOptions(options), value)
   }
 }
 
 const isNested = (value: Json): boolean => typeof value === 'object' && value !== null
 
-function bound(words: string, holds: (value: number, limit: number) => boolean): Keyword {
+function boundCheck(words: string, holds: (value: number, limit: number) => boolean): CompileKeyword {
   return (limit) => {
     if (typeof limit !== 'number' || !Number.isFinite(limit)) return undefined
     return (value, inspection) =>
-      typeof value !== 'number' || holds(value, limit) || mismatch(inspection, `${words} ${limit}`, value)
+      typeof value !== 'number' || holds(value, limit) || addMismatch(inspection, `${words} ${limit}`, value)
   }
 }
 
 function multipleCheck(step: Json): Check | undefined {
   if (typeof step !== 'number' || !Number.isFinite(step) || step <= 0) return undefined
   return (value, inspection) =>
-    typeof value !== 'number' || isMultipleOf(value, step) || mismatch(inspection, `a multiple of ${step}`, value)
+    typeof value !== 'number' || isMultipleOf(value, step) || addMismatch(inspection, `a multiple of ${step}`, value)
 }
 
 export const isCount = (value: Json): value is number => Number.isInteger(value) && (value as number) >= 0
 
-function length(words: string, holds: (value: string, limit: number) => boolean): Keyword {
+function lengthCheck(words: string, holds: (value: string, limit: number) => boolean): CompileKeyword {
   return (limit) => {
     if (!isCount(limit)) return undefined
     return (value, inspection) => {
       if (typeof value !== 'string') return true
       // Only as many characters are ever looked at as decide it, sixteen of them for a step.
       inspection.fuel -= Math.min(value.length, limit * 2) >>> 4
-      return holds(value, limit) || note(inspection, { says: `must have ${words} ${limit} characters` })
+      return holds(value, limit) || addViolation(inspection, { message: `must have ${words} ${limit} characters` })
     }
   }
 }
 
 /** Whether a text has fewer characters than that, where those beyond the first plane count once. */
-function hasFewerPoints(text: string, limit: number): boolean {
+function hasFewerCodePoints(text: string, limit: number): boolean {
   if (text.length < limit) return true
   if (text.length >= limit * 2) return false
   let points = 0
@@ -115,24 +115,28 @@ function hasFewerPoints(text: string, limit: number): boolean {
   return true
 }
 
-function itemsOf(value: Json): number | undefined {
+function countItems(value: Json): number | undefined {
   return Array.isArray(value) ? value.length : undefined
 }
 
-function membersOf(value: Json): number | undefined {
+function countMembers(value: Json): number | undefined {
   if (!isJsonObject(value)) return undefined
   let count = 0
   for (const key of Object.keys(value)) if (value[key] !== undefined) count++
   return count
 }
 
-function size(count: (value: Json) => number | undefined, words: 'at least' | 'at most', unit: string): Keyword {
+function sizeCheck(
+  count: (value: Json) => number | undefined,
+  words: 'at least' | 'at most',
+  unit: string,
+): CompileKeyword {
   return (limit) => {
     if (!isCount(limit)) return undefined
     return (value, inspection) => {
       const got = count(value)
       if (got === undefined || (words === 'at least' ? got >= limit : got <= limit)) return true
-      return note(inspection, { says: `must have ${words} ${limit} ${unit} and has ${got}` })
+      return addViolation(inspection, { message: `must have ${words} ${limit} ${unit} and has ${got}` })
     }
   }
 }
@@ -142,7 +146,7 @@ function uniqueCheck(operand: Json): Check | undefined {
   return operand ? isUnique : () => true
 }
 
-function isUnique(value: Json, inspection: Inspection): boolean {
+function isUnique(value: Json, inspection: ValidationRun): boolean {
   if (!Array.isArray(value) || value.length < 2) return true
   inspection.fuel -= value.length
   if (inspection.fuel < 0) return false
@@ -150,17 +154,17 @@ function isUnique(value: Json, inspection: Inspection): boolean {
   // Not compared with each other, which would be quadratic: what is the same is written the same.
   const written = new Set<string>()
   for (const item of value as readonly Json[]) {
-    const isKnown = isNested(item) ? hasWritten(written, item, inspection) : seen.has(item)
+    const isKnown = isNested(item) ? addWritten(written, item, inspection) : seen.has(item)
     if (inspection.fuel < 0) return false
-    if (isKnown) return note(inspection, { says: 'must not hold the same item twice' })
+    if (isKnown) return addViolation(inspection, { message: 'must not hold the same item twice' })
     if (!isNested(item)) seen.add(item)
   }
   return true
 }
 
 /** Whether it was there before. It is from now on. */
-function hasWritten(written: Set<string>, item: Json, inspection: Inspection): boolean {
-  if (hasMoreParts(item, inspection.fuel)) return giveUp(inspection)
+function addWritten(written: Set<string>, item: Json, inspection: ValidationRun): boolean {
+  if (hasMoreValues(item, inspection.fuel)) return abortRun(inspection)
   const text = canonicalJson(item)
   inspection.fuel -= text.length >>> 4
   const isKnown = written.has(text)
@@ -174,26 +178,26 @@ function requiredCheck(operand: Json): Check | undefined {
   return (value, inspection) => {
     if (!isJsonObject(value)) return true
     inspection.fuel -= names.length
-    return inspection.notes === undefined
-      ? names.every((name) => isThere(value, name))
-      : noteMissing(value, names, inspection)
+    return inspection.collector === undefined
+      ? names.every((name) => hasMember(value, name))
+      : addMissing(value, names, inspection)
   }
 }
 
-const isThere = (value: Readonly<Record<string, Json | undefined>>, name: string): boolean =>
+const hasMember = (value: Readonly<Record<string, Json | undefined>>, name: string): boolean =>
   value[name] !== undefined && Object.hasOwn(value, name)
 
-function noteMissing(
+function addMissing(
   value: Readonly<Record<string, Json | undefined>>,
   names: readonly string[],
-  inspection: Inspection,
+  inspection: ValidationRun,
 ): boolean {
-  const missing = names.filter((name) => !isThere(value, name))
+  const missing = names.filter((name) => !hasMember(value, name))
   for (const name of missing) {
-    if (!looksFurther(inspection)) break
-    enter(inspection, name)
-    note(inspection, { says: 'is missing' })
-    leave(inspection)
+    if (!shouldContinue(inspection)) break
+    pushPath(inspection, name)
+    addViolation(inspection, { message: 'is missing' })
+    popPath(inspection)
   }
   return missing.length === 0
 }

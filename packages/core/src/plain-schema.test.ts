@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from './json/json-value.ts'
-import { compilePlain, type PlainSchema } from './plain-schema.ts'
-import { violationsText } from './violation.ts'
+import { compileSimpleSchema, type SchemaValidator } from './plain-schema.ts'
+import { formatViolations } from './violation.ts'
 
-function plain(schema: JsonObject): PlainSchema {
-  const compiled = compilePlain(schema)
+function plain(schema: JsonObject): SchemaValidator {
+  const compiled = compileSimpleSchema(schema)
   if (compiled === undefined) throw new Error('it is not plain')
   return compiled
 }
@@ -12,7 +12,7 @@ function plain(schema: JsonObject): PlainSchema {
 function said(schema: JsonObject, value: Json): string {
   const compiled = plain(schema)
   expect(compiled.accepts(value)).toBe(false)
-  return violationsText(compiled.violations(value))
+  return formatViolations(compiled.violations(value))
 }
 
 const SEARCH: JsonObject = {
@@ -127,7 +127,7 @@ describe('a plain schema', () => {
     ['a schema that is a number', { properties: { a: 1 } }],
     ['null that is allowed aside', { properties: { a: { type: 'string', nullable: true } } }],
   ])('has not %s', (_, schema) => {
-    expect(compilePlain(schema)).toBeUndefined()
+    expect(compileSimpleSchema(schema)).toBeUndefined()
   })
 })
 
@@ -176,6 +176,6 @@ describe('the bound of a plain schema', () => {
     for (let depth = 0; depth < 40; depth++) schema = { anyOf: [schema, { type: 'number', minimum: depth }] }
     expect(plain({ properties: { x: schema } }).accepts({ x: true })).toBe(false)
     for (let depth = 0; depth < 10_000; depth++) schema = { anyOf: [schema] }
-    expect(compilePlain({ properties: { x: schema } })).toBeUndefined()
+    expect(compileSimpleSchema({ properties: { x: schema } })).toBeUndefined()
   })
 })

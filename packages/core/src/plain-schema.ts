@@ -1,11 +1,11 @@
-import { ANYTHING, type Check, giveUp, type Inspection, note } from './inspection.ts'
+import { ACCEPT_ALL, abortRun, addViolation, type Check, type ValidationRun } from './inspection.ts'
 import { isJsonObject, type Json, type JsonObject } from './json/json.ts'
-import { APPLICATORS, type Applicator, allCheck } from './plain-applicators.ts'
-import { ASSERTIONS, type Keyword } from './plain-keywords.ts'
+import { APPLICATORS, type Applicator, checkAll } from './plain-applicators.ts'
+import { ASSERTIONS, type CompileKeyword } from './plain-keywords.ts'
 import type { Violation } from './violation.ts'
 
 /** A schema that can be asked at once: what one value may cost is bounded, whatever the schema and the value. */
-export interface PlainSchema {
+export interface SchemaValidator {
   /** Nothing where the bound was reached before it was known. */
   readonly accepts: (value: Json) => boolean | undefined
   /** What is wrong with a value that is not accepted. */
@@ -16,10 +16,10 @@ export interface PlainSchema {
 const FUEL = 20_000
 const MAX_DEPTH = 64
 /** References within references, so that none that leads to itself exhausts the stack. */
-const MAX_FOLLOWED = 64
+const MAX_REFERENCE_DEPTH = 64
 
 /** Keywords of any dialect that are not understood here. Others of which nothing is known say nothing. */
-const FOREIGN: ReadonlySet<string> = new Set([
+const UNSUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   '$anchor',
   '$dynamicAnchor',
   '$dynamicRef',
@@ -50,48 +50,48 @@ const DIALECT = /^https?:\/\/json-schema\.org\/draft/
 /** Which keywords are understood, and what one look may cost. */
 export interface Vocabulary {
   readonly fuel: number
-  readonly assertions: ReadonlyMap<string, Keyword>
+  readonly assertions: ReadonlyMap<string, CompileKeyword>
   readonly applicators: ReadonlyMap<string, Applicator>
   /** Keywords that mean something and are not understood. */
-  readonly foreign: ReadonlySet<string>
+  readonly unsupported: ReadonlySet<string>
   /** What a reference leads to. */
   readonly findTarget: (to: string, root: JsonObject) => Json | undefined
 }
 
 /** `unsupported` is the keyword that cannot be checked, or whose value is not what it takes. */
-export type Compiled = { readonly schema: PlainSchema } | { readonly unsupported: string }
+export type CompileResult = { readonly schema: SchemaValidator } | { readonly unsupported: string }
 
-const PLAIN: Vocabulary = {
+const SIMPLE_VOCABULARY: Vocabulary = {
   fuel: FUEL,
   assertions: ASSERTIONS,
   applicators: APPLICATORS,
-  foreign: FOREIGN,
-  findTarget: targetOf,
+  unsupported: UNSUPPORTED_KEYWORDS,
+  findTarget: findDefinition,
 }
 
 /** Compiles the part of JSON Schema 2020-12 that most tools use, or nothing where a schema uses more. */
-export function compilePlain(schema: JsonObject): PlainSchema | undefined {
-  const compiled = compileWith(PLAIN, schema)
+export function compileSimpleSchema(schema: JsonObject): SchemaValidator | undefined {
+  const compiled = compileWith(SIMPLE_VOCABULARY, schema)
   return 'schema' in compiled ? compiled.schema : undefined
 }
 
-export function compileWith(vocabulary: Vocabulary, schema: JsonObject): Compiled {
+export function compileWith(vocabulary: Vocabulary, schema: JsonObject): CompileResult {
   if (schema.$schema !== undefined && !DIALECT.test(String(schema.$schema))) return { unsupported: '$schema' }
   const compiler: Compiler = { root: schema, vocabulary, targets: new Map(), unsupported: undefined }
-  const check = reference('#', compiler)
+  const check = compileReference('#', compiler)
   if (check === undefined) return { unsupported: compiler.unsupported ?? 'the schema itself' }
   const { fuel } = vocabulary
   return {
     schema: {
       accepts: (value) => {
-        const inspection: Inspection = { fuel, followed: 0, notes: undefined }
+        const inspection: ValidationRun = { fuel, referenceDepth: 0, collector: undefined }
         const fits = check(value, inspection)
         return inspection.fuel < 0 ? undefined : fits
       },
       violations: (value) => {
-        const found: Violation[] = []
-        check(value, { fuel, followed: 0, notes: { path: [], found } })
-        return found
+        const violations: Violation[] = []
+        check(value, { fuel, referenceDepth: 0, collector: { path: [], violations } })
+        return violations
       },
     },
   }
@@ -107,22 +107,22 @@ interface Compiler {
 }
 
 function compileNode(schema: Json | undefined, depth: number, compiler: Compiler): Check | undefined {
-  if (schema === true) return ANYTHING
-  if (schema === false) return (_, inspection) => note(inspection, { says: 'is not allowed' })
+  if (schema === true) return ACCEPT_ALL
+  if (schema === false) return (_, inspection) => addViolation(inspection, { message: 'is not allowed' })
   if (!isJsonObject(schema) || depth > MAX_DEPTH) return undefined
   const checks: Check[] = []
   for (const make of makersOf(schema, depth, compiler)) {
     const check = make()
     if (check === undefined) return undefined
-    if (check !== ANYTHING) checks.push(check)
+    if (check !== ACCEPT_ALL) checks.push(check)
   }
-  return checks.length === 0 ? ANYTHING : node(checks)
+  return checks.length === 0 ? ACCEPT_ALL : withFuel(checks)
 }
 
 type Maker = () => Check | undefined
 
 function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readonly Maker[] {
-  const { foreign, applicators, assertions } = compiler.vocabulary
+  const { unsupported, applicators, assertions } = compiler.vocabulary
   const keywords = Object.keys(schema).filter((keyword) => schema[keyword] !== undefined)
   /** Names the keyword where nothing inside it was named before. */
   const named = (keyword: string, make: Maker): Maker => {
@@ -132,18 +132,18 @@ function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readon
       return check
     }
   }
-  const odd = keywords.find((keyword) => foreign.has(keyword) || (keyword === '$id' && schema !== compiler.root))
+  const odd = keywords.find((keyword) => unsupported.has(keyword) || (keyword === '$id' && schema !== compiler.root))
   if (odd !== undefined) return [named(odd, () => undefined)]
   const parts = new Map(keywords.flatMap((keyword) => ofKeyword(applicators, keyword)))
   return [
     ...keywords
-      .sort(foremost)
+      .sort(compareKeywords)
       .flatMap((keyword) => ofKeyword(assertions, keyword))
       .map(([make, keyword]) => named(keyword, () => make(schema[keyword] ?? null))),
     ...[...parts].map(([apply, keyword]) =>
       named(keyword, () => apply(schema, (part) => compileNode(part, depth + 1, compiler))),
     ),
-    ...(schema.$ref === undefined ? [] : [named('$ref', () => reference(schema.$ref, compiler))]),
+    ...(schema.$ref === undefined ? [] : [named('$ref', () => compileReference(schema.$ref, compiler))]),
   ]
 }
 
@@ -153,40 +153,40 @@ function ofKeyword<Made>(known: ReadonlyMap<string, Made>, keyword: string): rea
 }
 
 /** What is wrong with the type, or not there at all, says most. */
-const foremost = (left: string, right: string): number => rank(left) - rank(right)
+const compareKeywords = (left: string, right: string): number => rank(left) - rank(right)
 const rank = (keyword: string): number => (keyword === 'type' ? 0 : keyword === 'required' ? 1 : 2)
 
-function node(checks: readonly Check[]): Check {
-  const all = allCheck(checks)
+function withFuel(checks: readonly Check[]): Check {
+  const all = checkAll(checks)
   return (value, inspection) => --inspection.fuel >= 0 && all(value, inspection)
 }
 
 /** Only to the root and to what it defines by name. */
-function reference(to: Json | undefined, compiler: Compiler): Check | undefined {
+function compileReference(to: Json | undefined, compiler: Compiler): Check | undefined {
   if (typeof to !== 'string') return undefined
   const known = compiler.targets.get(to)
-  if (known !== undefined) return following(known)
+  if (known !== undefined) return followReference(known)
   const target: { check?: Check } = {}
   compiler.targets.set(to, target)
   const check = compileNode(compiler.vocabulary.findTarget(to, compiler.root), 0, compiler)
   if (check === undefined) return undefined
   target.check = check
-  return following(target)
+  return followReference(target)
 }
 
-function targetOf(to: string, root: JsonObject): Json | undefined {
+function findDefinition(to: string, root: JsonObject): Json | undefined {
   if (to === '#') return root
   const [, keyword = '', name = ''] = /^#\/(\$defs|definitions)\/([^/~%]+)$/.exec(to) ?? []
   const definitions = Object.hasOwn(root, keyword) ? root[keyword] : undefined
   return isJsonObject(definitions) && Object.hasOwn(definitions, name) ? definitions[name] : undefined
 }
 
-function following(target: { readonly check?: Check }): Check {
+function followReference(target: { readonly check?: Check }): Check {
   return (value, inspection) => {
-    if (target.check === undefined || inspection.followed >= MAX_FOLLOWED) return giveUp(inspection)
-    inspection.followed++
+    if (target.check === undefined || inspection.referenceDepth >= MAX_REFERENCE_DEPTH) return abortRun(inspection)
+    inspection.referenceDepth++
     const fits = target.check(value, inspection)
-    inspection.followed--
+    inspection.referenceDepth--
     return fits
   }
 }

@@ -2,16 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from './json/json-value.ts'
 import { POISONED_DEFINITIONS } from './poisoned-definitions.test-kit.ts'
-import { findOtherTools, findPoison, type NeighbourOptions } from './poisoning.ts'
+import { findOtherTools, findPoison, type NeighborOptions } from './poisoning.ts'
 
-const NOBODY: NeighbourOptions = { server: 'weather', name: 'get_weather', otherServers: [], otherTools: new Set() }
+const NOBODY: NeighborOptions = { server: 'weather', name: 'get_weather', otherServers: [], otherTools: new Set() }
 
-function scan(tool: JsonObject, options: Partial<NeighbourOptions> = {}) {
+function scan(tool: JsonObject, options: Partial<NeighborOptions> = {}) {
   const definition = { name: 'get_weather', inputSchema: { type: 'object' }, ...tool }
   return [...findPoison(definition), ...findOtherTools(definition, { ...NOBODY, ...options })]
 }
 
-const kindsOf = (description: string, options: Partial<NeighbourOptions> = {}): readonly string[] =>
+const kindsOf = (description: string, options: Partial<NeighborOptions> = {}): readonly string[] =>
   scan({ description }, options).map(({ kind }) => kind)
 
 const tagged = (text: string): string =>

@@ -1,19 +1,19 @@
-import { type DefinitionText, textsOf } from './definition-texts.ts'
+import { type DefinitionText, listTexts } from './definition-texts.ts'
 import type { Finding, FindingKind } from './finding.ts'
-import { findHidden } from './hidden-characters.ts'
+import { findHiddenCharacters } from './hidden-characters.ts'
 import { findInstruction, findPreference } from './instruction-phrases.ts'
 import type { Json } from './json/json.ts'
-import { findEncoded, findExfiltration, findHidingMarkup, findPadding, isPryingName } from './suspicious-text.ts'
-import { cutText, visibleText } from './visible-text.ts'
+import { asksForPrivateData, findEncoded, findExfiltration, findHidingMarkup, findPadding } from './suspicious-text.ts'
+import { cutText, toVisibleText } from './visible-text.ts'
 
 /** What other servers have: text that names it is meant for somebody else's tools. */
-export interface Neighbours {
+export interface Neighbors {
   readonly otherServers: readonly string[]
   /** Names of tools that other servers have and this one has not. */
   readonly otherTools: ReadonlySet<string>
 }
 
-export interface NeighbourOptions extends Neighbours {
+export interface NeighborOptions extends Neighbors {
   /** The server that the definition belongs to. */
   readonly server: string
   /** What it is called itself. */
@@ -31,7 +31,7 @@ const MAX_TEXT = 80
 type Rule = readonly [FindingKind, (text: string) => string | undefined]
 
 const RULES: readonly Rule[] = [
-  ['hidden', (text) => findHidden(text, MAX_HIDDEN).join(' ') || undefined],
+  ['hidden', (text) => findHiddenCharacters(text, MAX_HIDDEN).join(' ') || undefined],
   ['instruction', findInstruction],
   ['preference', findPreference],
   ['padding', findPadding],
@@ -44,44 +44,44 @@ const RULES: readonly Rule[] = [
 export function findPoison(definition: Json): readonly Finding[] {
   const findings: Finding[] = []
   const isRemote = remoteRefMatcher(definition)
-  for (const item of textsOf(definition)) {
+  for (const item of listTexts(definition)) {
     if (findings.length >= MAX_FINDINGS) break
     if (item.text.length > 0)
       for (const [kind, find] of RULES) {
         const found = find(item.text)
-        if (found !== undefined) findings.push(finding(kind, item, found))
+        if (found !== undefined) findings.push(createFinding(kind, item, found))
       }
-    if (item.isParameter && isPryingName(item.text)) findings.push(finding('parameter', item, item.text))
-    if (isRemote(item)) findings.push(finding('remote-ref', item, item.text))
+    if (item.isParameter && asksForPrivateData(item.text)) findings.push(createFinding('parameter', item, item.text))
+    if (isRemote(item)) findings.push(createFinding('remote-ref', item, item.text))
   }
   return findings.slice(0, MAX_FINDINGS)
 }
 
 /** The tools of other servers that a definition names. It depends on who else is there. */
-export function findOtherTools(definition: Json, options: NeighbourOptions): readonly Finding[] {
-  if (options.otherServers.length === 0) return NONE
+export function findOtherTools(definition: Json, options: NeighborOptions): readonly Finding[] {
+  if (options.otherServers.length === 0) return NO_FINDINGS
   const findings: Finding[] = []
   const isOther = otherToolMatcher(options)
-  for (const item of textsOf(definition)) {
+  for (const item of listTexts(definition)) {
     const name = findOtherTool(item.text, isOther)
-    if (name !== undefined) findings.push(finding('other-tool', item, name))
+    if (name !== undefined) findings.push(createFinding('other-tool', item, name))
     if (findings.length >= MAX_FINDINGS) break
   }
   return findings
 }
 
-const NONE: readonly never[] = Object.freeze([])
+const NO_FINDINGS: readonly never[] = Object.freeze([])
 
-function finding(kind: FindingKind, item: DefinitionText, text: string): Finding {
+function createFinding(kind: FindingKind, item: DefinitionText, text: string): Finding {
   return { kind, where: oneLine(item.where()), text: oneLine(text) }
 }
 
-const oneLine = (text: string): string => visibleText(cutText(text, MAX_TEXT)).replaceAll('\t', ' ')
+const oneLine = (text: string): string => toVisibleText(cutText(text, MAX_TEXT)).replaceAll('\t', ' ')
 
 /** A name that could be an ordinary word (`search`, `fetch`) is no reference. */
 const isNameShaped = (name: string): boolean => /[a-z0-9][_./:-][a-z0-9]|[a-z][A-Z]/.test(name)
 
-function otherToolMatcher({ server, name: own, otherServers, otherTools }: NeighbourOptions) {
+function otherToolMatcher({ server, name: own, otherServers, otherTools }: NeighborOptions) {
   const prefixes = otherServers
     .filter((other) => other !== server)
     .flatMap((other) => [`mcp__${other}__`, `mcp_${other}_`, `${other}__`])
@@ -110,14 +110,14 @@ function remoteRefMatcher(definition: Json): (item: DefinitionText) => boolean {
   let ids: ReadonlySet<string> | undefined
   return ({ key, text }) => {
     if (key === undefined || !REF_KEYS.includes(key) || text.startsWith('#')) return false
-    ids ??= idsIn(definition)
+    ids ??= collectIds(definition)
     return !ids.has(withoutFragment(text))
   }
 }
 
-function idsIn(definition: Json): ReadonlySet<string> {
+function collectIds(definition: Json): ReadonlySet<string> {
   const ids = new Set<string>()
-  for (const { key, text } of textsOf(definition)) if (key === '$id') ids.add(withoutFragment(text))
+  for (const { key, text } of listTexts(definition)) if (key === '$id') ids.add(withoutFragment(text))
   return ids
 }
 

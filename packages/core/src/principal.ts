@@ -27,7 +27,7 @@ type Owner = Pick<Principal, 'user' | 'session'>
 const owners = new WeakMap<Owner, string>()
 
 /** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */
-export function ownerOf(principal: Owner): string {
+export function toOwnerKey(principal: Owner): string {
   const known = owners.get(principal)
   if (known !== undefined) return known
   const owner = `${principal.user}\n${principal.session}`
@@ -36,7 +36,7 @@ export function ownerOf(principal: Owner): string {
 }
 
 /** The user and the session of such a text. */
-export function readOwner(owner: string): Owner {
+export function parseOwnerKey(owner: string): Owner {
   const [user = '', session = ''] = owner.split('\n')
   return { user, session }
 }

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, traceIdOf } from './protocol.ts'
+import { LATEST_LEGACY_VERSION, LEGACY_VERSIONS, parseTraceId } from './protocol.ts'
 
 const ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
 
 describe('the trace id of a traceparent', () => {
   it('is taken from a valid one', () => {
-    expect(traceIdOf(`00-${ID}-${SPAN}-01`)).toBe(ID)
+    expect(parseTraceId(`00-${ID}-${SPAN}-01`)).toBe(ID)
   })
 
   it('is taken from versions to come, whatever they add', () => {
-    expect(traceIdOf(`cc-${ID}-${SPAN}-01-what-ever`)).toBe(ID)
-    expect(traceIdOf(`cc-${ID}-${SPAN}-01`)).toBe(ID)
+    expect(parseTraceId(`cc-${ID}-${SPAN}-01-what-ever`)).toBe(ID)
+    expect(parseTraceId(`cc-${ID}-${SPAN}-01`)).toBe(ID)
   })
 
   it('is not taken from anything else', () => {
@@ -30,7 +30,7 @@ describe('the trace id of a traceparent', () => {
       7,
       { toString: () => `00-${ID}-${SPAN}-01` },
     ]
-    for (const value of wrong) expect(traceIdOf(value), JSON.stringify(value)).toBeUndefined()
+    for (const value of wrong) expect(parseTraceId(value), JSON.stringify(value)).toBeUndefined()
   })
 })
 

@@ -29,7 +29,7 @@ const TRACEPARENT =
   /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<id>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?<more>-|$)/
 
 /** The trace id of a W3C `traceparent`, or nothing when it is not a valid one. */
-export function traceIdOf(traceparent: unknown): string | undefined {
+export function parseTraceId(traceparent: unknown): string | undefined {
   if (typeof traceparent !== 'string') return undefined
   const { version, id, more } = TRACEPARENT.exec(traceparent)?.groups ?? {}
   // Only versions to come may go on after the flags.

@@ -4,28 +4,28 @@ const PLACEHOLDER =
 /** What documents and templates show in the place of a secret. */
 export const isPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)
 
-const LEAST_DISTINCT = 8
-const LEAST_TURNS = 0.22
+const MIN_DISTINCT = 8
+const MIN_CHANGE_RATE = 0.22
 /** Enough for what goes on and on without a space or a sign and has many digits: few names do. */
-const LEAST_TURNS_OF_LONG = 0.12
-const LONG = /[A-Za-z0-9]{20}/
+const MIN_LONG_CHANGE_RATE = 0.12
+const LONG_RUN = /[A-Za-z0-9]{20}/
 
 /**
  * Made by a machine rather than by a person: it turns from small letters to digits to capitals and back all the time,
  * which names, sentences, paths and dates do not.
  */
-export function isRandom(text: string): boolean {
-  if (isPlaceholder(text) || new Set(text).size < LEAST_DISTINCT) return false
-  const isLong = LONG.test(text) && text.replaceAll(/\D/g, '').length >= 6
-  return turnsOf(text) / text.length >= (isLong ? LEAST_TURNS_OF_LONG : LEAST_TURNS)
+export function looksRandom(text: string): boolean {
+  if (isPlaceholder(text) || new Set(text).size < MIN_DISTINCT) return false
+  const isLong = LONG_RUN.test(text) && text.replaceAll(/\D/g, '').length >= 6
+  return countClassChanges(text) / text.length >= (isLong ? MIN_LONG_CHANGE_RATE : MIN_CHANGE_RATE)
 }
 
 /** A placeholder, and not a key that one stands behind: without its words nothing is left that a machine made. */
-export const isWhollyPlaceholder = (text: string): boolean =>
-  isPlaceholder(text) && !text.split(PLACEHOLDER).some((part) => LONG.test(part) && isRandom(part))
+export const isOnlyPlaceholder = (text: string): boolean =>
+  isPlaceholder(text) && !text.split(PLACEHOLDER).some((part) => LONG_RUN.test(part) && looksRandom(part))
 
 /** Words turn too from a capital to the small letter behind it, so that this does not count. */
-function turnsOf(text: string): number {
+function countClassChanges(text: string): number {
   let turns = 0
   let before = classOf(text.charCodeAt(0))
   for (let at = 1; at < text.length; at++) {

@@ -1,9 +1,9 @@
 import { isJsonObject, type Json, type JsonObject } from './json/json.ts'
-import { findDoing, judgeName } from './name-risk.ts'
-import { isPlainText, nameTokens } from './name-tokens.ts'
+import { findActionWord, inferNameRisk } from './name-risk.ts'
+import { isPrintableAscii, tokenizeName } from './name-tokens.ts'
 import { readPermissions } from './permission.ts'
 import type { RiskTokens } from './risk-tokens.ts'
-import { viewItems, viewSchema } from './schema-view.ts'
+import { expandItems, expandSchema } from './schema-view.ts'
 import type { ToolDefinition } from './tool.ts'
 import type { RiskLevel } from './tool-policy.ts'
 
@@ -18,13 +18,13 @@ const PERMISSION_META = 'sallyport/permission'
 
 /** What annotations and schemas say against a harmless name. What they say for it counts nothing (GOV-6). */
 export function findRiskSigns(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
-  return [...signsOfAnnotations(tool, tokens), ...signsOfSchema(tool, tokens), ...signsOfName(tool.name)]
+  return [...findAnnotationSigns(tool, tokens), ...findSchemaSigns(tool, tokens), ...findNameSigns(tool.name)]
 }
 
-const signsOfName = (name: string): readonly RiskSign[] =>
-  isPlainText(name) ? [] : [{ atLeast: 'medium', why: 'letters other than a-z' }]
+const findNameSigns = (name: string): readonly RiskSign[] =>
+  isPrintableAscii(name) ? [] : [{ atLeast: 'medium', why: 'letters other than a-z' }]
 
-function signsOfAnnotations(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
+function findAnnotationSigns(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
   const annotations = isJsonObject(tool.annotations) ? tool.annotations : {}
   const signs: RiskSign[] = []
   if (isYes(annotations.destructiveHint)) signs.push({ atLeast: 'high', why: 'destructiveHint' })
@@ -49,8 +49,9 @@ const isNo = (hint: Json | undefined): boolean => hint === false || hint === 'fa
 
 /** `Delete a file` tells; `Post details` may be about a post. */
 function titleVerb(title: string, tokens: RiskTokens): string | undefined {
-  const first = nameTokens(title.slice(0, 100))[0]
-  if (first === undefined || tokens.nouns.includes(first) || judgeName(first, tokens).level !== 'high') return undefined
+  const first = tokenizeName(title.slice(0, 100))[0]
+  if (first === undefined || tokens.nouns.includes(first) || inferNameRisk(first, tokens).level !== 'high')
+    return undefined
   return first
 }
 
@@ -63,22 +64,22 @@ const ACTION_NAMES = [
   ...['action_type', 'operation_type', 'http_method'],
 ]
 
-function signsOfSchema({ name: tool, inputSchema }: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
+function findSchemaSigns({ name: tool, inputSchema }: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
   const signs: RiskSign[] = []
   let actions = 0
   // `kubectl` with a command does what the command says; `query` with an SQL text says that it looks.
-  const ofProgram = judgeName(tool, tokens).level === 'untold' ? 'high' : 'medium'
-  for (const [name, parameter] of parametersOf(inputSchema)) {
-    const words = nameTokens(name.slice(0, 200))
+  const ofProgram = inferNameRisk(tool, tokens).level === 'untold' ? 'high' : 'medium'
+  for (const [name, parameter] of listParameters(inputSchema)) {
+    const words = tokenizeName(name.slice(0, 200))
     const program = programWord(words)
     if (program !== undefined) {
       const atLeast = PROGRAM_WORDS.includes(program) ? ofProgram : 'medium'
       signs.push({ atLeast, why: `parameter "${program}"` })
     }
-    const flag = isFlag(parameter) ? findDoing(words.join('_'), tokens) : undefined
+    const flag = isFlag(parameter) ? findActionWord(words.join('_'), tokens) : undefined
     if (flag !== undefined) signs.push({ atLeast: 'medium', why: `parameter "${flag}"` })
-    const isAction = ACTION_NAMES.includes(words.join('_')) && actions++ < MOST_ACTIONS
-    const action = isAction ? riskiestChoice(words.join('_'), choicesOf(parameter, inputSchema), tokens) : undefined
+    const isAction = ACTION_NAMES.includes(words.join('_')) && actions++ < MAX_ACTIONS
+    const action = isAction ? riskiestChoice(words.join('_'), listChoices(parameter, inputSchema), tokens) : undefined
     if (action !== undefined) signs.push({ atLeast: 'high', why: `a parameter can be "${action}"` })
   }
   return signs
@@ -95,31 +96,31 @@ const isFlag = (parameter: Json): boolean => {
 }
 
 /** More than people read. By references many parameters may lead to one list, and each is looked through. */
-const MOST_ACTIONS = 20
-const MOST_CHOICES = 50
+const MAX_ACTIONS = 20
+const MAX_CHOICES = 50
 
 /** Wherever generators of schemas put choices: in the parameter, beside others, in a list of them, behind a reference. */
-function choicesOf(parameter: Json, schema: JsonObject): readonly string[] {
-  const view = viewSchema(parameter, schema)
-  const choices = [...view, ...viewItems(view, schema)].flatMap((node) => [
-    ...(Array.isArray(node.enum) ? node.enum.slice(0, MOST_CHOICES) : []),
+function listChoices(parameter: Json, schema: JsonObject): readonly string[] {
+  const view = expandSchema(parameter, schema)
+  const choices = [...view, ...expandItems(view, schema)].flatMap((node) => [
+    ...(Array.isArray(node.enum) ? node.enum.slice(0, MAX_CHOICES) : []),
     node.const,
   ])
-  const texts = choices.filter((choice) => typeof choice === 'string').slice(0, MOST_CHOICES)
+  const texts = choices.filter((choice) => typeof choice === 'string').slice(0, MAX_CHOICES)
   return texts.map((choice) => choice.slice(0, 200))
 }
 
 function riskiestChoice(name: string, choices: readonly string[], tokens: RiskTokens): string | undefined {
-  if (name === 'mode' && !hasLooking(choices, tokens)) return undefined
-  return choices.map((choice) => findDoing(choice, tokens)).find((word) => word !== undefined)
+  if (name === 'mode' && !hasReadOnlyChoice(choices, tokens)) return undefined
+  return choices.map((choice) => findActionWord(choice, tokens)).find((word) => word !== undefined)
 }
 
 /** A mode of `list`, `create` and `delete` is an action; one of `fill` and `fit` is not. */
-const hasLooking = (choices: readonly string[], tokens: RiskTokens): boolean =>
-  choices.some((choice) => judgeName(choice, tokens).level === 'low')
+const hasReadOnlyChoice = (choices: readonly string[], tokens: RiskTokens): boolean =>
+  choices.some((choice) => inferNameRisk(choice, tokens).level === 'low')
 
 /** Every named parameter, nested ones too. It keeps its own stack: a schema may be as deep as its server likes. */
-function* parametersOf(schema: JsonObject): Generator<readonly [name: string, schema: Json]> {
+function* listParameters(schema: JsonObject): Generator<readonly [name: string, schema: Json]> {
   const open: Json[] = [schema]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (typeof node !== 'object' || node === null) continue

@@ -1,5 +1,5 @@
 import type { Finding, FindingKind } from './finding.ts'
-import { judgeName } from './name-risk.ts'
+import { inferNameRisk } from './name-risk.ts'
 import { findRiskSigns } from './risk-signs.ts'
 import type { RiskTokens } from './risk-tokens.ts'
 import type { ToolDefinition } from './tool.ts'
@@ -38,7 +38,7 @@ const MILD: ReadonlySet<FindingKind> = new Set(['other-tool', 'remote-ref', 'pre
 
 /** How risky a tool is, as far as its definition tells. Everything but the name can only raise it (GOV-6, GOV-10). */
 export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOptions): InferredRisk {
-  const named = riskOfName(tool.name, tokens)
+  const named = inferRiskFromName(tool.name, tokens)
   const signed = findRiskSigns(tool, tokens).reduce((risk, { atLeast, why }) => raise(risk, atLeast, why), named)
   const finding = findings.find(({ kind }) => !HARMLESS.has(kind))
   if (finding === undefined) return signed
@@ -49,8 +49,8 @@ export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOption
   return raise(signed, atLeast, words)
 }
 
-function riskOfName(name: string, tokens: RiskTokens): InferredRisk {
-  const { level, word } = judgeName(name, tokens)
+function inferRiskFromName(name: string, tokens: RiskTokens): InferredRisk {
+  const { level, word } = inferNameRisk(name, tokens)
   return level === 'untold' ? { level: 'medium', reason: 'no telling word' } : { level, reason: `"${word}"` }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { redactText } from './find-secrets.ts'
-import { madeSecrets } from './made-secrets.test-kit.ts'
+import { createFakeSecrets } from './made-secrets.test-kit.ts'
 import { mayHoldSecret } from './secret-anchors.ts'
 
 const bytesOf = (text: string): Uint8Array => Buffer.from(text)
@@ -12,12 +12,12 @@ function pieces(bytes: Uint8Array, cuts: readonly number[]): readonly Uint8Array
 }
 
 describe('mayHoldSecret', () => {
-  it.each(madeSecrets())('sees a $kind in JSON, at even and at odd places', ({ secret, text = secret }) => {
+  it.each(createFakeSecrets())('sees a $kind in JSON, at even and at odd places', ({ secret, text = secret }) => {
     for (const before of ['', ' ', '  ']) expect(mayHoldSecret([bytesOf(JSON.stringify([before, text]))])).toBe(true)
   })
 
   it('sees whatever would be redacted, however it is cut in pieces', () => {
-    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
     const cuts = fc.array(fc.nat(), { maxLength: 60 })
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), secret, cuts, (before, { secret, text = secret }, places) => {
@@ -30,25 +30,25 @@ describe('mayHoldSecret', () => {
   })
 
   it('sees one at the very beginning, wherever in memory that is', () => {
-    for (const { secret, text = secret } of madeSecrets())
+    for (const { secret, text = secret } of createFakeSecrets())
       for (let place = 0; place < 8; place++)
         expect(mayHoldSecret([bytesOf(`${'-'.repeat(place)}${text} and some more`).subarray(place)])).toBe(true)
   })
 
   it.each(['=', '\t=\t', ' : ', '":\t"', '\t=>\t', ':='])('sees what is given by %j', (gives) => {
-    const text = `api_key${gives}${madeSecrets().at(-1)?.secret}`
+    const text = `api_key${gives}${createFakeSecrets().at(-1)?.secret}`
     expect(redactText(text)).not.toBe(text)
     expect(mayHoldSecret([bytesOf(JSON.stringify({ text }))])).toBe(true)
   })
 
   it('sees what a member’s name tells, however JSON is set', () => {
-    const json = { api_key: madeSecrets().at(-1)?.secret }
+    const json = { api_key: createFakeSecrets().at(-1)?.secret }
     for (const space of [undefined, 1, '\t'])
       expect(mayHoldSecret([bytesOf(JSON.stringify(json, null, space))])).toBe(true)
   })
 
   it('sees one that comes byte by byte', () => {
-    for (const { secret, text = secret } of madeSecrets()) {
+    for (const { secret, text = secret } of createFakeSecrets()) {
       const bytes = bytesOf(JSON.stringify({ text }))
       expect(mayHoldSecret(pieces(bytes, [...bytes.keys()]))).toBe(true)
     }

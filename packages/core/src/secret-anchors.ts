@@ -1,13 +1,13 @@
-import { type Anchor, anchorsOf, IS_FIRST, IS_LAST, PairTable, pairOf, threeHash } from './anchor-table.ts'
+import { type Anchor, buildAnchors, hashTrigram, IS_FIRST, IS_LAST, TrigramTable, toPair } from './anchor-table.ts'
 import { SECRET_SHAPES, type SecretShape } from './secret-shapes.ts'
-import { createThreeSearch, type ThreeSearch } from './three-search.ts'
+import { createTrigramSearch, type TrigramSearch } from './three-search.ts'
 
-export interface AnchorPlace {
+export interface AnchorMatch {
   readonly at: number
   readonly shapes: readonly SecretShape[]
 }
 
-const NEAR_LENGTH = 48
+const LOOKAHEAD_LENGTH = 48
 /** What must be seen of the text around a seam so that nothing which lies across it is missed. */
 const SEAM = 256
 
@@ -18,47 +18,47 @@ const SEAM = 256
 const ESCAPED: Anchor = {
   low: '\\u00',
   high: '\\u00',
-  isWhole: false,
-  near: /^(?:2[0bdef]|3[0-9ad]|4[0-9a-f]|5[0-9af]|6[0-9a-f]|7[0-9a])/i,
+  mustStartWord: false,
+  lookahead: /^(?:2[0bdef]|3[0-9ad]|4[0-9a-f]|5[0-9af]|6[0-9a-f]|7[0-9a])/i,
   shapes: [],
 }
 
-const TABLE = new PairTable()
+const TABLE = new TrigramTable()
 /** So long that it pays to copy it for the quicker search. */
 const LONG = 256
-let longSearch: ThreeSearch | undefined | 'unopened' = 'unopened'
+let longSearch: TrigramSearch | undefined | 'unopened' = 'unopened'
 
 /** Filled when it is first needed: not every program looks for secrets. */
-function prepare(): void {
-  if (TABLE.isEmpty) for (const anchor of [...anchorsOf(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
+function fillTable(): void {
+  if (TABLE.isEmpty) for (const anchor of [...buildAnchors(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
 }
 
 /** Every place where a secret may begin that shows in this part of a text, in order. */
-export function anchorPlaces(text: string, from = 0, to: number = text.length): readonly AnchorPlace[] {
-  prepare()
+export function findAnchors(text: string, from = 0, to: number = text.length): readonly AnchorMatch[] {
+  fillTable()
   const { roles } = TABLE
   const last = Math.min(to, text.length - 1)
-  const places: AnchorPlace[] = []
+  const places: AnchorMatch[] = []
   for (let at = from; at < last; at += 2) {
     const pair = ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)
     const role = roles[pair] as number
-    if (role !== 0 && hasThreeInText(text, at, role)) addPlaces(text, at, places)
+    if (role !== 0 && hasTrigramInText(text, at, role)) addMatches(text, at, places)
   }
   return places.length < 2 ? places : places.sort((a, b) => a.at - b.at)
 }
 
-function hasThreeInText(text: string, at: number, role: number): boolean {
-  const { threes } = TABLE
+function hasTrigramInText(text: string, at: number, role: number): boolean {
+  const { trigrams } = TABLE
   const a = text.charCodeAt(at)
   const b = text.charCodeAt(at + 1)
-  if ((role & IS_FIRST) !== 0 && threes[threeHash(a, b, text.charCodeAt(at + 2))] === 1) return true
-  return (role & IS_LAST) !== 0 && threes[threeHash(text.charCodeAt(at - 1), a, b)] === 1
+  if ((role & IS_FIRST) !== 0 && trigrams[hashTrigram(a, b, text.charCodeAt(at + 2))] === 1) return true
+  return (role & IS_LAST) !== 0 && trigrams[hashTrigram(text.charCodeAt(at - 1), a, b)] === 1
 }
 
-function addPlaces(text: string, at: number, places: AnchorPlace[]): void {
-  for (const { anchor, place } of TABLE.usesOf(pairOf(text.charCodeAt(at), text.charCodeAt(at + 1)))) {
-    const start = at - place
-    if (isInText(anchor, text, start) && (!anchor.isWhole || beginsWord(text, start)))
+function addMatches(text: string, at: number, places: AnchorMatch[]): void {
+  for (const { anchor, offset } of TABLE.findUses(toPair(text.charCodeAt(at), text.charCodeAt(at + 1)))) {
+    const start = at - offset
+    if (isInText(anchor, text, start) && (!anchor.mustStartWord || startsWordInText(text, start)))
       places.push({ at: start, shapes: anchor.shapes })
   }
 }
@@ -67,7 +67,7 @@ function addPlaces(text: string, at: number, places: AnchorPlace[]): void {
 export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) {
-    prepare()
+    fillTable()
     return hasAnchor(only)
   }
   return parts.some(createSecretSearch())
@@ -75,7 +75,7 @@ export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
 
 /** The same, piece by piece: whether there may be one in this piece, or across its seam with those before. */
 export function createSecretSearch(): (part: Uint8Array) => boolean {
-  prepare()
+  fillTable()
   let tail: Uint8Array | undefined
   return (part) => {
     if (tail !== undefined && hasAnchor(joined(tail, part.subarray(0, SEAM)))) return true
@@ -88,8 +88,8 @@ export function createSecretSearch(): (part: Uint8Array) => boolean {
 /** This is done to every byte of every answer. */
 function hasAnchor(bytes: Uint8Array): boolean {
   if (bytes.length < LONG) return hasAnchorInWords(bytes)
-  if (longSearch === 'unopened') longSearch = createThreeSearch(TABLE)
-  return longSearch?.(bytes, isAnchored) ?? hasAnchorInWords(bytes)
+  if (longSearch === 'unopened') longSearch = createTrigramSearch(TABLE)
+  return longSearch?.(bytes, hasAnchorAt) ?? hasAnchorInWords(bytes)
 }
 
 /** Four bytes in each look, two looks at a time. */
@@ -115,27 +115,27 @@ function hasAnchorWithin(bytes: Uint8Array, from: number, to: number): boolean {
   const { roles } = TABLE
   for (let at = from; at + 1 < to; at += 2) {
     const role = roles[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] as number
-    if (role !== 0 && hasThreeInBytes(bytes, at, role) && isAnchored(bytes, at)) return true
+    if (role !== 0 && hasTrigramInBytes(bytes, at, role) && hasAnchorAt(bytes, at)) return true
   }
   return false
 }
 
-function hasThreeInBytes(bytes: Uint8Array, at: number, role: number): boolean {
-  const { threes } = TABLE
+function hasTrigramInBytes(bytes: Uint8Array, at: number, role: number): boolean {
+  const { trigrams } = TABLE
   const a = bytes[at] as number
   const b = bytes[at + 1] as number
   // In this order: a look beyond an end once would make every later look slower.
-  if ((role & IS_FIRST) !== 0 && at + 2 < bytes.length && threes[threeHash(a, b, bytes[at + 2] as number)] === 1)
+  if ((role & IS_FIRST) !== 0 && at + 2 < bytes.length && trigrams[hashTrigram(a, b, bytes[at + 2] as number)] === 1)
     return true
-  return (role & IS_LAST) !== 0 && at > 0 && threes[threeHash(bytes[at - 1] as number, a, b)] === 1
+  return (role & IS_LAST) !== 0 && at > 0 && trigrams[hashTrigram(bytes[at - 1] as number, a, b)] === 1
 }
 
-function isAnchored(bytes: Uint8Array, at: number): boolean {
-  for (const { anchor, place } of TABLE.usesOf(pairOf(bytes[at] as number, bytes[at + 1] as number))) {
-    const start = at - place
-    if (!isInBytes(anchor, bytes, start) || (anchor.isWhole && !isWordStart(bytes, start))) continue
+function hasAnchorAt(bytes: Uint8Array, at: number): boolean {
+  for (const { anchor, offset } of TABLE.findUses(toPair(bytes[at] as number, bytes[at + 1] as number))) {
+    const start = at - offset
+    if (!isInBytes(anchor, bytes, start) || (anchor.mustStartWord && !startsWordInBytes(bytes, start))) continue
     const end = start + anchor.low.length
-    if (anchor.near === undefined || anchor.near.test(latin1(bytes, end, end + NEAR_LENGTH))) return true
+    if (anchor.lookahead === undefined || anchor.lookahead.test(latin1(bytes, end, end + LOOKAHEAD_LENGTH))) return true
   }
   return false
 }
@@ -161,31 +161,31 @@ function isInBytes({ low, high }: Anchor, bytes: Uint8Array, start: number): boo
 const WORD = /[A-Za-z0-9]/
 /** What ends in a letter or a digit and yet is none: an escape, a character of a URL, a colour. */
 const ESCAPE_BEFORE = /(?:\\[nrtbfv0]|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|%[0-9a-f]{2}|\[[\d;]{0,8}m)$/i
-const LONGEST_ESCAPE = 12
+const MAX_ESCAPE_LENGTH = 12
 
 /** A key does not begin within a word. That leaves base64 alone, but for the signs among its letters. */
-function beginsWord(text: string, start: number): boolean {
+function startsWordInText(text: string, start: number): boolean {
   const before = text[start - 1]
   if (before === undefined) return true
-  if (WORD.test(before)) return ESCAPE_BEFORE.test(text.slice(Math.max(0, start - LONGEST_ESCAPE), start))
-  return !'+/-_'.includes(before) || !endsBlob(text.slice(Math.max(0, start - BLOB_LENGTH), start))
+  if (WORD.test(before)) return ESCAPE_BEFORE.test(text.slice(Math.max(0, start - MAX_ESCAPE_LENGTH), start))
+  return !'+/-_'.includes(before) || !looksLikeBase64(text.slice(Math.max(0, start - BASE64_LENGTH), start))
 }
 
-const BLOB_LENGTH = 64
+const BASE64_LENGTH = 64
 
 /** Whether so much of what came before can only be base64. */
-function endsBlob(text: string): boolean {
-  if (text.length < BLOB_LENGTH || !/^[\w+/-]+$/.test(text)) return false
+function looksLikeBase64(text: string): boolean {
+  if (text.length < BASE64_LENGTH || !/^[\w+/-]+$/.test(text)) return false
   return /[0-9]/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text)
 }
 
-function isWordStart(bytes: Uint8Array, start: number): boolean {
+function startsWordInBytes(bytes: Uint8Array, start: number): boolean {
   if (start === 0) return true
   // Nearly all stand within a word, and then a few characters tell.
   const isWithinWord = WORD.test(String.fromCharCode(bytes[start - 1] as number))
-  const seen = isWithinWord ? LONGEST_ESCAPE : BLOB_LENGTH
+  const seen = isWithinWord ? MAX_ESCAPE_LENGTH : BASE64_LENGTH
   const before = latin1(bytes, Math.max(0, start - seen), start)
-  return beginsWord(before, before.length)
+  return startsWordInText(before, before.length)
 }
 
 const latin1 = (bytes: Uint8Array, from: number, to: number): string =>

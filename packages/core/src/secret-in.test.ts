@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { ALLOW, type JsonObject } from './index.ts'
-import { type MadeSecret, madeSecrets } from './made-secrets.test-kit.ts'
-import { judgeSecrets, secretIn } from './secret-in.ts'
+import { createFakeSecrets, type FakeSecret } from './made-secrets.test-kit.ts'
+import { checkSecrets, findArgumentSecret } from './secret-in.ts'
 
-const [{ secret }] = madeSecrets() as readonly [MadeSecret]
+const [{ secret }] = createFakeSecrets() as readonly [FakeSecret]
 const escaped = `\\u0067${secret.slice(1)}`
 
 describe('secretIn', () => {
@@ -20,13 +20,13 @@ describe('secretIn', () => {
     ['body', { body: `{"a":"${escaped}","a":1}` }],
     ['x\\u000ay', { 'x\ny': secret }],
   ])('says that it is at %s', (where, args) => {
-    expect(secretIn(args as JsonObject)).toEqual({ kind: 'GitHub token', where })
+    expect(findArgumentSecret(args as JsonObject)).toEqual({ kind: 'GitHub token', where })
   })
 
   it('finds none where there is none', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (args) => {
-        expect(secretIn(args as JsonObject)).toBeUndefined()
+        expect(findArgumentSecret(args as JsonObject)).toBeUndefined()
       }),
     )
   })
@@ -34,8 +34,8 @@ describe('secretIn', () => {
 
 describe(`${promise('GOV-18')} judgeSecrets`, () => {
   it('refuses, and names kind and place but never the secret', () => {
-    for (const made of madeSecrets()) {
-      const verdict = judgeSecrets({ a: { b: made.text ?? made.secret } })
+    for (const made of createFakeSecrets()) {
+      const verdict = checkSecrets({ a: { b: made.text ?? made.secret } })
       expect(verdict).toMatchObject({ outcome: 'deny', code: 'SECRET_REFUSED' })
       expect(verdict.reason).toContain(`(${made.kind}, at a.b)`)
       expect(JSON.stringify(verdict)).not.toContain(made.secret)
@@ -43,11 +43,11 @@ describe(`${promise('GOV-18')} judgeSecrets`, () => {
   })
 
   it('never repeats a secret that is a name', () => {
-    expect(JSON.stringify(judgeSecrets({ [secret]: { [secret]: secret } }))).not.toContain(secret.slice(4, 20))
+    expect(JSON.stringify(checkSecrets({ [secret]: { [secret]: secret } }))).not.toContain(secret.slice(4, 20))
   })
 
   it('allows what holds no secret, by the one value that says so', () => {
-    expect(judgeSecrets(undefined)).toBe(ALLOW)
-    expect(judgeSecrets({ path: '/srv/data', depth: 3, password: 'open sesame' })).toBe(ALLOW)
+    expect(checkSecrets(undefined)).toBe(ALLOW)
+    expect(checkSecrets({ path: '/srv/data', depth: 3, password: 'open sesame' })).toBe(ALLOW)
   })
 })

@@ -1,94 +1,94 @@
 import { ALLOW, type Verdict } from './decide.ts'
 import { findSecrets } from './find-secrets.ts'
 import {
-  isDeeper,
+  findMemberSecrets,
+  isDeeperThan,
+  isEscapedJson,
   isJsonObject,
   type Json,
   type JsonObject,
-  jsonTexts,
-  mayHideJson,
-  secretsOfMember,
+  listJsonStrings,
 } from './json/json.ts'
-import { cutText, visibleText } from './visible-text.ts'
+import { cutText, toVisibleText } from './visible-text.ts'
 
-export interface PlacedSecret {
+export interface LocatedSecret {
   readonly kind: string
   /** The way to it, as `headers.authorization` or `items[2]`. */
   readonly where: string
 }
 
 /** The first secret among arguments: in a text or a name, however deep, also in JSON within a text. */
-export function secretIn(args: JsonObject): PlacedSecret | undefined {
-  const found = inObject(args)
+export function findArgumentSecret(args: JsonObject): LocatedSecret | undefined {
+  const found = searchObject(args)
   if (found === undefined) return undefined
-  const { kind, way, isName } = found
-  if (!isName) return { kind, where: way }
-  return { kind, where: way === '' ? 'a name' : `a name in ${way}` }
+  const { kind, path, isName } = found
+  if (!isName) return { kind, where: path }
+  return { kind, where: path === '' ? 'a name' : `a name in ${path}` }
 }
 
 /** Refuses arguments that hold a secret, and says where and of what kind; never what it is. */
-export function judgeSecrets(args: JsonObject | undefined): Verdict {
-  const secret = args && secretIn(args)
+export function checkSecrets(args: JsonObject | undefined): Verdict {
+  const secret = args && findArgumentSecret(args)
   if (secret === undefined) return ALLOW
   const reason = `The arguments hold a secret (${secret.kind}, at ${secret.where}). Leave it out: a tool gets its keys from the configuration of its server, not from the caller.`
   return { outcome: 'deny', code: 'SECRET_REFUSED', reason }
 }
 
 /** A secret, and the way to it from where it was looked for: printed on the way back, since most arguments hold none. */
-interface Found {
+interface NestedSecret {
   readonly kind: string
-  readonly way: string
+  readonly path: string
   readonly isName: boolean
 }
 
-function inValue(value: Json | undefined, name: string): Found | undefined {
-  if (typeof value === 'string') return inText(value, name)
-  if (Array.isArray(value)) return inList(value)
-  return isJsonObject(value) ? inObject(value) : undefined
+function searchValue(value: Json | undefined, name: string): NestedSecret | undefined {
+  if (typeof value === 'string') return searchText(value, name)
+  if (Array.isArray(value)) return searchList(value)
+  return isJsonObject(value) ? searchObject(value) : undefined
 }
 
-function inList(list: readonly Json[]): Found | undefined {
+function searchList(list: readonly Json[]): NestedSecret | undefined {
   for (let at = 0; at < list.length; at++) {
-    const found = inValue(list[at], '')
-    if (found !== undefined) return under(`[${at}]`, found)
+    const found = searchValue(list[at], '')
+    if (found !== undefined) return prependStep(`[${at}]`, found)
   }
   return undefined
 }
 
-function inObject(object: JsonObject): Found | undefined {
+function searchObject(object: JsonObject): NestedSecret | undefined {
   for (const name of Object.keys(object)) {
     const [inName] = findSecrets(name)
-    if (inName !== undefined) return { kind: inName.kind, way: '', isName: true }
-    const found = inValue(object[name], name)
-    if (found !== undefined) return under(visibleText(cutText(name, 60)), found)
+    if (inName !== undefined) return { kind: inName.kind, path: '', isName: true }
+    const found = searchValue(object[name], name)
+    if (found !== undefined) return prependStep(toVisibleText(cutText(name, 60)), found)
   }
   return undefined
 }
 
-function inText(text: string, name: string): Found | undefined {
-  const [secret] = secretsOfMember(name, text)
-  if (secret !== undefined) return { kind: secret.kind, way: '', isName: false }
-  return mayHideJson(text) ? inHidden(text) : undefined
+function searchText(text: string, name: string): NestedSecret | undefined {
+  const [secret] = findMemberSecrets(name, text)
+  if (secret !== undefined) return { kind: secret.kind, path: '', isName: false }
+  return isEscapedJson(text) ? searchEscapedJson(text) : undefined
 }
 
 /** How deep the way into JSON within a text is followed. Arguments themselves are no deeper. */
-const MOST_LEVELS = 128
+const MAX_DEPTH = 128
 
-function inHidden(json: string): Found | undefined {
+function searchEscapedJson(json: string): NestedSecret | undefined {
   const value = JSON.parse(json) as Json
-  return (isDeeper(value, MOST_LEVELS) ? undefined : inValue(value, '')) ?? inTexts(json)
+  return (isDeeperThan(value, MAX_DEPTH) ? undefined : searchValue(value, '')) ?? searchStrings(json)
 }
 
 /** However deep it is, and also under a name that stands twice: only the way to it is not told. */
-function inTexts(json: string): Found | undefined {
-  for (const { text, name, role } of jsonTexts(json)) {
-    const found = role === 'name' ? findSecrets(text)[0] : inText(text, name)
-    if (found !== undefined) return { kind: found.kind, way: '', isName: false }
+function searchStrings(json: string): NestedSecret | undefined {
+  for (const { text, name, role } of listJsonStrings(json)) {
+    const found = role === 'name' ? findSecrets(text)[0] : searchText(text, name)
+    if (found !== undefined) return { kind: found.kind, path: '', isName: false }
   }
   return undefined
 }
 
-function under(step: string, { kind, way, isName }: Found): Found {
-  const dot = way === '' || way.startsWith('[') ? '' : '.'
-  return { kind, way: `${step}${dot}${way}`, isName }
+function prependStep(step: string, { kind, path, isName }: NestedSecret): NestedSecret {
+  const dot = path === '' || path.startsWith('[') ? '' : '.'
+  return { kind, path: `${step}${dot}${path}`, isName }
 }

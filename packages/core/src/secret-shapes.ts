@@ -1,4 +1,4 @@
-import { isRandom, isWhollyPlaceholder } from './random-looking.ts'
+import { isOnlyPlaceholder, looksRandom } from './random-looking.ts'
 
 /** How one kind of secret is recognised. */
 export interface SecretShape {
@@ -15,13 +15,14 @@ export interface SecretShape {
   /** `name`: something else announces the secret, in any case and also as the end of a longer word. */
   readonly anchoredBy: 'itself' | 'name'
   /** Must hold for what follows the anchor, as far as the next 48 characters tell; said of anchors that ordinary texts are full of. */
-  readonly near?: RegExp
+  readonly lookahead?: RegExp
   /** The last word on what the pattern found. `next` is the character behind it, empty at the end. */
   readonly isReal: (secret: string, next: string) => boolean
 }
 
-const notPlaceholder = (secret: string): boolean => !isWhollyPlaceholder(secret)
-const mixed = (secret: string): boolean => notPlaceholder(secret) && /\d/.test(secret) && /[A-Za-z]{2}/.test(secret)
+const notPlaceholder = (secret: string): boolean => !isOnlyPlaceholder(secret)
+const hasLettersAndDigits = (secret: string): boolean =>
+  notPlaceholder(secret) && /\d/.test(secret) && /[A-Za-z]{2}/.test(secret)
 
 /** What AWS prints in its own documentation, behind the kind of the key. Any other that ends in EXAMPLE may be somebody's. */
 const AWS_SAMPLES: ReadonlySet<string> = new Set([
@@ -70,7 +71,7 @@ const KEYS: readonly SecretShape[] = [
   shape('Anthropic key', ['sk-ant-'], '[\\w-]{20,}'),
   shape('OpenRouter key', ['sk-or-v1-'], '[\\w-]{20,}'),
   shape('OpenAI key', ['sk-proj-', 'sk-svcacct-', 'sk-admin-'], '[\\w-]{20,}'),
-  { ...shape('OpenAI key', ['sk-'], '[A-Za-z0-9]{20,}'), isReal: mixed },
+  { ...shape('OpenAI key', ['sk-'], '[A-Za-z0-9]{20,}'), isReal: hasLettersAndDigits },
   shape('Groq key', ['gsk_'], '[A-Za-z0-9]{40,}'),
   shape('xAI key', ['xai-'], '[A-Za-z0-9]{40,}'),
   shape('Perplexity key', ['pplx-'], '[A-Za-z0-9]{40,}'),
@@ -135,14 +136,14 @@ const URL_LOGIN: SecretShape = {
   anchors: ['://', ':\\/', ':\\\\/'],
   pattern: /(:(?:\\*\/){2}[^\s/\\"'`<>@:]{0,100}:)[^\s/\\"'`<>@]{3,200}(?=@[\w[])/y,
   anchoredBy: 'name',
-  near: /^(?:\\*\/)?[^\s/\\"'`<>@:]*(?:$|:[^\s/\\"'`<>@]*(?:$|@))/,
+  lookahead: /^(?:\\*\/)?[^\s/\\"'`<>@:]*(?:$|:[^\s/\\"'`<>@]*(?:$|@))/,
   isReal: (secret) => notPlaceholder(secret) && !/^(?:[$%{[*]|pass(?:word|wd)?$|secret$|token$|•)/i.test(secret),
 }
 
 const QUOTES = '["\'`\\\\]{0,6}'
-const GIVES = `${QUOTES}[ \\t]{0,4}(?:=>|:=|[:=])[ \\t]{0,4}${QUOTES}`
+const ASSIGNMENT = `${QUOTES}[ \\t]{0,4}(?:=>|:=|[:=])[ \\t]{0,4}${QUOTES}`
 /** As bytes of JSON, where a tab is written out and a member may be set apart. */
-const NEAR_GIVES = /^(?:[\s"'`\\]|\\t){0,16}[:=]/
+const ASSIGNMENT_LOOKAHEAD = /^(?:[\s"'`\\]|\\t){0,16}[:=]/
 
 const NAMES = [
   ...['password', 'passwd', 'passphrase', 'client_secret', 'app_secret', 'jwt_secret', 'secret_key', 'secret'],
@@ -159,16 +160,16 @@ const isSized = ({ length }: string): boolean => length >= 12 && length <= 4_096
 /** A call, an element or an address: where the secret comes from, not the secret. */
 const isExpression = (text: string, next: string): boolean => /[([{]/.test(next) || /^[a-z]+:\/\//i.test(text)
 
-const SPELT = NAMES.flatMap(spellings)
+const SPELLINGS = NAMES.flatMap(spellings)
 
 /** Behind a name that tells. Words are given under such names all the time: only what looks random is a secret. */
-const NAMED: SecretShape = {
+const NAMED_SECRET: SecretShape = {
   kind: 'secret under its name',
-  anchors: SPELT,
-  pattern: new RegExp(`((?:${SPELT.join('|')})${GIVES})[^\\s"'\`\\\\,;&<>(){}|[\\]]+`, 'iy'),
+  anchors: SPELLINGS,
+  pattern: new RegExp(`((?:${SPELLINGS.join('|')})${ASSIGNMENT})[^\\s"'\`\\\\,;&<>(){}|[\\]]+`, 'iy'),
   anchoredBy: 'name',
-  near: NEAR_GIVES,
-  isReal: (secret, next) => isSized(secret) && !isExpression(secret, next) && isRandom(secret),
+  lookahead: ASSIGNMENT_LOOKAHEAD,
+  isReal: (secret, next) => isSized(secret) && !isExpression(secret, next) && looksRandom(secret),
 }
 
 const AZURE_KEY: SecretShape = {
@@ -184,16 +185,16 @@ const BEARER: SecretShape = {
   anchors: ['bearer '],
   pattern: /(bearer[ \t]+)[\w.~+/-]{16,}={0,2}/iy,
   anchoredBy: 'name',
-  near: /^\s*[\w.~+/-]{16}/,
-  isReal: isRandom,
+  lookahead: /^\s*[\w.~+/-]{16}/,
+  isReal: looksRandom,
 }
 
 const LOGIN_HEADER: SecretShape = {
   kind: 'login in a header',
   anchors: ['authorization'],
-  pattern: new RegExp(`(authorization${GIVES}basic[ \\t]+)[A-Za-z0-9+/]{8,}={0,2}`, 'iy'),
+  pattern: new RegExp(`(authorization${ASSIGNMENT}basic[ \\t]+)[A-Za-z0-9+/]{8,}={0,2}`, 'iy'),
   anchoredBy: 'name',
-  near: NEAR_GIVES,
+  lookahead: ASSIGNMENT_LOOKAHEAD,
   isReal: notPlaceholder,
 }
 
@@ -204,5 +205,5 @@ export const SECRET_SHAPES: readonly SecretShape[] = [
   URL_LOGIN,
   BEARER,
   LOGIN_HEADER,
-  NAMED,
+  NAMED_SECRET,
 ]

@@ -28,7 +28,7 @@ export const isPrivate = (sensitivity: Sensitivity, from: Sensitivity = 'CONFIDE
 export function parseSensitivity(written: unknown, where: string): Sensitivity {
   const canonical = typeof written === 'string' ? written.trim().toUpperCase() : written
   if (isSensitivity(canonical)) return canonical
-  throw new SallyportError('CONFIG_INVALID', `${where} is ${shown(written)}, which is no sensitivity.`, {
+  throw new SallyportError('CONFIG_INVALID', `${where} is ${describeWritten(written)}, which is no sensitivity.`, {
     hint: `Expected one of ${SENSITIVITIES.join(', ')}.${typeof written === 'string' ? didYouMean(written, SENSITIVITIES) : ''}`,
   })
 }
@@ -39,7 +39,7 @@ function rank(sensitivity: Sensitivity): number {
   return index === -1 ? SENSITIVITIES.length : index
 }
 
-function shown(written: unknown): string {
+function describeWritten(written: unknown): string {
   if (typeof written === 'string') return quoteText(written, 40)
   return typeof written === 'object' ? 'not a text' : String(written)
 }

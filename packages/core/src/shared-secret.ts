@@ -3,14 +3,14 @@ const MIN_DIFFERENT = 8
 const MIN_PERIOD = 16
 
 /** How to make a key that nobody guesses. */
-export const MAKE_SECRET = 'Make one with `openssl rand -hex 32`'
+export const GENERATE_SECRET_HINT = 'Make one with `openssl rand -hex 32`'
 
 /** Why a shared key can be guessed; undefined if it cannot. Says nothing of the key but its length. */
 export function findWeakness(secret: string, minBytes: number): string | undefined {
   const bytes = utf8Length(secret)
   if (bytes < minBytes) return `it has ${bytes} bytes; expected at least ${minBytes}`
   if (new Set(secret).size < MIN_DIFFERENT) return `it has fewer than ${MIN_DIFFERENT} different characters`
-  return periodOf(secret) < MIN_PERIOD ? 'it repeats a short piece' : undefined
+  return findPeriod(secret) < MIN_PERIOD ? 'it repeats a short piece' : undefined
 }
 
 function utf8Length(text: string): number {
@@ -23,7 +23,7 @@ function utf8Length(text: string): number {
 }
 
 /** The length of the shortest piece that gives the text when it is repeated (the failure function of Knuth, Morris and Pratt). */
-function periodOf(text: string): number {
+function findPeriod(text: string): number {
   const borders = [0]
   let border = 0
   for (let at = 1; at < text.length; at++) {

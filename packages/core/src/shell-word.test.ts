@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { shellWord } from './shell-word.ts'
+import { quoteForShell } from './shell-word.ts'
 
 const HOSTILE = [
   'a b',
@@ -19,11 +19,11 @@ const HOSTILE = [
 
 describe('a word for a shell', () => {
   it('is left as it is where every shell reads it so', () => {
-    expect(shellWord('mcp__files__read-file')).toBe('mcp__files__read-file')
+    expect(quoteForShell('mcp__files__read-file')).toBe('mcp__files__read-file')
   })
 
   it.each(HOSTILE)('is one word and means itself: %j', (word) => {
-    const printed = execFileSync('bash', ['-c', `printf %s ${shellWord(word)}`], {
+    const printed = execFileSync('bash', ['-c', `printf %s ${quoteForShell(word)}`], {
       env: { LC_ALL: 'C.UTF-8' },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -31,6 +31,6 @@ describe('a word for a shell', () => {
   })
 
   it('shows all that it holds', () => {
-    for (const word of HOSTILE) expect(shellWord(word)).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    for (const word of HOSTILE) expect(quoteForShell(word)).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 })

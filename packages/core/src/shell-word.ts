@@ -5,7 +5,7 @@ const UNTYPEABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/u
  * A word as a shell would need it, so that where one ends is never in doubt. Names come from servers, and people paste
  * the commands that we print.
  */
-export function shellWord(word: string): string {
+export function quoteForShell(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word
   if (!UNTYPEABLE.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`
   return `$'${Array.from(word, escaped).join('')}'`

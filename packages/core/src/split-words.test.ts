@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { splitWords } from './split-words.ts'
+import { splitShellWords } from './split-words.ts'
 
 describe('a command in words', () => {
   it.each([
@@ -10,15 +10,15 @@ describe('a command in words', () => {
     [`"say \\"hi\\"" '' "\\n"`, ['say "hi"', '', '\\n']],
     ['', []],
   ])('%j', (command, words) => {
-    expect(splitWords(command)).toEqual(words)
+    expect(splitShellWords(command)).toEqual(words)
   })
 
   it.each(["it's", 'a "b', 'a\\'])('is not made of %j, which does not end', (command) => {
-    expect(splitWords(command)).toBeUndefined()
+    expect(splitShellWords(command)).toBeUndefined()
   })
 
   it('is found in time that grows with its length alone', () => {
-    expect(splitWords(`"${'\\a'.repeat(50_000)}`)).toBeUndefined()
-    expect(splitWords('a '.repeat(50_000))).toHaveLength(50_000)
+    expect(splitShellWords(`"${'\\a'.repeat(50_000)}`)).toBeUndefined()
+    expect(splitShellWords('a '.repeat(50_000))).toHaveLength(50_000)
   })
 })

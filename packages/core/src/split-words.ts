@@ -1,7 +1,7 @@
 const PIECE = /(?<gap>\s+)|'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>.)|(?<plain>[^\s'"\\]+)/suy
 
 /** Splits a command as a shell would, with quotes and backslashes and without any expansion; nothing if a quote stays open. */
-export function splitWords(command: string): readonly string[] | undefined {
+export function splitShellWords(command: string): readonly string[] | undefined {
   const words: string[] = []
   let open: string | undefined
   PIECE.lastIndex = 0

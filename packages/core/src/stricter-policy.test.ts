@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { resolvePolicy, type ToolPolicy } from './effective-policy.ts'
-import { stricterPolicy } from './stricter-policy.ts'
+import { mergePolicies } from './stricter-policy.ts'
 import type { PolicyFields } from './tool-policy.ts'
 
 const RULES = { fields: { a: { max: 1 } }, denyPatterns: ['x'] }
 
 const policyFor = (fields: PolicyFields, line = 1): ToolPolicy =>
   resolvePolicy({
-    entries: [{ fields, ruleOf: () => ({ file: 'tools.yaml', line }) }],
+    entries: [{ fields, locateRule: () => ({ file: 'tools.yaml', line }) }],
     patterns: [],
     inferred: {
       category: 'mcp',
@@ -67,16 +67,16 @@ const valuesOf = ({ risk, permission, requiresApproval, allowedInModes, hidden, 
 describe('the stricter of two policies', () => {
   it('lets nobody call a tool of which either has a misspelt key', () => {
     const [misspelt, right] = [policyFor({ misspelt: 'hiden' }), policyFor({})]
-    expect(stricterPolicy(misspelt, right).misspelt?.value).toBe('hiden')
-    expect(stricterPolicy(right, misspelt).misspelt?.value).toBe('hiden')
-    expect(stricterPolicy(right, right).misspelt).toBeUndefined()
+    expect(mergePolicies(misspelt, right).misspelt?.value).toBe('hiden')
+    expect(mergePolicies(right, misspelt).misspelt?.value).toBe('hiden')
+    expect(mergePolicies(right, right).misspelt).toBeUndefined()
   })
 
   it.each([
     ['the first is the strict one', STRICT, LAX],
     ['the second is', LAX, STRICT],
   ])('takes nothing that is laxer, where %s', (_title, one, other) => {
-    expect(valuesOf(stricterPolicy(policyFor(one), policyFor(other)))).toEqual({
+    expect(valuesOf(mergePolicies(policyFor(one), policyFor(other)))).toEqual({
       ...{ risk: 'high', permission: ['READ', 'WRITE'], approval: true, modes: ['NORMAL'], hidden: true },
       ...{ enforce: true, secrets: 'refuse', essential: false, forbidden: ['ALERT'], asked: ['ALERT'] },
       ...{ timeout: 30, rate: 5, most: 100, allowedPaths: [['/app']], unattended: [] },
@@ -86,7 +86,7 @@ describe('the stricter of two policies', () => {
   it('joins the lists that forbid or limit, the first one first', () => {
     const one = policyFor({ allowedPaths: ['/a'], forbiddenPaths: ['/a/x'], arguments: RULES, pin: 'one' })
     const other = policyFor({ allowedPaths: ['/b'], forbiddenPaths: ['/b/x'], arguments: RULES, pin: 'two' })
-    const policy = stricterPolicy(one, other)
+    const policy = mergePolicies(one, other)
     expect(policy.allowedPaths.map(({ value }) => value)).toEqual([['/a'], ['/b']])
     expect(policy.forbiddenPaths.map(({ value }) => value)).toEqual([['/a/x'], ['/b/x']])
     expect(policy.arguments).toEqual([...one.arguments, ...other.arguments])
@@ -96,7 +96,7 @@ describe('the stricter of two policies', () => {
   it('takes from the second one which arguments are paths, and what was reviewed', () => {
     const one = policyFor({ pathArguments: ['a'], pin: 'one', category: 'mine', rename: 'x' })
     const other = policyFor({ pathArguments: ['b'], pin: 'two', category: 'theirs', rename: 'y' })
-    const policy = stricterPolicy(one, other)
+    const policy = mergePolicies(one, other)
     expect([policy.pathArguments, policy.pin[0]?.value]).toEqual([['b'], 'two'])
     expect([policy.category.value, policy.rename?.value]).toEqual(['mine', 'x'])
     expect(policy.pin).toHaveLength(1)
@@ -105,23 +105,23 @@ describe('the stricter of two policies', () => {
   it('has the reason of the one that is stricter, and of the first where both are as strict', () => {
     const [low, high] = [policyFor(LAX), policyFor(STRICT)]
     for (const field of ['risk', 'requiresApproval', 'hidden', 'secrets', 'timeoutSeconds'] as const) {
-      expect(stricterPolicy(low, high)[field]).toBe(high[field])
-      expect(stricterPolicy(high, low)[field]).toBe(high[field])
+      expect(mergePolicies(low, high)[field]).toBe(high[field])
+      expect(mergePolicies(high, low)[field]).toBe(high[field])
       const twin = policyFor(STRICT)
-      expect(stricterPolicy(high, twin)[field]).toBe(high[field])
+      expect(mergePolicies(high, twin)[field]).toBe(high[field])
     }
-    const essential = stricterPolicy(low, high).essential
+    const essential = mergePolicies(low, high).essential
     expect(essential).toBe(high.essential)
-    expect(stricterPolicy(low, high).enforce).toBe(high.enforce)
+    expect(mergePolicies(low, high).enforce).toBe(high.enforce)
   })
 
   it('has the limit of the only one that has any', () => {
     const [none, some] = [policyFor({}), policyFor({ timeoutSeconds: 5, maxConcurrent: 2, rateLimitPerMinute: 9 })]
-    for (const policy of [stricterPolicy(none, some), stricterPolicy(some, none)])
+    for (const policy of [mergePolicies(none, some), mergePolicies(some, none)])
       expect([policy.timeoutSeconds?.value, policy.maxConcurrent?.value, policy.rateLimitPerMinute?.value]).toEqual([
         ...[5, 2, 9],
       ])
-    expect(stricterPolicy(none, none).timeoutSeconds).toBeUndefined()
+    expect(mergePolicies(none, none).timeoutSeconds).toBeUndefined()
   })
 
   it('names the rule of the list that says more of what is forbidden, or less of what is allowed', () => {
@@ -132,7 +132,7 @@ describe('the stricter of two policies', () => {
       allowedInModes: ['NORMAL'],
       permission: ['WRITE', 'CONNECT'],
     })
-    const both = [stricterPolicy(few, many), stricterPolicy(many, few)]
+    const both = [mergePolicies(few, many), mergePolicies(many, few)]
     for (const policy of both) {
       expect(policy.forbiddenInModes.rule?.line).toBe(2)
       expect(policy.allowedInModes).toMatchObject({ value: ['NORMAL'], rule: { line: 2 } })
@@ -143,12 +143,12 @@ describe('the stricter of two policies', () => {
       ['NORMAL', 'DEGRADED', 'ALERT'],
     ])
     const twin = at(3, { forbiddenInModes: ['ALERT'], allowedInModes: ['NORMAL', 'ALERT'] })
-    expect(stricterPolicy(few, twin).forbiddenInModes.rule?.line).toBe(1)
-    expect(stricterPolicy(few, twin).allowedInModes.rule?.line).toBe(1)
+    expect(mergePolicies(few, twin).forbiddenInModes.rule?.line).toBe(1)
+    expect(mergePolicies(few, twin).allowedInModes.rule?.line).toBe(1)
   })
 
   it('is the same policy where nothing differs', () => {
     const policy = policyFor({ riskLevel: 'low', unattendedPaths: ['/tmp'] })
-    expect(stricterPolicy(policy, policy)).toEqual(policy)
+    expect(mergePolicies(policy, policy)).toEqual(policy)
   })
 })

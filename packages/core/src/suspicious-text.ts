@@ -1,5 +1,5 @@
 import { findInstruction } from './instruction-phrases.ts'
-import { nameTokens, readableText } from './name-tokens.ts'
+import { normalizeLookalikes, tokenizeName } from './name-tokens.ts'
 
 const MAX_SPACES = 80
 const MAX_SIGNS = 200
@@ -17,7 +17,7 @@ export function findPadding(text: string): string | undefined {
   const spaces = longestRun(shown, SPACES)
   if (spaces >= MAX_SPACES) return `${spaces} spaces in a row`
   const signs = longestRun(shown, NO_LETTERS)
-  return shortLines(shown) ?? (signs >= MAX_SIGNS ? `${signs} signs in a row without a letter` : undefined)
+  return findEmptyLines(shown) ?? (signs >= MAX_SIGNS ? `${signs} signs in a row without a letter` : undefined)
 }
 
 const SPACES = /[\t \u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]+/g
@@ -33,7 +33,7 @@ function longestRun(text: string, pattern: RegExp): number {
   return longest
 }
 
-function shortLines(text: string): string | undefined {
+function findEmptyLines(text: string): string | undefined {
   let run = 0
   for (const line of text.split(/\r\n|[\n\r\v\f\u0085\u2028\u2029]/)) {
     if (EMPTY_LINE.test(line.replaceAll(/[\s\u2800]/g, ''))) run++
@@ -76,14 +76,14 @@ export function findEncoded(text: string): string | undefined {
     if (isMessage(decoded)) return `${match.slice(0, 20)}… says: ${decoded}`
   }
   for (const [match] of text.matchAll(ESCAPES)) return `${match.slice(0, 20)}… says: ${unescaped(match)}`
-  return SPELLED.exec(text)?.[0] ?? turned(text)
+  return SPELLED.exec(text)?.[0] ?? findTurnedInstruction(text)
 }
 
 /** What an instruction has in it, and hardly anything else, by thirteen letters or from its end. */
 const ROTATED = /vtaber|qvfertneq|sbetrg|vafgehpgvba|hfre|frperg/i
 const REVERSED = /erongi|dragersid|tegrof|noitcurtsni|\bs?resu\b|terces/i
 
-function turned(text: string): string | undefined {
+function findTurnedInstruction(text: string): string | undefined {
   const rotatedFound = ROTATED.test(text) ? findInstruction(rotated(text)) : undefined
   return rotatedFound ?? (REVERSED.test(text) ? findInstruction([...text].reverse().join('')) : undefined)
 }
@@ -150,7 +150,7 @@ function isMessage(decoded: string): boolean {
 }
 
 /** What a page or a chat loads by itself when it is shown. */
-const LOADED = new RegExp(
+const AUTO_LOADED = new RegExp(
   [
     String.raw`!\[[^\]\n]{0,200}\](?:\(\s{0,3}<?(?:https?:)?\/\/[^\s)]{1,200}|\[[^\]\n]{0,100}\])`,
     String.raw`<(?:img|image|iframe|frame|embed|object|video|audio|source|track|link|script|input|base)\b[^>]{0,200}\b(?:src|srcset|href|data|poster)\s{0,3}=[^>]{1,200}`,
@@ -158,13 +158,13 @@ const LOADED = new RegExp(
   ].join('|'),
   'i',
 )
-const TELLING =
+const DATA_WORD =
   '(?:data|secrets?|conversations?|chat|history|prompts?|tokens?|keys?|passwords?|credentials?|env|files?|contents?|messages?|base64|encoded|payload|output|response|results?|context|memory)'
-const TELLING_URL = new RegExp(
-  String.raw`https?:\/\/[^\s"'<>]{1,200}[?&/=](?:\{|<|\$\{?|\[|%7b|%3c)[^"'>}\]\n]{0,40}\b${TELLING}|https?:\/\/[^\s"'<>]{1,200}[?&/=](?:\{|<|\$\{?|\[|%7b|%3c)[^\s"'>}\]]{0,30}${TELLING}`,
+const LEAKING_URL = new RegExp(
+  String.raw`https?:\/\/[^\s"'<>]{1,200}[?&/=](?:\{|<|\$\{?|\[|%7b|%3c)[^"'>}\]\n]{0,40}\b${DATA_WORD}|https?:\/\/[^\s"'<>]{1,200}[?&/=](?:\{|<|\$\{?|\[|%7b|%3c)[^\s"'>}\]]{0,30}${DATA_WORD}`,
   'i',
 )
-const TELLING_VALUE =
+const LEAKING_VALUE =
   /https?:\/\/[^\s"'<>]{1,200}[?&][\w.-]{1,40}=(?:[A-Z]{1,20}_){0,3}(?:CONVERSATION|CHAT|HISTORY|PROMPT|SECRETS?|CONTENTS?|MESSAGES?|CONTEXT|MEMORY)\b/
 /** Somebody is to write something behind it. */
 const OPEN_URL =
@@ -173,10 +173,10 @@ const OPEN_URL =
 /** An address that would carry data away as soon as somebody renders or opens it. */
 export function findExfiltration(text: string): string | undefined {
   if (!text.includes('//')) return undefined
-  return [LOADED, TELLING_URL, TELLING_VALUE, OPEN_URL].map((pattern) => pattern.exec(text)?.[0]).find(Boolean)
+  return [AUTO_LOADED, LEAKING_URL, LEAKING_VALUE, OPEN_URL].map((pattern) => pattern.exec(text)?.[0]).find(Boolean)
 }
 
-const TAKING = new Set([
+const CONTENT_WORDS = new Set([
   'content',
   'contents',
   'read',
@@ -213,7 +213,7 @@ const PRIVATE_FILES = [
   ['browser', 'cookies'],
   ['environment', 'variables'],
 ]
-const OWN_FILES = [
+const KEY_FILES = [
   ['id', 'rsa'],
   ['id', 'ed', '25519'],
   ['id', 'ed25519'],
@@ -224,7 +224,7 @@ const OWN_FILES = [
   ['shell', 'history'],
 ]
 const WHOLE = new Set(['entire', 'full', 'whole', 'complete', 'all', 'your', 'current', 'previous', 'raw', 'original'])
-const TALK = [
+const CONVERSATION_WORDS = [
   ...[['system', 'prompt'], ['conversation'], ['chat'], ['transcript'], ['messages'], ['instructions']],
   ...[
     ['tool', 'results'],
@@ -245,12 +245,12 @@ const MODEL_ONLY = [
 ]
 
 /** A name that makes a model fill in what it knows: keys on the disk, or what was said to it. */
-export function isPryingName(name: string): boolean {
+export function asksForPrivateData(name: string): boolean {
   if (name.length < 4) return false
-  const tokens = nameTokens(readableText(name))
+  const tokens = tokenizeName(normalizeLookalikes(name))
   const has = (words: readonly string[]): boolean =>
     tokens.some((_, at) => words.every((word, offset) => tokens[at + offset] === word))
-  if (OWN_FILES.some(has) || MODEL_ONLY.some(has)) return true
-  if (tokens.some((token) => TAKING.has(token)) && PRIVATE_FILES.some(has)) return true
-  return tokens.some((token) => WHOLE.has(token)) && TALK.some(has)
+  if (KEY_FILES.some(has) || MODEL_ONLY.some(has)) return true
+  if (tokens.some((token) => CONTENT_WORDS.has(token)) && PRIVATE_FILES.some(has)) return true
+  return tokens.some((token) => WHOLE.has(token)) && CONVERSATION_WORDS.some(has)
 }

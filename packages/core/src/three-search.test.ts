@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anchorsOf, PairTable } from './anchor-table.ts'
-import { madeSecrets } from './made-secrets.test-kit.ts'
+import { buildAnchors, TrigramTable } from './anchor-table.ts'
+import { createFakeSecrets } from './made-secrets.test-kit.ts'
 import { mayHoldSecret } from './secret-anchors.ts'
 import { SECRET_SHAPES } from './secret-shapes.ts'
-import { createThreeSearch } from './three-search.ts'
+import { createTrigramSearch } from './three-search.ts'
 
-const table = new PairTable()
-for (const anchor of anchorsOf(SECRET_SHAPES)) table.add(anchor)
-const search = createThreeSearch(table)
-const threes = table.threeClasses.flatMap(([as, bs, cs]) =>
+const table = new TrigramTable()
+for (const anchor of buildAnchors(SECRET_SHAPES)) table.add(anchor)
+const search = createTrigramSearch(table)
+const threes = table.trigramClasses.flatMap(([as, bs, cs]) =>
   as.flatMap((a) => bs.flatMap((b) => cs.map((c) => String.fromCharCode(a, b, c)))),
 )
 const FILLERS = ['.', 'a', 'Lorem ipsum ', '\\n', '0123456789', '-_', 'é€😀', '\u0000', 'KEYkey', '\u00ff'] as const
@@ -73,7 +73,7 @@ describe('the quick search for threes', () => {
 
 describe('mayHoldSecret of a long piece', () => {
   const filler = fc.tuple(fc.constantFrom(...FILLERS), fc.nat(9_000)).map(([text, times]) => `${text.repeat(times)} `)
-  const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+  const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
 
   it('sees each kind of secret, wherever it stands', () => {
     fc.assert(

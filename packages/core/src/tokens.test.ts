@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { estimateTokens } from './tokens.ts'
-import { toolTokens } from './tool-tokens.ts'
+import { estimateToolTokens } from './tool-tokens.ts'
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
@@ -41,11 +41,13 @@ describe('the estimate of tokens', () => {
 
   it('of a tool counts what agents show to a model, and nothing else', () => {
     const shown = { name: 'x', description: 'Reads a file', inputSchema: { type: 'object' } }
-    const cost = toolTokens('files_read', shown)
-    expect(toolTokens('files_read', { ...shown, annotations: { title: 'A' }, outputSchema: { type: 'object' } })).toBe(
-      cost,
-    )
-    expect(toolTokens('files_read', { ...shown, description: 'Reads a file, whole or in part' })).toBeGreaterThan(cost)
-    expect(toolTokens('files_read', {})).toBeGreaterThan(0)
+    const cost = estimateToolTokens('files_read', shown)
+    expect(
+      estimateToolTokens('files_read', { ...shown, annotations: { title: 'A' }, outputSchema: { type: 'object' } }),
+    ).toBe(cost)
+    expect(
+      estimateToolTokens('files_read', { ...shown, description: 'Reads a file, whole or in part' }),
+    ).toBeGreaterThan(cost)
+    expect(estimateToolTokens('files_read', {})).toBeGreaterThan(0)
   })
 })

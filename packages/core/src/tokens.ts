@@ -1,9 +1,20 @@
 /** What a run of characters is made of; a word is a run of capitals, of small letters, or of both in this order. */
-type Kind = 'capital' | 'small' | 'digit' | 'blank' | 'line' | 'sign' | 'han' | 'kana' | 'hangul' | 'cyrillic' | Rest
-type Rest = 'wide' | 'pair' | 'script' | 'mark'
+type RunKind =
+  | 'capital'
+  | 'small'
+  | 'digit'
+  | 'blank'
+  | 'line'
+  | 'sign'
+  | 'han'
+  | 'kana'
+  | 'hangul'
+  | 'cyrillic'
+  | OtherKind
+type OtherKind = 'wide' | 'pair' | 'script' | 'mark'
 
 /** Where each kind begins beyond ASCII, in the order of the code units. */
-const BEYOND_ASCII: readonly (readonly [from: number, kind: Kind])[] = [
+const BEYOND_ASCII: readonly (readonly [from: number, kind: RunKind])[] = [
   [0x80, 'mark'],
   [0xc0, 'small'],
   [0x250, 'mark'],
@@ -30,7 +41,7 @@ const FOLLOWERS: readonly number[] = [
   ...['aeio', 'aehin', 'cpt', 'mnopst', 'e'],
 ].map((letters) => [...letters].reduce((set, letter) => set | (1 << (letter.charCodeAt(0) - 97)), 0))
 
-const ASCII: readonly Kind[] = Array.from({ length: 0x80 }, (_, code) => asciiKind(String.fromCharCode(code)))
+const ASCII: readonly RunKind[] = Array.from({ length: 0x80 }, (_, code) => asciiKind(String.fromCharCode(code)))
 
 /**
  * How many tokens a model reads this text as, within the error that docs/token-estimates.md states. The text is cut
@@ -41,7 +52,7 @@ export function estimateTokens(text: string): number {
   for (let at = 0; at < text.length; ) {
     const kind = kindAt(text, at)
     const end = runEnd(text, at, kind)
-    sum += priceOf(kind, text, { from: at, end })
+    sum += estimateRun(kind, text, { from: at, end })
     at = end
   }
   return Math.ceil(sum)
@@ -52,7 +63,7 @@ interface Run {
   readonly end: number
 }
 
-function asciiKind(character: string): Kind {
+function asciiKind(character: string): RunKind {
   if (/[A-Z]/.test(character)) return 'capital'
   if (/[a-z]/.test(character)) return 'small'
   if (/[0-9]/.test(character)) return 'digit'
@@ -60,32 +71,32 @@ function asciiKind(character: string): Kind {
   return /\s/.test(character) ? 'line' : 'sign'
 }
 
-function kindAt(text: string, at: number): Kind {
+function kindAt(text: string, at: number): RunKind {
   const code = text.charCodeAt(at)
   if (code < 0x80) return ASCII[code] ?? 'sign'
   return BEYOND_ASCII.findLast(([from]) => code >= from)?.[1] ?? 'mark'
 }
 
-function runEnd(text: string, from: number, kind: Kind): number {
-  const end = endOf(text, from, kind)
-  if (kind === 'capital') return endOf(text, end, 'small')
+function runEnd(text: string, from: number, kind: RunKind): number {
+  const end = skipKind(text, from, kind)
+  if (kind === 'capital') return skipKind(text, end, 'small')
   // The spaces that begin a line belong to its break.
-  return kind === 'line' ? endOf(text, end, 'blank') : end
+  return kind === 'line' ? skipKind(text, end, 'blank') : end
 }
 
-function endOf(text: string, from: number, kind: Kind): number {
+function skipKind(text: string, from: number, kind: RunKind): number {
   let end = from
   while (end < text.length && kindAt(text, end) === kind) end++
   return end
 }
 
 /** Fitted to o200k_base over prose, code, data and random text of many sources. */
-function priceOf(kind: Kind, text: string, run: Run): number {
+function estimateRun(kind: RunKind, text: string, run: Run): number {
   const length = run.end - run.from
   switch (kind) {
     case 'capital':
     case 'small':
-      return wordPrice(text, run)
+      return estimateWord(text, run)
     case 'digit':
       return 1.1 * Math.ceil(length / 3)
     case 'blank':
@@ -100,11 +111,11 @@ function priceOf(kind: Kind, text: string, run: Run): number {
 }
 
 const PER_CHARACTER: Readonly<
-  Record<Exclude<Kind, 'capital' | 'small' | 'digit' | 'blank' | 'line' | 'sign'>, number>
+  Record<Exclude<RunKind, 'capital' | 'small' | 'digit' | 'blank' | 'line' | 'sign'>, number>
 > = { han: 0.73, kana: 0.62, hangul: 0.68, cyrillic: 0.26, wide: 1.1, pair: 0.9, script: 0.4, mark: 0.6 }
 
 /** Words of a language are mostly one token; letters in no order that a language knows are many. */
-function wordPrice(text: string, { from, end }: Run): number {
+function estimateWord(text: string, { from, end }: Run): number {
   const length = end - from
   let price = 0.97 + 0.03 * Math.max(0, length - 6) + 0.2 * Math.max(0, length - 10)
   if (from > 0 && text.charCodeAt(from - 1) !== 0x20) price -= 0.12

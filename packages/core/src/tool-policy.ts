@@ -11,7 +11,7 @@ export type RiskLevel = (typeof RISK_LEVELS)[number]
 export type SecretHandling = 'refuse' | 'redact' | 'allow'
 
 /** The strictest is the last. */
-export const SECRECY: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
+export const SECRET_HANDLINGS: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
 
 /** What one argument of a tool may be. Patterns are of the linear-time kind. */
 export interface ArgumentRule {
@@ -85,7 +85,7 @@ export interface ToolCategory {
 }
 
 /** tools.yaml, read. */
-export interface ToolsFile {
+export interface ParsedToolsFile {
   readonly path: string
   readonly entries: readonly ToolEntry[]
   readonly categories: ReadonlyMap<string, ToolCategory>
@@ -94,7 +94,7 @@ export interface ToolsFile {
 }
 
 /** A value in force, why it is this one, and where that is written if it is written anywhere. */
-export interface Ruled<Value> {
+export interface PolicyValue<Value> {
   readonly value: Value
   readonly reason: string
   readonly rule?: RuleSource

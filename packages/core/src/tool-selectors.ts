@@ -1,4 +1,4 @@
-import { isNameGlob, nameGlob } from './glob.ts'
+import { compileNameGlob, isNameGlob } from './glob.ts'
 import { plainName } from './names.ts'
 import { canonicalName, type ToolRef } from './tool.ts'
 
@@ -13,7 +13,7 @@ export interface CompiledSelectors {
 }
 
 /** What may be named besides the tools. */
-export interface SelectableWorld {
+export interface SelectionContext {
   /** Servers that are known whether or not they list tools: a word that names one means no tool of another. */
   readonly servers?: Iterable<string>
   readonly wireName?: (ref: ToolRef) => string | undefined
@@ -27,14 +27,14 @@ export interface SelectableWorld {
 export function compileSelectors(
   selectors: readonly string[] | undefined,
   tools: readonly ToolRef[],
-  world: SelectableWorld = {},
+  world: SelectionContext = {},
 ): CompiledSelectors {
   if (selectors === undefined) return EVERYTHING
   const known = new KnownTools(tools, world)
-  const added = new Marks(tools.length)
-  const taken = new Marks(tools.length)
+  const added = new SelectionMarks(tools.length)
+  const taken = new SelectionMarks(tools.length)
   const unmatched = [...new Set(selectors)].filter((selector) =>
-    selector.startsWith('!') ? !known.markPossible(selector.slice(1), taken) : !known.markMeant(selector, added),
+    selector.startsWith('!') ? !known.markPossible(selector.slice(1), taken) : !known.markIntended(selector, added),
   )
   const included = new Map<string, Set<string>>()
   for (const [at, { server, tool }] of tools.entries())
@@ -42,7 +42,7 @@ export function compileSelectors(
   return {
     includes: ({ server, tool }) => included.get(server)?.has(tool) ?? false,
     includesServer: (server) =>
-      known.lists(server) ? included.has(server) : added.servers.has(server) && !taken.servers.has(server),
+      known.hasTools(server) ? included.has(server) : added.servers.has(server) && !taken.servers.has(server),
     unmatched,
   }
 }
@@ -50,10 +50,10 @@ export function compileSelectors(
 const EVERYTHING: CompiledSelectors = { includes: () => true, includesServer: () => true, unmatched: [] }
 
 /** With the server in it: never the tool of another server that happens to be called so. */
-const LOOKS_FULL = /^mcp__|\//
+const QUALIFIED_NAME = /^mcp__|\//
 
 /** What selectors came to: tools by their number, and servers that were meant whole. */
-class Marks {
+class SelectionMarks {
   readonly servers = new Set<string>()
   readonly #tools: Uint8Array
 
@@ -82,82 +82,82 @@ class KnownTools {
   readonly #wires: readonly string[]
   readonly #byServer: Numbers = new Map()
   readonly #byTool: Numbers = new Map()
-  readonly #byWriting: Numbers = new Map()
+  readonly #bySpelling: Numbers = new Map()
   /** Tools that are called as another server's would be on the wire: a bare word does not mean them. */
   readonly #borrowed: ReadonlySet<number>
   /** How many slashes the name of a server has at most: native ones may have some. */
-  readonly #mostSlashes: number
+  readonly #maxSlashes: number
 
-  constructor(tools: readonly ToolRef[], { servers = [], wireName }: SelectableWorld) {
+  constructor(tools: readonly ToolRef[], { servers = [], wireName }: SelectionContext) {
     this.#names = tools.map(({ tool }) => tool)
     this.#canonicals = tools.map(canonicalName)
     this.#wires = wireName ? tools.map((ref) => wireName(ref) ?? '') : []
     for (const server of servers) this.#byServer.set(server, [])
     for (const [at, ref] of tools.entries()) this.#index(at, ref)
     this.#borrowed = borrowedNames(tools, [...this.#byServer.keys()])
-    this.#mostSlashes = [...this.#byServer.keys()].reduce((most, id) => Math.max(most, id.split('/').length - 1), 0)
+    this.#maxSlashes = [...this.#byServer.keys()].reduce((most, id) => Math.max(most, id.split('/').length - 1), 0)
   }
 
   #index(at: number, { server, tool }: ToolRef): void {
     push(this.#byServer, server, at)
     push(this.#byTool, tool, at)
     const writings = new Set([`${server}/${tool}`, this.#canonicals[at], this.#wires[at]])
-    for (const writing of writings) if (writing) push(this.#byWriting, writing, at)
+    for (const writing of writings) if (writing) push(this.#bySpelling, writing, at)
   }
 
-  lists(server: string): boolean {
+  hasTools(server: string): boolean {
     return (this.#byServer.get(server)?.length ?? 0) > 0
   }
 
   /** Marks the one thing that a word means, if it is one, or all that a glob matches. False: that is nothing. */
-  markMeant(word: string, marks: Marks): boolean {
+  markIntended(word: string, marks: SelectionMarks): boolean {
     if (this.#byServer.has(word)) return this.#markServers([word], marks)
-    if (!isNameGlob(word)) return marks.add(sole(this.#byWriting.get(word) ?? this.#bare(word)))
-    if (LOOKS_FULL.test(word)) return this.#markFullGlob(word, marks)
-    const matches = nameGlob(word)
-    if (this.#markServers(this.#serversLike(matches), marks)) return true
-    const named = numbersOf(this.#names, matches).filter((at) => !this.#borrowed.has(at))
-    return marks.add(named) || marks.add(numbersOf(this.#wires, matches))
+    if (!isNameGlob(word)) return marks.add(sole(this.#bySpelling.get(word) ?? this.#findBare(word)))
+    if (QUALIFIED_NAME.test(word)) return this.#markQualifiedGlob(word, marks)
+    const matches = compileNameGlob(word)
+    if (this.#markServers(this.#matchServers(matches), marks)) return true
+    const named = findIndexes(this.#names, matches).filter((at) => !this.#borrowed.has(at))
+    return marks.add(named) || marks.add(findIndexes(this.#wires, matches))
   }
 
   /** Marks everything that a word may be meant for. */
-  markPossible(word: string, marks: Marks): boolean {
+  markPossible(word: string, marks: SelectionMarks): boolean {
     if (this.#byServer.has(word)) return this.#markServers([word], marks)
-    const exact = [...(this.#byWriting.get(word) ?? []), ...(this.#byTool.get(word) ?? [])]
+    const exact = [...(this.#bySpelling.get(word) ?? []), ...(this.#byTool.get(word) ?? [])]
     if (!isNameGlob(word)) return marks.add(exact)
-    const matches = nameGlob(word)
+    const matches = compileNameGlob(word)
     const found = [
-      LOOKS_FULL.test(word) && this.#markFullGlob(word, marks),
-      this.#markServers(this.#serversLike(matches), marks),
-      marks.add(numbersOf(this.#names, matches)),
-      marks.add(numbersOf(this.#wires, matches)),
+      QUALIFIED_NAME.test(word) && this.#markQualifiedGlob(word, marks),
+      this.#markServers(this.#matchServers(matches), marks),
+      marks.add(findIndexes(this.#names, matches)),
+      marks.add(findIndexes(this.#wires, matches)),
     ]
     return found.includes(true)
   }
 
-  #bare(word: string): readonly number[] {
-    return LOOKS_FULL.test(word) ? [] : (this.#byTool.get(word) ?? []).filter((at) => !this.#borrowed.has(at))
+  #findBare(word: string): readonly number[] {
+    return QUALIFIED_NAME.test(word) ? [] : (this.#byTool.get(word) ?? []).filter((at) => !this.#borrowed.has(at))
   }
 
-  #markFullGlob(word: string, marks: Marks): boolean {
-    if (!word.includes('/')) return marks.add(numbersOf(this.#canonicals, nameGlob(word)))
-    const found = splits(word, this.#mostSlashes + 1).map(([server, tool]) => this.#markSplit(server, tool, marks))
+  #markQualifiedGlob(word: string, marks: SelectionMarks): boolean {
+    if (!word.includes('/')) return marks.add(findIndexes(this.#canonicals, compileNameGlob(word)))
+    const found = splits(word, this.#maxSlashes + 1).map(([server, tool]) => this.#markSplit(server, tool, marks))
     return found.includes(true)
   }
 
-  #markSplit(server: string, tool: string, marks: Marks): boolean {
-    const servers = this.#byServer.has(server) ? [server] : this.#serversLike(nameGlob(server))
+  #markSplit(server: string, tool: string, marks: SelectionMarks): boolean {
+    const servers = this.#byServer.has(server) ? [server] : this.#matchServers(compileNameGlob(server))
     if (tool === '*') return this.#markServers(servers, marks)
-    const matches = nameGlob(tool)
+    const matches = compileNameGlob(tool)
     const offered = servers.flatMap((id) => this.#byServer.get(id) ?? [])
     return marks.add(offered.filter((at) => matches(this.#names[at] ?? '')))
   }
 
-  #serversLike(matches: Matches): readonly string[] {
+  #matchServers(matches: Matches): readonly string[] {
     return [...this.#byServer.keys()].filter(matches)
   }
 
-  #markServers(servers: readonly string[], marks: Marks): boolean {
+  #markServers(servers: readonly string[], marks: SelectionMarks): boolean {
     for (const server of servers) {
       marks.servers.add(server)
       marks.add(this.#byServer.get(server) ?? [])
@@ -166,7 +166,7 @@ class KnownTools {
   }
 }
 
-function numbersOf(names: readonly string[], matches: Matches): number[] {
+function findIndexes(names: readonly string[], matches: Matches): number[] {
   const found: number[] = []
   for (let at = 0; at < names.length; at++) if (matches(names[at] as string)) found.push(at)
   return found

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { unknownArgument } from './unknown-argument.ts'
+import { checkArgumentName } from './unknown-argument.ts'
 
 const SCHEMA = {
   type: 'object',
@@ -10,7 +10,7 @@ const SCHEMA = {
 
 describe('the name of an argument in a rule', () => {
   it.each(['path', 'Path', 'edits.*.path', 'dotted.name', 'limit', '*'])('%s is one that the tool takes', (name) => {
-    expect(unknownArgument(name, SCHEMA)).toBeUndefined()
+    expect(checkArgumentName(name, SCHEMA)).toBeUndefined()
   })
 
   it.each([
@@ -19,7 +19,7 @@ describe('the name of an argument in a rule', () => {
     ['edit.*.path', 'it takes no argument "edit.*.path".'],
     ['constructor', 'it takes no argument "constructor".'],
   ])('%s is none', (name, told) => {
-    expect(unknownArgument(name, SCHEMA)).toBe(told)
+    expect(checkArgumentName(name, SCHEMA)).toBe(told)
   })
 
   it.each([
@@ -28,6 +28,6 @@ describe('the name of an argument in a rule', () => {
     { type: 'object', properties: {} },
     { properties: { a: {} }, patternProperties: { '^x': {} } },
   ])('may be one where the schema leaves that open: %j', (schema) => {
-    expect(unknownArgument('paht', schema)).toBeUndefined()
+    expect(checkArgumentName('paht', schema)).toBeUndefined()
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { optionWords, saysMismatch, unknownKey, violationsText } from './violation.ts'
+import { formatMismatch, formatOptions, formatViolations, unknownKeyViolation } from './violation.ts'
 
 const said = (value: string | number, path: readonly (string | number)[] = ['x']): string =>
-  saysMismatch('fine', value, path)
+  formatMismatch('fine', value, path)
 
 describe('what is told of a value', () => {
   it('is the value where that is short and a word', () => {
@@ -28,15 +28,18 @@ describe('what is told of a value', () => {
   )
 
   it('cannot forge a line or act on a terminal', () => {
-    const text = violationsText([{ path: ['a\n\u001b[31mb'], says: said('x\u2028y') }])
+    const text = formatViolations([{ path: ['a\n\u001b[31mb'], message: said('x\u2028y') }])
     expect(text).toBe('["a\\n\\u001b[31mb"] must be fine and is "x\\u2028y"')
   })
 })
 
 describe('violationsText', () => {
   it('tells five things, and that there is more', () => {
-    const violations = Array.from({ length: 7 }, (_, index) => ({ path: ['list', index, 'name'], says: 'is missing' }))
-    expect(violationsText(violations)).toBe(
+    const violations = Array.from({ length: 7 }, (_, index) => ({
+      path: ['list', index, 'name'],
+      message: 'is missing',
+    }))
+    expect(formatViolations(violations)).toBe(
       'list[0].name is missing; list[1].name is missing; list[2].name is missing; list[3].name is missing; ' +
         'list[4].name is missing; and more',
     )
@@ -45,16 +48,20 @@ describe('violationsText', () => {
 
 describe('unknownKey', () => {
   it('says which key was meant', () => {
-    expect(unknownKey(['querry'], ['limit', 'query']).says).toBe('is not known there (did you mean "query"?)')
+    expect(unknownKeyViolation(['querry'], ['limit', 'query']).message).toBe(
+      'is not known there (did you mean "query"?)',
+    )
   })
 
   it('says which keys there are when none is near', () => {
-    expect(unknownKey(['colour'], ['limit', 'query']).says).toBe('is not known there (known: "limit", "query")')
+    expect(unknownKeyViolation(['colour'], ['limit', 'query']).message).toBe(
+      'is not known there (known: "limit", "query")',
+    )
   })
 
   it('does not compare what is endless', () => {
     const names = Array.from({ length: 100_000 }, (_, index) => `name${index}`)
-    expect(unknownKey(['x'.repeat(1_000_000)], names).says).toMatch(
+    expect(unknownKeyViolation(['x'.repeat(1_000_000)], names).message).toMatch(
       /^is not known there \(known: "name0".*100000 in all\)\)$/,
     )
   })
@@ -62,7 +69,7 @@ describe('unknownKey', () => {
 
 describe('optionWords', () => {
   it('shows some of many options, and cuts each', () => {
-    expect(optionWords(['a'.repeat(100), { b: [1] }, null])).toBe(`one of "${'a'.repeat(40)}…", {"b":[1]}, null`)
-    expect(optionWords([...Array(20).keys()])).toBe('one of 0, 1, 2, 3, 4, 5, 6, 7, … (20 in all)')
+    expect(formatOptions(['a'.repeat(100), { b: [1] }, null])).toBe(`one of "${'a'.repeat(40)}…", {"b":[1]}, null`)
+    expect(formatOptions([...Array(20).keys()])).toBe('one of 0, 1, 2, 3, 4, 5, 6, 7, … (20 in all)')
   })
 })

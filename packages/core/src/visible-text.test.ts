@@ -1,34 +1,34 @@
-import { cutText, plainText, visibleText } from '@sallyport/core'
+import { cutText, toPlainText, toVisibleText } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 
 describe('visibleText', () => {
   it('writes out controls, line separators and direction overrides', () => {
-    expect(visibleText('a\u0000b\rc\u2028d\u202ee\u009b')).toBe('a\\u0000b\\u000dc\\u2028d\\u202ee\\u009b')
+    expect(toVisibleText('a\u0000b\rc\u2028d\u202ee\u009b')).toBe('a\\u0000b\\u000dc\\u2028d\\u202ee\\u009b')
   })
 
   it('writes out invisible tags beyond the basic plane', () => {
-    expect(visibleText('a\u{e0041}')).toBe('a\\u{e0041}')
+    expect(toVisibleText('a\u{e0041}')).toBe('a\\u{e0041}')
   })
 
   it.each(['\u3164', '\u115f', '\uffa0', '\u034f', '\ufe0f', '\u2800', '\u200b', '\u061c'])(
     'writes out %j, which is drawn as nothing',
     (char) => {
-      expect(visibleText(`a${char}b`)).toBe(`a\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}b`)
+      expect(toVisibleText(`a${char}b`)).toBe(`a\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}b`)
     },
   )
 
   it('leaves ordinary text of any script as it is', () => {
-    expect(visibleText('Grüße\tпривет 你好 😀')).toBe('Grüße\tпривет 你好 😀')
+    expect(toVisibleText('Grüße\tпривет 你好 😀')).toBe('Grüße\tпривет 你好 😀')
   })
 })
 
 describe('plainText', () => {
   it('drops colours, cursor moves and window titles', () => {
-    expect(plainText('\u001b[1;31mred\u001b[0m \u001b[2J\u001b]0;title\u0007after')).toBe('red after')
+    expect(toPlainText('\u001b[1;31mred\u001b[0m \u001b[2J\u001b]0;title\u0007after')).toBe('red after')
   })
 
   it('shows a sequence that never ends', () => {
-    expect(plainText('\u001b]0;title')).toBe('\\u001b]0;title')
+    expect(toPlainText('\u001b]0;title')).toBe('\\u001b]0;title')
   })
 })
 

@@ -14,13 +14,13 @@ const TERMINAL_SEQUENCE = new RegExp(
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 
 /** Foreign text with everything that does not show written out, so that it can neither act on a terminal nor forge a line. */
-export function visibleText(text: string): string {
+export function toVisibleText(text: string): string {
   return text.replaceAll(INVISIBLE, (char) => (char === '\t' ? char : writtenOut(char)))
 }
 
-/** As `visibleText`, but without the colours that loggers like to add. */
-export function plainText(text: string): string {
-  return visibleText(text.replaceAll(TERMINAL_SEQUENCE, ''))
+/** As `toVisibleText`, but without the colours that loggers like to add. */
+export function toPlainText(text: string): string {
+  return toVisibleText(text.replaceAll(TERMINAL_SEQUENCE, ''))
 }
 
 /** The beginning of a text, cut between characters. */

@@ -20,8 +20,8 @@ function codeFile(constant: string, source: string, code: Uint8Array): string {
 }
 
 it.each([
-  ['TEXT_SCAN', 'text-scan'],
-  ['THREE_SCAN', 'three-scan'],
+  ['STRING_SCAN', 'string-scan'],
+  ['TRIGRAM_SCAN', 'trigram-scan'],
 ])('has %s as it is written', async (constant, name) => {
   const source = `${name}.wat`
   const module = (await wabt()).parseWat(source, readFileSync(here(source), 'utf8'), { simd: true })

@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject, type Principal, SallyportError } from '@sallyport/core'
 
 /** What a program asked for, before anything of it is believed: not every program is type-checked. */
-export interface AskedCall {
+export interface CallRequest {
   readonly tool: unknown
   readonly args: unknown
   readonly options: unknown
 }
 
-export interface ReadCall {
+export interface ParsedCall {
   readonly tool: string
   /** A copy: what is decided on is what is sent, whatever the program does with its own meanwhile. */
   readonly args: JsonObject
@@ -17,14 +17,14 @@ export interface ReadCall {
 }
 
 /** Reads a call of this program; what is none is a flaw that it can be told. */
-export function readCall({ tool, args = {}, options }: AskedCall): ReadCall | SallyportError {
-  if (typeof tool !== 'string') return flaw('A tool is named by a text', tool)
-  if (!isJsonObject(args)) return flaw('The arguments of a tool are an object', args)
-  if (!isJsonObject(options)) return flaw('The options of a call are an object', options)
+export function parseCall({ tool, args = {}, options }: CallRequest): ParsedCall | SallyportError {
+  if (typeof tool !== 'string') return invalidParams('A tool is named by a text', tool)
+  if (!isJsonObject(args)) return invalidParams('The arguments of a tool are an object', args)
+  if (!isJsonObject(options)) return invalidParams('The options of a call are an object', options)
   const { principal, signal } = options as { readonly principal?: unknown; readonly signal?: unknown }
   if (principal !== undefined && !isPrincipal(principal))
-    return flaw('A principal is an object with user, agent, profile, session and role', principal)
-  if (signal != null && !isSignal(signal)) return flaw('A signal is an AbortSignal', signal)
+    return invalidParams('A principal is an object with user, agent, profile, session and role', principal)
+  if (signal != null && !isSignal(signal)) return invalidParams('A signal is an AbortSignal', signal)
   const copy = copyOf(args)
   if (copy instanceof SallyportError) return copy
   return { tool, args: copy, principal: principal && { ...principal }, signal: signal ?? undefined }
@@ -33,7 +33,7 @@ export function readCall({ tool, args = {}, options }: AskedCall): ReadCall | Sa
 function copyOf(args: JsonObject): JsonObject | SallyportError {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(args))
-    return isJsonObject(copy) ? copy : flaw('The arguments of a tool are an object', copy)
+    return isJsonObject(copy) ? copy : invalidParams('The arguments of a tool are an object', copy)
   } catch (cause) {
     return new SallyportError('INVALID_PARAMS', 'The arguments cannot be written as JSON.', {
       hint: 'They must hold no BigInt and not themselves.',
@@ -55,7 +55,7 @@ function isSignal(value: unknown): value is AbortSignal {
   return [addEventListener, removeEventListener].every((part) => typeof part === 'function') && aborted !== undefined
 }
 
-const flaw = (expected: string, got: unknown): SallyportError =>
+const invalidParams = (expected: string, got: unknown): SallyportError =>
   new SallyportError('INVALID_PARAMS', `${expected}, not ${kindOf(got)}.`)
 
 function kindOf(value: unknown): string {

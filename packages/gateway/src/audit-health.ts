@@ -21,7 +21,7 @@ export class AuditHealth {
 
   constructor(options: AuditHealthOptions) {
     this.#options = options
-    options.log.onProblem((problem) => this.#changed(problem))
+    options.log.onProblem((problem) => this.#onProblemChange(problem))
   }
 
   /** Every call is refused. */
@@ -34,7 +34,7 @@ export class AuditHealth {
     clearInterval(this.#timer)
   }
 
-  #changed(problem: SallyportError | undefined): void {
+  #onProblemChange(problem: SallyportError | undefined): void {
     const { log, folder, isRequired, onWarning, retryMs = RETRY_MS } = this.#options
     clearInterval(this.#timer)
     if (problem === undefined) {

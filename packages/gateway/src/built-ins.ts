@@ -2,7 +2,7 @@ import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
 import type { GatewayParts } from './gateway-parts.ts'
 import { compilePattern } from './governance/governance.ts'
 import type { SessionShelves } from './isolation/isolation.ts'
-import { traceOf } from './trace-of.ts'
+import { stackOf } from './trace-of.ts'
 import { createBuiltInServer } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
@@ -12,7 +12,7 @@ export function createBuiltIns({ state, onWarning }: GatewayParts, shelves: Sess
     version: VERSION,
     dataFolder: state,
     compilePattern,
-    shelf: () => shelves.of({ user: getUserId(), session: getSessionId() }),
-    onBug: (bug) => onWarning(`a built-in tool broke: ${traceOf(bug.error)}`),
+    shelf: () => shelves.shelfFor({ user: getUserId(), session: getSessionId() }),
+    onBug: (bug) => onWarning(`a built-in tool broke: ${stackOf(bug.error)}`),
   })
 }

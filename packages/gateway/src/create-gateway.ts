@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import {
   BUILT_IN_SERVER,
   Cancellation,
-  callCancelled,
+  callCancelledError,
   isJsonObject,
   isServerId,
   type JsonObject,
@@ -21,7 +21,7 @@ import {
   type ToolOptions,
   type ValueOf,
 } from '@sallyport/kit'
-import { type AskedCall, readCall } from './asked-call.ts'
+import { type CallRequest, parseCall } from './asked-call.ts'
 import type { Offer } from './catalog/catalog.ts'
 import { type HomeContent, loadSettings, prepareState, readHome } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
@@ -30,7 +30,7 @@ import { openGateway } from './open-gateway.ts'
 import type { Call } from './pipeline/pipeline.ts'
 import { standingPrincipal } from './sessions/sessions.ts'
 import { lockState, openStore } from './store/store.ts'
-import { failedWith, type Told, type ToolResult, toldBy } from './tool-outcome.ts'
+import { parseOutcome, type ToolCallOutcome, type ToolResult, toFailedOutcome } from './tool-outcome.ts'
 import { VERSION } from './version.ts'
 
 /** The configuration of an embedded gateway, and where its state is. */
@@ -111,14 +111,14 @@ function inlineHome(path: string, config: JsonObject): HomeContent {
   return { path, files: new Map([['config.json', bytes]]), digest, configDigest: digest }
 }
 
-interface Asked extends Pick<Call, 'id' | 'traceId' | 'principal' | 'method' | 'cancellation'> {
+interface PreparedCall extends Pick<Call, 'id' | 'traceId' | 'principal' | 'method' | 'cancellation'> {
   readonly name: string
   readonly args: JsonObject
 }
 
-interface Executed {
+interface ExecutedCall {
   readonly server: string | undefined
-  readonly told: Told
+  readonly outcome: ToolCallOutcome
 }
 
 const isNamedInFull = ({ wire, recordName, server, name }: Offer, tool: string): boolean =>
@@ -157,16 +157,16 @@ export class EmbeddedGateway {
     const { ids } = this.#gateway
     const startedAt = performance.now()
     const marks = { id: ids.callId(), traceId: ids.traceId() }
-    const { server, told } = await this.#execute({ tool, args, options }, marks)
-    const { success, output, error, ...rest } = told
+    const { server, outcome } = await this.#execute({ tool, args, options }, marks)
+    const { success, output, error, ...rest } = outcome
     const name = typeof tool === 'string' ? tool : ''
     const metadata = { tool: name, server, call_id: marks.id, trace_id: marks.traceId, ...rest }
     return { success, output, error, latency_ms: Math.round((performance.now() - startedAt) * 100) / 100, metadata }
   }
 
-  async #execute(call: AskedCall, marks: Pick<Call, 'id' | 'traceId'>): Promise<Executed> {
-    const read = this.#closed ? closedError() : readCall(call)
-    if (read instanceof SallyportError) return { server: undefined, told: failedWith(read) }
+  async #execute(call: CallRequest, marks: Pick<Call, 'id' | 'traceId'>): Promise<ExecutedCall> {
+    const read = this.#closed ? closedError() : parseCall(call)
+    if (read instanceof SallyportError) return { server: undefined, outcome: toFailedOutcome(read) }
     const { tool: name, args, principal = standingPrincipal('agent'), signal } = read
     const cancellation = new Cancellation()
     const abort = (): void => cancellation.cancel('the caller aborted it')
@@ -174,15 +174,15 @@ export class EmbeddedGateway {
     signal?.addEventListener('abort', abort, { once: true })
     try {
       const found = await this.#find(name, cancellation)
-      const told = await this.#run(found, { ...marks, principal, method: 'tools/call', name, args, cancellation })
-      return { server: found instanceof SallyportError ? undefined : found.server, told }
+      const outcome = await this.#run(found, { ...marks, principal, method: 'tools/call', name, args, cancellation })
+      return { server: found instanceof SallyportError ? undefined : found.server, outcome }
     } finally {
       signal?.removeEventListener('abort', abort)
     }
   }
 
   async listTools(principal: Principal = standingPrincipal('agent')): Promise<readonly ToolDescription[]> {
-    await this.#settled()
+    await this.#waitForServers()
     return this.#gateway.listings.offers('tools/list', { ...principal }).map((offer) => this.#describe(offer))
   }
 
@@ -238,7 +238,7 @@ export class EmbeddedGateway {
       throw new SallyportError('USAGE', `The server ${id} is configured already; its tools are its own.`)
     const server = createMcpServer(id, { version: VERSION, toolsOfOthers: true })
     this.#adopted.set(id, server)
-    this.#gateway.adopt(id, server)
+    this.#gateway.addInProcessServer(id, server)
     return server
   }
 
@@ -254,46 +254,46 @@ export class EmbeddedGateway {
     }
   }
 
-  async #run(found: Offer | SallyportError, { name, args, ...call }: Asked): Promise<Told> {
+  async #run(found: Offer | SallyportError, { name, args, ...call }: PreparedCall): Promise<ToolCallOutcome> {
     const { pipeline } = this.#gateway
     if (!(found instanceof SallyportError)) {
       const params = { name: found.name, arguments: args }
-      return toldBy(await pipeline.run({ ...call, offer: found, params }))
+      return parseOutcome(await pipeline.run({ ...call, offer: found, params }))
     }
     pipeline.recordUnknown({ ...call, name }, found)
-    return failedWith(found)
+    return toFailedOutcome(found)
   }
 
   /** A tool that is named in full is called at once; any other name may yet turn out to mean two. */
   async #find(tool: string, cancellation: Cancellation): Promise<Offer | SallyportError> {
-    if (!this.#knowsInFull(tool)) await this.#untilNamed(tool, cancellation)
-    if (cancellation.reason !== undefined) return callCancelled(cancellation.reason)
-    return this.#closed ? closedError() : this.#look(tool)
+    if (!this.#knowsInFull(tool)) await this.#waitUntilNamed(tool, cancellation)
+    if (cancellation.reason !== undefined) return callCancelledError(cancellation.reason)
+    return this.#closed ? closedError() : this.#lookUp(tool)
   }
 
-  async #untilNamed(tool: string, cancellation: Cancellation): Promise<void> {
+  async #waitUntilNamed(tool: string, cancellation: Cancellation): Promise<void> {
     let stopLooking = (): void => {}
     const named = new Promise<void>((resolve) => {
       stopLooking = this.#gateway.catalog.onChange(() => this.#knowsInFull(tool) && resolve())
       cancellation.onCancel(() => resolve())
     })
-    await Promise.race([named, this.#settled()])
+    await Promise.race([named, this.#waitForServers()])
     stopLooking()
     cancellation.onCancel(undefined)
   }
 
   #knowsInFull(tool: string): boolean {
-    const known = this.#look(tool)
+    const known = this.#lookUp(tool)
     return !(known instanceof SallyportError) && isNamedInFull(known, tool)
   }
 
-  #look(tool: string): Offer | SallyportError {
+  #lookUp(tool: string): Offer | SallyportError {
     const { snapshot } = this.#gateway.catalog
     try {
-      const absence = snapshot.toolNames.find(tool).length === 0 ? this.#gateway.absenceBehind(tool) : undefined
+      const absence = snapshot.toolNames.find(tool).length === 0 ? this.#gateway.findAbsentServer(tool) : undefined
       if (absence) return absence.refusal
       return (
-        snapshot.toolOf(snapshot.toolNames.findOne(tool)) ??
+        snapshot.findTool(snapshot.toolNames.findOne(tool)) ??
         new SallyportError('TOOL_UNKNOWN', `There is no tool "${tool}".`)
       )
     } catch (error) {
@@ -303,8 +303,8 @@ export class EmbeddedGateway {
   }
 
   /** A program asks once: it gets the servers that can be had within their own time to start. */
-  async #settled(): Promise<void> {
+  async #waitForServers(): Promise<void> {
     const longest = Math.max(1_000, ...this.#gateway.settings.servers.map(({ timeouts }) => timeouts.startup))
-    await this.#gateway.fleet.untilKnown(longest)
+    await this.#gateway.fleet.waitUntilKnown(longest)
   }
 }

@@ -1,19 +1,19 @@
 import type { SallyportError } from '@sallyport/core'
 import type { Catalog } from './catalog/catalog.ts'
-import { choicesFor, mayApprove, type Settings } from './config/config.ts'
-import { PatientApprovals } from './governance/governance.ts'
-import type { Governing } from './governing.ts'
-import { createProviderEngine, Returning, returnRules, type SessionShelves } from './isolation/isolation.ts'
-import { type CallGauge, Listings, listingSteps, Pipeline, serverRules } from './pipeline/pipeline.ts'
+import { findSelections, mayApprove, type Settings } from './config/config.ts'
+import { RetryableApprovals } from './governance/governance.ts'
+import type { GatewayGovernance } from './governing.ts'
+import { createProviderEngine, ResultShaper, resolveShapingRules, type SessionShelves } from './isolation/isolation.ts'
+import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from './pipeline/pipeline.ts'
 import type { Ids } from './serve/serve.ts'
 import type { LocalTokens } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import type { Fleet } from './upstream/upstream.ts'
 
-export interface DecidingOptions {
+export interface DecisionPartsOptions {
   readonly catalog: Catalog
-  readonly governing: Governing
+  readonly governance: GatewayGovernance
   readonly gauge: CallGauge
   readonly fleet: Fleet
   readonly store: Store
@@ -27,53 +27,53 @@ export interface DecidingOptions {
 }
 
 /** What decides: for lists, and for calls. */
-export interface Deciding {
+export interface DecisionParts {
   readonly listings: Listings
   readonly pipeline: Pipeline
 }
 
 /** Composes what decides. Lists and calls share it, and everybody who asks. */
-export function createDeciding(options: DecidingOptions): Deciding {
+export function createDecisionParts(options: DecisionPartsOptions): DecisionParts {
   const listings = createListings(options)
-  const { governing, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
-  const { rules, roots, limits, approvals, modes, check, kept } = governing
+  const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
+  const { rules, roots, limits, approvals, modes, check, argumentsToRecord } = governance
   const pipeline = new Pipeline({
-    ...{ listings, gauge, check, kept, ids, onBug, roots },
-    approvals: new PatientApprovals({ approvals }),
+    ...{ listings, gauge, check, argumentsToRecord, ids, onBug, roots },
+    approvals: new RetryableApprovals({ approvals }),
     tools: limits,
     isTokenValid: (token) => tokens.isValid(token),
     rulesOf: rules.rulesOf,
     mayApprove: (principal) => mayApprove(settings().profiles, principal),
     log: store.log,
-    onEnd: modes.ended,
+    onEnd: modes.callEnded,
     audit: () => settings().audit,
     upstream: (server) => fleet.find(server),
     observer: telemetry.calls,
-    returning: createReturning(options),
+    shaper: createResultShaper(options),
   })
   return { listings, pipeline }
 }
 
-function createReturning({ shelves, settings, governing, ids }: DecidingOptions): Returning {
-  return new Returning({
+function createResultShaper({ shelves, settings, governance, ids }: DecisionPartsOptions): ResultShaper {
+  return new ResultShaper({
     settings,
-    shelfOf: (owner) => shelves.of(owner),
-    flawIn: governing.flawIn,
+    shelfOf: (owner) => shelves.shelfFor(owner),
+    findValueProblem: governance.findValueProblem,
     createEngine: createProviderEngine,
     newId: () => ids.callId(),
   })
 }
 
-function createListings({ catalog, governing, settings }: DecidingOptions): Listings {
-  const { policyOf, doubtsOf, modeState } = governing.rules
+function createListings({ catalog, governance, settings }: DecisionPartsOptions): Listings {
+  const { policyOf, doubtsOf, modeState } = governance.rules
   return new Listings({
     catalog,
     steps: listingSteps(modeState),
-    rulesOf: serverRules(() => settings().servers),
+    serverRulesOf: compileServerRules(() => settings().servers),
     policyOf,
     doubtsOf,
-    choicesFor: (principal) => choicesFor(settings().profiles, principal),
-    pinned: governing.pinned,
-    returnsOf: (offer) => returnRules(settings(), offer, policyOf(offer)),
+    choicesFor: (principal) => findSelections(settings().profiles, principal),
+    loadPinned: governance.loadPinned,
+    shapingOf: (offer) => resolveShapingRules(settings(), offer, policyOf(offer)),
   })
 }

@@ -1,26 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isLoopback, type Principal, SallyportError } from '@sallyport/core'
-import { narrowPrincipal, ProfileDesk } from './config/config.ts'
+import { narrowPrincipal, ProfilesEditor } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
-import { readingsOf } from './readings.ts'
+import { collectStats } from './readings.ts'
 import {
   type AdminContext,
   createAdmin,
   type GatewaySocket,
-  HeldRun,
   type HttpListener,
   LineClient,
   openGatewaySocket,
   openHttpServer,
-  problemOf,
   type Routes,
+  RunConnection,
   SOCKET_PROTOCOLS,
+  toProblem,
 } from './serve/serve.ts'
-import { bearerOf, standingPrincipal, watchToken } from './sessions/sessions.ts'
+import { readBearerToken, standingPrincipal, watchToken } from './sessions/sessions.ts'
 import { VERSION } from './version.ts'
 
-export interface Port {
+export interface PortOptions {
   readonly host: string
   readonly port: number
   /** Everybody who reaches it is the local agent: for trying things, on loopback only. */
@@ -28,23 +28,23 @@ export interface Port {
 }
 
 /** The ways into a gateway: its own socket, and HTTP ports. Knows who is inside, and tells when the last one left. */
-export class Doors {
+export class EntryPoints {
   readonly #gateway: Gateway
   readonly #onBug: Routes['onBug']
   readonly #listeners = new Set<HttpListener>()
   readonly #context: AdminContext
   readonly #admin: Routes['admin']
   #socket: GatewaySocket | undefined
-  #visitors = 0
+  #connections = 0
   #closing = false
-  #onEmpty: (() => void) | undefined
+  #onIdle: (() => void) | undefined
 
   constructor(gateway: Gateway, onBug: Routes['onBug']) {
     this.#gateway = gateway
     this.#onBug = onBug
-    this.#context = adminContextOf(gateway, () => this.urls())
+    this.#context = createAdminContext(gateway, () => this.urls())
     this.#admin = createAdmin(this.#context)
-    gateway.governing.approving.announce(() => this.urls())
+    gateway.governance.approvalChannels.setUrls(() => this.urls())
   }
 
   urls(): readonly string[] {
@@ -52,32 +52,32 @@ export class Doors {
   }
 
   /** Calls back when nobody is inside, now or later. */
-  whenEmpty(onEmpty: () => void): void {
-    this.#onEmpty = onEmpty
-    if (this.#visitors === 0) onEmpty()
+  whenIdle(onEmpty: () => void): void {
+    this.#onIdle = onEmpty
+    if (this.#connections === 0) onEmpty()
   }
 
-  get isEmpty(): boolean {
-    return this.#visitors === 0
+  get isIdle(): boolean {
+    return this.#connections === 0
   }
 
   async openSocket(): Promise<void> {
     this.#socket = await openGatewaySocket({
       state: this.#gateway.state,
-      judge: (request) => this.#judgeHome(request) ?? this.#judgeToken(request),
+      checkCaller: (request) => this.#checkHome(request) ?? this.#checkToken(request),
       onRequest: (request, response) =>
         void this.#admin(request, response, standingPrincipal('operator')).catch((error) =>
-          this.#broke(error, response),
+          this.#reportBug(error, response),
         ),
       onLines: (stream, request) => this.#serveLines(stream, request),
-      onPort: (stream, request) => void this.#lendPort(stream, request),
-      onRun: (stream, request) => this.#keepRun(stream, request),
+      onPort: (stream, request) => void this.#openSharedPort(stream, request),
+      onRun: (stream, request) => this.#holdRun(stream, request),
     })
   }
 
-  async openPort(wanted: Port): Promise<HttpListener> {
+  async openPort(wanted: PortOptions): Promise<HttpListener> {
     const { httpMcp: mcp, settings } = this.#gateway
-    checkReach(wanted, settings.gateway.allowRemote)
+    checkRemoteAccess(wanted, settings.gateway.allowRemote)
     const { host, port, noAuth } = wanted
     const { allowedHosts, allowedOrigins } = settings.gateway
     const whose = noAuth ? 'of nobody' : 'of everybody'
@@ -108,14 +108,14 @@ export class Doors {
   }
 
   async close(): Promise<void> {
-    this.#onEmpty = undefined
+    this.#onIdle = undefined
     this.#closing = true
     await Promise.all([...this.#listeners].map((listener) => listener.close()))
     await this.#socket?.close()
   }
 
   /** One state, one home: a program that works from another home must not be answered from this one. */
-  #judgeHome(request: IncomingMessage): SallyportError | undefined {
+  #checkHome(request: IncomingMessage): SallyportError | undefined {
     const theirs = decoded(String(request.headers['x-sallyport-home'] ?? ''))
     const { path } = this.#gateway.home
     if (theirs === '' || theirs === path) return undefined
@@ -129,7 +129,7 @@ export class Doors {
   }
 
   /** Who comes over the socket is the local agent, unless a token says whom they speak for. */
-  #judgeToken({ headers }: IncomingMessage): SallyportError | undefined {
+  #checkToken({ headers }: IncomingMessage): SallyportError | undefined {
     if (headers.upgrade !== SOCKET_PROTOCOLS.lines || this.#principalOf(headers.authorization)) return undefined
     this.#gateway.failures.count(undefined, 'token')
     return new SallyportError('UNAUTHENTICATED', 'The token of this window is not known here, or no longer counts.', {
@@ -139,7 +139,7 @@ export class Doors {
 
   #principalOf(authorization: string | undefined): Principal | undefined {
     if (authorization === undefined) return standingPrincipal('agent')
-    const principal = this.#gateway.tokens.verify(bearerOf(authorization))?.principal
+    const principal = this.#gateway.tokens.verify(readBearerToken(authorization))?.principal
     // The admin plane is not entered by lines: an operator's token has no business there.
     return principal?.role === 'agent' ? principal : undefined
   }
@@ -147,7 +147,7 @@ export class Doors {
   /** A JWT cannot be taken back. */
   #watchToken(authorization: string, onEnd: () => void): () => void {
     const { tokens } = this.#gateway
-    const token = bearerOf(authorization)
+    const token = readBearerToken(authorization)
     return tokens.verify(token) === undefined ? () => {} : watchToken(tokens, token, onEnd)
   }
 
@@ -164,63 +164,63 @@ export class Doors {
       bodies,
       onConversation,
     })
-    this.#visitors++
+    this.#connections++
     const unwatch =
       authorization === undefined
         ? () => {}
-        : watchToken(this.#gateway.tokens, bearerOf(authorization), () => stream.destroy())
+        : watchToken(this.#gateway.tokens, readBearerToken(authorization), () => stream.destroy())
     void client.serve().finally(() => {
       unwatch()
-      this.#left()
+      this.#disconnected()
     })
   }
 
   /** A `serve` that found this gateway running: it gets its port for as long as it stays. */
-  async #lendPort(stream: Duplex, request: IncomingMessage): Promise<void> {
-    this.#visitors++
-    stream.once('close', () => this.#left())
+  async #openSharedPort(stream: Duplex, request: IncomingMessage): Promise<void> {
+    this.#connections++
+    stream.once('close', () => this.#disconnected())
     // Unread, the end of the stream would never be seen.
     stream.once('end', () => stream.end()).resume()
     try {
       const { host, port } = this.#gateway.settings.gateway
-      const wanted = JSON.parse(decodeURIComponent(String(request.headers['x-sallyport-port']))) as Partial<Port>
+      const wanted = JSON.parse(decodeURIComponent(String(request.headers['x-sallyport-port']))) as Partial<PortOptions>
       const listener = await this.openPort({ host, port, noAuth: false, ...wanted })
       if (stream.destroyed) return void listener.close()
       stream.once('close', () => void listener.close())
       stream.write(`${JSON.stringify({ url: listener.url, login: this.#gateway.logins.mintLoginCode() })}\n`)
     } catch (error) {
       const known = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
-      stream.end(`${JSON.stringify(problemOf(known))}\n`)
+      stream.end(`${JSON.stringify(toProblem(known))}\n`)
     }
   }
 
   /** A `run`: the gateway stays for as long as it does, and its tokens end with it, however it ends. */
-  #keepRun(stream: Duplex, request: IncomingMessage): void {
-    this.#visitors++
+  #holdRun(stream: Duplex, request: IncomingMessage): void {
+    this.#connections++
     const tokens = String(request.headers['x-sallyport-token'] ?? '')
       .split(' ')
       .filter((id) => id !== '')
-    const run = new HeldRun({ stream, context: this.#context, tokens })
+    const run = new RunConnection({ stream, context: this.#context, tokens })
     stream.once('close', () => {
       // When it is we who go, the run goes on: the next gateway finds the tokens where they were.
       if (!this.#closing) void run.end()
-      this.#left()
+      this.#disconnected()
     })
   }
 
-  #left(): void {
-    this.#visitors--
-    if (this.#visitors === 0) this.#onEmpty?.()
+  #disconnected(): void {
+    this.#connections--
+    if (this.#connections === 0) this.#onIdle?.()
   }
 
-  #broke(error: unknown, response: ServerResponse): void {
+  #reportBug(error: unknown, response: ServerResponse): void {
     this.#onBug(error, 'the admin plane')
     response.destroy()
   }
 }
 
 /** An address that others can reach needs the same consent, whether the config or a flag names it. */
-function checkReach({ host, noAuth }: Port, allowRemote: boolean): void {
+function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean): void {
   if (isLoopback(host)) return
   if (noAuth)
     throw new SallyportError('USAGE', `--no-auth would let everybody who reaches ${host} use every tool.`, {
@@ -237,23 +237,23 @@ function checkReach({ host, noAuth }: Port, allowRemote: boolean): void {
 }
 
 /** What the admin plane may see and do of a gateway. */
-export function adminContextOf(gateway: Gateway, urls: () => readonly string[]): AdminContext {
+export function createAdminContext(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governing, ids } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids } = gateway
   return {
     version: VERSION,
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
     ...{ sessions, bodies, store, tokens, logins, failures, ids },
-    mode: governing.modes.keeper,
-    review: governing.review,
-    approving: governing.approving,
-    profiles: new ProfileDesk({ home, state, onWritten: (profiles) => gateway.follow(profiles) }),
+    mode: governance.modes.state,
+    review: governance.review,
+    approving: governance.approvalChannels,
+    profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
     get settings() {
       return gateway.settings
     },
     urls,
     record: (event) => gateway.record(event),
-    metrics: (accept) => gateway.telemetry.expose(() => readingsOf(gateway), accept),
+    metrics: (accept) => gateway.telemetry.expose(() => collectStats(gateway), accept),
   }
 }
 

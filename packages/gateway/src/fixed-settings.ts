@@ -10,7 +10,7 @@ const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> 
 }
 
 /** What changed that a running gateway cannot follow. */
-export function fixedAtStart(before: Settings, after: Settings): readonly string[] {
+export function findFixedChanges(before: Settings, after: Settings): readonly string[] {
   const changed = Object.entries(FIXED_AT_START).filter(
     ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
   )

@@ -2,7 +2,7 @@ import type { McpServer } from '@sallyport/kit'
 import type { Environment, Home, LoadedSettings } from './config/config.ts'
 import type { Approver } from './governance/governance.ts'
 import type { SessionShelves } from './isolation/isolation.ts'
-import type { Gatekeeper, LocalTokens } from './sessions/sessions.ts'
+import type { CurrentAuthenticators, LocalTokens } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import type { Watchdog } from './upstream/upstream.ts'
@@ -24,7 +24,7 @@ export interface GatewayParts {
 /** What has to be opened, can fail, and must be closed again. */
 export interface OpenedParts {
   readonly tokens: LocalTokens
-  readonly gatekeeper: Gatekeeper
+  readonly gatekeeper: CurrentAuthenticators
   readonly watchdog: Watchdog
   readonly builtIns: McpServer
   readonly shelves: SessionShelves

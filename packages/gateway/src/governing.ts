@@ -3,11 +3,11 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  keptArguments,
   type SallyportEvent,
+  toRecordedArguments,
   type Verdict,
 } from '@sallyport/core'
-import { Approving } from './approving.ts'
+import { ApprovalChannels } from './approving.ts'
 import type { Catalog, Offer } from './catalog/catalog.ts'
 import {
   type Home,
@@ -23,32 +23,32 @@ import {
   type Approvals,
   type Approver,
   type ArgumentCheck,
-  EntryShares,
-  type FileNews,
-  KnownOffers,
+  createServerPathWorld,
+  EntryQuota,
   type ModeWatch,
+  OfferRegistry,
   openArgumentCheck,
   openModeWatch,
-  serverPathWorld,
-  ToolsKeeper,
+  ToolsEditor,
+  type ToolsFileChange,
 } from './governance/governance.ts'
-import { presetFlaw, returnRules } from './isolation/isolation.ts'
+import { findPresetProblem, resolveShapingRules } from './isolation/isolation.ts'
 import { SCHEMA_THREAD_FILE } from './package-root.ts'
 import {
+  ActiveRules,
   ClientRoots,
+  collectRenames,
+  findUnknownIsolatedTools,
   findUnmatchedPatterns,
   OfferInspection,
-  RuleBook,
-  renamesIn,
   runsDockerGateway,
   ToolDiscovery,
   ToolLimits,
   ToolReview,
-  unknownIsolated,
 } from './pipeline/pipeline.ts'
 import type { Store } from './store/store.ts'
 
-export interface GoverningOptions {
+export interface GatewayGovernanceOptions {
   readonly catalog: Catalog
   readonly settings: () => Settings
   readonly store: Store
@@ -72,35 +72,37 @@ export interface GoverningOptions {
 }
 
 /** What people decided, and what it makes of each tool. */
-export class Governing {
+export class GatewayGovernance {
   readonly modes: ModeWatch
-  readonly tools: ToolsKeeper
-  readonly rules: RuleBook
+  readonly tools: ToolsEditor
+  readonly rules: ActiveRules
   readonly discovery: ToolDiscovery
   readonly review: ToolReview
   /** What is remembered of everything that servers offer. */
-  readonly known: KnownOffers
-  readonly approving: Approving
+  readonly known: OfferRegistry
+  readonly approvalChannels: ApprovalChannels
   readonly roots = new ClientRoots()
   readonly limits = new ToolLimits(() => performance.now())
-  readonly #options: GoverningOptions
+  readonly #options: GatewayGovernanceOptions
   readonly #check: ArgumentCheck
-  #wishes = '[]'
+  #renameRequests = '[]'
   #settling: Promise<void> | undefined
 
-  constructor(options: GoverningOptions) {
+  constructor(options: GatewayGovernanceOptions) {
     this.#options = options
     const { state, store, settings, onWarning } = options
-    this.modes = openModeWatch({ state, log: store.log, settings, onTrouble: onWarning })
+    this.modes = openModeWatch({ state, log: store.log, settings, onWarning: onWarning })
     this.tools = this.#openTools()
-    this.known = new KnownOffers(options.discovery === 'writes' ? store.offers : { ...store.offers, save: () => true })
+    this.known = new OfferRegistry(
+      options.discovery === 'writes' ? store.offers : { ...store.offers, save: () => true },
+    )
     this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
     this.rules = this.#createRules()
     this.discovery = this.#createDiscovery()
     this.review = this.#createReview()
-    this.#rename()
-    this.approving = this.#createApproving()
-    this.modes.keeper.onChange(({ to }) => {
+    this.#applyRenames()
+    this.approvalChannels = this.#createApprovalChannels()
+    this.modes.state.onChange(({ to }) => {
       // Whoever stops everything does not know which approvals were part of the trouble.
       if (to === 'LOCKDOWN') this.approvals.forget()
       this.#changed('lists')
@@ -108,7 +110,7 @@ export class Governing {
   }
 
   get approvals(): Approvals {
-    return this.approving.approvals
+    return this.approvalChannels.approvals
   }
 
   /** Whether only values that validate go back from some tool. */
@@ -121,47 +123,50 @@ export class Governing {
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
 
   /** What is wrong with a value by a schema, where it is or where that cannot be told. */
-  readonly flawIn = (schema: JsonObject, value: Json): Promise<string | undefined> => this.#check.flawIn(schema, value)
+  readonly findValueProblem = (schema: JsonObject, value: Json): Promise<string | undefined> =>
+    this.#check.findViolation(schema, value)
 
   /** The definition that a pin is about, where it was kept. */
-  readonly pinned = (pin: string): JsonObject | undefined => {
+  readonly loadPinned = (pin: string): JsonObject | undefined => {
     const text = this.#options.store.definitions.load(pin)
     const definition: unknown = text && JSON.parse(text)
     return isJsonObject(definition) ? definition : undefined
   }
 
-  readonly kept = (args: Json): Json | undefined => {
+  readonly argumentsToRecord = (args: Json): Json | undefined => {
     const { arguments: how } = this.#options.settings().audit
-    return isJsonObject(args) ? keptArguments(args, how) : undefined
+    return isJsonObject(args) ? toRecordedArguments(args, how) : undefined
   }
 
   /** Other settings are in force. */
   reload(): void {
     const { governance, servers } = this.#options.settings()
     this.modes.escalation.reload(governance.escalation)
-    this.rules.forget()
-    for (const { id, isolatedTools } of servers) if (isolatedTools.length > 0) this.discovery.seen(id)
+    this.rules.invalidate()
+    for (const { id, isolatedTools } of servers) if (isolatedTools.length > 0) this.discovery.enqueue(id)
   }
 
   /** From now on files are followed. What an earlier gateway left is put in order meanwhile. */
   start(): void {
     this.tools.watch()
-    this.#settling = this.approving.expireLeft().catch((error) => this.#options.onBug(error, 'old approvals'))
+    this.#settling = this.approvalChannels
+      .expireLeftover()
+      .catch((error) => this.#options.onBug(error, 'old approvals'))
   }
 
   async close(): Promise<void> {
     await this.#settling
     await this.tools.close()
     await this.#check.close()
-    await this.modes.keeper.close()
+    await this.modes.state.close()
   }
 
-  #openTools(): ToolsKeeper {
+  #openTools(): ToolsEditor {
     const { tools, home, state, onWarning } = this.#options
-    return new ToolsKeeper({
+    return new ToolsEditor({
       path: tools && join(home.path, 'tools.yaml'),
       bytes: tools?.bytes,
-      distrust: (bytes) => this.#distrust(bytes),
+      findTrustProblem: (bytes) => this.#findTrustProblem(bytes),
       onWritten: (change) => renewTrust({ home, state }, 'tools.yaml', change),
       onChange: (what) => this.#fileChanged(what),
       record: (event) => this.#record(event),
@@ -169,20 +174,20 @@ export class Governing {
     })
   }
 
-  #createRules(): RuleBook {
+  #createRules(): ActiveRules {
     const { catalog, settings, environment } = this.#options
     const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
-    return new RuleBook({
+    return new ActiveRules({
       catalog,
       file: () => this.tools.file,
-      flaw: () => this.tools.flaw,
+      fileProblem: () => this.tools.unusableReason,
       settings: () => settings().governance,
-      mode: () => this.modes.keeper.current,
+      mode: () => this.modes.state.current,
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
-      worldOf: (server) => serverPathWorld(serverOf(server), environment),
-      rootsOf: this.roots.of,
-      returnsOf: (offer, policy) => returnRules(settings(), offer, policy),
+      worldOf: (server) => createServerPathWorld(serverOf(server), environment),
+      rootsOf: this.roots.rootsFor,
+      shapingOf: (offer, policy) => resolveShapingRules(settings(), offer, policy),
       known: this.known,
     })
   }
@@ -191,36 +196,36 @@ export class Governing {
     const { catalog, store, onBug, onWarning, discovery } = this.#options
     const { rules, known } = this
     const record = (event: SallyportEvent): void => this.#record(event)
-    const schemaFlaw = (schema: JsonObject) => this.#check.schemaFlaw(schema)
+    const findSchemaProblem = (schema: JsonObject) => this.#check.findSchemaProblem(schema)
     return new ToolDiscovery({
       ...{ catalog, rules, known, record },
-      inspection: new OfferInspection({ rules, known, record, schemaFlaw }),
-      shares: new EntryShares({ useOf: (server) => this.tools.useOf(server), now: () => Date.now() }),
+      inspection: new OfferInspection({ rules, known, record, findSchemaProblem }),
+      shares: new EntryQuota({ usageOf: (server) => this.tools.usageOf(server), now: () => Date.now() }),
       onRemembered: () => this.#changed('places'),
       definitions: store.definitions,
       path: this.tools.file.path,
       append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
-      flawOf: (id, tools) => this.#serverFlaw(id, tools),
-      unmatched: () => this.#unmatched(),
+      findServerProblem: (id, tools) => this.#findServerProblem(id, tools),
+      findUnmatched: () => this.#findUnmatched(),
       onWarning,
-      onWritten: (offers) => this.#tellWritten(offers),
+      onWritten: (offers) => this.#reportWritten(offers),
       onBug: (error) => onBug(error, 'discovery'),
       now: () => new Date(),
     })
   }
 
-  #serverFlaw(id: string, tools: readonly string[]): string | undefined {
+  #findServerProblem(id: string, tools: readonly string[]): string | undefined {
     const server = this.#options.settings().servers.find((entry) => entry.id === id)
-    return server && unknownIsolated(server, tools)
+    return server && findUnknownIsolatedTools(server, tools)
   }
 
-  #tellWritten(offers: readonly Offer[]): void {
+  #reportWritten(offers: readonly Offer[]): void {
     const high = offers.filter((offer) => this.rules.policyOf(offer).risk.value === 'high').length
     const tools = offers.length === 1 ? '1 new tool' : `${offers.length} new tools`
     this.#options.onNotice(`${tools} written to ${this.tools.file.path}${high === 0 ? '' : ` (${high} high risk)`}`)
   }
 
-  #unmatched(): ReturnType<typeof findUnmatchedPatterns> {
+  #findUnmatched(): ReturnType<typeof findUnmatchedPatterns> {
     const { catalog, settings } = this.#options
     return findUnmatchedPatterns({ catalog, settings: settings(), file: this.tools.file, namesOf: this.rules.namesOf })
   }
@@ -230,29 +235,29 @@ export class Governing {
     return new ToolReview({
       catalog,
       rules: this.rules,
-      keeper: this.tools,
+      editor: this.tools,
       discovery: this.discovery,
       definitions: store.definitions,
       known: this.known,
       onRemembered: () => this.#changed('lists'),
-      pinned: this.pinned,
-      flawOf: (id, tools) => this.#serverFlaw(id, tools),
+      loadPinned: this.loadPinned,
+      findServerProblem: (id, tools) => this.#findServerProblem(id, tools),
       heldBack: () => settings().servers.flatMap(heldBackReason),
-      unmatched: () => this.#unmatched(),
-      presetFlaw: (wanted) => presetFlaw(wanted, settings().context.presets),
+      findUnmatched: () => this.#findUnmatched(),
+      findPresetProblem: (wanted) => findPresetProblem(wanted, settings().context.presets),
       record: (event) => this.#recordSynced(event),
       now: () => new Date(),
     })
   }
 
-  #createApproving(): Approving {
-    const { tools, rules, kept } = this
+  #createApprovalChannels(): ApprovalChannels {
+    const { tools, rules, argumentsToRecord } = this
     const record = (event: SallyportEvent): Promise<void> => this.#recordSynced(event)
-    return new Approving({ ...this.#options, tools, rules, kept, record })
+    return new ApprovalChannels({ ...this.#options, tools, rules, argumentsToRecord, record })
   }
 
   /** Why nobody vouches for a changed file in a home that came with a folder. */
-  async #distrust(bytes: Buffer): Promise<string | undefined> {
+  async #findTrustProblem(bytes: Buffer): Promise<string | undefined> {
     const { home, state } = this.#options
     if (home.origin !== 'project') return undefined
     const content: HomeContent = withFile(await readHome(home.path), 'tools.yaml', bytes)
@@ -262,25 +267,25 @@ export class Governing {
     )
   }
 
-  #fileChanged(what: FileNews): void {
-    this.#rename()
+  #fileChanged(what: ToolsFileChange): void {
+    this.#applyRenames()
     this.#changed(what === 'entries' ? 'places' : 'lists')
     if (what === 'entries') return
     // What could not be written before may be possible now, and what somebody accepted has to be at hand.
-    for (const server of this.#options.catalog.servers) this.discovery.seen(server)
+    for (const server of this.#options.catalog.servers) this.discovery.enqueue(server)
   }
 
   /** Names are given anew only where somebody wants others than before. */
-  #rename(): void {
+  #applyRenames(): void {
     const entries = this.tools.file.entries.filter(({ fields }) => fields.rename !== undefined)
     const wishes = JSON.stringify(entries.map(({ key, fields }) => [key, fields.rename]))
-    if (wishes === this.#wishes) return
-    this.#wishes = wishes
-    this.#options.catalog.renameBy((usual) => renamesIn(entries, usual))
+    if (wishes === this.#renameRequests) return
+    this.#renameRequests = wishes
+    this.#options.catalog.setRenames((usual) => collectRenames(entries, usual))
   }
 
   #changed(what: 'lists' | 'places'): void {
-    this.rules.forget()
+    this.rules.invalidate()
     this.#options.onChange(what)
   }
 

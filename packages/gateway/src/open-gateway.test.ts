@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
-import { load } from './config/home.test-kit.ts'
+import { loadConfig } from './config/home.test-kit.ts'
 import type { GatewayParts } from './gateway-parts.ts'
 import { openGateway } from './open-gateway.ts'
 import { openStore } from './store/store.ts'
@@ -18,7 +18,7 @@ async function parts(): Promise<GatewayParts> {
   const store = openStore({ state, durability: 'process' })
   const { PATH } = process.env
   const home = { path: root, origin: 'flag' } as const
-  return { home, state, store, loaded: await load(SERVER), environment: { PATH }, onWarning: () => {} }
+  return { home, state, store, loaded: await loadConfig(SERVER), environment: { PATH }, onWarning: () => {} }
 }
 
 /** Our own processes, by what the kernel says. */
@@ -55,7 +55,7 @@ describe(`a gateway that cannot be opened (${promise('GW-6')})`, () => {
       throw new Error('the index is broken')
     }
     const close = (): Promise<void> => whole.store.close()
-    const store = { log: whole.store.log, catalogues: { load }, close } as unknown as GatewayParts['store']
+    const store = { log: whole.store.log, catalogs: { load }, close } as unknown as GatewayParts['store']
     await expect(openGateway({ ...whole, store })).rejects.toThrow('the index is broken')
     expect(meanwhile).toHaveLength(before.length + 1)
     expect(children()).toEqual(before)

@@ -5,8 +5,8 @@ import { makeFolder } from './disk/disk.ts'
 import { Gateway } from './gateway.ts'
 import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
 import { SessionShelves } from './isolation/isolation.ts'
-import { Gatekeeper, openLocalTokens } from './sessions/sessions.ts'
-import { openTelemetry } from './telemetry/telemetry.ts'
+import { CurrentAuthenticators, openLocalTokens } from './sessions/sessions.ts'
+import { openGatewayTelemetry } from './telemetry/telemetry.ts'
 import { createMark, openWatchdog } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
@@ -16,19 +16,24 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const undo: (() => void | Promise<void>)[] = [() => parts.store.close()]
   try {
     makeFolder(join(state, 'workspaces'))
-    const tokens = await openLocalTokens({ state, onTrouble: onWarning })
+    const tokens = await openLocalTokens({ state, onWarning: onWarning })
     undo.push(() => tokens.close())
-    const gatekeeper = new Gatekeeper(tokens, loaded.settings.jwt)
+    const gatekeeper = new CurrentAuthenticators(tokens, loaded.settings.jwt)
     const marks = createMarks(state)
-    const watchdog = openWatchdog({ runMark: marks.run, environment, onTrouble: onWarning })
+    const watchdog = openWatchdog({ runMark: marks.run, environment, onWarning: onWarning })
     undo.push(() => watchdog.close())
-    const telemetry = await openTelemetry({ ...loaded.settings.telemetry, version: VERSION, environment, onWarning })
+    const telemetry = await openGatewayTelemetry({
+      ...loaded.settings.telemetry,
+      version: VERSION,
+      environment,
+      onWarning,
+    })
     undo.push(() => telemetry.close())
     const shelves = new SessionShelves({ state, settings: () => gateway.settings })
     const builtIns = createBuiltIns(parts, shelves)
     const gateway: Gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, shelves, telemetry, marks })
-    gateway.governing.approving.follow(tokens)
-    gateway.recall()
+    gateway.governance.approvalChannels.watchTokens(tokens)
+    gateway.restore()
     return gateway
   } catch (error) {
     for (const step of undo.reverse()) await step()

@@ -1,8 +1,8 @@
 import type { Gateway } from './gateway.ts'
-import type { Readings } from './telemetry/telemetry.ts'
+import type { GatewayStats } from './telemetry/telemetry.ts'
 
 /** What a gateway says of itself when somebody looks at its figures. */
-export function readingsOf({ fleet, gauge, governing, sessions, store, failures }: Gateway): Readings {
+export function collectStats({ fleet, gauge, governance, sessions, store, failures }: Gateway): GatewayStats {
   const enabled = fleet
     .all()
     .map((upstream) => upstream.status())
@@ -19,7 +19,7 @@ export function readingsOf({ fleet, gauge, governing, sessions, store, failures 
     })),
     auditFailures: store.log.failures,
     credentialsRefused: failures.totals,
-    mode: governing.rules.modeState().mode,
-    approvalsPending: governing.approvals.pending.length,
+    mode: governance.rules.modeState().mode,
+    approvalsPending: governance.approvals.pending.length,
   }
 }

@@ -29,24 +29,24 @@ export interface ToolFailure {
   readonly retryable: boolean
 }
 
-export type Told = Pick<ToolResult, 'success' | 'output' | 'error'> & {
+export type ToolCallOutcome = Pick<ToolResult, 'success' | 'output' | 'error'> & {
   readonly content: readonly Json[]
   readonly structured_content: Json | undefined
   readonly meta: JsonObject | undefined
 }
 
-export function failedWith(error: SallyportError): Told {
+export function toFailedOutcome(error: SallyportError): ToolCallOutcome {
   const { code, message, hint } = error
-  return nothingBut({ code, message, hint, retryable: error.kind.retryable })
+  return errorOutcome({ code, message, hint, retryable: error.kind.retryable })
 }
 
-function nothingBut(error: ToolFailure): Told {
+function errorOutcome(error: ToolFailure): ToolCallOutcome {
   return { success: false, output: undefined, error, content: [], structured_content: undefined, meta: undefined }
 }
 
 /** Reads a server's answer to `tools/call`. */
-export function toldBy(answer: Answer): Told {
-  if (answer.kind === 'failure') return { ...failedWith(answer.error), meta: answer.meta }
+export function parseOutcome(answer: Answer): ToolCallOutcome {
+  if (answer.kind === 'failure') return { ...toFailedOutcome(answer.error), meta: answer.meta }
   const message = parseFrame(answer.frame)
   if (!isJsonObject(message.result)) return refused(isJsonObject(message.error) ? message.error : {})
   const { content, structuredContent, isError, _meta } = message.result
@@ -70,8 +70,8 @@ function plainOutput(contents: readonly Json[]): Json {
     : contents
 }
 
-function refused({ code, message }: JsonObject): Told {
-  return nothingBut({
+function refused({ code, message }: JsonObject): ToolCallOutcome {
+  return errorOutcome({
     code: `RPC${String(code ?? '')}`,
     message: String(message ?? 'The server gave no reason.'),
     hint: undefined,

@@ -1,3 +1,3 @@
 /** What a bug has to tell whoever mends it. */
-export const traceOf = (error: unknown): string =>
+export const stackOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)

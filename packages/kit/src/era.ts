@@ -9,11 +9,11 @@ import {
 } from '@sallyport/core'
 import {
   type Answer,
+  errorAnswer,
   INVALID_PARAMS,
   isRequestId,
   type RequestId,
   type RpcError,
-  refuse,
   UNSUPPORTED_PROTOCOL_VERSION,
 } from './json-rpc.ts'
 
@@ -30,20 +30,20 @@ export interface RequestMeta {
 }
 
 /** The version for a legacy handshake: the one asked for if we know it, else our newest. */
-export function agreeLegacyVersion(asked: unknown): string {
+export function negotiateLegacyVersion(asked: unknown): string {
   return LEGACY_VERSIONS.find((version) => version === asked) ?? LATEST_LEGACY_VERSION
 }
 
-export function readMeta(params: JsonObject): RequestMeta | { readonly error: RpcError } {
+export function readRequestMeta(params: JsonObject): RequestMeta | { readonly error: RpcError } {
   const meta = isJsonObject(params._meta) ? params._meta : {}
   const progressToken = isRequestId(meta.progressToken) ? meta.progressToken : undefined
   const version = meta[META.protocolVersion]
   if (version === undefined) return { era: 'legacy', progressToken, logLevel: undefined, capabilities: {} }
-  if (typeof version !== 'string') return refuse(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is not a text.`)
-  if (!MODERN_VERSIONS.includes(version)) return unsupported(version)
+  if (typeof version !== 'string') return errorAnswer(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is not a text.`)
+  if (!MODERN_VERSIONS.includes(version)) return unsupportedVersion(version)
   const capabilities = meta[META.clientCapabilities]
   if (!isJsonObject(capabilities))
-    return refuse(
+    return errorAnswer(
       INVALID_PARAMS,
       `_meta["${META.clientCapabilities}"] is missing; expected an object, which may be empty.`,
     )
@@ -51,15 +51,15 @@ export function readMeta(params: JsonObject): RequestMeta | { readonly error: Rp
   return { era: 'modern', progressToken, logLevel: typeof level === 'string' ? level : undefined, capabilities }
 }
 
-function unsupported(requested: string): { readonly error: RpcError } {
-  return refuse(UNSUPPORTED_PROTOCOL_VERSION, 'This protocol version is not supported.', {
+function unsupportedVersion(requested: string): { readonly error: RpcError } {
+  return errorAnswer(UNSUPPORTED_PROTOCOL_VERSION, 'This protocol version is not supported.', {
     supported: MODERN_VERSIONS,
     requested: requested.slice(0, 64),
   })
 }
 
 /** Nothing tells the eras apart before the handshake but these two openings. */
-export const NO_OPENING = refuse(
+export const HANDSHAKE_REQUIRED = errorAnswer(
   INVALID_PARAMS,
   `Expected "initialize" first (${LEGACY_VERSIONS.join(', ')}), or _meta["${META.protocolVersion}"] and ` +
     `_meta["${META.clientCapabilities}"] on every request (${MODERN_VERSIONS.join(', ')}).`,
@@ -68,14 +68,14 @@ export const NO_OPENING = refuse(
 /** Who may share a cached answer. It is stale at once: changes are told by `list_changed`, not awaited. */
 export type CacheScope = 'public' | 'private'
 
-export interface Stamp {
+export interface EraFields {
   readonly era: Era
   readonly serverInfo: JsonObject
   readonly cacheScope: CacheScope | undefined
 }
 
 /** The same result in the dress of the caller's era. */
-export function stampAnswer(answer: Answer, { era, serverInfo, cacheScope }: Stamp): Answer {
+export function addEraFields(answer: Answer, { era, serverInfo, cacheScope }: EraFields): Answer {
   if (era === 'legacy' || 'error' in answer) return answer
   const result = answer.result as JsonObject
   const meta = isJsonObject(result._meta) ? result._meta : {}

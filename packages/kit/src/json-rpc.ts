@@ -1,4 +1,4 @@
-import { isDeeper, isJsonObject, type Json, type JsonObject, MAX_DEPTH } from '@sallyport/core'
+import { isDeeperThan, isJsonObject, type Json, type JsonObject, MAX_DEPTH } from '@sallyport/core'
 
 export type RequestId = string | number
 
@@ -28,58 +28,63 @@ export const UNSUPPORTED_PROTOCOL_VERSION = -32022
 /** The legacy era's own code; the modern one uses INVALID_PARAMS. */
 export const RESOURCE_NOT_FOUND = -32002
 
-export function refuse(code: number, message: string, data?: Json): { readonly error: RpcError } {
+export function errorAnswer(code: number, message: string, data?: Json): { readonly error: RpcError } {
   return { error: data === undefined ? { code, message } : { code, message, data } }
 }
 
 export const isRequestId = (value: unknown): value is RequestId =>
   typeof value === 'string' || (typeof value === 'number' && Number.isFinite(value))
 
-export function request(id: RequestId, method: string, params: JsonObject): object {
+export function createRequest(id: RequestId, method: string, params: JsonObject): object {
   return { jsonrpc: '2.0', id, method, params }
 }
 
-export function notification(method: string, params?: JsonObject): object {
+export function createNotification(method: string, params?: JsonObject): object {
   return { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) }
 }
 
-type AnyIncoming =
+type AnyMessage =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'response'; readonly id: RequestId | null; readonly result: Json | undefined }
   | { readonly kind: 'bad'; readonly id: RequestId | null; readonly error: RpcError }
 
 /** A message that came in, of one kind or of any. */
-export type Incoming<Kind extends AnyIncoming['kind'] = AnyIncoming['kind']> = Extract<
-  AnyIncoming,
+export type Incoming<Kind extends AnyMessage['kind'] = AnyMessage['kind']> = Extract<
+  AnyMessage,
   { readonly kind: Kind }
 >
 
 /** Beyond this a message is refused before it is parsed; up to it, with its id. */
-export const MAX_TEXT_DEPTH = 1_000
+export const MAX_UNPARSED_DEPTH = 1_000
 
 export function readMessage(message: unknown): Incoming {
   if (!isJsonObject(message) || message.jsonrpc !== '2.0')
-    return bad(null, 'Expected one JSON-RPC 2.0 message: an object.')
+    return badMessage(null, 'Expected one JSON-RPC 2.0 message: an object.')
   const { id, method, params = {} } = message
   const answerable = isRequestId(id) ? id : null
   if (typeof method !== 'string')
     return 'result' in message || 'error' in message
-      ? { kind: 'response', id: answerable, result: isDeeper(message.result, MAX_DEPTH) ? undefined : message.result }
-      : bad(answerable, 'The method is missing or not a string.')
+      ? {
+          kind: 'response',
+          id: answerable,
+          result: isDeeperThan(message.result, MAX_DEPTH) ? undefined : message.result,
+        }
+      : badMessage(answerable, 'The method is missing or not a string.')
   if ('result' in message || 'error' in message)
-    return bad(answerable, 'A message with a method must have neither a result nor an error.')
-  if (id !== undefined && answerable === null) return bad(null, 'The id is neither a string nor a number.')
-  if (!isJsonObject(params)) return bad(answerable, 'The params are not an object.')
+    return badMessage(answerable, 'A message with a method must have neither a result nor an error.')
+  if (id !== undefined && answerable === null) return badMessage(null, 'The id is neither a string nor a number.')
+  if (!isJsonObject(params)) return badMessage(answerable, 'The params are not an object.')
   // Whatever walks through them later, ours or an author's, would exhaust the stack.
-  if (isDeeper(params, MAX_DEPTH)) return bad(answerable, `The params are nested deeper than ${MAX_DEPTH} levels.`)
+  if (isDeeperThan(params, MAX_DEPTH))
+    return badMessage(answerable, `The params are nested deeper than ${MAX_DEPTH} levels.`)
   return answerable === null
     ? { kind: 'notification', method, params }
     : { kind: 'request', id: answerable, method, params }
 }
 
-const bad = (id: RequestId | null, message: string): Incoming => ({
+const badMessage = (id: RequestId | null, message: string): Incoming => ({
   kind: 'bad',
   id,
-  ...refuse(INVALID_REQUEST, message),
+  ...errorAnswer(INVALID_REQUEST, message),
 })

@@ -1,10 +1,10 @@
-type Report = (error: unknown) => void
+type RejectionReporter = (error: unknown) => void
 
-const reports = new Set<Report>()
+const reporters = new Set<RejectionReporter>()
 
 /** The first one that serves reports for all: nobody can tell whose handler left the promise behind. */
-function reportFirst(error: unknown): void {
-  const [report] = reports
+function reportToFirst(error: unknown): void {
+  const [report] = reporters
   report?.(error)
 }
 
@@ -13,12 +13,12 @@ function reportFirst(error: unknown): void {
  * everybody: it is reported. An exception outside of any promise (in a timer, in an event listener) still ends it, since
  * nobody knows what it left half done. Returns the function that ends the watch.
  */
-export function watchRejections(report: Report): () => void {
-  const own: Report = (error) => report(error)
-  if (reports.size === 0) process.on('unhandledRejection', reportFirst)
-  reports.add(own)
+export function watchUnhandledRejections(report: RejectionReporter): () => void {
+  const own: RejectionReporter = (error) => report(error)
+  if (reporters.size === 0) process.on('unhandledRejection', reportToFirst)
+  reporters.add(own)
   return () => {
-    reports.delete(own)
-    if (reports.size === 0) process.off('unhandledRejection', reportFirst)
+    reporters.delete(own)
+    if (reporters.size === 0) process.off('unhandledRejection', reportToFirst)
   }
 }

@@ -45,32 +45,32 @@ export class LineReader {
   feed(chunk: Buffer): void {
     let from = 0
     for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, from)) {
-      this.#take(chunk.subarray(from, at))
+      this.#append(chunk.subarray(from, at))
       from = at + 1
       this.#endLine()
     }
-    if (from < chunk.length) this.#begin(chunk.subarray(from))
+    if (from < chunk.length) this.#appendUnfinished(chunk.subarray(from))
   }
 
   /** Passes over the line that has begun: nothing of it is kept, and its end is reported as that of one over the limit. */
   drop(): void {
     this.#isDropped = true
-    this.#pass()
+    this.#discard()
   }
 
-  #begin(part: Buffer): void {
+  #appendUnfinished(part: Buffer): void {
     this.#isUnfinished = true
     if (!this.#isDropped && this.#line?.grow(part.length) === false) this.#isDropped = true
-    this.#take(part)
+    this.#append(part)
   }
 
-  #take(part: Buffer): void {
+  #append(part: Buffer): void {
     this.#bytes += part.length
     this.#parts.push(part)
-    if (this.#bytes > this.#limit || this.#isDropped) this.#pass()
+    if (this.#bytes > this.#limit || this.#isDropped) this.#discard()
   }
 
-  #pass(): void {
+  #discard(): void {
     const passed = this.#parts
     this.#parts = []
     if (this.#onPassed) for (const piece of passed) this.#onPassed(piece)

@@ -12,6 +12,7 @@ import {
 } from './identity/identity.ts'
 import type { RequestId } from './json-rpc.ts'
 import {
+  assertValidTool,
   Definitions,
   definePrompt,
   defineResource,
@@ -23,18 +24,17 @@ import {
   type ResourceOptions,
   type ResourceReader,
   type ResourceTemplateOptions,
-  requireOwnTool,
   type ServerOptions,
   type ToolHandler,
   type ToolOptions,
 } from './offers/offers.ts'
-import { type Connection, type Send, ServerConnection } from './protocol/protocol.ts'
-import type { InputSchema, PlainSchema, ReturnedFor, Schema, ValueOf } from './schema/schema.ts'
+import { type Connection, McpConnection, type Send } from './protocol/protocol.ts'
+import type { InputSchema, PlainSchema, ReturnValueFor, Schema, ValueOf } from './schema/schema.ts'
 import type { WholeResult } from './tool-result.ts'
 
 /** Anything, unless the tool says what its results are. */
-type HandlerResult<Output> = [Output] extends [never] ? unknown : Returned<ReturnedFor<Output> | WholeResult>
-type Returned<Value> = Value | Promise<Value>
+type HandlerResult<Output> = [Output] extends [never] ? unknown : MaybePromise<ReturnValueFor<Output> | WholeResult>
+type MaybePromise<Value> = Value | Promise<Value>
 
 /** What a carrier passes on when it connects a peer to a server. */
 export interface ConnectOptions {
@@ -71,7 +71,7 @@ export class McpServer {
     const checked = handler as unknown as ToolHandler<JsonObject>
     const isForeign = this.#definitions.toolsOfOthers
     const tool = defineTool(name, { ...options, isForeign }, checked)
-    if (!isForeign) requireOwnTool(tool)
+    if (!isForeign) assertValidTool(tool)
     return this.#definitions.tools.add(name, { ...tool, preset: this.#definitions.findPreset(options.result) })
   }
 
@@ -116,7 +116,7 @@ export class McpServer {
   /** Gives each outgoing message to `send`; feed each incoming one to `receive`. */
   connect(send: Send, { identity, parked, onCancelled }: ConnectOptions = {}): Connection {
     const scope = identity && createScope(identity, this.dataFolder)
-    return new ServerConnection(this.#definitions, { send, scope, parked, onCancelled })
+    return new McpConnection(this.#definitions, { send, scope, parked, onCancelled })
   }
 }
 

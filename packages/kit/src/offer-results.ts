@@ -5,7 +5,7 @@ import {
   currentShelf,
   isTextType,
   READ_RESULT_INPUT,
-  RESULT_URI,
+  RESULT_URI_PREFIX,
   type ReadResultOptions,
   type ResultShelf,
   readResult,
@@ -13,9 +13,9 @@ import {
 import { ToolFatalError, ToolRetryError } from './tool-error.ts'
 
 /** What a client takes as one resource without complaint; more is read by the tool, page by page. */
-const LARGEST_RESOURCE = 4 * 1024 * 1024
+const MAX_RESOURCE_BYTES = 4 * 1024 * 1024
 
-export interface OfferOptions extends ReadResultOptions {
+export interface OfferResultsOptions extends ReadResultOptions {
   /** Of the tool, where whoever shows it adds to its name. */
   readonly name?: string
   /** Of the calling session; absent: that in its workspace. */
@@ -23,8 +23,8 @@ export interface OfferOptions extends ReadResultOptions {
 }
 
 /** Lets callers read what was saved of their results: by a tool page by page, and by the links in results. */
-export function offerResults(server: McpServer, options: OfferOptions = {}): void {
-  const { name = READ_RESULT_TOOL, shelf = sessionShelf } = options
+export function offerResults(server: McpServer, options: OfferResultsOptions = {}): void {
+  const { name = READ_RESULT_TOOL, shelf = requireCurrentShelf } = options
   server.tool(
     name,
     {
@@ -37,19 +37,19 @@ export function offerResults(server: McpServer, options: OfferOptions = {}): voi
     (args) => readResult(shelf(), args, options),
   )
   server.resourceTemplate(
-    `${RESULT_URI}{handle}`,
+    `${RESULT_URI_PREFIX}{handle}`,
     { name: 'saved-result', description: 'A result that was saved whole' },
     async ({ variables }) => {
       const found = await shelf().read(variables.handle ?? '')
       if (found === undefined) return undefined
       const { saved, bytes } = found
-      if (saved.size <= LARGEST_RESOURCE) return isTextType(saved.mimeType) ? bytes.toString('utf8') : bytes
+      if (saved.size <= MAX_RESOURCE_BYTES) return isTextType(saved.mimeType) ? bytes.toString('utf8') : bytes
       throw new ToolRetryError(`The result has ${saved.size} bytes. Read it with ${READ_RESULT_TOOL}.`)
     },
   )
 }
 
-function sessionShelf(): ResultShelf {
+function requireCurrentShelf(): ResultShelf {
   const shelf = currentShelf()
   if (shelf !== undefined) return shelf
   throw new ToolFatalError('Nobody is known to call, so there are no results of theirs.', {

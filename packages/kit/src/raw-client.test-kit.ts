@@ -48,22 +48,22 @@ export class RawClient {
   }
 
   request(method: string, params: JsonObject = {}): Promise<Message> {
-    return this.answerTo(this.start(method, params))
+    return this.waitForAnswer(this.start(method, params))
   }
 
-  modern(method: string, params: JsonObject = {}): Promise<Message> {
+  requestModern(method: string, params: JsonObject = {}): Promise<Message> {
     return this.request(method, { ...params, _meta: { ...MODERN_META, ...(params._meta as JsonObject | undefined) } })
   }
 
-  answerTo(id: number | null): Promise<Message> {
-    return this.find((message) => message.id === id && message.method === undefined)
+  waitForAnswer(id: number | null): Promise<Message> {
+    return this.waitForMessage((message) => message.id === id && message.method === undefined)
   }
 
-  notified(method: string): Promise<Message> {
-    return this.find((message) => message.method === method)
+  waitForNotification(method: string): Promise<Message> {
+    return this.waitForMessage((message) => message.method === method)
   }
 
-  async find(matches: (message: Message) => boolean): Promise<Message> {
+  async waitForMessage(matches: (message: Message) => boolean): Promise<Message> {
     for (;;) {
       const found = this.received.find(matches)
       if (found !== undefined) return found

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createMcpServer } from './mcp-server.ts'
 import { READ } from './permission.ts'
 import { MODERN_META } from './raw-client.test-kit.ts'
-import { createSample } from './sample-server.test-kit.ts'
+import { createSampleServer } from './sample-server.test-kit.ts'
 import { serveStdio } from './serve-stdio.ts'
 
 const request = (id: number, method: string, params: object = {}): string =>
@@ -16,7 +16,7 @@ async function exchange(chunks: readonly (string | Buffer)[], maxMessageBytes?: 
   const stdin = new PassThrough()
   const stdout = new PassThrough()
   const limit = maxMessageBytes === undefined ? {} : { maxMessageBytes }
-  const served = serveStdio(createSample(), { stdin, stdout, ...limit })
+  const served = serveStdio(createSampleServer(), { stdin, stdout, ...limit })
   for (const chunk of chunks) stdin.write(chunk)
   stdin.end()
   await served
@@ -71,7 +71,7 @@ test('a half line at the end is not a message', async () => {
 test('a peer that does not read is not asked for more', async () => {
   const stdin = new PassThrough()
   const stdout = new PassThrough({ highWaterMark: 1024 })
-  const served = serveStdio(createSample(), { stdin, stdout })
+  const served = serveStdio(createSampleServer(), { stdin, stdout })
   const paused = once(stdin, 'pause')
   for (let id = 0; id < 100; id++) stdin.write(`${echo(id, 'z'.repeat(100))}\n`)
   await paused
@@ -100,7 +100,7 @@ test('the end of the input cancels what is in flight', async () => {
 test('an output that breaks ends the serving instead of the process', async () => {
   const stdin = new PassThrough()
   const stdout = new PassThrough()
-  const served = serveStdio(createSample(), { stdin, stdout })
+  const served = serveStdio(createSampleServer(), { stdin, stdout })
   stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
   await served
   stdin.write(`${echo(1, 'x')}\n`)

@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 import { TextDecoder } from 'node:util'
-import { isTextDeeper } from '@sallyport/core'
-import { type Identity, localIdentity } from './identity/identity.ts'
-import { INVALID_REQUEST, MAX_TEXT_DEPTH, PARSE_ERROR, type RpcError, refuse } from './json-rpc.ts'
-import { watchRejections } from './late-rejections.ts'
+import { isJsonDeeperThan } from '@sallyport/core'
+import { type Identity, readLocalIdentity } from './identity/identity.ts'
+import { errorAnswer, INVALID_REQUEST, MAX_UNPARSED_DEPTH, PARSE_ERROR, type RpcError } from './json-rpc.ts'
+import { watchUnhandledRejections } from './late-rejections.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
 
@@ -30,10 +30,10 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
       stdout.once('drain', () => stdin.resume())
     }
   }
-  const identity = streams.identity ?? localIdentity(server.environment)
+  const identity = streams.identity ?? readLocalIdentity(server.environment)
   const connection = server.connect(write, { identity })
   const limit = streams.maxMessageBytes ?? MAX_MESSAGE_BYTES
-  const take = (line: Line | undefined): void => {
+  const take = (line: ParsedLine | undefined): void => {
     if (line === undefined) return
     if ('error' in line) write({ jsonrpc: '2.0', id: null, error: line.error })
     else connection.receive(line.message)
@@ -41,12 +41,12 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
   const lines = new LineReader({
     limit,
     onLine: (line) => take(parseLine(line)),
-    onOversized: () => take(refuse(INVALID_REQUEST, `A message is over the limit of ${limit} bytes.`)),
+    onOversized: () => take(errorAnswer(INVALID_REQUEST, `A message is over the limit of ${limit} bytes.`)),
   })
   const feed = (chunk: Buffer | string): void => lines.feed(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-  const unwatch = watchRejections((error) => server.reportBug('work that no handler awaited', error))
+  const unwatch = watchUnhandledRejections((error) => server.reportBug('work that no handler awaited', error))
   stdin.on('data', feed)
-  await ended(stdin, stdout)
+  await waitForEnd(stdin, stdout)
   unwatch()
   connection.close()
   // A paused input keeps no process alive, should the output have ended first.
@@ -54,7 +54,7 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
 }
 
 /** A broken pipe is how a stdio peer leaves: both directions end the same way. */
-function ended(stdin: Readable, stdout: Writable): Promise<void> {
+function waitForEnd(stdin: Readable, stdout: Writable): Promise<void> {
   return new Promise((resolve) => {
     stdin
       .once('end', resolve)
@@ -64,17 +64,17 @@ function ended(stdin: Readable, stdout: Writable): Promise<void> {
   })
 }
 
-type Line = { readonly message: unknown } | { readonly error: RpcError }
+type ParsedLine = { readonly message: unknown } | { readonly error: RpcError }
 
 /** Nothing when the line is blank. */
-function parseLine(line: Buffer): Line | undefined {
+function parseLine(line: Buffer): ParsedLine | undefined {
   try {
     // The decoder drops a BOM and refuses what is no UTF-8.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(line)
-    if (isTextDeeper(text, MAX_TEXT_DEPTH))
-      return refuse(INVALID_REQUEST, `A message is nested deeper than ${MAX_TEXT_DEPTH} levels.`)
+    if (isJsonDeeperThan(text, MAX_UNPARSED_DEPTH))
+      return errorAnswer(INVALID_REQUEST, `A message is nested deeper than ${MAX_UNPARSED_DEPTH} levels.`)
     return text.trim() === '' ? undefined : { message: JSON.parse(text) }
   } catch {
-    return refuse(PARSE_ERROR, 'A line is not JSON in UTF-8.')
+    return errorAnswer(PARSE_ERROR, 'A line is not JSON in UTF-8.')
   }
 }

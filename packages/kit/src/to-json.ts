@@ -9,39 +9,40 @@ const MAX_LEVELS = 500
  */
 export function toJson(value: unknown): Json {
   const path: string[] = []
-  const converted = convert(askToJson(value, '', path), path)
-  return converted === undefined ? refuse('undefined', path) : converted
+  const converted = convert(callToJson(value, '', path), path)
+  return converted === undefined ? throwNotJson('undefined', path) : converted
 }
 
 function convert(value: unknown, path: string[]): Json | undefined {
   if (value === null || value === undefined || typeof value === 'string' || typeof value === 'boolean')
     return value as Json | undefined
   if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null
-  if (typeof value === 'bigint') return refuse('a BigInt', path, 'Convert it with String() or Number().')
-  if (typeof value !== 'object') return refuse(`a ${typeof value}`, path)
-  if (path.length > MAX_LEVELS) return refuse(`an object that is cyclic or nested deeper than ${MAX_LEVELS} levels`, [])
-  if (Array.isArray(value)) return convertList(value, path)
+  if (typeof value === 'bigint') return throwNotJson('a BigInt', path, 'Convert it with String() or Number().')
+  if (typeof value !== 'object') return throwNotJson(`a ${typeof value}`, path)
+  if (path.length > MAX_LEVELS)
+    return throwNotJson(`an object that is cyclic or nested deeper than ${MAX_LEVELS} levels`, [])
+  if (Array.isArray(value)) return convertArray(value, path)
   if (value instanceof Number || value instanceof String || value instanceof Boolean)
     return convert(value.valueOf(), path)
-  requireMembers(value, path)
-  return convertMembers(value as Readonly<Record<string, unknown>>, path)
+  assertSerializable(value, path)
+  return convertObject(value as Readonly<Record<string, unknown>>, path)
 }
 
-function convertList(list: readonly unknown[], path: string[]): Json {
+function convertArray(list: readonly unknown[], path: string[]): Json {
   const converted: Json[] = []
   for (let index = 0; index < list.length; index++) {
     path.push(`[${index}]`)
-    converted.push(convert(askToJson(list[index], String(index), path), path) ?? null)
+    converted.push(convert(callToJson(list[index], String(index), path), path) ?? null)
     path.pop()
   }
   return converted
 }
 
-function convertMembers(given: Readonly<Record<string, unknown>>, path: string[]): Json {
+function convertObject(given: Readonly<Record<string, unknown>>, path: string[]): Json {
   const converted: Record<string, Json> = {}
   for (const key of Object.keys(given)) {
     path.push(`.${key}`)
-    const value = convert(askToJson(given[key], key, path), path)
+    const value = convert(callToJson(given[key], key, path), path)
     path.pop()
     if (value === undefined) continue
     // An assignment to this name would set the prototype.
@@ -53,31 +54,40 @@ function convertMembers(given: Readonly<Record<string, unknown>>, path: string[]
 }
 
 /** What the value says that it is in JSON. Of bytes and of a date that is none, that would be rubbish. */
-function askToJson(value: unknown, key: string, path: readonly string[]): unknown {
+function callToJson(value: unknown, key: string, path: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer)
-    return refuse(nameOf(value), path, 'Return bytes as base64, or as an image or audio block in toolResult().')
-  if (value instanceof Date && Number.isNaN(value.getTime())) return refuse('an invalid Date', path)
+    return throwNotJson(
+      describeClass(value),
+      path,
+      'Return bytes as base64, or as an image or audio block in toolResult().',
+    )
+  if (value instanceof Date && Number.isNaN(value.getTime())) return throwNotJson('an invalid Date', path)
   return 'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON(key) : value
 }
 
 /** An object with members of its own, that are all there is to it. */
-function requireMembers(value: object, path: readonly string[]): void {
+function assertSerializable(value: object, path: readonly string[]): void {
   const hasNone = Object.keys(value).length === 0
   // Under symbols, or not enumerable.
-  if (hasNone && Reflect.ownKeys(value).length > 0) return refuse('an object without visible members', path)
+  if (hasNone && Reflect.ownKeys(value).length > 0) return throwNotJson('an object without visible members', path)
   const prototype: unknown = Object.getPrototypeOf(value)
   // A plain object, also one of another realm.
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return
-  if (value instanceof Error) return refuse(nameOf(value), path, 'Throw it, or return its message.')
-  if ('then' in value && typeof value.then === 'function') return refuse(nameOf(value), path, 'Await it.')
+  if (value instanceof Error) return throwNotJson(describeClass(value), path, 'Throw it, or return its message.')
+  if ('then' in value && typeof value.then === 'function') return throwNotJson(describeClass(value), path, 'Await it.')
   if (Symbol.asyncIterator in value)
-    return refuse(nameOf(value), path, 'Collect what it yields, and report progress with context.progress().')
-  if (Symbol.iterator in value) return refuse(nameOf(value), path, 'Use [...it], or Object.fromEntries() for a Map.')
-  if (hasNone) refuse(nameOf(value), path, 'It has no members that JSON could carry.')
+    return throwNotJson(
+      describeClass(value),
+      path,
+      'Collect what it yields, and report progress with context.progress().',
+    )
+  if (Symbol.iterator in value)
+    return throwNotJson(describeClass(value), path, 'Use [...it], or Object.fromEntries() for a Map.')
+  if (hasNone) throwNotJson(describeClass(value), path, 'It has no members that JSON could carry.')
 }
 
-function nameOf(value: object): string {
+function describeClass(value: object): string {
   const name: unknown = value.constructor?.name
   return typeof name === 'string' && name !== ''
     ? `an object of the class ${name.slice(0, 60)}`
@@ -86,7 +96,7 @@ function nameOf(value: object): string {
 
 const MAX_SHOWN = 200
 
-function refuse(what: string, path: readonly string[], advice = ''): never {
+function throwNotJson(what: string, path: readonly string[], advice = ''): never {
   const place = path.join('').slice(0, MAX_SHOWN)
   const where = place === '' ? '' : ` at ${place.replace(/^\./, '')}`
   throw new TypeError(`A result holds ${what}${where}, which JSON cannot carry.${advice === '' ? '' : ` ${advice}`}`)

@@ -16,7 +16,7 @@ export class ToolRefusedError extends Error {
 }
 
 /** The client has not declared that it can be asked this. */
-export class UnaskableError extends Error {
+export class MissingCapabilityError extends Error {
   override readonly name = 'UnaskableError'
   readonly capability: string
 
@@ -37,7 +37,7 @@ export class WithheldError extends Error {
 }
 
 /** What is said to the caller about a failure. Anything that is no tool error is a bug, and its text stays with us. */
-export interface ToolFailure {
+export interface ToolErrorDescription {
   readonly kind: 'retry' | 'fatal' | 'refused' | 'bug'
   readonly text: string
   /** The value of `_meta["sallyport/error"]`. */
@@ -45,7 +45,7 @@ export interface ToolFailure {
 }
 
 /** Whatever was thrown may throw again when it is looked at: a proxy does. */
-export function isA<Kind extends Error>(kind: new (...args: never) => Kind, error: unknown): error is Kind {
+export function isInstance<Kind extends Error>(kind: new (...args: never) => Kind, error: unknown): error is Kind {
   try {
     return error instanceof kind
   } catch {
@@ -54,45 +54,45 @@ export function isA<Kind extends Error>(kind: new (...args: never) => Kind, erro
 }
 
 /** Together they stay below what agents take without cutting it themselves. */
-const LONGEST_REASON = 6000
-const LONGEST_STEP = 1500
+const MAX_REASON_LENGTH = 6000
+const MAX_NEXT_STEP_LENGTH = 1500
 
 /** `reportBug` is asked only for what is no tool error, and gives the incident's name. */
-export function describeToolError(error: unknown, reportBug: () => string): ToolFailure {
-  let known: ToolFailure | undefined
+export function describeToolError(error: unknown, reportBug: () => string): ToolErrorDescription {
+  let known: ToolErrorDescription | undefined
   try {
-    known = describeKnown(error, reportBug)
+    known = describeKnownError(error, reportBug)
   } catch {
     // A getter of what was thrown may throw as well.
   }
   return known ?? describeBug('Something went wrong inside the server', reportBug())
 }
 
-function describeKnown(error: unknown, reportBug: () => string): ToolFailure | undefined {
-  if (error instanceof ToolRetryError) return failure('retry', error.message)
-  if (error instanceof ToolFatalError) return failure('fatal', error.message, error.nextStep)
-  if (error instanceof ToolRefusedError) return failure('refused', error.message, error.nextStep)
-  if (error instanceof UnaskableError) return failure('retry', error.message)
+function describeKnownError(error: unknown, reportBug: () => string): ToolErrorDescription | undefined {
+  if (error instanceof ToolRetryError) return createDescription('retry', error.message)
+  if (error instanceof ToolFatalError) return createDescription('fatal', error.message, error.nextStep)
+  if (error instanceof ToolRefusedError) return createDescription('refused', error.message, error.nextStep)
+  if (error instanceof MissingCapabilityError) return createDescription('retry', error.message)
   if (error instanceof WithheldError)
     return describeBug('The result was withheld: the server could not record how sensitive it is', reportBug())
   if (error instanceof OutputMismatchError) return describeBug('The server broke its own output schema', reportBug())
   if (error instanceof ConnectorError)
-    return failure(error.retryable ? 'retry' : 'fatal', error.message, error.nextStep)
+    return createDescription(error.retryable ? 'retry' : 'fatal', error.message, error.nextStep)
   return undefined
 }
 
-const describeBug = (what: string, incident: string): ToolFailure =>
-  failure('bug', `${what} (incident ${incident}).`, 'Its log has the details.')
+const describeBug = (what: string, incident: string): ToolErrorDescription =>
+  createDescription('bug', `${what} (incident ${incident}).`, 'Its log has the details.')
 
-function failure(kind: ToolFailure['kind'], message: string, step?: string): ToolFailure {
+function createDescription(kind: ToolErrorDescription['kind'], message: string, step?: string): ToolErrorDescription {
   // The prefix is ours to give: an author who wrote it as well means the same.
   const said = kind === 'fatal' ? String(message).replace(/^(?:\s*\[FATAL\]\s*)+/i, '') : String(message)
-  const reason = cutText(said, LONGEST_REASON)
-  const nextStep = step === undefined ? undefined : cutText(String(step), LONGEST_STEP)
+  const reason = cutText(said, MAX_REASON_LENGTH)
+  const nextStep = step === undefined ? undefined : cutText(String(step), MAX_NEXT_STEP_LENGTH)
   const sentence = nextStep === undefined ? reason : `${reason} ${nextStep}`
   return {
     kind,
-    text: kind === 'fatal' ? `${FATAL_PREFIX}${sentence}` : withoutFatalClaim(sentence),
+    text: kind === 'fatal' ? `${FATAL_PREFIX}${sentence}` : neutralizeFatalPrefix(sentence),
     facts: { kind, reason, ...(nextStep === undefined ? {} : { next_step: nextStep }) },
   }
 }
@@ -121,6 +121,6 @@ export function unwrapErrorText(text: string): string {
 }
 
 /** Clients stop a whole run at this beginning, and a message may begin with what somebody typed. */
-export function withoutFatalClaim(text: string): string {
+export function neutralizeFatalPrefix(text: string): string {
   return /^\s*\[FATAL\]/i.test(unwrapErrorText(text.trimStart())) ? `The tool said: ${text}` : text
 }

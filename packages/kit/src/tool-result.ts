@@ -1,6 +1,6 @@
 import { type Era, isJsonObject, type Json, type JsonObject, META } from '@sallyport/core'
 import { toJson } from './to-json.ts'
-import { type ToolFailure, withoutFatalClaim } from './tool-error.ts'
+import { neutralizeFatalPrefix, type ToolErrorDescription } from './tool-error.ts'
 
 /** A block of content: text, image, audio, resource, resource_link, or a type of the future. */
 export interface Content {
@@ -17,10 +17,10 @@ export interface ToolResult {
 }
 
 /** JSON has no symbols. This one is shared by all copies of the kit in a process: the gateway's program holds its own. */
-const WHOLE: unique symbol = Symbol.for('sallyport.toolResult') as never
+const WHOLE_RESULT_BRAND: unique symbol = Symbol.for('sallyport.toolResult') as never
 
 /** A result that was made with `toolResult`: nothing that was parsed or copied is one. */
-export type WholeResult = ToolResult & { readonly [WHOLE]: true }
+export type WholeResult = ToolResult & { readonly [WHOLE_RESULT_BRAND]: true }
 
 /** Wraps a string as MCP text content. */
 export const textContent = (text: string): Content => ({ type: 'text', text })
@@ -31,14 +31,15 @@ export const textContent = (text: string): Content => ({ type: 'text', text })
  * result and nothing else; `_meta` keys of Sallyport and the protocol's `serverInfo` are left out.
  */
 export function toolResult({ content, structuredContent, isError, _meta }: ToolResult): WholeResult {
-  if (!Array.isArray(content)) throw new TypeError(`toolResult() got ${kindOf(content)} as content; expected an array.`)
+  if (!Array.isArray(content))
+    throw new TypeError(`toolResult() got ${describeType(content)} as content; expected an array.`)
   if (isError !== undefined && typeof isError !== 'boolean')
-    throw new TypeError(`toolResult() got ${kindOf(isError)} as isError; expected true or false.`)
+    throw new TypeError(`toolResult() got ${describeType(isError)} as isError; expected true or false.`)
   // Not with map(), which passes over holes.
   const blocks = Array.from(content, (block, index) => readContent(block, `content[${index}]`))
-  const meta = _meta === undefined ? undefined : ownMeta(toJson(_meta))
-  return markWhole({
-    content: isError ? blocks.map(withoutClaim) : blocks,
+  const meta = _meta === undefined ? undefined : stripReservedMeta(toJson(_meta))
+  return brandWholeResult({
+    content: isError ? blocks.map(neutralizeBlock) : blocks,
     ...(structuredContent === undefined ? {} : { structuredContent: toJson(structuredContent) }),
     ...(isError === undefined ? {} : { isError }),
     ...(meta === undefined ? {} : { _meta: meta }),
@@ -46,7 +47,7 @@ export function toolResult({ content, structuredContent, isError, _meta }: ToolR
 }
 
 /** For results that the kit itself has put together. */
-export function markWhole(result: ToolResult): WholeResult {
+export function brandWholeResult(result: ToolResult): WholeResult {
   const { content, structuredContent, isError, _meta } = result
   const marked = {
     content,
@@ -55,20 +56,20 @@ export function markWhole(result: ToolResult): WholeResult {
     ...(_meta === undefined ? {} : { _meta }),
   }
   // Not enumerable, so that a copy has no mark.
-  Object.defineProperty(marked, WHOLE, { value: true })
+  Object.defineProperty(marked, WHOLE_RESULT_BRAND, { value: true })
   return Object.freeze(marked) as WholeResult
 }
 
 export const isWholeResult = (value: unknown): value is WholeResult =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, WHOLE) && Object.isFrozen(value)
+  typeof value === 'object' && value !== null && Object.hasOwn(value, WHOLE_RESULT_BRAND) && Object.isFrozen(value)
 
 /** What a handler returned, as a result. 0, "", false, null and [] are values like any other; only `undefined` is none. */
 export function createToolResult(returned: unknown, era: Era): ToolResult {
-  const result = shapeResult(returned)
-  return era === 'legacy' ? withoutLooseStructure(result) : result
+  const result = wrapValue(returned)
+  return era === 'legacy' ? dropNonObjectStructure(result) : result
 }
 
-function shapeResult(returned: unknown): ToolResult {
+function wrapValue(returned: unknown): ToolResult {
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [textContent(returned)] }
   if (isWholeResult(returned)) return returned
@@ -76,12 +77,12 @@ function shapeResult(returned: unknown): ToolResult {
   return { content: [textContent(JSON.stringify(value))], structuredContent: value }
 }
 
-export function createErrorResult(failure: ToolFailure): ToolResult {
+export function createErrorResult(failure: ToolErrorDescription): ToolResult {
   return { content: [textContent(failure.text)], isError: true, _meta: { 'sallyport/error': failure.facts } }
 }
 
 /** Before 2026-07-28 structured content had to be an object; a client of that era refuses anything else. */
-export function withoutLooseStructure(result: ToolResult): ToolResult {
+export function dropNonObjectStructure(result: ToolResult): ToolResult {
   if (result.structuredContent === undefined || isJsonObject(result.structuredContent)) return result
   const { structuredContent: _, ...rest } = result
   return rest
@@ -98,16 +99,16 @@ const REQUIRED_FIELDS: Readonly<Record<string, readonly string[]>> = {
 export function readContent(block: unknown, where: string): Content {
   const json = toJson(block)
   if (!isJsonObject(json) || typeof json.type !== 'string' || json.type === '')
-    throw new TypeError(`${where} is ${kindOf(block)}; expected a block with a type, such as textContent('…').`)
+    throw new TypeError(`${where} is ${describeType(block)}; expected a block with a type, such as textContent('…').`)
   const required = Object.hasOwn(REQUIRED_FIELDS, json.type) ? REQUIRED_FIELDS[json.type] : []
   for (const field of required ?? [])
     if (typeof json[field] !== 'string')
-      throw new TypeError(`${where}.${field} of type ${json.type} is ${kindOf(json[field])}; expected a string.`)
+      throw new TypeError(`${where}.${field} of type ${json.type} is ${describeType(json[field])}; expected a string.`)
   const { resource } = json
   if (json.type === 'image' || json.type === 'audio') requireBase64(json.data, `${where}.data`)
   if (json.type === 'resource') requireResource(resource, where)
-  const cleaned = isJsonObject(resource) ? { ...json, resource: withOwnMeta(resource) } : json
-  return withOwnMeta(cleaned) as JsonObject & Content
+  const cleaned = isJsonObject(resource) ? { ...json, resource: withoutReservedMeta(resource) } : json
+  return withoutReservedMeta(cleaned) as JsonObject & Content
 }
 
 function requireResource(resource: Json | undefined, where: string): void {
@@ -126,26 +127,26 @@ function requireBase64(data: Json | undefined, where: string): void {
   if (!isDecodable) throw new TypeError(`${where} is not base64. Give buffer.toString('base64').`)
 }
 
-function withOwnMeta(carrier: JsonObject): JsonObject {
-  return carrier._meta === undefined ? carrier : { ...carrier, _meta: ownMeta(carrier._meta) }
+function withoutReservedMeta(carrier: JsonObject): JsonObject {
+  return carrier._meta === undefined ? carrier : { ...carrier, _meta: stripReservedMeta(carrier._meta) }
 }
 
-const OWN_PREFIX = 'sallyport/'
+const RESERVED_META_PREFIX = 'sallyport/'
 
 /** Without what only the kit may say of a result. */
-function ownMeta(meta: Json | undefined): JsonObject {
-  if (!isJsonObject(meta)) throw new TypeError(`_meta is ${kindOf(meta)}; expected an object.`)
+function stripReservedMeta(meta: Json | undefined): JsonObject {
+  if (!isJsonObject(meta)) throw new TypeError(`_meta is ${describeType(meta)}; expected an object.`)
   return Object.fromEntries(
-    Object.entries(meta).filter(([key]) => !key.startsWith(OWN_PREFIX) && key !== META.serverInfo),
+    Object.entries(meta).filter(([key]) => !key.startsWith(RESERVED_META_PREFIX) && key !== META.serverInfo),
   )
 }
 
 /** Only a ToolFatalError ends a run: a text that was put together from somebody else's words must not. */
-function withoutClaim(block: Content): Content {
-  return block.type === 'text' ? { ...block, text: withoutFatalClaim(String(block.text)) } : block
+function neutralizeBlock(block: Content): Content {
+  return block.type === 'text' ? { ...block, text: neutralizeFatalPrefix(String(block.text)) } : block
 }
 
-function kindOf(value: unknown): string {
+function describeType(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   return Array.isArray(value) ? 'an array' : `of type ${typeof value}`
 }

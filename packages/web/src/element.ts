@@ -17,7 +17,7 @@ export function createElement<Tag extends keyof HTMLElementTagNameMap>(
 }
 
 /** An element of index.html. */
-export function elementOf(id: string): HTMLElement {
+export function getElement(id: string): HTMLElement {
   const element = document.getElementById(id)
   if (element === null) throw new Error(`The page has no element ${id}.`)
   return element

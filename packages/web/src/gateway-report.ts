@@ -6,17 +6,17 @@ export interface GatewayReport {
   readonly events: readonly EventView[]
 }
 
-const PATIENCE = 10_000
-const SHOWN_EVENTS = 50
+const REQUEST_TIMEOUT_MS = 10_000
+const MAX_SHOWN_EVENTS = 50
 
 /** The login is over: only a fresh link helps. */
-export class LoggedOut extends Error {}
+export class LoggedOutError extends Error {}
 
 export async function fetchReport(): Promise<GatewayReport> {
   const [status, { servers }, { events }] = await Promise.all([
     fetchJson<Status>('/api/status'),
     fetchJson<{ servers: readonly ServerView[] }>('/api/servers'),
-    fetchJson<{ events: readonly EventView[] }>(`/api/events?limit=${SHOWN_EVENTS}`),
+    fetchJson<{ events: readonly EventView[] }>(`/api/events?limit=${MAX_SHOWN_EVENTS}`),
   ])
   return { status, servers, events }
 }
@@ -27,8 +27,8 @@ export async function logOut(): Promise<void> {
 }
 
 async function fetchJson<Body>(path: string): Promise<Body> {
-  const response = await fetch(path, { signal: AbortSignal.timeout(PATIENCE) })
-  if (response.status === 401) throw new LoggedOut()
+  const response = await fetch(path, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })
+  if (response.status === 401) throw new LoggedOutError()
   const body = await response.json()
   if (!response.ok) throw new Error(body.error?.message ?? `HTTP ${response.status}`)
   return body as Body

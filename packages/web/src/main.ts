@@ -1,31 +1,31 @@
-import { createElement, elementOf } from './element.ts'
+import { createElement, getElement } from './element.ts'
 import { createEventLine } from './event-line.ts'
-import { fetchReport, type GatewayReport, LoggedOut, logOut } from './gateway-report.ts'
+import { fetchReport, type GatewayReport, LoggedOutError, logOut } from './gateway-report.ts'
 import { createServerCard } from './server-card.ts'
-import { summaryOf } from './summary.ts'
+import { formatSummary } from './summary.ts'
 
-const POLL_EVERY = 2_000
+const POLL_INTERVAL_MS = 2_000
 
-const drawn = new Map<string, string>()
+const renderedLists = new Map<string, string>()
 
 /** Draws a list anew only when it changed: otherwise nobody could select its text. */
-function draw<Item>(id: string, items: readonly Item[], create: (item: Item) => Node): void {
+function renderList<Item>(id: string, items: readonly Item[], create: (item: Item) => Node): void {
   const text = JSON.stringify(items)
-  if (drawn.get(id) === text) return
-  drawn.set(id, text)
+  if (renderedLists.get(id) === text) return
+  renderedLists.set(id, text)
   const nothing = createElement('li', { className: 'nothing', text: 'None yet.' })
-  elementOf(id).replaceChildren(...(items.length === 0 ? [nothing] : items.map(create)))
+  getElement(id).replaceChildren(...(items.length === 0 ? [nothing] : items.map(create)))
 }
 
-function show({ status, servers, events }: GatewayReport): void {
-  elementOf('summary').textContent = summaryOf(status)
-  draw('servers', servers, createServerCard)
-  draw('events', events.toReversed(), createEventLine)
-  tell(status.warnings.join('\n'))
+function renderReport({ status, servers, events }: GatewayReport): void {
+  getElement('summary').textContent = formatSummary(status)
+  renderList('servers', servers, createServerCard)
+  renderList('events', events.toReversed(), createEventLine)
+  showWarning(status.warnings.join('\n'))
 }
 
-function tell(trouble: string): void {
-  const place = elementOf('trouble')
+function showWarning(trouble: string): void {
+  const place = getElement('trouble')
   place.hidden = trouble === ''
   if (place.textContent !== trouble) place.textContent = trouble
 }
@@ -39,16 +39,18 @@ async function poll(): Promise<void> {
   if (polling || document.hidden) return
   polling = true
   try {
-    show(await fetchReport())
+    renderReport(await fetchReport())
   } catch (error) {
-    if (error instanceof LoggedOut) return location.reload()
-    tell(`The gateway does not answer (${error instanceof Error ? error.message : String(error)}). Trying again…`)
+    if (error instanceof LoggedOutError) return location.reload()
+    showWarning(
+      `The gateway does not answer (${error instanceof Error ? error.message : String(error)}). Trying again…`,
+    )
   } finally {
     polling = false
   }
-  timer = setTimeout(() => void poll(), POLL_EVERY)
+  timer = setTimeout(() => void poll(), POLL_INTERVAL_MS)
 }
 
 document.addEventListener('visibilitychange', () => void poll())
-elementOf('log-out').addEventListener('click', () => void logOut().finally(() => location.reload()))
+getElement('log-out').addEventListener('click', () => void logOut().finally(() => location.reload()))
 void poll()

@@ -7,11 +7,11 @@ const UNITS = [
   ['s', 1_000],
 ] as const
 
-export function summaryOf({ version, uptimeMs, servers, tools, sessions, callsInFlight }: Status): string {
+export function formatSummary({ version, uptimeMs, servers, tools, sessions, callsInFlight }: Status): string {
   const states = Object.entries(servers).map(([state, count]) => `${count} ${state}`)
   const parts = [
     `version ${version}`,
-    `up ${spanText(uptimeMs)}`,
+    `up ${formatDuration(uptimeMs)}`,
     `servers: ${states.join(', ')}`,
     `${tools} tools`,
     `${sessions} sessions`,
@@ -20,7 +20,7 @@ export function summaryOf({ version, uptimeMs, servers, tools, sessions, callsIn
   return parts.join(' · ')
 }
 
-function spanText(milliseconds: number): string {
+function formatDuration(milliseconds: number): string {
   const [unit, size] = UNITS.find(([, length]) => milliseconds >= length) ?? ['s', 1_000]
   return `${Math.floor(milliseconds / size)} ${unit}`
 }

@@ -19,7 +19,7 @@ export class Base64Check {
   }
 
   /** Takes what are plain digits from there on, and returns where they end: nearly all of a text is one run of them. */
-  pass(chunk: Uint8Array, from: number): number {
+  skipDigits(chunk: Uint8Array, from: number): number {
     if (this.#pads > 0) return from
     const end = digitsEnd(chunk, from)
     this.#digits += end - from

@@ -2,19 +2,19 @@ import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 
 /** One text for every way to write the same value: the order of members means nothing. */
 export function canonicalJson(value: Json): string {
-  const sorted = inOrder(value)
+  const sorted = sortMembers(value)
   return sorted === undefined ? printSorted(value) : JSON.stringify(sorted)
 }
 
 /** The same with members in order, so that the engine can print it: thousands of definitions are printed at a start. */
-function inOrder(value: Json): Json | undefined {
-  if (Array.isArray(value)) return itemsInOrder(value)
+function sortMembers(value: Json): Json | undefined {
+  if (Array.isArray(value)) return sortWithinItems(value)
   if (!isJsonObject(value)) return value
   const sorted: Record<string, Json> = {}
   for (const key of sortedKeys(value)) {
     const member = value[key]
     if (member === undefined) continue
-    const inner = keepsItsPlace(key) ? inOrder(member) : undefined
+    const inner = keepsInsertionOrder(key) ? sortMembers(member) : undefined
     if (inner === undefined) return undefined
     sorted[key] = inner
   }
@@ -22,7 +22,7 @@ function inOrder(value: Json): Json | undefined {
 }
 
 /** An object keeps its members in the order in which they came, but for numbers; and this one would be no member. */
-const keepsItsPlace = (key: string): boolean => !startsWithDigit(key) && key !== '__proto__'
+const keepsInsertionOrder = (key: string): boolean => !startsWithDigit(key) && key !== '__proto__'
 
 function startsWithDigit(key: string): boolean {
   const first = key.charCodeAt(0)
@@ -35,10 +35,10 @@ function sortedKeys(value: JsonObject): readonly string[] {
   return keys
 }
 
-function itemsInOrder(items: readonly Json[]): Json | undefined {
+function sortWithinItems(items: readonly Json[]): Json | undefined {
   const sorted: Json[] = []
   for (const item of items) {
-    const inner = inOrder(item)
+    const inner = sortMembers(item)
     if (inner === undefined) return undefined
     sorted.push(inner)
   }

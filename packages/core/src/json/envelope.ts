@@ -1,5 +1,5 @@
-import type { ItemFlaw } from './item-notes.ts'
-import { hasItems, isNeverNull, memberShape, OVERFULL } from './result-shape.ts'
+import type { ItemProblem } from './item-notes.ts'
+import { forbidsNull, isItemList, memberShape, TOO_MANY_PROBLEMS } from './result-shape.ts'
 
 export interface Span {
   readonly start: number
@@ -24,7 +24,7 @@ export interface Envelope {
   /** The id itself, when it is a number: ours always are. */
   readonly numericId: number | undefined
   /** The id itself, when it is a plain ASCII text of at most 300 characters. */
-  readonly textId: string | undefined
+  readonly stringId: string | undefined
   readonly result: Span | undefined
   readonly error: Span | undefined
   readonly hasMethod: boolean
@@ -37,11 +37,11 @@ export interface Envelope {
   /** What the result has of the members that the protocol knows, and which of them are invalid: bits of RESULT_SHAPE. */
   readonly shape: number
   /** Members of `_meta`, or of an error, that only the gateway may send: without the comma before or after them. */
-  readonly ownMembers?: readonly Span[] | undefined
+  readonly reservedMembers?: readonly Span[] | undefined
   /** Members of the result that the protocol knows and that are null, which it does not allow. */
   readonly nullMembers?: readonly JsonMember[] | undefined
   /** Items of the result that the protocol does not allow, or that have to be looked into, in their order. */
-  readonly itemFlaws?: readonly ItemFlaw[] | undefined
+  readonly itemProblems?: readonly ItemProblem[] | undefined
   /** `jsonrpc` is "2.0". */
   readonly isVersion2: boolean
   /** The member of the result's `_meta` in which a server names itself. */
@@ -60,14 +60,14 @@ export interface ScannedEnvelope extends Envelope {
   readonly hasUnsafeNumber: boolean
 }
 
-type ScannedText = Pick<
+type ScanSummary = Pick<
   ScannedEnvelope,
-  'bytes' | 'hasLineBreaks' | 'members' | 'depth' | 'ownMembers' | 'serverInfo' | 'itemFlaws'
+  'bytes' | 'hasLineBreaks' | 'members' | 'depth' | 'reservedMembers' | 'serverInfo' | 'itemProblems'
 >
 
-const KEY_LIMIT = 32
-const MOST_MEMBERS = 32
-const ID_LIMIT = 300
+const MAX_KEY_LENGTH = 32
+const MAX_MEMBERS = 32
+const MAX_ID_LENGTH = 300
 const VERSION = '2.0'
 
 const LETTER_N = 0x6e
@@ -82,13 +82,13 @@ const ENVELOPE_KEYS: Readonly<Record<string, number>> = Object.assign(Object.cre
 })
 
 /** Of the texts of an envelope that are worth keeping. */
-const TEXT_LIMITS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
-  id: ID_LIMIT,
+const CAPTURE_LIMITS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
+  id: MAX_ID_LENGTH,
   jsonrpc: VERSION.length + 1,
 })
 
 /** Takes down what concerns the envelope while a scanner goes through a message. Depth 1 is inside the outermost object. */
-export class EnvelopeNotes {
+export class EnvelopeBuilder {
   #topKey = ''
   #resultKey = ''
   #seen = 0
@@ -101,18 +101,18 @@ export class EnvelopeNotes {
   #isVersion2 = false
   readonly #spans: { id?: Span; result?: Span; error?: Span } = {}
   #numericId: number | undefined
-  #textId: string | undefined
+  #stringId: string | undefined
   #isError = false
   #resultType: string | undefined
   #unsafeNumber = false
   #shape = 0
 
   /** How much of the text that begins here is worth keeping. */
-  keepLimit(depth: number, isKey: boolean): number {
-    if (depth === 1) return isKey ? KEY_LIMIT : (TEXT_LIMITS[this.#topKey] ?? 0)
+  captureLimit(depth: number, isKey: boolean): number {
+    if (depth === 1) return isKey ? MAX_KEY_LENGTH : (CAPTURE_LIMITS[this.#topKey] ?? 0)
     if (depth !== 2) return 0
-    if (this.#topKey !== 'result') return isKey && this.#topKey === 'error' ? KEY_LIMIT : 0
-    return isKey || this.#resultKey === 'resultType' ? KEY_LIMIT : 0
+    if (this.#topKey !== 'result') return isKey && this.#topKey === 'error' ? MAX_KEY_LENGTH : 0
+    return isKey || this.#resultKey === 'resultType' ? MAX_KEY_LENGTH : 0
   }
 
   /** False when this member of the envelope was there before. */
@@ -135,19 +135,19 @@ export class EnvelopeNotes {
     if (depth === 1) this.#start = place
     else if (depth === 2) {
       this.#memberValue = place
-      this.#isNull = byte === LETTER_N && this.#topKey === 'result' && isNeverNull(this.#resultKey)
+      this.#isNull = byte === LETTER_N && this.#topKey === 'result' && forbidsNull(this.#resultKey)
       if (this.#topKey === 'result') this.#shape |= memberShape(this.#resultKey, byte)
     }
   }
 
   /** The member of the result whose items the list that begins here holds. */
   itemList(depth: number): string | undefined {
-    return depth === 2 && this.#topKey === 'result' && hasItems(this.#resultKey) ? this.#resultKey : undefined
+    return depth === 2 && this.#topKey === 'result' && isItemList(this.#resultKey) ? this.#resultKey : undefined
   }
 
   /** There is more wrong with it than anybody writes by mistake. */
   invalidate(): void {
-    this.#shape |= OVERFULL
+    this.#shape |= TOO_MANY_PROBLEMS
   }
 
   /** Whether what begins inside the outermost object is the error. */
@@ -160,14 +160,14 @@ export class EnvelopeNotes {
   }
 
   scalar(depth: number, text: string): void {
-    if (text.length > 15 || text.includes('e') || text.includes('E')) this.#judgeNumber(text)
+    if (text.length > 15 || text.includes('e') || text.includes('E')) this.#checkNumber(text)
     if (depth === 1 && this.#topKey === 'id' && /^-?\d/.test(text)) this.#numericId = Number(text)
     if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'isError') this.#isError = text === 'true'
   }
 
   text(depth: number, text: string): void {
     if (depth === 1 && this.#topKey === 'jsonrpc') this.#isVersion2 = text === VERSION
-    if (depth === 1 && this.#topKey === 'id' && text.length <= ID_LIMIT && isAscii(text)) this.#textId = text
+    if (depth === 1 && this.#topKey === 'id' && text.length <= MAX_ID_LENGTH && isAscii(text)) this.#stringId = text
     if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType') this.#resultType = text
   }
 
@@ -182,18 +182,26 @@ export class EnvelopeNotes {
   endMember(place: number): void {
     if (this.#topKey !== 'result' || (this.#resultMembers === undefined && !this.#isNull)) return
     const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: place }
-    if (this.#isNull) this.#noteNull(member)
-    if (this.#resultMembers?.length === MOST_MEMBERS) this.#resultMembers = undefined
+    if (this.#isNull) this.#addNullMember(member)
+    if (this.#resultMembers?.length === MAX_MEMBERS) this.#resultMembers = undefined
     else this.#resultMembers?.push(member)
   }
 
-  #noteNull(member: JsonMember): void {
+  #addNullMember(member: JsonMember): void {
     this.#nullMembers ??= []
-    if (this.#nullMembers.length < MOST_MEMBERS) this.#nullMembers.push(member)
+    if (this.#nullMembers.length < MAX_MEMBERS) this.#nullMembers.push(member)
     else this.invalidate()
   }
 
-  envelope({ bytes, hasLineBreaks, members, depth, ownMembers, serverInfo, itemFlaws }: ScannedText): ScannedEnvelope {
+  build({
+    bytes,
+    hasLineBreaks,
+    members,
+    depth,
+    reservedMembers,
+    serverInfo,
+    itemProblems,
+  }: ScanSummary): ScannedEnvelope {
     // Written out: spreading an object here costs as much as scanning a small message.
     return {
       bytes,
@@ -201,7 +209,7 @@ export class EnvelopeNotes {
       members,
       id: this.#spans.id,
       numericId: this.#numericId,
-      textId: this.#textId,
+      stringId: this.#stringId,
       result: this.#spans.result,
       error: this.#spans.error,
       hasMethod: (this.#seen & METHOD) !== 0,
@@ -210,9 +218,9 @@ export class EnvelopeNotes {
       resultMembers: this.#resultMembers,
       shape: this.#shape,
       depth,
-      ownMembers,
+      reservedMembers,
       nullMembers: this.#nullMembers,
-      itemFlaws,
+      itemProblems,
       isVersion2: this.#isVersion2,
       serverInfo,
       hasUnsafeNumber: this.#unsafeNumber,
@@ -220,7 +228,7 @@ export class EnvelopeNotes {
   }
 
   /** `true` and `false` come here too and are no numbers; fractions lose digits in every reader alike. */
-  #judgeNumber(text: string): void {
+  #checkNumber(text: string): void {
     const value = Number(text)
     if (Number.isNaN(value)) return
     const whole = /^-?\d+$/.test(text)

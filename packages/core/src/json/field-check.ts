@@ -1,27 +1,27 @@
 import { isJsonObject, type Json } from './json-value.ts'
 
 /** Takes a value: the same where it is allowed, a repaired one where parts of it are not, else undefined. */
-export type FieldCheck = (value: Json) => Json | undefined
+export type FieldSanitizer = (value: Json) => Json | undefined
 
-const only =
-  (isAllowed: (value: Json) => boolean): FieldCheck =>
+const acceptIf =
+  (isAllowed: (value: Json) => boolean): FieldSanitizer =>
   (value) =>
     isAllowed(value) ? value : undefined
 
-export const aString: FieldCheck = only((value) => typeof value === 'string')
-export const aBoolean: FieldCheck = only((value) => typeof value === 'boolean')
+export const aString: FieldSanitizer = acceptIf((value) => typeof value === 'string')
+export const aBoolean: FieldSanitizer = acceptIf((value) => typeof value === 'boolean')
 /** Readers make Infinity of a number that is too large. */
-export const aNumber: FieldCheck = only(Number.isFinite)
-export const anInteger: FieldCheck = only(Number.isSafeInteger)
-export const anObject: FieldCheck = only(isJsonObject)
+export const aNumber: FieldSanitizer = acceptIf(Number.isFinite)
+export const anInteger: FieldSanitizer = acceptIf(Number.isSafeInteger)
+export const anObject: FieldSanitizer = acceptIf(isJsonObject)
 
-export const oneOf = (...words: readonly Json[]): FieldCheck => only((value) => words.includes(value))
+export const oneOf = (...words: readonly Json[]): FieldSanitizer => acceptIf((value) => words.includes(value))
 
-export const between = (min: number, max: number): FieldCheck =>
-  only((value) => typeof value === 'number' && value >= min && value <= max)
+export const between = (min: number, max: number): FieldSanitizer =>
+  acceptIf((value) => typeof value === 'number' && value >= min && value <= max)
 
 /** A list without the items that are not allowed. */
-export function listOf(check: FieldCheck, max: number = Number.POSITIVE_INFINITY): FieldCheck {
+export function listOf(check: FieldSanitizer, max: number = Number.POSITIVE_INFINITY): FieldSanitizer {
   return (value) => {
     if (!Array.isArray(value)) return undefined
     const items = value.flatMap((item: Json) => check(item) ?? []).slice(0, max)
@@ -31,11 +31,11 @@ export function listOf(check: FieldCheck, max: number = Number.POSITIVE_INFINITY
 }
 
 export interface ObjectFields {
-  readonly [name: string]: FieldCheck
+  readonly [name: string]: FieldSanitizer
 }
 
 /** An object without the fields that are not allowed, or nothing where a required one is among them. Others pass. */
-export function objectOf(fields: ObjectFields, required: readonly string[] = []): FieldCheck {
+export function objectOf(fields: ObjectFields, required: readonly string[] = []): FieldSanitizer {
   const checks = Object.entries(fields)
   return (value) => {
     if (!isJsonObject(value)) return undefined
@@ -58,7 +58,7 @@ const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
 /** A moment with its time zone, as clients check it. */
-export const aDateTime: FieldCheck = only((value) => {
+export const aDateTime: FieldSanitizer = acceptIf((value) => {
   const [, year, month, day] = (typeof value === 'string' && DATE_TIME.exec(value)) || []
   if (year === undefined) return false
   const date = new Date(`${year}-${month}-${day}T00:00:00Z`)

@@ -1,18 +1,18 @@
 import type { Span } from './envelope.ts'
 import { QUOTE } from './json-bytes.ts'
-import { textEnd } from './json-walk.ts'
+import { stringEnd } from './json-walk.ts'
 
 /** Any number of so few digits survives. */
 const SAFE_DIGITS = 15
 
 /** Whether JSON holds a number that another value would stand for once it is parsed and written again. */
-export const hasInexactNumber = (json: string): boolean => inexactNumbers(json).next().done === false
+export const hasInexactNumber = (json: string): boolean => listInexactNumbers(json).next().done === false
 
 /** Such numbers: of too many digits for a double, or too large. */
-function* inexactNumbers(json: string): Generator<Span> {
+function* listInexactNumbers(json: string): Generator<Span> {
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at)
-    if (code === QUOTE) at = textEnd(json, at) - 1
+    if (code === QUOTE) at = stringEnd(json, at) - 1
     else if (isDigit(code) || code === MINUS) {
       const start = at
       while (continuesNumber(json.charCodeAt(at + 1))) at++
@@ -22,13 +22,13 @@ function* inexactNumbers(json: string): Generator<Span> {
 }
 
 /** Where the first of them stands. */
-export const findInexactNumber = (json: string): Span | undefined => inexactNumbers(json).next().value ?? undefined
+export const findInexactNumber = (json: string): Span | undefined => listInexactNumbers(json).next().value ?? undefined
 
 /** The same JSON with such numbers as texts. */
 export function quoteInexactNumbers(json: string): string {
   let out = ''
   let from = 0
-  for (const { start, end } of inexactNumbers(json)) {
+  for (const { start, end } of listInexactNumbers(json)) {
     out += `${json.slice(from, start)}"${json.slice(start, end)}"`
     from = end
   }
@@ -46,11 +46,11 @@ const continuesNumber = (code: number): boolean =>
 function isInexact(token: string): boolean {
   if (token.length <= SAFE_DIGITS && !EXPONENT.test(token)) return false
   const value = Number(token)
-  return !Number.isFinite(value) || digitsOf(token) !== digitsOf(String(value))
+  return !Number.isFinite(value) || normalizeDigits(token) !== normalizeDigits(String(value))
 }
 
 /** The digits that count, and the power of ten of the last of them. */
-function digitsOf(token: string): string {
+function normalizeDigits(token: string): string {
   const [, sign = '', whole = '', part = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? []
   const digits = `${whole}${part}`.replace(/^0+/, '')

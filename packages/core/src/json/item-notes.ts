@@ -3,7 +3,7 @@ import type { Span } from './envelope.ts'
 import {
   BLOCK_RULES,
   CONTENTS_OPTIONAL,
-  demandOf,
+  describeRequirement,
   type Expected,
   ITEM_MEMBERS,
   type ItemKind,
@@ -16,25 +16,25 @@ import { OPEN_OBJECT, QUOTE } from './json-bytes.ts'
  * Something in a result that the protocol does not allow, or that has to be looked into: a block or a message to be
  * replaced, resource contents for which the result is refused, an optional member to be cut, one to be checked.
  */
-export interface ItemFlaw extends Span {
+export interface ItemProblem extends Span {
   readonly action: 'replace-block' | 'replace-message' | 'refuse' | 'cut' | 'check'
   /** Which item it is or belongs to: `content[2]`. */
   readonly path: string
   /** What the protocol demands. */
-  readonly demand: string
+  readonly requirement: string
 }
 
 /** A server that makes more mistakes has no other aim than to keep us busy. */
-const MAX_FLAWS = 1_000
+const MAX_PROBLEMS = 1_000
 /** Of one object: more are the same members over and over. */
 const MAX_SPANS = 100
 /** Strings that are read: `type` and `role`. */
-const WORDS = MEMBER.type | MEMBER.role
+const CAPTURED = MEMBER.type | MEMBER.role
 const CHECKED = MEMBER.annotations | MEMBER.icons | MEMBER.size
 
 const ITEM_KINDS: Readonly<Record<string, ItemKind>> = { content: 'block', contents: 'contents', messages: 'message' }
 
-interface NotedMember extends Span {
+interface MemberSpan extends Span {
   readonly bit: number
 }
 
@@ -52,7 +52,7 @@ class ItemFrame {
   word = ''
   /** What is wrong inside, where a member is such an object itself. */
   problem: string | undefined
-  readonly spans: NotedMember[] = []
+  readonly spans: MemberSpan[] = []
 
   open(kind: ItemKind, depth: number, start: number): void {
     this.kind = kind
@@ -70,15 +70,15 @@ class ItemFrame {
  * Checks the items of a result while a scanner goes through it: content blocks, messages of prompts, contents of
  * resources. They are at most three deep in each other: a message, its block, the resource in that.
  */
-export class ItemNotes {
+export class ItemChecker {
   /** Of the innermost object that is checked; 0 outside of all. */
   depth = 0
   /** Whether the string that is being read has to be base64. */
   isBase64 = false
   readonly base64: Base64Check = new Base64Check()
   /** There are more flaws than are told. */
-  isOverfull = false
-  #flaws: ItemFlaw[] | undefined
+  hasTooManyProblems = false
+  #problems: ItemProblem[] | undefined
   readonly #frames = [new ItemFrame(), new ItemFrame(), new ItemFrame()]
   #frame = this.#frames[0] as ItemFrame
   #level = -1
@@ -87,8 +87,8 @@ export class ItemNotes {
   /** Where an item began that is not an object. */
   #plainStart = -1
 
-  get flaws(): readonly ItemFlaw[] | undefined {
-    return this.#flaws
+  get problems(): readonly ItemProblem[] | undefined {
+    return this.#problems
   }
 
   openList(list: string): void {
@@ -123,8 +123,8 @@ export class ItemNotes {
   }
 
   /** Whether the string that begins here is read. */
-  get keepsText(): boolean {
-    return (this.#frame.bit & WORDS) !== 0
+  get capturesString(): boolean {
+    return (this.#frame.bit & CAPTURED) !== 0
   }
 
   /** `byte` is what the value begins with. True where the value is an object to be checked itself. */
@@ -158,14 +158,14 @@ export class ItemNotes {
       this.isBase64 = false
       if (this.base64.isValid) frame.valid |= bit
     }
-    if ((frame.valid & bit) === 0 || (bit & CHECKED) !== 0) this.#note(bit, place)
+    if ((frame.valid & bit) === 0 || (bit & CHECKED) !== 0) this.#addSpan(bit, place)
     frame.bit = 0
   }
 
   close(place: number): void {
     const frame = this.#frame
     const span = { start: frame.start, end: place }
-    const problem = this.#problemOf(frame)
+    const problem = this.#findProblem(frame)
     this.#level--
     const parent = this.#level < 0 ? undefined : (this.#frames[this.#level] as ItemFrame)
     if (parent !== undefined) this.#frame = parent
@@ -181,8 +181,8 @@ export class ItemNotes {
   }
 
   /** A member of a result's `_meta` that the protocol describes, or the code in the data of an error. */
-  checkMeta(span: Span): void {
-    this.#add({ ...span, action: 'check', path: '_meta', demand: '' })
+  addMetaCheck(span: Span): void {
+    this.#add({ ...span, action: 'check', path: '_meta', requirement: '' })
   }
 
   #push(kind: ItemKind, depth: number, place: number): void {
@@ -192,45 +192,45 @@ export class ItemNotes {
     this.depth = depth
   }
 
-  #note(bit: number, end: number): void {
+  #addSpan(bit: number, end: number): void {
     const { spans, keyStart } = this.#frame
     if (spans.length < MAX_SPANS) spans.push({ bit, start: keyStart, end })
-    else this.isOverfull = true
+    else this.hasTooManyProblems = true
   }
 
   /** What a required member lacks; where all are valid, what is wrong with optional ones is noted. */
-  #problemOf(frame: ItemFrame): string | undefined {
-    if (frame.kind === 'block') return this.#blockProblem(frame)
+  #findProblem(frame: ItemFrame): string | undefined {
+    if (frame.kind === 'block') return this.#findBlockProblem(frame)
     const { valid, word } = frame
     if (frame.kind === 'message') {
-      if ((valid & MEMBER.role) === 0 || !ROLES.has(word)) return demandOf(MEMBER.role)
-      return (valid & MEMBER.content) === 0 ? demandOf(MEMBER.content) : undefined
+      if ((valid & MEMBER.role) === 0 || !ROLES.has(word)) return describeRequirement(MEMBER.role)
+      return (valid & MEMBER.content) === 0 ? describeRequirement(MEMBER.content) : undefined
     }
-    if ((valid & MEMBER.uri) === 0) return demandOf(MEMBER.uri)
-    if ((valid & (MEMBER.text | MEMBER.blob)) === 0) return demandOf(MEMBER.text | MEMBER.blob)
-    this.#noteOptional(frame, CONTENTS_OPTIONAL)
+    if ((valid & MEMBER.uri) === 0) return describeRequirement(MEMBER.uri)
+    if ((valid & (MEMBER.text | MEMBER.blob)) === 0) return describeRequirement(MEMBER.text | MEMBER.blob)
+    this.#addOptionalProblems(frame, CONTENTS_OPTIONAL)
     return undefined
   }
 
-  #blockProblem(frame: ItemFrame): string | undefined {
+  #findBlockProblem(frame: ItemFrame): string | undefined {
     const { valid, word, start, problem } = frame
-    if ((valid & MEMBER.type) === 0) return demandOf(MEMBER.type)
+    if ((valid & MEMBER.type) === 0) return describeRequirement(MEMBER.type)
     // In a block of another type it is an unknown field.
-    if (word !== 'resource') this.#forgetFrom(start)
+    if (word !== 'resource') this.#dropFrom(start)
     const rule = BLOCK_RULES.get(word)
     if (rule === undefined) return undefined
     const missing = rule.required & ~valid
     if (missing !== 0)
-      return problem !== undefined && word === 'resource' ? `in "resource", ${problem}` : demandOf(missing)
-    this.#noteOptional(frame, rule.optional)
+      return problem !== undefined && word === 'resource' ? `in "resource", ${problem}` : describeRequirement(missing)
+    this.#addOptionalProblems(frame, rule.optional)
     return undefined
   }
 
-  #noteOptional({ spans }: ItemFrame, optional: number): void {
+  #addOptionalProblems({ spans }: ItemFrame, optional: number): void {
     for (const { bit, start, end } of spans) {
       if ((bit & optional) === 0) continue
       const action = (bit & CHECKED) === 0 ? 'cut' : 'check'
-      this.#add({ start, end, action, path: this.#path, demand: '' })
+      this.#add({ start, end, action, path: this.#path, requirement: '' })
     }
   }
 
@@ -238,22 +238,22 @@ export class ItemNotes {
     return `${this.#list}[${this.#index}]`
   }
 
-  #replace(kind: ItemKind, { start, end }: Span, demand: string): void {
-    this.#forgetFrom(start)
+  #replace(kind: ItemKind, { start, end }: Span, requirement: string): void {
+    this.#dropFrom(start)
     const action = kind === 'contents' ? 'refuse' : kind === 'message' ? 'replace-message' : 'replace-block'
-    this.#add({ start, end, action, path: this.#path, demand })
+    this.#add({ start, end, action, path: this.#path, requirement })
   }
 
   /** What was found inside of something that goes, or that is not the protocol's. */
-  #forgetFrom(start: number): void {
-    const flaws = this.#flaws
-    while (flaws !== undefined && flaws.length > 0 && (flaws.at(-1) as ItemFlaw).start > start) flaws.pop()
+  #dropFrom(start: number): void {
+    const flaws = this.#problems
+    while (flaws !== undefined && flaws.length > 0 && (flaws.at(-1) as ItemProblem).start > start) flaws.pop()
   }
 
-  #add(flaw: ItemFlaw): void {
-    this.#flaws ??= []
-    if (this.#flaws.length < MAX_FLAWS) this.#flaws.push(flaw)
-    else this.isOverfull = true
+  #add(flaw: ItemProblem): void {
+    this.#problems ??= []
+    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(flaw)
+    else this.hasTooManyProblems = true
   }
 }
 

@@ -93,7 +93,7 @@ export const CONTENTS_OPTIONAL: number = MEMBER.mimeType | MEMBER.meta
 export const ROLES: ReadonlySet<string> = new Set(['user', 'assistant'])
 
 /** What is said of a required member that is missing or wrong; the first one that applies. */
-const DEMANDS: readonly (readonly [number, string])[] = [
+const REQUIREMENTS: readonly (readonly [number, string])[] = [
   [MEMBER.type, '"type" must be a string'],
   [MEMBER.role, '"role" must be "user" or "assistant"'],
   [MEMBER.content, '"content" must be an object'],
@@ -106,6 +106,6 @@ const DEMANDS: readonly (readonly [number, string])[] = [
   [MEMBER.text, '"text" must be a string'],
 ]
 
-export function demandOf(missing: number): string {
-  return DEMANDS.find(([bits]) => (missing & bits) === bits)?.[1] ?? 'a required field is missing'
+export function describeRequirement(missing: number): string {
+  return REQUIREMENTS.find(([bits]) => (missing & bits) === bits)?.[1] ?? 'a required field is missing'
 }

@@ -1,4 +1,4 @@
-import { longTextPass } from '../long-text.ts'
+import { openWasmScanner } from '../long-text.ts'
 
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c
@@ -15,8 +15,8 @@ const DOT = 0x2e
 export const LETTER_U = 0x75
 export const TAB = 0x09
 /** So much of a text is looked at before it counts as a long one. */
-const SHORT_TEXT = 64
-const LONGEST_ESCAPE = 6
+const SHORT_STRING = 64
+const MAX_ESCAPE_LENGTH = 6
 /** Whole numbers of at most so many digits are exact everywhere. */
 const EXACT_DIGITS = 15
 
@@ -28,19 +28,19 @@ const QUOTING = 3
 export const BREAK = 4
 const CONTROL = 5
 
-const TRUE = bytesOf('true')
-const FALSE = bytesOf('false')
-const NULL = bytesOf('null')
+const TRUE = toBytes('true')
+const FALSE = toBytes('false')
+const NULL = toBytes('null')
 
-export const CLASSES = classesOf()
-export const ESCAPES = escapesOf()
+export const BYTE_CLASSES = buildClasses()
+export const ESCAPES = buildEscapes()
 /** One for what a text cannot hold as it is. */
-const ENDS_RUN = CLASSES.map((kind) => (kind >= QUOTING ? 1 : 0))
+const ENDS_RUN = BYTE_CLASSES.map((kind) => (kind >= QUOTING ? 1 : 0))
 
 // The loops over bytes stand here, beside their tables: a binding of another module is looked up at every use.
 
 /** Where a text that goes on at `from` is interrupted: by its end, an escape, what it may not hold; else `end`. */
-export function textEnd(chunk: Uint8Array, from: number, end: number = chunk.length): number {
+export function findStringBreak(chunk: Uint8Array, from: number, end: number = chunk.length): number {
   const ends = ENDS_RUN
   let at = from
   // Four at a time: most of what is ever read is long texts.
@@ -56,17 +56,17 @@ export function textEnd(chunk: Uint8Array, from: number, end: number = chunk.len
 }
 
 /** The same for a text of which nothing is kept: then an escape that is whole is no interruption. */
-export function passText(chunk: Uint8Array, from: number): number {
-  const near = from + SHORT_TEXT
-  if (near >= chunk.length) return passShortText(chunk, from, chunk.length)
-  const at = passShortText(chunk, from, near)
-  if (at <= near - LONGEST_ESCAPE) return at
-  return longTextPass()?.(chunk, at) ?? passShortText(chunk, at, chunk.length)
+export function skipString(chunk: Uint8Array, from: number): number {
+  const near = from + SHORT_STRING
+  if (near >= chunk.length) return skipShortString(chunk, from, chunk.length)
+  const at = skipShortString(chunk, from, near)
+  if (at <= near - MAX_ESCAPE_LENGTH) return at
+  return openWasmScanner()?.(chunk, at) ?? skipShortString(chunk, at, chunk.length)
 }
 
-export function passShortText(chunk: Uint8Array, from: number, end: number): number {
+export function skipShortString(chunk: Uint8Array, from: number, end: number): number {
   for (let at = from; ; ) {
-    const place = textEnd(chunk, at, end)
+    const place = findStringBreak(chunk, at, end)
     at = escapeEnd(chunk, place, end)
     if (at === place) return at
   }
@@ -78,15 +78,15 @@ function escapeEnd(chunk: Uint8Array, at: number, end: number): number {
   if (at + 1 >= end || chunk[at] !== BACKSLASH) return at
   const letter = chunk[at + 1] as number
   if (ESCAPES[letter] !== 0) return at + 2
-  if (letter !== LETTER_U || at + LONGEST_ESCAPE > end) return at
-  for (let digit = at + 2; digit < at + LONGEST_ESCAPE; digit++) if (hexValue(chunk[digit] as number) < 0) return at
-  return at + LONGEST_ESCAPE
+  if (letter !== LETTER_U || at + MAX_ESCAPE_LENGTH > end) return at
+  for (let digit = at + 2; digit < at + MAX_ESCAPE_LENGTH; digit++) if (hexValue(chunk[digit] as number) < 0) return at
+  return at + MAX_ESCAPE_LENGTH
 }
 
 /** Where the bytes of a number or a word end. */
 export function scalarEnd(chunk: Uint8Array, from: number): number {
   let at = from
-  while (at < chunk.length && CLASSES[chunk[at] as number] === SCALAR_BYTE) at++
+  while (at < chunk.length && BYTE_CLASSES[chunk[at] as number] === SCALAR_BYTE) at++
   return at
 }
 
@@ -123,7 +123,7 @@ export function hexValue(byte: number): number {
   return letter >= 0 && letter < 6 ? letter + 10 : -1
 }
 
-function classesOf(): Uint8Array {
+function buildClasses(): Uint8Array {
   const classes = new Uint8Array(256).fill(SCALAR_BYTE).fill(CONTROL, 0, 0x20)
   for (const byte of [COMMA, COLON, OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY]) classes[byte] = STRUCTURE
   for (const byte of [TAB, 0x0a, 0x0d]) classes[byte] = BREAK
@@ -134,7 +134,7 @@ function classesOf(): Uint8Array {
 }
 
 /** What the letter after a backslash stands for; zero where it stands for nothing. */
-function escapesOf(): Uint8Array {
+function buildEscapes(): Uint8Array {
   const escapes = new Uint8Array(256)
   for (const char of '"\\/bfnrt') escapes[char.charCodeAt(0)] = (JSON.parse(`"\\${char}"`) as string).charCodeAt(0)
   return escapes
@@ -142,6 +142,6 @@ function escapesOf(): Uint8Array {
 
 export const latin1 = (bytes: Uint8Array): string => String.fromCharCode.apply(undefined, bytes as unknown as number[])
 
-function bytesOf(word: string): Uint8Array {
+function toBytes(word: string): Uint8Array {
   return Uint8Array.from(word, (char) => char.charCodeAt(0))
 }

@@ -1,6 +1,6 @@
 import type { JsonMember, Span } from './envelope.ts'
 import type { Json } from './json-value.ts'
-import { isListAt, jsonMembers } from './json-walk.ts'
+import { isListAt, listMembers } from './json-walk.ts'
 
 // Each edit of proven JSON leaves every other character as it is: numbers, order, blanks, line ends.
 
@@ -25,7 +25,7 @@ export function findMember(
 ): JsonMember | undefined {
   let found: JsonMember | undefined
   let index = 0
-  for (const member of jsonMembers(text, container)) if (isMeant(member.key, index++)) found = member
+  for (const member of listMembers(text, container)) if (isMeant(member.key, index++)) found = member
   return found
 }
 
@@ -58,7 +58,7 @@ const inside = ({ start, end }: Span): Span => ({ start: start + 1, end: end - 1
 
 function lastMember(text: string, container: number): { readonly last: JsonMember | undefined; readonly gap: string } {
   let [last, before]: (JsonMember | undefined)[] = []
-  for (const member of jsonMembers(text, container)) {
+  for (const member of listMembers(text, container)) {
     before = last
     last = member
   }
@@ -72,7 +72,7 @@ function lastMember(text: string, container: number): { readonly last: JsonMembe
 /** With the comma and the blanks that belong to it. */
 export function removeMember(text: string, container: Span, { start, end }: JsonMember): string {
   let [before, after]: (JsonMember | undefined)[] = []
-  for (const member of jsonMembers(text, container.start)) {
+  for (const member of listMembers(text, container.start)) {
     if (member.start < start) before = member
     else if (member.start > start) {
       after = member

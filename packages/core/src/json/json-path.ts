@@ -1,19 +1,19 @@
 import { didYouMean } from '../closest.ts'
 import { quoteText } from '../excerpt.ts'
 import type { Span } from './envelope.ts'
-import { isListAt, isObjectAt, MemberCursor, readText, skipSpace } from './json-walk.ts'
+import { isListAt, isObjectAt, MemberCursor, readString, skipSpace } from './json-walk.ts'
 
 /** A value within a text, or why there is none. */
 export type FoundValue = Span | { readonly problem: string }
 
-const DEEPEST_PATH = 100
-const NAMED = 200
+const MAX_PATH_DEPTH = 100
+const MAX_NAMES = 200
 
 /** Reads `/items/0/name` (RFC 6901), or `$.items[0].name`, `items[0]["a key"]`. Nothing where it is neither. */
 export function readJsonPath(path: string): readonly string[] | undefined {
   if (path === '' || path === '$') return []
   const steps = path.startsWith('/') ? readPointer(path) : readDotted(path)
-  return steps === undefined || steps.length > DEEPEST_PATH ? undefined : steps
+  return steps === undefined || steps.length > MAX_PATH_DEPTH ? undefined : steps
 }
 
 /** The steps of a JSON pointer that is not empty. A tilde that escapes nothing stands for itself. */
@@ -23,7 +23,7 @@ export const readPointer = (pointer: string): readonly string[] =>
     .split('/')
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-export const pointerTo = (steps: readonly string[]): string =>
+export const formatPointer = (steps: readonly string[]): string =>
   steps.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
 const DOTTED_STEP = /\.?([^.[\]"]{1,1000})|\[(\d{1,15})\]|\[("(?:[^"\\]|\\.){0,1000}")\]/y
@@ -49,11 +49,11 @@ function unquoted(quoted: string | undefined): string | undefined {
 }
 
 /** Where the whole value stands. */
-export const rootPlace = (text: string): Span => ({ start: skipSpace(text, 0), end: text.trimEnd().length })
+export const rootSpan = (text: string): Span => ({ start: skipSpace(text, 0), end: text.trimEnd().length })
 
 /** The value at a path of proven JSON. Only what the path leads through is looked at. */
 export function findJsonValue(text: string, steps: readonly string[]): FoundValue {
-  let found = rootPlace(text)
+  let found = rootSpan(text)
   for (const step of steps) {
     const next = stepInto(text, found.start, step)
     if ('problem' in next) return next
@@ -75,7 +75,7 @@ function findKey(text: string, container: number, wanted: string): FoundValue {
     const name = readKey(text, members, wanted.length)
     // As in every parser, of two members with one name the last one counts.
     if (name === wanted) found = { start: members.start, end: members.end }
-    if (names.length < NAMED && name !== undefined) names.push(name)
+    if (names.length < MAX_NAMES && name !== undefined) names.push(name)
   }
   const some = names.slice(0, 10).map((name) => quoteText(name, 40))
   return (
@@ -88,7 +88,7 @@ function findKey(text: string, container: number, wanted: string): FoundValue {
 /** Nothing for keys that are too long to be the wanted one: each character takes six places at most. */
 function readKey(text: string, { key, keyEnd }: MemberCursor, wanted: number): string | undefined {
   if (keyEnd - key - 2 > Math.max(wanted, 40) * 6) return undefined
-  return readText(text, { start: key, end: keyEnd })
+  return readString(text, { start: key, end: keyEnd })
 }
 
 function findItem(text: string, container: number, step: string): FoundValue {

@@ -68,7 +68,7 @@ const closing = (isObject: boolean): number => (isObject ? CLOSE_OBJECT : CLOSE_
 
 function keyEnd(text: string, at: number): number {
   if (text.charCodeAt(at) !== QUOTE) return -1
-  const end = checkedTextEnd(text, at)
+  const end = checkedStringEnd(text, at)
   if (end < 0) return -1
   const colon = skipSpace(text, end)
   return text.charCodeAt(colon) === COLON ? colon + 1 : -1
@@ -76,7 +76,7 @@ function keyEnd(text: string, at: number): number {
 
 function scalarEnd(text: string, at: number): number {
   const first = text.charCodeAt(at)
-  if (first === QUOTE) return checkedTextEnd(text, at)
+  if (first === QUOTE) return checkedStringEnd(text, at)
   const digits = first > 0x30 && first <= 0x39 ? digitsEnd(text, at + 1) : -1
   // Whole numbers are most of all values, and a pattern takes ten times as long for each.
   if (digits > 0 && !continuesNumber(text.charCodeAt(digits))) return digits
@@ -95,7 +95,7 @@ function digitsEnd(text: string, from: number): number {
 /** A decimal point or an exponent. */
 const continuesNumber = (code: number): boolean => code === 0x2e || code === 0x65 || code === 0x45
 
-function checkedTextEnd(text: string, quote: number): number {
+function checkedStringEnd(text: string, quote: number): number {
   for (let at = quote + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) return at + 1

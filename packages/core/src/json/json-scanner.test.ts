@@ -115,7 +115,7 @@ describe('the envelope', () => {
   it('is the same however the text is cut', () => {
     const text = '{"jsonrpc":"2.0","id":"a\\u0062c","result":{"resultType":"complete","x":"\\"id\\":1"}}'
     const whole = scan(text)
-    expect(whole).toMatchObject({ textId: 'abc', resultType: 'complete' })
+    expect(whole).toMatchObject({ stringId: 'abc', resultType: 'complete' })
     fc.assert(
       fc.property(fc.array(fc.nat(text.length)), (cuts) => {
         expect(scan(text, cuts)).toEqual(whole)

@@ -1,30 +1,30 @@
 import { META } from '../protocol.ts'
-import { EnvelopeNotes, type ScannedEnvelope, type Span } from './envelope.ts'
-import { ItemNotes } from './item-notes.ts'
+import { EnvelopeBuilder, type ScannedEnvelope, type Span } from './envelope.ts'
+import { ItemChecker } from './item-notes.ts'
 import {
   BACKSLASH,
   BREAK,
-  CLASSES,
+  BYTE_CLASSES,
   CLOSE_OBJECT,
   COLON,
   COMMA,
   ESCAPES,
+  findStringBreak,
   hexValue,
   isPlainScalar,
   LETTER_U,
   latin1,
   OPEN_ARRAY,
   OPEN_OBJECT,
-  passText,
   QUOTE,
   SCALAR_BYTE,
   SPACE,
   STRUCTURE,
   scalarEnd,
+  skipString,
   TAB,
-  textEnd,
 } from './json-bytes.ts'
-import { isOwnKey, META_KEY } from './own-meta.ts'
+import { isGatewayKey, META_KEY } from './own-meta.ts'
 import { RELATED_TASK } from './protocol-fields.ts'
 
 /** What nobody needs and some readers choke on. */
@@ -32,10 +32,10 @@ export const MAX_DEPTH = 128
 const MAX_SCALAR = 64
 
 /** Deeper than this nothing concerns the envelope. */
-const NOTED_DEPTH = 2
+const ENVELOPE_DEPTH = 2
 /** The items of a result are in a list of this depth. */
 const ITEM_LIST_DEPTH = 3
-const NOTHING = new Uint8Array()
+const NO_BYTES = new Uint8Array()
 
 // What may come next.
 const VALUE = 0
@@ -78,7 +78,7 @@ const LETTER_R = 0x72
 /** Members of a result's `_meta` that clients check. */
 const CHECKED_META: ReadonlySet<string> = new Set(['progressToken', RELATED_TASK])
 /** A server that writes more has no other aim than to keep us busy. */
-const MAX_OWN_MEMBERS = 1_000
+const MAX_RESERVED_MEMBERS = 1_000
 
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 
@@ -92,7 +92,7 @@ export class JsonScanner {
   /** Why the text is not acceptable; the first reason stays. */
   failure: string | undefined
 
-  readonly #notes = new EnvelopeNotes()
+  readonly #envelope = new EnvelopeBuilder()
   readonly #maxDepth: number
   #state = VALUE
   #offset = 0
@@ -102,12 +102,12 @@ export class JsonScanner {
   #key = OTHER_KEY
   #keyStart = 0
   /** The own member whose value is being read: at which depth, and where it began. */
-  #ownDepth = -1
-  #ownStart = 0
-  #ownKind: 'own' | 'server' | 'checked' = 'own'
-  #ownMembers: Span[] | undefined
+  #reservedDepth = -1
+  #reservedStart = 0
+  #reservedKind: 'own' | 'server' | 'checked' = 'own'
+  #reservedMembers: Span[] | undefined
   #serverInfo: Span | undefined
-  readonly #items = new ItemNotes()
+  readonly #items = new ItemChecker()
   #members = 0
   #lineBreaks = false
   #isKey = false
@@ -116,8 +116,8 @@ export class JsonScanner {
   #code = 0
   /** The beginning of a scalar that goes on in the next chunk. */
   #scalar = ''
-  #text = ''
-  #keep = 0
+  #captured = ''
+  #captureLimit = 0
 
   constructor(maxDepth: number = MAX_DEPTH) {
     this.#maxDepth = maxDepth
@@ -126,25 +126,25 @@ export class JsonScanner {
   feed(chunk: Uint8Array): void {
     let at = 0
     while (at < chunk.length && this.failure === undefined) {
-      at = this.#state === IN_STRING ? this.#string(chunk, at) : this.#structure(chunk, at)
+      at = this.#state === IN_STRING ? this.#scanString(chunk, at) : this.#scanStructure(chunk, at)
     }
     this.#offset += chunk.length
   }
 
   /** Call after the last chunk. */
   end(): ScannedEnvelope | undefined {
-    if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(NOTHING, 0, 0)
+    if (this.failure === undefined && this.#state === IN_SCALAR) this.#endScalar(NO_BYTES, 0, 0)
     if (this.failure === undefined && this.#state !== DONE) this.#fail('the text ends too early')
     if (this.failure !== undefined) return undefined
-    if (this.#items.isOverfull) this.#notes.invalidate()
-    return this.#notes.envelope({
+    if (this.#items.hasTooManyProblems) this.#envelope.invalidate()
+    return this.#envelope.build({
       bytes: this.#offset,
       hasLineBreaks: this.#lineBreaks,
       members: this.#members,
       depth: this.#deepest,
-      ownMembers: this.#ownMembers,
+      reservedMembers: this.#reservedMembers,
       serverInfo: this.#serverInfo,
-      itemFlaws: this.#items.flaws,
+      itemProblems: this.#items.problems,
     })
   }
 
@@ -152,17 +152,17 @@ export class JsonScanner {
     this.failure ??= `${reason} (near byte ${this.#offset})`
   }
 
-  #structure(chunk: Uint8Array, from: number): number {
+  #scanStructure(chunk: Uint8Array, from: number): number {
     let at = from
     while (at < chunk.length && this.failure === undefined) {
       const byte = chunk[at] as number
-      const kind = CLASSES[byte] as number
+      const kind = BYTE_CLASSES[byte] as number
       if (kind === SCALAR_BYTE || this.#state === IN_SCALAR) at = this.#scalarBytes(chunk, at)
       else if (byte === QUOTE) {
         this.#beginString(chunk, at)
         return at + 1
       } else {
-        if (kind === STRUCTURE) this.#bracket(byte, this.#offset + at)
+        if (kind === STRUCTURE) this.#readPunctuation(byte, this.#offset + at)
         else if (kind === BREAK) this.#lineBreaks = this.#lineBreaks || byte !== TAB
         else if (kind !== SPACE) this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(byte))}`)
         at++
@@ -171,7 +171,7 @@ export class JsonScanner {
     return at
   }
 
-  #bracket(byte: number, place: number): void {
+  #readPunctuation(byte: number, place: number): void {
     if (byte === COMMA) this.#after(AFTER_VALUE, this.#parentIsObject() ? KEY : VALUE)
     else if (byte === COLON) this.#after(AFTER_KEY, VALUE)
     else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT, place)
@@ -183,7 +183,7 @@ export class JsonScanner {
     else this.#fail('an unexpected "," or ":"')
   }
 
-  #takesValue(): boolean {
+  #expectsValue(): boolean {
     return this.#state === VALUE || this.#state === VALUE_OR_CLOSE
   }
 
@@ -198,7 +198,7 @@ export class JsonScanner {
   }
 
   #beginScalar(chunk: Uint8Array, at: number): boolean {
-    if (!this.#takesValue()) {
+    if (!this.#expectsValue()) {
       this.#fail(`an unexpected ${JSON.stringify(String.fromCharCode(chunk[at] as number))}`)
       return false
     }
@@ -208,35 +208,36 @@ export class JsonScanner {
   }
 
   #endScalar(chunk: Uint8Array, from: number, end: number): void {
-    const noted = this.#depth <= NOTED_DEPTH && this.#parentIsObject()
+    const noted = this.#depth <= ENVELOPE_DEPTH && this.#parentIsObject()
     if (noted || this.#scalar !== '' || !isPlainScalar(chunk, from, end)) {
       const text = this.#scalar + latin1(chunk.subarray(from, end))
       if (!SCALAR.test(text)) return this.#fail('a value that is no JSON')
-      this.#notes.scalar(noted ? this.#depth : 0, text)
+      this.#envelope.scalar(noted ? this.#depth : 0, text)
       this.#scalar = ''
     }
     this.#endValue(this.#offset + end)
   }
 
   #open(object: boolean, place: number): void {
-    if (!this.#takesValue()) this.#fail('an unexpected opening bracket')
+    if (!this.#expectsValue()) this.#fail('an unexpected opening bracket')
     else if (this.#depth === this.#maxDepth) this.#fail(`nested deeper than ${this.#maxDepth}`)
     else {
-      if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place, object ? OPEN_OBJECT : OPEN_ARRAY)
-      const kind = this.#kindOf(object, place)
+      if (this.#depth <= ENVELOPE_DEPTH)
+        this.#envelope.beginValue(this.#depth, place, object ? OPEN_OBJECT : OPEN_ARRAY)
+      const kind = this.#containerKind(object, place)
       this.#kinds[this.#depth++] = kind
       if (this.#depth > this.#deepest) this.#deepest = this.#depth
-      if (this.#depth <= NOTED_DEPTH) this.#notes.beginNested(this.#depth)
+      if (this.#depth <= ENVELOPE_DEPTH) this.#envelope.beginNested(this.#depth)
       this.#state = object ? KEY_OR_CLOSE : VALUE_OR_CLOSE
     }
   }
 
-  #kindOf(object: boolean, place: number): number {
+  #containerKind(object: boolean, place: number): number {
     const parent = this.#depth === 0 ? 0 : (this.#kinds[this.#depth - 1] as number)
     const inherited = parent & (DATA | IN_ERROR)
     const key = this.#key
     this.#key = OTHER_KEY
-    if (this.#depth === 1 && this.#notes.isError) return IN_ERROR | (object ? OBJECT : 0)
+    if (this.#depth === 1 && this.#envelope.isError) return IN_ERROR | (object ? OBJECT : 0)
     if ((parent & ITEMS) !== 0) return this.#itemKind(object, place)
     if (this.#depth === this.#items.depth) this.#items.beginValue(object ? OPEN_OBJECT : OPEN_ARRAY, place)
     if (!object) return this.#opensItems() ? ITEMS : key === DATA_NAME ? DATA : inherited
@@ -245,7 +246,7 @@ export class JsonScanner {
   }
 
   #opensItems(): boolean {
-    const list = this.#notes.itemList(this.#depth)
+    const list = this.#envelope.itemList(this.#depth)
     if (list === undefined) return false
     this.#items.openList(list)
     return true
@@ -259,7 +260,7 @@ export class JsonScanner {
 
   /** A value that is neither an object nor a list. */
   #beginPlain(place: number, byte: number): void {
-    if (this.#depth <= NOTED_DEPTH) this.#notes.beginValue(this.#depth, place, byte)
+    if (this.#depth <= ENVELOPE_DEPTH) this.#envelope.beginValue(this.#depth, place, byte)
     else if (this.#depth === this.#items.depth) this.#items.beginValue(byte, place)
     else if (this.#isItemList()) this.#items.beginPlainItem(place)
   }
@@ -286,76 +287,76 @@ export class JsonScanner {
 
   #endValue(place: number): void {
     this.#state = this.#depth === 0 ? DONE : AFTER_VALUE
-    if (this.#ownDepth === this.#depth) this.#endOwn(place)
+    if (this.#reservedDepth === this.#depth) this.#endReserved(place)
     if (this.#depth === this.#items.depth) this.#items.endMember(place)
     else if (this.#isItemList()) this.#items.endItem(place)
-    if (this.#depth > NOTED_DEPTH || !this.#parentIsObject()) return
-    if (this.#depth === 1) this.#notes.endValue(place)
-    else this.#notes.endMember(place)
+    if (this.#depth > ENVELOPE_DEPTH || !this.#parentIsObject()) return
+    if (this.#depth === 1) this.#envelope.endValue(place)
+    else this.#envelope.endMember(place)
   }
 
-  #endOwn(end: number): void {
-    const span = { start: this.#ownStart, end }
-    this.#ownDepth = -1
-    if (this.#ownKind === 'checked') this.#items.checkMeta(span)
-    else if (this.#ownKind === 'server' && this.#serverInfo === undefined) this.#serverInfo = span
+  #endReserved(end: number): void {
+    const span = { start: this.#reservedStart, end }
+    this.#reservedDepth = -1
+    if (this.#reservedKind === 'checked') this.#items.addMetaCheck(span)
+    else if (this.#reservedKind === 'server' && this.#serverInfo === undefined) this.#serverInfo = span
     else {
-      this.#ownMembers ??= []
-      if (this.#ownMembers.length < MAX_OWN_MEMBERS) this.#ownMembers.push(span)
-      else this.#notes.invalidate()
+      this.#reservedMembers ??= []
+      if (this.#reservedMembers.length < MAX_RESERVED_MEMBERS) this.#reservedMembers.push(span)
+      else this.#envelope.invalidate()
     }
   }
 
   #beginString(chunk: Uint8Array, at: number): void {
     const place = this.#offset + at
     this.#isKey = this.#state === KEY || this.#state === KEY_OR_CLOSE
-    if (!this.#isKey && !this.#takesValue()) {
+    if (!this.#isKey && !this.#expectsValue()) {
       this.#fail('an unexpected text')
       return
     }
-    this.#text = ''
+    this.#captured = ''
     this.#state = IN_STRING
     if (this.#isKey) this.#beginKey(chunk, at)
     else {
-      this.#keep = this.#keepLimit()
+      this.#captureLimit = this.#findCaptureLimit()
       if (this.#depth > 0) this.#beginPlain(place, QUOTE)
     }
   }
 
   /** How much of the text that begins here, and is no key, is worth keeping. */
-  #keepLimit(): number {
-    if (this.#depth <= NOTED_DEPTH) return this.#notes.keepLimit(this.#depth, false)
-    return this.#depth === this.#items.depth && this.#items.keepsText ? KNOWN_KEY_LENGTH : 0
+  #findCaptureLimit(): number {
+    if (this.#depth <= ENVELOPE_DEPTH) return this.#envelope.captureLimit(this.#depth, false)
+    return this.#depth === this.#items.depth && this.#items.capturesString ? KNOWN_KEY_LENGTH : 0
   }
 
   #beginKey(chunk: Uint8Array, at: number): void {
     const place = this.#offset + at
     this.#keyStart = place
     this.#key = OTHER_KEY
-    if (this.#depth > NOTED_DEPTH) {
+    if (this.#depth > ENVELOPE_DEPTH) {
       const kind = this.#kinds[this.#depth - 1] as number
       const isKept =
         this.#depth === this.#items.depth ||
         (kind & IN_ERROR) !== 0 ||
-        ((kind & DATA) === 0 && mayBeKnown(chunk, at + 1))
-      this.#keep = isKept ? KNOWN_KEY_LENGTH : 0
+        ((kind & DATA) === 0 && mayBeKnownKey(chunk, at + 1))
+      this.#captureLimit = isKept ? KNOWN_KEY_LENGTH : 0
       return
     }
-    this.#keep = this.#notes.keepLimit(this.#depth, true)
-    this.#notes.beginKey(this.#depth, place)
+    this.#captureLimit = this.#envelope.captureLimit(this.#depth, true)
+    this.#envelope.beginKey(this.#depth, place)
   }
 
-  #string(chunk: Uint8Array, from: number): number {
+  #scanString(chunk: Uint8Array, from: number): number {
     let at = from
     while (at < chunk.length && this.failure === undefined) {
       if (this.#escape !== 0) {
         this.#escapeByte(chunk[at++] as number)
         continue
       }
-      if (this.#items.isBase64) at = this.#items.base64.pass(chunk, at)
+      if (this.#items.isBase64) at = this.#items.base64.skipDigits(chunk, at)
       const run = at
-      const isRead = this.#keep > 0 || this.#items.isBase64
-      at = isRead ? textEnd(chunk, at) : passText(chunk, at)
+      const isRead = this.#captureLimit > 0 || this.#items.isBase64
+      at = isRead ? findStringBreak(chunk, at) : skipString(chunk, at)
       if (isRead) this.#readRun(chunk, run, at)
       if (at === chunk.length) return at
       const byte = chunk[at++] as number
@@ -370,14 +371,14 @@ export class JsonScanner {
   }
 
   /** Only short texts near the top can matter; of all others nothing is kept. */
-  #keeps(): boolean {
-    return this.#text.length <= this.#keep && this.#keep > 0
+  #isCapturing(): boolean {
+    return this.#captured.length <= this.#captureLimit && this.#captureLimit > 0
   }
 
   #readRun(chunk: Uint8Array, start: number, end: number): void {
     if (this.#items.isBase64) this.#items.base64.feed(chunk, start, end)
-    if (start === end || !this.#keeps()) return
-    this.#text += latin1(chunk.subarray(start, Math.min(end, start + this.#keep + 1)))
+    if (start === end || !this.#isCapturing()) return
+    this.#captured += latin1(chunk.subarray(start, Math.min(end, start + this.#captureLimit + 1)))
   }
 
   #escapeByte(byte: number): void {
@@ -405,54 +406,54 @@ export class JsonScanner {
   /** A character that was written as an escape. */
   #readCode(code: number): void {
     if (this.#items.isBase64) this.#items.base64.add(code)
-    if (this.#keeps()) this.#text += String.fromCharCode(code)
+    if (this.#isCapturing()) this.#captured += String.fromCharCode(code)
   }
 
   #endString(place: number): void {
     if (!this.#isKey) {
-      if (this.#keep > 0 && this.#parentIsObject()) this.#readText()
+      if (this.#captureLimit > 0 && this.#parentIsObject()) this.#passString()
       this.#endValue(place)
       return
     }
     this.#members++
     this.#state = AFTER_KEY
-    if (this.#keep > 0) this.#knowKey()
-    if (this.#depth > NOTED_DEPTH) return
-    if (!this.#notes.key(this.#depth, this.#text)) this.#fail(`the key "${this.#text}" stands twice`)
+    if (this.#captureLimit > 0) this.#recognizeKey()
+    if (this.#depth > ENVELOPE_DEPTH) return
+    if (!this.#envelope.key(this.#depth, this.#captured)) this.#fail(`the key "${this.#captured}" stands twice`)
   }
 
-  #readText(): void {
-    if (this.#depth === this.#items.depth) this.#items.text(this.#text)
-    else this.#notes.text(this.#depth, this.#text)
+  #passString(): void {
+    if (this.#depth === this.#items.depth) this.#items.text(this.#captured)
+    else this.#envelope.text(this.#depth, this.#captured)
   }
 
   /** What the key that ends here means for its value. */
-  #knowKey(): void {
-    const text = this.#text
+  #recognizeKey(): void {
+    const text = this.#captured
     const kind = this.#kinds[this.#depth - 1] as number
     if (this.#depth === this.#items.depth) this.#items.key(text, this.#keyStart)
     if ((kind & DATA) !== 0) return
     if (text === META_KEY) this.#key = META_NAME
     else if (text === DATA_KEY && this.#depth > 1) this.#key = DATA_NAME
-    else if ((kind & (META_OBJECT | IN_ERROR)) !== 0) this.#knowOwn(text, kind)
+    else if ((kind & (META_OBJECT | IN_ERROR)) !== 0) this.#recognizeReserved(text, kind)
   }
 
-  #knowOwn(text: string, kind: number): void {
+  #recognizeReserved(text: string, kind: number): void {
     const isMeta = (kind & META_OBJECT) !== 0
     const isServerInfo = isMeta && text === META.serverInfo
-    const isResultMeta = isMeta && this.#depth === NOTED_DEPTH + 1
-    const isErrorCode = (kind & IN_ERROR) !== 0 && this.#depth === NOTED_DEPTH + 1 && text === 'code'
+    const isResultMeta = isMeta && this.#depth === ENVELOPE_DEPTH + 1
+    const isErrorCode = (kind & IN_ERROR) !== 0 && this.#depth === ENVELOPE_DEPTH + 1 && text === 'code'
     const isChecked = isErrorCode || (isResultMeta && CHECKED_META.has(text))
-    if (this.#ownDepth !== -1 || !(isServerInfo || isChecked || isOwnKey(text))) return
-    this.#ownDepth = this.#depth
-    this.#ownStart = this.#keyStart
+    if (this.#reservedDepth !== -1 || !(isServerInfo || isChecked || isGatewayKey(text))) return
+    this.#reservedDepth = this.#depth
+    this.#reservedStart = this.#keyStart
     // Deeper it is not the server's word on itself.
-    this.#ownKind = isChecked ? 'checked' : isServerInfo && isResultMeta ? 'server' : 'own'
+    this.#reservedKind = isChecked ? 'checked' : isServerInfo && isResultMeta ? 'server' : 'own'
   }
 }
 
 /** Whether a key that begins there may be one that means something: most are told by two letters. */
-function mayBeKnown(chunk: Uint8Array, at: number): boolean {
+function mayBeKnownKey(chunk: Uint8Array, at: number): boolean {
   if (at + 1 >= chunk.length) return true
   const first = chunk[at] as number
   const second = chunk[at + 1] as number

@@ -1,8 +1,8 @@
 import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts'
-import { readText, skipSpace, textEnd } from './json-walk.ts'
+import { readString, skipSpace, stringEnd } from './json-walk.ts'
 
 /** A text within JSON: where it stands with its quotes, and what it says. */
-export interface JsonText {
+export interface JsonString {
   readonly start: number
   readonly end: number
   readonly text: string
@@ -14,7 +14,7 @@ export interface JsonText {
 }
 
 /** All texts of proven JSON, names of members among them, in their order. */
-export function* jsonTexts(json: string): Generator<JsonText> {
+export function* listJsonStrings(json: string): Generator<JsonString> {
   let depth = 0
   let name = ''
   for (let at = 0; at < json.length; at++) {
@@ -28,9 +28,9 @@ export function* jsonTexts(json: string): Generator<JsonText> {
       name = ''
       continue
     }
-    const end = textEnd(json, at)
+    const end = stringEnd(json, at)
     const role = json.charCodeAt(skipSpace(json, end)) === COLON ? 'name' : 'value'
-    const text = readText(json, { start: at, end })
+    const text = readString(json, { start: at, end })
     yield { start: at, end, text, role, name: role === 'value' ? name : '', depth }
     name = role === 'name' ? text : ''
     at = end - 1

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hasMoreParts, isDeeper } from './json-value.ts'
-import { isTextDeeper } from './json-walk.ts'
+import { hasMoreValues, isDeeperThan } from './json-value.ts'
+import { isJsonDeeperThan } from './json-walk.ts'
 
 describe('hasMoreParts', () => {
   it('counts every value, the whole among them', () => {
     const value = { a: [1, 'two', null], b: { c: true } }
-    expect(hasMoreParts(value, 7)).toBe(false)
-    expect(hasMoreParts(value, 6)).toBe(true)
-    expect(hasMoreParts('text', 1)).toBe(false)
+    expect(hasMoreValues(value, 7)).toBe(false)
+    expect(hasMoreValues(value, 6)).toBe(true)
+    expect(hasMoreValues('text', 1)).toBe(false)
   })
 
   it('looks no further than it has to', () => {
     const trap = new Proxy([], { ownKeys: () => expect.fail('it was looked into') })
-    expect(hasMoreParts([1, 2, 3, trap], 3)).toBe(true)
+    expect(hasMoreValues([1, 2, 3, trap], 3)).toBe(true)
   })
 })
 
@@ -21,14 +21,14 @@ describe('isTextDeeper', () => {
   it('says of a text what isDeeper says of its value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: 'large' }), fc.nat({ max: 6 }), (value, levels) => {
-        expect(isTextDeeper(JSON.stringify(value), levels)).toBe(isDeeper(value as never, levels))
+        expect(isJsonDeeperThan(JSON.stringify(value), levels)).toBe(isDeeperThan(value as never, levels))
       }),
     )
   })
 
   it('does not count brackets inside strings, nor stop at escapes', () => {
-    expect(isTextDeeper(JSON.stringify(['[[[[', '\\"[[[', '{'.repeat(99), '\\']), 1)).toBe(false)
-    expect(isTextDeeper('"unfinished [[[[', 1)).toBe(false)
-    expect(isTextDeeper('['.repeat(1_000_000), 1_000)).toBe(true)
+    expect(isJsonDeeperThan(JSON.stringify(['[[[[', '\\"[[[', '{'.repeat(99), '\\']), 1)).toBe(false)
+    expect(isJsonDeeperThan('"unfinished [[[[', 1)).toBe(false)
+    expect(isJsonDeeperThan('['.repeat(1_000_000), 1_000)).toBe(true)
   })
 })

@@ -14,7 +14,7 @@ export function isJsonList(value: Json | undefined): value is readonly Json[] {
 }
 
 /** The value that a text holds; undefined where it holds none. */
-export function jsonIn(text: string): Json | undefined {
+export function tryParseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json
   } catch {
@@ -23,15 +23,15 @@ export function jsonIn(text: string): Json | undefined {
 }
 
 /** Whether it is nested deeper than so many levels. It is looked into no further than that. */
-export function isDeeper(value: Json | undefined, levels: number): boolean {
+export function isDeeperThan(value: Json | undefined, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
-  for (const key in value) if (isDeeper((value as Readonly<Record<string, Json>>)[key], levels - 1)) return true
+  for (const key in value) if (isDeeperThan((value as Readonly<Record<string, Json>>)[key], levels - 1)) return true
   return false
 }
 
 /** Whether it is made of more than so many values, itself among them. It is looked into no further than that. */
-export function hasMoreParts(value: Json | undefined, parts: number): boolean {
+export function hasMoreValues(value: Json | undefined, parts: number): boolean {
   return partsLeft(value, parts) < 0
 }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { addMembers, findMember, removeMember } from './json-edit.ts'
-import { findJsonValue, pointerTo, readPointer, rootPlace } from './json-path.ts'
+import { findJsonValue, formatPointer, readPointer, rootSpan } from './json-path.ts'
 import { isJson } from './json-proof.ts'
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
-import { jsonMembers } from './json-walk.ts'
+import { listMembers } from './json-walk.ts'
 
 const indents = fc.constantFrom(undefined, 1, 2, '\t')
 const objects = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('"', '\\', '\\"', '__proto__')), fc.jsonValue())
@@ -14,7 +14,7 @@ describe('the members of JSON text', () => {
     fc.assert(
       fc.property(fc.jsonValue(), indents, (value, indent) => {
         const text = ` ${JSON.stringify(value, undefined, indent)}\n`
-        const found = [...jsonMembers(text, 1)].map(({ key, value: start, end }) => [key, text.slice(start, end)])
+        const found = [...listMembers(text, 1)].map(({ key, value: start, end }) => [key, text.slice(start, end)])
         const parsed = JSON.parse(text) as Json
         const entries = typeof parsed === 'object' && parsed !== null ? Object.entries(parsed) : []
         expect(found.map(([, source]) => JSON.parse(source as string))).toEqual(entries.map(([, member]) => member))
@@ -28,7 +28,7 @@ describe('the members of JSON text', () => {
       fc.property(objects, indents, (value, indent) => {
         const text = JSON.stringify(value, undefined, indent)
         for (const [key, member] of Object.entries(JSON.parse(text) as JsonObject)) {
-          const found = findJsonValue(text, readPointer(pointerTo([key])))
+          const found = findJsonValue(text, readPointer(formatPointer([key])))
           expect('problem' in found ? found : JSON.parse(text.slice(found.start, found.end))).toEqual(member)
         }
       }),
@@ -41,11 +41,11 @@ describe('an edit of JSON text', () => {
     fc.assert(
       fc.property(objects, indents, fc.jsonValue(), (value, indent, added) => {
         const text = JSON.stringify(value, undefined, indent)
-        const edited = addMembers(text, rootPlace(text), { members: [{ key: 'a new key', value: added as Json }] })
+        const edited = addMembers(text, rootSpan(text), { members: [{ key: 'a new key', value: added as Json }] })
         const member = findMember(edited, 0, (key) => key === 'a new key')
         if (member === undefined) throw new Error(edited)
         expect(isJson(edited)).toBe(true)
-        expect(removeMember(edited, rootPlace(edited), member)).toBe(text)
+        expect(removeMember(edited, rootSpan(edited), member)).toBe(text)
       }),
     )
   })
@@ -56,7 +56,7 @@ describe('an edit of JSON text', () => {
     ['[\n  1,\n  2\n]', '[\n  1,\n  2,\n  0\n]'],
     ['[ 1 ]', '[ 1, 0 ]'],
   ])('adds an item to %j as those before it are written', (text, edited) => {
-    expect(addMembers(text, rootPlace(text), { members: [{ value: 0 }] })).toBe(edited)
+    expect(addMembers(text, rootSpan(text), { members: [{ value: 0 }] })).toBe(edited)
   })
 
   it('means the last of two members with one name, as every parser does', () => {

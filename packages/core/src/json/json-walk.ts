@@ -13,7 +13,7 @@ export function skipSpace(text: string, from: number): number {
 }
 
 /** Behind the quotation mark that ends the text: the first one with an even number of backslashes before it. */
-export function textEnd(text: string, quote: number): number {
+export function stringEnd(text: string, quote: number): number {
   let at = text.indexOf('"', quote + 1)
   while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1)
   return at < 0 ? text.length : at + 1
@@ -26,7 +26,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /** What the text says that stands there with its quotation marks. */
-export function readText(text: string, { start, end }: Span): string {
+export function readString(text: string, { start, end }: Span): string {
   const written = text.slice(start + 1, end - 1)
   return written.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : written
 }
@@ -34,35 +34,35 @@ export function readText(text: string, { start, end }: Span): string {
 /** Behind the value that begins there. */
 export function valueEnd(text: string, from: number): number {
   const first = text.charCodeAt(from)
-  if (first === QUOTE) return textEnd(text, from)
-  return first === OPEN_OBJECT || first === OPEN_ARRAY ? nestedEnd(text, from) : plainEnd(text, from)
+  if (first === QUOTE) return stringEnd(text, from)
+  return first === OPEN_OBJECT || first === OPEN_ARRAY ? nestedEnd(text, from) : scalarEnd(text, from)
 }
 
 function nestedEnd(text: string, from: number): number {
   let depth = 0
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === QUOTE) at = textEnd(text, at) - 1
+    if (code === QUOTE) at = stringEnd(text, at) - 1
     else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++
     else if ((code === CLOSE_OBJECT || code === CLOSE_ARRAY) && --depth === 0) return at + 1
   }
   return text.length
 }
 
-function plainEnd(text: string, from: number): number {
+function scalarEnd(text: string, from: number): number {
   let at = from
-  while (at < text.length && isPlain(text.charCodeAt(at))) at++
+  while (at < text.length && isScalarCharacter(text.charCodeAt(at))) at++
   return at
 }
 
-const isPlain = (code: number): boolean =>
+const isScalarCharacter = (code: number): boolean =>
   code > 0x20 && code !== COMMA && code !== CLOSE_ARRAY && code !== CLOSE_OBJECT && code !== COLON
 
 export const isObjectAt = (text: string, at: number): boolean => text.charCodeAt(at) === OPEN_OBJECT
 
 export const isListAt = (text: string, at: number): boolean => text.charCodeAt(at) === OPEN_ARRAY
 
-export const isTextAt = (text: string, at: number): boolean => text.charCodeAt(at) === QUOTE
+export const isStringAt = (text: string, at: number): boolean => text.charCodeAt(at) === QUOTE
 
 /**
  * Goes through what an object or an array holds, without going into it: there may be millions, so that no object is made
@@ -92,7 +92,7 @@ export class MemberCursor {
     if (at >= text.length || code === CLOSE_OBJECT || code === CLOSE_ARRAY) return false
     if (this.#hasKeys) {
       this.key = at
-      this.keyEnd = textEnd(text, at)
+      this.keyEnd = stringEnd(text, at)
       at = skipSpace(text, skipSpace(text, this.keyEnd) + 1)
     }
     this.start = at
@@ -104,11 +104,11 @@ export class MemberCursor {
 }
 
 /** The same as objects; an item has no key and begins with its value. */
-export function* jsonMembers(text: string, container: number): Generator<JsonMember> {
+export function* listMembers(text: string, container: number): Generator<JsonMember> {
   for (const cursor = new MemberCursor(text, container); cursor.next(); ) {
     const { key, keyEnd, start: value, end } = cursor
     if (key < 0) yield { key: '', start: value, value, end }
-    else yield { key: readText(text, { start: key, end: keyEnd }), start: key, value, end }
+    else yield { key: readString(text, { start: key, end: keyEnd }), start: key, value, end }
   }
 }
 
@@ -116,11 +116,11 @@ export function* jsonMembers(text: string, container: number): Generator<JsonMem
  * Whether it is nested deeper than so many levels. The text need not be proven: this is asked before it is parsed, since
  * each level of a value takes far more memory than its two brackets.
  */
-export function isTextDeeper(text: string, levels: number): boolean {
+export function isJsonDeeperThan(text: string, levels: number): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code === QUOTE) at = textEnd(text, at) - 1
+    if (code === QUOTE) at = stringEnd(text, at) - 1
     else if ((code === OPEN_OBJECT || code === OPEN_ARRAY) && ++depth > levels) return true
     else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
   }

@@ -1,7 +1,7 @@
 export { canonicalJson } from './canonical-json.ts'
 export type { Envelope, JsonMember, Span } from './envelope.ts'
 export { findInexactNumber, hasInexactNumber, quoteInexactNumbers } from './inexact-number.ts'
-export type { ItemFlaw } from './item-notes.ts'
+export type { ItemProblem } from './item-notes.ts'
 export {
   addMembers,
   findMember,
@@ -10,44 +10,50 @@ export {
   removeMember,
   replaceSpan,
 } from './json-edit.ts'
-export { findJsonValue, pointerTo, readJsonPath, readPointer, rootPlace } from './json-path.ts'
+export { findJsonValue, formatPointer, readJsonPath, readPointer, rootSpan } from './json-path.ts'
 export { isJson, jsonEnd } from './json-proof.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
-export { jsonTexts } from './json-texts.ts'
+export { listJsonStrings } from './json-texts.ts'
 export {
   countMembers,
-  hasMoreParts,
-  isDeeper,
+  hasMoreValues,
+  isDeeperThan,
   isJsonList,
   isJsonObject,
   type Json,
   type JsonObject,
-  jsonIn,
+  tryParseJson,
 } from './json-value.ts'
 export {
+  isJsonDeeperThan,
   isListAt,
   isObjectAt,
-  isTextAt,
-  isTextDeeper,
-  jsonMembers,
+  isStringAt,
+  listMembers,
   MemberCursor,
   skipSpace,
-  textEnd,
+  stringEnd,
   valueEnd,
 } from './json-walk.ts'
-export { clientMeta, withoutOwnMeta, withoutOwnName } from './own-meta.ts'
+export { sanitizeClientInfo, sanitizeClientMeta, stripReservedMeta } from './own-meta.ts'
 export { hasPlainItems } from './plain-items.ts'
-export { keepPrinted, printForPerson, printJson } from './printed-json.ts'
-export { allowedEntry, checkCompletion, checkLogMessage, checkProgress, OPTIONAL_MEMBERS } from './protocol-fields.ts'
+export { cachePrinted, prettyPrintJson, printJson } from './printed-json.ts'
 export {
-  mayHideJson,
+  MEMBER_SANITIZERS,
+  sanitizeCompletion,
+  sanitizeEntry,
+  sanitizeLogMessage,
+  sanitizeProgress,
+} from './protocol-fields.ts'
+export {
+  findMemberSecrets,
+  isEscapedJson,
+  type RedactString,
   redactJson,
   redactJsonInSteps,
   redactJsonText,
   redactMember,
-  type ShowText,
-  secretsOfMember,
 } from './redact-json.ts'
-export { repeatsName } from './repeated-names.ts'
-export { invalidMember, isNeverNull, RESULT_SHAPE, resultShape } from './result-shape.ts'
+export { hasDuplicateKey } from './repeated-names.ts'
+export { describeResult, findInvalidMember, forbidsNull, RESULT_SHAPE } from './result-shape.ts'
 export { sameJson } from './same-json.ts'

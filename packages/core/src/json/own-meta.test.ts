@@ -4,8 +4,8 @@ import { promise } from '../../../../tests/promises.ts'
 import type { Envelope } from './envelope.ts'
 import { JsonScanner } from './json-scanner.ts'
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
-import { withoutOwnMeta } from './own-meta.ts'
-import { resultShape } from './result-shape.ts'
+import { stripReservedMeta } from './own-meta.ts'
+import { describeResult } from './result-shape.ts'
 
 function scan(text: string, cuts: readonly number[] = []): Envelope {
   const bytes = new TextEncoder().encode(text)
@@ -75,9 +75,9 @@ describe(`keys of \`_meta\` that are the gateway's (${promise('GW-17')})`, () =>
         fc.infiniteStream(fc.boolean()),
         (json, cuts, dice) => {
           const text = `{"jsonrpc":"2.0","id":1,"result":${printEscaped(json, () => dice.next().value)}}`
-          const { ownMembers = [], serverInfo } = scan(text, cuts)
-          expect(ownMembers.length + (serverInfo ? 1 : 0)).toBe(ownKeysIn(json, 'object'))
-          for (const { start, end } of ownMembers) JSON.parse(`{${Buffer.from(text).subarray(start, end)}}`)
+          const { reservedMembers = [], serverInfo } = scan(text, cuts)
+          expect(reservedMembers.length + (serverInfo ? 1 : 0)).toBe(ownKeysIn(json, 'object'))
+          for (const { start, end } of reservedMembers) JSON.parse(`{${Buffer.from(text).subarray(start, end)}}`)
         },
       ),
       { numRuns: 3_000 },
@@ -86,13 +86,13 @@ describe(`keys of \`_meta\` that are the gateway's (${promise('GW-17')})`, () =>
 
   it('are found in an error wherever they are', () => {
     const text = '{"id":1,"error":{"code":1,"message":"no","data":{"a":[{"\\u0073allyport\\/error":{"x":1},"b":2}]}}}'
-    expect(scan(text).ownMembers).toHaveLength(1)
+    expect(scan(text).reservedMembers).toHaveLength(1)
   })
 
   it('are taken out of what was parsed, and data stays as it is', () => {
     fc.assert(
       fc.property(result, (json) => {
-        const clean = withoutOwnMeta(json)
+        const clean = stripReservedMeta(json)
         expect(ownKeysIn(clean, 'object')).toBe(0)
         if (ownKeysIn(json, 'object') === 0) expect(clean).toBe(json)
         expect(clean.structuredContent).toEqual(json.structuredContent)
@@ -105,7 +105,7 @@ describe(`the shape of a result (${promise('GW-17')})`, () => {
   it('is the same whether it was scanned or parsed', () => {
     fc.assert(
       fc.property(result, fc.array(fc.nat(2_000), { maxLength: 4 }), (json, cuts) => {
-        expect(scan(`{"result":${JSON.stringify(json)}}`, cuts).shape).toBe(resultShape(json))
+        expect(scan(`{"result":${JSON.stringify(json)}}`, cuts).shape).toBe(describeResult(json))
       }),
       { numRuns: 3_000 },
     )

@@ -1,35 +1,35 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from './json-value.ts'
-import { keepPrinted, printForPerson, printJson } from './printed-json.ts'
+import { cachePrinted, prettyPrintJson, printJson } from './printed-json.ts'
 
 describe('an object whose text is kept', () => {
   it('is printed as that text', () => {
     const value: JsonObject = { a: [1, { b: 'ü' }] }
-    keepPrinted(value, '{"a": [1, {"b": "ü"}]}')
+    cachePrinted(value, '{"a": [1, {"b": "ü"}]}')
     expect(printJson(value)).toBe('{"a": [1, {"b": "ü"}]}')
   })
 
   it('can be changed by nobody, however deep', () => {
     const inner = { b: 'ü' }
     const value: JsonObject = { a: [1, inner] }
-    keepPrinted(value, JSON.stringify(value))
+    cachePrinted(value, JSON.stringify(value))
     for (const part of [value, value.a as object, inner])
       expect(() => Object.assign(part, { 0: 'other' })).toThrow(TypeError)
   })
 
   it('says nothing of another that is alike', () => {
-    keepPrinted({ a: 1 }, 'kept')
+    cachePrinted({ a: 1 }, 'kept')
     expect(printJson({ a: 1 })).toBe('{"a":1}')
   })
 })
 
 describe('a value that a person has to read', () => {
   it('has a line for each member', () => {
-    expect(printForPerson({ a: 1, b: [2] })).toBe('{\n  "a": 1,\n  "b": [\n    2\n  ]\n}')
+    expect(prettyPrintJson({ a: 1, b: [2] })).toBe('{\n  "a": 1,\n  "b": [\n    2\n  ]\n}')
   })
 
   it('is not indented where it is nested so deep that its values would leave the screen', () => {
     const text = `${'['.repeat(1_000)}${']'.repeat(1_000)}`
-    expect(printForPerson(JSON.parse(text))).toBe(text)
+    expect(prettyPrintJson(JSON.parse(text))).toBe(text)
   })
 })

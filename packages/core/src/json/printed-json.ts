@@ -1,24 +1,24 @@
-import { isDeeper, type Json, type JsonObject } from './json-value.ts'
+import { isDeeperThan, type Json, type JsonObject } from './json-value.ts'
 
-const texts = new WeakMap<JsonObject, string>()
+const printedCache = new WeakMap<JsonObject, string>()
 
 /** Keeps the text of an object that many messages share. Nobody can change it from then on: it would no longer be its text. */
-export function keepPrinted(value: JsonObject, text: string): void {
+export function cachePrinted(value: JsonObject, text: string): void {
   freeze(value)
-  texts.set(value, text)
+  printedCache.set(value, text)
 }
 
 /** An object as JSON, without printing it where its text is kept. */
 export function printJson(value: JsonObject): string {
-  return texts.get(value) ?? JSON.stringify(value)
+  return printedCache.get(value) ?? JSON.stringify(value)
 }
 
 /** Deeper than this, indentation alone would push values out of view. */
 const MAX_INDENTED_DEPTH = 20
 
 /** A value as JSON for a person who has to read all of it: a line for each member, unless it is nested too deep for that. */
-export function printForPerson(value: Json): string {
-  return isDeeper(value, MAX_INDENTED_DEPTH) ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)
+export function prettyPrintJson(value: Json): string {
+  return isDeeperThan(value, MAX_INDENTED_DEPTH) ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)
 }
 
 function freeze(value: unknown): void {

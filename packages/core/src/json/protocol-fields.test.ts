@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Json, JsonObject } from './json-value.ts'
-import { allowedEntry } from './protocol-fields.ts'
+import { sanitizeEntry } from './protocol-fields.ts'
 
 const anything = fc.constantFrom<Json>(
   ...[null, true, 0, 5, 0.5, '', 'x', '2025-01-12T15:00:58Z', 'dark', [], ['user', 3], [{ src: 'a:b' }, 7]],
@@ -49,7 +49,7 @@ describe(`${promise('GW-19')} an entry of a list with mistakes in it`, () => {
         const needed = { name: 'a', uri: 'a:b', uriTemplate: 'a:{b}', inputSchema: schema }
         const own = Object.fromEntries(NEEDED[kind].map((key) => [key, needed[key as keyof typeof needed]]))
         const entry: JsonObject = { ...fields, ...(kind === 'resource' && { name }), ...own }
-        const shown = allowedEntry(kind, entry)
+        const shown = sanitizeEntry(kind, entry)
         expect(legacy?.safeParse(shown).error).toBeUndefined()
         expect(modern['~standard'].validate(shown)).not.toHaveProperty('issues')
         expect(shown['x-own']).toEqual(entry['x-own'])

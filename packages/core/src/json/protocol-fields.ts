@@ -8,7 +8,7 @@ import {
   anObject,
   aString,
   between,
-  type FieldCheck,
+  type FieldSanitizer,
   listOf,
   objectOf,
   oneOf,
@@ -29,7 +29,7 @@ const icons = listOf(
 )
 
 /** Optional members of items, of a result's `_meta` and of an error that are more than a string or an object. */
-export const OPTIONAL_MEMBERS: ReadonlyMap<string, FieldCheck> = new Map<string, FieldCheck>([
+export const MEMBER_SANITIZERS: ReadonlyMap<string, FieldSanitizer> = new Map<string, FieldSanitizer>([
   ['annotations', annotations],
   ['icons', icons],
   ['size', aNumber],
@@ -39,7 +39,7 @@ export const OPTIONAL_MEMBERS: ReadonlyMap<string, FieldCheck> = new Map<string,
   ['code', (value) => (typeof value === 'string' && Object.hasOwn(ERRORS, value) ? undefined : value)],
 ])
 
-export const checkCompletion: FieldCheck = objectOf(
+export const sanitizeCompletion: FieldSanitizer = objectOf(
   { values: listOf(aString, MAX_COMPLETIONS), total: anInteger, hasMore: aBoolean },
   ['values'],
 )
@@ -47,12 +47,12 @@ export const checkCompletion: FieldCheck = objectOf(
 /** What a notice of each kind has to be; `_meta` is checked with it. */
 const noticeMeta = objectOf({ progressToken: (value) => aString(value) ?? anInteger(value) })
 
-export const checkLogMessage: FieldCheck = objectOf(
+export const sanitizeLogMessage: FieldSanitizer = objectOf(
   { level: oneOf(...LOG_LEVELS), logger: aString, _meta: noticeMeta },
   ['level', 'data'],
 )
 
-export const checkProgress: FieldCheck = objectOf(
+export const sanitizeProgress: FieldSanitizer = objectOf(
   { progress: aNumber, total: aNumber, message: aString, _meta: noticeMeta },
   ['progress'],
 )
@@ -61,13 +61,13 @@ const described = { title: aString, description: aString, icons, _meta: anObject
 const resource = { ...described, mimeType: aString, annotations }
 
 /** A property that may be anything, or nothing, was a boolean before clients took those. */
-const propertySchema: FieldCheck = (value) => {
+const propertySchema: FieldSanitizer = (value) => {
   if (typeof value === 'boolean') return value ? {} : { not: {} }
   return anObject(value)
 }
 
 /** Every property has an object for its schema. */
-const properties: FieldCheck = (value) => {
+const properties: FieldSanitizer = (value) => {
   if (!isJsonObject(value)) return undefined
   let repaired: Record<string, Json | undefined> | undefined
   for (const name in value) {
@@ -83,13 +83,13 @@ const properties: FieldCheck = (value) => {
 const objectSchema = objectOf({ properties, required: listOf(aString) })
 
 /** Arguments are an object, whether their schema says so or not. */
-const inputSchema: FieldCheck = (value) => {
+const inputSchema: FieldSanitizer = (value) => {
   const schema = objectSchema(value)
   return isJsonObject(schema) && schema.type !== 'object' ? { ...schema, type: 'object' } : schema
 }
 
 /** Legacy clients take no other. */
-const legacyOutput: FieldCheck = (value) => {
+const legacyOutput: FieldSanitizer = (value) => {
   const schema = objectSchema(value)
   return isJsonObject(schema) && schema.type === 'object' ? schema : undefined
 }
@@ -122,7 +122,7 @@ const entries = {
  * An entry of a list without the optional fields that the protocol does not allow: a client that checks what it gets
  * would throw the whole list away. The very same where all is allowed.
  */
-export function allowedEntry(kind: keyof typeof entries, entry: JsonObject): JsonObject {
+export function sanitizeEntry(kind: keyof typeof entries, entry: JsonObject): JsonObject {
   const allowed = entries[kind](entry)
   if (!isJsonObject(allowed)) return entry
   if (typeof allowed.name === 'string') return allowed

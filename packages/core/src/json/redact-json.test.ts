@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Json, redactJson, redactJsonInSteps, redactJsonText } from '../index.ts'
-import { type MadeSecret, madeSecrets } from '../made-secrets.test-kit.ts'
-import { mayHideJson, type ShowText } from './redact-json.ts'
+import { createFakeSecrets, type FakeSecret } from '../made-secrets.test-kit.ts'
+import { isEscapedJson, type RedactString } from './redact-json.ts'
 
-const [github] = madeSecrets() as readonly [MadeSecret]
+const [github] = createFakeSecrets() as readonly [FakeSecret]
 const SHOWN = '[redacted: GitHub token]'
 
 /** Every character as a number: JSON allows it, and so hides everything. */
@@ -18,7 +18,7 @@ function structureOf(value: Json): unknown {
   return Object.values(value).map((item) => structureOf(item as Json))
 }
 
-const anySecret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+const anySecret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
 
 /** Random JSON with the secret somewhere in it: as a text or a name, however deep. */
 function jsonWith(secret: string): fc.Arbitrary<Json> {
@@ -35,8 +35,8 @@ function jsonWith(secret: string): fc.Arbitrary<Json> {
   return wrap(fc.oneof(planted, wrap(fc.oneof(planted, wrap(planted)))))
 }
 
-function inSteps(json: string, except: ReadonlySet<string>, length: number): { shown: string; steps: number } {
-  const redaction = redactJsonInSteps(json, { except, length })
+function inSteps(json: string, except: ReadonlySet<string>, stepLength: number): { shown: string; steps: number } {
+  const redaction = redactJsonInSteps(json, { except, stepLength })
   for (let steps = 1; ; steps++) {
     const { done, value } = redaction.next()
     if (done) return { shown: value, steps }
@@ -86,11 +86,15 @@ describe('redactJsonInSteps', () => {
 
   it('shows long texts as it is told to, whole and with the names of their members', () => {
     const seen: [string, number][] = []
-    const show: ShowText = (name, text) => {
+    const redactString: RedactString = (name, text) => {
       seen.push([name, text.length])
       return text.length > 5 ? 'cut' : text
     }
-    const steps = redactJsonInSteps(JSON.stringify({ a: 'x'.repeat(50) }), { except: new Set(), length: 10, show })
+    const steps = redactJsonInSteps(JSON.stringify({ a: 'x'.repeat(50) }), {
+      except: new Set(),
+      stepLength: 10,
+      redactString,
+    })
     let last = steps.next()
     while (!last.done) last = steps.next()
     expect(last.value).toBe('{"a":"cut"}')
@@ -179,10 +183,10 @@ describe('redactJson and redactJsonText', () => {
   })
 
   it('look into a text only where it is JSON that could hide something', () => {
-    expect(mayHideJson(' \n[{"a":"\\u0061"}]')).toBe(true)
-    expect(mayHideJson('{"a":"\\u0061"}')).toBe(true)
+    expect(isEscapedJson(' \n[{"a":"\\u0061"}]')).toBe(true)
+    expect(isEscapedJson('{"a":"\\u0061"}')).toBe(true)
     for (const text of ['{"a":"b"}', '"[\\u0061"', 'x {"a":"\\u0061"}', '{"a":"\\u0061"', '{"a":"\\u0161"}'])
-      expect([text, mayHideJson(text)]).toEqual([text, false])
+      expect([text, isEscapedJson(text)]).toEqual([text, false])
   })
 
   it('keep every byte that is no secret', () => {
@@ -191,7 +195,7 @@ describe('redactJson and redactJsonText', () => {
   })
 
   it('keep names apart that held different secrets', () => {
-    const [, second] = madeSecrets() as readonly [MadeSecret, MadeSecret]
+    const [, second] = createFakeSecrets() as readonly [FakeSecret, FakeSecret]
     const json = { [github.secret]: 1, [second.secret]: 2, __proto__: 3 }
     expect(redactJson(json)).toEqual({ [SHOWN]: 1, [`${SHOWN} 2`]: 2 })
     expect(JSON.parse(redactJsonText(JSON.stringify(json)))).toEqual({ [SHOWN]: 1, [`${SHOWN} 2`]: 2 })

@@ -1,50 +1,50 @@
 import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans } from '../find-secrets.ts'
-import { jsonTexts } from './json-texts.ts'
+import { listJsonStrings } from './json-texts.ts'
 import type { Json, JsonObject } from './json-value.ts'
 
 /** Secrets in the text of a member: its name may tell what the text alone does not. */
-export function secretsOfMember(name: string, text: string): readonly FoundSecret[] {
-  const telling = tellingName(name)
-  return behind(telling, findSecrets(telling + text))
+export function findMemberSecrets(name: string, text: string): readonly FoundSecret[] {
+  const telling = namePrefix(name)
+  return shiftSecrets(telling, findSecrets(telling + text))
 }
 
 /** What stands before a text to tell what it is; empty where the name of its member tells nothing. */
-const tellingName = (name: string): string => (TELLS.test(name) ? `${name}:` : '')
+const namePrefix = (name: string): string => (MAY_NAME_SECRET.test(name) ? `${name}:` : '')
 
-function behind({ length }: string, found: readonly FoundSecret[]): readonly FoundSecret[] {
+function shiftSecrets({ length }: string, found: readonly FoundSecret[]): readonly FoundSecret[] {
   return found
     .filter(({ end }) => end > length)
     .map(({ kind, start, end }) => ({ kind, start: Math.max(0, start - length), end: end - length }))
 }
 
 /** A quick look at whether a shape might be announced by such a name. */
-const TELLS = /pass|secret|key$|token$|authorization$/i
+const MAY_NAME_SECRET = /pass|secret|key$|token$|authorization$/i
 
 /** A string of JSON as it may be shown; `name` is that of the member whose value it is, empty if there is none. */
-export type ShowText = (name: string, text: string) => string
+export type RedactString = (name: string, text: string) => string
 
 /** The same value with every secret in its texts and names replaced; the very same where there is none. */
 export function redactJson(value: Json): Json {
-  return redacted(value, '')
+  return redactValue(value, '')
 }
 
-function redacted(value: Json, name: string): Json {
+function redactValue(value: Json, name: string): Json {
   if (typeof value === 'string') return redactMember(name, value)
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) {
-    const items = value.map((item: Json) => redacted(item, ''))
+    const items = value.map((item: Json) => redactValue(item, ''))
     return items.some((item, at) => item !== value[at]) ? items : value
   }
-  return redactedObject(value as JsonObject)
+  return redactObject(value as JsonObject)
 }
 
-function redactedObject(object: JsonObject): JsonObject {
-  const names = new FreshNames(redactMember)
+function redactObject(object: JsonObject): JsonObject {
+  const names = new UniqueNames(redactMember)
   const entries = Object.entries(object) as (readonly [string, Json])[]
   let isChanged = false
   const members = entries.map(([name, value]): readonly [string, Json] => {
     const shown = names.redact(name)
-    const item = redacted(value, name)
+    const item = redactValue(value, name)
     isChanged ||= shown !== name || item !== value
     return [shown, item]
   })
@@ -53,16 +53,16 @@ function redactedObject(object: JsonObject): JsonObject {
 }
 
 /** Names with a secret in them must not become one and the same. */
-class FreshNames {
-  readonly #show: ShowText
+class UniqueNames {
+  readonly #redactString: RedactString
   #count = 0
 
-  constructor(show: ShowText) {
-    this.#show = show
+  constructor(show: RedactString) {
+    this.#redactString = show
   }
 
   redact(name: string): string {
-    const shown = this.#show('', name)
+    const shown = this.#redactString('', name)
     if (shown === name) return name
     this.#count++
     return this.#count === 1 ? shown : `${shown} ${this.#count}`
@@ -71,12 +71,12 @@ class FreshNames {
 
 /** Without what has the shape of a secret. */
 export function redactMember(name: string, text: string): string {
-  const shown = redactSpans(text, secretsOfMember(name, text))
-  return mayHideJson(shown) ? redactJsonText(shown) : shown
+  const shown = redactSpans(text, findMemberSecrets(name, text))
+  return isEscapedJson(shown) ? redactJsonText(shown) : shown
 }
 
 /** Whether it is JSON within JSON whose escapes could hide something. */
-export function mayHideJson(text: string): boolean {
+export function isEscapedJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text) || !text.includes('\\u00')) return false
   try {
     JSON.parse(text)
@@ -91,7 +91,7 @@ export function mayHideJson(text: string): boolean {
  * outermost object that are named in `except` are left alone.
  */
 export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NAMES): string {
-  const steps = redactJsonInSteps(json, { except, length: Number.POSITIVE_INFINITY })
+  const steps = redactJsonInSteps(json, { except, stepLength: Number.POSITIVE_INFINITY })
   for (;;) {
     const { done, value } = steps.next()
     if (done) return value
@@ -99,37 +99,37 @@ export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NA
 }
 
 /** A text takes as long as so many characters of it, be it ever so short. */
-const WEIGHT_OF_TEXT = 100
+const STRING_COST = 100
 
-export interface RedactionSteps {
+export interface RedactionOptions {
   readonly except: ReadonlySet<string>
   /** About so many characters in each step. */
-  readonly length: number
-  readonly show?: ShowText
+  readonly stepLength: number
+  readonly redactString?: RedactString
 }
 
 /** The same, step by step: others may have their turn in between. */
 export function* redactJsonInSteps(
   json: string,
-  { except, length, show = redactMember }: RedactionSteps,
+  { except, stepLength, redactString = redactMember }: RedactionOptions,
 ): Generator<undefined, string> {
-  const names = new FreshNames(show)
+  const names = new UniqueNames(redactString)
   let out = ''
   let copied = 0
   let seen = 0
   let weight = 0
-  for (const { start, end, text, role, name, depth } of jsonTexts(json)) {
-    weight += end - seen + WEIGHT_OF_TEXT
+  for (const { start, end, text, role, name, depth } of listJsonStrings(json)) {
+    weight += end - seen + STRING_COST
     seen = end
-    if (weight > length) {
+    if (weight > stepLength) {
       weight = 0
       yield
     }
     if (role === 'value' && depth === 1 && except.has(name)) continue
-    const isLarge = text.length > length && show === redactMember
+    const isLarge = text.length > stepLength && redactString === redactMember
     let shown: string
     if (role === 'name') shown = names.redact(text)
-    else shown = isLarge ? yield* redactLarge(name, text, length) : show(name, text)
+    else shown = isLarge ? yield* redactLargeString(name, text, stepLength) : redactString(name, text)
     if (shown === text) continue
     out += json.slice(copied, start) + JSON.stringify(shown)
     copied = end
@@ -138,11 +138,11 @@ export function* redactJsonInSteps(
   return out + json.slice(copied)
 }
 
-function* redactLarge(name: string, text: string, length: number): Generator<undefined, string> {
-  const telling = tellingName(name)
-  const shown = redactSpans(text, behind(telling, yield* findSecretsInSteps(telling + text, length)))
+function* redactLargeString(name: string, text: string, stepLength: number): Generator<undefined, string> {
+  const telling = namePrefix(name)
+  const shown = redactSpans(text, shiftSecrets(telling, yield* findSecretsInSteps(telling + text, stepLength)))
   yield
-  return mayHideJson(shown) ? yield* redactJsonInSteps(shown, { except: NO_NAMES, length }) : shown
+  return isEscapedJson(shown) ? yield* redactJsonInSteps(shown, { except: NO_NAMES, stepLength }) : shown
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { repeatsName } from './repeated-names.ts'
+import { hasDuplicateKey } from './repeated-names.ts'
 
 describe('a name that stands twice in one object', () => {
   it.each([
@@ -13,7 +13,7 @@ describe('a name that stands twice in one object', () => {
     ' { "a" : "}" , "a" : "{" } ',
   ])('is found in %s', (text) => {
     expect(JSON.parse(text)).toBeDefined()
-    expect(repeatsName(text)).toBe(true)
+    expect(hasDuplicateKey(text)).toBe(true)
   })
 
   it.each([
@@ -24,15 +24,15 @@ describe('a name that stands twice in one object', () => {
     '{"a":"\\",\\"a\\":1"}',
     '"a"',
   ])('is not seen in %s', (text) => {
-    expect(repeatsName(text)).toBe(false)
+    expect(hasDuplicateKey(text)).toBe(false)
   })
 
   it('is in no text that JSON.stringify made, and in each that has a member added again', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.string(), (value, name) => {
-        expect(repeatsName(JSON.stringify(value))).toBe(false)
+        expect(hasDuplicateKey(JSON.stringify(value))).toBe(false)
         const member = `${JSON.stringify(name)}:${JSON.stringify(value)}`
-        expect(repeatsName(`[[],{${member},${JSON.stringify(`${name}x`)}:0,${member}}]`)).toBe(true)
+        expect(hasDuplicateKey(`[[],{${member},${JSON.stringify(`${name}x`)}:0,${member}}]`)).toBe(true)
       }),
     )
   })

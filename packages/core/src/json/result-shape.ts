@@ -10,12 +10,12 @@ const REQUEST_STATE = 32
 const TASK = 64
 const TASK_ID = 128
 /** `structuredContent` that is not an object, which only the modern era has. */
-const BARE_VALUE = 256
+const NON_OBJECT_VALUE = 256
 /** A member of the protocol whose value has the wrong type: which one is said by the bit this is shifted by. */
 const INVALID = 65_536
 
 /** So much is wrong that not all of it was noted. */
-export const OVERFULL: number = 32_768
+export const TOO_MANY_PROBLEMS: number = 32_768
 
 /** The bits of `Envelope.shape`. */
 export const RESULT_SHAPE = {
@@ -27,8 +27,8 @@ export const RESULT_SHAPE = {
   requestState: REQUEST_STATE,
   task: TASK,
   taskId: TASK_ID,
-  bareValue: BARE_VALUE,
-  overfull: OVERFULL,
+  bareValue: NON_OBJECT_VALUE,
+  overfull: TOO_MANY_PROBLEMS,
 } as const
 
 type ValueType = 'list' | 'object' | 'string' | 'boolean' | 'null' | 'number'
@@ -67,32 +67,32 @@ const FIRST_BYTE: Readonly<Record<string, ValueType>> = {
 
 /** What a member adds to the shape, by the byte that its value begins with. */
 export const memberShape = (key: string, firstByte: number): number =>
-  bitsOf(key, FIRST_BYTE[String.fromCharCode(firstByte)] ?? 'number')
+  shapeBits(key, FIRST_BYTE[String.fromCharCode(firstByte)] ?? 'number')
 
 /** Writers of several languages print what is missing as null, which no client has to take. */
-export const isNeverNull = (key: string): boolean => MEMBERS.has(key) || key === 'structuredContent'
+export const forbidsNull = (key: string): boolean => MEMBERS.has(key) || key === 'structuredContent'
 
-export const hasItems = (key: string): boolean => ITEM_LISTS.has(key)
+export const isItemList = (key: string): boolean => ITEM_LISTS.has(key)
 
 /** The same of a result that was parsed. */
-export function resultShape(result: JsonObject): number {
+export function describeResult(result: JsonObject): number {
   let shape = 0
-  for (const key in result) shape |= bitsOf(key, typeOf(result[key]))
+  for (const key in result) shape |= shapeBits(key, typeOf(result[key]))
   return shape
 }
 
 /** A member of the protocol whose value it does not allow; undefined where all are valid. */
-export function invalidMember(shape: number): string | undefined {
+export function findInvalidMember(shape: number): string | undefined {
   if (shape < INVALID) return undefined
   for (const [key, { bit }] of MEMBERS) if ((shape & (bit * INVALID)) !== 0) return key
   return undefined
 }
 
-function bitsOf(key: string, type: ValueType): number {
+function shapeBits(key: string, type: ValueType): number {
   // It is taken out before a client sees it.
   if (type === 'null') return 0
   const member = MEMBERS.get(key)
-  if (member === undefined) return key === 'structuredContent' && type !== 'object' ? BARE_VALUE : 0
+  if (member === undefined) return key === 'structuredContent' && type !== 'object' ? NON_OBJECT_VALUE : 0
   return type === member.type ? member.bit : member.bit * INVALID
 }
 

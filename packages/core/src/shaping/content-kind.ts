@@ -1,5 +1,5 @@
 import { isJson, skipSpace } from '../json/json.ts'
-import { cellsOf, eachRecord } from './csv-records.ts'
+import { eachRecord, splitCells } from './csv-records.ts'
 import { lineEnd } from './line-index.ts'
 import { eachJsonLine } from './ndjson-preview.ts'
 
@@ -24,9 +24,9 @@ export interface ContentHints {
 }
 
 /** Enough to tell what a text is, and little enough to be looked at closely. */
-const SAMPLE = 32_768
+const SAMPLE_LENGTH = 32_768
 const SAMPLED_LINES = 40
-const SAMPLED_LINE = 200
+const SAMPLE_LINE_LENGTH = 200
 
 const BY_TYPE: readonly (readonly [type: RegExp, kind: ContentKind])[] = [
   [/[/+](?:x-)?(?:ndjson|jsonl|jsonlines|json-seq)$/, 'ndjson'],
@@ -61,8 +61,8 @@ const BY_EXTENSION: Readonly<Record<string, ContentKind>> = {
 export function detectKind(text: string, hints: ContentHints = {}): ContentKind {
   if (isBinary(text)) return 'binary'
   const declared = declaredKind(hints)
-  if (declared !== undefined && bearsOut(text, declared)) return declared
-  return kindByContent(text)
+  if (declared !== undefined && matchesKind(text, declared)) return declared
+  return detectByContent(text)
 }
 
 function declaredKind({ mimeType, name }: ContentHints): ContentKind | undefined {
@@ -73,16 +73,16 @@ function declaredKind({ mimeType, name }: ContentHints): ContentKind | undefined
 }
 
 /** A declaration settles what could be several things; it makes nothing out of what it is not. */
-function bearsOut(text: string, kind: ContentKind): boolean {
+function matchesKind(text: string, kind: ContentKind): boolean {
   if (kind === 'json') return isJson(text)
   if (kind === 'ndjson') return !isJson(text) && eachJsonLine(text, () => undefined)
-  if (kind === 'csv') return columnsBy(text, delimiterOf(text)) > 1
-  if (kind === 'tsv') return columnsBy(text, TAB) > 1
-  if (kind === 'html' || kind === 'xml') return text.slice(0, SAMPLE).includes('<')
+  if (kind === 'csv') return countColumns(text, findDelimiter(text)) > 1
+  if (kind === 'tsv') return countColumns(text, TAB) > 1
+  if (kind === 'html' || kind === 'xml') return text.slice(0, SAMPLE_LENGTH).includes('<')
   return true
 }
 
-function kindByContent(text: string): ContentKind {
+function detectByContent(text: string): ContentKind {
   const first = text.charAt(skipSpace(text, 0))
   if (first !== '' && '{["'.includes(first)) {
     if (isJson(text)) return 'json'
@@ -93,7 +93,7 @@ function kindByContent(text: string): ContentKind {
     if (kind !== undefined) return kind
   }
   const lines = sampleLines(text)
-  if (mostly(lines, LOG_LINE)) return 'log'
+  if (mostLinesMatch(lines, LOG_LINE)) return 'log'
   const table = tableKind(text, lines)
   if (table !== undefined) return table
   if (isMarkdown(lines)) return 'markdown'
@@ -102,7 +102,7 @@ function kindByContent(text: string): ContentKind {
 
 /** Text has no NUL, and hardly any other control character but those of white space and colours. */
 function isBinary(text: string): boolean {
-  const sample = text.slice(0, SAMPLE)
+  const sample = text.slice(0, SAMPLE_LENGTH)
   let strange = 0
   for (let at = 0; at < sample.length; at++) {
     const code = sample.charCodeAt(at)
@@ -116,9 +116,9 @@ const HTML_START = /^\s*(?:<!doctype html|<(?:html|head|body|div|p|table|ul|ol|s
 const XML_START = /^\s*<(?:\?xml\b|![A-Z[-]|[A-Za-z_][\w:.-]*(?:\s|\/?>))/
 
 function markupKind(text: string): ContentKind | undefined {
-  const start = text.slice(0, SAMPLED_LINE * 5)
+  const start = text.slice(0, SAMPLE_LINE_LENGTH * 5)
   if (HTML_START.test(start)) return 'html'
-  return XML_START.test(start) && text.slice(-SAMPLED_LINE).trimEnd().endsWith('>') ? 'xml' : undefined
+  return XML_START.test(start) && text.slice(-SAMPLE_LINE_LENGTH).trimEnd().endsWith('>') ? 'xml' : undefined
 }
 
 const LEVEL = '(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|PANIC|SEVERE)'
@@ -137,16 +137,16 @@ const LOG_LINE = new RegExp(
 /** The first lines that hold anything, each cut to what patterns may be tried on. */
 function sampleLines(text: string): readonly string[] {
   const lines: string[] = []
-  for (let at = 0; at < Math.min(text.length, SAMPLE) && lines.length < SAMPLED_LINES; ) {
+  for (let at = 0; at < Math.min(text.length, SAMPLE_LENGTH) && lines.length < SAMPLED_LINES; ) {
     const end = lineEnd(text, at)
-    const line = text.slice(at, Math.min(end, at + SAMPLED_LINE))
+    const line = text.slice(at, Math.min(end, at + SAMPLE_LINE_LENGTH))
     if (line.trim() !== '') lines.push(line)
     at = end + 1
   }
   return lines
 }
 
-const mostly = (lines: readonly string[], pattern: RegExp): boolean =>
+const mostLinesMatch = (lines: readonly string[], pattern: RegExp): boolean =>
   lines.length > 0 && lines.filter((line) => pattern.test(line)).length > lines.length / 2
 
 const COMMA = 0x2c
@@ -154,39 +154,39 @@ const SEMICOLON = 0x3b
 const TAB = 0x09
 
 /** The delimiter that gives a table the most columns. */
-export function delimiterOf(text: string): number {
+export function findDelimiter(text: string): number {
   const [best] = [COMMA, TAB, SEMICOLON]
-    .map((delimiter) => ({ delimiter, columns: columnsBy(text, delimiter) }))
+    .map((delimiter) => ({ delimiter, columns: countColumns(text, delimiter) }))
     .sort((one, other) => other.columns - one.columns)
   return best?.delimiter ?? COMMA
 }
 
 /** How many columns all of the first records have; 0 where they differ, or where there is but one record. */
-function columnsBy(text: string, delimiter: number): number {
+function countColumns(text: string, delimiter: number): number {
   const counts: number[] = []
   // The last record of a sample may be cut, so one that reaches its end does not count.
-  const sample = text.slice(0, SAMPLE)
+  const sample = text.slice(0, SAMPLE_LENGTH)
   eachRecord(sample, delimiter, (start, end) => {
     if (end < sample.length || sample.length === text.length)
-      counts.push(cellsOf(sample, { start, end }, { delimiter, most: 0 }).count)
+      counts.push(splitCells(sample, { start, end }, { delimiter, most: 0 }).count)
     return counts.length < SAMPLED_LINES
   })
   const [first = 0] = counts
   return counts.length > 1 && counts.every((count) => count === first) ? first : 0
 }
 
-const LEAST_RECORDS = 3
+const MIN_RECORDS = 3
 
 /** Prose has commas too: a table has the same number in every record, short names first, and rarely blanks behind. */
 function tableKind(text: string, lines: readonly string[]): ContentKind | undefined {
-  if (lines.length < LEAST_RECORDS) return undefined
-  const delimiter = delimiterOf(text)
-  const columns = columnsBy(text, delimiter)
+  if (lines.length < MIN_RECORDS) return undefined
+  const delimiter = findDelimiter(text)
+  const columns = countColumns(text, delimiter)
   const [header = ''] = lines
   if (columns < 2 || (delimiter === TAB && columns < 2) || !isHeader(header.split(String.fromCharCode(delimiter))))
     return undefined
   if (delimiter === TAB) return 'tsv'
-  const sample = text.slice(0, SAMPLE)
+  const sample = text.slice(0, SAMPLE_LENGTH)
   const all = sample.split(String.fromCharCode(delimiter)).length - 1
   const loose = sample.split(`${String.fromCharCode(delimiter)} `).length - 1
   return loose * 2 > all ? undefined : 'csv'
@@ -207,5 +207,5 @@ const YAML_LINE = /^(?:---|\s*#|\s*- |\s*(?:- )?["']?[\w.$/-]{1,80}["']?:(?:\s|$
 function isYaml(lines: readonly string[]): boolean {
   const written = lines.filter((line) => YAML_LINE.test(line)).length
   const hasKey = lines.some((line) => /^[\w.$-]{1,80}:(?:\s|$)/.test(line))
-  return lines.length >= LEAST_RECORDS && hasKey && written >= lines.length * 0.9
+  return lines.length >= MIN_RECORDS && hasKey && written >= lines.length * 0.9
 }

@@ -1,12 +1,12 @@
-import { type Cell, cellsOf, cellText, eachRecord } from './csv-records.ts'
-import { EndsKeeper, withGaps } from './line-index.ts'
+import { type Cell, eachRecord, readCell, splitCells } from './csv-records.ts'
+import { HeadTailBuffer, joinWithGaps } from './line-index.ts'
 import type { Preset } from './preset.ts'
-import { type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
-import { counted, cutMiddle, omissionMark } from './safe-cut.ts'
+import { type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
+import { cutMiddle, formatCount, omissionMark } from './safe-cut.ts'
 
 /** Nobody reads wider tables; they are narrowed further only where the budget asks for it. */
-const WIDEST = 100
-const NARROWEST = 4
+const MAX_COLUMNS = 100
+const MIN_COLUMNS = 4
 
 interface Table {
   readonly text: string
@@ -22,35 +22,35 @@ interface Width {
 /** Ever smaller previews of a table: its header, its first and its last rows. None where it proves to be no table. */
 export function* csvPreviews(text: string, preset: Preset, delimiter: number): Generator<Preview> {
   const table = { text, delimiter }
-  const keeper = new EndsKeeper(preset.rows)
+  const rows = new HeadTailBuffer(preset.rows)
   let header: Cell | undefined
   const isTable = eachRecord(text, delimiter, (start, end) => {
     if (header === undefined) header = { start, end }
-    else keeper.add(start, end)
+    else rows.add(start, end)
     return true
   })
   if (!isTable || header === undefined) return
   for (const scale of SCALES) {
-    const width = { columns: columnsFor(preset.keys, scale), length: scaledLength(scale) }
-    yield written(table, { header, keeper, width, ends: scaledEnds(preset.rows, scale) })
+    const width = { columns: columnsFor(preset.keys, scale), length: scaleLength(scale) }
+    yield writeTable(table, { header, rows, width, ends: scaleEnds(preset.rows, scale) })
   }
 }
 
 const columnsFor = (keys: number, scale: number): number =>
-  scale === 1 ? WIDEST : Math.max(NARROWEST, Math.min(WIDEST, Math.ceil(2 * keys * scale)))
+  scale === 1 ? MAX_COLUMNS : Math.max(MIN_COLUMNS, Math.min(MAX_COLUMNS, Math.ceil(2 * keys * scale)))
 
-interface Choice {
+interface TableSelection {
   readonly header: Cell
-  readonly keeper: EndsKeeper
+  readonly rows: HeadTailBuffer
   readonly width: Width
   readonly ends: Preset['rows']
 }
 
-function written(table: Table, { header, keeper, width, ends }: Choice): Preview {
-  const shown = keeper.shown(ends)
+function writeTable(table: Table, { header, rows: keeper, width, ends }: TableSelection): Preview {
+  const shown = keeper.select(ends)
   const first = writeRecord(table, header, width)
   let hasCuts = first.isCut
-  const rows = withGaps(shown, keeper.count, {
+  const rows = joinWithGaps(shown, keeper.count, {
     write: (row) => {
       const { text, isCut } = writeRecord(table, row, width)
       hasCuts ||= isCut
@@ -71,16 +71,16 @@ interface WrittenRecord {
 }
 
 function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length }: Width): WrittenRecord {
-  const { cells, count } = cellsOf(text, record, { delimiter, most: columns })
+  const { cells, count } = splitCells(text, record, { delimiter, most: columns })
   const isCut = count > columns || cells.some(({ start, end }) => end - start > length)
   if (!isCut) return { text: text.slice(record.start, record.end), isCut }
   const shown = cells.map((cell) => writeCell(text, cell, length))
-  if (count > columns) shown.push(`… ${counted(count - columns, 'column')} omitted …`)
+  if (count > columns) shown.push(`… ${formatCount(count - columns, 'column')} omitted …`)
   return { text: shown.join(String.fromCharCode(delimiter)), isCut }
 }
 
 /** A cell that is cut is quoted, since what is said of the cut may hold the delimiter. */
 function writeCell(text: string, cell: Cell, length: number): string {
   if (cell.end - cell.start <= length) return text.slice(cell.start, cell.end)
-  return `"${cutMiddle(cellText(text, cell), length).replaceAll('"', '""')}"`
+  return `"${cutMiddle(readCell(text, cell), length).replaceAll('"', '""')}"`
 }

@@ -41,7 +41,7 @@ function closingQuote(text: string, from: number): number {
 }
 
 /** Behind the line break at which a record ends. */
-export const nextRecord = (text: string, end: number): number =>
+export const nextRecordStart = (text: string, end: number): number =>
   text.charCodeAt(end) === RETURN && text.charCodeAt(end + 1) === LINE_FEED ? end + 2 : end + 1
 
 /** Goes through the records that hold anything; false where a quotation mark is never closed. */
@@ -50,13 +50,13 @@ export function eachRecord(text: string, delimiter: number, visit: (start: numbe
     const end = recordEnd(text, start, delimiter)
     if (end < 0) return false
     if (end > start && !visit(start, end)) return true
-    start = nextRecord(text, end)
+    start = nextRecordStart(text, end)
   }
   return true
 }
 
 /** The first cells of a record; the count is of all. */
-export function cellsOf(
+export function splitCells(
   text: string,
   { start, end }: Cell,
   { delimiter, most }: { readonly delimiter: number; readonly most: number },
@@ -75,7 +75,7 @@ export function cellsOf(
 }
 
 /** What a cell says. What stands behind its closing quotation mark belongs to it, as spreadsheets read it. */
-export function cellText(text: string, { start, end }: Cell): string {
+export function readCell(text: string, { start, end }: Cell): string {
   if (text.charCodeAt(start) !== QUOTE) return text.slice(start, end)
   const quoted = Math.min(closingQuote(text, start), end)
   return text.slice(start + 1, quoted - 1).replaceAll('""', '"') + text.slice(quoted, end)

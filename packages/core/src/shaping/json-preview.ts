@@ -1,13 +1,13 @@
-import { isListAt, isObjectAt, isTextAt, skipSpace, valueEnd } from '../json/json.ts'
-import { JsonSketches, type SketchedMember } from './json-sketch.ts'
-import { cutJsonText, type JsonText, measureJsonText } from './json-text-cut.ts'
+import { isListAt, isObjectAt, isStringAt, skipSpace, valueEnd } from '../json/json.ts'
+import { JsonOutlines, type OutlineMember } from './json-sketch.ts'
+import { cutJsonString, type MeasuredString, measureJsonString } from './json-text-cut.ts'
 import type { Ends, Preset } from './preset.ts'
-import { type Omission, type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
+import { type Omission, type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { omissionMark } from './safe-cut.ts'
 
-const DEEPEST = 8
+const MAX_DEPTH = 8
 /** No double needs more; what is longer is not meant to be calculated with. */
-const LONGEST_NUMBER = 40
+const MAX_NUMBER_LENGTH = 40
 
 /** How much of a value is written. */
 interface Detail {
@@ -22,14 +22,14 @@ interface Detail {
 const ATTEMPTS: readonly { readonly scale: number; readonly length: number }[] = [
   { scale: 1, length: 1_600 },
   { scale: 1, length: 800 },
-  ...SCALES.map((scale) => ({ scale, length: scaledLength(scale) })),
+  ...SCALES.map((scale) => ({ scale, length: scaleLength(scale) })),
 ]
 
-export function jsonDetail({ items, keys }: Preset, scale: number, length = scaledLength(scale)): Detail {
+export function jsonDetail({ items, keys }: Preset, scale: number, length = scaleLength(scale)): Detail {
   return {
-    items: scaledEnds(items, scale),
+    items: scaleEnds(items, scale),
     keys: Math.max(1, Math.ceil(keys * scale)),
-    depth: Math.max(1, Math.ceil(DEEPEST * scale)),
+    depth: Math.max(1, Math.ceil(MAX_DEPTH * scale)),
     length,
   }
 }
@@ -49,9 +49,9 @@ export function* jsonPreviews(text: string, preset: Preset): Generator<Preview |
 /** Writes values of proven JSON with the middle of their parts left out. Nothing is parsed, so that numbers stay as they are. */
 export class JsonPreviewWriter {
   readonly #text: string
-  readonly #sketches: JsonSketches
-  readonly #texts = new Map<number, JsonText>()
-  readonly #most: number
+  readonly #outlines: JsonOutlines
+  readonly #strings = new Map<number, MeasuredString>()
+  readonly #maxLength: number
   #pieces: string[] = []
   #length = 0
   #hasCuts = false
@@ -59,8 +59,8 @@ export class JsonPreviewWriter {
 
   constructor(text: string, { items, keys, threshold }: Preset) {
     this.#text = text
-    this.#sketches = new JsonSketches(text, { head: Math.max(items.head, keys, 1), tail: items.tail })
-    this.#most = threshold
+    this.#outlines = new JsonOutlines(text, { head: Math.max(items.head, keys, 1), tail: items.tail })
+    this.#maxLength = threshold
   }
 
   /** Nothing where it would be longer than any preview may be. */
@@ -75,21 +75,21 @@ export class JsonPreviewWriter {
 
   /** What `write` leaves out of the value's own parts; all of them where there is no detail. */
   omissionAt(at: number, detail: Detail | undefined): Omission {
-    if (isTextAt(this.#text, at)) return this.#textOmission(at, detail)
+    if (isStringAt(this.#text, at)) return this.#textOmission(at, detail)
     const isObject = isObjectAt(this.#text, at)
     if (!isObject && !isListAt(this.#text, at)) return { noun: 'character', count: 0, of: this.#text.length }
-    const { count } = this.#sketches.at(at)
+    const { count } = this.#outlines.at(at)
     const shown = detail === undefined ? 0 : isObject ? detail.keys : detail.items.head + detail.items.tail
     return { noun: isObject ? 'key' : 'item', count: Math.max(0, count - shown), of: count }
   }
 
   /** A value in words: what stands in the place of one that is left out. */
   summary(at: number): string {
-    if (isTextAt(this.#text, at)) return omissionMark(this.#measured(at).length, 'character')
+    if (isStringAt(this.#text, at)) return omissionMark(this.#measured(at).length, 'character')
     const isObject = isObjectAt(this.#text, at)
     if (!isObject && !isListAt(this.#text, at))
       return `… a number of ${omissionMark(valueEnd(this.#text, at) - at, 'digit').slice(2)}`
-    const { count } = this.#sketches.at(at)
+    const { count } = this.#outlines.at(at)
     return isObject ? omissionMark(count, 'key') : omissionMark(count, 'item')
   }
 
@@ -99,7 +99,7 @@ export class JsonPreviewWriter {
   }
 
   #isFull(): boolean {
-    return this.#length > this.#most
+    return this.#length > this.#maxLength
   }
 
   #put(piece: string): void {
@@ -114,7 +114,7 @@ export class JsonPreviewWriter {
 
   #value(at: number, detail: Detail): void {
     if (this.#isFull()) return
-    if (isTextAt(this.#text, at)) this.#quoted(at, { most: detail.length, note: '' })
+    if (isStringAt(this.#text, at)) this.#quoted(at, { most: detail.length, note: '' })
     else if (isObjectAt(this.#text, at)) this.#container(at, detail)
     else if (isListAt(this.#text, at)) this.#container(at, detail)
     else this.#plain(at, detail)
@@ -122,13 +122,13 @@ export class JsonPreviewWriter {
 
   #plain(at: number, { length }: Detail): void {
     const end = valueEnd(this.#text, at)
-    if (end - at > Math.max(length, LONGEST_NUMBER)) this.#cut(this.summary(at))
+    if (end - at > Math.max(length, MAX_NUMBER_LENGTH)) this.#cut(this.summary(at))
     else this.#put(this.#text.slice(at, end))
   }
 
   #container(at: number, detail: Detail): void {
     const isObject = isObjectAt(this.#text, at)
-    const { count, head, tail } = this.#sketches.at(at)
+    const { count, head, tail } = this.#outlines.at(at)
     if (detail.depth === 0 && count > 0) return this.#cut(this.summary(at))
     const ends = isObject ? { head: detail.keys, tail: 0 } : detail.items
     const inner = { ...detail, depth: detail.depth - 1 }
@@ -149,7 +149,7 @@ export class JsonPreviewWriter {
     this.#put(isObject ? '}' : ']')
   }
 
-  #members(members: readonly SketchedMember[], detail: Detail): void {
+  #members(members: readonly OutlineMember[], detail: Detail): void {
     for (const [position, { index, key, start }] of members.entries()) {
       if (this.#isFull()) return
       if (position > 0) this.#put(',')
@@ -167,14 +167,14 @@ export class JsonPreviewWriter {
   #quoted(at: number, cut: { readonly most: number; readonly note: string }): void {
     const measured = this.#measured(at)
     if (measured.length > cut.most) this.#hasCuts = true
-    this.#put(cutJsonText(this.#text, measured, cut))
+    this.#put(cutJsonString(this.#text, measured, cut))
   }
 
-  #measured(at: number): JsonText {
-    const known = this.#texts.get(at)
+  #measured(at: number): MeasuredString {
+    const known = this.#strings.get(at)
     if (known !== undefined) return known
-    const measured = measureJsonText(this.#text, at)
-    this.#texts.set(at, measured)
+    const measured = measureJsonString(this.#text, at)
+    this.#strings.set(at, measured)
     return measured
   }
 }

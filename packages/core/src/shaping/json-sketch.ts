@@ -2,7 +2,7 @@ import { MemberCursor } from '../json/json.ts'
 import type { Ends } from './preset.ts'
 
 /** One member of an object or item of an array, by its places in the text. */
-export interface SketchedMember {
+export interface OutlineMember {
   readonly index: number
   /** Of the key's first quotation mark; -1 in an array. */
   readonly key: number
@@ -10,38 +10,38 @@ export interface SketchedMember {
 }
 
 /** The beginning and the end of what an object or array holds. */
-export interface JsonSketch {
+export interface JsonOutline {
   readonly count: number
-  readonly head: readonly SketchedMember[]
+  readonly head: readonly OutlineMember[]
   /** The last ones, without those of the head. */
-  readonly tail: readonly SketchedMember[]
+  readonly tail: readonly OutlineMember[]
 }
 
 /**
  * The sketches of one text that is known to be JSON. Each is made when it is first looked at and kept, so that trying
  * previews of several sizes goes through each part of the text once.
  */
-export class JsonSketches {
+export class JsonOutlines {
   readonly #text: string
   readonly #ends: Ends
-  readonly #sketches = new Map<number, JsonSketch>()
+  readonly #outlines = new Map<number, JsonOutline>()
 
   constructor(text: string, ends: Ends) {
     this.#text = text
     this.#ends = ends
   }
 
-  at(container: number): JsonSketch {
-    const known = this.#sketches.get(container)
+  at(container: number): JsonOutline {
+    const known = this.#outlines.get(container)
     if (known !== undefined) return known
-    const sketch = this.#draw(container)
-    this.#sketches.set(container, sketch)
+    const sketch = this.#build(container)
+    this.#outlines.set(container, sketch)
     return sketch
   }
 
-  #draw(container: number): JsonSketch {
+  #build(container: number): JsonOutline {
     const { head: heads, tail: tails } = this.#ends
-    const head: SketchedMember[] = []
+    const head: OutlineMember[] = []
     const starts: number[] = []
     const keys: number[] = []
     let count = 0

@@ -1,7 +1,7 @@
 import type { Ends } from './preset.ts'
 
 /** One line, row or record by its places in a text. Ends exclude the line break. */
-export interface Stretch {
+export interface IndexedSpan {
   /** From 0. */
   readonly index: number
   readonly start: number
@@ -26,9 +26,9 @@ export function lineEnd(text: string, from: number): number {
 }
 
 /** Keeps the beginning and the end of whatever it is given, and counts it all. There may be millions: nothing is made for each. */
-export class EndsKeeper {
+export class HeadTailBuffer {
   readonly #ends: Ends
-  readonly #head: Stretch[] = []
+  readonly #head: IndexedSpan[] = []
   readonly #starts: number[] = []
   readonly #stops: number[] = []
   #count = 0
@@ -53,12 +53,12 @@ export class EndsKeeper {
   }
 
   /** Of what was kept, as much as is asked for, in order. */
-  shown({ head, tail }: Ends): readonly Stretch[] {
+  select({ head, tail }: Ends): readonly IndexedSpan[] {
     const kept = [...this.#head, ...this.#tail()]
     return kept.filter(({ index }) => index < head || index >= this.#count - tail)
   }
 
-  #tail(): readonly Stretch[] {
+  #tail(): readonly IndexedSpan[] {
     const { head, tail } = this.#ends
     const first = Math.max(head, this.#count - tail)
     return Array.from({ length: Math.max(0, this.#count - first) }, (_, place) => {
@@ -69,10 +69,10 @@ export class EndsKeeper {
 }
 
 /** Writes stretches one per line, and in each gap between them how many are missing. */
-export function withGaps(
-  shown: readonly Stretch[],
+export function joinWithGaps(
+  shown: readonly IndexedSpan[],
   count: number,
-  { write, gap }: { readonly write: (stretch: Stretch) => string; readonly gap: (missing: number) => string },
+  { write, gap }: { readonly write: (stretch: IndexedSpan) => string; readonly gap: (missing: number) => string },
 ): string {
   const lines: string[] = []
   let next = 0

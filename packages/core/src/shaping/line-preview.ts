@@ -1,13 +1,13 @@
-import { EndsKeeper, eachLine, type Stretch, withGaps } from './line-index.ts'
+import { eachLine, HeadTailBuffer, type IndexedSpan, joinWithGaps } from './line-index.ts'
 import type { Preset } from './preset.ts'
-import { type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
+import { type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { cutMiddle, omissionMark } from './safe-cut.ts'
 
 /** The lines that tell how a text is built, and are kept before others. */
 export type IsLandmark = (line: string) => boolean
 
 /** No landmark is longer; a longer line is not looked at. */
-const LONGEST_LANDMARK = 200
+const MAX_LANDMARK_LENGTH = 200
 
 export const noLandmarks = (): IsLandmark => () => false
 
@@ -26,36 +26,36 @@ export const yamlTopKeys = (): IsLandmark => (line) => /^(?:---|"?[\w.$-]{1,80}"
 
 /** Ever smaller previews of lines: the first, the last, and landmarks between them. */
 export function* linePreviews(text: string, preset: Preset, isLandmark: IsLandmark): Generator<Preview> {
-  const keeper = new EndsKeeper(preset.lines)
-  const landmarks: Stretch[] = []
+  const keeper = new HeadTailBuffer(preset.lines)
+  const landmarks: IndexedSpan[] = []
   eachLine(text, (start, end) => {
     keeper.add(start, end)
-    if (landmarks.length === preset.lines.head || end - start > LONGEST_LANDMARK) return
+    if (landmarks.length === preset.lines.head || end - start > MAX_LANDMARK_LENGTH) return
     if (isLandmark(text.slice(start, end))) landmarks.push({ index: keeper.count - 1, start, end })
   })
   for (const scale of SCALES) {
-    const ends = scaledEnds(preset.lines, scale)
-    const shown = merged(keeper.shown(ends), landmarks.slice(0, ends.head))
+    const ends = scaleEnds(preset.lines, scale)
+    const shown = merged(keeper.select(ends), landmarks.slice(0, ends.head))
     // Few lines may be long ones: together they still fit.
     const share = Math.floor((preset.threshold * scale) / Math.max(1, shown.length))
-    yield written(text, { shown, count: keeper.count, length: Math.max(scaledLength(scale), share) })
+    yield writeLines(text, { shown, count: keeper.count, length: Math.max(scaleLength(scale), share) })
   }
 }
 
-function merged(ends: readonly Stretch[], landmarks: readonly Stretch[]): readonly Stretch[] {
+function merged(ends: readonly IndexedSpan[], landmarks: readonly IndexedSpan[]): readonly IndexedSpan[] {
   const known = new Set(ends.map(({ index }) => index))
   const more = landmarks.filter(({ index }) => !known.has(index))
   return [...ends, ...more].sort((one, other) => one.index - other.index)
 }
 
-interface Choice {
-  readonly shown: readonly Stretch[]
+interface LineSelection {
+  readonly shown: readonly IndexedSpan[]
   readonly count: number
   readonly length: number
 }
 
-function written(text: string, { shown, count, length }: Choice): Preview {
-  const body = withGaps(shown, count, {
+function writeLines(text: string, { shown, count, length }: LineSelection): Preview {
+  const body = joinWithGaps(shown, count, {
     write: ({ start, end }) => cutMiddle(text.slice(start, end), length),
     gap: (missing) => omissionMark(missing, 'line'),
   })

@@ -1,7 +1,7 @@
-import { EndsKeeper, type Stretch } from './line-index.ts'
+import { HeadTailBuffer, type IndexedSpan } from './line-index.ts'
 import { eachPart } from './markup-walk.ts'
 import type { Ends, Preset } from './preset.ts'
-import { type Preview, SCALES, scaledEnds, scaledLength } from './preview.ts'
+import { type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { cutMiddle, omissionMark } from './safe-cut.ts'
 
 /** A line of markup is a tag, its text, and the tag's end. */
@@ -10,21 +10,21 @@ const PARTS_PER_LINE = 3
 /** Ever smaller previews of HTML or XML: the first and the last tags and texts, none of them cut within a tag. */
 export function* markupPreviews(text: string, preset: Preset): Generator<Preview> {
   const ends = { head: preset.lines.head * PARTS_PER_LINE, tail: preset.lines.tail * PARTS_PER_LINE }
-  const keeper = new EndsKeeper(ends)
+  const keeper = new HeadTailBuffer(ends)
   eachPart(text, ({ start, end }) => keeper.add(start, end))
   for (const scale of SCALES)
-    yield written(text, keeper, { ends: scaledEnds(ends, scale), length: scaledLength(scale) })
+    yield writeMarkup(text, keeper, { ends: scaleEnds(ends, scale), length: scaleLength(scale) })
 }
 
-function written(
+function writeMarkup(
   text: string,
-  keeper: EndsKeeper,
+  keeper: HeadTailBuffer,
   { ends, length }: { readonly ends: Ends; readonly length: number },
 ): Preview {
-  const shown = keeper.shown(ends)
+  const shown = keeper.select(ends)
   const count = keeper.count - shown.length
   let body = ''
-  let before: Stretch | undefined
+  let before: IndexedSpan | undefined
   for (const part of shown) {
     const isGap = part.index > (before?.index ?? -1) + 1
     if (isGap) body += `\n${gapMark(part.index - (before?.index ?? -1) - 1)}\n`
@@ -49,7 +49,7 @@ function spacing(text: string, from: number, to: number): string {
 }
 
 /** A tag is whole or it is its name alone: half an attribute helps nobody. */
-function writePart(text: string, { start, end }: Stretch, length: number): string {
+function writePart(text: string, { start, end }: IndexedSpan, length: number): string {
   if (end - start <= length) return text.slice(start, end)
   const name = /^<[/?!]?[A-Za-z][^\s<>"'/]{0,60}/.exec(text.slice(start, start + 64))?.[0]
   return name === undefined ? cutMiddle(text.slice(start, end), length) : `${name} …>`

@@ -1,8 +1,8 @@
 import { jsonEnd, skipSpace } from '../json/json.ts'
 import { JsonPreviewWriter, jsonDetail } from './json-preview.ts'
-import { EndsKeeper, lineEnd, withGaps } from './line-index.ts'
+import { HeadTailBuffer, joinWithGaps, lineEnd } from './line-index.ts'
 import type { Preset } from './preset.ts'
-import { type Preview, SCALES, scaledEnds } from './preview.ts'
+import { type Preview, SCALES, scaleEnds } from './preview.ts'
 import { omissionMark } from './safe-cut.ts'
 
 /** Goes through the lines that hold anything. False as soon as one is not a JSON value of its own. */
@@ -19,11 +19,11 @@ export function eachJsonLine(text: string, visit: (start: number, end: number) =
 
 /** Ever smaller previews of JSON values that stand one on each line; so do those of the previews. */
 export function* ndjsonPreviews(text: string, preset: Preset): Generator<Preview | undefined> {
-  const keeper = new EndsKeeper(preset.rows)
-  eachJsonLine(text, (start, end) => keeper.add(start, end))
+  const rows = new HeadTailBuffer(preset.rows)
+  eachJsonLine(text, (start, end) => rows.add(start, end))
   const writer = new JsonPreviewWriter(text, preset)
-  for (const scale of SCALES) yield written(writer, { keeper, preset, scale })
-  const { count } = keeper
+  for (const scale of SCALES) yield writeRows(writer, { rows, preset, scale })
+  const { count } = rows
   yield {
     text: JSON.stringify(omissionMark(count, 'row')),
     omission: { noun: 'row', count, of: count },
@@ -31,14 +31,14 @@ export function* ndjsonPreviews(text: string, preset: Preset): Generator<Preview
   }
 }
 
-interface Choice {
-  readonly keeper: EndsKeeper
+interface RowSelection {
+  readonly rows: HeadTailBuffer
   readonly preset: Preset
   readonly scale: number
 }
 
-function written(writer: JsonPreviewWriter, { keeper, preset, scale }: Choice): Preview | undefined {
-  const shown = keeper.shown(scaledEnds(preset.rows, scale))
+function writeRows(writer: JsonPreviewWriter, { rows: keeper, preset, scale }: RowSelection): Preview | undefined {
+  const shown = keeper.select(scaleEnds(preset.rows, scale))
   const rows = new Map<number, string>()
   let hasCuts = false
   let length = 0
@@ -50,7 +50,7 @@ function written(writer: JsonPreviewWriter, { keeper, preset, scale }: Choice): 
     rows.set(row.index, value.text)
     hasCuts ||= value.hasCuts || writer.omissionAt(row.start, detail).count > 0
   }
-  const text = withGaps(shown, keeper.count, {
+  const text = joinWithGaps(shown, keeper.count, {
     write: ({ index }) => rows.get(index) ?? '',
     gap: (missing) => JSON.stringify(omissionMark(missing, 'row')),
   })

@@ -2,18 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { hostileTexts } from './hostile-texts.test-kit.ts'
-import { type PageRequest, pageText, type TextPage } from './page-text.ts'
+import { type PageRequest, pageText, type ResultPage } from './page-text.ts'
 
 const MOST = 500
 
-function page(text: string, request: PageRequest, most = MOST): TextPage {
-  const found = pageText(text, request, { most })
+function page(text: string, request: PageRequest, maxLength = MOST): ResultPage {
+  const found = pageText(text, request, { maxLength })
   if ('problem' in found) throw new Error(found.problem)
   return found
 }
 
 const problemOf = (text: string, request: PageRequest): string => {
-  const found = pageText(text, request, { most: MOST })
+  const found = pageText(text, request, { maxLength: MOST })
   return 'problem' in found ? found.problem : 'none'
 }
 
@@ -26,7 +26,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
         let read = ''
         let next: { offset: number } | undefined = { offset: 0 }
         while (next !== undefined) {
-          const found: TextPage = page(text, next, most)
+          const found: ResultPage = page(text, next, most)
           expect(found.text.length).toBeLessThanOrEqual(most)
           read += found.text
           next = found.next as typeof next
@@ -47,7 +47,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     )
     fc.assert(
       fc.property(hostileTexts, request, (text, asked) => {
-        const found = pageText(text, asked, { most: MOST })
+        const found = pageText(text, asked, { maxLength: MOST })
         if (!('problem' in found)) expect(found.text.length).toBeLessThanOrEqual(MOST)
       }),
       { numRuns: 300 },
@@ -63,12 +63,12 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
   it('has the lines that were asked for', () => {
     const text = Array.from({ length: 1_000 }, (_, index) => `line ${index + 1}`).join('\n')
     expect(page(text, { lines: { from: 3, to: 4 } })).toEqual({
-      says: 'Lines 3 to 4 of 1,000.',
+      summary: 'Lines 3 to 4 of 1,000.',
       text: 'line 3\nline 4',
       next: { lines: { from: 5, to: 6 } },
     })
     expect(page(text, { lines: { from: 999, to: 2_000 } }).next).toBeUndefined()
-    expect(page(text, { lines: { from: 1_001, to: 1_002 } }).says).toBe(
+    expect(page(text, { lines: { from: 1_001, to: 1_002 } }).summary).toBe(
       'There are 1,000 lines; none from 1,001 to 1,002.',
     )
   })
@@ -78,7 +78,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     let next: PageRequest | undefined = { lines: { from: 1, to: 100 } }
     const numbers: number[] = []
     while (next !== undefined) {
-      const found: TextPage = page(text, next)
+      const found: ResultPage = page(text, next)
       expect(found.text).toMatch(/^(?:\d+ x{40}\n?)+$/)
       numbers.push(...found.text.split('\n').map((line) => Number.parseInt(line, 10)))
       next = found.next as PageRequest | undefined
@@ -88,7 +88,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
 
   it('repeats the header of a table, and counts records and not lines', () => {
     expect(page(csv, { rows: { from: 2, to: 3 } })).toMatchObject({
-      says: 'Rows 2 to 3 of 200.',
+      summary: 'Rows 2 to 3 of 200.',
       text: 'id,name\n2,"name\nof 2"\n3,"name\nof 3"',
     })
   })
@@ -131,7 +131,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     expect(page(text, { grep: 'hit' }).text).toBe('8: hit 7\n108: hit 107\n208: hit 207\n308: hit 307\n408: hit 407')
     const even = Object.assign((line: string) => /[02468]07$/.test(line), { longest: 100 })
     expect(page(text, { grep: even, from: 50 })).toMatchObject({
-      says: '2 lines from line 50 on match; 2 shown.',
+      summary: '2 lines from line 50 on match; 2 shown.',
       text: '208: hit 207\n408: hit 407',
     })
     const many = page('hit\n'.repeat(5_000), { grep: 'hit' })

@@ -2,19 +2,19 @@ import { quoteText } from '../excerpt.ts'
 import {
   findJsonValue,
   isListAt,
-  isTextAt,
+  isStringAt,
   type JsonObject,
   MemberCursor,
   readJsonPath,
   skipSpace,
 } from '../json/json.ts'
 import type { TextPattern } from '../text-pattern.ts'
-import { type ContentHints, type ContentKind, delimiterOf, detectKind } from './content-kind.ts'
+import { type ContentHints, type ContentKind, detectKind, findDelimiter } from './content-kind.ts'
 import { eachRecord } from './csv-records.ts'
 import { eachLine } from './line-index.ts'
 import { eachJsonLine } from './ndjson-preview.ts'
 import { findPreset } from './preset.ts'
-import { counted, cutAfter, cutBefore, cutMiddle, grouped } from './safe-cut.ts'
+import { cutAfter, cutBefore, cutMiddle, formatCount, groupDigits } from './safe-cut.ts'
 import { shapeText } from './shape-text.ts'
 
 /** From 1, both ends included. */
@@ -32,9 +32,9 @@ export type PageRequest =
   | { readonly grep: string | TextPattern; readonly from?: number }
 
 /** A part of a text, never longer than was allowed. */
-export interface TextPage {
+export interface ResultPage {
   /** One line: which part this is, and of how much. */
-  readonly says: string
+  readonly summary: string
   readonly text: string
   /** The arguments that ask for the next page; nothing where this was the last. */
   readonly next?: JsonObject
@@ -42,52 +42,52 @@ export interface TextPage {
 
 export interface PageOptions extends ContentHints {
   /** The most characters that `text` may have. */
-  readonly most: number
+  readonly maxLength: number
 }
 
 /** A page, or why there is none. */
-export type Paged = TextPage | { readonly problem: string }
+export type PageResult = ResultPage | { readonly problem: string }
 
-export function pageText(text: string, request: PageRequest, options: PageOptions): Paged {
+export function pageText(text: string, request: PageRequest, options: PageOptions): PageResult {
   if ('grep' in request) return pageMatches(text, request, options)
   if ('path' in request) return pageValue(text, request, options)
   if ('lines' in request)
-    return pageStretches({ noun: 'line', range: request.lines, most: options.most }, linesOf(text))
+    return pageSpans({ noun: 'line', range: request.lines, maxLength: options.maxLength }, visitLines(text))
   if ('rows' in request) return pageRows(text, request.rows, options)
-  return pageCharacters(text, request, options.most)
+  return pageCharacters(text, request, options.maxLength)
 }
 
-function pageCharacters(text: string, { offset, limit }: { offset: number; limit?: number }, most: number): TextPage {
+function pageCharacters(text: string, { offset, limit }: { offset: number; limit?: number }, most: number): ResultPage {
   const start = cutAfter(text, offset)
   const wanted = start + Math.max(1, Math.min(limit ?? most, most))
   // A cluster longer than the page is split after all: a page that moves nowhere would be asked for for ever.
   const cut = cutBefore(text, wanted)
   const end = cut > start ? cut : Math.min(wanted, text.length)
-  const says = `Characters ${grouped(start)} to ${grouped(end)} of ${grouped(text.length)}.`
-  return { says, text: text.slice(start, end), ...(end < text.length ? { next: { offset: end } } : {}) }
+  const summary = `Characters ${groupDigits(start)} to ${groupDigits(end)} of ${groupDigits(text.length)}.`
+  return { summary, text: text.slice(start, end), ...(end < text.length ? { next: { offset: end } } : {}) }
 }
 
 /** Calls back with each stretch in order. */
-type Stretches = (visit: (start: number, end: number) => void) => { readonly text: string; readonly head?: string }
+type VisitSpans = (visit: (start: number, end: number) => void) => { readonly text: string; readonly head?: string }
 
-const linesOf =
-  (text: string): Stretches =>
+const visitLines =
+  (text: string): VisitSpans =>
   (visit) => {
     eachLine(text, visit)
     return { text }
   }
 
-function pageRows(text: string, range: PageRange, options: PageOptions): Paged {
+function pageRows(text: string, range: PageRange, options: PageOptions): PageResult {
   const kind = detectKind(text, options)
-  const rows = rowsOf(text, kind)
-  if (rows !== undefined) return pageStretches({ noun: 'row', range, most: options.most }, rows)
+  const rows = findRows(text, kind)
+  if (rows !== undefined) return pageSpans({ noun: 'row', range, maxLength: options.maxLength }, rows)
   return {
     problem: `Rows are those of CSV, of JSON lines and of a JSON array; this is ${kind}. Ask for lines, or by offset.`,
   }
 }
 
-function rowsOf(text: string, kind: ContentKind): Stretches | undefined {
-  if (kind === 'csv' || kind === 'tsv') return tableRows(text, kind === 'tsv' ? 0x09 : delimiterOf(text))
+function findRows(text: string, kind: ContentKind): VisitSpans | undefined {
+  if (kind === 'csv' || kind === 'tsv') return visitTableRows(text, kind === 'tsv' ? 0x09 : findDelimiter(text))
   if (kind === 'ndjson')
     return (visit) => {
       eachJsonLine(text, visit)
@@ -102,8 +102,8 @@ function rowsOf(text: string, kind: ContentKind): Stretches | undefined {
 }
 
 /** The header belongs to every page. */
-const tableRows =
-  (text: string, delimiter: number): Stretches =>
+const visitTableRows =
+  (text: string, delimiter: number): VisitSpans =>
   (visit) => {
     let head: string | undefined
     eachRecord(text, delimiter, (start, end) => {
@@ -114,67 +114,74 @@ const tableRows =
     return { text, head: head ?? '' }
   }
 
-interface StretchRequest {
+interface SpanRequest {
   readonly noun: 'line' | 'row'
   readonly range: PageRange
-  readonly most: number
+  readonly maxLength: number
 }
 
-function pageStretches({ noun, range, most }: StretchRequest, stretches: Stretches): TextPage {
-  const places: (readonly [start: number, end: number])[] = []
+function pageSpans({ noun, range, maxLength }: SpanRequest, stretches: VisitSpans): ResultPage {
+  const spans: (readonly [start: number, end: number])[] = []
   let count = 0
   let length = 0
   let last = 0
   const { text, head } = stretches((start, end) => {
     const number = ++count
-    if (number < range.from || number > range.to || length >= most) return
+    if (number < range.from || number > range.to || length >= maxLength) return
     length += end - start + 1
-    places.push([start, end])
+    spans.push([start, end])
     last = number
   })
-  const header = head === undefined ? '' : `${cutMiddle(head, Math.floor(most / 2))}\n`
-  return fitted({ noun, range, count, last }, { text, header, places, most })
+  const header = head === undefined ? '' : `${cutMiddle(head, Math.floor(maxLength / 2))}\n`
+  return fitPage({ noun, range, count, last }, { text, header, spans, maxLength })
 }
 
-interface Counted {
+interface CountedRange {
   readonly noun: 'line' | 'row'
   readonly range: PageRange
   readonly count: number
   readonly last: number
 }
 
-interface Found {
+interface FoundSpans {
   readonly text: string
   readonly header: string
-  readonly places: readonly (readonly [start: number, end: number])[]
-  readonly most: number
+  readonly spans: readonly (readonly [start: number, end: number])[]
+  readonly maxLength: number
 }
 
 /** The stretches that fit, whole. The first one is cut where it alone is too long, for a page must have something. */
-function fitted({ noun, range, count, last }: Counted, { text, header, places, most }: Found): TextPage {
+function fitPage(
+  { noun, range, count, last }: CountedRange,
+  { text, header, spans, maxLength }: FoundSpans,
+): ResultPage {
   let body = header
   let shown = 0
-  for (const [start, end] of places) {
-    const room = most - body.length - 1
+  for (const [start, end] of spans) {
+    const room = maxLength - body.length - 1
     if (end - start > room && shown > 0) break
     body += `${cutMiddle(text.slice(start, end), Math.max(room, 80))}\n`
     shown++
   }
-  const from = last - places.length + 1
+  const from = last - spans.length + 1
   const to = from + shown - 1
-  const says =
+  const summary =
     shown === 0
-      ? `There are ${counted(count, noun)}; none from ${grouped(range.from)} to ${grouped(range.to)}.`
-      : `${noun === 'line' ? 'Lines' : 'Rows'} ${grouped(from)} to ${grouped(to)} of ${grouped(count)}.`
+      ? `There are ${formatCount(count, noun)}; none from ${groupDigits(range.from)} to ${groupDigits(range.to)}.`
+      : `${noun === 'line' ? 'Lines' : 'Rows'} ${groupDigits(from)} to ${groupDigits(to)} of ${groupDigits(count)}.`
   const hasMore = shown > 0 && to < count
   return {
-    says,
-    text: body.slice(0, cutBefore(body, most)).replace(/\n$/, ''),
+    summary,
+    text: body.slice(0, cutBefore(body, maxLength)).replace(/\n$/, ''),
     ...(hasMore ? { next: { [`${noun}s`]: { from: to + 1, to: Math.min(count, to + Math.max(1, shown)) } } } : {}),
   }
 }
 
-function pageValue(text: string, { path, offset = 0 }: { path: string; offset?: number }, options: PageOptions): Paged {
+function pageValue(
+  text: string,
+  { path, offset = 0 }: { path: string; offset?: number },
+  options: PageOptions,
+): PageResult {
   const kind = detectKind(text, options)
   if (kind !== 'json') return { problem: `A path leads into JSON; this is ${kind}. Ask for lines, or by offset.` }
   const steps = readJsonPath(path)
@@ -183,26 +190,26 @@ function pageValue(text: string, { path, offset = 0 }: { path: string; offset?: 
   const found = findJsonValue(text, steps)
   if ('problem' in found) return found
   const value = text.slice(found.start, found.end)
-  if (!isTextAt(value, 0)) return pageJson(value, path, options.most)
-  const page = pageCharacters(JSON.parse(value) as string, { offset }, options.most)
+  if (!isStringAt(value, 0)) return pageJson(value, path, options.maxLength)
+  const page = pageCharacters(JSON.parse(value) as string, { offset }, options.maxLength)
   const next = page.next === undefined ? {} : { next: { path, ...page.next } }
-  return { says: `The text at ${quoteText(path, 60)}. ${page.says}`, text: page.text, ...next }
+  return { summary: `The text at ${quoteText(path, 60)}. ${page.summary}`, text: page.text, ...next }
 }
 
-function pageJson(value: string, path: string, most: number): TextPage {
-  const where = `The value at ${quoteText(path, 60)}, ${counted(value.length, 'character')} of JSON`
-  if (value.length <= most) return { says: `${where}.`, text: value }
+function pageJson(value: string, path: string, most: number): ResultPage {
+  const where = `The value at ${quoteText(path, 60)}, ${formatCount(value.length, 'character')} of JSON`
+  if (value.length <= most) return { summary: `${where}.`, text: value }
   const { preview } = shapeText(value, { ...findPreset('default'), threshold: most, previewTokens: most })
-  return { says: `${where}, shortened: give a longer path to see more.`, text: preview }
+  return { summary: `${where}, shortened: give a longer path to see more.`, text: preview }
 }
 
 function pageMatches(
   text: string,
   { grep, from = 1 }: { grep: string | TextPattern; from?: number },
-  { most }: PageOptions,
-): Paged {
+  { maxLength }: PageOptions,
+): PageResult {
   if (grep === '') return { problem: 'There is nothing to look for: grep is empty.' }
-  const isMatch = typeof grep === 'string' ? (line: string) => line.includes(grep) : bounded(grep)
+  const isMatch = typeof grep === 'string' ? (line: string) => line.includes(grep) : boundPattern(grep)
   const lines: string[] = []
   let number = 0
   let matches = 0
@@ -212,31 +219,35 @@ function pageMatches(
     if (++number < from || !isMatch(text.slice(start, end))) return
     matches++
     if (next !== undefined) return
-    const line = `${number}: ${shownMatch(text.slice(start, end), grep)}`
-    if (length + line.length + 1 > most && lines.length > 0) next = number
+    const line = `${number}: ${formatMatch(text.slice(start, end), grep)}`
+    if (length + line.length + 1 > maxLength && lines.length > 0) next = number
     else {
       lines.push(line)
       length += line.length + 1
     }
   })
-  const says = `${counted(matches, 'line')} from line ${grouped(from)} on match; ${lines.length} shown.`
+  const summary = `${formatCount(matches, 'line')} from line ${groupDigits(from)} on match; ${lines.length} shown.`
   const body = lines.join('\n')
-  return { says, text: body.slice(0, cutBefore(body, most)), ...(next === undefined ? {} : { next: { from: next } }) }
+  return {
+    summary,
+    text: body.slice(0, cutBefore(body, maxLength)),
+    ...(next === undefined ? {} : { next: { from: next } }),
+  }
 }
 
-const LONGEST_MATCH = 300
+const MAX_MATCH_LENGTH = 300
 
 /** Of a long line what stands around the match; where a pattern does not tell where that is, its two ends. */
-function shownMatch(line: string, grep: string | TextPattern): string {
-  if (line.length <= LONGEST_MATCH || typeof grep !== 'string') return cutMiddle(line, LONGEST_MATCH)
+function formatMatch(line: string, grep: string | TextPattern): string {
+  if (line.length <= MAX_MATCH_LENGTH || typeof grep !== 'string') return cutMiddle(line, MAX_MATCH_LENGTH)
   const match = line.indexOf(grep)
-  const start = cutAfter(line, Math.max(0, match - Math.floor(LONGEST_MATCH / 3)))
-  const end = cutBefore(line, Math.min(line.length, start + LONGEST_MATCH))
-  const place = `character ${grouped(match)}`
+  const start = cutAfter(line, Math.max(0, match - Math.floor(MAX_MATCH_LENGTH / 3)))
+  const end = cutBefore(line, Math.min(line.length, start + MAX_MATCH_LENGTH))
+  const place = `character ${groupDigits(match)}`
   return `(${place}) ${start > 0 ? '… ' : ''}${line.slice(start, end)}${end < line.length ? ' …' : ''}`
 }
 
-const bounded =
+const boundPattern =
   (pattern: TextPattern) =>
   (line: string): boolean =>
     pattern(line.slice(0, pattern.longest))

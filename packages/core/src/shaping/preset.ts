@@ -46,20 +46,20 @@ export const PRESETS: Presets = {
 }
 
 interface Bounds {
-  readonly least: number
-  readonly most: number
+  readonly min: number
+  readonly max: number
 }
 
 /** The notice with its handle has to fit: below the least figures nothing of the text would be left. */
-const NUMBERS: Readonly<Record<'threshold' | 'previewTokens' | 'keys' | 'mediaBytes', Bounds>> = {
-  threshold: { least: 400, most: 1_000_000 },
-  previewTokens: { least: 150, most: 1_000_000 },
-  keys: { least: 1, most: 10_000 },
-  mediaBytes: { least: 0, most: 100_000_000 },
+const NUMBER_BOUNDS: Readonly<Record<'threshold' | 'previewTokens' | 'keys' | 'mediaBytes', Bounds>> = {
+  threshold: { min: 400, max: 1_000_000 },
+  previewTokens: { min: 150, max: 1_000_000 },
+  keys: { min: 1, max: 10_000 },
+  mediaBytes: { min: 0, max: 100_000_000 },
 }
-const ENDS = ['rows', 'lines', 'items'] as const
-const SHOWN: Bounds = { least: 0, most: 10_000 }
-const KEYS: readonly string[] = [...Object.keys(NUMBERS), ...ENDS]
+const ENDS_KEYS = ['rows', 'lines', 'items'] as const
+const ENDS_BOUNDS: Bounds = { min: 0, max: 10_000 }
+const KEYS: readonly string[] = [...Object.keys(NUMBER_BOUNDS), ...ENDS_KEYS]
 
 /** The named preset; a name that is none is an error which says what was probably meant. */
 export function findPreset(name: string, presets: Presets = PRESETS): Preset {
@@ -74,7 +74,8 @@ export function findPreset(name: string, presets: Presets = PRESETS): Preset {
 /** The built-in presets with those that people wrote, each of which says only what differs from the one it replaces. */
 export function readPresets(written: JsonObject): Presets {
   const own = Object.entries(written).map(([name, fields]) => {
-    if (!isJsonObject(fields)) throw flaw(name, `is ${shown(fields)}`, 'Expected settings such as { threshold: 5000 }.')
+    if (!isJsonObject(fields))
+      throw presetError(name, `is ${formatValue(fields)}`, 'Expected settings such as { threshold: 5000 }.')
     return [name, readPreset(name, fields)] as const
   })
   return { ...PRESETS, ...Object.fromEntries(own) }
@@ -83,9 +84,13 @@ export function readPresets(written: JsonObject): Presets {
 function readPreset(name: string, fields: JsonObject): Preset {
   const base = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined
   const entries = Object.entries(fields).map(([key, value]) => {
-    const known = camelCase(key)
+    const known = toKnownKey(key)
     if (!KEYS.includes(known))
-      throw flaw(name, `has an unknown key ${quoteText(key, 40)}`, `Known: ${KEYS.join(', ')}.${didYouMean(key, KEYS)}`)
+      throw presetError(
+        name,
+        `has an unknown key ${quoteText(key, 40)}`,
+        `Known: ${KEYS.join(', ')}.${didYouMean(key, KEYS)}`,
+      )
     return [known, readField({ name, key: known, value })] as const
   })
   return { ...(base ?? DEFAULT), ...Object.fromEntries(entries) }
@@ -98,25 +103,26 @@ interface Field {
 }
 
 function readField(field: Field): number | Ends {
-  if (Object.hasOwn(NUMBERS, field.key)) return readNumber(field, NUMBERS[field.key as keyof typeof NUMBERS])
+  if (Object.hasOwn(NUMBER_BOUNDS, field.key))
+    return readNumber(field, NUMBER_BOUNDS[field.key as keyof typeof NUMBER_BOUNDS])
   const { name, key, value } = field
   if (!isJsonObject(value) || Object.keys(value).some((part) => part !== 'head' && part !== 'tail'))
-    throw flaw(name, `has ${key}: ${shown(value)}`, 'Expected { head: 20, tail: 10 }.')
+    throw presetError(name, `has ${key}: ${formatValue(value)}`, 'Expected { head: 20, tail: 10 }.')
   return {
-    head: readNumber({ name, key: `${key}.head`, value: value.head }, SHOWN),
-    tail: readNumber({ name, key: `${key}.tail`, value: value.tail }, SHOWN),
+    head: readNumber({ name, key: `${key}.head`, value: value.head }, ENDS_BOUNDS),
+    tail: readNumber({ name, key: `${key}.tail`, value: value.tail }, ENDS_BOUNDS),
   }
 }
 
-function readNumber({ name, key, value }: Field, { least, most }: Bounds): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw flaw(name, `has ${key}: ${shown(value)}`, `Expected a whole number from ${least} to ${most}.`)
+function readNumber({ name, key, value }: Field, { min, max }: Bounds): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
+  throw presetError(name, `has ${key}: ${formatValue(value)}`, `Expected a whole number from ${min} to ${max}.`)
 }
 
-const flaw = (name: string, says: string, hint: string): SallyportError =>
+const presetError = (name: string, says: string, hint: string): SallyportError =>
   new SallyportError('USAGE', `The preset ${quoteText(name, 60)} ${says}.`, { hint })
 
-const shown = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   value === undefined ? 'nothing' : quoteText(String(JSON.stringify(value)), 40)
 
-const camelCase = (key: string): string => key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+const toKnownKey = (key: string): string => key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

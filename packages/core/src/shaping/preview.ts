@@ -19,13 +19,13 @@ export interface Preview {
 export const SCALES: readonly number[] = [1, 0.7, 0.5, 0.35, 0.25, 0.17, 0.1, 0.06, 0.03]
 
 /** At least one of the beginning, so that a preview of anything shows something. */
-export const scaledEnds = ({ head, tail }: Ends, scale: number): Ends => ({
+export const scaleEnds = ({ head, tail }: Ends, scale: number): Ends => ({
   head: Math.max(1, Math.ceil(head * scale)),
   tail: Math.floor(tail * scale),
 })
 
-const LONGEST_PART = 400
-const SHORTEST_PART = 24
+const MAX_PART_LENGTH = 400
+const MIN_PART_LENGTH = 24
 
 /** How long one line, cell or text may be. */
-export const scaledLength = (scale: number): number => Math.max(SHORTEST_PART, Math.round(LONGEST_PART * scale))
+export const scaleLength = (scale: number): number => Math.max(MIN_PART_LENGTH, Math.round(MAX_PART_LENGTH * scale))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { counted, cutAfter, cutBefore, cutOut } from './safe-cut.ts'
+import { cutAfter, cutBefore, cutMiddleAndCount, formatCount } from './safe-cut.ts'
 
 const lone = /\p{Surrogate}/u
 const PAIRS = ['😀', '👨‍👩‍👧‍👦', '🇫🇷', 'é', '\r\n', 'a', '\u{1d165}'] as const
@@ -34,9 +34,9 @@ describe(`${promise('ISO-15')}: a cut`, () => {
   it('in the middle leaves both ends, counts truly and keeps to its length', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 900 }), fc.integer({ min: 60, max: 500 }), (text, most) => {
-        const { text: cut, omitted } = cutOut(text, most)
+        const { text: cut, omitted } = cutMiddleAndCount(text, most)
         expect(cut.length).toBeLessThanOrEqual(Math.max(most, 0))
-        const [head, tail] = cut.split(` … ${counted(omitted, 'character')} omitted … `)
+        const [head, tail] = cut.split(` … ${formatCount(omitted, 'character')} omitted … `)
         if (omitted === 0) return
         expect(text.startsWith(head ?? '') && text.endsWith(tail ?? '')).toBe(true)
         expect((head ?? '').length + (tail ?? '').length + omitted).toBe(text.length)

@@ -7,7 +7,7 @@ let segmenter: Intl.Segmenter | undefined
 export function cutBefore(text: string, at: number): number {
   if (at <= 0) return 0
   if (at >= text.length) return text.length
-  if (isPlainSeam(text, at)) return at
+  if (isPlainBoundary(text, at)) return at
   return graphemeStart(text, at) ?? pairStart(text, at)
 }
 
@@ -15,7 +15,7 @@ export function cutBefore(text: string, at: number): number {
 export function cutAfter(text: string, at: number): number {
   if (at <= 0) return 0
   if (at >= text.length) return text.length
-  if (isPlainSeam(text, at)) return at
+  if (isPlainBoundary(text, at)) return at
   const before = graphemeStart(text, at)
   if (before === at) return at
   const end = before === undefined ? undefined : graphemeEnd(text, before)
@@ -23,7 +23,7 @@ export function cutAfter(text: string, at: number): number {
 }
 
 /** Most cuts fall between characters that never join; asking the segmenter is a hundred times slower. */
-function isPlainSeam(text: string, at: number): boolean {
+function isPlainBoundary(text: string, at: number): boolean {
   const before = text.charCodeAt(at - 1)
   const after = text.charCodeAt(at)
   return before < 0x300 && after < 0x300 && !(before === 0x0d && after === 0x0a)
@@ -60,7 +60,7 @@ function isInsidePair(text: string, at: number): boolean {
 }
 
 /** The beginning and the end of a text, with the count of what is left out between them. */
-export function cutOut(text: string, most: number): { readonly text: string; readonly omitted: number } {
+export function cutMiddleAndCount(text: string, most: number): { readonly text: string; readonly omitted: number } {
   if (text.length <= most) return { text, omitted: 0 }
   const room = Math.max(0, most - markLength(text.length))
   const head = cutBefore(text, Math.ceil((room * 2) / 3))
@@ -71,15 +71,16 @@ export function cutOut(text: string, most: number): { readonly text: string; rea
 }
 
 /** The same where the count is in the text and needed nowhere else. */
-export const cutMiddle = (text: string, most: number): string => cutOut(text, most).text
+export const cutMiddle = (text: string, most: number): string => cutMiddleAndCount(text, most).text
 
 const markLength = (count: number): number => omissionMark(count, 'character').length + 2
 
 /** `… 1,200 rows omitted …` */
-export const omissionMark = (count: number, noun: string): string => `… ${counted(count, noun)} omitted …`
+export const omissionMark = (count: number, noun: string): string => `… ${formatCount(count, noun)} omitted …`
 
 /** `1 row`, `1,200 rows`. */
-export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+export const formatCount = (count: number, noun: string): string =>
+  `${groupDigits(count)} ${noun}${count === 1 ? '' : 's'}`
 
 /** Digits in groups, the same in every locale. */
-export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+export const groupDigits = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')

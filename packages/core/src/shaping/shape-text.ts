@@ -1,14 +1,14 @@
 import { estimateTokens } from '../tokens.ts'
-import { type ContentHints, type ContentKind, delimiterOf, detectKind } from './content-kind.ts'
+import { type ContentHints, type ContentKind, detectKind, findDelimiter } from './content-kind.ts'
 import { csvPreviews } from './csv-preview.ts'
 import { jsonPreviews } from './json-preview.ts'
 import { linePreviews, markdownHeadings, noLandmarks, yamlTopKeys } from './line-preview.ts'
 import { markupPreviews } from './markup-preview.ts'
 import { ndjsonPreviews } from './ndjson-preview.ts'
-import { sayNotice } from './notice.ts'
+import { formatNotice } from './notice.ts'
 import type { Ends, Preset } from './preset.ts'
 import type { Omission, Preview } from './preview.ts'
-import { cutBefore, cutOut } from './safe-cut.ts'
+import { cutBefore, cutMiddleAndCount } from './safe-cut.ts'
 
 export interface ShapingHints extends ContentHints {
   /** What the text was already found to be. */
@@ -38,30 +38,30 @@ export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}
   if (text.length <= preset.threshold)
     return { text, kind, isWhole: true, preview: text, notice: '', omission: undefined }
   for (const preview of allPreviews(text, kind, preset)) {
-    const shaped = preview && composed(text, { kind, preview, hints })
+    const shaped = preview && composeText(text, { kind, preview, hints })
     if (shaped !== undefined && fits(shaped.text, preset)) return shaped
   }
-  return cutDown(text, { kind, preset, hints })
+  return cutToFit(text, { kind, preset, hints })
 }
 
 /** Later ones of a filled preset would cut each part to a few letters, where fewer parts can be shown whole. */
-const FILLED_TRIES = 5
+const MAX_FILLED_TRIES = 5
 
 function* allPreviews(text: string, kind: ContentKind, preset: Preset): Generator<Preview | undefined> {
   let tries = 0
   if (preset.fills)
-    for (const preview of previewsOf(text, kind, filled(preset))) {
+    for (const preview of createPreviews(text, kind, fillPreset(preset))) {
       yield preview
-      if (++tries === FILLED_TRIES) break
+      if (++tries === MAX_FILLED_TRIES) break
     }
-  yield* previewsOf(text, kind, preset)
+  yield* createPreviews(text, kind, preset)
 }
 
 /** Shorter rows, lines and items are rare: with so many of them the threshold is reached. */
-const LEAST_PART = 27
+const MIN_PART_LENGTH = 27
 
-function filled(preset: Preset): Preset {
-  const parts = Math.ceil(preset.threshold / LEAST_PART)
+function fillPreset(preset: Preset): Preset {
+  const parts = Math.ceil(preset.threshold / MIN_PART_LENGTH)
   const more = ({ head, tail }: Ends): Ends => {
     const factor = Math.max(1, parts / Math.max(1, head + tail))
     return { head: Math.ceil(head * factor), tail: Math.ceil(tail * factor) }
@@ -70,7 +70,7 @@ function filled(preset: Preset): Preset {
   return { ...preset, rows: more(rows), lines: more(lines), items: more(items), keys: Math.max(keys, parts) }
 }
 
-function previewsOf(text: string, kind: ContentKind, preset: Preset): Iterable<Preview | undefined> {
+function createPreviews(text: string, kind: ContentKind, preset: Preset): Iterable<Preview | undefined> {
   switch (kind) {
     case 'json':
       return jsonPreviews(text, preset)
@@ -87,7 +87,7 @@ function previewsOf(text: string, kind: ContentKind, preset: Preset): Iterable<P
     case 'yaml':
       return linePreviews(text, preset, yamlTopKeys())
     case 'binary':
-      return [{ text: '', omission: all(text), hasCuts: false }]
+      return [{ text: '', omission: omitAll(text), hasCuts: false }]
     default:
       return linePreviews(text, preset, noLandmarks())
   }
@@ -97,11 +97,11 @@ const TAB = 0x09
 
 /** What proves to be no table after all is a text. */
 function* tablePreviews(text: string, kind: ContentKind, preset: Preset): Generator<Preview> {
-  yield* csvPreviews(text, preset, kind === 'tsv' ? TAB : delimiterOf(text))
+  yield* csvPreviews(text, preset, kind === 'tsv' ? TAB : findDelimiter(text))
   yield* linePreviews(text, preset, noLandmarks())
 }
 
-const all = (text: string): Omission => ({ noun: 'character', count: text.length, of: text.length })
+const omitAll = (text: string): Omission => ({ noun: 'character', count: text.length, of: text.length })
 
 interface Attempt {
   readonly kind: ContentKind
@@ -109,8 +109,8 @@ interface Attempt {
   readonly hints: ShapingHints
 }
 
-function composed(text: string, { kind, preview, hints }: Attempt): ShapedText {
-  const notice = sayNotice({ kind, preview, length: text.length, hints })
+function composeText(text: string, { kind, preview, hints }: Attempt): ShapedText {
+  const notice = formatNotice({ kind, preview, length: text.length, hints })
   const { text: body, omission } = preview
   // Whatever reads the text as JSON can do so, and cannot take it for the whole.
   const whole = kind === 'json' ? `{"notice":${JSON.stringify(notice)},"preview":${body}}` : joined(notice, body)
@@ -122,29 +122,29 @@ const joined = (notice: string, body: string): string => (body === '' ? `[${noti
 const fits = (text: string, { threshold, previewTokens }: Preset): boolean =>
   text.length <= threshold && estimateTokens(text) <= previewTokens
 
-interface Given {
+interface ShapingInput {
   readonly kind: ContentKind
   readonly preset: Preset
   readonly hints: ShapingHints
 }
 
 /** The last resort for what has no short lines, rows or items: its two ends, as much of them as fits. */
-function cutDown(text: string, { kind, preset, hints }: Given): ShapedText {
-  for (let room = preset.threshold; room > SHORTEST && kind !== 'json'; room = Math.floor(room * 0.7)) {
-    const { text: body, omitted: count } = cutOut(text, room)
+function cutToFit(text: string, { kind, preset, hints }: ShapingInput): ShapedText {
+  for (let room = preset.threshold; room > MIN_CUT_LENGTH && kind !== 'json'; room = Math.floor(room * 0.7)) {
+    const { text: body, omitted: count } = cutMiddleAndCount(text, room)
     const preview = { text: body, omission: { noun: 'character', count, of: text.length }, hasCuts: false } as const
-    const shaped = composed(text, { kind, preview, hints })
+    const shaped = composeText(text, { kind, preview, hints })
     if (fits(shaped.text, preset)) return shaped
   }
-  return bareNotice(text, { kind, preset, hints })
+  return writeNoticeOnly(text, { kind, preset, hints })
 }
 
-const SHORTEST = 60
+const MIN_CUT_LENGTH = 60
 
 /** Thresholds that no preset of `readPresets` has leave room for part of the notice, or for nothing. */
-function bareNotice(text: string, { kind, preset: { threshold }, hints }: Given): ShapedText {
-  const notice = sayNotice({ kind, length: text.length, hints })
+function writeNoticeOnly(text: string, { kind, preset: { threshold }, hints }: ShapingInput): ShapedText {
+  const notice = formatNotice({ kind, length: text.length, hints })
   const line = kind === 'json' ? JSON.stringify({ notice }) : `[${notice}]`
   const bare = line.length <= threshold ? line : kind === 'json' ? '0' : line.slice(0, cutBefore(line, threshold))
-  return { text: threshold > 0 ? bare : '', kind, isWhole: false, preview: '', notice, omission: all(text) }
+  return { text: threshold > 0 ? bare : '', kind, isWhole: false, preview: '', notice, omission: omitAll(text) }
 }

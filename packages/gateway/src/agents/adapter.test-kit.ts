@@ -1,25 +1,25 @@
 import type { Json, JsonObject } from '@sallyport/core'
 import { stringify } from 'smol-toml'
-import type { AgentAdapter, AgentPlace, ImportedServer, NativeConfig, NativeFile, NativeScope } from './agents.ts'
+import type { AgentAdapter, HostContext, ImportedServer, NativeConfig, NativeFile, NativeScope } from './agents.ts'
 
-export const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/srv/app' }
+export const HOST: HostContext = { environment: {}, platform: 'linux', home: '/home/ada', cwd: '/srv/app' }
 
-export const placeWith = (changes: Partial<AgentPlace>): AgentPlace => ({ ...PLACE, ...changes })
+export const hostWith = (changes: Partial<HostContext>): HostContext => ({ ...HOST, ...changes })
 
 /** Scope and path of each file, as one text. */
-export const filesOf = (adapter: AgentAdapter, place: AgentPlace = PLACE): readonly string[] =>
+export const listNativeFiles = (adapter: AgentAdapter, place: HostContext = HOST): readonly string[] =>
   adapter.nativeFiles(place).map(({ scope, path }) => `${scope} ${path}`)
 
 /** What the adapter makes of a text in its first file of a scope. */
-export function parsed(adapter: AgentAdapter, text: string, scope: NativeScope = 'user'): NativeConfig {
-  const file: NativeFile | undefined = adapter.nativeFiles(PLACE).find((one) => one.scope === scope)
+export function parseNativeText(adapter: AgentAdapter, text: string, scope: NativeScope = 'user'): NativeConfig {
+  const file: NativeFile | undefined = adapter.nativeFiles(HOST).find((one) => one.scope === scope)
   if (file === undefined) throw new Error(`${adapter.id} has no file of the scope ${scope}.`)
   return adapter.getMcpConfig(text, file)
 }
 
 /** Each server of a text as our config.yaml would say it: its entry, why it cannot be said, and all notes. */
-export function imported(adapter: AgentAdapter, text: string, scope: NativeScope = 'user') {
-  const { servers } = parsed(adapter, text, scope)
+export function importNativeText(adapter: AgentAdapter, text: string, scope: NativeScope = 'user') {
+  const { servers } = parseNativeText(adapter, text, scope)
   const results = servers.map((server): readonly [string, ImportedServer] => [server.name, adapter.toServer(server)])
   return {
     servers: Object.fromEntries(results.map(([name, one]) => [name, one.ok ? one.config : one.why])),
@@ -29,12 +29,12 @@ export function imported(adapter: AgentAdapter, text: string, scope: NativeScope
 
 /** The same servers in the agent's own file, read back from its text. */
 export function configWith(adapter: AgentAdapter, entries: readonly (readonly [string, JsonObject])[]): NativeConfig {
-  const [file] = adapter.nativeFiles(PLACE)
+  const [file] = adapter.nativeFiles(HOST)
   if (file === undefined) throw new Error(`${adapter.id} has no file.`)
-  const { serversAt } = adapter.getMcpConfig('', file)
+  const { serversPath } = adapter.getMcpConfig('', file)
   const section: Json =
     adapter.id === 'continue' ? entries.map(([name, entry]) => ({ ...entry, name })) : Object.fromEntries(entries)
-  const inner = serversAt.reduceRight<Json>(
+  const inner = serversPath.reduceRight<Json>(
     (value, key) => ({ 'kept first': 1, [key]: value, kept: { a: [1] } }),
     section,
   )

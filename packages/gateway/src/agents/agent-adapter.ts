@@ -1,8 +1,8 @@
 import type { Json, JsonObject, ToolRef } from '@sallyport/core'
-import type { NativeFiltering } from './agent-mcp-filter.ts'
+import type { FilteredConfig } from './agent-mcp-filter.ts'
 
 /** Where an agent looks for its files: who runs it, on what, and in which folder. */
-export interface AgentPlace {
+export interface HostContext {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly platform: NodeJS.Platform
   /** The user's home folder. */
@@ -32,9 +32,9 @@ export interface NativeConfig {
   /** All that the file says, unknown keys and their order kept. */
   readonly document: JsonObject
   /** The keys of the document that lead to the servers. A key may hold dots: Amp's does. */
-  readonly serversAt: readonly string[]
+  readonly serversPath: readonly string[]
   /** What stands among the servers and is a part of the agent itself: no selection concerns it. */
-  readonly ownParts: readonly string[]
+  readonly builtInNames: readonly string[]
   /** What stands among the servers and cannot be one, and what else is wrong with the file. */
   readonly problems: readonly string[]
 }
@@ -76,9 +76,9 @@ export interface AgentAdapter {
   readonly program: string | undefined
   readonly enforcement: Enforcement
   readonly toolFilter: NativeToolFilter | undefined
-  defaultMcpConfigPath(place: AgentPlace): string | undefined
+  defaultMcpConfigPath(place: HostContext): string | undefined
   /** In the order in which they are read; of two servers with one name the later one counts. */
-  nativeFiles(place: AgentPlace): readonly NativeFile[]
+  nativeFiles(place: HostContext): readonly NativeFile[]
   /** Throws AGENT_CONFIG_INVALID with line and column where the text cannot be understood. */
   getMcpConfig(text: string, file: NativeFile): NativeConfig
   toServer(server: NativeServer): ImportedServer
@@ -86,5 +86,5 @@ export interface AgentAdapter {
     config: NativeConfig,
     selection: readonly string[] | undefined,
     tools: readonly ToolRef[],
-  ): NativeFiltering
+  ): FilteredConfig
 }

@@ -2,7 +2,7 @@ import { compileSelectors, type Json, type JsonObject, slugServerId, type ToolRe
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { configWith as configOf, nativeText, PLACE } from './adapter.test-kit.ts'
+import { configWith as configOf, HOST, nativeText } from './adapter.test-kit.ts'
 import type { NativeToolFilter } from './agent-adapter.ts'
 import { ADAPTERS, type AgentAdapter, applyAgentMcpFilter, type NativeConfig, type NativeServer } from './agents.ts'
 
@@ -140,7 +140,7 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
               if (offers(entry, filter, tool)) expect(offers(original, filter, tool)).toBe(true)
           }
           expect(left.servers.filter(({ name }) => wrap.some((one) => one.name === name))).toEqual([])
-          const [file] = adapter.nativeFiles(PLACE)
+          const [file] = adapter.nativeFiles(HOST)
           const again = file && adapter.getMcpConfig(nativeText(left.document, file.path), file)
           expect(again?.servers).toEqual(left.servers)
           expect(Object.keys(left.document)).toEqual(Object.keys(config.document))
@@ -189,8 +189,8 @@ describe('the filter', () => {
   const configWith = (...servers: readonly NativeServer[]): NativeConfig => ({
     servers,
     document: { s: Object.fromEntries(servers.map(({ name, entry }) => [name, entry])) },
-    serversAt: ['s'],
-    ownParts: [],
+    serversPath: ['s'],
+    builtInNames: [],
     problems: [],
   })
   const DOCS: readonly ToolRef[] = ['search', 'delete_a'].map((tool) => ({ server: 'docs', tool }))

@@ -1,10 +1,10 @@
 import { isJsonList, type JsonObject, type ToolRef } from '@sallyport/core'
 import type { NativeConfig, NativeServer, NativeToolFilter } from './agent-adapter.ts'
-import { type NativeSelection, selectNative } from './native-selection.ts'
-import { withServers } from './native-servers.ts'
+import { type NativeSelection, selectNativeTools } from './native-selection.ts'
+import { mapServers } from './native-servers.ts'
 
 /** What a selection leaves of an agent's own servers. */
-export interface NativeFiltering {
+export interface FilteredConfig {
   /** In the agent's own shape: selected servers verbatim, or narrowed by the agent's own filter. */
   readonly config: NativeConfig
   /** Not in there, since the agent cannot be held to what is selected of them: the gateway can, or they are left out. */
@@ -18,7 +18,7 @@ export interface WrappedServer {
   readonly why: string
 }
 
-export interface FilterFacts {
+export interface FilterOptions {
   /** What is known of the servers' tools, by the agent's name for the server or by our id for it. */
   readonly tools: readonly ToolRef[]
   readonly toolFilter: NativeToolFilter | undefined
@@ -28,13 +28,13 @@ export interface FilterFacts {
 export function applyAgentMcpFilter(
   config: NativeConfig,
   selection: readonly string[] | undefined,
-  { tools, toolFilter }: FilterFacts,
-): NativeFiltering {
+  { tools, toolFilter }: FilterOptions,
+): FilteredConfig {
   if (selection === undefined) return { config, wrap: [], unmatched: [] }
-  const selected = selectNative({ selection, servers: config.servers.map(({ name }) => name), tools })
+  const selected = selectNativeTools({ selection, servers: config.servers.map(({ name }) => name), tools })
   const wrap: WrappedServer[] = []
-  const filtered = withServers(config, (server) => {
-    const fate = decide(server, selected, toolFilter)
+  const filtered = mapServers(config, (server) => {
+    const fate = decideServer(server, selected, toolFilter)
     if (fate === 'leave out') return undefined
     if (!('why' in fate)) return fate.entry
     wrap.push({ name: server.name, why: fate.why })
@@ -43,35 +43,39 @@ export function applyAgentMcpFilter(
   return { config: filtered, wrap, unmatched: selected.unmatched }
 }
 
-type Fate = 'leave out' | { readonly entry: JsonObject } | { readonly why: string }
+type ServerDecision = 'leave out' | { readonly entry: JsonObject } | { readonly why: string }
 
-function decide({ name, entry }: NativeServer, selected: NativeSelection, filter: NativeToolFilter = {}): Fate {
-  if (selected.whole(name)) return { entry }
-  const [open, kept] = [selected.open(name), selected.kept(name)]
-  if (!open && kept.length === 0) return selected.mayKeep(name) ? { why: UNKNOWN } : 'leave out'
-  if (open && filter.exclude !== undefined && selected.takesByName(name))
-    return excluding(entry, filter.exclude, selected.dropped(name))
+function decideServer(
+  { name, entry }: NativeServer,
+  selected: NativeSelection,
+  filter: NativeToolFilter = {},
+): ServerDecision {
+  if (selected.isFullySelected(name)) return { entry }
+  const [open, kept] = [selected.includesUnknownTools(name), selected.selectedTools(name)]
+  if (!open && kept.length === 0) return selected.maySelectUnknownTools(name) ? { why: UNKNOWN } : 'leave out'
+  if (open && filter.exclude !== undefined && selected.excludesByName(name))
+    return excludeTools(entry, filter.exclude, selected.excludedTools(name))
   if (filter.include === undefined) return { why: 'The agent has no filter of its own for single tools.' }
   if (kept.length === 0) return { why: UNKNOWN }
-  return including(entry, { key: filter.include, all: filter.all }, kept)
+  return includeTools(entry, { key: filter.include, all: filter.all }, kept)
 }
 
 const UNKNOWN = 'Its tools are not known, so that those which are selected cannot be listed.'
 const UNREADABLE = 'Its own filter for tools is not a list of names.'
 
-function excluding(entry: JsonObject, key: string, dropped: readonly string[]): Fate {
-  const own = namesAt(entry, key)
+function excludeTools(entry: JsonObject, key: string, dropped: readonly string[]): ServerDecision {
+  const own = readNames(entry, key)
   if (own === 'unreadable') return { why: UNREADABLE }
   return { entry: { ...entry, [key]: [...new Set([...(own ?? []), ...dropped])] } }
 }
 
-interface Including {
+interface IncludeFilter {
   readonly key: string
   readonly all: NativeToolFilter['all']
 }
 
-function including(entry: JsonObject, { key, all }: Including, kept: readonly string[]): Fate {
-  const own = namesAt(entry, key)
+function includeTools(entry: JsonObject, { key, all }: IncludeFilter, kept: readonly string[]): ServerDecision {
+  const own = readNames(entry, key)
   if (own === 'unreadable') return { why: UNREADABLE }
   const meansAll = all === '*' ? own?.includes('*') : all === 'if empty' && own?.length === 0
   const isNarrow = own !== undefined && meansAll !== true
@@ -80,7 +84,7 @@ function including(entry: JsonObject, { key, all }: Including, kept: readonly st
   return left.length === 0 ? 'leave out' : { entry: { ...entry, [key]: left } }
 }
 
-function namesAt(entry: JsonObject, key: string): readonly string[] | 'unreadable' | undefined {
+function readNames(entry: JsonObject, key: string): readonly string[] | 'unreadable' | undefined {
   const value = Object.hasOwn(entry, key) ? entry[key] : undefined
   if (value === undefined) return undefined
   return isJsonList(value) && value.every((name) => typeof name === 'string') ? value : 'unreadable'

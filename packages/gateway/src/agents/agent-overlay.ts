@@ -1,15 +1,15 @@
 import type { JsonObject } from '@sallyport/core'
-import type { AgentPlace, NativeConfig, NativeFile, NativeScope, NativeServer } from './agent-adapter.ts'
+import type { HostContext, NativeConfig, NativeFile, NativeScope, NativeServer } from './agent-adapter.ts'
 import type { ServerSource, SourceSearch } from './server-sources.ts'
 
 /** A stdio server that is a window of the gateway. Nothing secret is in it. */
-export interface GatewayWindow {
+export interface WindowCommand {
   readonly command: string
   readonly args: readonly string[]
 }
 
 /** What a file of the agent's own says. */
-export interface OwnFile {
+export interface ParsedNativeFile {
   readonly file: NativeFile
   readonly config: NativeConfig
 }
@@ -17,13 +17,13 @@ export interface OwnFile {
 export interface OverlayRequest {
   /** The folder of the run, private and gone after it. */
   readonly folder: string
-  readonly place: AgentPlace
+  readonly host: HostContext
   /** The servers that the agent is to have, in its own shape, and no others. */
   readonly servers: readonly NativeServer[]
   /** Those among them that are ours: the gateway approves their calls, and nobody needs to be asked before. */
   readonly ours: readonly string[]
   /** In the order in which the agent reads them. */
-  readonly native: readonly OwnFile[]
+  readonly native: readonly ParsedNativeFile[]
   /** The arguments of the user. */
   readonly args: readonly string[]
 }
@@ -49,7 +49,7 @@ export interface Overlay {
 /** The means by which an agent gets other servers for one run. */
 export interface AgentOverlay {
   /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
-  readonly reserved: readonly string[]
+  readonly reservedFlags: readonly string[]
   /** Commands of the agent that use servers which no overlay concerns: of a process that runs already, of a client. */
   readonly reservedCommands?: readonly string[]
   /** Everywhere it takes servers from. */
@@ -57,19 +57,19 @@ export interface AgentOverlay {
   /** Whether something may bring a server of this name, where it would be taken for ours. */
   mayNameServer?(name: string, search: SourceSearch): Promise<boolean>
   /** The flag among these arguments whose value brings servers besides; it may say other things too. */
-  widening?(args: readonly string[]): string | undefined
+  findWideningFlag?(args: readonly string[]): string | undefined
   /** Whose files it reads all the same: a server of ours must not have the name of one in them. */
-  readonly stays: readonly NativeScope[]
+  readonly remainingScopes: readonly NativeScope[]
   /** Why none of its own entries can be passed on for one run, where that is so. */
-  readonly carriesNone?: string
+  readonly noNativeReason?: string
   /** Whether these arguments start it for a person, to whom it shows what a server asks; absent: it never does. */
   isAttended?(args: readonly string[]): boolean
   /** Our window as the agent writes a server, with what lets calls wait for a person (AG-17). */
-  entry(window: GatewayWindow): JsonObject
+  createEntry(window: WindowCommand): JsonObject
   overlay(request: OverlayRequest): Overlay
 }
 
 /** How long an agent is told to wait for a call: longer than any approval should take. */
-export const CALL_PATIENCE_S = 3_600
+export const CALL_TIMEOUT_S = 3_600
 
-export const START_PATIENCE_S = 60
+export const STARTUP_TIMEOUT_S = 60

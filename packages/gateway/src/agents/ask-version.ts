@@ -1,18 +1,23 @@
 import { spawn } from 'node:child_process'
-import type { AgentPlace } from './agent-adapter.ts'
+import type { HostContext } from './agent-adapter.ts'
 
-export type VersionAnswer = { readonly version: string } | { readonly why: string }
+export type VersionResult = { readonly version: string } | { readonly why: string }
 
-export interface VersionQuestion extends Pick<AgentPlace, 'environment' | 'home'> {
+export interface VersionRequest extends Pick<HostContext, 'environment' | 'home'> {
   readonly program: string
-  readonly limitMs: number
+  readonly timeoutMs: number
 }
 
-const MOST_CHARACTERS = 4_096
+const MAX_OUTPUT_LENGTH = 4_096
 const VERSION = /\d+\.\d+(?:[.+-]\w+|\w)*/
 
 /** What a program says to `--version`, within a time limit. It is started without a shell, and nothing of it stays. */
-export async function askVersion({ program, environment, home, limitMs }: VersionQuestion): Promise<VersionAnswer> {
+export async function readProgramVersion({
+  program,
+  environment,
+  home,
+  timeoutMs,
+}: VersionRequest): Promise<VersionResult> {
   return new Promise((resolve) => {
     // In the user's home: what stands in this folder's files is none of its business here.
     const child = spawn(program, ['--version'], {
@@ -23,34 +28,34 @@ export async function askVersion({ program, environment, home, limitMs }: Versio
       windowsHide: true,
     })
     let said = ''
-    const finish = (answer: VersionAnswer): void => {
+    const finish = (answer: VersionResult): void => {
       clearTimeout(timer)
       child.stdout.destroy()
       resolve(answer)
     }
-    const giveUp = (answer: VersionAnswer): void => {
-      endGroup(child.pid)
+    const giveUp = (answer: VersionResult): void => {
+      killProcessGroup(child.pid)
       finish(answer)
     }
-    const timer = setTimeout(() => giveUp({ why: `It did not answer within ${limitMs / 1000} s.` }), limitMs)
+    const timer = setTimeout(() => giveUp({ why: `It did not answer within ${timeoutMs / 1000} s.` }), timeoutMs)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       said += text
-      if (said.length > MOST_CHARACTERS) giveUp(answerOf(said))
+      if (said.length > MAX_OUTPUT_LENGTH) giveUp(parseVersion(said))
     })
     child.once('error', () => finish({ why: 'It could not be started.' }))
     // Whatever it left behind may hold its output open for ever.
-    child.once('exit', () => endGroup(child.pid))
-    child.once('close', () => finish(answerOf(said)))
+    child.once('exit', () => killProcessGroup(child.pid))
+    child.once('close', () => finish(parseVersion(said)))
   })
 }
 
-function answerOf(said: string): VersionAnswer {
-  const [version] = VERSION.exec(said.slice(0, MOST_CHARACTERS)) ?? []
+function parseVersion(said: string): VersionResult {
+  const [version] = VERSION.exec(said.slice(0, MAX_OUTPUT_LENGTH)) ?? []
   return version === undefined ? { why: 'It named no version.' } : { version }
 }
 
 /** Its group has its id, since it was started detached. */
-function endGroup(pid: number | undefined): void {
+function killProcessGroup(pid: number | undefined): void {
   if (pid === undefined || process.platform === 'win32') return
   try {
     process.kill(-pid, 'SIGKILL')

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { carryBack } from './carry-back.ts'
+import { syncBackChanges } from './carry-back.ts'
 import { writeOverlay } from './write-overlay.ts'
 
 function scratch(disk: string): string {
@@ -40,7 +40,7 @@ it('a login that the agent renewed by putting a new file in its place is the use
   const { user, folder, home, overlay } = opened()
   writeFileSync(join(home, 'auth.json.new'), 'renewed')
   renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
-  expect(carryBack(overlay, folder)).toEqual([])
+  expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
 })
 
@@ -52,7 +52,7 @@ it.each([tmpdir(), '/dev/shm'])(
     chownSync(join(user, 'auth.json'), 65_534, 65_534)
     writeFileSync(join(home, 'auth.json.new'), 'renewed')
     renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
-    expect(carryBack(overlay, folder)).toEqual([])
+    expect(syncBackChanges(overlay, folder)).toEqual([])
     expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
     expect(statSync(join(user, 'auth.json')).uid).toBe(65_534)
   },
@@ -62,14 +62,14 @@ it('what the agent made new is the user’s too, files and folders', () => {
   const { user, folder, home, overlay } = opened()
   mkdirSync(join(home, 'history'))
   writeFileSync(join(home, 'history', 'one'), '1')
-  expect(carryBack(overlay, folder)).toEqual([])
+  expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readFileSync(join(user, 'history', 'one'), 'utf8')).toBe('1')
 })
 
 it('the file of the servers never goes back, whatever the agent made of it', () => {
   const { user, folder, home, overlay } = opened()
   writeFileSync(join(home, 'settings.json'), 'rewritten')
-  expect(carryBack(overlay, folder)).toEqual([])
+  expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readFileSync(join(user, 'settings.json'), 'utf8')).toBe('own')
 })
 
@@ -77,7 +77,7 @@ it('nor does a folder in which we wrote', () => {
   const { user, folder } = opened()
   mkdirSync(join(folder, 'data', 'settings'), { recursive: true })
   const mirrors = [{ source: user, path: 'data', except: [] }]
-  expect(carryBack({ files: { 'data/settings/servers.json': {} }, mirrors }, folder)).toEqual([])
+  expect(syncBackChanges({ files: { 'data/settings/servers.json': {} }, mirrors }, folder)).toEqual([])
   expect(readdirSync(user).sort()).toEqual(['auth.json', 'settings.json'])
 })
 
@@ -86,14 +86,14 @@ it('what cannot be moved is told, and what is there stays', () => {
   mkdirSync(join(user, 'cache'))
   writeFileSync(join(user, 'cache', 'full'), '1')
   mkdirSync(join(home, 'cache'))
-  expect(carryBack(overlay, folder)).toEqual([join(user, 'cache')])
+  expect(syncBackChanges(overlay, folder)).toEqual([join(user, 'cache')])
   expect(readdirSync(join(user, 'cache'))).toEqual(['full'])
 })
 
 it('an agent that did nothing leaves the user’s folder as it was', () => {
   const { user, folder, overlay } = opened()
   const before = readdirSync(user)
-  expect(carryBack(overlay, folder)).toEqual([])
+  expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readdirSync(user)).toEqual(before)
 })
 
@@ -104,7 +104,7 @@ it('a link in the place of the folder brings nothing of another folder', () => {
   writeFileSync(join(other, 'auth.json'), 'of another')
   rmSync(home, { recursive: true })
   symlinkSync(other, home)
-  expect(carryBack(overlay, folder)).toEqual([])
+  expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('old')
   expect(readdirSync(other)).toEqual(['auth.json'])
 })

@@ -7,24 +7,27 @@ import type { Mirror, Overlay } from './agent-overlay.ts'
  * What an agent made new in a mirrored folder, or put in the place of a link (as most programs write a file), is moved to
  * where it would have gone without us: else a login that was renewed in a run would be lost with it. Returns what failed.
  */
-export function carryBack({ files, mirrors }: Pick<Overlay, 'files' | 'mirrors'>, folder: string): readonly string[] {
+export function syncBackChanges(
+  { files, mirrors }: Pick<Overlay, 'files' | 'mirrors'>,
+  folder: string,
+): readonly string[] {
   const ours = [...Object.keys(files), ...mirrors.map(({ path }) => path)]
   return mirrors.flatMap((mirror) => {
-    const made = namesIn(join(folder, mirror.path)).filter((name) => isMade(mirror, name, folder))
+    const made = listNames(join(folder, mirror.path)).filter((name) => isNewFile(mirror, name, folder))
     return made
       .filter((name) => !ours.some((path) => `${path}/`.startsWith(`${mirror.path}/${name}/`)))
-      .filter((name) => !moved(join(folder, mirror.path, name), join(mirror.source, name)))
+      .filter((name) => !tryMove(join(folder, mirror.path, name), join(mirror.source, name)))
       .map((name) => join(mirror.source, name))
   })
 }
 
-function isMade({ path, except }: Mirror, name: string, folder: string): boolean {
+function isNewFile({ path, except }: Mirror, name: string, folder: string): boolean {
   // What the agent left running may take a file away while we look.
   const stats = lstatSync(join(folder, path, name), { throwIfNoEntry: false })
   return !except.includes(name) && stats?.isSymbolicLink() === false
 }
 
-function moved(from: string, to: string): boolean {
+function tryMove(from: string, to: string): boolean {
   try {
     const there = statSync(to, { throwIfNoEntry: false })
     if (there && isProtected(there)) return false
@@ -33,7 +36,7 @@ function moved(from: string, to: string): boolean {
     renameSync(from, to)
     return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EXDEV' && copied(from, to)
+    return (error as NodeJS.ErrnoException).code === 'EXDEV' && tryCopy(from, to)
   }
 }
 
@@ -44,7 +47,7 @@ const isProtected = ({ uid, mode }: Stats): boolean =>
   findWriteProtection({ uid: isRoot ? 0 : uid, mode }) !== undefined
 
 /** From another disk: beside the place first, so that nobody finds half of it. */
-function copied(from: string, to: string): boolean {
+function tryCopy(from: string, to: string): boolean {
   const beside = join(dirname(to), `.${basename(to)}.sallyport-${process.pid}`)
   try {
     cpSync(from, beside, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
@@ -59,7 +62,7 @@ function copied(from: string, to: string): boolean {
 }
 
 /** Of a link in the place of the folder nothing is the agent's. */
-function namesIn(folder: string): readonly string[] {
+function listNames(folder: string): readonly string[] {
   try {
     return lstatSync(folder).isDirectory() ? readdirSync(folder) : []
   } catch {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@sallyport/core'
-import type { AgentAdapter, AgentPlace, Enforcement, NativeFile, NativeToolFilter } from './agent-adapter.ts'
+import type { AgentAdapter, Enforcement, HostContext, NativeFile, NativeToolFilter } from './agent-adapter.ts'
 import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
-import { locateNative, type NativeSyntax, parseNative } from './native-document.ts'
-import { serversOf } from './native-servers.ts'
+import { locateValue, type NativeSyntax, parseNativeFile } from './native-document.ts'
+import { parseServers } from './native-servers.ts'
 import { type EntryShape, translateEntry } from './translate-entry.ts'
 
 /** What is peculiar to an agent, as data. */
@@ -13,13 +13,13 @@ export interface AdapterDefinition {
   readonly program?: string
   readonly enforcement: Enforcement
   readonly syntax: NativeSyntax
-  readonly files: (place: AgentPlace) => readonly NativeFile[]
+  readonly files: (place: HostContext) => readonly NativeFile[]
   /** The keys that lead to the servers. */
-  readonly serversAt: (file: NativeFile) => readonly string[]
+  readonly serversPath: (file: NativeFile) => readonly string[]
   /** They are a list of entries that have a name. */
   readonly isList?: boolean
   /** Which of them are parts of the agent itself and no MCP servers. */
-  readonly isOwnPart?: (entry: JsonObject) => boolean
+  readonly isBuiltIn?: (entry: JsonObject) => boolean
   readonly entries: EntryShape
   readonly toolFilter?: NativeToolFilter
 }
@@ -32,11 +32,11 @@ export function createAdapter(definition: AdapterDefinition): AgentAdapter {
     defaultMcpConfigPath: (place) => files(place).find(({ scope }) => scope === 'user')?.path,
     nativeFiles: files,
     getMcpConfig: (text, file) =>
-      serversOf(parseNative(text, file.path, definition.syntax), {
-        locate: (keys) => locateNative(text, definition.syntax, { path: file.path, keys }),
-        serversAt: definition.serversAt(file),
+      parseServers(parseNativeFile(text, file.path, definition.syntax), {
+        locate: (keys) => locateValue(text, definition.syntax, { path: file.path, keys }),
+        serversPath: definition.serversPath(file),
         isList: definition.isList ?? false,
-        isOwnPart: definition.isOwnPart ?? (() => false),
+        isBuiltIn: definition.isBuiltIn ?? (() => false),
       }),
     toServer: (server) => translateEntry(server, definition.entries),
     filterAvailableMcpTools: (config, selection, tools) =>

@@ -10,7 +10,7 @@ export interface PluginSettings {
   readonly cwd: string
   /** Whether a plugin is in the agent's own folder, where it was searched for servers. */
   isInstalled(id: string): boolean
-  serversIn(folder: string): Promise<readonly string[]>
+  findPluginServers(folder: string): Promise<readonly string[]>
 }
 
 interface EnabledPlugin {
@@ -22,34 +22,34 @@ interface EnabledPlugin {
  * Servers of plugins that settings switch on and that are not installed: from a folder they are used where they lie,
  * and others the agent fetches when it starts.
  */
-export async function enabledPluginsWithServers(settings: PluginSettings): Promise<readonly string[]> {
-  const { files, cwd, isInstalled, serversIn } = settings
-  const read = (await Promise.all(files.map(async (file) => ({ file, said: await settingsIn(file) })))).flatMap(
+export async function findEnabledPluginServers(settings: PluginSettings): Promise<readonly string[]> {
+  const { files, cwd, isInstalled, findPluginServers } = settings
+  const read = (await Promise.all(files.map(async (file) => ({ file, said: await readSettings(file) })))).flatMap(
     ({ file, said }) => (said === undefined ? [] : [{ file, said }]),
   )
-  const folders = new Map(read.flatMap(({ file, said }) => marketplacesIn(said, [dirname(file), cwd])))
-  const enabled = read.flatMap(({ file, said }) => pluginsIn(said).map((id): EnabledPlugin => ({ id, file })))
+  const folders = new Map(read.flatMap(({ file, said }) => listLocalMarketplaces(said, [dirname(file), cwd])))
+  const enabled = read.flatMap(({ file, said }) => listEnabledPlugins(said).map((id): EnabledPlugin => ({ id, file })))
   const found = enabled.map(async ({ id, file }) => {
     const known = folders.get(id.slice(id.lastIndexOf('@') + 1))
-    if (known !== undefined) return (await Promise.all(known.map(serversIn))).flat()
+    if (known !== undefined) return (await Promise.all(known.map(findPluginServers))).flat()
     return isInstalled(id) ? [] : [`"${id}" of enabledPlugins in ${file}`]
   })
   return [...new Set((await Promise.all(found)).flat())]
 }
 
-async function settingsIn(file: string): Promise<JsonObject | undefined> {
+async function readSettings(file: string): Promise<JsonObject | undefined> {
   const text = await readNativeFile(file)
   const parsed = text === undefined ? undefined : parseJson(text)
   return parsed?.ok && isJsonObject(parsed.value) ? parsed.value : undefined
 }
 
-function pluginsIn({ enabledPlugins }: JsonObject): readonly string[] {
+function listEnabledPlugins({ enabledPlugins }: JsonObject): readonly string[] {
   if (!isJsonObject(enabledPlugins)) return []
   return Object.keys(enabledPlugins).filter((id) => enabledPlugins[id] !== false)
 }
 
 /** Those that are a folder of this machine, by name. */
-function marketplacesIn(
+function listLocalMarketplaces(
   { extraKnownMarketplaces }: JsonObject,
   bases: readonly string[],
 ): readonly (readonly [string, readonly string[]])[] {

@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { posix, win32 } from 'node:path'
-import type { AgentPlace } from './agent-adapter.ts'
+import type { HostContext } from './agent-adapter.ts'
 
 /** What Windows adds to the name of a program. */
 const WINDOWS_ENDINGS = ['.exe', '.cmd', '.bat']
@@ -8,7 +8,7 @@ const WINDOWS_ENDINGS = ['.exe', '.cmd', '.bat']
 /** Where a program is that people start by its name. Relative folders in PATH are not looked into: they are anybody's. */
 export function findProgram(
   name: string,
-  { environment, platform }: Pick<AgentPlace, 'environment' | 'platform'>,
+  { environment, platform }: Pick<HostContext, 'environment' | 'platform'>,
 ): string | undefined {
   const { delimiter, isAbsolute, join } = platform === 'win32' ? win32 : posix
   const folders = (environment.PATH ?? environment.Path ?? '').split(delimiter).filter((folder) => isAbsolute(folder))

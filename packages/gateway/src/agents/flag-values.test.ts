@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { flagValues, hasFlag } from './flag-values.ts'
-import { overlayOf } from './overlays.ts'
+import { findFlagValues, hasFlag } from './flag-values.ts'
+import { findOverlay } from './overlays.ts'
 
 it('a value is found behind a space, behind = and right behind a letter', () => {
   const args = ['-c', 'a', '-cb', '-c=d', '--config', 'e', '--config=f', '--configure=g', 'c']
-  const values = flagValues(args, ['-c', '--config']).map(({ value }) => value)
+  const values = findFlagValues(args, ['-c', '--config']).map(({ value }) => value)
   expect(values).toEqual(['a', 'b', 'd', 'e', 'f'])
 })
 
@@ -16,7 +16,8 @@ it('a flag is known in every way in which agents take it', () => {
 })
 
 describe('servers come in', () => {
-  const widening = (id: string, ...args: readonly string[]): string | undefined => overlayOf(id)?.widening?.(args)
+  const widening = (id: string, ...args: readonly string[]): string | undefined =>
+    findOverlay(id)?.findWideningFlag?.(args)
 
   it.each([
     [['--agents', '{"a": {"prompt": "p", "mcpServers": [{"more": {"command": "x"}}]}}'], '--agents'],

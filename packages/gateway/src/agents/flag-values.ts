@@ -8,7 +8,7 @@ export interface FlagValue {
  * All values that these flags are given, however they are written: after a space, after `=`, or right behind a single
  * letter.
  */
-export function flagValues(args: readonly string[], flags: readonly string[]): readonly FlagValue[] {
+export function findFlagValues(args: readonly string[], flags: readonly string[]): readonly FlagValue[] {
   return args.flatMap((arg, at) =>
     flags.flatMap((flag) => {
       const value = arg === flag ? args[at + 1] : attachedTo(flag, arg)

@@ -1,13 +1,13 @@
-import type { AgentAdapter, AgentPlace } from './agent-adapter.ts'
-import { askVersion } from './ask-version.ts'
+import type { AgentAdapter, HostContext } from './agent-adapter.ts'
+import { readProgramVersion } from './ask-version.ts'
 import { findProgram } from './find-program.ts'
-import { type NativeReading, readAgent } from './read-agent.ts'
+import { type NativeFileResult, readAgentConfigs } from './read-agent.ts'
 
 /** An agent on this machine. */
-export interface AgentSight {
+export interface DetectedAgent {
   readonly adapter: AgentAdapter
   readonly program: InstalledProgram | undefined
-  readonly readings: readonly NativeReading[]
+  readonly fileResults: readonly NativeFileResult[]
 }
 
 export interface InstalledProgram {
@@ -18,32 +18,35 @@ export interface InstalledProgram {
 }
 
 /** Some of them take half a second of a processor to say their version. */
-const AT_ONCE = 4
-const VERSION_LIMIT_MS = 5_000
+const MAX_CONCURRENT = 4
+const VERSION_TIMEOUT_MS = 5_000
 
 /** Looks for agents and reads what they say of their servers. One that is broken spoils no other. */
-export async function lookAtAgents(
+export async function detectAgents(
   adapters: readonly AgentAdapter[],
-  place: AgentPlace,
-): Promise<readonly AgentSight[]> {
-  const sights: AgentSight[] = []
+  place: HostContext,
+): Promise<readonly DetectedAgent[]> {
+  const sights: DetectedAgent[] = []
   const waiting = [...adapters.entries()]
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      sights[next[0]] = await lookAt(next[1], place)
+      sights[next[0]] = await detectAgent(next[1], place)
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
   return sights
 }
 
-async function lookAt(adapter: AgentAdapter, place: AgentPlace): Promise<AgentSight> {
+async function detectAgent(adapter: AgentAdapter, place: HostContext): Promise<DetectedAgent> {
   const path = adapter.program === undefined ? undefined : findProgram(adapter.program, place)
-  const [program, readings] = await Promise.all([path && installed(path, place), readAgent(adapter, place)])
-  return { adapter, program: program || undefined, readings }
+  const [program, fileResults] = await Promise.all([
+    path && readInstalledProgram(path, place),
+    readAgentConfigs(adapter, place),
+  ])
+  return { adapter, program: program || undefined, fileResults }
 }
 
-async function installed(path: string, { environment, home }: AgentPlace): Promise<InstalledProgram> {
-  const answer = await askVersion({ program: path, environment, home, limitMs: VERSION_LIMIT_MS })
+async function readInstalledProgram(path: string, { environment, home }: HostContext): Promise<InstalledProgram> {
+  const answer = await readProgramVersion({ program: path, environment, home, timeoutMs: VERSION_TIMEOUT_MS })
   return 'version' in answer
     ? { path, version: answer.version, why: undefined }
     : { path, version: undefined, why: answer.why }

@@ -1,62 +1,62 @@
 import { isJsonList, isJsonObject, type Json, type JsonObject, quoteText } from '@sallyport/core'
 import type { NativeConfig, NativeServer } from './agent-adapter.ts'
-import { brokenFile } from './native-document.ts'
+import { invalidFileError } from './native-document.ts'
 
 const MAX_SHOWN = 60
 
-export interface ServersPlace {
-  readonly serversAt: readonly string[]
+export interface ServersLocation {
+  readonly serversPath: readonly string[]
   /** They are a list of entries that have a name, and not a mapping of names to entries. */
   readonly isList: boolean
   /** Where in which file these keys lead, for a person to go to. */
   readonly locate: (keys: readonly string[]) => string
   /** Whether an entry is a part of the agent itself and no MCP server. */
-  readonly isOwnPart: (entry: JsonObject) => boolean
+  readonly isBuiltIn: (entry: JsonObject) => boolean
 }
 
 /** The servers of a document: a mapping of names to entries, or a list of entries that have a name. */
-export function serversOf(document: JsonObject, place: ServersPlace): NativeConfig {
-  const { serversAt, isOwnPart } = place
-  refuseWrongTypes(document, place)
-  const section = valueAt(document, serversAt)
-  const members = section === undefined || section === null ? [] : (membersOf(section) ?? [])
+export function parseServers(document: JsonObject, place: ServersLocation): NativeConfig {
+  const { serversPath, isBuiltIn } = place
+  assertServersSection(document, place)
+  const section = getValueAt(document, serversPath)
+  const members = section === undefined || section === null ? [] : (listMembers(section) ?? [])
   const servers: NativeServer[] = []
-  const ownParts: string[] = []
+  const builtInNames: string[] = []
   const problems: string[] = []
   for (const [name, entry] of members) {
     if (name === undefined) problems.push('An entry without a name is left out.')
     else if (!isJsonObject(entry)) {
       problems.push(`${quoteText(name, MAX_SHOWN)} is left out: expected an object that describes a server.`)
-    } else if (isOwnPart(entry)) ownParts.push(name)
+    } else if (isBuiltIn(entry)) builtInNames.push(name)
     else servers.push({ name, entry })
   }
-  return { servers, document, serversAt, ownParts, problems }
+  return { servers, document, serversPath, builtInNames, problems }
 }
 
 /** A section of another type than the agent's would look as if there were no servers. */
-function refuseWrongTypes(document: JsonObject, { serversAt, isList, locate }: ServersPlace): void {
-  for (const [at] of serversAt.entries()) {
-    const keys = serversAt.slice(0, at + 1)
-    const value = valueAt(document, keys)
+function assertServersSection(document: JsonObject, { serversPath, isList, locate }: ServersLocation): void {
+  for (const [at] of serversPath.entries()) {
+    const keys = serversPath.slice(0, at + 1)
+    const value = getValueAt(document, keys)
     if (value === undefined || value === null || isJsonObject(value)) continue
-    const isLast = keys.length === serversAt.length
+    const isLast = keys.length === serversPath.length
     if (isLast && isList && isJsonList(value)) continue
     const expected = isLast ? 'to hold servers by their names' : 'to be an object'
-    throw brokenFile(`${locate(keys)}: expected ${keys.join('.')} ${expected}.`)
+    throw invalidFileError(`${locate(keys)}: expected ${keys.join('.')} ${expected}.`)
   }
 }
 
 /** The same file with each server as it is said to be, or without it. Everything else stays as it is. */
-export function withServers(
+export function mapServers(
   config: NativeConfig,
   decide: (server: NativeServer) => JsonObject | undefined,
 ): NativeConfig {
-  const { document, serversAt, ownParts } = config
-  const section = valueAt(document, serversAt)
+  const { document, serversPath, builtInNames } = config
+  const section = getValueAt(document, serversPath)
   if (section === undefined || section === null) return config
   const decided = new Map(config.servers.map((server) => [server.entry, decide(server)]))
-  const isOwn = new Set(ownParts)
-  const members = (membersOf(section) ?? []).flatMap(([name, member]) => {
+  const isOwn = new Set(builtInNames)
+  const members = (listMembers(section) ?? []).flatMap(([name, member]) => {
     if (name === undefined || !isJsonObject(member)) return []
     const entry = isOwn.has(name) && !decided.has(member) ? member : decided.get(member)
     return entry === undefined ? [] : [[name, entry] as const]
@@ -66,10 +66,10 @@ export function withServers(
     const entry = decided.get(server.entry)
     return entry === undefined ? [] : [{ name: server.name, entry }]
   })
-  return { ...config, servers, document: withValueAt(document, serversAt, kept), problems: [] }
+  return { ...config, servers, document: setValueAt(document, serversPath, kept), problems: [] }
 }
 
-function membersOf(section: Json): readonly (readonly [string | undefined, Json | undefined])[] | undefined {
+function listMembers(section: Json): readonly (readonly [string | undefined, Json | undefined])[] | undefined {
   if (isJsonObject(section)) return Object.entries(section)
   if (!isJsonList(section)) return undefined
   return section.map((item) => {
@@ -78,19 +78,19 @@ function membersOf(section: Json): readonly (readonly [string | undefined, Json 
   })
 }
 
-function valueAt(document: JsonObject, path: readonly string[]): Json | undefined {
+function getValueAt(document: JsonObject, path: readonly string[]): Json | undefined {
   let value: Json | undefined = document
   for (const step of path) value = isJsonObject(value) ? ownValue(value, step) : undefined
   return value
 }
 
 /** Rebuilt from entries, so that a key named `__proto__` is a key like any other. */
-function withValueAt(document: JsonObject, path: readonly string[], value: Json): JsonObject {
+function setValueAt(document: JsonObject, path: readonly string[], value: Json): JsonObject {
   const [step, ...rest] = path
   return Object.fromEntries(
     Object.entries(document).map(([key, part]) => {
       if (key !== step) return [key, part]
-      return [key, rest.length === 0 || !isJsonObject(part) ? value : withValueAt(part, rest, value)]
+      return [key, rest.length === 0 || !isJsonObject(part) ? value : setValueAt(part, rest, value)]
     }),
   )
 }

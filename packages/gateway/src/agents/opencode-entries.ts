@@ -1,4 +1,4 @@
-import { callMilliseconds, command, cwd, enabled, env, headers, oauth, type, url } from './entry-keys.ts'
+import { callTimeoutMs, command, cwd, enabled, env, headers, oauth, type, url } from './entry-keys.ts'
 import type { EntryShape } from './translate-entry.ts'
 import { ENV_COLON } from './variable-syntax.ts'
 
@@ -13,7 +13,7 @@ export const OPENCODE_ENTRIES: EntryShape = {
     url,
     headers,
     enabled,
-    timeout: callMilliseconds,
+    timeout: callTimeoutMs,
     // `oauth: false` switches off what the gateway does not do anyway.
     oauth: (value, draft, key) => {
       if (value !== false) oauth(value, draft, key)

@@ -2,34 +2,34 @@ import { isJsonObject, type JsonObject } from '@sallyport/core'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import type { AgentPlace } from './agent-adapter.ts'
-import type { Overlay, OwnFile } from './agent-overlay.ts'
-import { overlayOf } from './overlays.ts'
+import type { HostContext } from './agent-adapter.ts'
+import type { Overlay, ParsedNativeFile } from './agent-overlay.ts'
+import { findOverlay } from './overlays.ts'
 import { ADAPTERS, findAdapter } from './registry.ts'
 import { findOtherServers } from './server-sources.ts'
 
-const PLACE: AgentPlace = { environment: {}, platform: 'linux', home: '/home/me', cwd: '/home/me/project' }
+const PLACE: HostContext = { environment: {}, platform: 'linux', home: '/home/me', cwd: '/home/me/project' }
 const WINDOW = { command: '/usr/bin/node', args: ['/main.js', 'serve', '--stdio', '--launch', '/state/runs/1'] }
-const RUNNABLE = ADAPTERS.filter(({ id }) => overlayOf(id) !== undefined).map(({ id }) => id)
+const RUNNABLE = ADAPTERS.filter(({ id }) => findOverlay(id) !== undefined).map(({ id }) => id)
 
 interface Case {
   readonly args?: readonly string[]
-  readonly native?: readonly OwnFile[]
-  readonly environment?: AgentPlace['environment']
+  readonly native?: readonly ParsedNativeFile[]
+  readonly environment?: HostContext['environment']
 }
 
 function overlayFor(id: string, { args = [], native = [], environment = {} }: Case = {}): Overlay {
-  const overlay = overlayOf(id)
+  const overlay = findOverlay(id)
   if (overlay === undefined) throw new Error(`${id} has no overlay`)
   return overlay.overlay({
-    ...{ folder: '/state/runs/1', place: { ...PLACE, environment }, args, native },
-    servers: [{ name: 'gw', entry: overlay.entry(WINDOW) }],
+    ...{ folder: '/state/runs/1', host: { ...PLACE, environment }, args, native },
+    servers: [{ name: 'gw', entry: overlay.createEntry(WINDOW) }],
     ours: ['gw'],
   })
 }
 
 /** The user's own file of an agent, with a server in it that has a key. */
-function ownFile(id: string, text: string, scope: 'user' | 'project' = 'user'): OwnFile {
+function ownFile(id: string, text: string, scope: 'user' | 'project' = 'user'): ParsedNativeFile {
   const adapter = findAdapter(id)
   const file = adapter.nativeFiles(PLACE).find((one) => one.scope === scope) ?? { path: '/none', scope }
   return { file, config: adapter.getMcpConfig(text, file) }
@@ -49,7 +49,7 @@ describe(`${promise('GOV-20')} a person sits in front of an agent`, () => {
     // It ends when a server asks something.
     ['goose', [], undefined],
   ])('%s %j: %s', (id, args, attended) => {
-    expect(overlayOf(id)?.isAttended?.(args)).toBe(attended)
+    expect(findOverlay(id)?.isAttended?.(args)).toBe(attended)
   })
 })
 
@@ -77,7 +77,7 @@ describe.each(RUNNABLE)('the overlay of %s', (id) => {
   })
 
   it('is strict if and only if no source of servers stays open', () => {
-    const isOpen = overlayOf(id)?.sources.some(({ state }) => state === 'open')
+    const isOpen = findOverlay(id)?.sources.some(({ state }) => state === 'open')
     expect(findAdapter(id).enforcement.level).toBe(isOpen ? 'partial' : 'strict')
   })
 
@@ -110,7 +110,7 @@ it.each(['amp', 'continue', 'gemini-cli', 'opencode', 'kilo', 'kimi', 'droid', '
 )
 
 describe('for Codex', () => {
-  const table = (native: readonly OwnFile[]): JsonObject => {
+  const table = (native: readonly ParsedNativeFile[]): JsonObject => {
     const [flag, value = ''] = overlayFor('codex', { native }).args
     expect(flag).toBe('-c')
     const parsed: unknown = parseToml(value).mcp_servers
@@ -194,8 +194,8 @@ it.each(['amp', 'droid', 'kimi', 'crush'])(
   `${promise('AG-16')} servers of a project keep %s from being started`,
   async (id) => {
     const theirs = ownFile(id, OWN[id] ?? JSON_OWN, 'project')
-    const search = { place: PLACE, folders: [], args: [], native: [theirs], servers: [] }
-    const sources = overlayOf(id)?.sources ?? []
+    const search = { host: PLACE, folders: [], args: [], native: [theirs], servers: [] }
+    const sources = findOverlay(id)?.sources ?? []
     expect(await findOtherServers(sources, search)).toEqual([theirs.file.path])
     expect(await findOtherServers(sources, { ...search, native: [] })).toEqual([])
   },
@@ -213,7 +213,7 @@ it.each([
   ['kimi', { toolTimeoutMs: 3_600_000 }],
   ['crush', { timeout: 3_600 }],
 ])(`${promise('AG-17')} our entry for %s leaves approving to the gateway, and calls their time`, (id, expected) => {
-  expect(overlayOf(id)?.entry(WINDOW)).toMatchObject(expected)
+  expect(findOverlay(id)?.createEntry(WINDOW)).toMatchObject(expected)
 })
 
 it.each([
@@ -221,7 +221,7 @@ it.each([
   ['goose', '--recipe'],
   ['continue', '--mcp'],
 ])('%s is not started with %s, which brings servers', (id, flag) => {
-  expect(overlayOf(id)?.reserved).toContain(flag)
+  expect(findOverlay(id)?.reservedFlags).toContain(flag)
 })
 
 describe.each([
@@ -296,7 +296,7 @@ describe('goose', () => {
 })
 
 it('Qwen gets its harmless commands as they are', () => {
-  expect(overlayOf('qwen-code')?.reservedCommands).toContain('serve')
+  expect(findOverlay('qwen-code')?.reservedCommands).toContain('serve')
   expect(overlayFor('qwen-code', { args: ['mcp', 'list'] }).args).toEqual(['mcp', 'list'])
 })
 

@@ -32,4 +32,4 @@ const OVERLAYS: ReadonlyMap<string, AgentOverlay> = new Map([
   ['qwen-code', qwenCodeOverlay],
 ])
 
-export const overlayOf = (agent: string): AgentOverlay | undefined => OVERLAYS.get(agent)
+export const findOverlay = (agent: string): AgentOverlay | undefined => OVERLAYS.get(agent)

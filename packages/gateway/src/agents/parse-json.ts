@@ -31,18 +31,18 @@ function parsePlain(text: string): Json | undefined {
 }
 
 function parseCommented(text: string): ParsedText {
-  const deep = tooDeepAt(text)
+  const deep = findTooDeepOffset(text)
   if (deep !== undefined) return problemAt(text, deep, TOO_DEEP)
   const builder = createBuilder()
   jsonc().visit(text, builder.visitor, { allowTrailingComma: true, allowEmptyContent: true })
   const { problem, value } = builder.outcome()
   return problem === undefined
     ? { ok: true, value: value === undefined ? {} : value }
-    : problemAt(text, problem.offset, problem.says)
+    : problemAt(text, problem.offset, problem.message)
 }
 
 /** Where the value of these keys begins. */
-export function findInJson(text: string, keys: readonly string[]): number | undefined {
+export function findJsonOffset(text: string, keys: readonly string[]): number | undefined {
   const { parseTree, findNodeAtLocation } = jsonc()
   const root = parseTree(text, [], { allowTrailingComma: true })
   return root && findNodeAtLocation(root, [...keys])?.offset
@@ -53,7 +53,7 @@ const CLOSING: readonly SyntaxKind[] = [2, 4]
 const END: SyntaxKind = 17
 
 /** Where the nesting exceeds what is read: the parser recurses, the scanner does not. */
-function tooDeepAt(text: string): number | undefined {
+function findTooDeepOffset(text: string): number | undefined {
   const scanner = jsonc().createScanner(text, true)
   let depth = 0
   for (let token = scanner.scan(); token !== END; token = scanner.scan()) {
@@ -66,14 +66,14 @@ function tooDeepAt(text: string): number | undefined {
 
 interface Problem {
   readonly offset: number
-  readonly says: string
+  readonly message: string
 }
 
-type Open = { readonly entries: [string, Json][]; key: string } | { readonly items: Json[] }
+type OpenContainer = { readonly entries: [string, Json][]; key: string } | { readonly items: Json[] }
 
 /** Builds the value itself: the library's own drops a key named `__proto__`. Of two equal keys the last one counts. */
 function createBuilder() {
-  const open: Open[] = []
+  const open: OpenContainer[] = []
   let problem: Problem | undefined
   let value: Json | undefined
   const add = (part: Json): void => {
@@ -97,7 +97,7 @@ function createBuilder() {
     onArrayEnd: close,
     onLiteralValue: add,
     onError: (code, offset) => {
-      problem ??= { offset, says: PROBLEMS[code] ?? 'this is not JSON.' }
+      problem ??= { offset, message: PROBLEMS[code] ?? 'this is not JSON.' }
     },
   }
   return { visitor, outcome: () => ({ problem, value }) }

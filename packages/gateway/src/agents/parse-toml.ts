@@ -21,19 +21,19 @@ export function parseToml(text: string): ParsedText {
     return { ok: true, value: toJson(table) }
   } catch (error) {
     if (!(error instanceof toml().TomlError)) throw error
-    return { ok: false, line: error.line, column: error.column, problem: problemOf(error) }
+    return { ok: false, line: error.line, column: error.column, problem: formatTomlProblem(error) }
   }
 }
 
 /** Where the last of these keys stands: the library does not tell places. */
-export function findInToml(text: string, keys: readonly string[]): number | undefined {
+export function findTomlOffset(text: string, keys: readonly string[]): number | undefined {
   const key = keys.at(-1)?.replaceAll(/[^\w-]/g, '.') ?? ''
   const found = new RegExp(`^[ \\t]*(?:\\[{1,2}[ \\t]*)?["']?(?=${key}\\b)`, 'm').exec(text)
   return found === null ? undefined : found.index + found[0].length
 }
 
 /** The first line of the message is the library's own words; below it quotes the file. */
-function problemOf({ message }: TomlError): string {
+function formatTomlProblem({ message }: TomlError): string {
   const [first = ''] = message.split('\n')
   return `${first.replace(/^Invalid TOML document: /, '').replace(/\.$/, '')}.`
 }

@@ -1,9 +1,9 @@
-import { isDeeper, type Json } from '@sallyport/core'
+import { isDeeperThan, type Json } from '@sallyport/core'
 
 /** Deeper than any agent's settings; what recurses over a document is safe up to here. */
 export const MAX_DEPTH = 200
 
-export const isTooDeep = (value: Json | undefined): boolean => isDeeper(value, MAX_DEPTH)
+export const isTooDeep = (value: Json | undefined): boolean => isDeeperThan(value, MAX_DEPTH)
 
 /** What a text says, or where it stops making sense. The problem never quotes the text, which may hold secrets. */
 export type ParsedText =

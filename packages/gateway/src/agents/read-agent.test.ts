@@ -16,9 +16,9 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { asOrdinaryUser } from '../config/home.test-kit.ts'
-import { ADAPTERS, type AgentPlace, findAdapter, readAgent } from './agents.ts'
+import { ADAPTERS, findAdapter, type HostContext, readAgentConfigs } from './agents.ts'
 
-function scratch(): AgentPlace & { file(path: string, text: string | Buffer): string } {
+function scratch(): HostContext & { file(path: string, text: string | Buffer): string } {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-agents-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const place = { environment: {}, platform: process.platform, home: join(folder, 'home'), cwd: join(folder, 'work') }
@@ -32,8 +32,8 @@ function scratch(): AgentPlace & { file(path: string, text: string | Buffer): st
 }
 
 /** What is there, as one text for each file. */
-async function seen(place: AgentPlace, id: string): Promise<readonly string[]> {
-  const readings = await readAgent(findAdapter(id), place)
+async function seen(place: HostContext, id: string): Promise<readonly string[]> {
+  const readings = await readAgentConfigs(findAdapter(id), place)
   return readings.map((reading) => {
     if (reading.state === 'read') return reading.config.servers.map(({ name }) => name).join(',') || 'none'
     return reading.state === 'missing' ? 'missing' : reading.error.text.replaceAll(dirname(place.home), '')
@@ -65,7 +65,7 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
     const many = Array.from({ length: 5_000 }, (_, n) => `server ${n}`)
     const entries = [...names, ...many].map((name) => `${JSON.stringify(name)}: {"command": "x", "args": ["$A"]}`)
     place.file('home/.cursor/mcp.json', `{ /* */ "mcpServers": {${entries.join(',')}} }`)
-    const [reading] = await readAgent(findAdapter('cursor'), place)
+    const [reading] = await readAgentConfigs(findAdapter('cursor'), place)
     const servers = reading?.state === 'read' ? reading.config.servers : []
     expect(new Set(servers.map(({ name }) => name))).toEqual(new Set([...names, ...many]))
     expect(servers.every(({ entry }) => JSON.stringify(entry) === '{"command":"x","args":["$A"]}')).toBe(true)
@@ -94,7 +94,7 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
   it('have servers beside what is none, which is named', async () => {
     const place = scratch()
     place.file('home/.cursor/mcp.json', '{"mcpServers": {"a": {"command": "x"}, "sk-1": "text", "c": null}}')
-    const [reading] = await readAgent(findAdapter('cursor'), place)
+    const [reading] = await readAgentConfigs(findAdapter('cursor'), place)
     expect(reading).toMatchObject({
       config: { servers: [{ name: 'a' }], problems: [/^"sk-1" is left out/, /^"c" is left out/].map(matching) },
     })
@@ -105,16 +105,16 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
     (id) => {
       const adapter = findAdapter(id)
       for (const file of adapter.nativeFiles(scratch())) {
-        const { serversAt } = adapter.getMcpConfig('', file)
-        for (const [at, key] of serversAt.entries()) {
-          const inner = serversAt
+        const { serversPath } = adapter.getMcpConfig('', file)
+        for (const [at, key] of serversPath.entries()) {
+          const inner = serversPath
             .slice(0, at)
             .reduceRight((text, outer) => `{${JSON.stringify(outer)}:\n${text}}`, `{"${key}": 7}`)
           const text = file.path.endsWith('.toml') ? `\n${key} = 7\n` : `\n${inner}`
           const line = at + 2
           expect(() => adapter.getMcpConfig(text, file)).toThrow(
             new RegExp(
-              `:${line}:\\d+: expected ${serversAt
+              `:${line}:\\d+: expected ${serversPath
                 .slice(0, at + 1)
                 .join('.')
                 .replaceAll(/[^\w.]/g, '.')} `,
@@ -135,7 +135,7 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
     const path = place.file('home/.cursor/mcp.json', '{"mcpServers": {"a": {"command": "x"}}}')
     const problems = async (mode: number): Promise<unknown> => {
       chmodSync(path, mode)
-      const [reading] = await readAgent(findAdapter('cursor'), place)
+      const [reading] = await readAgentConfigs(findAdapter('cursor'), place)
       return reading?.state === 'read' ? reading.config.problems : reading
     }
     expect(await problems(0o644)).toEqual([])
@@ -177,7 +177,7 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
     const state = () =>
       texts.map((path) => [createHash('sha256').update(readFileSync(path)).digest('hex'), statSync(path).mtimeMs])
     const before = state()
-    for (const adapter of ADAPTERS) await readAgent(adapter, place)
+    for (const adapter of ADAPTERS) await readAgentConfigs(adapter, place)
     expect(state()).toEqual(before)
   })
 })
@@ -185,7 +185,7 @@ describe(`the files of agents (${promise('AG-3')})`, () => {
 describe(`an agent without MCP (${promise('AG-5')})`, () => {
   it('has no servers, and that is no error', async () => {
     const aider = findAdapter('aider')
-    expect(await readAgent(aider, scratch())).toEqual([])
+    expect(await readAgentConfigs(aider, scratch())).toEqual([])
     expect(aider.supportsMcp).toBe(false)
     expect(aider.getMcpConfig('{broken', { path: '/x', scope: 'user' }).servers).toEqual([])
   })

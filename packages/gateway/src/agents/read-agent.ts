@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { SallyportError } from '@sallyport/core'
-import type { AgentAdapter, AgentPlace, NativeConfig, NativeFile } from './agent-adapter.ts'
+import type { AgentAdapter, HostContext, NativeConfig, NativeFile } from './agent-adapter.ts'
 import { readNativeFile } from './read-native-file.ts'
 
 /** One place where an agent keeps servers, and what is there. */
-export type NativeReading = { readonly file: NativeFile } & (
+export type NativeFileResult = { readonly file: NativeFile } & (
   | { readonly state: 'missing' }
   | { readonly state: 'read'; readonly config: NativeConfig }
   /** It can be told; nothing else depends on it. */
@@ -12,12 +12,15 @@ export type NativeReading = { readonly file: NativeFile } & (
 )
 
 /** All that an agent says of its servers. A file that is broken or cannot be read spoils no other (AG-3). */
-export async function readAgent(adapter: AgentAdapter, place: AgentPlace): Promise<readonly NativeReading[]> {
-  return Promise.all(adapter.nativeFiles(place).map((file) => readOne(adapter, file)))
+export async function readAgentConfigs(
+  adapter: AgentAdapter,
+  place: HostContext,
+): Promise<readonly NativeFileResult[]> {
+  return Promise.all(adapter.nativeFiles(place).map((file) => readNativeConfig(adapter, file)))
 }
 
 /** Whoever may write there can let the agent, or after an import the gateway, start what they like. */
-async function foreignWriters(path: string): Promise<readonly string[]> {
+async function checkForeignWriters(path: string): Promise<readonly string[]> {
   const [user, group] = [process.getuid?.(), process.getgid?.()]
   const found = user === undefined ? undefined : await stat(path).catch(() => undefined)
   if (found === undefined) return []
@@ -31,12 +34,12 @@ async function foreignWriters(path: string): Promise<readonly string[]> {
   ]
 }
 
-async function readOne(adapter: AgentAdapter, file: NativeFile): Promise<NativeReading> {
+async function readNativeConfig(adapter: AgentAdapter, file: NativeFile): Promise<NativeFileResult> {
   try {
     const text = await readNativeFile(file.path)
     if (text === undefined) return { file, state: 'missing' }
     const config = adapter.getMcpConfig(text, file)
-    const problems = [...config.problems, ...(await foreignWriters(file.path))]
+    const problems = [...config.problems, ...(await checkForeignWriters(file.path))]
     return { file, state: 'read', config: { ...config, problems } }
   } catch (error) {
     if (!(error instanceof SallyportError)) throw error

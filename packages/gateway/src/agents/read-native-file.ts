@@ -3,14 +3,14 @@ import { causeCode, readRegularFile } from '../disk/disk.ts'
 
 const MEGABYTE = 1024 ** 2
 /** Some agents keep years of history beside their servers. */
-const MOST_MEGABYTES = 32
+const MAX_MEGABYTES = 32
 
 /** The text of an agent's own file; nothing where there is none. It is opened for reading and in no other way (AG-2). */
 export async function readNativeFile(path: string): Promise<string | undefined> {
-  const found = await readRegularFile(path, MOST_MEGABYTES * MEGABYTE)
-  if (found.kind === 'read') return decoded(path, found.bytes)
+  const found = await readRegularFile(path, MAX_MEGABYTES * MEGABYTE)
+  if (found.kind === 'read') return decodeUtf8(path, found.bytes)
   if (found.kind === 'too large')
-    throw unreadable(`${path} has more than ${MOST_MEGABYTES} MB, which is the most that is read.`, {
+    throw unreadable(`${path} has more than ${MAX_MEGABYTES} MB, which is the most that is read.`, {
       hint: 'Let the agent tidy it up, or remove what is not needed.',
     })
   if (found.kind === 'irregular')
@@ -26,7 +26,7 @@ export async function readNativeFile(path: string): Promise<string | undefined> 
 }
 
 /** A byte order mark is taken off. What is no UTF-8 would be shown with names that nobody wrote. */
-function decoded(path: string, bytes: Buffer): string {
+function decodeUtf8(path: string, bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {

@@ -43,16 +43,16 @@ export const ADAPTERS: readonly AgentAdapter[] = [
   aider,
 ]
 
-const words = ({ id, aliases }: AgentAdapter): readonly string[] => [id, ...aliases]
+const listNames = ({ id, aliases }: AgentAdapter): readonly string[] => [id, ...aliases]
 
 /** The agent of this id or alias; `CLAUDE_CODE`, as profiles.json writes it, is one too. */
 export function findAdapter(idOrAlias: string): AgentAdapter {
   const wanted = idOrAlias.toLowerCase().replaceAll('_', '-')
-  const found = ADAPTERS.find((adapter) => words(adapter).includes(wanted))
+  const found = ADAPTERS.find((adapter) => listNames(adapter).includes(wanted))
   if (found !== undefined) return found
   throw new SallyportError(
     'AGENT_UNKNOWN',
-    `There is no agent "${idOrAlias}".${didYouMean(wanted, ADAPTERS.flatMap(words))}`,
+    `There is no agent "${idOrAlias}".${didYouMean(wanted, ADAPTERS.flatMap(listNames))}`,
     { hint: `Known are ${ADAPTERS.map(({ id }) => id).join(', ')}.` },
   )
 }

@@ -35,32 +35,32 @@ export const createDraft = (variables: VariableSyntax): ServerDraft => ({
 })
 
 /** A text with its variables in our writing. */
-export function translate(draft: ServerDraft, text: string): string {
+export function translateText(draft: ServerDraft, text: string): string {
   const { text: translated, notes } = translateVariables(text, draft.variables)
   draft.notes.push(...notes)
   return translated
 }
 
 /** A text in which agents take nothing for a variable, written so that we do not either. */
-export const verbatim = (text: string): string => translateVariables(text, NO_VARIABLES).text
+export const escapeVariables = (text: string): string => translateVariables(text, NO_VARIABLES).text
 
 export function noteOnce(draft: ServerDraft, note: string): void {
   if (!draft.notes.includes(note)) draft.notes.push(note)
 }
 
 /** What a program can be given as one word. */
-export function plainWord(value: Json | undefined): string | undefined {
+export function toArgument(value: Json | undefined): string | undefined {
   if (typeof value === 'boolean' || Number.isFinite(value)) return String(value)
   return typeof value === 'string' && !value.includes('\0') ? value : undefined
 }
 
 /** The longest that our files can say. */
-const LONGEST_MS = 24 * 24 * 60 * 60 * 1000
+const MAX_DURATION_MS = 24 * 24 * 60 * 60 * 1000
 
 /** A number in the agent's unit, as a duration that our files can say. */
-export function durationText(value: Json | undefined, unit: 'ms' | 's'): string | undefined {
+export function toDurationString(value: Json | undefined, unit: 'ms' | 's'): string | undefined {
   const ms = typeof value === 'number' ? parseDuration(value, unit) : undefined
   if (ms === undefined || ms < 1) return undefined
-  const whole = Math.min(Math.round(ms), LONGEST_MS)
+  const whole = Math.min(Math.round(ms), MAX_DURATION_MS)
   return whole % 1000 === 0 ? `${whole / 1000}s` : `${whole}ms`
 }

@@ -5,11 +5,11 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { promise } from '../../../../tests/promises.ts'
-import type { AgentPlace } from './agent-adapter.ts'
+import type { HostContext } from './agent-adapter.ts'
 import { systemFolders } from './agent-folders.ts'
-import { overlayOf } from './overlays.ts'
+import { findOverlay } from './overlays.ts'
 import { ADAPTERS, findAdapter } from './registry.ts'
-import { filesWithServers, findOtherServers, projectFolders, type SourceSearch } from './server-sources.ts'
+import { findFilesWithKey, findOtherServers, projectFolders, type SourceSearch } from './server-sources.ts'
 
 let root: string
 beforeEach(() => {
@@ -31,11 +31,11 @@ interface Given extends Pick<Partial<SourceSearch>, 'args' | 'native'> {
 function searchIn({ args = [], native = [], environment = {} }: Given = {}): SourceSearch {
   const cwd = join(root, 'work')
   mkdirSync(cwd, { recursive: true })
-  const place: AgentPlace = { environment, platform: 'linux', home: join(root, 'home'), cwd }
-  return { place, folders: projectFolders(cwd, args), args, native, servers: [] }
+  const host: HostContext = { environment, platform: 'linux', home: join(root, 'home'), cwd }
+  return { host, folders: projectFolders(cwd, args), args, native, servers: [] }
 }
 
-const othersOf = (id: string, given?: Given) => findOtherServers(overlayOf(id)?.sources ?? [], searchIn(given))
+const othersOf = (id: string, given?: Given) => findOtherServers(findOverlay(id)?.sources ?? [], searchIn(given))
 
 /** Codex's file for who is logged in, with a token that nobody signed. */
 const chatgptLogin = (plan: string): string => {
@@ -58,7 +58,7 @@ describe('a file that may name servers', () => {
       fc.asyncProperty(letters, async (how) => {
         const key = [...wish.key].map((letter, at) => how[at]?.(letter.charCodeAt(0).toString(16)) ?? letter).join('')
         const file = write('agents/helper.md', `---\nname: helper\n"${key}":\n  a: {command: b}\n---\nYou help.\n`)
-        expect(await filesWithServers(join(root, 'agents'), wish)).toEqual([file])
+        expect(await findFilesWithKey(join(root, 'agents'), wish)).toEqual([file])
       }),
       { numRuns: 100 },
     )
@@ -75,12 +75,12 @@ describe('a file that may name servers', () => {
     const file = join(root, 'agents/helper.md')
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, text, text.startsWith('\u00FF') ? 'latin1' : 'utf8')
-    expect(await filesWithServers(join(root, 'agents'), wish)).toEqual([file])
+    expect(await findFilesWithKey(join(root, 'agents'), wish)).toEqual([file])
   })
 
   it('is not one that only speaks of them', async () => {
     write('agents/helper.md', `---\n${stringify({ name: 'helper' })}---\nNever touch mcpServers.\n`)
-    expect(await filesWithServers(join(root, 'agents'), wish)).toEqual([])
+    expect(await findFilesWithKey(join(root, 'agents'), wish)).toEqual([])
   })
 })
 
@@ -232,7 +232,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     'qwen-code: %s in its settings, or in those of the system',
     async (text) => {
       const adapter = findAdapter('qwen-code')
-      const file = adapter.nativeFiles(searchIn().place).find(({ scope }) => scope === 'project')
+      const file = adapter.nativeFiles(searchIn().host).find(({ scope }) => scope === 'project')
       if (file === undefined) throw new Error('It has a file of the project.')
       const native = [{ file, config: adapter.getMcpConfig(text, file) }]
       expect(await othersOf('qwen-code', { native })).toEqual([file.path])
@@ -284,9 +284,9 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
   })
 
   const driven = ADAPTERS.flatMap(({ id }) =>
-    (overlayOf(id)?.sources ?? [])
+    (findOverlay(id)?.sources ?? [])
       .filter(({ name }) => name === 'a program that drives it')
-      .flatMap(({ means }) => means.split(', ').map((word) => [id, word.replaceAll('`', '')] as const)),
+      .flatMap(({ mechanism }) => mechanism.split(', ').map((word) => [id, word.replaceAll('`', '')] as const)),
   )
   it.each(driven)('%s by a program that gives it servers: %s', async (id, word) => {
     expect(await othersOf(id, { args: [word] })).toEqual([word])
@@ -299,7 +299,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
 })
 
 describe(`${promise('AG-16')} where a server of the name of ours would be taken for it`, () => {
-  const isTaken = (): Promise<boolean> | undefined => overlayOf('gemini-cli')?.mayNameServer?.('gw', searchIn())
+  const isTaken = (): Promise<boolean> | undefined => findOverlay('gemini-cli')?.mayNameServer?.('gw', searchIn())
 
   it.each([
     ['work/.gemini/agents/helper.md', '---\nname: helper\nmcp_servers:\n  "g\\x77": {command: x}\n---\n'],
@@ -322,7 +322,7 @@ it.each([
 ] as const)(
   'settings of the system are looked for where %s has them, and where a variable says',
   (platform, cwd, own, named) => {
-    const place: AgentPlace = { environment: { SETTINGS: 'etc/a.json' }, platform, home: cwd, cwd }
+    const place: HostContext = { environment: { SETTINGS: 'etc/a.json' }, platform, home: cwd, cwd }
     const names = { name: 'qwen-code', title: 'QwenCode', variables: ['SETTINGS', 'UNSET'] }
     expect(systemFolders(place, names)).toEqual([own, named])
   },

@@ -1,8 +1,8 @@
 import { readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
-import type { AgentPlace, NativeServer } from './agent-adapter.ts'
-import type { OwnFile } from './agent-overlay.ts'
+import type { HostContext, NativeServer } from './agent-adapter.ts'
+import type { ParsedNativeFile } from './agent-overlay.ts'
 import { hasFlag } from './flag-values.ts'
 import { readNativeFile } from './read-native-file.ts'
 
@@ -12,18 +12,18 @@ export interface ServerSource {
   /** `closed`: by means of the agent's own; `refused`: `run` starts nothing while something is there; `open`: it stays. */
   readonly state: 'closed' | 'refused' | 'open'
   /** By which means, or what stays, in few words. */
-  readonly means: string
+  readonly mechanism: string
   /** What is there now that cannot be kept from the agent: files, flags, variables, as a person would look for them. */
   find?(search: SourceSearch): readonly string[] | Promise<readonly string[]>
 }
 
 export interface SourceSearch {
-  readonly place: AgentPlace
+  readonly host: HostContext
   /** The folders in which files of a project may count, the outermost first. */
   readonly folders: readonly string[]
   /** The arguments of the agent, up to `--`. */
   readonly args: readonly string[]
-  readonly native: readonly OwnFile[]
+  readonly native: readonly ParsedNativeFile[]
   /** What the launch itself gives the agent; nothing while that is not known. */
   readonly servers: readonly NativeServer[]
 }
@@ -42,9 +42,9 @@ export async function findOtherServers(
  * elsewhere, each by a flag of its own.
  */
 export function projectFolders(cwd: string, args: readonly string[]): readonly string[] {
-  const named = args.flatMap(valuesIn).map((value) => resolve(cwd, value))
+  const named = args.flatMap(possiblePaths).map((value) => resolve(cwd, value))
   // Behind a link an agent sees the folders above the real one.
-  const folders = [...named.filter((path) => statsOf(path)?.isDirectory()), cwd].flatMap((path) => [
+  const folders = [...named.filter((path) => tryStat(path)?.isDirectory()), cwd].flatMap((path) => [
     path,
     realPath(path),
   ])
@@ -60,7 +60,7 @@ function realPath(path: string): string {
   }
 }
 
-function valuesIn(arg: string): readonly string[] {
+function possiblePaths(arg: string): readonly string[] {
   if (arg.length > 4_096) return []
   if (!arg.startsWith('-')) return [arg]
   const at = arg.indexOf('=')
@@ -74,33 +74,33 @@ function withParents(folder: string): readonly string[] {
 }
 
 /** A program that drives the agent by one of these flags or commands can give it servers of its own. */
-export const drivenBy = (...words: readonly string[]): ServerSource => ({
+export const drivingProgramSource = (...words: readonly string[]): ServerSource => ({
   name: 'a program that drives it',
   state: 'refused',
-  means: words.map((word) => `\`${word}\``).join(', '),
+  mechanism: words.map((word) => `\`${word}\``).join(', '),
   find: ({ args }) => words.filter((word) => (word.startsWith('--') ? hasFlag(args, word) : args.includes(word))),
 })
 
 /** Flags by which an agent works in the folder of an earlier session, or in one that it makes: nobody has looked there for servers. */
-export const otherFolders = (...flags: readonly string[]) => ({
+export const resumedSessionSource = (...flags: readonly string[]) => ({
   name: 'sessions that are resumed',
   state: 'refused' as const,
-  means: `${flags.map((flag) => `\`${flag}\``).join(', ')}: they work in another folder, which is not searched`,
+  mechanism: `${flags.map((flag) => `\`${flag}\``).join(', ')}: they work in another folder, which is not searched`,
   find: ({ args }: Pick<SourceSearch, 'args'>): readonly string[] => flags.filter((flag) => hasFlag(args, flag)),
 })
 
 /** Files of a project that name servers, which the agent starts whatever it is told. */
-export const projectFiles = (means: string): ServerSource => ({
+export const projectFilesSource = (mechanism: string): ServerSource => ({
   name: 'files of the project',
   state: 'refused',
-  means,
+  mechanism,
   find: ({ native }) =>
     native
       .filter(({ file, config }) => file.scope === 'project' && config.servers.length > 0)
       .map(({ file }) => file.path),
 })
 
-interface FileWish {
+interface FileQuery {
   /** The key under which these files hold servers. */
   readonly key: string
   readonly files: RegExp
@@ -111,26 +111,26 @@ interface FileWish {
 const MAX_FILES = 10_000
 
 /** The files of a folder that may hold servers. One that cannot be read may hold some. */
-export async function filesWithServers(
+export async function findFilesWithKey(
   folder: string,
-  { key, files, depth = 0 }: FileWish,
+  { key, files, depth = 0 }: FileQuery,
 ): Promise<readonly string[]> {
-  const paths = filesBelow(folder, depth).filter((path) => files.test(path))
-  const holding = await Promise.all(paths.slice(0, MAX_FILES).map((path) => mayHold(path, key)))
+  const paths = listFiles(folder, depth).filter((path) => files.test(path))
+  const holding = await Promise.all(paths.slice(0, MAX_FILES).map((path) => fileMayContain(path, key)))
   return paths.filter((_, at) => holding[at] ?? true)
 }
 
 /** Whether a word stands in one of these files, or may do so. */
-export const mayStandIn = async (folder: string, wish: FileWish): Promise<boolean> =>
-  (await filesWithServers(folder, wish)).length > 0
+export const folderMayContain = async (folder: string, wish: FileQuery): Promise<boolean> =>
+  (await findFilesWithKey(folder, wish)).length > 0
 
 /** Where extensions that are only linked really lie: a file in the folder of each says so. */
-export async function linkedExtensions(folder: string, about: string): Promise<readonly string[]> {
-  const found = await Promise.all(namesIn(folder).map((name) => linkIn(join(folder, name, about))))
+export async function findLinkedExtensions(folder: string, about: string): Promise<readonly string[]> {
+  const found = await Promise.all(listNames(folder).map((name) => readLinkTarget(join(folder, name, about))))
   return found.filter((path) => path !== undefined)
 }
 
-async function linkIn(path: string): Promise<string | undefined> {
+async function readLinkTarget(path: string): Promise<string | undefined> {
   try {
     const said: unknown = JSON.parse((await readNativeFile(path)) ?? '')
     const { type, source } = isJsonObject(said) ? said : {}
@@ -142,17 +142,17 @@ async function linkIn(path: string): Promise<string | undefined> {
 }
 
 /** Whether a word stands in a file. One that cannot be read may hold it. */
-export async function mayHold(path: string, key: string): Promise<boolean> {
+export async function fileMayContain(path: string, key: string): Promise<boolean> {
   try {
-    const text = plainText(await readNativeFile(path))
-    return (path.endsWith('.md') ? headOf(text) : text).includes(key)
+    const text = unescapeText(await readNativeFile(path))
+    return (path.endsWith('.md') ? readFrontMatter(text) : text).includes(key)
   } catch {
     return true
   }
 }
 
 /** Of a Markdown file only the head is read by agents. Where it ends by any agent's rule, it ends by this one or before. */
-function headOf(text: string): string {
+function readFrontMatter(text: string): string {
   const written = text.trimStart()
   const end = written.startsWith('---') ? /\n---\r?(\n|$)/.exec(written) : null
   return end === null ? written : written.slice(0, end.index)
@@ -161,7 +161,7 @@ function headOf(text: string): string {
 const ESCAPED = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|u\{([\da-fA-F]{1,6})\})/g
 
 /** Without the escapes with which JSON, YAML and TOML can hide a word. */
-function plainText(text = ''): string {
+function unescapeText(text = ''): string {
   return text.replace(/\\\r?\n[ \t]*/g, '').replace(ESCAPED, (whole, ...codes: readonly (string | undefined)[]) => {
     const code = Number.parseInt(codes.slice(0, 4).find((digits) => digits !== undefined) ?? '', 16)
     return code <= 0x10ffff ? String.fromCodePoint(code) : whole
@@ -169,17 +169,17 @@ function plainText(text = ''): string {
 }
 
 /** Links are followed, as agents do. */
-function filesBelow(folder: string, depth: number): readonly string[] {
-  return namesIn(folder).flatMap((name) => {
+function listFiles(folder: string, depth: number): readonly string[] {
+  return listNames(folder).flatMap((name) => {
     const path = join(folder, name)
-    const stats = statsOf(path)
+    const stats = tryStat(path)
     if (stats === undefined) return []
     if (!stats.isDirectory()) return [path]
-    return depth > 0 && name !== 'node_modules' && name !== '.git' ? filesBelow(path, depth - 1) : []
+    return depth > 0 && name !== 'node_modules' && name !== '.git' ? listFiles(path, depth - 1) : []
   })
 }
 
-function namesIn(folder: string): readonly string[] {
+function listNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch {
@@ -188,7 +188,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function statsOf(path: string): Stats | undefined {
+function tryStat(path: string): Stats | undefined {
   try {
     return statSync(path)
   } catch {

@@ -1,46 +1,47 @@
-import { isServerId, nameGlob, slugServerId } from '@sallyport/core'
+import { compileNameGlob, isServerId, slugServerId } from '@sallyport/core'
 
 /** The words that mean a server and no other: its own name, and the id that the gateway would give it. */
-export type Writings = ReadonlyMap<string, readonly string[]>
+export type ServerAliases = ReadonlyMap<string, readonly string[]>
 
 const GLOB = /[*?]/
 
 export const hasGlob = (word: string): boolean => GLOB.test(word)
 
-export const idOf = (name: string): string => (isServerId(name) ? name : slugServerId(name) || name)
+export const toServerId = (name: string): string => (isServerId(name) ? name : slugServerId(name) || name)
 
-export function writingsOf(names: readonly string[]): Writings {
+export function findServerAliases(names: readonly string[]): ServerAliases {
   const claims = new Map<string, Set<string>>()
   for (const name of names)
-    for (const word of [name, idOf(name)]) claims.set(word, (claims.get(word) ?? new Set()).add(name))
+    for (const word of [name, toServerId(name)]) claims.set(word, (claims.get(word) ?? new Set()).add(name))
   return new Map(
     names.map((name) => {
-      const id = idOf(name)
+      const id = toServerId(name)
       return [name, id !== name && claims.get(id)?.size === 1 ? [name, id] : [name]]
     }),
   )
 }
 
-export const isSpeltOut = (word: string): boolean => !hasGlob(word) && (word.includes('/') || word.startsWith('mcp__'))
+export const isExactToolName = (word: string): boolean =>
+  !hasGlob(word) && (word.includes('/') || word.startsWith('mcp__'))
 
 /** What follows the server in `server/tool`: a name, or a glob. */
-export function toolIn(word: string, server: string): string | undefined {
+export function parseToolPart(word: string, server: string): string | undefined {
   const prefix = [`${server}/`, `mcp__${server}__`].find((start) => word.startsWith(start))
   const tool = prefix === undefined ? '' : word.slice(prefix.length)
   return tool === '' ? undefined : tool
 }
 
 /** In doubt it does: a server that a taking word may concern is not passed on whole. */
-export function mayConcern(word: string, server: string, writings: Writings): boolean {
+export function mayMatchServer(word: string, server: string, writings: ServerAliases): boolean {
   const own = writings.get(server) ?? [server]
   if (own.includes(word)) return true
   if (writings.has(word)) return false
-  if (isSpeltOut(word)) return own.some((name) => toolIn(word, name) !== undefined)
+  if (isExactToolName(word)) return own.some((name) => parseToolPart(word, name) !== undefined)
   if (!word.includes('/')) return true
-  return own.some((name) => splits(word).some(([part]) => nameGlob(part)(name)))
+  return own.some((name) => splitCandidates(word).some(([part]) => compileNameGlob(part)(name)))
 }
 
 /** Where the server may end and the tool begin: names of servers can hold a slash. */
-export function splits(word: string): readonly (readonly [server: string, tool: string])[] {
+export function splitCandidates(word: string): readonly (readonly [server: string, tool: string])[] {
   return [...word.matchAll(/\//g)].map(({ index }) => [word.slice(0, index), word.slice(index + 1)])
 }

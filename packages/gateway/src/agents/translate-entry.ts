@@ -1,33 +1,33 @@
 import { expandVars, type Json } from '@sallyport/core'
 import type { ImportedServer, NativeServer } from './agent-adapter.ts'
-import { type EntryKey, isolated, isolatedTools, shown } from './entry-keys.ts'
+import { isolated, isolatedTools, type KeyTranslator, quoteKey } from './entry-keys.ts'
 import { createDraft, type ServerDraft } from './server-draft.ts'
 import type { VariableSyntax } from './variable-syntax.ts'
 
 /** How an agent describes a server. */
 export interface EntryShape {
   readonly variables: VariableSyntax
-  readonly keys: Readonly<Record<string, EntryKey>>
+  readonly keys: Readonly<Record<string, KeyTranslator>>
 }
 
 /** No agent has these, and so none can mean something else by them. */
-const OUR_KEYS: EntryShape['keys'] = { isolated, isolatedTools, isolated_tools: isolatedTools }
+const GATEWAY_KEYS: EntryShape['keys'] = { isolated, isolatedTools, isolated_tools: isolatedTools }
 
 /** An entry of an agent as our config.yaml would say it. */
 export function translateEntry({ entry }: NativeServer, { variables, keys }: EntryShape): ImportedServer {
   const draft = createDraft(variables)
   for (const [key, value] of Object.entries(entry)) {
-    const known = Object.hasOwn(keys, key) ? keys : OUR_KEYS
+    const known = Object.hasOwn(keys, key) ? keys : GATEWAY_KEYS
     const read = Object.hasOwn(known, key) ? known[key] : undefined
     if (value === undefined || value === null) continue
-    if (read === undefined) draft.notes.push(`${shown(key)} has no counterpart and is left out.`)
+    if (read === undefined) draft.notes.push(`${quoteKey(key)} has no counterpart and is left out.`)
     else read(value, draft, key)
   }
-  const why = draft.refusal ?? refusalOf(draft)
-  return why === undefined ? { ok: true, ...finished(draft) } : { ok: false, why }
+  const why = draft.refusal ?? findTransportProblem(draft)
+  return why === undefined ? { ok: true, ...buildServer(draft) } : { ok: false, why }
 }
 
-function refusalOf({ command, url }: ServerDraft): string | undefined {
+function findTransportProblem({ command, url }: ServerDraft): string | undefined {
   if (command !== undefined && url !== undefined) return 'it says both which program to start and which URL to reach.'
   if (command === undefined && url === undefined) return 'it says neither a program to start nor a URL to reach.'
   // What a variable holds is not known here.
@@ -39,13 +39,13 @@ function refusalOf({ command, url }: ServerDraft): string | undefined {
   return undefined
 }
 
-function finished(draft: ServerDraft): Omit<Extract<ImportedServer, { ok: true }>, 'ok'> {
+function buildServer(draft: ServerDraft): Omit<Extract<ImportedServer, { ok: true }>, 'ok'> {
   const notes = [...new Set([...draft.notes, ...furtherNotes(draft)])]
-  const config = { ...reachOf(draft), ...commonOf(draft) }
+  const config = { ...buildTransport(draft), ...buildCommonKeys(draft) }
   return { config, notes }
 }
 
-function reachOf({ command, args, env, cwd, url, remote, headers }: ServerDraft): Record<string, Json> {
+function buildTransport({ command, args, env, cwd, url, remote, headers }: ServerDraft): Record<string, Json> {
   if (url !== undefined)
     return {
       ...(remote === 'sse' && { type: 'sse' }),
@@ -60,7 +60,7 @@ function reachOf({ command, args, env, cwd, url, remote, headers }: ServerDraft)
   }
 }
 
-function commonOf(draft: ServerDraft): Record<string, Json> {
+function buildCommonKeys(draft: ServerDraft): Record<string, Json> {
   const { timeouts, includeTools, excludeTools, title, description, enabled } = draft
   const { isolated: isIsolated, isolatedTools: listed = [] } = draft
   return {

@@ -4,10 +4,10 @@
 export interface VariableSyntax {
   readonly reference: RegExp
   /** What a reference means; nothing where it has no counterpart. */
-  meaning(groups: readonly (string | undefined)[]): Meant | undefined
+  parseReference(groups: readonly (string | undefined)[]): VariableReference | undefined
 }
 
-interface Meant {
+interface VariableReference {
   readonly variable: string
   readonly fallback?: string | undefined
   readonly note?: string
@@ -15,44 +15,44 @@ interface Meant {
 
 const NAME = /^[A-Za-z_]\w*$/
 
-const named = (variable = '', fallback?: string): Meant | undefined =>
+const toReference = (variable = '', fallback?: string): VariableReference | undefined =>
   // References within references cannot be written in our files.
   NAME.test(variable) && !fallback?.includes('${') ? { variable, fallback } : undefined
 
 /** Every text stands for itself. */
-export const NO_VARIABLES: VariableSyntax = { reference: /(?!)/g, meaning: () => undefined }
+export const NO_VARIABLES: VariableSyntax = { reference: /(?!)/g, parseReference: () => undefined }
 
 /** `${VAR}` and `${VAR:-default}`. */
 export const BRACED: VariableSyntax = {
   reference: /\$\{(\w+)(?::-([^}]*))?\}/g,
-  meaning: ([name, fallback]) => named(name, fallback),
+  parseReference: ([name, fallback]) => toReference(name, fallback),
 }
 
 /** The same, and `$VAR`. */
 export const SHELL_LIKE: VariableSyntax = {
   reference: /\$(?:([A-Za-z_]\w*)|\{(\w+)(?::-([^}]*))?\})/g,
-  meaning: ([bare, braced, fallback]) => named(bare ?? braced, fallback),
+  parseReference: ([bare, braced, fallback]) => toReference(bare ?? braced, fallback),
 }
 
 /** The same, and `$(command)`, which has no counterpart. */
 export const SHELL_WITH_COMMANDS: VariableSyntax = {
   reference: /\$(?:([A-Za-z_]\w*)|\{(\w+)(?::-([^}]*))?\}|\([^)]*\))/g,
-  meaning: ([bare, braced, fallback]) => named(bare ?? braced, fallback),
+  parseReference: ([bare, braced, fallback]) => toReference(bare ?? braced, fallback),
 }
 
 /** `{env:VAR}`; `{file:path}` has no counterpart. */
 export const ENV_COLON: VariableSyntax = {
   reference: /\{(env|file):([^}]*)\}/g,
-  meaning: ([kind, name]) => (kind === 'env' ? named(name?.trim()) : undefined),
+  parseReference: ([kind, name]) => (kind === 'env' ? toReference(name?.trim()) : undefined),
 }
 
 /** `${env:VAR}`, `${userHome}`, `${input:id}` of editors; what depends on the open folder has no counterpart. */
 export const EDITOR: VariableSyntax = {
   reference: /\$\{([^}]*)\}/g,
-  meaning: ([inner = '']) => {
+  parseReference: ([inner = '']) => {
     if (inner === 'userHome') return { variable: 'HOME' }
     const [, kind, name = ''] = /^(env|input):(.+)$/.exec(inner) ?? []
-    if (kind === 'env') return named(name)
+    if (kind === 'env') return toReference(name)
     if (kind !== 'input') return undefined
     const variable = `INPUT_${name.replaceAll(/\W+/g, '_').toUpperCase()}`
     return { variable, note: `The agent asks for an input; here the variable ${variable} has to hold it.` }
@@ -62,7 +62,7 @@ export const EDITOR: VariableSyntax = {
 /** `${{ secrets.VAR }}` and `${{ inputs.VAR }}`. */
 export const DOUBLE_BRACED: VariableSyntax = {
   reference: /\$\{\{\s*(?:secrets|inputs)\.([^}\s]*)\s*\}\}/g,
-  meaning: ([name]) => named(name),
+  parseReference: ([name]) => toReference(name),
 }
 
 export interface TranslatedText {
@@ -78,7 +78,7 @@ export function translateVariables(text: string, syntax: VariableSyntax): Transl
   let plain = ''
   let at = 0
   for (const match of text.matchAll(syntax.reference)) {
-    const meant = syntax.meaning(match.slice(1))
+    const meant = syntax.parseReference(match.slice(1))
     plain += text.slice(at, match.index)
     at = match.index + match[0].length
     if (meant === undefined) {
@@ -89,13 +89,13 @@ export function translateVariables(text: string, syntax: VariableSyntax): Transl
     if (meant.note !== undefined) notes.push(meant.note)
     // `$${` would stand for itself.
     if (plain.endsWith('$')) notes.push('A "$" right before a variable cannot be written: look at the value.')
-    translated += escaped(plain) + written(meant)
+    translated += escapeReferences(plain) + formatReference(meant)
     plain = ''
   }
-  return { text: translated + escaped(plain + text.slice(at)), notes }
+  return { text: translated + escapeReferences(plain + text.slice(at)), notes }
 }
 
-const escaped = (text: string): string => text.replaceAll('${', '$$${')
+const escapeReferences = (text: string): string => text.replaceAll('${', '$$${')
 
-const written = ({ variable, fallback }: Meant): string =>
+const formatReference = ({ variable, fallback }: VariableReference): string =>
   fallback === undefined ? `\${${variable}}` : `\${${variable}:-${fallback}}`

@@ -1,8 +1,8 @@
 import { compileSelectors, type ToolRef } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { selectNative } from './native-selection.ts'
-import { selectWrapped } from './wrapped-tools.ts'
+import { selectNativeTools } from './native-selection.ts'
+import { selectWrappedTools } from './wrapped-tools.ts'
 
 const ID = 'behind'
 const NAMES = ['docs', 'My Docs', 'my_docs', 'a', 'a/b', 'do']
@@ -34,10 +34,10 @@ describe('what the gateway offers in the place of an agent’s server', () => {
     const tools = NAMES.flatMap((server) => TOOLS.map((tool) => ({ server, tool })))
     fc.assert(
       fc.property(fc.constantFrom(...NAMES), fc.array(selection, { maxLength: 2 }), (name, selections) => {
-        const left = offered(selectWrapped({ name, names: NAMES, selections, config: {} }, ID))
+        const left = offered(selectWrappedTools({ name, names: NAMES, selections, config: {} }, ID))
         for (const one of selections) {
           if (one === undefined) continue
-          const kept = selectNative({ selection: one, servers: NAMES, tools }).kept(name)
+          const kept = selectNativeTools({ selection: one, servers: NAMES, tools }).selectedTools(name)
           expect(kept).toEqual(expect.arrayContaining([...left]))
         }
       }),
@@ -55,22 +55,22 @@ describe('what the gateway offers in the place of an agent’s server', () => {
     [['docs/search'], ['docs/c'], []],
   ])('is with %j and %j just %j', (one, other, left) => {
     expect(
-      offered(selectWrapped({ name: 'docs', names: ['docs', 'b'], selections: [one, other], config: {} }, ID)),
+      offered(selectWrappedTools({ name: 'docs', names: ['docs', 'b'], selections: [one, other], config: {} }, ID)),
     ).toEqual(left)
   })
 
   it('is not more than the agent’s own entry left', () => {
     const config = { include_tools: ['search', 'c'], exclude_tools: ['c'] }
-    expect(offered(selectWrapped({ name: 'docs', names: ['docs'], selections: [['docs']], config }, ID))).toEqual([
+    expect(offered(selectWrappedTools({ name: 'docs', names: ['docs'], selections: [['docs']], config }, ID))).toEqual([
       'search',
     ])
     expect(
-      offered(selectWrapped({ name: 'docs', names: ['docs'], selections: [], config: { include_tools: [] } }, ID)),
+      offered(selectWrappedTools({ name: 'docs', names: ['docs'], selections: [], config: { include_tools: [] } }, ID)),
     ).toEqual([])
   })
 
   it('cannot be said where two patterns overlap', () => {
     const selections = [['docs/s*'], ['docs/*h']]
-    expect(selectWrapped({ name: 'docs', names: ['docs'], selections, config: {} }, ID)).toBeUndefined()
+    expect(selectWrappedTools({ name: 'docs', names: ['docs'], selections, config: {} }, ID)).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 import { isJsonList, type Json } from '@sallyport/core'
-import { writingsOf } from './server-writings.ts'
-import { createPatterns, intersectPatterns, type ToolPatterns } from './tool-patterns.ts'
+import { findServerAliases } from './server-writings.ts'
+import { compileToolPatterns, intersectPatterns, type ToolPatterns } from './tool-patterns.ts'
 
 /** A server of an agent's own of which the gateway is to offer what selections leave. */
 export interface WrapRequest {
@@ -13,23 +13,26 @@ export interface WrapRequest {
 }
 
 /** Selectors for the server with this id in the gateway. Undefined where no list of selectors says what is left. */
-export function selectWrapped(request: WrapRequest, id: string): readonly string[] | undefined {
+export function selectWrappedTools(request: WrapRequest, id: string): readonly string[] | undefined {
   const { name, names, selections, config } = request
-  const writings = writingsOf([...new Set(names)])
-  const patterns = selections.map((selection) => createPatterns(selection, writings)(name))
-  const left = intersectPatterns([ownPatterns(config), ...patterns])
-  if (left === undefined || left.adds.length === 0) return left && []
+  const writings = findServerAliases([...new Set(names)])
+  const patterns = selections.map((selection) => compileToolPatterns(selection, writings)(name))
+  const left = intersectPatterns([readConfigPatterns(config), ...patterns])
+  if (left === undefined || left.included.length === 0) return left && []
   // As they were written too: by that a person may mean the gateway's own names.
   const taking = selections.flatMap((selection = []) => selection.filter((selector) => selector.startsWith('!')))
   return [
-    ...left.adds.map((pattern) => `${id}/${pattern}`),
-    ...new Set([...left.takes.map((pattern) => `!${id}/${pattern}`), ...taking]),
+    ...left.included.map((pattern) => `${id}/${pattern}`),
+    ...new Set([...left.excluded.map((pattern) => `!${id}/${pattern}`), ...taking]),
   ]
 }
 
-function ownPatterns({ include_tools, exclude_tools }: WrapRequest['config']): ToolPatterns {
-  return { adds: include_tools === undefined ? ['*'] : textsIn(include_tools), takes: textsIn(exclude_tools) }
+function readConfigPatterns({ include_tools, exclude_tools }: WrapRequest['config']): ToolPatterns {
+  return {
+    included: include_tools === undefined ? ['*'] : listStrings(include_tools),
+    excluded: listStrings(exclude_tools),
+  }
 }
 
-const textsIn = (value: Json | undefined): readonly string[] =>
+const listStrings = (value: Json | undefined): readonly string[] =>
   isJsonList(value) ? value.filter((item) => typeof item === 'string') : []

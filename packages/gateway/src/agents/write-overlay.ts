@@ -15,10 +15,11 @@ export function writeOverlay({ files, mirrors }: Pick<Overlay, 'files' | 'mirror
 /** Each entry is linked by itself: what the agent adds beside them stays in the overlay. */
 function linkEntries({ source, except }: Mirror, target: string): void {
   mkdirSync(target, { recursive: true, mode: 0o700 })
-  for (const name of entriesOf(source)) if (!except.includes(name)) symlinkSync(join(source, name), join(target, name))
+  for (const name of listEntries(source))
+    if (!except.includes(name)) symlinkSync(join(source, name), join(target, name))
 }
 
-function entriesOf(folder: string): readonly string[] {
+function listEntries(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch {

@@ -2,9 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { CatalogSnapshot } from './catalog-snapshot.ts'
-import { catalogueOf, tool } from './catalogue.test-kit.ts'
+import { createCatalog, tool } from './catalogue.test-kit.ts'
 
-const entry = (server: string, ...rest: Parameters<typeof catalogueOf>) => ({ server, catalogue: catalogueOf(...rest) })
+const entry = (server: string, ...rest: Parameters<typeof createCatalog>) => ({
+  server,
+  catalog: createCatalog(...rest),
+})
 const resources = (...uris: readonly string[]) => ({
   capabilities: { resources: {} },
   resources: uris.map((uri) => ({ uri, name: uri })),
@@ -34,9 +37,9 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     const snapshot = new CatalogSnapshot([entry('one', ['a', '__proto__', 'constructor'])], 'prefixed')
     expect(snapshot.tool('one_a')?.name).toBe('a')
     expect(snapshot.tool('one_proto')?.name).toBe('__proto__')
-    expect(snapshot.toolOf({ server: 'one', tool: 'constructor' })?.wire).toBe('one_constructor')
+    expect(snapshot.findTool({ server: 'one', tool: 'constructor' })?.wire).toBe('one_constructor')
     for (const wire of ['a', 'mcp__one__a', '__proto__', 'constructor', '']) expect(snapshot.tool(wire)).toBeUndefined()
-    expect(snapshot.toolOf({ server: 'other', tool: 'a' })).toBeUndefined()
+    expect(snapshot.findTool({ server: 'other', tool: 'a' })).toBeUndefined()
   })
 
   it('keep keys of a definition that every object has', () => {

@@ -7,24 +7,24 @@ import {
   NameTable,
   type Naming,
   quoteText,
-  renamed,
+  stripReservedMeta,
   type ToolRef,
-  withoutOwnMeta,
-  wrappedOutputSchema,
+  toWireName,
+  wrapOutputSchema,
 } from '@sallyport/core'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
 import { declaredExtensions } from './extensions.ts'
-import { keptToolsOf, toolNamesOf } from './kept-catalogue.ts'
-import { KeptOffer } from './kept-offer.ts'
+import { storedToolsOf, toolNamesOf } from './kept-catalogue.ts'
+import { StoredOffer } from './kept-offer.ts'
 import type { Offer } from './offer.ts'
 
 export interface CatalogEntry {
   readonly server: string
-  readonly catalogue: ServerCatalogue
+  readonly catalog: ServerCatalog
 }
 
 /** What people want tools to be called, by their canonical names; looked up under the names they have otherwise. */
-export type RenamesOf = (usual: NameTable) => ReadonlyMap<string, string>
+export type FindRenames = (usual: NameTable) => ReadonlyMap<string, string>
 
 const NO_RENAMES: ReadonlyMap<string, string> = new Map()
 
@@ -51,16 +51,21 @@ export class CatalogSnapshot {
   readonly #templateMatchers: readonly { readonly matches: (uri: string) => boolean; readonly offer: Offer }[]
 
   /** `entries` stand in the order of the configuration: the first owner of a URI wins. */
-  constructor(entries: readonly CatalogEntry[], naming: Naming, renamesOf: RenamesOf = () => NO_RENAMES) {
+  constructor(entries: readonly CatalogEntry[], naming: Naming, renamesOf: FindRenames = () => NO_RENAMES) {
     const warnings: string[] = []
     this.#entries = entries
-    const usual = tableOf(entries, { key: 'tools', naming })
-    const renames = renamesOf(usual)
-    this.toolNames = renames.size === 0 ? usual : tableOf(entries, { key: 'tools', naming, renames })
-    const promptNames = tableOf(entries, { key: 'prompts', naming })
-    this.tools = namedOffers(entries, { kind: 'tool', key: 'tools', names: this.toolNames, usual })
-    this.prompts = namedOffers(entries, { kind: 'prompt', key: 'prompts', names: promptNames, usual: promptNames })
-    warnings.push(...lostNames(this.tools, renames))
+    const defaultNames = buildNameTable(entries, { key: 'tools', naming })
+    const renames = renamesOf(defaultNames)
+    this.toolNames = renames.size === 0 ? defaultNames : buildNameTable(entries, { key: 'tools', naming, renames })
+    const promptNames = buildNameTable(entries, { key: 'prompts', naming })
+    this.tools = namedOffers(entries, { kind: 'tool', key: 'tools', names: this.toolNames, defaultNames })
+    this.prompts = namedOffers(entries, {
+      kind: 'prompt',
+      key: 'prompts',
+      names: promptNames,
+      defaultNames: promptNames,
+    })
+    warnings.push(...findFailedRenames(this.tools, renames))
     for (const table of [this.toolNames, promptNames]) {
       warnings.push(
         ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a name of its own and is left out`),
@@ -73,22 +78,22 @@ export class CatalogSnapshot {
       nameKey: 'uriTemplate',
       warnings,
     })
-    this.instructions = entries.flatMap(instructionsIn)
-    for (const { server, catalogue } of entries) {
-      warnings.push(...catalogue.leftOut.map(({ name, reason }) => `${server}: "${name}" is left out: ${reason}`))
+    this.instructions = entries.flatMap(listInstructions)
+    for (const { server, catalog } of entries) {
+      warnings.push(...catalog.leftOut.map(({ name, reason }) => `${server}: "${name}" is left out: ${reason}`))
     }
     this.warnings = warnings
     this.#toolByWire = new Map(this.tools.map((offer) => [offer.wire, offer]))
     this.#promptByWire = new Map(this.prompts.map((offer) => [offer.wire, offer]))
     this.#resourceByUri = new Map(this.resources.map((offer) => [offer.name, offer]))
-    this.#templateMatchers = this.templates.map((offer) => ({ matches: templateMatcher(offer.name), offer }))
+    this.#templateMatchers = this.templates.map((offer) => ({ matches: createTemplateMatcher(offer.name), offer }))
   }
 
   tool(wire: string): Offer | undefined {
     return this.#toolByWire.get(wire)
   }
 
-  toolOf(ref: ToolRef): Offer | undefined {
+  findTool(ref: ToolRef): Offer | undefined {
     const wire = this.toolNames.wireName(ref)
     return wire === undefined ? undefined : this.#toolByWire.get(wire)
   }
@@ -104,7 +109,7 @@ export class CatalogSnapshot {
     if (uri.length > MAX_URI_LENGTH) return undefined
     const template = this.#templateMatchers.find(({ matches }) => matches(uri))?.offer
     const server = template?.server ?? this.#onlyResourceServer()
-    return server === undefined ? undefined : unlisted(server, uri, template)
+    return server === undefined ? undefined : createUnlistedOffer(server, uri, template)
   }
 
   template(uriTemplate: string): Offer | undefined {
@@ -115,7 +120,7 @@ export class CatalogSnapshot {
   extensions(servers: ReadonlySet<string>, era: Era): JsonObject {
     const seen = this.#entries.filter(({ server }) => servers.has(server))
     return declaredExtensions(
-      seen.map(({ catalogue }) => catalogue),
+      seen.map(({ catalog }) => catalog),
       era,
     )
   }
@@ -123,100 +128,102 @@ export class CatalogSnapshot {
   #onlyResourceServer(): string | undefined {
     // The gateway's own are those of its template, and no others.
     const owners = this.#entries.filter(
-      ({ server, catalogue }) => server !== BUILT_IN_SERVER && catalogue.capabilities.resources !== undefined,
+      ({ server, catalog }) => server !== BUILT_IN_SERVER && catalog.capabilities.resources !== undefined,
     )
     return owners.length === 1 ? owners[0]?.server : undefined
   }
 }
 
-interface TablePlan {
+interface NameTableOptions {
   readonly key: 'tools' | 'prompts'
   readonly naming: Naming
   readonly renames?: ReadonlyMap<string, string>
 }
 
-function tableOf(entries: readonly CatalogEntry[], { key, ...naming }: TablePlan): NameTable {
-  const refs = entries.flatMap(({ server, catalogue }) =>
-    namesIn(catalogue, key).map((name) => ({ server, tool: name })),
-  )
+function buildNameTable(entries: readonly CatalogEntry[], { key, ...naming }: NameTableOptions): NameTable {
+  const refs = entries.flatMap(({ server, catalog }) => listNames(catalog, key).map((name) => ({ server, tool: name })))
   return new NameTable(refs, { ...naming, digest })
 }
 
-const namesIn = (catalogue: ServerCatalogue, key: TablePlan['key']): readonly string[] =>
+const listNames = (catalogue: ServerCatalog, key: NameTableOptions['key']): readonly string[] =>
   key === 'tools' ? toolNamesOf(catalogue) : catalogue.prompts.map(({ name }) => String(name))
 
 /** What people wanted a tool to be called, and it is not. */
-function lostNames(tools: readonly Offer[], renames: ReadonlyMap<string, string>): readonly string[] {
+function findFailedRenames(tools: readonly Offer[], renames: ReadonlyMap<string, string>): readonly string[] {
   return tools.flatMap(({ server, name, wire, recordName }) => {
     const wish = renames.get(recordName)
-    if (wish === undefined || wire === renamed(wish)) return []
+    if (wish === undefined || wire === toWireName(wish)) return []
     const why =
-      renamed(wish) === undefined ? 'that is no name, or too long a one' : 'another tool has, or wants, that name'
+      toWireName(wish) === undefined ? 'that is no name, or too long a one' : 'another tool has, or wants, that name'
     return [`${server}/${name} cannot be renamed to ${quoteText(wish, 60)}: ${why}. It is called ${wire}`]
   })
 }
 
-interface NamedPlan {
+interface NamedOffersOptions {
   readonly kind: 'tool' | 'prompt'
   readonly key: 'tools' | 'prompts'
   readonly names: NameTable
   /** As they would be, had nobody renamed anything. */
-  readonly usual: NameTable
+  readonly defaultNames: NameTable
 }
 
-function namedOffers(entries: readonly CatalogEntry[], plan: NamedPlan): readonly Offer[] {
-  const { kind, key, names, usual } = plan
-  return entries.flatMap(({ server, catalogue }) =>
-    namesIn(catalogue, key).flatMap((name, at): readonly Offer[] => {
+function namedOffers(entries: readonly CatalogEntry[], plan: NamedOffersOptions): readonly Offer[] {
+  const { kind, key, names, defaultNames } = plan
+  return entries.flatMap(({ server, catalog }) =>
+    listNames(catalog, key).flatMap((name, at): readonly Offer[] => {
       const wire = names.wireName({ server, tool: name })
       if (wire === undefined) return []
       const recordName = kind === 'tool' ? canonicalName({ server, tool: name }) : name
       const named = { kind, server, name, wire, recordName, isMcp: server !== BUILT_IN_SERVER }
-      const usualWire = usual === names ? wire : usual.wireName({ server, tool: name })
-      if (usualWire !== undefined && usualWire !== wire) return [{ ...offerAt(named, catalogue, at), usualWire }]
-      return [keptOffer(named, catalogue, at) ?? offerAt(named, catalogue, at)]
+      const defaultWire = defaultNames === names ? wire : defaultNames.wireName({ server, tool: name })
+      if (defaultWire !== undefined && defaultWire !== wire)
+        return [{ ...createOffer(named, catalog, at), defaultWire }]
+      return [createStoredOffer(named, catalog, at) ?? createOffer(named, catalog, at)]
     }),
   )
 }
 
 /** Whose it is and what it is called. */
-type NamedItem = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> & Pick<NamedPlan, 'kind'>
+type NamedItem = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> & Pick<NamedOffersOptions, 'kind'>
 
 /** One that can be listed without a look into it. */
-function keptOffer(named: NamedItem, catalogue: ServerCatalogue, at: number): Offer | undefined {
-  const tools = named.kind === 'tool' ? keptToolsOf(catalogue) : undefined
-  return tools?.isPrintable(at) ? new KeptOffer(named, tools, at) : undefined
+function createStoredOffer(named: NamedItem, catalogue: ServerCatalog, at: number): Offer | undefined {
+  const tools = named.kind === 'tool' ? storedToolsOf(catalogue) : undefined
+  return tools?.isPrintable(at) ? new StoredOffer(named, tools, at) : undefined
 }
 
-function offerAt(named: NamedItem, catalogue: ServerCatalogue, at: number): Offer {
+function createOffer(named: NamedItem, catalogue: ServerCatalog, at: number): Offer {
   const isTool = named.kind === 'tool'
   const item: JsonObject =
-    (isTool ? (keptToolsOf(catalogue)?.tool(at) ?? catalogue.tools[at]) : catalogue.prompts[at]) ?? {}
+    (isTool ? (storedToolsOf(catalogue)?.tool(at) ?? catalogue.tools[at]) : catalogue.prompts[at]) ?? {}
   return {
     ...named,
     original: item,
-    definition: { ...(named.isMcp ? withoutOwnMeta(item) : item), name: named.wire },
-    ...(isTool && catalogue.era === 'modern' && narrowed(item)),
+    definition: { ...(named.isMcp ? stripReservedMeta(item) : item), name: named.wire },
+    ...(isTool && catalogue.era === 'modern' && narrowOutputSchema(item)),
   }
 }
 
 /** A legacy server may break the rules of its era; then its results are as they are, and so is its schema. */
-function narrowed({ outputSchema }: JsonObject): Pick<Offer, 'legacyOutput'> {
-  const legacyOutput = wrappedOutputSchema(outputSchema)
+function narrowOutputSchema({ outputSchema }: JsonObject): Pick<Offer, 'legacyOutput'> {
+  const legacyOutput = wrapOutputSchema(outputSchema)
   return legacyOutput === undefined ? {} : { legacyOutput }
 }
 
-interface OwnedPlan {
+interface OwnedOffersOptions {
   readonly kind: 'resource' | 'template'
   readonly key: 'resources' | 'resourceTemplates'
   readonly nameKey: 'uri' | 'uriTemplate'
   readonly warnings: string[]
 }
 
-function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, warnings }: OwnedPlan): readonly Offer[] {
+function ownedOffers(
+  entries: readonly CatalogEntry[],
+  { kind, key, nameKey, warnings }: OwnedOffersOptions,
+): readonly Offer[] {
   const owners = new Map<string, Offer>()
-  for (const { server, catalogue } of entries) {
-    for (const item of catalogue[key]) {
+  for (const { server, catalog } of entries) {
+    for (const item of catalog[key]) {
       const name = String(item[nameKey])
       const owner = owners.get(name)
       if (owner) {
@@ -230,7 +237,7 @@ function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, war
         wire: name,
         recordName: name,
         original: item,
-        definition: withoutOwnMeta(item),
+        definition: stripReservedMeta(item),
         isMcp: server !== BUILT_IN_SERVER,
       })
     }
@@ -238,7 +245,7 @@ function ownedOffers(entries: readonly CatalogEntry[], { kind, key, nameKey, war
   return [...owners.values()]
 }
 
-function unlisted(server: string, uri: string, through: Offer | undefined): Offer {
+function createUnlistedOffer(server: string, uri: string, through: Offer | undefined): Offer {
   return {
     kind: 'resource',
     server,
@@ -253,7 +260,7 @@ function unlisted(server: string, uri: string, through: Offer | undefined): Offe
   }
 }
 
-function instructionsIn({ server, catalogue: { instructions } }: CatalogEntry): readonly Offer[] {
+function listInstructions({ server, catalog: { instructions } }: CatalogEntry): readonly Offer[] {
   const text = instructions?.trim()
   if (!text) return []
   const name = 'instructions'
@@ -262,7 +269,7 @@ function instructionsIn({ server, catalogue: { instructions } }: CatalogEntry): 
 }
 
 /** A server's template is foreign text: what stands between its variables is searched for, and it never becomes a pattern. */
-function templateMatcher(uriTemplate: string): (uri: string) => boolean {
+function createTemplateMatcher(uriTemplate: string): (uri: string) => boolean {
   const [head = '', ...between] = uriTemplate.split(/\{[^{}]*\}/)
   const tail = between.pop()
   if (tail === undefined) return (uri) => uri === uriTemplate

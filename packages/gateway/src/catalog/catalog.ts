@@ -1,14 +1,14 @@
 import { type JsonObject, type Naming, sameJson } from '@sallyport/core'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
-import { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
+import { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
 import { toolNamesOf } from './kept-catalogue.ts'
 
-export { CatalogSnapshot, type RenamesOf } from './catalog-snapshot.ts'
-export { CatalogueShelf } from './catalogue-shelf.ts'
-export { discoveryOf } from './discovery.ts'
+export { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
+export { LastKnownCatalogs } from './catalogue-shelf.ts'
+export { buildDiscoveryEvent } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
 export { type Offer, reviewName } from './offer.ts'
-export { repeatedParams } from './repeated-params.ts'
+export { findHeaderParams } from './repeated-params.ts'
 
 /** Which lists differ from before. */
 export interface CatalogChange {
@@ -23,11 +23,11 @@ const LISTS = { tools: ['tools'], resources: ['resources', 'resourceTemplates'],
 
 /** What all servers offer together. It changes by whole servers; a reader takes a snapshot. */
 export class Catalog {
-  readonly #catalogues = new Map<string, ServerCatalogue>()
+  readonly #catalogs = new Map<string, ServerCatalog>()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
   #order: readonly string[]
   #naming: Naming
-  #renamesOf: RenamesOf | undefined
+  #findRenames: FindRenames | undefined
   #snapshot: CatalogSnapshot | undefined
 
   constructor(order: readonly string[], naming: Naming) {
@@ -38,11 +38,11 @@ export class Catalog {
   get snapshot(): CatalogSnapshot {
     this.#snapshot ??= new CatalogSnapshot(
       this.#order.flatMap((server) => {
-        const catalogue = this.#catalogues.get(server)
-        return catalogue ? [{ server, catalogue }] : []
+        const catalogue = this.#catalogs.get(server)
+        return catalogue ? [{ server, catalog: catalogue }] : []
       }),
       this.#naming,
-      this.#renamesOf,
+      this.#findRenames,
     )
     return this.#snapshot
   }
@@ -52,38 +52,38 @@ export class Catalog {
     return this.#order
   }
 
-  catalogueOf(server: string): ServerCatalogue | undefined {
-    return this.#catalogues.get(server)
+  serverCatalog(server: string): ServerCatalog | undefined {
+    return this.#catalogs.get(server)
   }
 
   knows(server: string): boolean {
-    return this.#catalogues.has(server)
+    return this.#catalogs.has(server)
   }
 
   /** Replaces what a server offers, and gives what is known of it now. Nobody is told when nothing changed. */
-  put(server: string, catalogue: ServerCatalogue): ServerCatalogue {
-    const before = this.#catalogues.get(server)
-    const change = changeBetween(before, catalogue)
-    const now = before ? withKnownItems(before, catalogue, change) : catalogue
-    this.#catalogues.set(server, now)
+  put(server: string, catalogue: ServerCatalog): ServerCatalog {
+    const before = this.#catalogs.get(server)
+    const change = compareCatalogs(before, catalogue)
+    const now = before ? reuseKnownItems(before, catalogue, change) : catalogue
+    this.#catalogs.set(server, now)
     // A snapshot, and all that was decided and printed from it, stays good while nothing changed.
-    if (before === undefined || isChange(change) || !sameOpening(before, catalogue)) this.#snapshot = undefined
-    this.#tell(change)
+    if (before === undefined || isChange(change) || !sameHandshake(before, catalogue)) this.#snapshot = undefined
+    this.#notify(change)
     return now
   }
 
   /** The configuration changed: servers that it no longer names are gone. */
-  arrange(order: readonly string[], naming: Naming): void {
-    for (const server of [...this.#catalogues.keys()]) if (!order.includes(server)) this.#catalogues.delete(server)
+  reconfigure(order: readonly string[], naming: Naming): void {
+    for (const server of [...this.#catalogs.keys()]) if (!order.includes(server)) this.#catalogs.delete(server)
     this.#order = order
     this.#naming = naming
     this.#snapshot = undefined
-    this.#tell({ tools: true, resources: true, prompts: true })
+    this.#notify({ tools: true, resources: true, prompts: true })
   }
 
   /** From now on tools are called what people want them to be called. */
-  renameBy(renamesOf: RenamesOf): void {
-    this.#renamesOf = renamesOf
+  setRenames(renamesOf: FindRenames): void {
+    this.#findRenames = renamesOf
     this.#snapshot = undefined
   }
 
@@ -92,33 +92,33 @@ export class Catalog {
     return () => this.#listeners.delete(listener)
   }
 
-  #tell(change: CatalogChange): void {
+  #notify(change: CatalogChange): void {
     if (!isChange(change)) return
     for (const listener of this.#listeners) listener(change)
   }
 }
 
-function changeBetween(before: ServerCatalogue | undefined, after: ServerCatalogue): CatalogChange {
+function compareCatalogs(before: ServerCatalog | undefined, after: ServerCatalog): CatalogChange {
   const differs = (lists: readonly ListKey[]): boolean =>
     lists.some((list) => (before === undefined ? offersAny(after, list) : !sameJson(before[list], after[list])))
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
 }
 
-const offersAny = (catalogue: ServerCatalogue, list: ListKey): boolean =>
+const offersAny = (catalogue: ServerCatalog, list: ListKey): boolean =>
   (list === 'tools' ? toolNamesOf(catalogue) : catalogue[list]).length > 0
 
 const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts
 
 /** What is known of definitions hangs on their objects: those of what did not change stay. */
-function withKnownItems(before: ServerCatalogue, after: ServerCatalogue, change: CatalogChange): ServerCatalogue {
-  const kept = <Key extends ListKey>(list: Key, nameKey: string, isChanged: boolean): ServerCatalogue[Key] => {
+function reuseKnownItems(before: ServerCatalog, after: ServerCatalog, change: CatalogChange): ServerCatalog {
+  const kept = <Key extends ListKey>(list: Key, nameKey: string, isChanged: boolean): ServerCatalog[Key] => {
     if (!isChanged) return before[list]
     const known = new Map(before[list].map((item) => [item[nameKey], item]))
     const same = (item: JsonObject): JsonObject => {
       const old = known.get(item[nameKey])
       return old !== undefined && sameJson(old, item) ? old : item
     }
-    return after[list].map(same) as unknown as ServerCatalogue[Key]
+    return after[list].map(same) as unknown as ServerCatalog[Key]
   }
   return {
     ...after,
@@ -129,8 +129,8 @@ function withKnownItems(before: ServerCatalogue, after: ServerCatalogue, change:
   }
 }
 
-function sameOpening(a: ServerCatalogue, b: ServerCatalogue): boolean {
-  const opening = ({ instructions, capabilities, serverInfo, leftOut }: ServerCatalogue): string =>
+function sameHandshake(a: ServerCatalog, b: ServerCatalog): boolean {
+  const opening = ({ instructions, capabilities, serverInfo, leftOut }: ServerCatalog): string =>
     JSON.stringify([instructions, capabilities, serverInfo, leftOut])
   return opening(a) === opening(b)
 }

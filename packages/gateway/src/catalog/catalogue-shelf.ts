@@ -1,52 +1,52 @@
 import { createHash } from 'node:crypto'
 import { type Json, sameJson } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
-import type { CatalogueCache } from '../store/store.ts'
-import type { LastKnown, ServerCatalogue } from '../upstream/upstream.ts'
-import { printCatalogue, readCatalogue } from './kept-catalogue.ts'
+import type { CatalogCache } from '../store/store.ts'
+import type { LastKnownServer, ServerCatalog } from '../upstream/upstream.ts'
+import { formatCatalog, parseCatalog } from './kept-catalogue.ts'
 
 /** What servers offered the last time, kept so that a start need not wait for them. */
-export class CatalogueShelf {
-  readonly #cache: CatalogueCache
+export class LastKnownCatalogs {
+  readonly #cache: CatalogCache
   /** By the server: what stands in the cache. */
-  readonly #kept = new Map<string, Kept>()
+  readonly #stored = new Map<string, StoredEntry>()
 
-  constructor(cache: CatalogueCache) {
+  constructor(cache: CatalogCache) {
     this.#cache = cache
   }
 
-  lastKnown(server: string): LastKnown | undefined {
-    return this.#kept.get(server)?.catalogue
+  lastKnown(server: string): LastKnownServer | undefined {
+    return this.#stored.get(server)?.catalog
   }
 
-  load(config: ServerConfig): ServerCatalogue | undefined {
+  load(config: ServerConfig): ServerCatalog | undefined {
     const source = fingerprint(config)
     const text = this.#cache.load(config.id, source)
     if (text === undefined) return undefined
-    const kept = readCatalogue(text)
+    const kept = parseCatalog(text)
     if (kept === undefined) return undefined
-    const { catalogue, isWhole } = kept
-    this.#kept.set(config.id, { catalogue, ...(isWhole && { source }) })
-    return catalogue
+    const { catalog, isComplete } = kept
+    this.#stored.set(config.id, { catalog, ...(isComplete && { source }) })
+    return catalog
   }
 
-  save(config: ServerConfig, catalogue: ServerCatalogue): void {
+  save(config: ServerConfig, catalog: ServerCatalog): void {
     const source = fingerprint(config)
-    const kept = this.#kept.get(config.id)
-    this.#kept.set(config.id, { source, catalogue })
-    if (kept?.source === source && tellSame(kept.catalogue, catalogue)) return
-    this.#cache.save(config.id, source, printCatalogue(catalogue))
+    const kept = this.#stored.get(config.id)
+    this.#stored.set(config.id, { source, catalog })
+    if (kept?.source === source && sameCatalog(kept.catalog, catalog)) return
+    this.#cache.save(config.id, source, formatCatalog(catalog))
   }
 }
 
-interface Kept {
+interface StoredEntry {
   /** The fingerprint of the server that told it; nothing where it has to be written anew. */
   readonly source?: string
-  readonly catalogue: ServerCatalogue
+  readonly catalog: ServerCatalog
 }
 
-function tellSame(one: ServerCatalogue, other: ServerCatalogue): boolean {
-  const parts = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof ServerCatalogue>
+function sameCatalog(one: ServerCatalog, other: ServerCatalog): boolean {
+  const parts = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof ServerCatalog>
   // How long lists are good for is told anew each time, and a start asks for them in any case.
   parts.delete('freshUntil')
   return [...parts].every((part) => sameJson(one[part] as Json, other[part] as Json))

@@ -1,5 +1,5 @@
 import type { JsonObject, ToolDefinition } from '@sallyport/core'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
 
 export const tool = (name: string, more: JsonObject = {}): ToolDefinition => ({
   name,
@@ -8,7 +8,7 @@ export const tool = (name: string, more: JsonObject = {}): ToolDefinition => ({
 })
 
 /** What a server offers: tools by name, and whatever else is given. */
-export function catalogueOf(tools: readonly string[], more: Partial<ServerCatalogue> = {}): ServerCatalogue {
+export function createCatalog(tools: readonly string[], more: Partial<ServerCatalog> = {}): ServerCatalog {
   return {
     era: 'legacy',
     protocolVersion: '2025-11-25',

@@ -1,17 +1,17 @@
 import type { SallyportEvent } from '@sallyport/core'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
 
 /** A server chooses how many tools it has and how often they change; it does not choose the size of our log. */
-const MOST_NAMED = 100
+const MAX_NAMED = 100
 
 /** What a server's tools did since they were last seen; nothing when they stayed as they were. */
-export function discoveryOf(
+export function buildDiscoveryEvent(
   server: string,
-  before: ServerCatalogue | undefined,
-  after: ServerCatalogue,
+  before: ServerCatalog | undefined,
+  after: ServerCatalog,
 ): SallyportEvent | undefined {
   if (before?.tools === after.tools) return undefined
-  const printed = (catalogue: ServerCatalogue | undefined) =>
+  const printed = (catalogue: ServerCatalog | undefined) =>
     new Map((catalogue?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
   const [old, now] = [printed(before), printed(after)]
   const added = [...now.keys()].filter((name) => !old.has(name))
@@ -21,9 +21,9 @@ export function discoveryOf(
   return {
     type: 'TOOLS_DISCOVERED',
     server,
-    added: added.slice(0, MOST_NAMED),
-    removed: removed.slice(0, MOST_NAMED),
-    changed: changed.slice(0, MOST_NAMED),
+    added: added.slice(0, MAX_NAMED),
+    removed: removed.slice(0, MAX_NAMED),
+    changed: changed.slice(0, MAX_NAMED),
     tools: now.size,
   }
 }

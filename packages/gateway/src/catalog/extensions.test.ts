@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from './catalogue.test-kit.ts'
+import { createCatalog } from './catalogue.test-kit.ts'
 import { declaredExtensions } from './extensions.ts'
 
 const TASKS = 'io.modelcontextprotocol/tasks'
-const old = catalogueOf([], {
+const old = createCatalog([], {
   capabilities: {
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
     extensions: { 'example.org/a': { by: 'old' } },
   },
 })
-const modern = catalogueOf([], {
+const modern = createCatalog([], {
   era: 'modern',
   capabilities: { extensions: { 'example.org/a': { by: 'modern' }, [TASKS]: {} }, experimental: { b: {} } },
 })
@@ -32,6 +32,6 @@ describe(`${promise('GW-17')} what servers declare beyond the protocol`, () => {
   })
 
   it('is nothing where no server declares anything', () => {
-    expect(declaredExtensions([catalogueOf(['a'])], 'legacy')).toEqual({})
+    expect(declaredExtensions([createCatalog(['a'])], 'legacy')).toEqual({})
   })
 })

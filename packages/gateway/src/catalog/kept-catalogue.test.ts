@@ -1,14 +1,14 @@
 import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
 import { Catalog, type Offer } from './catalog.ts'
-import { catalogueOf, tool } from './catalogue.test-kit.ts'
-import { keptToolsOf, printCatalogue, readCatalogue } from './kept-catalogue.ts'
+import { createCatalog, tool } from './catalogue.test-kit.ts'
+import { formatCatalog, parseCatalog, storedToolsOf } from './kept-catalogue.ts'
 
-const reread = (catalogue: ServerCatalogue): ServerCatalogue =>
-  readCatalogue(printCatalogue(catalogue))?.catalogue as ServerCatalogue
+const reread = (catalogue: ServerCatalog): ServerCatalog =>
+  parseCatalog(formatCatalog(catalogue))?.catalog as ServerCatalog
 
-const offersOf = (catalogue: ServerCatalogue): readonly Offer[] => {
+const offersOf = (catalogue: ServerCatalog): readonly Offer[] => {
   const catalog = new Catalog(['one'], 'prefixed')
   catalog.put('one', catalogue)
   return catalog.snapshot.tools
@@ -26,7 +26,7 @@ const ODD: readonly JsonObject[] = [
 describe('a catalogue that was kept', () => {
   it('offers what the server offered, whatever its tools look like', () => {
     for (const era of ['legacy', 'modern'] as const) {
-      const catalogue = catalogueOf([], { era, tools: ODD as ServerCatalogue['tools'] })
+      const catalogue = createCatalog([], { era, tools: ODD as ServerCatalog['tools'] })
       const fresh = offersOf(JSON.parse(JSON.stringify(catalogue)))
       const kept = offersOf(reread(catalogue))
       const seen = ({ name, wire, recordName, original, definition, legacyOutput, isMcp }: Offer) => ({
@@ -41,26 +41,26 @@ describe('a catalogue that was kept', () => {
   })
 
   it('knows of a tool how it is listed, and has parsed nothing for that', () => {
-    const catalogue = reread(catalogueOf([], { tools: ODD as ServerCatalogue['tools'] }))
+    const catalogue = reread(createCatalog([], { tools: ODD as ServerCatalog['tools'] }))
     const offers = offersOf(catalogue)
-    const printed = offers.flatMap((offer) => offer.printed ?? [])
+    const printed = offers.flatMap((offer) => offer.listedJson ?? [])
     expect(printed).toHaveLength(3)
-    expect(keptToolsOf(catalogue)?.printed(0, 'still a text')).toBeDefined()
-    const definitions = offers.filter((offer) => offer.printed !== undefined).map(({ definition }) => definition)
+    expect(storedToolsOf(catalogue)?.printed(0, 'still a text')).toBeDefined()
+    const definitions = offers.filter((offer) => offer.listedJson !== undefined).map(({ definition }) => definition)
     expect(printed).toEqual(definitions.map((definition) => JSON.stringify(definition)))
   })
 
   it('is the same for a server that says again what it said', () => {
     const catalog = new Catalog(['one'], 'prefixed')
     const changes: unknown[] = []
-    catalog.put('one', reread(catalogueOf(['a', 'b'])))
+    catalog.put('one', reread(createCatalog(['a', 'b'])))
     catalog.onChange((change) => changes.push(change))
     const { snapshot } = catalog
     const [before] = snapshot.tools
-    catalog.put('one', catalogueOf(['a', 'b']))
+    catalog.put('one', createCatalog(['a', 'b']))
     expect(catalog.snapshot).toBe(snapshot)
-    expect(catalog.catalogueOf('one')?.tools[0]).toBe(before?.original)
-    catalog.put('one', catalogueOf(['a', 'c']))
+    expect(catalog.serverCatalog('one')?.tools[0]).toBe(before?.original)
+    catalog.put('one', createCatalog(['a', 'c']))
     expect(changes).toEqual([{ tools: true, resources: false, prompts: false }])
     expect(catalog.snapshot.tools.map(({ name }) => name)).toEqual(['a', 'c'])
   })
@@ -69,7 +69,7 @@ describe('a catalogue that was kept', () => {
     const catalog = new Catalog(['one'], 'prefixed')
     const changes: unknown[] = []
     catalog.onChange((change) => changes.push(change))
-    catalog.put('one', reread(catalogueOf([])))
+    catalog.put('one', reread(createCatalog([])))
     expect(changes).toEqual([])
   })
 })

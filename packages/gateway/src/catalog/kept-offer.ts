@@ -1,21 +1,21 @@
 import type { JsonObject } from '@sallyport/core'
-import type { KeptDigests } from '../governance/governance.ts'
-import type { KeptTools } from './kept-tools.ts'
+import type { StoredDigests } from '../governance/governance.ts'
+import type { StoredTools } from './kept-tools.ts'
 import type { Offer } from './offer.ts'
 
 /** A tool that was kept. Its definition is parsed when somebody asks for it. */
-export class KeptOffer implements Offer {
+export class StoredOffer implements Offer {
   readonly kind = 'tool'
   readonly server: string
   readonly name: string
   readonly wire: string
   readonly recordName: string
   readonly isMcp: boolean
-  readonly #tools: KeptTools
+  readonly #tools: StoredTools
   readonly #at: number
   #definition: JsonObject | undefined
 
-  constructor(what: Pick<Offer, 'server' | 'wire' | 'recordName' | 'isMcp'>, tools: KeptTools, at: number) {
+  constructor(what: Pick<Offer, 'server' | 'wire' | 'recordName' | 'isMcp'>, tools: StoredTools, at: number) {
     this.server = what.server
     this.name = tools.names[at] ?? ''
     this.wire = what.wire
@@ -34,11 +34,11 @@ export class KeptOffer implements Offer {
     return this.#definition
   }
 
-  get printed(): string | undefined {
+  get listedJson(): string | undefined {
     return this.#tools.printed(this.#at, this.wire)
   }
 
-  get kept(): KeptDigests | undefined {
+  get kept(): StoredDigests | undefined {
     return this.#tools.digests(this.#at)
   }
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@sallyport/core'
-import type { KeptDigests } from '../governance/governance.ts'
+import type { StoredDigests } from '../governance/governance.ts'
 
 /** One thing that a server offers and a client may ask for, or its instructions; or, of the kind `question`, what the server asks of clients. */
 export interface Offer {
@@ -10,7 +10,7 @@ export interface Offer {
   /** What clients call it. */
   readonly wire: string
   /** What clients would call it, had nobody renamed it. */
-  readonly usualWire?: string
+  readonly defaultWire?: string
   /** What records call it. */
   readonly recordName: string
   /** As the server defined it. */
@@ -18,9 +18,9 @@ export interface Offer {
   /** The same under the name that clients see. */
   readonly definition: JsonObject
   /** `definition` as it stands in lists, where that is known without looking into it. */
-  readonly printed?: string | undefined
+  readonly listedJson?: string | undefined
   /** The digests of `original`, where they were kept. */
-  readonly kept?: KeptDigests | undefined
+  readonly kept?: StoredDigests | undefined
   /** The output schema that legacy clients are shown in place of one that they could not take. */
   readonly legacyOutput?: JsonObject
   /** Of a resource that no list names: its text is the caller's. */

@@ -2,12 +2,12 @@ import { BUILT_IN_SERVER, foldName } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CatalogSnapshot } from './catalog-snapshot.ts'
-import { catalogueOf } from './catalogue.test-kit.ts'
+import { createCatalog } from './catalogue.test-kit.ts'
 
 type Offered = Readonly<Record<string, readonly string[]>>
 
 function snapshotOf(servers: Offered, renames: Readonly<Record<string, string>>): CatalogSnapshot {
-  const entries = Object.entries(servers).map(([server, tools]) => ({ server, catalogue: catalogueOf([...tools]) }))
+  const entries = Object.entries(servers).map(([server, tools]) => ({ server, catalog: createCatalog([...tools]) }))
   return new CatalogSnapshot(entries, 'prefixed', () => new Map(Object.entries(renames)))
 }
 
@@ -18,7 +18,7 @@ describe('a renamed tool', () => {
   it('is listed and found under its new name, by the same rules as all names, and no longer under the usual one', () => {
     const snapshot = snapshotOf({ a: ['x', 'y'] }, { mcp__a__x: 'find it!' })
     expect(wiresOf(snapshot)).toEqual({ 'a/x': 'find_it', 'a/y': 'a_y' })
-    expect(snapshot.tool('find_it')).toMatchObject({ name: 'x', usualWire: 'a_x', recordName: 'mcp__a__x' })
+    expect(snapshot.tool('find_it')).toMatchObject({ name: 'x', defaultWire: 'a_x', recordName: 'mcp__a__x' })
     expect(snapshot.tool('find_it')?.definition).toMatchObject({ name: 'find_it' })
     expect(snapshot.tool('a_x')).toBeUndefined()
     expect(snapshot.warnings).toEqual([])

@@ -2,21 +2,21 @@ import { isJsonObject, type JsonObject, type McpParam, readMcpParams } from '@sa
 import type { Offer } from './offer.ts'
 
 const NONE: readonly McpParam[] = Object.freeze([])
-const known = new WeakMap<JsonObject, readonly McpParam[]>()
+const paramsCache = new WeakMap<JsonObject, readonly McpParam[]>()
 
 /**
  * The arguments that HTTP repeats in headers in the modern era, where a tool has such. Looked for when somebody calls
  * the tool: to go through the schemas of thousands of tools would hold up the first list.
  */
-export function repeatedParams({ kind, original }: Offer): readonly McpParam[] {
+export function findHeaderParams({ kind, original }: Offer): readonly McpParam[] {
   if (kind !== 'tool') return NONE
-  const params = known.get(original) ?? paramsOf(original)
-  known.set(original, params)
+  const params = paramsCache.get(original) ?? readParams(original)
+  paramsCache.set(original, params)
   return params
 }
 
 /** A schema whose annotations break the rules is taken as one that has none: no client may follow it. */
-function paramsOf({ inputSchema }: JsonObject): readonly McpParam[] {
+function readParams({ inputSchema }: JsonObject): readonly McpParam[] {
   const read = isJsonObject(inputSchema) ? readMcpParams(inputSchema) : { params: NONE }
-  return 'flaw' in read ? NONE : read.params
+  return 'problem' in read ? NONE : read.params
 }

@@ -1,9 +1,9 @@
-import type { AgentPlace } from '../agents/agents.ts'
+import type { HostContext } from '../agents/agents.ts'
 import { userHomeOf } from '../config/config.ts'
 import type { CliContext } from './cli-context.ts'
 
 /** Where the agents of whoever runs the command keep their files. */
-export const placeOf = ({ environment, cwd }: CliContext): AgentPlace => ({
+export const createHostContext = ({ environment, cwd }: CliContext): HostContext => ({
   environment,
   platform: process.platform,
   home: userHomeOf(environment),

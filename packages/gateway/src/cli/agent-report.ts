@@ -1,4 +1,4 @@
-import type { AgentSight, NativeReading, NativeScope } from '../agents/agents.ts'
+import type { DetectedAgent, NativeFileResult, NativeScope } from '../agents/agents.ts'
 
 /** An agent as programs are told of it. Entries may hold secrets, so that servers are told by their names alone. */
 export interface AgentReport {
@@ -8,38 +8,38 @@ export interface AgentReport {
   readonly supportsMcp: boolean
   readonly program: { readonly path: string; readonly version?: string; readonly problem?: string } | null
   readonly files: readonly AgentFileReport[]
-  readonly enforcement: AgentSight['adapter']['enforcement']
-  readonly toolFilter: AgentSight['adapter']['toolFilter'] | null
+  readonly enforcement: DetectedAgent['adapter']['enforcement']
+  readonly toolFilter: DetectedAgent['adapter']['toolFilter'] | null
 }
 
 export interface AgentFileReport {
   readonly path: string
   readonly scope: NativeScope
-  readonly state: NativeReading['state']
+  readonly state: NativeFileResult['state']
   readonly servers: readonly string[]
   /** What stands among the servers and is none. */
   readonly problems: readonly string[]
   readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
 }
 
-export function reportOf({ adapter, program, readings }: AgentSight): AgentReport {
+export function createAgentReport({ adapter, program, fileResults }: DetectedAgent): AgentReport {
   const { id, title, aliases, supportsMcp, enforcement, toolFilter } = adapter
   return {
     ...{ id, title, aliases, supportsMcp },
     program: program === undefined ? null : programReport(program),
-    files: readings.map(fileReport),
+    files: fileResults.map(fileReport),
     enforcement,
     toolFilter: toolFilter ?? null,
   }
 }
 
-const programReport = ({ path, version, why }: NonNullable<AgentSight['program']>) => ({
+const programReport = ({ path, version, why }: NonNullable<DetectedAgent['program']>) => ({
   path,
   ...(version !== undefined && { version }),
   ...(why !== undefined && { problem: why }),
 })
 
-function fileReport(reading: NativeReading): AgentFileReport {
+function fileReport(reading: NativeFileResult): AgentFileReport {
   const { path, scope } = reading.file
   const base = { path, scope, state: reading.state }
   if (reading.state === 'missing') return { ...base, servers: [], problems: [] }
@@ -50,5 +50,5 @@ function fileReport(reading: NativeReading): AgentFileReport {
 }
 
 /** Whether there is a sign of it: a program, or a file. */
-export const isThere = ({ program, files }: AgentReport): boolean =>
+export const isDetected = ({ program, files }: AgentReport): boolean =>
   program !== null || files.some(({ state }) => state !== 'missing')

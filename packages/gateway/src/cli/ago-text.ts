@@ -6,7 +6,7 @@ const UNITS = [
 ] as const
 
 /** `3m ago`: how long ago something was, in its largest unit. */
-export function agoText(moment: Date, now: Date): string {
+export function formatTimeAgo(moment: Date, now: Date): string {
   const past = now.getTime() - moment.getTime()
   for (const [unit, length] of UNITS) if (past >= length) return `${Math.floor(past / length)}${unit} ago`
   return 'now'

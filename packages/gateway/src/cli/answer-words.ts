@@ -1,5 +1,5 @@
 /** What was answered to a request for approval, in words. */
-export const ANSWER_WORDS = {
+export const APPROVAL_OUTCOMES = {
   deny: 'refused',
   once: 'approved once',
   session: 'approved for the session',
@@ -7,5 +7,5 @@ export const ANSWER_WORDS = {
 } as const
 
 /** What became of an `always` that could not be written. */
-export const unwrittenText = (why: string | undefined): string =>
+export const formatUnwrittenRule = (why: string | undefined): string =>
   why === undefined ? '' : `; it was to be for good, but the rule was not written: ${why}`

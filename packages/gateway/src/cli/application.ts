@@ -77,7 +77,7 @@ export async function createApplication(text: ApplicationText, only?: string): P
 }
 
 /** What may stand behind a command that is a group of others. */
-export async function namesBehind(name: string): Promise<readonly string[]> {
+export async function listSubcommands(name: string): Promise<readonly string[]> {
   const target = await LOADERS[name]?.()
   return target && 'getAllEntries' in target ? target.getAllEntries().map((entry) => entry.name.original) : []
 }

@@ -1,7 +1,7 @@
-import { formatDuration, printForPerson } from '@sallyport/core'
-import { agoText } from './ago-text.ts'
+import { formatDuration, prettyPrintJson } from '@sallyport/core'
+import { formatTimeAgo } from './ago-text.ts'
 import type { AnsweredApproval, ApprovalView } from './gateway-client.ts'
-import { rulePlace } from './rule-place.ts'
+import { formatRuleLocation } from './rule-place.ts'
 import type { Fact } from './table.ts'
 import { visibleLine, visibleLines } from './terminal-text.ts'
 
@@ -16,38 +16,38 @@ export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[
     ['user', visibleLine(approval.user)],
     ['session', visibleLine(approval.session)],
     ['risk', approval.risk],
-    ['why', visibleLine(`${approval.reason}${rule ? ` (${rulePlace(rule)})` : ''}`)],
-    ['asked', agoText(new Date(approval.requestedAt), now)],
-    ['expires in', timeLeft(approval, now)],
-    ['arguments', visibleLines(printForPerson(approval.arguments))],
+    ['why', visibleLine(`${approval.reason}${rule ? ` (${formatRuleLocation(rule)})` : ''}`)],
+    ['asked', formatTimeAgo(new Date(approval.requestedAt), now)],
+    ['expires in', formatTimeLeft(approval, now)],
+    ['arguments', visibleLines(prettyPrintJson(approval.arguments))],
   ]
   return facts.map(([name, value]) => ({ name, value }))
 }
 
 /** More of them may fill a screen. */
-const MOST_SHORT = 1_000
+const MAX_SHORT_LENGTH = 1_000
 
 /** What it is about in one line, where arguments have pushed all else off the screen: whoever wrote them may want that. */
 export function approvalReminder(approval: ApprovalView): string | undefined {
   const { id, tool, agent, profile, risk } = approval
-  const { length } = printForPerson(approval.arguments)
-  if (length <= MOST_SHORT) return undefined
+  const { length } = prettyPrintJson(approval.arguments)
+  if (length <= MAX_SHORT_LENGTH) return undefined
   return visibleLine(`${id}: ${tool} by ${agent}.${profile}, risk ${risk}, with ${length} characters of arguments`)
 }
 
-export function timeLeft({ expiresAt }: ApprovalView, now: Date): string {
+export function formatTimeLeft({ expiresAt }: ApprovalView, now: Date): string {
   const left = new Date(expiresAt).getTime() - now.getTime()
   return left < 1_000 ? 'less than 1s' : formatDuration(Math.floor(left / 1_000) * 1_000)
 }
 
 /** A change of a file as a person reads one. */
-export function changeText({ file, line, removed, added }: NonNullable<AnsweredApproval['change']>): string {
+export function formatChange({ file, line, removed, added }: NonNullable<AnsweredApproval['change']>): string {
   const lines = [...removed.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)]
   return [`${visibleLine(file)}:${line}`, ...lines.map((text) => visibleLines(text))].join('\n')
 }
 
 /** What an answer has done. */
-export function outcomeText(answered: AnsweredApproval): string {
+export function formatApprovalOutcome(answered: AnsweredApproval): string {
   const { approval, notMade } = answered
   if (notMade === undefined) return answerText(answered)
   return `Your answer is recorded, but the call of ${visibleLine(approval.tool)} was not made, or failed at once: ${visibleLine(notMade)}`

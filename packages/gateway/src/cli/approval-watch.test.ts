@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { SallyportError } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ended, type Place, place, printed, start } from './cli.test-kit.ts'
+import { createTestHome, startProgram, type TestHome, waitForExit, waitForOutput } from './cli.test-kit.ts'
 import type { CliContext } from './cli-context.ts'
 import { runCli } from './run-cli.ts'
 
@@ -24,7 +24,7 @@ class Person {
     })
   }
 
-  watch(at: Place): Promise<number> {
+  watch(at: TestHome): Promise<number> {
     const output = Object.assign(this.#screen, { isTTY: true, columns: 100 })
     const context = {
       process: { stdout: output, stderr: output },
@@ -52,18 +52,18 @@ class Person {
 }
 
 describe('watching approvals at a terminal', () => {
-  let at: Place
+  let at: TestHome
   let person: Person
   let watching: Promise<number>
 
   beforeEach(async () => {
-    at = place()
+    at = createTestHome()
     const args = [SERVER, join(at.home, 'counted'), 'delete_it']
     const counter = { command: process.execPath, args }
     writeFileSync(join(at.home, 'config.yaml'), JSON.stringify({ mcp_servers: { counter } }))
     writeFileSync(join(at.home, 'tools.yaml'), 'tools:\n  counter/delete_it:\n    requires_approval: true\n')
-    const gateway = start(['serve', '--port', '0', '--json'], { at })
-    await printed(gateway.stdout, /\n/)
+    const gateway = startProgram(['serve', '--port', '0', '--json'], { at })
+    await waitForOutput(gateway.stdout, /\n/)
     person = new Person()
     watching = person.watch(at)
     await person.sees('Waiting for requests')
@@ -74,7 +74,8 @@ describe('watching approvals at a terminal', () => {
     expect(await watching).toBe(130)
   })
 
-  const call = (id: string) => ended(start(['call', 'counter/delete_it', '--args', JSON.stringify({ id })], { at }))
+  const call = (id: string) =>
+    waitForExit(startProgram(['call', 'counter/delete_it', '--args', JSON.stringify({ id })], { at }))
   const made = (): string => readFileSync(join(at.home, 'counted'), { encoding: 'utf8', flag: 'a+' })
 
   it('asks about each with everything about it, and takes yes, no with a reason, and nothing else', async () => {
@@ -92,7 +93,7 @@ describe('watching approvals at a terminal', () => {
     await person.sees('Why?')
     person.types('not today')
     await person.sees('is refused')
-    expect(await second).toMatchObject({ exit: 4, words: expect.stringContaining('not today') })
+    expect(await second).toMatchObject({ exit: 4, stderr: expect.stringContaining('not today') })
     expect(made()).toBe('one\n')
   })
 
@@ -112,9 +113,9 @@ describe('watching approvals at a terminal', () => {
     const first = call('one')
     await person.sees('approval    ')
     await person.sees('[n] no > ')
-    const waiting = await ended(start(['approvals', '--json'], { at }))
-    const [{ id }] = JSON.parse(waiting.out).approvals
-    await ended(start(['approvals', 'deny', id.slice(0, 5), '--why', 'elsewhere'], { at }))
+    const waiting = await waitForExit(startProgram(['approvals', '--json'], { at }))
+    const [{ id }] = JSON.parse(waiting.stdout).approvals
+    await waitForExit(startProgram(['approvals', 'deny', id.slice(0, 5), '--why', 'elsewhere'], { at }))
     await person.sees('elsewhere')
     expect((await first).exit).toBe(4)
     const second = call('two')

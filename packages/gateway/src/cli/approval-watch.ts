@@ -1,45 +1,45 @@
 import type { LoggedEvent } from '@sallyport/core'
 import { SallyportError } from '@sallyport/core'
-import { ApprovalDialogue } from './approval-dialogue.ts'
+import { ApprovalPrompt } from './approval-dialogue.ts'
 import type { CliContext } from './cli-context.ts'
-import { stateOf } from './find-home.ts'
+import { resolveState } from './find-home.ts'
 import { followEvents } from './follow-events.ts'
 import type { ApprovalView } from './gateway-client.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { reachRunning, withRecords } from './reach-gateway.ts'
+import { findRunningGateway, withRecords } from './reach-gateway.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { isTerminal } from './terminal-question.ts'
 
-const TYPES = ['APPROVAL_REQUESTED', 'APPROVAL_ANSWERED', 'APPROVAL_EXPIRED'] as const
+const APPROVAL_EVENT_TYPES = ['APPROVAL_REQUESTED', 'APPROVAL_ANSWERED', 'APPROVAL_EXPIRED'] as const
 
-type ApprovalEvent = Extract<LoggedEvent, { type: (typeof TYPES)[number] }>
+type ApprovalEvent = Extract<LoggedEvent, { type: (typeof APPROVAL_EVENT_TYPES)[number] }>
 export type ApprovalEnd = Exclude<ApprovalEvent, { type: 'APPROVAL_REQUESTED' }>
 
 /** Whoever is told of requests and of their ends. */
-interface Audience {
-  requested(approval: ApprovalView): void
-  ended(event: ApprovalEnd): void
+interface ApprovalListener {
+  onRequested(approval: ApprovalView): void
+  onEnded(event: ApprovalEnd): void
 }
 
 /** Tells of every request until it is interrupted, and asks about each where somebody sits who can answer. */
 export async function watchApprovals(context: CliContext, flags: GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
   const isAnswered = !screen.json && isTerminal(context) && context.process.stdout.isTTY === true
-  if (!isAnswered) return follow(context, flags, createPrinter(screen))
-  const state = stateOf(context, flags)
-  const dialogue = new ApprovalDialogue({ context, screen, reach: () => reachRunning(state) })
-  screen.say('Waiting for requests. Ctrl-C ends.')
-  await Promise.race([follow(context, flags, dialogue), dialogue.over])
+  if (!isAnswered) return followApprovals(context, flags, createPrinter(screen))
+  const state = resolveState(context, flags)
+  const dialogue = new ApprovalPrompt({ context, screen, reach: () => findRunningGateway(state) })
+  screen.printMessage('Waiting for requests. Ctrl-C ends.')
+  await Promise.race([followApprovals(context, flags, dialogue), dialogue.closed])
 }
 
-function createPrinter(screen: Screen): Audience {
+function createPrinter(screen: Screen): ApprovalListener {
   return {
-    requested: (approval) => screen.dataJson({ event: 'requested', approval }),
-    ended: (event) => screen.dataJson(lineOf(event)),
+    onRequested: (approval) => screen.printJson({ event: 'requested', approval }),
+    onEnded: (event) => screen.printJson(toJsonLine(event)),
   }
 }
 
-function lineOf(event: ApprovalEnd): object {
+function toJsonLine(event: ApprovalEnd): object {
   const { approval: id, tool_name: tool } = event
   if (event.type === 'APPROVAL_EXPIRED') return { event: 'expired', id, tool, reason: event.reason }
   const { answer, by, via, why, unwritten } = event
@@ -48,14 +48,14 @@ function lineOf(event: ApprovalEnd): object {
 }
 
 /** What waits already comes first; the log's own numbers close the gap to what comes after. */
-async function follow(context: CliContext, flags: GlobalFlags, audience: Audience): Promise<void> {
+async function followApprovals(context: CliContext, flags: GlobalFlags, audience: ApprovalListener): Promise<void> {
   const { signal, process } = context
-  const state = stateOf(context, flags)
+  const state = resolveState(context, flags)
   const told = new Set<string>()
   const tell = (approval: ApprovalView): void => {
     if (told.has(approval.id)) return
     told.add(approval.id)
-    audience.requested(approval)
+    audience.onRequested(approval)
   }
   const asked = context.now()
   const { after, waiting } = await withRecords(context, flags, async (client) => ({
@@ -65,24 +65,24 @@ async function follow(context: CliContext, flags: GlobalFlags, audience: Audienc
   for (const approval of waiting) tell(approval)
   let turn = Promise.resolve()
   const onEvent = (event: LoggedEvent): void => {
-    turn = turn.then(() => heed(event as ApprovalEvent, { state, tell, audience }))
+    turn = turn.then(() => handleEvent(event as ApprovalEvent, { state, tell, audience }))
   }
   const onSkipped = (count: number): void => void process.stderr.write(`! ${count} events were missed.\n`)
   const onWaiting = (): void => void process.stderr.write(`No gateway runs on the state ${state}; waiting for one.\n`)
-  const query = { type: TYPES.join(',') }
+  const query = { type: APPROVAL_EVENT_TYPES.join(',') }
   await followEvents({ state, query, after, asked, onEvent, onSkipped, onWaiting, signal })
 }
 
-interface Heeding {
+interface EventContext {
   readonly state: string
   readonly tell: (approval: ApprovalView) => void
-  readonly audience: Audience
+  readonly audience: ApprovalListener
 }
 
-async function heed(event: ApprovalEvent, { state, tell, audience }: Heeding): Promise<void> {
-  if (event.type !== 'APPROVAL_REQUESTED') return audience.ended(event)
+async function handleEvent(event: ApprovalEvent, { state, tell, audience }: EventContext): Promise<void> {
+  if (event.type !== 'APPROVAL_REQUESTED') return audience.onEnded(event)
   try {
-    const approval = await (await reachRunning(state))?.approval(event.approval)
+    const approval = await (await findRunningGateway(state))?.approval(event.approval)
     if (approval) tell(approval)
   } catch (error) {
     // It is over already, which is an event of its own.

@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '@sallyport/core'
 import type { CliContext } from './cli-context.ts'
 import type { EventQuery } from './gateway-client.ts'
-import { parseMoment } from './moment.ts'
+import { parseTimestamp } from './moment.ts'
 import { VERDICT_RULES, VERDICTS, type VerdictName } from './verdict-filter.ts'
 
 /** Which records are meant. */
@@ -17,14 +17,14 @@ export interface AuditFilter {
   readonly trace?: string
 }
 
-const text = (placeholder: string, brief: string) =>
+const textFlag = (placeholder: string, brief: string) =>
   ({ kind: 'parsed', parse: String, optional: true, placeholder, brief }) as const
 
-const moment = (brief: string) =>
+const timeFlag = (brief: string) =>
   ({
     kind: 'parsed',
     parse(this: CliContext, typed: string) {
-      return parseMoment(typed, this.now())
+      return parseTimestamp(typed, this.now())
     },
     optional: true,
     placeholder: 'time',
@@ -32,19 +32,19 @@ const moment = (brief: string) =>
   }) as const
 
 export const FILTER_FLAGS = {
-  since: moment('Not before: 15m, 1h, 7d ago, or 2026-05-01T10:00:00Z'),
-  until: moment('Not after, written alike'),
-  agent: text('name', 'Of this agent'),
-  session: text('id', 'Of this session'),
-  server: text('name', 'Of this server'),
-  tool: text('name', 'Of the tool with this name, or of those that a glob fits: clock/*'),
-  type: text('types', 'Of these types, with commas between: TOOL_CALL_FAILED, UPSTREAM_LOST, …'),
+  since: timeFlag('Not before: 15m, 1h, 7d ago, or 2026-05-01T10:00:00Z'),
+  until: timeFlag('Not after, written alike'),
+  agent: textFlag('name', 'Of this agent'),
+  session: textFlag('id', 'Of this session'),
+  server: textFlag('name', 'Of this server'),
+  tool: textFlag('name', 'Of the tool with this name, or of those that a glob fits: clock/*'),
+  type: textFlag('types', 'Of these types, with commas between: TOOL_CALL_FAILED, UPSTREAM_LOST, …'),
   verdict: { kind: 'enum', values: VERDICTS, optional: true, brief: 'Calls with this verdict' },
-  trace: text('id', 'Of this trace'),
+  trace: textFlag('id', 'Of this trace'),
 } as const
 
-/** What the API can be asked; `verdictTest` judges what it answers. */
-export function eventQuery({ since, until, verdict, type, ...filter }: AuditFilter): EventQuery {
+/** What the API can be asked; `createVerdictFilter` judges what it answers. */
+export function toEventQuery({ since, until, verdict, type, ...filter }: AuditFilter): EventQuery {
   const { agent, session, server, tool, trace } = filter
   const fields = {
     since: since?.toISOString(),
@@ -55,7 +55,7 @@ export function eventQuery({ since, until, verdict, type, ...filter }: AuditFilt
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-export function verdictTest({ verdict }: AuditFilter): (event: LoggedEvent) => boolean {
+export function createVerdictFilter({ verdict }: AuditFilter): (event: LoggedEvent) => boolean {
   if (verdict === undefined) return () => true
   const { types, matches } = VERDICT_RULES[verdict]
   return (event) => types.includes(event.type) && matches(event)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import { MAIN_FILE } from '../package-root.ts'
-import { refusalIn } from './gateway-connection.ts'
+import { parseErrorReply } from './gateway-connection.ts'
 
 export interface BackgroundOptions {
   readonly home: string | undefined
@@ -21,7 +21,7 @@ const MAX_LOG_BYTES = 1_000_000
 /** Starts a gateway of its own process that outlives us, and waits until it can be joined. False when another one was quicker. */
 export async function startBackgroundGateway({ home, state, cwd, environment }: BackgroundOptions): Promise<boolean> {
   const args = ['serve', '--background', '--state', state, ...(home === undefined ? [] : ['--home', home])]
-  const words = openWords(state)
+  const words = openLogFile(state)
   const child = spawn(process.execPath, [MAIN_FILE, ...args], {
     detached: true,
     cwd,
@@ -34,13 +34,13 @@ export async function startBackgroundGateway({ home, state, cwd, environment }: 
   const report = await readAll(child.stdio[REPORT_DESCRIPTOR] as Readable)
   child.unref()
   if (report === 'ready') return true
-  const failure = report === '' ? unexplained(state) : refusalIn(report)
+  const failure = report === '' ? startupFailedError(state) : parseErrorReply(report)
   if (failure.code === 'STATE_HELD') return false
   throw failure
 }
 
 /** What a process without a terminal has to say goes into a file, which is begun anew when it has grown. */
-function openWords(state: string): number | 'ignore' {
+function openLogFile(state: string): number | 'ignore' {
   try {
     const folder = join(state, 'logs')
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -53,7 +53,7 @@ function openWords(state: string): number | 'ignore' {
   }
 }
 
-const unexplained = (state: string): SallyportError =>
+const startupFailedError = (state: string): SallyportError =>
   new SallyportError('GATEWAY_UNREACHABLE', 'The gateway ended while it started.', {
     hint: `See ${join(state, 'logs', 'gateway.log')}.`,
   })

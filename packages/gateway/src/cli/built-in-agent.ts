@@ -18,8 +18,8 @@ export interface BuiltInAgent extends ExecutorDefinition {
 }
 
 /** Where there is no home that can be read it is as it is built in. */
-export async function lookAtBuiltIn(context: CliContext, flags: GlobalFlags): Promise<BuiltInAgent> {
-  const settings = await settingsOf(context, flags).catch((error: unknown) => {
+export async function describeBuiltInAgent(context: CliContext, flags: GlobalFlags): Promise<BuiltInAgent> {
+  const settings = await loadHomeSettings(context, flags).catch((error: unknown) => {
     if (error instanceof SallyportError) return DEFAULT_SETTINGS
     throw error
   })
@@ -35,13 +35,13 @@ export async function lookAtBuiltIn(context: CliContext, flags: GlobalFlags): Pr
   }
 }
 
-async function settingsOf(context: CliContext, flags: GlobalFlags): Promise<Settings> {
+async function loadHomeSettings(context: CliContext, flags: GlobalFlags): Promise<Settings> {
   const { home, content } = await findHome(context, flags)
   return (await loadSettings({ home: home.path, environment: context.environment, content })).settings
 }
 
-export function showBuiltIn(screen: Screen, agent: BuiltInAgent): void {
-  if (screen.json) return screen.dataJson(agent)
+export function printBuiltInAgent(screen: Screen, agent: BuiltInAgent): void {
+  if (screen.json) return screen.printJson(agent)
   const { name, title, description, enabled, model, maxTurns, maxTime, maxTokens, systemPrompt, query } = agent
   const facts: readonly (readonly [string, string])[] = [
     ['agent', `${title} (${name}), built in${enabled ? '' : ', switched off'}`],
@@ -53,5 +53,5 @@ export function showBuiltIn(screen: Screen, agent: BuiltInAgent): void {
     ['is told', systemPrompt],
     ['is asked', query],
   ]
-  screen.facts(facts.map(([key, value]) => ({ name: key, value: visibleLines(value) })))
+  screen.printFacts(facts.map(([key, value]) => ({ name: key, value: visibleLines(value) })))
 }

@@ -1,7 +1,7 @@
 import { didYouMean, SallyportError } from '@sallyport/core'
 
 /** Reads one of a few words, and says which was probably meant when it is none of them. */
-export function choiceOf<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice {
+export function createChoiceParser<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice {
   return (text) => {
     const found = choices.find((choice) => choice === text)
     if (found !== undefined) return found

@@ -18,7 +18,7 @@ export function scratchFolder(): string {
   return path
 }
 
-export interface Place {
+export interface TestHome {
   readonly home: string
   readonly state: string
 }
@@ -30,7 +30,7 @@ mcp_servers:
   missing: { command: sallyport-no-such-program, env: { KEY: hidden-value } }
 `
 
-export function place(config = CONFIG): Place {
+export function createTestHome(config = CONFIG): TestHome {
   const folder = scratchFolder()
   const home = join(folder, 'home')
   mkdirSync(home)
@@ -40,12 +40,12 @@ export function place(config = CONFIG): Place {
 
 export interface Run {
   readonly exit: number
-  readonly out: string
-  readonly words: string
+  readonly stdout: string
+  readonly stderr: string
 }
 
 export interface RunOptions {
-  readonly at?: Place
+  readonly at?: TestHome
   readonly cwd?: string
   readonly stdin?: string | Buffer
   readonly environment?: Readonly<Record<string, string>>
@@ -72,11 +72,11 @@ export async function cli(args: readonly string[], options: RunOptions = {}): Pr
     signal: options.signal ?? new AbortController().signal,
   }
   const exit = await runCli(args, context)
-  return { exit, out: out.join(''), words: words.join('') }
+  return { exit, stdout: out.join(''), stderr: words.join('') }
 }
 
 /** Starts the built program. It is gone when the test ends. */
-export function start(args: readonly string[], options: RunOptions = {}): ChildProcess {
+export function startProgram(args: readonly string[], options: RunOptions = {}): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: environmentFor(options),
     cwd: options.cwd ?? tmpdir(),
@@ -91,14 +91,14 @@ export function start(args: readonly string[], options: RunOptions = {}): ChildP
 }
 
 /** What a program has printed by its end. */
-export async function ended(child: ChildProcess): Promise<Run> {
+export async function waitForExit(child: ChildProcess): Promise<Run> {
   const [out, words] = [collect(child.stdout), collect(child.stderr)]
   const [code] = (await once(child, 'close')) as [number | null]
-  return { exit: code ?? -1, out: await out, words: await words }
+  return { exit: code ?? -1, stdout: await out, stderr: await words }
 }
 
 /** Resolves with all the text so far when it holds what is waited for. */
-export function printed(stream: NodeJS.ReadableStream | null, wanted: RegExp): Promise<string> {
+export function waitForOutput(stream: NodeJS.ReadableStream | null, wanted: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     stream?.on('data', (chunk) => {

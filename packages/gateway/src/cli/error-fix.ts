@@ -1,4 +1,4 @@
-import { type ErrorCode, shellWord } from '@sallyport/core'
+import { type ErrorCode, quoteForShell } from '@sallyport/core'
 
 /** What to do about a failure of which only the code was recorded. */
 const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -42,10 +42,10 @@ const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   INTERNAL: 'This is a bug of Sallyport: please report it.',
 }
 
-export function fixOf(
+export function findFix(
   code: ErrorCode,
   about: { readonly tool_name: string; readonly server: string },
 ): string | undefined {
   const { tool_name, server } = about
-  return FIXES[code]?.replace('<tool>', () => shellWord(tool_name)).replace('<name>', () => shellWord(server))
+  return FIXES[code]?.replace('<tool>', () => quoteForShell(tool_name)).replace('<name>', () => quoteForShell(server))
 }

@@ -1,17 +1,17 @@
 import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
-import { ANSWER_WORDS, unwrittenText } from './answer-words.ts'
-import { localTime } from './local-time.ts'
+import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './answer-words.ts'
+import { formatLocalTime } from './local-time.ts'
 
 type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }
 
 const reasonOf = ({ reason }: { readonly reason: string }): string => reason
 const messageIn = ({ message }: { readonly message: string }): string => message
-const byWhom = ({ by, via }: { readonly by: string; readonly via: string }): string => `by ${by} (${via})`
+const formatActor = ({ by, via }: { readonly by: string; readonly via: string }): string => `by ${by} (${via})`
 
 /** What a line says of each kind of event; a kind that is missing here does not build. */
 const DETAILS: Details = {
   TOOL_CALL_STARTED: ({ decided_by, would }) =>
-    would ? `${WOULD[would.outcome]}: ${would.reason}` : (decided_by?.reason ?? ''),
+    would ? `${WOULD_OUTCOMES[would.outcome]}: ${would.reason}` : (decided_by?.reason ?? ''),
   TOOL_CALL_COMPLETED: ({ success, latency_ms, bytes }) =>
     `${success ? 'ok' : 'the tool reported an error'}, ${formatDuration(latency_ms)}, ${bytes} bytes`,
   TOOL_CALL_FAILED: ({ error, latency_ms, message }) => `${error}, ${formatDuration(latency_ms)}: ${message}`,
@@ -36,28 +36,28 @@ const DETAILS: Details = {
     `profile ${profile}${others === undefined ? '' : `, not strict: ${others.join(', ')}`}`,
   TOKEN_REVOKED: () => '',
   CREDENTIALS_REFUSED: ({ source, kinds }) => `${kindsText(kinds)} from ${source}`,
-  APPROVAL_REQUESTED: ({ reason, expires }) => `until ${localTime(expires)}: ${reason}`,
+  APPROVAL_REQUESTED: ({ reason, expires }) => `until ${formatLocalTime(expires)}: ${reason}`,
   APPROVAL_ANSWERED: ({ answer, why, unwritten, ...event }) =>
-    `${ANSWER_WORDS[answer]} ${byWhom(event)}${why === undefined ? '' : `: ${why}`}${unwrittenText(unwritten)}`,
+    `${APPROVAL_OUTCOMES[answer]} ${formatActor(event)}${why === undefined ? '' : `: ${why}`}${formatUnwrittenRule(unwritten)}`,
   APPROVAL_EXPIRED: reasonOf,
-  MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${byWhom(event)}: ${why}`,
+  MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${formatActor(event)}: ${why}`,
   TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
   TOOLS_FILE_RELOADED: ({ entries }) => counted(entries, 'entry', 'entries'),
   TOOLS_FILE_REJECTED: messageIn,
-  PIN_CHANGED: ({ from, to, ...event }) => `${from} → ${to} ${byWhom(event)}`,
+  PIN_CHANGED: ({ from, to, ...event }) => `${from} → ${to} ${formatActor(event)}`,
   DEFINITION_DRIFTED: ({ pin, now }) => `pinned ${pin}, now ${now}`,
   DEFINITION_SUSPICIOUS: ({ findings }) => findings.join('; '),
-  FINDINGS_ACCEPTED: ({ findings, ...event }) => `${byWhom(event)}: ${findings.join('; ')}`,
+  FINDINGS_ACCEPTED: ({ findings, ...event }) => `${formatActor(event)}: ${findings.join('; ')}`,
   LOG_TRIMMED: ({ files, through, bytes }) =>
     `${counted(files, 'file', 'files')} up to record ${through} removed, ${bytes} bytes`,
   LOG_RESUMED: ({ unwritten }) => `${counted(unwritten, 'record', 'records')} could not be written`,
   LOG_REPAIRED: ({ dropped_bytes }) => `${dropped_bytes} bytes dropped`,
 }
 
-const WOULD = { ask: 'would have asked', deny: 'would have been refused' } as const
+const WOULD_OUTCOMES = { ask: 'would have asked', deny: 'would have been refused' } as const
 
 /** A newer version may have written kinds of events that this one has no words for. */
-export function eventDetail(event: LoggedEvent): string {
+export function formatEventDetail(event: LoggedEvent): string {
   const detail = Object.hasOwn(DETAILS, event.type) ? DETAILS[event.type] : () => ''
   return (detail as (event: LoggedEvent) => string)(event)
 }

@@ -1,18 +1,18 @@
 import type { EventType, LoggedEvent } from '@sallyport/core'
-import { eventDetail } from './event-detail.ts'
-import { localTime, shortTime } from './local-time.ts'
+import { formatEventDetail } from './event-detail.ts'
+import { formatLocalTime, formatShortTime } from './local-time.ts'
 import type { Screen } from './screen.ts'
 import { type Column, paintedLine } from './table.ts'
-import { displayWidth, fitText, type Style, visibleLine } from './terminal-text.ts'
+import { displayWidth, type Style, truncateText, visibleLine } from './terminal-text.ts'
 
-export interface EventReader extends Pick<Screen, 'style' | 'width'> {
+export interface EventLineOptions extends Pick<Screen, 'style' | 'width'> {
   readonly now: Date
 }
 
 /** What one looks for first stands first: a terminal may be too narrow for the rest. */
-export const eventColumns = ({ width, now }: Omit<EventReader, 'style'>): readonly Column<LoggedEvent>[] => [
-  { title: 'TIME', value: ({ time }) => (width === undefined ? localTime(time) : shortTime(time, now)) },
-  { title: 'EVENT', value: ({ type }) => type, paint: (event, style) => eventColour(event, style) },
+export const eventColumns = ({ width, now }: Omit<EventLineOptions, 'style'>): readonly Column<LoggedEvent>[] => [
+  { title: 'TIME', value: ({ time }) => (width === undefined ? formatLocalTime(time) : formatShortTime(time, now)) },
+  { title: 'EVENT', value: ({ type }) => type, paint: (event, style) => eventColor(event, style) },
   { title: 'SUBJECT', value: subjectOf, flexible: true },
   { title: 'AGENT', value: (event) => ('agent' in event ? event.agent : '') },
   { title: 'DETAIL', value: detailOf, flexible: true },
@@ -20,7 +20,7 @@ export const eventColumns = ({ width, now }: Omit<EventReader, 'style'>): readon
 ]
 
 /** What one sees of an event while following: columns that do not know what is still to come. */
-export function eventLine(event: LoggedEvent, { style, width, now }: EventReader): string {
+export function formatEventLine(event: LoggedEvent, { style, width, now }: EventLineOptions): string {
   const columns = eventColumns({ width, now })
   const cells = columns.map(({ value }, at) => {
     const text = visibleLine(String(value(event) ?? ''))
@@ -41,10 +41,10 @@ function subjectOf(event: LoggedEvent): string {
 }
 
 function detailOf(event: LoggedEvent): string {
-  return fitText(eventDetail(event), MAX_DETAIL)
+  return truncateText(formatEventDetail(event), MAX_DETAIL)
 }
 
-const ALARMING: ReadonlySet<EventType> = new Set<EventType>([
+const WARNING_TYPES: ReadonlySet<EventType> = new Set<EventType>([
   'TOOL_CALL_FAILED',
   'UPSTREAM_LOST',
   'UPSTREAM_UNHEALTHY',
@@ -57,8 +57,8 @@ const ALARMING: ReadonlySet<EventType> = new Set<EventType>([
   'LOG_REPAIRED',
 ])
 
-function eventColour(event: LoggedEvent, style: Style): (text: string) => string {
+function eventColor(event: LoggedEvent, style: Style): (text: string) => string {
   if (event.type === 'POLICY_DENIED') return style.red
-  if (ALARMING.has(event.type)) return style.yellow
+  if (WARNING_TYPES.has(event.type)) return style.yellow
   return event.type === 'TOOL_CALL_COMPLETED' ? (event.success ? style.green : style.yellow) : (text) => text
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { MAY_BE_DONE, type Principal, SallyportError } from '@sallyport/core'
+import { MAY_HAVE_RUN_HINT, type Principal, SallyportError } from '@sallyport/core'
 import { connectSocket } from '../serve/gateway-socket.ts'
-import { SILENCE, silentGateway } from './silent-gateway.ts'
+import { createTimeoutError, RESPONSE_TIMEOUT_MS } from './silent-gateway.ts'
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -19,10 +19,10 @@ export interface ApiReply {
 }
 
 /** One request to a gateway's API, wherever that gateway is. */
-export type Exchange = (request: ApiRequest) => Promise<ApiReply>
+export type ApiTransport = (request: ApiRequest) => Promise<ApiReply>
 
 /** Whether anybody listens on the socket of a state. A socket file without a listener is what a killed gateway leaves behind. */
-export async function answers(state: string): Promise<boolean> {
+export async function isListening(state: string): Promise<boolean> {
   try {
     const socket = connectSocket(state)
     await once(socket, 'connect')
@@ -34,16 +34,16 @@ export async function answers(state: string): Promise<boolean> {
   }
 }
 
-export interface SocketExchangeOptions {
+export interface SocketTransportOptions {
   readonly state: string
   readonly home?: string | undefined
   /** How long the gateway may say nothing at all. */
-  readonly patience?: number
+  readonly timeoutMs?: number
 }
 
 /** Speaks to the gateway that holds the state, over its own socket. */
-export function createSocketExchange(options: SocketExchangeOptions): Exchange {
-  const { state, home, patience = SILENCE } = options
+export function createSocketTransport(options: SocketTransportOptions): ApiTransport {
+  const { state, home, timeoutMs = RESPONSE_TIMEOUT_MS } = options
   const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
   return ({ method, path, body, headers, signal }) =>
     new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ export function createSocketExchange(options: SocketExchangeOptions): Exchange {
         createConnection: () => connectSocket(state),
         method,
         path,
-        headers: { host: 'localhost', ...ofHome, ...headers, ...typeOf(body) },
+        headers: { host: 'localhost', ...ofHome, ...headers, ...contentTypeHeader(body) },
       })
       const stop = (): void => void request.destroy(signal?.reason)
       if (signal?.aborted) stop()
@@ -61,8 +61,8 @@ export function createSocketExchange(options: SocketExchangeOptions): Exchange {
       request.once('response', (response) =>
         resolve({ status: response.statusCode ?? 500, body: readBody(response, { signal, method }) }),
       )
-      const unwatch = watchSilence(state, patience, () => {
-        void silentGateway(state, patience).then((error) => request.destroy(error))
+      const unwatch = startLivenessProbe(state, timeoutMs, () => {
+        void createTimeoutError(state, timeoutMs).then((error) => request.destroy(error))
       })
       // One that was never connected does not close.
       request.once('response', unwatch).once('close', unwatch).once('error', unwatch)
@@ -71,7 +71,7 @@ export function createSocketExchange(options: SocketExchangeOptions): Exchange {
 }
 
 /** An answer may take its time: a tool works, a long log is searched. So a quick question beside it tells whether anybody is there. */
-function watchSilence(state: string, patience: number, onSilence: () => void): () => void {
+function startLivenessProbe(state: string, patience: number, onSilence: () => void): () => void {
   let asked: ClientRequest | undefined
   const timer = setInterval(() => {
     if (asked !== undefined) return onSilence()
@@ -110,17 +110,17 @@ export interface LocalApi {
   fetch(request: Request, env: { readonly principal: Principal }): Response | Promise<Response>
 }
 
-export function createLocalExchange(api: LocalApi, principal: Principal): Exchange {
+export function createLocalTransport(api: LocalApi, principal: Principal): ApiTransport {
   return async ({ method, path, body, headers, signal }) => {
-    const init: RequestInit = { method, headers: { ...headers, ...typeOf(body) }, ...(signal && { signal }) }
+    const init: RequestInit = { method, headers: { ...headers, ...contentTypeHeader(body) }, ...(signal && { signal }) }
     if (body !== undefined) init.body = body
-    const response = await unlessAborted(api.fetch(new Request(`http://localhost${path}`, init), { principal }), signal)
+    const response = await rejectOnAbort(api.fetch(new Request(`http://localhost${path}`, init), { principal }), signal)
     return { status: response.status, body: response.body ? readStream(response.body, signal) : emptyBody() }
   }
 }
 
 /** The request is cancelled by its signal as well, but an answer that never comes must not hold us. */
-async function unlessAborted<Value>(work: Value | Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+async function rejectOnAbort<Value>(work: Value | Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return work
   signal.throwIfAborted()
   let stop = (): void => {}
@@ -149,19 +149,20 @@ async function* readStream(body: ReadableStream<Uint8Array>, signal?: AbortSigna
   }
 }
 
-const typeOf = (body: string | undefined) => (body === undefined ? {} : { 'content-type': 'application/json' })
+const contentTypeHeader = (body: string | undefined) =>
+  body === undefined ? {} : { 'content-type': 'application/json' }
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
 /** Nobody listened: nothing was sent. */
-const UNSENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT'])
+const NOT_SENT_CODES: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT'])
 
 /** Who only reads can ask again; anything else that was sent may have been done. */
 function unreachable(cause: unknown, method: string): SallyportError {
   if (cause instanceof SallyportError) return cause
-  const isSafe = method === 'GET' || UNSENT.has((cause as NodeJS.ErrnoException).code)
+  const isSafe = method === 'GET' || NOT_SENT_CODES.has((cause as NodeJS.ErrnoException).code)
   return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
-    hint: isSafe ? 'Try again: the next command starts what is needed.' : MAY_BE_DONE,
+    hint: isSafe ? 'Try again: the next command starts what is needed.' : MAY_HAVE_RUN_HINT,
     cause,
   })
 }

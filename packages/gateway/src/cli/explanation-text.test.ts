@@ -1,20 +1,22 @@
 import { Cancellation, type LoggedEvent, type PolicyFields, type SallyportEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import { type BenchOptions, callOf, createBench } from '../pipeline/pipeline.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { createCall, createTestPipeline, type TestPipelineOptions } from '../pipeline/pipeline.test-kit.ts'
 import { explainCall } from './explanation-text.ts'
 import type { Explanation } from './gateway-client.ts'
-import { COLOURED, displayWidth, PLAIN } from './terminal-text.ts'
+import { COLORED, displayWidth, PLAIN } from './terminal-text.ts'
 
 const TIME = Date.parse('2026-05-01T10:00:00Z')
 const LINE = { file: 'tools.yaml', line: 7, text: 'requires_approval: true', changed: '2026-04-01T00:00:00.000Z' }
 
 /** A bench whose records are explained as the API would, ten seconds apart. */
-function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
+function bench(fields: PolicyFields, options: Partial<TestPipelineOptions> = {}) {
   const entries = [{ key: 'mcp__files__weigh', line: 7, fields, lines: {} }]
-  const made = createBench({ catalogues: { files: catalogueOf(['weigh']) }, entries, ...options })
+  const made = createTestPipeline({ catalogues: { files: createCatalog(['weigh']) }, entries, ...options })
   const run = (args = {}) =>
-    made.pipeline.run(callOf(made.catalog.snapshot.tool('files_weigh'), { params: { name: 'weigh', arguments: args } }))
+    made.pipeline.run(
+      createCall(made.catalog.snapshot.tool('files_weigh'), { params: { name: 'weigh', arguments: args } }),
+    )
   const untilAsked = (): Promise<string> =>
     new Promise((resolve) => {
       made.approvals.onChange(({ kind, approval: { id } }) => kind === 'requested' && resolve(id))
@@ -99,7 +101,7 @@ describe('an explained call', () => {
     const { approvals, catalog, pipeline, untilAsked, explain } = bench({ requiresApproval: true })
     const cancellation = new Cancellation()
     const asked = untilAsked()
-    const answer = pipeline.run(callOf(catalog.snapshot.tool('files_weigh'), { cancellation }))
+    const answer = pipeline.run(createCall(catalog.snapshot.tool('files_weigh'), { cancellation }))
     await asked
     cancellation.cancel('the client closed the stream')
     await answer
@@ -192,6 +194,6 @@ describe('an explained call', () => {
       // JSON has no words to break at.
       expect(tooWide.filter((line) => !line.includes('": "'))).toEqual([])
     }
-    expect(explainCall(call, rules, { style: COLOURED, width: 80 })).not.toContain('\u001b[2J')
+    expect(explainCall(call, rules, { style: COLORED, width: 80 })).not.toContain('\u001b[2J')
   })
 })

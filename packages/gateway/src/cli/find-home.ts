@@ -19,9 +19,9 @@ export async function findHome({ environment, cwd }: CliContext, flags: GlobalFl
 const OTHER_STATE = 'If you mean that of another, name it with --state.'
 
 /** For whoever may have meant another gateway than the one that is not there. */
-export const noGateway = (context: CliContext, flags: GlobalFlags): string =>
-  `No gateway runs on the state ${stateOf(context, flags)}. ${OTHER_STATE}`
+export const noGatewayMessage = (context: CliContext, flags: GlobalFlags): string =>
+  `No gateway runs on the state ${resolveState(context, flags)}. ${OTHER_STATE}`
 
-export function stateOf({ environment, cwd }: CliContext, flags: GlobalFlags): string {
+export function resolveState({ environment, cwd }: CliContext, flags: GlobalFlags): string {
   return locateState({ flag: flags.state, environment, cwd })
 }

@@ -1,10 +1,10 @@
-import { closest } from '@sallyport/core'
-import { type AgentAdapter, findAdapter, findProgram, overlayOf } from '../agents/agents.ts'
-import { ProfileDesk, type ProfileRef, profileKey } from '../config/config.ts'
-import { placeOf } from './agent-place.ts'
+import { findClosest } from '@sallyport/core'
+import { type AgentAdapter, findAdapter, findOverlay, findProgram } from '../agents/agents.ts'
+import { type ProfileRef, ProfilesEditor, profileKey } from '../config/config.ts'
+import { createHostContext } from './agent-place.ts'
 import type { CliContext } from './cli-context.ts'
 import type { ImportOutcome } from './import-servers.ts'
-import { profileRef } from './profile-sight.ts'
+import { parseProfileRef } from './profile-sight.ts'
 import type { Screen } from './screen.ts'
 import { askTerminal, isTerminal } from './terminal-question.ts'
 
@@ -24,16 +24,16 @@ export async function pickProfile(
   choice: ProfileChoice,
   { outcome, screen }: { readonly outcome: ImportOutcome; readonly screen: Screen },
 ): Promise<FirstProfile | undefined> {
-  const ref = choice.profile === undefined ? undefined : profileRef(choice.profile)
+  const ref = choice.profile === undefined ? undefined : parseProfileRef(choice.profile)
   const asks = !choice.yes && isTerminal(context)
   const agent = ref ? findAdapter(ref.agent) : await pickAgent(context, outcome.found.agents, asks ? 'ask' : 'first')
   if (agent === undefined) return undefined
   const picked = { agent, ref: { agent: agent.id, variant: ref?.variant ?? 'default' } }
-  const desk = new ProfileDesk({ home: outcome.draft.home, state: outcome.draft.state })
+  const desk = new ProfilesEditor({ home: outcome.draft.home, state: outcome.draft.state })
   const known = (await desk.read()).profiles.get(profileKey(picked.ref.agent, picked.ref.variant))
   // What somebody decided before is not asked again, and never overwritten.
   if (known?.selectedMcpTools !== undefined) return picked
-  const selectors = asks ? await pickServers(context, serversOf(outcome), screen) : undefined
+  const selectors = asks ? await pickServers(context, listSelectableServers(outcome), screen) : undefined
   const isNamed = ref !== undefined && known === undefined
   if (selectors !== undefined || isNamed)
     await desk.set(picked.ref, { ...(selectors && { selectedMcpTools: selectors }) })
@@ -41,9 +41,9 @@ export async function pickProfile(
 }
 
 /** How it is started; for those that cannot be told for one run, how they are connected for good. */
-export function runLine({ agent, ref }: FirstProfile): string {
+export function formatRunCommand({ agent, ref }: FirstProfile): string {
   const variant = ref.variant.toLowerCase() === 'default' ? '' : ` --profile ${ref.variant.toLowerCase()}`
-  return `sallyport ${overlayOf(agent.id) ? 'run' : 'connect'} ${agent.id}${variant}`
+  return `sallyport ${findOverlay(agent.id) ? 'run' : 'connect'} ${agent.id}${variant}`
 }
 
 async function pickAgent(
@@ -51,9 +51,9 @@ async function pickAgent(
   found: readonly string[],
   how: 'ask' | 'first',
 ): Promise<AgentAdapter | undefined> {
-  const place = placeOf(context)
+  const place = createHostContext(context)
   const canRun = ({ id, program }: AgentAdapter): boolean =>
-    overlayOf(id) !== undefined && program !== undefined && findProgram(program, place) !== undefined
+    findOverlay(id) !== undefined && program !== undefined && findProgram(program, place) !== undefined
   const agents = found.map(findAdapter)
   const sorted = [...agents.filter(canRun), ...agents.filter((agent) => !canRun(agent))]
   if (how === 'first' || sorted.length < 2) return sorted[0]
@@ -63,7 +63,7 @@ async function pickAgent(
   return sorted[Number(answer) - 1] ?? findAdapter(answer)
 }
 
-function serversOf({ draft, isWritten }: ImportOutcome): readonly string[] {
+function listSelectableServers({ draft, isWritten }: ImportOutcome): readonly string[] {
   return [...draft.existing, ...(isWritten ? draft.plan.added.map(({ id }) => id) : [])]
 }
 
@@ -74,14 +74,14 @@ async function pickServers(
   screen: Screen,
 ): Promise<readonly string[] | undefined> {
   if (servers.length === 0) return undefined
-  screen.say(`\nServers: ${servers.join(', ')}`)
+  screen.printMessage(`\nServers: ${servers.join(', ')}`)
   for (;;) {
     const answer = await askTerminal('Which may it use? Names with spaces between, or Enter for all: ', context)
     const words = answer?.split(/[\s,]+/).filter(Boolean) ?? []
     if (words.length === 0) return undefined
     const unknown = words.find((word) => !servers.includes(word))
     if (unknown === undefined) return words
-    const meant = closest(unknown, servers)
-    screen.say(`There is no server "${unknown}".${meant === undefined ? '' : ` Did you mean "${meant}"?`}`)
+    const meant = findClosest(unknown, servers)
+    screen.printMessage(`There is no server "${unknown}".${meant === undefined ? '' : ` Did you mean "${meant}"?`}`)
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import type { EventQuery, EventView, GatewayClient } from './gateway-client.ts'
-import { reachRunning } from './reach-gateway.ts'
+import { findRunningGateway } from './reach-gateway.ts'
 
 export interface FollowOptions {
   readonly state: string
@@ -39,11 +39,11 @@ export async function followEvents({
   let last = options.after
   let waiting = false
   for (;;) {
-    const gateway = await reachRunning(state)
+    const gateway = await findRunningGateway(state)
     if (!gateway && !waiting) onWaiting()
     waiting = gateway === undefined
     if (gateway) {
-      for await (const event of eventsSince({ gateway, query, last, asked, onSkipped, signal })) {
+      for await (const event of readEventsSince({ gateway, query, last, asked, onSkipped, signal })) {
         last = event
         onEvent(event)
       }
@@ -52,7 +52,7 @@ export async function followEvents({
   }
 }
 
-interface Since {
+interface FeedOptions {
   readonly gateway: GatewayClient
   readonly query: EventQuery
   readonly last: EventView | undefined
@@ -62,13 +62,13 @@ interface Since {
 }
 
 /** The seam is closed by the log's own numbers: what stands twice, before and after it, is shown once. */
-async function* eventsSince({ onSkipped, ...since }: Since): AsyncGenerator<EventView> {
+async function* readEventsSince({ onSkipped, ...since }: FeedOptions): AsyncGenerator<EventView> {
   const { gateway, query, asked, signal } = since
   let { last } = since
   try {
     // While these are shown more may happen than a feed begins with; a gateway lets go of a reader who is too slow.
     for (let missed = CATCH_UP; last !== undefined && missed >= CATCH_UP; ) {
-      const { events, skipped } = await missedAfter(last, { gateway, query, signal })
+      const { events, skipped } = await readMissedEvents(last, { gateway, query, signal })
       if (skipped > 0) onSkipped(skipped)
       yield* events
       missed = events.length
@@ -82,7 +82,7 @@ async function* eventsSince({ onSkipped, ...since }: Since): AsyncGenerator<Even
   }
 }
 
-interface Missed {
+interface MissedEvents {
   /** Oldest first. */
   readonly events: readonly EventView[]
   /** At most so many stand before these and are too many to be held. */
@@ -90,10 +90,10 @@ interface Missed {
 }
 
 /** The API gives the newest of what is asked for, so the pages are asked for backwards. */
-async function missedAfter(
+async function readMissedEvents(
   last: EventView,
-  { gateway, query, signal }: Pick<Since, 'gateway' | 'query' | 'signal'>,
-): Promise<Missed> {
+  { gateway, query, signal }: Pick<FeedOptions, 'gateway' | 'query' | 'signal'>,
+): Promise<MissedEvents> {
   let events: readonly EventView[] = []
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const first = events[0]

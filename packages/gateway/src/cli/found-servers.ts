@@ -1,10 +1,10 @@
 import {
   type AgentAdapter,
-  type AgentPlace,
   type FoundServer,
   findProgram,
-  type NativeReading,
-  readAgent,
+  type HostContext,
+  type NativeFileResult,
+  readAgentConfigs,
 } from '../agents/agents.ts'
 
 /** A file of an agent that could not be understood. */
@@ -22,31 +22,33 @@ export interface FoundServers {
 }
 
 /** The servers of some agents, as their own files name them. */
-export async function findServers(adapters: readonly AgentAdapter[], place: AgentPlace): Promise<FoundServers> {
+export async function findServers(adapters: readonly AgentAdapter[], place: HostContext): Promise<FoundServers> {
   const able = adapters.filter(({ supportsMcp }) => supportsMcp)
-  const readings = await Promise.all(able.map(async (adapter) => ({ adapter, read: await readAgent(adapter, place) })))
+  const readings = await Promise.all(
+    able.map(async (adapter) => ({ adapter, read: await readAgentConfigs(adapter, place) })),
+  )
   const there = readings.flatMap(({ adapter, read }) =>
     read.filter(({ state }) => state !== 'missing').map((reading) => ({ adapter, reading })),
   )
   return {
-    servers: uniqueFiles(there).flatMap(({ adapter, reading }) => serversIn(adapter, reading)),
-    broken: there.flatMap(({ adapter, reading }) => brokenIn(adapter, reading)),
+    servers: uniqueFiles(there).flatMap(({ adapter, reading }) => listServers(adapter, reading)),
+    broken: there.flatMap(({ adapter, reading }) => listBrokenFiles(adapter, reading)),
     agents: able
       .filter((adapter) => isInstalled(adapter, place) || there.some((one) => one.adapter === adapter))
       .map(({ id }) => id),
   }
 }
 
-const isInstalled = ({ program }: AgentAdapter, place: AgentPlace): boolean =>
+const isInstalled = ({ program }: AgentAdapter, place: HostContext): boolean =>
   program !== undefined && findProgram(program, place) !== undefined
 
-interface AgentReading {
+interface AgentFileResult {
   readonly adapter: AgentAdapter
-  readonly reading: NativeReading
+  readonly reading: NativeFileResult
 }
 
 /** Several agents read one `.mcp.json`: it is the first one's. */
-function uniqueFiles(readings: readonly AgentReading[]): readonly AgentReading[] {
+function uniqueFiles(readings: readonly AgentFileResult[]): readonly AgentFileResult[] {
   const seen = new Set<string>()
   return readings.filter(({ reading: { file } }) => {
     const place = JSON.stringify([file.path, file.project])
@@ -56,7 +58,7 @@ function uniqueFiles(readings: readonly AgentReading[]): readonly AgentReading[]
   })
 }
 
-function serversIn(adapter: AgentAdapter, reading: NativeReading): readonly FoundServer[] {
+function listServers(adapter: AgentAdapter, reading: NativeFileResult): readonly FoundServer[] {
   if (reading.state !== 'read') return []
   const { path: file, scope } = reading.file
   return reading.config.servers.map((native) => ({
@@ -65,7 +67,7 @@ function serversIn(adapter: AgentAdapter, reading: NativeReading): readonly Foun
   }))
 }
 
-function brokenIn({ id }: AgentAdapter, reading: NativeReading): readonly BrokenFile[] {
+function listBrokenFiles({ id }: AgentAdapter, reading: NativeFileResult): readonly BrokenFile[] {
   const { path: file } = reading.file
   if (reading.state === 'broken') return [{ agent: id, file, why: reading.error.message }]
   if (reading.state !== 'read') return []

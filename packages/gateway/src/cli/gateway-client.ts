@@ -19,8 +19,8 @@ import type {
   ToolsFileView,
   ToolView,
 } from '../serve/api/api.ts'
-import { errorIn } from '../serve/problem.ts'
-import type { ApiReply, ApiRequest, Exchange } from './exchange.ts'
+import { parseProblem } from '../serve/problem.ts'
+import type { ApiReply, ApiRequest, ApiTransport } from './exchange.ts'
 
 export type {
   AnsweredApproval,
@@ -43,7 +43,7 @@ export type {
   ToolView,
 } from '../serve/api/api.ts'
 
-export interface CallWish {
+export interface ToolCallRequest {
   readonly tool: string
   /** JSON text, sent as it is: the gateway judges numbers and double keys that a parser would hide. */
   readonly argumentText: string
@@ -80,19 +80,19 @@ export interface ToolQuery {
   readonly pin?: 'changed'
 }
 
-export interface ModeWish {
+export interface ModeRequest {
   readonly mode: Mode
   readonly why?: string
 }
 
-export interface ApprovalWish {
+export interface ApprovalReply {
   readonly answer: AnsweredApproval['answer']
   readonly why?: string | undefined
   /** Only say what it would do. */
   readonly dryRun?: boolean
 }
 
-export interface TokenWish {
+export interface TokenOptions {
   readonly agent?: string
   readonly profile?: string
   readonly session?: string
@@ -107,149 +107,149 @@ export interface TokenWish {
 
 /** The gateway's API as the commands use it. Refusals and failures come as SallyportError. */
 export class GatewayClient {
-  readonly #exchange: Exchange
+  readonly #transport: ApiTransport
 
-  constructor(exchange: Exchange) {
-    this.#exchange = exchange
+  constructor(exchange: ApiTransport) {
+    this.#transport = exchange
   }
 
   status(): Promise<Status> {
-    return this.#ask({ method: 'GET', path: '/api/status' })
+    return this.#request({ method: 'GET', path: '/api/status' })
   }
 
   async servers(signal?: AbortSignal): Promise<readonly ServerView[]> {
-    const { servers } = await this.#ask<{ servers: ServerView[] }>({ method: 'GET', path: '/api/servers', signal })
+    const { servers } = await this.#request<{ servers: ServerView[] }>({ method: 'GET', path: '/api/servers', signal })
     return servers
   }
 
   server(id: string, signal?: AbortSignal): Promise<ServerView> {
-    return this.#ask({ method: 'GET', path: `/api/servers/${encodeURIComponent(id)}`, signal })
+    return this.#request({ method: 'GET', path: `/api/servers/${encodeURIComponent(id)}`, signal })
   }
 
   async tools(query: ToolQuery, signal?: AbortSignal): Promise<readonly ToolView[]> {
-    const path = `/api/tools${queryOf({ ...query })}`
-    const { tools } = await this.#ask<{ tools: ToolView[] }>({ method: 'GET', path, signal })
+    const path = `/api/tools${formatQuery({ ...query })}`
+    const { tools } = await this.#request<{ tools: ToolView[] }>({ method: 'GET', path, signal })
     return tools
   }
 
   tool(name: string, signal?: AbortSignal): Promise<ToolDetail> {
-    return this.#ask({ method: 'GET', path: `/api/tools/${encodeURIComponent(name)}`, signal })
+    return this.#request({ method: 'GET', path: `/api/tools/${encodeURIComponent(name)}`, signal })
   }
 
   /** Accepts the definition of which this is the digest, and no other. */
   acceptTool(name: string, pin: string): Promise<ToolDetail> {
     const body = JSON.stringify({ pin, via: 'cli' })
-    return this.#ask({ method: 'POST', path: `/api/tools/${encodeURIComponent(name)}/accept`, body })
+    return this.#request({ method: 'POST', path: `/api/tools/${encodeURIComponent(name)}/accept`, body })
   }
 
   /** Prompts, resources, templates and instructions that are not what was first seen or accepted. */
   async driftedOffers(signal?: AbortSignal): Promise<readonly OfferView[]> {
-    const { offers } = await this.#ask<{ readonly offers: readonly OfferView[] }>({
+    const { offers } = await this.#request<{ readonly offers: readonly OfferView[] }>({
       ...{ method: 'GET', path: '/api/offers?pin=changed', signal },
     })
     return offers
   }
 
   offer(name: string, signal?: AbortSignal): Promise<OfferDetail> {
-    return this.#ask({ method: 'GET', path: `/api/offers/${encodeURIComponent(name)}`, signal })
+    return this.#request({ method: 'GET', path: `/api/offers/${encodeURIComponent(name)}`, signal })
   }
 
   acceptOffer(name: string, pin: string): Promise<OfferDetail> {
     const body = JSON.stringify({ pin, via: 'cli' })
-    return this.#ask({ method: 'POST', path: `/api/offers/${encodeURIComponent(name)}/accept`, body })
+    return this.#request({ method: 'POST', path: `/api/offers/${encodeURIComponent(name)}/accept`, body })
   }
 
   toolsFile(signal?: AbortSignal): Promise<ToolsFileView> {
-    return this.#ask({ method: 'GET', path: '/api/tools-file', signal })
+    return this.#request({ method: 'GET', path: '/api/tools-file', signal })
   }
 
   /** A call that failed after it was judged is an outcome too; only what never became a call is thrown. */
-  async call(wish: CallWish, signal?: AbortSignal): Promise<CallOutcome> {
+  async call(wish: ToolCallRequest, signal?: AbortSignal): Promise<CallOutcome> {
     const { tool, argumentText, dryRun, trace } = wish
     const body = `{"tool":${JSON.stringify(tool)},"dryRun":${dryRun},"arguments":${argumentText}}`
     const headers = { traceparent: `00-${trace}-${trace.slice(0, 16)}-01` }
-    const reply = await this.#exchange({ method: 'POST', path: '/api/call', body, headers, signal })
+    const reply = await this.#transport({ method: 'POST', path: '/api/call', body, headers, signal })
     const text = await readText(reply)
-    const answer = parseJson(text, reply.status)
-    if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw failureIn(answer, reply.status)
+    const answer = parseReply(text, reply.status)
+    if (!isJsonObject(answer) || typeof answer.call_id !== 'string') throw toReplyError(answer, reply.status)
     return { answer: answer as unknown as CallOutcome['answer'], text }
   }
 
   async loginPath(): Promise<string> {
-    return (await this.#ask<{ path: string }>({ method: 'POST', path: '/api/login-links' })).path
+    return (await this.#request<{ path: string }>({ method: 'POST', path: '/api/login-links' })).path
   }
 
   async events(query: EventQuery, signal?: AbortSignal): Promise<readonly EventView[]> {
-    const path = `/api/events${queryOf({ ...query })}`
-    return (await this.#ask<{ events: EventView[] }>({ method: 'GET', path, signal })).events
+    const path = `/api/events${formatQuery({ ...query })}`
+    return (await this.#request<{ events: EventView[] }>({ method: 'GET', path, signal })).events
   }
 
   /** Events as they happen, after the newest `limit` that were; ends when the gateway does. */
   async *follow(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventView> {
-    const path = `/api/events/follow${queryOf({ ...query })}`
-    const reply = await this.#exchange({ method: 'GET', path, signal })
-    if (reply.status >= 400) throw failureIn(parseJson(await readText(reply), reply.status), reply.status)
-    for await (const line of linesOf(reply.body)) {
+    const path = `/api/events/follow${formatQuery({ ...query })}`
+    const reply = await this.#transport({ method: 'GET', path, signal })
+    if (reply.status >= 400) throw toReplyError(parseReply(await readText(reply), reply.status), reply.status)
+    for await (const line of readLines(reply.body)) {
       if (line.startsWith('event: overrun')) return
       if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as EventView
     }
   }
 
   savings(query: EventQuery & { readonly by?: SavingsBy }, signal?: AbortSignal): Promise<Savings> {
-    return this.#ask({ method: 'GET', path: `/api/savings${queryOf({ ...query })}`, signal })
+    return this.#request({ method: 'GET', path: `/api/savings${formatQuery({ ...query })}`, signal })
   }
 
   explain(id: string): Promise<Explanation> {
-    return this.#ask({ method: 'GET', path: `/api/explain/${encodeURIComponent(id)}` })
+    return this.#request({ method: 'GET', path: `/api/explain/${encodeURIComponent(id)}` })
   }
 
   mode(): Promise<ModeView> {
-    return this.#ask({ method: 'GET', path: '/api/mode' })
+    return this.#request({ method: 'GET', path: '/api/mode' })
   }
 
-  setMode(wish: ModeWish): Promise<ChangedMode> {
-    return this.#ask({ method: 'PUT', path: '/api/mode', body: JSON.stringify({ ...wish, via: 'cli' }) })
+  setMode(wish: ModeRequest): Promise<ChangedMode> {
+    return this.#request({ method: 'PUT', path: '/api/mode', body: JSON.stringify({ ...wish, via: 'cli' }) })
   }
 
   /** Of a gateway that runs: this needs nothing that it would have to load first. */
   panic(why: string): Promise<ChangedMode> {
-    return this.#ask({ method: 'POST', path: `/panic${queryOf({ why, via: 'cli' })}` })
+    return this.#request({ method: 'POST', path: `/panic${formatQuery({ why, via: 'cli' })}` })
   }
 
   async approvals(): Promise<readonly ApprovalView[]> {
-    return (await this.#ask<{ approvals: ApprovalView[] }>({ method: 'GET', path: '/api/approvals' })).approvals
+    return (await this.#request<{ approvals: ApprovalView[] }>({ method: 'GET', path: '/api/approvals' })).approvals
   }
 
   approval(id: string): Promise<ApprovalView> {
-    return this.#ask({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
+    return this.#request({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
   }
 
-  answerApproval(id: string, wish: ApprovalWish): Promise<AnsweredApproval> {
+  answerApproval(id: string, wish: ApprovalReply): Promise<AnsweredApproval> {
     const path = `/api/approvals/${encodeURIComponent(id)}`
-    return this.#ask({ method: 'POST', path, body: JSON.stringify({ ...wish, via: 'cli' }) })
+    return this.#request({ method: 'POST', path, body: JSON.stringify({ ...wish, via: 'cli' }) })
   }
 
   async tokens(): Promise<readonly TokenView[]> {
-    return (await this.#ask<{ tokens: TokenView[] }>({ method: 'GET', path: '/api/tokens' })).tokens
+    return (await this.#request<{ tokens: TokenView[] }>({ method: 'GET', path: '/api/tokens' })).tokens
   }
 
-  mintToken(wish: TokenWish): Promise<{ readonly token: string; readonly record: TokenView }> {
-    return this.#ask({ method: 'POST', path: '/api/tokens', body: JSON.stringify(wish) })
+  mintToken(wish: TokenOptions): Promise<{ readonly token: string; readonly record: TokenView }> {
+    return this.#request({ method: 'POST', path: '/api/tokens', body: JSON.stringify(wish) })
   }
 
   revokeToken(id: string): Promise<{ readonly id: string }> {
-    return this.#ask({ method: 'DELETE', path: `/api/tokens/${encodeURIComponent(id)}` })
+    return this.#request({ method: 'DELETE', path: `/api/tokens/${encodeURIComponent(id)}` })
   }
 
-  async #ask<Answer>(request: ApiRequest): Promise<Answer> {
-    const reply = await this.#exchange(request)
-    const answer = parseJson(await readText(reply), reply.status)
-    if (reply.status >= 400) throw failureIn(answer, reply.status)
+  async #request<Answer>(request: ApiRequest): Promise<Answer> {
+    const reply = await this.#transport(request)
+    const answer = parseReply(await readText(reply), reply.status)
+    if (reply.status >= 400) throw toReplyError(answer, reply.status)
     return answer as Answer
   }
 }
 
-function queryOf(fields: Readonly<Record<string, string | number | undefined>>): string {
+function formatQuery(fields: Readonly<Record<string, string | number | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(fields)) if (value !== undefined) query.set(name, String(value))
   return query.size === 0 ? '' : `?${query}`
@@ -261,15 +261,15 @@ async function readText({ body }: ApiReply): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function parseJson(text: string, status: number): unknown {
+function parseReply(text: string, status: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw failureIn(undefined, status)
+    throw toReplyError(undefined, status)
   }
 }
 
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of body) {
@@ -279,8 +279,8 @@ async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string>
   }
 }
 
-function failureIn(answer: unknown, status: number): SallyportError {
-  const understood = errorIn(answer)
+function toReplyError(answer: unknown, status: number): SallyportError {
+  const understood = parseProblem(answer)
   if (understood !== undefined) return understood
   const message = `The gateway gave an answer that is not understood (HTTP ${status}).`
   return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'It may be of another version: restart it.' })

@@ -2,8 +2,8 @@ import { request } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
 import { connectSocket, SOCKET_PROTOCOLS } from '../serve/gateway-socket.ts'
-import { errorIn } from '../serve/problem.ts'
-import { SILENCE, silentGateway } from './silent-gateway.ts'
+import { parseProblem } from '../serve/problem.ts'
+import { createTimeoutError, RESPONSE_TIMEOUT_MS } from './silent-gateway.ts'
 
 export interface ConnectionOptions {
   readonly state: string
@@ -13,20 +13,20 @@ export interface ConnectionOptions {
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   /** Who gives it goes on waiting for a gateway that says nothing; to anybody else that is a failure. */
-  readonly onSilence?: (error: SallyportError) => void
+  readonly onTimeout?: (error: SallyportError) => void
   /** How long the gateway may say nothing at all. */
-  readonly patience?: number
+  readonly timeoutMs?: number
 }
 
 /** A gateway that has the state but not its socket is about to open it, or about to be gone with its servers. */
-export const JOIN_PATIENCE = 10_000
-export const JOIN_PAUSE = 50
+export const JOIN_TIMEOUT_MS = 10_000
+export const JOIN_RETRY_MS = 50
 
 /** Where the path to the socket is barred, none of ours listens; opening the state says what is wrong with it. */
-const NOBODY_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTDIR', 'EACCES'])
+const NOT_LISTENING_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTDIR', 'EACCES'])
 
 /** Joins the gateway that runs on a state; undefined when none does. */
-export function connectTo(
+export function connectToGateway(
   purpose: keyof typeof SOCKET_PROTOCOLS,
   options: ConnectionOptions,
 ): Promise<Duplex | undefined> {
@@ -40,11 +40,11 @@ export function connectTo(
   return new Promise((resolve, reject) => {
     const asked = request({ createConnection: () => connectSocket(options.state), path: '/', headers })
     const timer = setTimeout(async () => {
-      const silent = await silentGateway(options.state, options.patience)
-      if (options.onSilence) return options.onSilence(silent)
+      const silent = await createTimeoutError(options.state, options.timeoutMs)
+      if (options.onTimeout) return options.onTimeout(silent)
       reject(silent)
       asked.destroy()
-    }, options.patience ?? SILENCE)
+    }, options.timeoutMs ?? RESPONSE_TIMEOUT_MS)
     asked.once('close', () => clearTimeout(timer))
     asked.once('upgrade', (_response, socket, head) => {
       clearTimeout(timer)
@@ -56,12 +56,12 @@ export function connectTo(
       response.setEncoding('utf8').on('data', (text: string) => {
         body += text
       })
-      response.once('end', () => reject(refusalIn(body)))
+      response.once('end', () => reject(parseErrorReply(body)))
     })
     asked.once('error', (error: NodeJS.ErrnoException) => {
       // One that was never connected does not close.
       clearTimeout(timer)
-      if (NOBODY_THERE.has(error.code ?? '')) resolve(undefined)
+      if (NOT_LISTENING_CODES.has(error.code ?? '')) resolve(undefined)
       else if (error instanceof SallyportError) reject(error)
       else
         reject(
@@ -75,11 +75,11 @@ export function connectTo(
 }
 
 /** An error that another process of ours told in JSON. */
-export function refusalIn(text: string): SallyportError {
+export function parseErrorReply(text: string): SallyportError {
   const unclear = 'The gateway that runs on this state gave no clear answer.'
   const hint = 'It may be of another version: stop it and try again.'
   try {
-    return errorIn(JSON.parse(text)) ?? new SallyportError('GATEWAY_UNREACHABLE', unclear, { hint })
+    return parseProblem(JSON.parse(text)) ?? new SallyportError('GATEWAY_UNREACHABLE', unclear, { hint })
   } catch (cause) {
     return new SallyportError('GATEWAY_UNREACHABLE', unclear, { hint, cause })
   }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type Json, SallyportError } from '@sallyport/core'
-import { type AddedServer, type ImportPlan, type ImportWish, mergeServers } from '../agents/agents.ts'
+import { type AddedServer, type ImportPlan, type ImportRequest, mergeServers } from '../agents/agents.ts'
 import {
   addServers,
   DEFAULT_SETTINGS,
@@ -14,10 +14,10 @@ import {
   type ParsedConfig,
   parseTree,
   readHome,
+  readWrittenServers,
   renewTrust,
   type Settings,
   withFile,
-  writtenServers,
 } from '../config/config.ts'
 import { makeFolder, replaceFile } from '../disk/disk.ts'
 import type { CliContext } from './cli-context.ts'
@@ -38,11 +38,11 @@ export interface ImportDraft {
   readonly after: string
 }
 
-export interface DraftWish extends Pick<ImportWish, 'secrets' | 'projects'> {
+export interface DraftRequest extends Pick<ImportRequest, 'secrets' | 'projects'> {
   readonly found: FoundServers
 }
 
-export async function draftImport(context: CliContext, flags: GlobalFlags, wish: DraftWish): Promise<ImportDraft> {
+export async function draftImport(context: CliContext, flags: GlobalFlags, wish: DraftRequest): Promise<ImportDraft> {
   const { environment, cwd } = context
   const home = locateHome({ flag: flags.home, environment, cwd })
   const state = locateState({ flag: flags.state, environment, cwd })
@@ -52,9 +52,9 @@ export async function draftImport(context: CliContext, flags: GlobalFlags, wish:
   const before = content.files.get(file)
   const text = before?.toString('utf8') ?? ''
   const config = { text, tree: parseTree(text) }
-  const existing = writtenServers(path, config.tree)
+  const existing = readWrittenServers(path, config.tree)
   if (!existing.ok) throw new SallyportError('CONFIG_INVALID', existing.why, { hint: 'Correct it, then import again.' })
-  const inForce = await settingsOf({ content, environment, tree: config.tree })
+  const inForce = await tryLoadSettings({ content, environment, tree: config.tree })
   const merged = mergeServers({
     found: wish.found.servers,
     existing: existing.servers,
@@ -63,7 +63,7 @@ export async function draftImport(context: CliContext, flags: GlobalFlags, wish:
     secrets: wish.secrets,
     projects: wish.projects,
   })
-  const target: Target = { content, file, path, environment, config, isUsable: inForce !== undefined }
+  const target: ImportTarget = { content, file, path, environment, config, isUsable: inForce !== undefined }
   const { plan, after } = (await addAll(merged, target)) ?? (await addUsable(merged, target))
   return { plan, existing: [...existing.servers.keys()], home, state, file, path, before, after }
 }
@@ -81,7 +81,7 @@ export async function writeImport({ home, state, file, path, before, after }: Im
 }
 
 /** A server that waits for a variable is switched off: with an unset one nothing of the config would be in force. */
-function newServer({ id, entry, sources, unset }: AddedServer): NewServer {
+function toNewServer({ id, entry, sources, unset }: AddedServer): NewServer {
   const from = `from ${[...new Set(sources.map(({ agent }) => agent))].join(', ')}`
   const waits = `switched off until ${unset.join(' and ')} ${unset.length === 1 ? 'is' : 'are'} set`
   const off: Readonly<Record<string, Json>> = unset.length === 0 ? {} : { enabled: false }
@@ -89,7 +89,7 @@ function newServer({ id, entry, sources, unset }: AddedServer): NewServer {
 }
 
 /** Undefined where the config has mistakes. */
-async function settingsOf({ content, ...options }: ConfigInForce): Promise<Settings | undefined> {
+async function tryLoadSettings({ content, ...options }: ConfigInForce): Promise<Settings | undefined> {
   try {
     return (await loadSettings({ home: content.path, content, ...options })).settings
   } catch {
@@ -104,7 +104,7 @@ interface ConfigInForce {
 }
 
 /** The config.yaml that servers are added to. */
-interface Target {
+interface ImportTarget {
   readonly content: HomeContent
   readonly file: 'config.yaml' | 'config.json'
   readonly path: string
@@ -120,11 +120,11 @@ interface Addition {
 }
 
 /** The usual case: the gateway takes all of them. Thousands are then read once. */
-async function addAll(plan: ImportPlan, target: Target): Promise<Addition | undefined> {
-  const after = addServers(target.config, plan.added.map(newServer))
+async function addAll(plan: ImportPlan, target: ImportTarget): Promise<Addition | undefined> {
+  const after = addServers(target.config, plan.added.map(toNewServer))
   if (!after.ok || !target.isUsable) return undefined
   try {
-    await loadChanged(after, plan, target)
+    await assertLoadable(after, plan, target)
     return { plan, after: after.text }
   } catch (error) {
     if (error instanceof SallyportError) return undefined
@@ -133,49 +133,49 @@ async function addAll(plan: ImportPlan, target: Target): Promise<Addition | unde
 }
 
 /** A server that the gateway would not take is left out. */
-async function addUsable(merged: ImportPlan, target: Target): Promise<Addition> {
+async function addUsable(merged: ImportPlan, target: ImportTarget): Promise<Addition> {
   const { content, environment, path, config } = target
-  const plan = await withoutRefused(merged, { home: content.path, environment })
-  const after = addServers(config, plan.added.map(newServer))
+  const plan = await dropRefused(merged, { home: content.path, environment })
+  const after = addServers(config, plan.added.map(toNewServer))
   if (!after.ok)
     throw new SallyportError('CONFIG_INVALID', `Nothing can be added to ${path}: ${after.why}.`, {
       hint: 'Write its mcp_servers with one server on each line, or see what to add with --dry-run on another --home.',
     })
   // What was in force before must not be lost by what is added.
-  if (target.isUsable) await loadChanged(after, plan, target)
+  if (target.isUsable) await assertLoadable(after, plan, target)
   return { plan, after: after.text }
 }
 
-async function loadChanged(after: ParsedConfig, { added }: ImportPlan, target: Target): Promise<void> {
+async function assertLoadable(after: ParsedConfig, { added }: ImportPlan, target: ImportTarget): Promise<void> {
   const unset = added.flatMap((server) => server.unset)
-  const environment = withStandIns(target.environment, unset)
+  const environment = withPlaceholders(target.environment, unset)
   const content = withFile(target.content, target.file, Buffer.from(after.text))
   await loadSettings({ home: content.path, environment, content, tree: after.tree })
 }
 
-interface Reading {
+interface LoadContext {
   readonly home: string
   readonly environment: Environment
 }
 
 /** One that the gateway would not take spoils no other: then each is read alone. */
-async function withoutRefused(plan: ImportPlan, reading: Reading): Promise<ImportPlan> {
-  if ((await refusalOf(plan.added, reading)) === undefined) return plan
+async function dropRefused(plan: ImportPlan, reading: LoadContext): Promise<ImportPlan> {
+  if ((await findRefusal(plan.added, reading)) === undefined) return plan
   const added: AddedServer[] = []
   const skipped = [...plan.skipped]
   for (const server of plan.added) {
-    const why = await refusalOf([server], reading)
+    const why = await findRefusal([server], reading)
     if (why === undefined) added.push(server)
     else skipped.push(...server.sources.map((source) => ({ ...source, why })))
   }
   return { ...plan, added, skipped }
 }
 
-const NO_CONFIG: ParsedConfig = { text: '', tree: parseTree('') }
+const EMPTY_CONFIG: ParsedConfig = { text: '', tree: parseTree('') }
 
-async function refusalOf(servers: readonly AddedServer[], reading: Reading): Promise<string | undefined> {
+async function findRefusal(servers: readonly AddedServer[], reading: LoadContext): Promise<string | undefined> {
   const alone = addServers(
-    NO_CONFIG,
+    EMPTY_CONFIG,
     servers.map(({ id, entry }) => ({ id, entry, comment: [] })),
   )
   if (!alone.ok) return 'it cannot be written as YAML.'
@@ -183,7 +183,7 @@ async function refusalOf(servers: readonly AddedServer[], reading: Reading): Pro
   const content = withFile(nothing, 'config.yaml', Buffer.from(alone.text))
   const unset = servers.flatMap((server) => server.unset)
   try {
-    const environment = withStandIns(reading.environment, unset)
+    const environment = withPlaceholders(reading.environment, unset)
     await loadSettings({ home: reading.home, environment, content, tree: alone.tree })
     return undefined
   } catch (error) {
@@ -193,7 +193,7 @@ async function refusalOf(servers: readonly AddedServer[], reading: Reading): Pro
   }
 }
 
-const withStandIns = (environment: Environment, unset: readonly string[]): Environment => ({
+const withPlaceholders = (environment: Environment, unset: readonly string[]): Environment => ({
   ...environment,
   ...Object.fromEntries(unset.map((name) => [name, 'stand-in'])),
 })

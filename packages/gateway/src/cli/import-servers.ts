@@ -1,11 +1,11 @@
 import { SallyportError } from '@sallyport/core'
 import { ADAPTERS, findAdapter } from '../agents/agents.ts'
-import { placeOf } from './agent-place.ts'
+import { createHostContext } from './agent-place.ts'
 import type { CliContext } from './cli-context.ts'
 import { type FoundServers, findServers } from './found-servers.ts'
 import type { GlobalFlags } from './global-flags.ts'
 import { draftImport, type ImportDraft, writeImport } from './import-draft.ts'
-import { printDiff, sayPlan } from './import-text.ts'
+import { printDiff, printImportPlan } from './import-text.ts'
 import type { Screen } from './screen.ts'
 import { askTerminal, isTerminal, isYes } from './terminal-question.ts'
 
@@ -31,7 +31,7 @@ export async function importServers(
   screen: Screen,
 ): Promise<ImportOutcome> {
   const wanted = flags.from === undefined ? ADAPTERS : flags.from.map(findAdapter)
-  const found = await findServers(wanted, placeOf(context))
+  const found = await findServers(wanted, createHostContext(context))
   const draft = await draftImport(context, flags, {
     found,
     secrets: flags.plainSecrets ? 'keep' : 'hide',
@@ -40,14 +40,14 @@ export async function importServers(
   const { added } = draft.plan
   if (!screen.json) {
     if (added.length > 0) printDiff(screen, draft)
-    sayPlan(screen, draft, found.broken)
+    printImportPlan(screen, draft, found.broken)
   }
-  const isWanted = added.length > 0 && !flags.dryRun && (await consents(context, flags, draft))
+  const isWanted = added.length > 0 && !flags.dryRun && (await confirmImport(context, flags, draft))
   if (isWanted) await writeImport(draft)
   return { found, draft, isWritten: isWanted }
 }
 
-async function consents(context: CliContext, flags: ImportFlags, { path }: ImportDraft): Promise<boolean> {
+async function confirmImport(context: CliContext, flags: ImportFlags, { path }: ImportDraft): Promise<boolean> {
   if (flags.yes) return true
   if (isTerminal(context)) return isYes(await askTerminal(`Write this to ${path}? [y/N] `, context))
   throw new SallyportError('USAGE', `${path} stays as it is: there is no terminal to ask on.`, {

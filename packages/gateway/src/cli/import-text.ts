@@ -1,12 +1,12 @@
-import { lineDiff, maskSecrets } from '@sallyport/core'
-import type { AddedServer, ServerSource } from '../agents/agents.ts'
+import { diffLines, maskSecrets } from '@sallyport/core'
+import type { AddedServer, ServerOrigin } from '../agents/agents.ts'
 import type { BrokenFile } from './found-servers.ts'
 import type { ImportDraft } from './import-draft.ts'
 import type { Screen } from './screen.ts'
 import { visibleLine, visibleLines } from './terminal-text.ts'
 
 /** Everything about an import that a program may want to know, and no secret. */
-export function importReport({ plan, path }: ImportDraft, broken: readonly BrokenFile[]) {
+export function createImportReport({ plan, path }: ImportDraft, broken: readonly BrokenFile[]) {
   return {
     file: path,
     added: plan.added.map(({ id, sources, renamedFrom, secrets, unset, notes }) => ({
@@ -22,40 +22,40 @@ export function importReport({ plan, path }: ImportDraft, broken: readonly Broke
 
 /** The lines that are to be added. What stands around them may hold secrets and is not shown. */
 export function printDiff(screen: Screen, { before, after, path, plan }: ImportDraft): void {
-  const lines = lineDiff((before?.toString('utf8') ?? '').split('\n'), after.split('\n'))
+  const lines = diffLines((before?.toString('utf8') ?? '').split('\n'), after.split('\n'))
   const added = lines.filter(({ mark }) => mark === '+').map(({ text }) => `+ ${text}`)
   const masked = plan.added.flatMap((server) => server.masked)
   const shown = maskSecrets(added.join('\n'), masked)
     .split('\n')
     .map((line) => screen.style.green(visibleLines(line)))
   // Written at once: a write for each line takes longer than to find the lines.
-  screen.data([screen.style.bold(visibleLine(path)), ...shown, ''].join('\n'))
+  screen.print([screen.style.bold(visibleLine(path)), ...shown, ''].join('\n'))
 }
 
 /** What was merged, renamed and left, and why; what has to be set. */
-export function sayPlan(screen: Screen, { plan }: ImportDraft, broken: readonly BrokenFile[]): void {
+export function printImportPlan(screen: Screen, { plan }: ImportDraft, broken: readonly BrokenFile[]): void {
   const present = [...new Set(plan.present.map(({ id }) => id))]
   const lines = [
     ...broken.map(brokenLine),
     ...plan.added.flatMap(addedLines),
     ...(present.length > 0 ? [`= already there: ${present.join(', ')}`] : []),
-    ...plan.skipped.map(({ why, ...source }) => `- ${nameOf(source)} is left out: ${visibleLine(why)}`),
+    ...plan.skipped.map(({ why, ...source }) => `- ${formatOrigin(source)} is left out: ${visibleLine(why)}`),
     ...variableLines(plan.added),
   ]
-  if (lines.length > 0) screen.say(lines.join('\n'))
+  if (lines.length > 0) screen.printMessage(lines.join('\n'))
 }
 
 const brokenLine = ({ file, agent, why }: BrokenFile): string =>
   `✗ ${agent}: ${visibleLine(why.includes(file) ? why : `${file}: ${why}`)}`
 
-const nameOf = ({ agent, name }: ServerSource): string => visibleLine(`${name} of ${agent}`)
+const formatOrigin = ({ agent, name }: ServerOrigin): string => visibleLine(`${name} of ${agent}`)
 
 function addedLines({ id, sources, renamedFrom, notes }: AddedServer): readonly string[] {
-  const others = sources.slice(1).map(nameOf)
+  const others = sources.slice(1).map(formatOrigin)
   const merged = others.length === 0 ? '' : `, the same as ${others.join(', ')}`
   const renamed = renamedFrom === undefined ? '' : ` (another server is called ${renamedFrom})`
-  const [first] = sources as readonly [ServerSource]
-  return [`+ ${id}: ${nameOf(first)}${merged}${renamed}`, ...notes.map((note) => `    ${visibleLine(note)}`)]
+  const [first] = sources as readonly [ServerOrigin]
+  return [`+ ${id}: ${formatOrigin(first)}${merged}${renamed}`, ...notes.map((note) => `    ${visibleLine(note)}`)]
 }
 
 /** The lines that set what was kept out of the file. The values stay where they are. */
@@ -65,7 +65,9 @@ function variableLines(added: readonly AddedServer[]): readonly string[] {
     for (const variable of unset) {
       const place = secrets.find((secret) => secret.variable === variable)?.at
       const where =
-        place === undefined ? `for ${id}` : `${place} of ${nameOf(sources[0] as ServerSource)}, in ${sources[0]?.file}`
+        place === undefined
+          ? `for ${id}`
+          : `${place} of ${formatOrigin(sources[0] as ServerOrigin)}, in ${sources[0]?.file}`
       if (!lines.has(variable)) lines.set(variable, `  export ${variable}='…'   # ${visibleLine(where)}`)
     }
   }

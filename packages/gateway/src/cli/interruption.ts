@@ -21,7 +21,7 @@ export type InterruptedProcess = Pick<NodeJS.Process, 'exit'> & {
   readonly stdout: Pick<NodeJS.Process['stdout'], 'on'>
 }
 
-export interface Surroundings {
+export interface InterruptionOptions {
   readonly isTerminal?: (fd: number) => boolean
   /** Milliseconds that only grow. */
   readonly now?: () => number
@@ -30,7 +30,7 @@ export interface Surroundings {
 /** Turns Ctrl-C into an orderly end; a second one, or one that is not obeyed in time, ends the process at once. */
 export function openInterruption(
   process: InterruptedProcess,
-  { isTerminal = isatty, now = () => performance.now() }: Surroundings = {},
+  { isTerminal = isatty, now = () => performance.now() }: InterruptionOptions = {},
 ): Interruption {
   const controller = new AbortController()
   let first: number | undefined

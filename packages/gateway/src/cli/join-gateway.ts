@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import type { Home } from '../config/config.ts'
 import { startBackgroundGateway } from './background-gateway.ts'
-import { type ConnectionOptions, connectTo, JOIN_PATIENCE, JOIN_PAUSE } from './gateway-connection.ts'
+import { type ConnectionOptions, connectToGateway, JOIN_RETRY_MS, JOIN_TIMEOUT_MS } from './gateway-connection.ts'
 
 export interface JoinOptions extends Omit<ConnectionOptions, 'home'> {
   readonly home: Home
@@ -15,8 +15,8 @@ export interface JoinOptions extends Omit<ConnectionOptions, 'home'> {
 /** Joins the gateway that holds the state, starting one if none runs. */
 export async function joinGateway(purpose: 'lines' | 'run', options: JoinOptions): Promise<Duplex> {
   const { home, state, cwd, environment } = options
-  for (const until = performance.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
-    const joined = await connectTo(purpose, { ...options, home: home.path })
+  for (const until = performance.now() + JOIN_TIMEOUT_MS; ; await delay(JOIN_RETRY_MS)) {
+    const joined = await connectToGateway(purpose, { ...options, home: home.path })
     if (joined) return joined
     // A home that was found in the working folder is found there again, with the question whether it is trusted.
     await startBackgroundGateway({ home: home.origin === 'project' ? undefined : home.path, state, cwd, environment })

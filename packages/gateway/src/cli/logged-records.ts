@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { didYouMean, type EventType, SallyportError } from '@sallyport/core'
 import { type EventFilter, readRecords } from '../store/store.ts'
-import { type AuditFilter, eventQuery, verdictTest } from './audit-filter.ts'
+import { type AuditFilter, createVerdictFilter, toEventQuery } from './audit-filter.ts'
 import type { CliContext } from './cli-context.ts'
-import { stateOf } from './find-home.ts'
+import { resolveState } from './find-home.ts'
 import type { EventView } from './gateway-client.ts'
 import type { GlobalFlags } from './global-flags.ts'
 
@@ -14,20 +14,20 @@ export interface LoggedRecord {
 }
 
 /** All records that are meant, oldest first, from the files of the log: whether a gateway runs or not, and however many. */
-export async function* loggedRecords(
+export async function* readLoggedRecords(
   context: CliContext,
   flags: AuditFilter & GlobalFlags,
 ): AsyncGenerator<LoggedRecord> {
-  const folder = join(stateOf(context, flags), 'logs')
-  const isMeant = verdictTest(flags)
-  for await (const { event, line } of readRecords(folder, await filterOf(flags), context.signal))
+  const folder = join(resolveState(context, flags), 'logs')
+  const isMeant = createVerdictFilter(flags)
+  for await (const { event, line } of readRecords(folder, await toEventFilter(flags), context.signal))
     if (isMeant(event)) yield { event: event as EventView, line }
 }
 
-async function filterOf(flags: AuditFilter): Promise<EventFilter> {
+async function toEventFilter(flags: AuditFilter): Promise<EventFilter> {
   const { since, until } = flags
-  const { trace, type, since: _since, until: _until, limit: _limit, ...same } = eventQuery(flags)
-  const types = await knownTypes(type)
+  const { trace, type, since: _since, until: _until, limit: _limit, ...same } = toEventQuery(flags)
+  const types = await parseEventTypes(type)
   return {
     ...same,
     ...(since && { since }),
@@ -38,7 +38,7 @@ async function filterOf(flags: AuditFilter): Promise<EventFilter> {
 }
 
 /** The types of `--type`. Throws USAGE for one that no event has. */
-export async function knownTypes(typed: string | undefined): Promise<readonly EventType[] | undefined> {
+export async function parseEventTypes(typed: string | undefined): Promise<readonly EventType[] | undefined> {
   if (typed === undefined) return undefined
   const { EVENT_TYPES } = await import('../serve/api/api.ts')
   const known: readonly string[] = EVENT_TYPES

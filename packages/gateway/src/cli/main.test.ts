@@ -4,74 +4,83 @@ import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { cli, ended, MAIN, type Place, place, printed, scratchFolder, start } from './cli.test-kit.ts'
+import {
+  cli,
+  createTestHome,
+  MAIN,
+  scratchFolder,
+  startProgram,
+  type TestHome,
+  waitForExit,
+  waitForOutput,
+} from './cli.test-kit.ts'
 
-async function serving(at: Place) {
-  const gateway = start(['serve', '--port', '0', '--json'], { at })
-  await printed(gateway.stdout, /\n/)
+async function serving(at: TestHome) {
+  const gateway = startProgram(['serve', '--port', '0', '--json'], { at })
+  await waitForOutput(gateway.stdout, /\n/)
   return gateway
 }
 
 describe('with a gateway that runs', () => {
   it('commands ask that one over its socket', async () => {
-    const at = place()
+    const at = createTestHome()
     const gateway = await serving(at)
     const servers = await cli(['servers', '--json'], { at })
     expect(servers.exit).toBe(0)
     expect(await cli(['call', 'current_time'], { at })).toMatchObject({ exit: 0 })
     expect(await cli(['ui'], { at })).toMatchObject({
       exit: 0,
-      out: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login\?token=[\w-]+\n$/),
+      stdout: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login\?token=[\w-]+\n$/),
     })
     expect(await cli(['token', 'create'], { at })).toMatchObject({ exit: 0 })
-    expect((await cli(['doctor'], { at })).out).toMatch(/^✓ gateway +A gateway runs/m)
-    const starts = (await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).out.trim().split('\n')
+    expect((await cli(['doctor'], { at })).stdout).toMatch(/^✓ gateway +A gateway runs/m)
+    const starts = (await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).stdout.trim().split('\n')
     expect(starts).toHaveLength(1)
     expect(JSON.parse(starts[0] ?? '').pid).toBe(gateway.pid)
   })
 
   it('one that serves another home is not asked by mistake', async () => {
-    const at = place()
+    const at = createTestHome()
     await serving(at)
-    const other = place()
+    const other = createTestHome()
     const refused = await cli(['tools', '--home', other.home, '--state', at.state])
-    expect(refused).toMatchObject({ exit: 1, words: expect.stringContaining('STATE_HELD') })
-    const { exit, out } = await cli(['doctor', '--home', other.home, '--state', at.state])
-    expect([exit, out]).toEqual([6, expect.stringContaining(`serves another home: ${at.home}`)])
-    expect(out).not.toContain(`${at.home}/tools.yaml`)
+    expect(refused).toMatchObject({ exit: 1, stderr: expect.stringContaining('STATE_HELD') })
+    const { exit, stdout } = await cli(['doctor', '--home', other.home, '--state', at.state])
+    expect([exit, stdout]).toEqual([6, expect.stringContaining(`serves another home: ${at.home}`)])
+    expect(stdout).not.toContain(`${at.home}/tools.yaml`)
   })
 
   it('Ctrl-C ends a call with 130 and cancels it at its server', async () => {
-    const at = place()
+    const at = createTestHome()
     await serving(at)
-    const follower = start(['audit', '--follow', '--json', '--server', 'clock'], { at })
-    const events = printed(follower.stdout, /"TOOL_CALL_STARTED"/)
-    await printed(follower.stdout, /"UPSTREAM_CONNECTED"/)
-    const call = start(['call', 'countdown', '--args', '{"seconds":50}'], { at })
-    const result = ended(call)
-    const failed = printed(follower.stdout, /"CALL_CANCELLED"/)
+    const follower = startProgram(['audit', '--follow', '--json', '--server', 'clock'], { at })
+    const events = waitForOutput(follower.stdout, /"TOOL_CALL_STARTED"/)
+    await waitForOutput(follower.stdout, /"UPSTREAM_CONNECTED"/)
+    const call = startProgram(['call', 'countdown', '--args', '{"seconds":50}'], { at })
+    const result = waitForExit(call)
+    const failed = waitForOutput(follower.stdout, /"CALL_CANCELLED"/)
     await events
     call.kill('SIGINT')
-    expect(await result).toEqual({ exit: 130, out: '', words: '✗ CALL_CANCELLED Interrupted.\n' })
+    expect(await result).toEqual({ exit: 130, stdout: '', stderr: '✗ CALL_CANCELLED Interrupted.\n' })
     await failed
   })
 
   it('audit --follow goes on with the next one when it ends, and shows nothing twice', async () => {
-    const at = place()
+    const at = createTestHome()
     const first = await serving(at)
-    const follower = start(['audit', '--follow', '--json', '--type', 'GATEWAY_STARTED,GATEWAY_STOPPED'], { at })
-    const result = ended(follower)
-    await printed(follower.stdout, /GATEWAY_STARTED/)
-    const waiting = printed(follower.stderr, /waiting for one/)
+    const follower = startProgram(['audit', '--follow', '--json', '--type', 'GATEWAY_STARTED,GATEWAY_STOPPED'], { at })
+    const result = waitForExit(follower)
+    await waitForOutput(follower.stdout, /GATEWAY_STARTED/)
+    const waiting = waitForOutput(follower.stderr, /waiting for one/)
     first.kill('SIGTERM')
     await waiting
-    const restarted = printed(follower.stdout, /GATEWAY_STOPPED[\s\S]*GATEWAY_STARTED/)
+    const restarted = waitForOutput(follower.stdout, /GATEWAY_STOPPED[\s\S]*GATEWAY_STARTED/)
     await serving(at)
     await restarted
     follower.kill('SIGINT')
-    const { exit, out } = await result
+    const { exit, stdout } = await result
     expect(exit).toBe(130)
-    const seqs = out
+    const seqs = stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).seq)
@@ -81,18 +90,18 @@ describe('with a gateway that runs', () => {
 })
 
 it('a state whose holder is silent is named after a while, and nothing is started', async () => {
-  const at = place()
+  const at = createTestHome()
   const { lockState } = await import('../store/store.ts')
   const lock = await lockState(at.state, { version: '0', home: '/elsewhere' })
-  const result = await ended(start(['audit'], { at }))
+  const result = await waitForExit(startProgram(['audit'], { at }))
   if (!lock.held) lock.release()
-  expect(result).toMatchObject({ exit: 5, out: '', words: expect.stringContaining('does not answer') })
+  expect(result).toMatchObject({ exit: 5, stdout: '', stderr: expect.stringContaining('does not answer') })
 })
 
 it('a reader that goes away ends it quietly', async () => {
-  const at = place()
+  const at = createTestHome()
   await cli(['token', 'create'], { at })
-  const child = start(['audit', '--follow', '--json'], { at })
+  const child = startProgram(['audit', '--follow', '--json'], { at })
   const exit = once(child, 'exit')
   let words = ''
   child.stderr?.on('data', (chunk) => {
@@ -144,9 +153,9 @@ describe('completion', () => {
   })
 
   it.each(['zsh', 'fish'])('has a script that %s can read', async (shell) => {
-    const { exit, out } = await cli(['completion', shell])
-    expect({ exit, out }).toEqual({ exit: 0, out: expect.stringContaining('complete --') })
-    const found = spawnSync(shell, ['-n', '/dev/stdin'], { input: out, encoding: 'utf8' })
+    const { exit, stdout } = await cli(['completion', shell])
+    expect({ exit, stdout: stdout }).toEqual({ exit: 0, stdout: expect.stringContaining('complete --') })
+    const found = spawnSync(shell, ['-n', '/dev/stdin'], { input: stdout, encoding: 'utf8' })
     if (found.error === undefined) expect(found).toMatchObject({ status: 0, stderr: '' })
   })
 })

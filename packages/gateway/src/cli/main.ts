@@ -1,8 +1,8 @@
-import { writeCarefully } from './careful-stderr.ts'
+import { ignoreWriteErrors } from './careful-stderr.ts'
 import { createCliContext } from './cli-context.ts'
 import { exposeGc } from './expose-gc.ts'
 
-writeCarefully(process.stderr)
+ignoreWriteErrors(process.stderr)
 exposeGc()
 
 // Node makes a crash of a failed write. That nobody reads on is the normal end of `sallyport audit | head`.

@@ -10,5 +10,5 @@ export const MODE_MEANINGS: Readonly<Record<Mode, string>> = {
 }
 
 /** How a person gets from LOCKDOWN back to work. */
-export const WAY_BACK =
+export const LOCKDOWN_EXIT_HINT =
   'To go back: `sallyport mode RECOVERY --why "…"`, look around, then `sallyport mode NORMAL --why "…"`.'

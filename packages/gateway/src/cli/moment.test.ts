@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseMoment } from './moment.ts'
+import { parseTimestamp } from './moment.ts'
 
 const NOW = new Date('2026-05-10T12:00:00.000Z')
 
@@ -13,11 +13,11 @@ describe('a moment on the command line', () => {
     ['2026-05-01T10:00:00Z', '2026-05-01T10:00:00.000Z'],
     ['2026-05-01T10:00:00.250+02:00', '2026-05-01T08:00:00.250Z'],
   ])('reads %s', (text, expected) => {
-    expect(parseMoment(text, NOW).toISOString()).toBe(expected)
+    expect(parseTimestamp(text, NOW).toISOString()).toBe(expected)
   })
 
   it('takes a date without a time for the beginning of that day here, not in Greenwich', () => {
-    expect(parseMoment('2026-05-01', NOW)).toEqual(new Date(2026, 4, 1))
+    expect(parseTimestamp('2026-05-01', NOW)).toEqual(new Date(2026, 4, 1))
   })
 
   it.each([
@@ -34,7 +34,7 @@ describe('a moment on the command line', () => {
     '99999999999d',
     '9e99d',
   ])('refuses %j with examples of what it takes', (text) => {
-    expect(() => parseMoment(text, NOW)).toThrow(
+    expect(() => parseTimestamp(text, NOW)).toThrow(
       expect.objectContaining({ code: 'USAGE', hint: expect.stringContaining('1h') }),
     )
   })

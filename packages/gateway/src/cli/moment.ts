@@ -3,7 +3,7 @@ import { parseDuration, SallyportError } from '@sallyport/core'
 const ISO = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/
 
 /** `1h` (so long ago), `2026-05-01` or `2026-05-01T10:00:00Z`; a time without a zone is local time. */
-export function parseMoment(text: string, now: Date): Date {
+export function parseTimestamp(text: string, now: Date): Date {
   const ago = parseDuration(text, 's')
   // A bare number is more likely a mistyped year or a Unix time than a number of seconds.
   const isAgo = ago !== undefined && /[a-z]/.test(text)

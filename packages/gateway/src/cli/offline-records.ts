@@ -1,13 +1,13 @@
 import { quoteText, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { DEFAULT_SETTINGS, prepareState } from '../config/config.ts'
-import { type ModeKeeper, openModeKeeper } from '../governance/governance.ts'
+import { type ModeState, openModeState } from '../governance/governance.ts'
 import { createApi } from '../serve/api/api.ts'
 import { createIds } from '../serve/serve.ts'
 import { type LocalTokens, openLocalTokens, standingPrincipal } from '../sessions/sessions.ts'
 import { type EventLog, lockState, openStore, type Store } from '../store/store.ts'
 import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'
-import { createLocalExchange } from './exchange.ts'
+import { createLocalTransport } from './exchange.ts'
 import { GatewayClient } from './gateway-client.ts'
 
 export interface OfflineRecords {
@@ -16,18 +16,18 @@ export interface OfflineRecords {
 }
 
 /** Opens the records and tokens of a state that no gateway runs on. Throws STATE_HELD when one does. */
-export async function openRecordsHere({ process }: CliContext, state: string): Promise<OfflineRecords> {
-  const onTrouble = (text: string): void => void process.stderr.write(`! ${text}\n`)
+export async function openOfflineRecords({ process }: CliContext, state: string): Promise<OfflineRecords> {
+  const onWarning = (text: string): void => void process.stderr.write(`! ${text}\n`)
   const { warnings } = await prepareState(state)
-  for (const text of warnings) onTrouble(text)
+  for (const text of warnings) onWarning(text)
   const lock = await lockState(state, { version: VERSION, home: '' })
   if (lock.held) throw new SallyportError('STATE_HELD', `Another process holds the state ${state}.`)
   let store: Store | undefined
   try {
     store = openStore({ state, durability: 'process' })
-    const tokens = await openLocalTokens({ state, onTrouble })
-    const parts = { store, tokens, mode: openMode(state, store.log, onTrouble), lock }
-    return { client: clientOf(parts), close: () => closeAll(parts) }
+    const tokens = await openLocalTokens({ state, onWarning })
+    const parts = { store, tokens, mode: openMode(state, store.log, onWarning), lock }
+    return { client: createClient(parts), close: () => closeAll(parts) }
   } catch (error) {
     await store?.close()
     lock.release()
@@ -38,25 +38,25 @@ export async function openRecordsHere({ process }: CliContext, state: string): P
 interface Parts {
   readonly store: Store
   readonly tokens: LocalTokens
-  readonly mode: ModeKeeper
+  readonly mode: ModeState
   readonly lock: { release(): void }
 }
 
-function openMode(state: string, log: EventLog, onTrouble: (text: string) => void): ModeKeeper {
+function openMode(state: string, log: EventLog, onWarning: (text: string) => void): ModeState {
   const record = async (event: SallyportEvent): Promise<void> => {
     log.append(event)
     await log.sync()
   }
-  return openModeKeeper({ state, now: () => new Date(), record, onTrouble })
+  return openModeState({ state, now: () => new Date(), record, onWarning })
 }
 
 type ApiContext = Parameters<typeof createApi>[0]
 type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'approving' | 'ids' | 'record'
 
 /** Where no gateway runs no call waits. */
-const NOTHING_WAITS: ApiContext['approving'] = {
+const NO_APPROVALS: ApiContext['approving'] = {
   approvals: { pending: [], find: async (id) => unknownApproval(id), answer: async (id) => unknownApproval(id) },
-  hook: { take: async (id) => unknownApproval(id) },
+  hook: { acceptAnswer: async (id) => unknownApproval(id) },
   preview: async ({ id }) => unknownApproval(id),
 }
 
@@ -67,18 +67,18 @@ function unknownApproval(id: string): never {
 }
 
 /** Only the routes of records, tokens, approvals and the mode are asked here, and these need no more of a gateway. */
-function clientOf({ store, tokens, mode }: Parts): GatewayClient {
+function createClient({ store, tokens, mode }: Parts): GatewayClient {
   const context: Pick<ApiContext, OfflineParts> = {
     version: VERSION,
     settings: DEFAULT_SETTINGS,
     store,
     tokens,
     mode,
-    approving: NOTHING_WAITS,
+    approving: NO_APPROVALS,
     ids: createIds(),
     record: (event) => store.log.append(event),
   }
-  return new GatewayClient(createLocalExchange(createApi(context as ApiContext), standingPrincipal('operator')))
+  return new GatewayClient(createLocalTransport(createApi(context as ApiContext), standingPrincipal('operator')))
 }
 
 async function closeAll({ store, tokens, mode, lock }: Parts): Promise<void> {

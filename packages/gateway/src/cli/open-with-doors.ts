@@ -1,4 +1,4 @@
-import { Doors } from '../doors.ts'
+import { EntryPoints } from '../doors.ts'
 import type { Gateway } from '../gateway.ts'
 import type { CliContext } from './cli-context.ts'
 import type { GlobalFlags } from './global-flags.ts'
@@ -7,23 +7,23 @@ import { reportBug } from './print-error.ts'
 
 export interface OpenGateway {
   readonly gateway: Gateway
-  readonly doors: Doors
+  readonly entryPoints: EntryPoints
   close(reason: string): Promise<void>
 }
 
-export interface DoorsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice' | 'startServers'> {
-  readonly onOpen?: (doors: Doors, gateway: Gateway) => Promise<void>
+export interface EntryPointsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice' | 'startServers'> {
+  readonly onOpen?: (doors: EntryPoints, gateway: Gateway) => Promise<void>
 }
 
 /** Opens the gateway of a home in this process, with its socket, so that other windows can join it. */
-export async function openWithDoors(
+export async function openWithEntryPoints(
   context: CliContext,
   flags: GlobalFlags,
-  { onOpen, ...options }: DoorsOptions = {},
+  { onOpen, ...options }: EntryPointsOptions = {},
 ): Promise<OpenGateway> {
-  const opened: { doors?: Doors } = {}
+  const opened: { doors?: EntryPoints } = {}
   const open = async (gateway: Gateway): Promise<void> => {
-    const doors = new Doors(gateway, reportBug)
+    const doors = new EntryPoints(gateway, reportBug)
     await doors.openSocket()
     opened.doors = doors
     await onOpen?.(doors, gateway).catch(async (error: unknown) => {
@@ -32,13 +32,13 @@ export async function openWithDoors(
     })
   }
   const { gateway, close } = await openHome(context, flags, { ...options, onOpen: open })
-  const doors = opened.doors as Doors
+  const entryPoints = opened.doors as EntryPoints
   return {
     gateway,
-    doors,
+    entryPoints,
     close: async (reason) => {
       // The gateway answers what is under way while the doors let nobody in any more. The state is given up last.
-      await Promise.all([doors.close(), gateway.close(reason)])
+      await Promise.all([entryPoints.close(), gateway.close(reason)])
       await close(reason)
     },
   }

@@ -7,19 +7,19 @@ export interface PackageName {
   readonly short: string
 }
 
-const LONGEST = 214
+const MAX_LENGTH = 214
 const PATTERN = /^(?:@[a-z0-9][a-z0-9._-]*\/)?([a-z0-9][a-z0-9._-]*)$/
 /** Npm refuses the first two; the others are taken by folders and modules that every project has. */
-const TAKEN: ReadonlySet<string> = new Set(['node_modules', 'favicon.ico', ...builtinModules])
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['node_modules', 'favicon.ico', ...builtinModules])
 
 /** Reads a name by the rules that npm has for new packages. */
-export function readPackageName(typed: string): PackageName {
+export function parsePackageName(typed: string): PackageName {
   const [, short] = PATTERN.exec(typed) ?? []
-  if (short === undefined || typed.length > LONGEST)
-    throw new SallyportError('USAGE', `"${typed.slice(0, LONGEST)}" cannot be the name of a package.`, {
-      hint: `npm takes up to ${LONGEST} lower-case letters, digits, "-", "_" and ".", a letter or digit first, with a scope if you like: my-server, @me/my-server.`,
+  if (short === undefined || typed.length > MAX_LENGTH)
+    throw new SallyportError('USAGE', `"${typed.slice(0, MAX_LENGTH)}" cannot be the name of a package.`, {
+      hint: `npm takes up to ${MAX_LENGTH} lower-case letters, digits, "-", "_" and ".", a letter or digit first, with a scope if you like: my-server, @me/my-server.`,
     })
-  if (TAKEN.has(typed))
+  if (RESERVED_NAMES.has(typed))
     throw new SallyportError('USAGE', `"${typed}" is taken: it means something to Node or npm.`, {
       hint: `Call it something else, such as ${short}-server.`,
     })

@@ -3,7 +3,7 @@ import { SallyportError } from '@sallyport/core'
 import { findMissingPackage, INCOMPLETE_INSTALLATION_HINT } from '../disk/disk.ts'
 import { PLAIN, type Style, visibleLines } from './terminal-text.ts'
 
-export interface ErrorView {
+export interface ErrorFormat {
   readonly json: boolean
   /** Show where a bug came from. */
   readonly debug: boolean
@@ -11,8 +11,8 @@ export interface ErrorView {
 }
 
 /** What stderr gets for a failure, without the last line end. */
-export function describeError(error: unknown, { json, debug, style = PLAIN }: ErrorView): string {
-  const { code, message, hint } = expectedError(error, debug)
+export function describeError(error: unknown, { json, debug, style = PLAIN }: ErrorFormat): string {
+  const { code, message, hint } = toExpectedError(error, debug)
   if (json) return JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }) } })
   const head = `${style.red('✗')} ${style.bold(code)} ${visibleLines(message)}`
   return hint === undefined ? head : `${head}\n  ${visibleLines(hint).replaceAll('\n', '\n  ')}`
@@ -23,7 +23,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /** Anything else that is not one of our errors is a bug: it gets a name under which it can be found again. */
-function expectedError(error: unknown, debug: boolean): SallyportError {
+function toExpectedError(error: unknown, debug: boolean): SallyportError {
   if (error instanceof SallyportError) return error
   const missing = findMissingPackage(error)
   if (missing !== undefined)

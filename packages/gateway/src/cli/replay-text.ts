@@ -1,29 +1,29 @@
 import type { ReplayReport, UndecidedCalls, VerdictChange } from '../replay/replay.ts'
-import { rulePlace } from './rule-place.ts'
+import { formatRuleLocation } from './rule-place.ts'
 import { type Style, visibleLine } from './terminal-text.ts'
 import { wrapText } from './wrap-text.ts'
 
-interface Sheet {
+interface TextLayout {
   readonly style: Style
   readonly width: number | undefined
 }
 
-const WORDS = { allow: 'allowed', ask: 'asks', deny: 'refused' } as const
-const PAINT = { allow: 'green', ask: 'yellow', deny: 'red' } as const satisfies Record<string, keyof Style>
+const OUTCOME_WORDS = { allow: 'allowed', ask: 'asks', deny: 'refused' } as const
+const OUTCOME_COLORS = { allow: 'green', ask: 'yellow', deny: 'red' } as const satisfies Record<string, keyof Style>
 
 /** What would be decided otherwise, tool by tool, and what cannot be told. */
-export function replayText({ changes, undecidedCalls }: ReplayReport, sheet: Sheet): string {
+export function formatReplay({ changes, undecidedCalls }: ReplayReport, sheet: TextLayout): string {
   const blocks = [...changes.map((change) => changeLines(change, sheet)), ...undecidedBlock(undecidedCalls, sheet)]
   return blocks.map((lines) => `${lines.join('\n')}\n`).join('\n')
 }
 
 function changeLines(
   { tool, from, to, reason, rule, calls, examples }: VerdictChange,
-  sheet: Sheet,
+  sheet: TextLayout,
 ): readonly string[] {
   const { style, width } = sheet
-  const place = rule && visibleLine(rulePlace(rule))
-  const head = `${counted(calls)} of ${style.bold(visibleLine(tool))}: ${WORDS[from]} → ${style[PAINT[to]](WORDS[to])}`
+  const place = rule && visibleLine(formatRuleLocation(rule))
+  const head = `${counted(calls)} of ${style.bold(visibleLine(tool))}: ${OUTCOME_WORDS[from]} → ${style[OUTCOME_COLORS[to]](OUTCOME_WORDS[to])}`
   return [
     head,
     ...(reason === '' ? [] : wrapText(`  ${visibleLine(reason)}`, width)),
@@ -32,7 +32,10 @@ function changeLines(
   ]
 }
 
-function undecidedBlock(groups: readonly UndecidedCalls[], { style, width }: Sheet): readonly (readonly string[])[] {
+function undecidedBlock(
+  groups: readonly UndecidedCalls[],
+  { style, width }: TextLayout,
+): readonly (readonly string[])[] {
   if (groups.length === 0) return []
   const lines = groups.flatMap(({ tool, reason, calls, examples: [first = ''] }) =>
     wrapText(`  ${counted(calls)} of ${visibleLine(tool)}: ${reason} (such as ${visibleLine(first)})`, width),
@@ -41,7 +44,7 @@ function undecidedBlock(groups: readonly UndecidedCalls[], { style, width }: She
 }
 
 /** The last line, for whoever reads nothing else. */
-export function replaySummary({ calls, same, changed, undecided }: ReplayReport): string {
+export function formatReplaySummary({ calls, same, changed, undecided }: ReplayReport): string {
   if (calls === 0) return 'No call of that kind is recorded.'
   const rest = undecided === 0 ? '' : `, ${undecided} cannot be decided`
   return `${counted(calls)}: ${same} as before, ${changed} otherwise${rest}.`

@@ -25,10 +25,12 @@ describe('help', () => {
     const paths = await allPaths()
     expect(paths.length).toBeGreaterThan(COMMAND_NAMES.length)
     for (const path of paths) {
-      const { exit, out, words } = await cli([...path, '--help'])
-      expect({ path, exit, words }).toEqual({ path, exit: 0, words: '' })
-      expect(out).toMatch(/^EXAMPLES\n/)
-      expect(out.split('\n')[1]).toMatch(new RegExp(`^  sallyport ${path.filter((word) => word !== 'list').join(' ')}`))
+      const { exit, stdout, stderr } = await cli([...path, '--help'])
+      expect({ path, exit, stderr: stderr }).toEqual({ path, exit: 0, stderr: '' })
+      expect(stdout).toMatch(/^EXAMPLES\n/)
+      expect(stdout.split('\n')[1]).toMatch(
+        new RegExp(`^  sallyport ${path.filter((word) => word !== 'list').join(' ')}`),
+      )
     }
   })
 
@@ -48,7 +50,7 @@ describe('help', () => {
   it('of the program lists all commands and needs no command', async () => {
     const bare = await cli([])
     expect(bare).toEqual(await cli(['--help']))
-    for (const name of COMMAND_NAMES) expect(bare.out).toMatch(new RegExp(`^  ${name} `, 'm'))
+    for (const name of COMMAND_NAMES) expect(bare.stdout).toMatch(new RegExp(`^  ${name} `, 'm'))
   })
 
   it('and docs/cli.md name the same commands and the same flags', async () => {
@@ -65,10 +67,10 @@ describe('help', () => {
   it('shows in docs/cli.md every flag that a command has of its own', async () => {
     const guide = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8')
     for (const path of await allPaths()) {
-      const { out } = await cli([...path, '--help'])
+      const { stdout } = await cli([...path, '--help'])
       const section =
         guide.split(/^#{2,3} /m).find((text) => text.startsWith(`\`sallyport ${path.join(' ')}\`\n`)) ?? ''
-      const flags = [...out.matchAll(/^ +(?:-\w )? *\[(--[a-z-]+)\]/gm)].map(([, flag]) => flag ?? '')
+      const flags = [...stdout.matchAll(/^ +(?:-\w )? *\[(--[a-z-]+)\]/gm)].map(([, flag]) => flag ?? '')
       for (const flag of flags.filter((each) => !['--home', '--state', '--json'].includes(each)))
         expect([path.join(' '), section.includes(flag) ? flag : 'missing']).toEqual([path.join(' '), flag])
     }
@@ -76,9 +78,11 @@ describe('help', () => {
 })
 
 it('the help of a group says which of its commands is meant where none is named', async () => {
-  const { out } = await cli(['audit', '--help'])
-  expect(out).toContain('`sallyport audit` alone means `sallyport audit list`. `sallyport audit <command> --help` says')
-  expect((await cli(['token', '--help'])).out).not.toContain('alone means')
+  const { stdout } = await cli(['audit', '--help'])
+  expect(stdout).toContain(
+    '`sallyport audit` alone means `sallyport audit list`. `sallyport audit <command> --help` says',
+  )
+  expect((await cli(['token', '--help'])).stdout).not.toContain('alone means')
 })
 
 describe('a line that cannot be read', () => {
@@ -107,10 +111,10 @@ describe('a line that cannot be read', () => {
     [['token', 'create', '--ttl', '0s'], '"0s" is no time to live'],
     [['--jsn'], 'There is no flag "--jsn" here.'],
   ])('%j exits with 2 and says what was meant', async (args, message) => {
-    const { exit, out, words } = await cli(args)
-    expect({ exit, out }).toEqual({ exit: 2, out: '' })
-    expect(words).toContain(message)
-    expect(words).toMatch(/ {2}See `sallyport .*--help`\.\n$/)
+    const { exit, stdout, stderr } = await cli(args)
+    expect({ exit, stdout: stdout }).toEqual({ exit: 2, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(stderr).toMatch(/ {2}See `sallyport .*--help`\.\n$/)
   })
 
   it.each([
@@ -120,24 +124,24 @@ describe('a line that cannot be read', () => {
     [['tools', '--constructor']],
     [['tools', '--toString']],
   ])('%j is not taken for a property of all objects', async (args) => {
-    const { exit, words } = await cli(args)
+    const { exit, stderr } = await cli(args)
     expect(exit).toBe(2)
-    expect(words).toMatch(/^✗ USAGE There is no (command|flag)/)
+    expect(stderr).toMatch(/^✗ USAGE There is no (command|flag)/)
   })
 
   it.each([[['run', 'claude', '-p', 'x']], [['run', 'claude', '--model', 'opus']]])(
     '%j says how flags of an agent are given',
     async (args) => {
-      const { exit, words } = await cli(args)
+      const { exit, stderr } = await cli(args)
       expect(exit).toBe(2)
-      expect(words).toContain('Put -- before the agent’s own flags')
+      expect(stderr).toContain('Put -- before the agent’s own flags')
     },
   )
 
   it('is answered in JSON where JSON was asked for', async () => {
-    const { exit, words } = await cli(['audit', '--json', '--sinse', '1h'])
+    const { exit, stderr } = await cli(['audit', '--json', '--sinse', '1h'])
     expect(exit).toBe(2)
-    expect(JSON.parse(words)).toEqual({
+    expect(JSON.parse(stderr)).toEqual({
       error: {
         code: 'USAGE',
         message: 'There is no flag --sinse. Did you mean "since"?',
@@ -149,5 +153,5 @@ describe('a line that cannot be read', () => {
 
 it('--version prints the version alone', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  expect(await cli(['--version'])).toEqual({ exit: 0, out: `${version}\n`, words: '' })
+  expect(await cli(['--version'])).toEqual({ exit: 0, stdout: `${version}\n`, stderr: '' })
 })

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, diskReason } from '../disk/disk.ts'
+import { causeCode, describeDiskError } from '../disk/disk.ts'
 import type { PackageName } from './package-name.ts'
 
-export interface ScaffoldWish {
+export interface ScaffoldOptions {
   /** The folder of the template, which is a project itself. */
   readonly template: string
   readonly folder: string
@@ -23,11 +23,11 @@ interface TemplateFile {
 }
 
 /** Makes a project of a template, whole or not at all, and gives the paths of its files. */
-export async function scaffold({ template, folder, name }: ScaffoldWish): Promise<readonly string[]> {
+export async function scaffold({ template, folder, name }: ScaffoldOptions): Promise<readonly string[]> {
   const files = (await readTemplate(template)).map((file) => fill(file, name))
   const draft = join(dirname(folder), `.${name.short.slice(0, 100)}-${randomUUID().slice(0, 8)}`)
   try {
-    const isThere = await requireRoom(folder)
+    const isThere = await checkTargetFolder(folder)
     for (const { path, text } of files) await write(join(draft, path), text)
     // Not every system renames onto a folder, even an empty one.
     if (isThere) await rmdir(folder)
@@ -40,7 +40,7 @@ export async function scaffold({ template, folder, name }: ScaffoldWish): Promis
 }
 
 /** Whether an empty folder stands there already. */
-async function requireRoom(folder: string): Promise<boolean> {
+async function checkTargetFolder(folder: string): Promise<boolean> {
   try {
     const found = await lstat(folder)
     if (found.isDirectory() && (await readdir(folder)).length === 0) return true
@@ -79,7 +79,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function unwritable(folder: string, cause: unknown): SallyportError {
   if (['ENOTEMPTY', 'EEXIST'].includes(causeCode(cause))) return occupied(folder, 'is not empty', cause)
-  return new SallyportError('USAGE', `${folder} could not be made: ${diskReason(cause)}.`, {
+  return new SallyportError('USAGE', `${folder} could not be made: ${describeDiskError(cause)}.`, {
     hint: 'Run it in a folder that you can write to.',
     cause,
   })

@@ -1,29 +1,29 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { cli, place } from './cli.test-kit.ts'
+import { cli, createTestHome } from './cli.test-kit.ts'
 
 /** An address for documentation: nobody has it, so nothing can be opened there. */
 const ELSEWHERE = '192.0.2.1'
 
-const serve = (config: string, ...args: string[]) => cli(['serve', ...args], { at: place(config) })
+const serve = (config: string, ...args: string[]) => cli(['serve', ...args], { at: createTestHome(config) })
 
 describe('serve --host with an address that others can reach', () => {
   it.each([ELSEWHERE, '0.0.0.0', '::', 'example.org', ''])('"%s" needs the consent of the config', async (host) => {
-    const { exit, words } = await serve('mcp_servers: {}', '--host', host)
+    const { exit, stderr } = await serve('mcp_servers: {}', '--host', host)
     expect(exit).toBe(2)
-    expect(words).toMatch(/✗ USAGE .*other machines[\s\S]*allow_remote: true/)
+    expect(stderr).toMatch(/✗ USAGE .*other machines[\s\S]*allow_remote: true/)
   })
 
   it('is opened when the config consents', async () => {
-    const { words } = await serve('gateway: {allow_remote: true}', '--host', ELSEWHERE)
-    expect(words).toContain('✗ PORT_UNAVAILABLE')
+    const { stderr } = await serve('gateway: {allow_remote: true}', '--host', ELSEWHERE)
+    expect(stderr).toContain('✗ PORT_UNAVAILABLE')
   })
 
   it('is never opened without tokens, whatever the config says', async () => {
-    const { exit, words } = await serve('gateway: {allow_remote: true}', '--no-auth', '--host', ELSEWHERE)
+    const { exit, stderr } = await serve('gateway: {allow_remote: true}', '--no-auth', '--host', ELSEWHERE)
     expect(exit).toBe(2)
-    expect(words).toContain('✗ USAGE --no-auth')
+    expect(stderr).toContain('✗ USAGE --no-auth')
   })
 })
 
@@ -32,6 +32,6 @@ it('serve --no-auth takes every address of this machine alone', async () => {
   onTestFinished(() => void taken.close())
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo
-  const { words } = await serve('mcp_servers: {}', '--no-auth', '--host', '127.0.0.2', '--port', String(port))
-  expect(words).toContain('✗ PORT_UNAVAILABLE')
+  const { stderr } = await serve('mcp_servers: {}', '--no-auth', '--host', '127.0.0.2', '--port', String(port))
+  expect(stderr).toContain('✗ PORT_UNAVAILABLE')
 })

@@ -2,16 +2,16 @@ import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
-import type { Doors, Port } from '../doors.ts'
+import type { EntryPoints, PortOptions } from '../doors.ts'
 import type { Gateway } from '../gateway.ts'
-import { type Banner, bannerOf } from './banner.ts'
+import { type Banner, formatBanner } from './banner.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
-import { connectTo, JOIN_PATIENCE, JOIN_PAUSE, refusalIn } from './gateway-connection.ts'
+import { connectToGateway, JOIN_RETRY_MS, JOIN_TIMEOUT_MS, parseErrorReply } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { type DoorsOptions, type OpenGateway, openWithDoors } from './open-with-doors.ts'
+import { type EntryPointsOptions, type OpenGateway, openWithEntryPoints } from './open-with-doors.ts'
 import type { ServeFlags } from './serve-command.ts'
-import { unlessHeld } from './unless-held.ts'
+import { ignoreIfLocked } from './unless-held.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
@@ -19,15 +19,17 @@ type Flags = ServeFlags & GlobalFlags
 export async function servePort(context: CliContext, flags: Flags): Promise<void> {
   // Asked for first of all: from here on Ctrl-C and SIGTERM end it in order.
   const { signal } = context
-  for (const until = performance.now() + JOIN_PATIENCE; !signal.aborted; await delay(JOIN_PAUSE)) {
-    const onOpen = async (doors: Doors, gateway: Gateway): Promise<void> => {
-      await doors.openPort(portOf(flags, gateway.settings.gateway))
+  for (const until = performance.now() + JOIN_TIMEOUT_MS; !signal.aborted; await delay(JOIN_RETRY_MS)) {
+    const onOpen = async (doors: EntryPoints, gateway: Gateway): Promise<void> => {
+      await doors.openPort(resolvePort(flags, gateway.settings.gateway))
     }
-    const opened = await openWithDoors(context, flags, { onOpen, ...servingOptions(context) }).catch(unlessHeld)
-    if (opened) return serveAsHolder(context, flags, opened)
+    const opened = await openWithEntryPoints(context, flags, { onOpen, ...servingOptions(context) }).catch(
+      ignoreIfLocked,
+    )
+    if (opened) return serveOwnGateway(context, flags, opened)
     const { home, state } = await findHome(context, flags)
-    const lender = await connectTo('port', { state, home: home.path, headers: portHeaders(flags) })
-    if (lender) return serveThrough(lender, context, { flags, home: home.path, state })
+    const lender = await connectToGateway('port', { state, home: home.path, headers: portHeaders(flags) })
+    if (lender) return serveBorrowedPort(lender, context, { flags, home: home.path, state })
     if (performance.now() > until)
       throw new SallyportError('GATEWAY_UNREACHABLE', `A gateway holds the state ${state} and does not answer.`, {
         hint: 'Try again, or stop it.',
@@ -35,22 +37,22 @@ export async function servePort(context: CliContext, flags: Flags): Promise<void
   }
 }
 
-async function serveAsHolder(context: CliContext, flags: Flags, opened: OpenGateway): Promise<void> {
-  const { gateway, doors, close } = opened
+async function serveOwnGateway(context: CliContext, flags: Flags, opened: OpenGateway): Promise<void> {
+  const { gateway, entryPoints, close } = opened
   const { logins, state, home } = gateway
-  const [url = ''] = doors.urls()
-  context.process.stdout.write(bannerOf({ url, login: logins.mintLoginCode(), state, home: home.path, flags }))
-  await stopped(context.signal)
+  const [url = ''] = entryPoints.urls()
+  context.process.stdout.write(formatBanner({ url, login: logins.mintLoginCode(), state, home: home.path, flags }))
+  await waitForAbort(context.signal)
   await close('it was told to stop')
 }
 
 /** An agent waits for its first list, and calls something later if at all. */
-const servingOptions = ({ process }: CliContext): DoorsOptions => ({
+const servingOptions = ({ process }: CliContext): EntryPointsOptions => ({
   onNotice: (text) => void process.stderr.write(`${text}\n`),
   startServers: 'calm',
 })
 
-function portOf(flags: Flags, settings: { readonly host: string; readonly port: number }): Port {
+function resolvePort(flags: Flags, settings: { readonly host: string; readonly port: number }): PortOptions {
   return { host: flags.host ?? settings.host, port: flags.port ?? settings.port, noAuth: flags['no-auth'] === true }
 }
 
@@ -60,11 +62,16 @@ function portHeaders({ host, port, 'no-auth': noAuth = false }: Flags): Readonly
 }
 
 /** Another window's gateway has the state: it lends us a port for as long as we stay. */
-async function serveThrough(lender: Duplex, context: CliContext, what: Omit<Banner, 'url' | 'login'>): Promise<void> {
+async function serveBorrowedPort(
+  lender: Duplex,
+  context: CliContext,
+  what: Omit<Banner, 'url' | 'login'>,
+): Promise<void> {
   const lost = once(lender, 'close').then(() => 'lost' as const)
-  const told = stopped(context.signal).then(() => 'told' as const)
+  const told = waitForAbort(context.signal).then(() => 'told' as const)
   const answer = await Promise.race([once(lender, 'data'), lost, told])
-  if (Array.isArray(answer)) context.process.stdout.write(bannerOf({ ...lentIn(String(answer[0])), ...what }))
+  if (Array.isArray(answer))
+    context.process.stdout.write(formatBanner({ ...parseLentPort(String(answer[0])), ...what }))
   const ended = await Promise.race([told, lost])
   lender.destroy()
   if (ended === 'lost')
@@ -73,34 +80,34 @@ async function serveThrough(lender: Duplex, context: CliContext, what: Omit<Bann
     })
 }
 
-function lentIn(text: string): Pick<Banner, 'url' | 'login'> {
+function parseLentPort(text: string): Pick<Banner, 'url' | 'login'> {
   const { url, login, error } = JSON.parse(text) as Pick<Banner, 'url' | 'login'> & { readonly error?: unknown }
-  if (error) throw refusalIn(text)
+  if (error) throw parseErrorReply(text)
   return { url, login }
 }
 
 /** Serves the windows that join over the socket, and ends a while after the last one left. */
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
-  const told = stopped(context.signal).then(() => 'it was told to stop')
-  const { gateway, doors, close } = await openWithDoors(context, flags, servingOptions(context))
-  const left = deserted(doors, () => gateway.settings.gateway.linger)
+  const told = waitForAbort(context.signal).then(() => 'it was told to stop')
+  const { gateway, entryPoints, close } = await openWithEntryPoints(context, flags, servingOptions(context))
+  const left = waitUntilEmpty(entryPoints, () => gateway.settings.gateway.linger)
   return { done: Promise.race([left, told]).then(close) }
 }
 
 /** Whoever started the gateway has yet to come through the door: that takes longer than a short `linger`. */
-function deserted(doors: Doors, linger: () => number): Promise<string> {
+function waitUntilEmpty(doors: EntryPoints, linger: () => number): Promise<string> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined
-    let least = JOIN_PATIENCE
-    doors.whenEmpty(() => {
+    let least = JOIN_TIMEOUT_MS
+    doors.whenIdle(() => {
       clearTimeout(timer)
-      timer = setTimeout(() => doors.isEmpty && resolve('the last window left'), Math.max(linger(), least))
+      timer = setTimeout(() => doors.isIdle && resolve('the last window left'), Math.max(linger(), least))
       least = 0
     })
   })
 }
 
-function stopped(signal: AbortSignal): Promise<void> {
+function waitForAbort(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

@@ -4,14 +4,14 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import { PACKAGE_ROOT } from '../package-root.ts'
-import { problemOf } from '../serve/problem.ts'
+import { toProblem } from '../serve/problem.ts'
 import { REPORT_DESCRIPTOR } from './background-gateway.ts'
 import type { CliContext } from './cli-context.ts'
-import { findHome, stateOf } from './find-home.ts'
-import { connectTo, JOIN_PATIENCE, JOIN_PAUSE } from './gateway-connection.ts'
+import { findHome, resolveState } from './find-home.ts'
+import { connectToGateway, JOIN_RETRY_MS, JOIN_TIMEOUT_MS } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
 import { joinGateway } from './join-gateway.ts'
-import { readLaunchToken, runLives } from './launch/run-folder.ts'
+import { isRunAlive, readLaunchToken } from './launch/run-folder.ts'
 import type { ServeFlags } from './serve-command.ts'
 import { relayStdio } from './stdio-relay.ts'
 import { readToken, withoutTokens } from './token-variable.ts'
@@ -28,12 +28,12 @@ export async function serve(context: CliContext, given: Flags): Promise<void> {
   const flags = given.demo ? { ...given, home: given.home ?? DEMO_HOME, state: given.state ?? DEMO_STATE } : given
   if (flags.stdio) return serveStdio(context, flags)
   const foreground = await import('./serve-ports.ts')
-  if (flags.background) return reporting(() => foreground.serveBackground(context, flags))
+  if (flags.background) return reportStartup(() => foreground.serveBackground(context, flags))
   return foreground.servePort(context, flags)
 }
 
 /** Whoever started us in the background learns how it went. */
-async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise<void> }>): Promise<void> {
+async function reportStartup(serveUntilEmpty: () => Promise<{ readonly done: Promise<void> }>): Promise<void> {
   const report = (text: string): void => {
     try {
       writeSync(REPORT_DESCRIPTOR, text)
@@ -48,19 +48,20 @@ async function reporting(serveUntilEmpty: () => Promise<{ readonly done: Promise
     await done
   } catch (error) {
     const told = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
-    report(JSON.stringify(problemOf(told)))
+    report(JSON.stringify(toProblem(told)))
     throw error
   }
 }
 
 async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
   const onLost = (reason: string): void => void context.process.stderr.write(`! ${reason}\n`)
-  const join = flags.launch === undefined ? await sharedJoin(context, flags, onLost) : launchedJoin(context, flags)
+  const join =
+    flags.launch === undefined ? await createSharedJoin(context, flags, onLost) : createLaunchJoin(context, flags)
   await relayStdio({ input: process.stdin, output: process.stdout, join, onLost, signal: context.signal })
 }
 
 /** A window of its own: whoever comes first starts the gateway. */
-async function sharedJoin(
+async function createSharedJoin(
   context: CliContext,
   flags: Flags,
   onLost: (reason: string) => void,
@@ -68,17 +69,17 @@ async function sharedJoin(
   const { home, state } = await findHome(context, flags)
   const token = readToken(context.environment, flags.tokenFrom)
   const environment = withoutTokens(context.environment)
-  const onSilence = (error: SallyportError): void => onLost(error.text)
-  return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onSilence })
+  const onTimeout = (error: SallyportError): void => onLost(error.text)
+  return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onTimeout })
 }
 
 /** A window of a run. The run sees to it that a gateway is there: our own environment may hold the model's key. */
-function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> {
-  const state = stateOf(context, flags)
+function createLaunchJoin(context: CliContext, flags: Flags): () => Promise<Duplex> {
+  const state = resolveState(context, flags)
   const folder = flags.launch === FROM_ENVIRONMENT ? (context.environment.SALLYPORT_LAUNCH ?? '') : String(flags.launch)
   return async () => {
-    for (const until = performance.now() + JOIN_PATIENCE; ; await delay(JOIN_PAUSE)) {
-      const joined = await connectTo('lines', { state, token: launchToken(folder, flags.window) })
+    for (const until = performance.now() + JOIN_TIMEOUT_MS; ; await delay(JOIN_RETRY_MS)) {
+      const joined = await connectToGateway('lines', { state, token: requireLaunchToken(folder, flags.window) })
       if (joined) return joined
       if (performance.now() > until)
         throw new SallyportError('GATEWAY_UNREACHABLE', `No gateway runs on the state ${state}.`)
@@ -87,8 +88,8 @@ function launchedJoin(context: CliContext, flags: Flags): () => Promise<Duplex> 
 }
 
 /** Looked at anew each time: a run that was killed ends its windows too. */
-function launchToken(folder: string, window: string | undefined): string {
-  const token = runLives(folder) ? readLaunchToken(folder, window) : undefined
+function requireLaunchToken(folder: string, window: string | undefined): string {
+  const token = isRunAlive(folder) ? readLaunchToken(folder, window) : undefined
   if (token !== undefined) return token
   throw new SallyportError('UNAUTHENTICATED', 'The run to which this window belongs is over.')
 }

@@ -1,12 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
 
 import { expect, it } from 'vitest'
-import { load } from '../config/home.test-kit.ts'
-import { serverLine } from './server-line.ts'
+import { loadConfig } from '../config/home.test-kit.ts'
+import { formatServerCommand } from './server-line.ts'
 
 const lineOf = async (entry: string): Promise<string> => {
-  const { settings } = await load(`mcp_servers: {a: {${entry}}}`, { KEY: 'a-secret-key' })
-  return settings.servers.map(serverLine).join()
+  const { settings } = await loadConfig(`mcp_servers: {a: {${entry}}}`, { KEY: 'a-secret-key' })
+  return settings.servers.map(formatServerCommand).join()
 }
 
 it('shows what an entry starts or reaches, without what variables gave', async () => {

@@ -1,4 +1,4 @@
-import { maskSecrets, shellWord } from '@sallyport/core'
+import { maskSecrets, quoteForShell } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 
 /**
@@ -7,14 +7,14 @@ import type { ServerConfig } from '../config/config.ts'
  * Only what variables gave is masked: this is what people judge a foreign home by, and if values of `env` were masked
  * too, such a home could hide a command by repeating it there.
  */
-export function serverLine(config: ServerConfig): string {
+export function formatServerCommand(config: ServerConfig): string {
   const mask = (text: string): string => maskSecrets(text, config.fromVariables)
-  if (!('command' in config)) return mask(bareUrl(config.url))
-  return [config.command, ...config.args].map((word) => shellWord(mask(word))).join(' ')
+  if (!('command' in config)) return mask(stripUrlSecrets(config.url))
+  return [config.command, ...config.args].map((word) => quoteForShell(mask(word))).join(' ')
 }
 
 /** A URL's query and user part may carry keys. */
-function bareUrl(text: string): string {
+function stripUrlSecrets(text: string): string {
   if (!URL.canParse(text)) return '(not a URL)'
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname}${search === '' ? '' : '?…'}`

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GatewayClient, ServerView } from './gateway-client.ts'
 
-const SETTLE_MS = 30_000
+const SETTLE_TIMEOUT_MS = 30_000
 const SETTLE_PAUSE_MS = 50
 
 /** In a gateway of our own every server is just being started, and that is not what was asked. */
-export async function settledServers(client: GatewayClient, signal: AbortSignal): Promise<readonly ServerView[]> {
-  for (const until = performance.now() + SETTLE_MS; ; await delay(SETTLE_PAUSE_MS, undefined, { signal })) {
+export async function waitForServers(client: GatewayClient, signal: AbortSignal): Promise<readonly ServerView[]> {
+  for (const until = performance.now() + SETTLE_TIMEOUT_MS; ; await delay(SETTLE_PAUSE_MS, undefined, { signal })) {
     const servers = await client.servers(signal)
     if (performance.now() > until || !servers.some(({ state }) => state === 'starting')) return servers
   }

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { scratchFolder } from './cli.test-kit.ts'
-import { createSocketExchange } from './exchange.ts'
-import { connectTo } from './gateway-connection.ts'
+import { createSocketTransport } from './exchange.ts'
+import { connectToGateway } from './gateway-connection.ts'
 
 const SERVER = `
   const { createServer } = require('node:http')
@@ -35,7 +35,7 @@ describe('a gateway that is stopped', () => {
   it('is told of with its pid, whatever was asked', async () => {
     const { state, pid, stop } = await listening()
     stop()
-    const ask = createSocketExchange({ state, patience: 100 })
+    const ask = createSocketTransport({ state, timeoutMs: 100 })
     const told = expect.objectContaining({
       code: 'GATEWAY_UNREACHABLE',
       message: expect.stringMatching(new RegExp(`pid ${pid} .* is stopped`)),
@@ -43,16 +43,19 @@ describe('a gateway that is stopped', () => {
     })
     await expect(ask({ method: 'GET', path: '/api/status' })).rejects.toEqual(told)
     await expect(ask({ method: 'POST', path: '/api/call', body: '{}' })).rejects.toEqual(told)
-    await expect(connectTo('port', { state, home: '/', patience: 100 })).rejects.toEqual(told)
+    await expect(connectToGateway('port', { state, home: '/', timeoutMs: 100 })).rejects.toEqual(told)
   })
 
   it('is waited for by a window, which says so', async () => {
     const { state, stop, goOn, pid } = await listening()
     stop()
     const said = await new Promise<string>((resolve) => {
-      void connectTo('lines', { state, home: '/', patience: 100, onSilence: ({ text }) => resolve(text) }).catch(
-        () => {},
-      )
+      void connectToGateway('lines', {
+        state,
+        home: '/',
+        timeoutMs: 100,
+        onTimeout: ({ text }) => resolve(text),
+      }).catch(() => {})
     })
     expect(said).toContain(`pid ${pid}`)
     goOn()
@@ -61,6 +64,6 @@ describe('a gateway that is stopped', () => {
 
 it('a gateway that answers other questions may take any time for one', async () => {
   const { state } = await listening()
-  const ask = createSocketExchange({ state, patience: 2_000 })
+  const ask = createSocketTransport({ state, timeoutMs: 2_000 })
   expect(await ask({ method: 'GET', path: '/slow' })).toMatchObject({ status: 200 })
 })

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { SallyportError } from '@sallyport/core'
 
 /** So long may a gateway that is well take for the first byte of an answer that needs no work. */
-export const SILENCE = 10_000
+export const RESPONSE_TIMEOUT_MS = 10_000
 
 /** Somebody holds the socket and says nothing: who it is, and what is the matter as far as the system knows it. */
-export async function silentGateway(state: string, patience = SILENCE): Promise<SallyportError> {
+export async function createTimeoutError(state: string, patience = RESPONSE_TIMEOUT_MS): Promise<SallyportError> {
   // Only now: hardly a command ever needs it.
   const { readHolder } = await import('../store/store.ts')
   const holder = readHolder(state)

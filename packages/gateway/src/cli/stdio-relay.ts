@@ -1,7 +1,7 @@
 import type { Duplex, Readable, Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
-import { PendingAnswers } from './pending-answers.ts'
+import { PendingRequests } from './pending-answers.ts'
 
 export interface RelayOptions {
   readonly input: Readable
@@ -15,11 +15,11 @@ export interface RelayOptions {
 
 /** So often in a row may a gateway be lost right after it was joined. */
 const MAX_LOSSES = 5
-const STEADY_AFTER = 10_000
-const REJOIN_PATIENCE = 300_000
-const REJOIN_PAUSE = 1_000
+const STABLE_AFTER_MS = 10_000
+const REJOIN_TIMEOUT_MS = 300_000
+const REJOIN_RETRY_MS = 1_000
 /** How long an agent that said all it has to say may wait for the rest of its answers: it may be dead. */
-const FAREWELL = 10_000
+const SHUTDOWN_TIMEOUT_MS = 10_000
 
 /**
  * Carries lines between an agent's stdio and the gateway that all windows share.
@@ -28,22 +28,22 @@ const FAREWELL = 10_000
  * again to the next gateway, and the agent need not notice more than that.
  */
 export async function relayStdio({ input, output, join, onLost, signal }: RelayOptions): Promise<void> {
-  const pending = new PendingAnswers()
-  const ended = endOf(input, output)
+  const pending = new PendingRequests()
+  const ended = waitForEnd(input, output)
   let inputOpen = true
   void ended.then(() => {
     inputOpen = false
   })
   input.pause()
   let losses = 0
-  for (let socket = await join(); ; socket = await joinAgain({ join, onLost, signal })) {
+  for (let socket = await join(); ; socket = await rejoin({ join, onLost, signal })) {
     socket.on('error', () => socket.destroy())
     const joinedAt = performance.now()
-    if (pending.handshake.length > 0) await pending.greetAgain(socket, output)
-    await carry({ input, output, socket, pending, ended, signal })
+    if (pending.handshake.length > 0) await pending.repeatHandshake(socket, output)
+    await relayUntilClosed({ input, output, socket, pending, ended, signal })
     if (!inputOpen || signal.aborted) return void input.destroy()
-    for (const line of pending.giveUp()) output.write(line)
-    losses = performance.now() - joinedAt > STEADY_AFTER ? 1 : losses + 1
+    for (const line of pending.failPending()) output.write(line)
+    losses = performance.now() - joinedAt > STABLE_AFTER_MS ? 1 : losses + 1
     if (losses > MAX_LOSSES)
       throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway was lost ${losses} times in a row.`)
     onLost('The gateway went away; joining it again.')
@@ -52,8 +52,8 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
 }
 
 /** What keeps the next gateway from starting may pass: a full disk, a configuration in the middle of an edit. */
-async function joinAgain({ join, onLost, signal }: Pick<RelayOptions, 'join' | 'onLost' | 'signal'>): Promise<Duplex> {
-  for (const until = performance.now() + REJOIN_PATIENCE; ; await delay(REJOIN_PAUSE)) {
+async function rejoin({ join, onLost, signal }: Pick<RelayOptions, 'join' | 'onLost' | 'signal'>): Promise<Duplex> {
+  for (const until = performance.now() + REJOIN_TIMEOUT_MS; ; await delay(REJOIN_RETRY_MS)) {
     try {
       return await join()
     } catch (error) {
@@ -66,32 +66,32 @@ async function joinAgain({ join, onLost, signal }: Pick<RelayOptions, 'join' | '
 }
 
 /** The agent has said all it has to say, or no longer listens. */
-function endOf(input: Readable, output: Writable): Promise<void> {
+function waitForEnd(input: Readable, output: Writable): Promise<void> {
   return new Promise((resolve) => {
     input.once('end', resolve).once('close', resolve)
     output.on('error', () => resolve())
   })
 }
 
-interface Leg {
+interface RelayConnection {
   readonly input: Readable
   readonly output: Writable
   readonly socket: Duplex
-  readonly pending: PendingAnswers
+  readonly pending: PendingRequests
   readonly ended: Promise<void>
   readonly signal: AbortSignal
 }
 
 /** Until this gateway is gone. When the agent has said all it has to say, the rest of the answers still comes. */
-async function carry({ input, output, socket, pending, ended, signal }: Leg): Promise<void> {
+async function relayUntilClosed({ input, output, socket, pending, ended, signal }: RelayConnection): Promise<void> {
   const gone = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', resolve)))
   const leave = (): void => void socket.destroy()
   const onInput = (chunk: Buffer): void => {
-    pending.sent(chunk)
+    pending.onSent(chunk)
     if (!socket.write(chunk)) input.pause()
   }
   const onOutput = (chunk: Buffer): void => {
-    pending.received(chunk)
+    pending.onReceived(chunk)
     if (!output.write(chunk)) socket.pause()
   }
   const resumeSocket = (): void => void socket.resume()
@@ -102,7 +102,7 @@ async function carry({ input, output, socket, pending, ended, signal }: Leg): Pr
   signal.addEventListener('abort', leave, { once: true })
   // The gateway takes the end of the line for the end of the agent: a dead one looks no different.
   void ended.then(() => {
-    const impatience = setTimeout(leave, FAREWELL).unref()
+    const impatience = setTimeout(leave, SHUTDOWN_TIMEOUT_MS).unref()
     pending.whenAnswered(() => {
       clearTimeout(impatience)
       socket.end()

@@ -1,7 +1,7 @@
 import { type RuleSource, STEP_NAMES, type StepName } from '@sallyport/core'
-import type { Decided } from './call-story.ts'
+import type { DecisionEvent } from './call-story.ts'
 import type { Explanation } from './gateway-client.ts'
-import { localTime } from './local-time.ts'
+import { formatLocalTime } from './local-time.ts'
 import { type Style, visibleLine } from './terminal-text.ts'
 
 /** One line of judgement, and what it went by. */
@@ -14,7 +14,7 @@ export interface StepLine {
 }
 
 /** What a step says yes to, for whoever does not know the steps. */
-const PASSED: Readonly<Record<StepName, string>> = {
+const PASSED_REASONS: Readonly<Record<StepName, string>> = {
   select: 'it is offered to this caller',
   mode: 'the mode leaves it open',
   pin: 'its definition is the one that was reviewed, if any was',
@@ -27,44 +27,50 @@ const PASSED: Readonly<Record<StepName, string>> = {
 }
 
 export interface StepView {
-  readonly decided: Decided
+  readonly decided: DecisionEvent
   readonly rules: Explanation['rules']
   readonly style: Style
 }
 
-export function stepLines(view: StepView): readonly StepLine[] {
+export function buildStepLines(view: StepView): readonly StepLine[] {
   const { steps } = view.decided
   return STEP_NAMES.flatMap((step) => {
     const said = steps[step]
-    return said === undefined ? [] : [stepLine(step, said, view)]
+    return said === undefined ? [] : [buildStepLine(step, said, view)]
   })
 }
 
 /** After a refusal the rest is not asked. */
-export const notAsked = ({ steps }: Decided): readonly StepName[] =>
+export const listSkippedSteps = ({ steps }: DecisionEvent): readonly StepName[] =>
   STEP_NAMES.filter((step) => steps[step] === undefined)
 
-function stepLine(step: StepName, said: string, view: StepView): StepLine {
+function buildStepLine(step: StepName, said: string, view: StepView): StepLine {
   const { decided, style } = view
   const by = decided.decided_by?.step === step ? decided.decided_by : undefined
   const rule = by?.rule ?? decided.rules?.[step]
-  const notes = rule ? ruleNotes(rule, { time: decided.time, rules: view.rules }) : []
+  const notes = rule ? describeRule(rule, { time: decided.time, rules: view.rules }) : []
   if (said === 'deny') return { step, mark: '✗', paint: style.red, reason: visibleLine(by?.reason ?? 'refused'), notes }
   if (said === 'ask') return { step, mark: '?', paint: style.yellow, reason: visibleLine(by?.reason ?? 'asks'), notes }
   if (said.startsWith('not enforced: '))
     return { step, mark: '!', paint: style.yellow, reason: visibleLine(said), notes }
-  return { step, mark: '✓', paint: style.green, reason: said === 'allow' ? PASSED[step] : visibleLine(said), notes }
+  return {
+    step,
+    mark: '✓',
+    paint: style.green,
+    reason: said === 'allow' ? PASSED_REASONS[step] : visibleLine(said),
+    notes,
+  }
 }
 
 /** Where the rule stands, what stands there now, and whether that need be what stood there then. */
-export function ruleNotes({ file, line }: RuleSource, { time, rules }: RuleView): readonly string[] {
+export function describeRule({ file, line }: RuleSource, { time, rules }: RuleView): readonly string[] {
   if (line === 0) return [visibleLine(file)]
   const place = visibleLine(`${file}:${line}`)
   const now = rules.find((rule) => rule.file === file && rule.line === line)
   if (now?.text === undefined) return [place, '  (that line is no longer there)']
   const { text, changed = time } = now
   const isChanged = Date.parse(changed) > Date.parse(time)
-  const note = isChanged ? [`  (the file was changed since, at ${localTime(changed)})`] : []
+  const note = isChanged ? [`  (the file was changed since, at ${formatLocalTime(changed)})`] : []
   return [place, `  ${visibleLine(text)}`, ...note]
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Column, renderFacts, renderTable } from './table.ts'
-import { COLOURED, displayWidth, fitText } from './terminal-text.ts'
+import { COLORED, displayWidth, truncateText } from './terminal-text.ts'
 
 interface Row {
   readonly name: string
@@ -79,7 +79,7 @@ describe('a table', () => {
       columns: painted,
       rows: [{ name: 'a', count: 1, text: 'b' }],
       width: 80,
-      style: COLOURED,
+      style: COLORED,
     })
     expect(text).toContain('\u001b[31ma   \u001b[39m  a ')
   })
@@ -93,8 +93,8 @@ describe('text for a terminal', () => {
   })
 
   it('cuts between whole characters', () => {
-    expect(fitText('日本語テキスト', 6)).toBe('日本…')
-    expect(fitText('short', 6)).toBe('short')
+    expect(truncateText('日本語テキスト', 6)).toBe('日本…')
+    expect(truncateText('short', 6)).toBe('short')
   })
 })
 

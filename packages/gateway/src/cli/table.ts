@@ -1,4 +1,4 @@
-import { displayWidth, fitText, PLAIN, type Style, visibleLine } from './terminal-text.ts'
+import { displayWidth, PLAIN, type Style, truncateText, visibleLine } from './terminal-text.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -20,11 +20,11 @@ export interface TableOptions<Row> {
 }
 
 const GAP = '  '
-const NARROWEST = 8
+const MIN_WIDTH = 8
 
 /** Rows under their titles, one line each, whatever the values hold. */
 export function renderTable<Row>({ columns: all, rows, width, style = PLAIN }: TableOptions<Row>): string {
-  const columns = width === undefined ? all : affordable(all, rows, width)
+  const columns = width === undefined ? all : fitColumns(all, rows, width)
   const cells = cellsOf(columns, rows)
   const natural = naturalWidths(columns, cells)
   const widths = width === undefined ? natural : fitWidths(columns, natural, width)
@@ -44,7 +44,7 @@ export function paintedLine(
   width: number | undefined,
 ): string {
   const whole = cells.join(GAP).trimEnd()
-  const line = width === undefined ? whole : fitText(whole, width)
+  const line = width === undefined ? whole : truncateText(whole, width)
   let painted = ''
   let from = 0
   for (const [at, { length }] of cells.entries()) {
@@ -63,18 +63,18 @@ const naturalWidths = <Row>(columns: readonly Column<Row>[], cells: readonly str
   columns.map(({ title }, at) => Math.max(displayWidth(title), ...cells.map((line) => displayWidth(line[at] ?? ''))))
 
 /** So much of a flexible column is worth more than a column that can be done without. */
-const DECENT = 32
+const MIN_COMFORTABLE_WIDTH = 32
 
-function affordable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): readonly Column<Row>[] {
+function fitColumns<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): readonly Column<Row>[] {
   const last = columns.findLastIndex(({ expendable }) => expendable)
   if (last < 0) return columns
   const natural = naturalWidths(columns, cellsOf(columns, rows))
   const widths = fitWidths(columns, natural, width)
   const isCramped = columns.some(
-    ({ flexible }, at) => flexible && (widths[at] ?? 0) < Math.min(natural[at] ?? 0, DECENT),
+    ({ flexible }, at) => flexible && (widths[at] ?? 0) < Math.min(natural[at] ?? 0, MIN_COMFORTABLE_WIDTH),
   )
   if (!isCramped && lineWidth(widths) <= width) return columns
-  return affordable(columns.toSpliced(last, 1), rows, width)
+  return fitColumns(columns.toSpliced(last, 1), rows, width)
 }
 
 const lineWidth = (widths: readonly number[]): number =>
@@ -83,7 +83,7 @@ const lineWidth = (widths: readonly number[]): number =>
 function layOut<Row>(columns: readonly Column<Row>[], cells: readonly string[], widths: readonly number[]): string[] {
   return cells.map((cell, at) => {
     const width = widths[at] ?? 0
-    const text = fitText(cell, width)
+    const text = truncateText(cell, width)
     const room = ' '.repeat(Math.max(0, width - displayWidth(text)))
     if (columns[at]?.align === 'right') return `${room}${text}`
     return at === cells.length - 1 ? text : `${text}${room}`
@@ -107,7 +107,7 @@ function widestFlexible<Row>(columns: readonly Column<Row>[], widths: readonly n
   let best: number | undefined
   for (const [at, column] of columns.entries()) {
     const width = widths[at] ?? 0
-    if (column.flexible && width > NARROWEST && (best === undefined || width > (widths[best] ?? 0))) best = at
+    if (column.flexible && width > MIN_WIDTH && (best === undefined || width > (widths[best] ?? 0))) best = at
   }
   return best
 }

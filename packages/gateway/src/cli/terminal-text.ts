@@ -1,4 +1,4 @@
-import { visibleText } from '@sallyport/core'
+import { toVisibleText } from '@sallyport/core'
 
 /** Colours and weights, or none of them. */
 export interface Style {
@@ -16,7 +16,7 @@ const sgr =
     `\u001b[${on}m${text}\u001b[${off}m`
 
 export const PLAIN: Style = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain }
-export const COLOURED: Style = {
+export const COLORED: Style = {
   bold: sgr(1, 22),
   dim: sgr(2, 22),
   red: sgr(31, 39),
@@ -29,13 +29,13 @@ export function visibleLines(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
     .split('\n')
-    .map((line) => visibleText(line))
+    .map((line) => toVisibleText(line))
     .join('\n')
 }
 
 /** Foreign text for one line: visible, and without tabs, which no column survives. */
 export function visibleLine(text: string): string {
-  return visibleText(text.replaceAll(/\s+/g, ' ').trim())
+  return toVisibleText(text.replaceAll(/\s+/g, ' ').trim())
 }
 
 const WIDE =
@@ -43,7 +43,7 @@ const WIDE =
 let segmenter: Intl.Segmenter | undefined
 
 /** To make one takes 9 ms, and most text is plain. */
-function segmentsOf(text: string): Intl.Segments {
+function splitGraphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   return segmenter.segment(text)
 }
@@ -52,16 +52,16 @@ function segmentsOf(text: string): Intl.Segments {
 export function displayWidth(text: string): number {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length
   let width = 0
-  for (const { segment } of segmentsOf(text)) width += WIDE.test(segment) ? 2 : 1
+  for (const { segment } of splitGraphemes(text)) width += WIDE.test(segment) ? 2 : 1
   return width
 }
 
 /** The beginning of a text that fits into so many columns, with `…` for what is missing. */
-export function fitText(text: string, width: number): string {
+export function truncateText(text: string, width: number): string {
   if (displayWidth(text) <= width) return text
   let kept = ''
   let used = 1
-  for (const { segment } of segmentsOf(text)) {
+  for (const { segment } of splitGraphemes(text)) {
     used += displayWidth(segment)
     if (used > width) break
     kept += segment

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { isTokenVariable, tokenVariable } from './token-variable.ts'
+import { isTokenVariable, tokenVariableName } from './token-variable.ts'
 
 it(`${promise('AG-16')} each profile has a variable of its own, which a shell can set`, () => {
   const variants = [
@@ -14,7 +14,7 @@ it(`${promise('AG-16')} each profile has a variable of its own, which a shell ca
     'ä',
     'ö',
   ]
-  const names = variants.map((variant) => tokenVariable('cursor', variant))
+  const names = variants.map((variant) => tokenVariableName('cursor', variant))
   expect(new Set(names).size).toBe(variants.length)
   for (const name of names) expect(name).toMatch(/^SALLYPORT_TOKEN_CURSOR[A-Z0-9_]*$/)
   expect(names.every(isTokenVariable)).toBe(true)
@@ -23,5 +23,5 @@ it(`${promise('AG-16')} each profile has a variable of its own, which a shell ca
     'SALLYPORT_TOKEN_CURSOR_REVIEWER',
     'SALLYPORT_TOKEN_CURSOR_CODE_REVIEW',
   ])
-  expect(tokenVariable('cursor', 'REVIEWER')).toBe(tokenVariable('cursor', 'reviewer'))
+  expect(tokenVariableName('cursor', 'REVIEWER')).toBe(tokenVariableName('cursor', 'reviewer'))
 })

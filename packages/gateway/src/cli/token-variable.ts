@@ -3,23 +3,23 @@ import { quoteText, SallyportError } from '@sallyport/core'
 import type { Environment } from '../config/config.ts'
 
 /** Read where an entry names no variable of its own. */
-const SHARED_VARIABLE = 'SALLYPORT_TOKEN'
+const DEFAULT_VARIABLE = 'SALLYPORT_TOKEN'
 
 /** Whether a variable holds a token of ours: nobody whom we start has any business with it. */
 export const isTokenVariable = (name: string): boolean =>
-  name === SHARED_VARIABLE || name.startsWith(`${SHARED_VARIABLE}_`)
+  name === DEFAULT_VARIABLE || name.startsWith(`${DEFAULT_VARIABLE}_`)
 
 /** The variable in which one profile finds its token, so that two of one user are never mixed up. */
-export function tokenVariable(agent: string, variant: string): string {
+export function tokenVariableName(agent: string, variant: string): string {
   const name = variant.normalize('NFC').toLowerCase()
   const parts = name === 'default' ? [agent] : [agent, name]
   // What a variable cannot say is told apart otherwise: `a-b` and `a_b` are two profiles.
-  const rest = PLAIN.test(name) ? [] : [createHash('sha256').update(name).digest('hex').slice(0, 8)]
+  const rest = SIMPLE_NAME.test(name) ? [] : [createHash('sha256').update(name).digest('hex').slice(0, 8)]
   const words = [...parts, ...rest].map((part) => part.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_'))
-  return [SHARED_VARIABLE, ...words].join('_')
+  return [DEFAULT_VARIABLE, ...words].join('_')
 }
 
-const PLAIN = /^[a-z0-9]+(-[a-z0-9]+)*$/
+const SIMPLE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 export const withoutTokens = (environment: Environment): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !isTokenVariable(name)))
@@ -32,10 +32,10 @@ const REFERENCE = /\$\{|\{env:|\{\{|^\$\w|^%\w+%$|^<.*>$/
  * the tools of somebody else.
  */
 export function readToken(environment: Environment, named: string | undefined): string | undefined {
-  const variable = named ?? SHARED_VARIABLE
+  const variable = named ?? DEFAULT_VARIABLE
   const value = Object.hasOwn(environment, variable) ? environment[variable] : undefined
   if (value === undefined && named === undefined) return undefined
-  const trouble = troubleWith(value)
+  const trouble = findTokenProblem(value)
   if (trouble === undefined) return value
   throw new SallyportError(
     'UNAUTHENTICATED',
@@ -46,7 +46,7 @@ export function readToken(environment: Environment, named: string | undefined): 
   )
 }
 
-function troubleWith(value: string | undefined): string | undefined {
+function findTokenProblem(value: string | undefined): string | undefined {
   if (value === undefined) return 'is not set'
   if (value.trim() === '') return 'is empty'
   return REFERENCE.test(value) ? `holds the text ${quoteText(value, 60)}, which the agent did not replace` : undefined

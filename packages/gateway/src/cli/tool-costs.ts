@@ -29,26 +29,29 @@ export interface ToolCosts extends Cost {
   readonly byTool: readonly (ToolRef & { readonly tokens: number })[]
 }
 
-export function costsOf(tools: readonly CountedTool[]): ToolCosts {
+export function calculateToolCosts(tools: readonly CountedTool[]): ToolCosts {
   const shown = tools.filter(({ offered }) => offered)
   const servers = [...new Set(shown.map(({ server }) => server))]
-  const byServer = servers.map((server) => ({ server, ...costOf(shown.filter((tool) => tool.server === server)) }))
+  const byServer = servers.map((server) => ({ server, ...sumCost(shown.filter((tool) => tool.server === server)) }))
   const byTool = shown.map(({ server, tool, tokens }) => ({ server, tool, tokens }))
-  return { ...costOf(shown), byServer: dearestFirst(byServer), byTool: dearestFirst(byTool) }
+  return { ...sumCost(shown), byServer: sortByTokens(byServer), byTool: sortByTokens(byTool) }
 }
 
-interface Selecting {
+interface SelectingProfile {
   readonly name: string
   readonly selectedMcpTools?: readonly string[] | undefined
   readonly tokenBudget?: number | undefined
 }
 
-export function profileCosts(profiles: readonly Selecting[], tools: readonly CountedTool[]): readonly ProfileCost[] {
+export function calculateProfileCosts(
+  profiles: readonly SelectingProfile[],
+  tools: readonly CountedTool[],
+): readonly ProfileCost[] {
   const costs = profiles.map(({ name: profile, selectedMcpTools, tokenBudget }) => {
     const shown = selectedTools(selectedMcpTools, tools).filter(({ offered }) => offered)
-    return { profile, ...costOf(shown), ...(tokenBudget !== undefined && { tokenBudget }) }
+    return { profile, ...sumCost(shown), ...(tokenBudget !== undefined && { tokenBudget }) }
   })
-  return dearestFirst(costs)
+  return sortByTokens(costs)
 }
 
 /** Those of the tools that a profile selects. */
@@ -61,9 +64,9 @@ export function selectedTools(
   return tools.filter((tool) => includes(tool))
 }
 
-function costOf(tools: readonly { readonly tokens: number }[]): Cost {
+function sumCost(tools: readonly { readonly tokens: number }[]): Cost {
   return { tools: tools.length, tokens: tools.reduce((sum, { tokens }) => sum + tokens, 0) }
 }
 
-const dearestFirst = <Costing extends { readonly tokens: number }>(ones: readonly Costing[]): Costing[] =>
+const sortByTokens = <Costing extends { readonly tokens: number }>(ones: readonly Costing[]): Costing[] =>
   [...ones].sort((a, b) => b.tokens - a.tokens)

@@ -2,14 +2,14 @@ import type { ServerView } from './gateway-client.ts'
 import { visibleLine } from './terminal-text.ts'
 
 /** Of these nothing is known now but what they offered before, if anything. */
-const UNKNOWN: readonly ServerView['state'][] = ['starting', 'restarting', 'broken', 'needs-login']
+const UNAVAILABLE_STATES: readonly ServerView['state'][] = ['starting', 'restarting', 'broken', 'needs-login']
 
 /** The servers that cannot be asked what they offer. */
-export const unaskedServers = (servers: readonly ServerView[]): readonly ServerView[] =>
-  servers.filter(({ state }) => UNKNOWN.includes(state))
+export const findUnavailableServers = (servers: readonly ServerView[]): readonly ServerView[] =>
+  servers.filter(({ state }) => UNAVAILABLE_STATES.includes(state))
 
 /** Why one of them cannot be, and what follows from it. */
-export function unaskedText({ id, state, reason }: ServerView, effect: string): string {
+export function formatUnavailable({ id, state, reason }: ServerView, effect: string): string {
   const why = reason === undefined ? '' : `: ${visibleLine(reason).replace(/\.$/, '')}`
   return `! ${id} is ${state}${why}. ${effect}`
 }

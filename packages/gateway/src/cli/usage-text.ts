@@ -7,16 +7,16 @@ import {
   formatMessageForArgumentScannerError,
   text_en,
 } from '@stricli/core'
-import { describeError, type ErrorView } from './print-error.ts'
+import { describeError, type ErrorFormat } from './print-error.ts'
 
 export interface UsageTextOptions {
-  readonly view: ErrorView
+  readonly view: ErrorFormat
   /** Where the reader finds more: `sallyport call --help`. */
   readonly help: string
   /** What may stand behind the command, where that is a group of others, and what does. */
   readonly group?: CommandGroup | undefined
   /** What to do about a flag that is not ours, where it may be meant for another program. */
-  readonly strayFlag?: string | undefined
+  readonly unknownFlagHint?: string | undefined
 }
 
 export interface CommandGroup {
@@ -25,7 +25,7 @@ export interface CommandGroup {
 }
 
 /** The library's messages in our words: what was got, what was meant, where to look. */
-export function createUsageText({ view, help, group, strayFlag }: UsageTextOptions): ApplicationText {
+export function createUsageText({ view, help, group, unknownFlagHint }: UsageTextOptions): ApplicationText {
   const usage = (message: string, hint = `See \`${help}\`.`): string =>
     describeError(new SallyportError('USAGE', message, { hint }), view)
   const failure = (error: unknown): string => describeError(error, view)
@@ -36,7 +36,7 @@ export function createUsageText({ view, help, group, strayFlag }: UsageTextOptio
     exceptionWhileParsingArguments: (error) => {
       if (error instanceof SallyportError) return failure(error)
       if (!(error instanceof ArgumentScannerError)) return failure(error)
-      return usage(scanMessage(error, group), isStray(error) ? strayFlag : undefined)
+      return usage(formatScanError(error, group), isUnknownFlag(error) ? unknownFlagHint : undefined)
     },
     exceptionWhileLoadingCommandFunction: failure,
     exceptionWhileLoadingCommandContext: failure,
@@ -47,7 +47,7 @@ export function createUsageText({ view, help, group, strayFlag }: UsageTextOptio
   }
 }
 
-const isStray = (error: ArgumentScannerError): boolean =>
+const isUnknownFlag = (error: ArgumentScannerError): boolean =>
   error instanceof FlagNotFoundError || error instanceof AliasNotFoundError
 
 function unknownCommand(input: string, corrections: readonly string[]): string {
@@ -56,36 +56,36 @@ function unknownCommand(input: string, corrections: readonly string[]): string {
   return `There is no command "${input}".${didYouMean(input, names)}`
 }
 
-function scanMessage(error: ArgumentScannerError, group: CommandGroup | undefined): string {
+function formatScanError(error: ArgumentScannerError, group: CommandGroup | undefined): string {
   return formatMessageForArgumentScannerError(error, {
-    FlagNotFoundError: ({ input, corrections }) => `There is no flag --${input}.${meant(corrections)}`,
+    FlagNotFoundError: ({ input, corrections }) => `There is no flag --${input}.${formatCorrection(corrections)}`,
     AliasNotFoundError: ({ input }) => `There is no flag -${input}.`,
     ArgumentParseError: ({ exception }) =>
       exception instanceof SallyportError ? exception.text : String((exception as Error).message),
     EnumValidationError: ({ externalFlagName, input, values }) =>
-      `--${externalFlagName} is "${input}"; expected one of ${values.join(', ')}.${meantValue(input, values)}`,
+      `--${externalFlagName} is "${input}"; expected one of ${values.join(', ')}.${suggestValue(input, values)}`,
     UnsatisfiedFlagError: ({ externalFlagName }) => `--${externalFlagName} needs a value.`,
     UnsatisfiedPositionalError: ({ placeholder }) => `<${placeholder}> is missing.`,
     UnexpectedPositionalError: ({ expectedCount, input }) =>
       group?.typed === input && group.names.length > 0
         ? unknownCommand(input, group.names)
-        : tooMuch(input, expectedCount),
+        : unexpectedArgument(input, expectedCount),
     UnexpectedFlagError: ({ externalFlagName }) => `--${externalFlagName} is given more than once.`,
   })
 }
 
-const tooMuch = (input: string, expected: number): string =>
-  `"${input}" is too much: ${expected === 0 ? 'no argument is' : `at most ${expected} can be`} given here.${meantArguments(input)}`
+const unexpectedArgument = (input: string, expected: number): string =>
+  `"${input}" is too much: ${expected === 0 ? 'no argument is' : `at most ${expected} can be`} given here.${suggestArgsFlag(input)}`
 
 /** Only one command takes JSON. */
-const meantArguments = (input: string): string =>
+const suggestArgsFlag = (input: string): string =>
   input.startsWith('{') ? " The arguments of a tool are given with --args '…'." : ''
 
 /** Longer forms of a word (`denied` for `deny`) are further away than any slip of the finger. */
-function meantValue(input: string, values: readonly string[]): string {
+function suggestValue(input: string, values: readonly string[]): string {
   const stem = values.find((value) => input.toLowerCase().startsWith(value.slice(0, 3)))
   return didYouMean(input, values) || (stem === undefined ? '' : ` Did you mean "${stem}"?`)
 }
 
-const meant = (corrections: readonly string[]): string =>
+const formatCorrection = (corrections: readonly string[]): string =>
   corrections.length === 0 ? '' : ` Did you mean "${corrections[0]}"?`

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { addServers, type ParsedConfig } from './add-servers.ts'
 import type { NewServer } from './entry-lines.ts'
 import { parseTree } from './located-tree.ts'
-import { writtenServers } from './written-servers.ts'
+import { readWrittenServers } from './written-servers.ts'
 
 const FILES: NewServer = {
   id: 'files',
@@ -70,8 +70,8 @@ governance:
     ['with a byte order mark', '\ufeffmcp_servers:\n  a: {command: x}\n'],
   ])('keeps a file %s byte for byte around them', (_kind, text) => {
     const result = added(text)
-    const before = writtenServers('c', parseTree(text))
-    const after = writtenServers('c', parseTree(result))
+    const before = readWrittenServers('c', parseTree(text))
+    const after = readWrittenServers('c', parseTree(result))
     if (!before.ok || !after.ok) throw new Error('unreadable')
     expect([...after.servers.keys()]).toEqual([...before.servers.keys(), 'files'])
     expect(Object.fromEntries(after.servers)).toEqual({ ...Object.fromEntries(before.servers), files: FILES.entry })
@@ -97,7 +97,7 @@ governance:
   ])('leaves a file alone %s, or does it right', (_kind, text, why) => {
     const result = addServers(parsed(text), [FILES])
     if (why !== undefined) expect(result).toEqual({ ok: false, why })
-    else if (result.ok) expect(writtenServers('c', parseTree(result.text))).toMatchObject({ ok: true })
+    else if (result.ok) expect(readWrittenServers('c', parseTree(result.text))).toMatchObject({ ok: true })
   })
 
   it('writes every text so that YAML 1.1 and 1.2 read it back', () => {
@@ -149,7 +149,7 @@ governance:
         (command, args, env) => {
           const entry = { command, args, env: Object.fromEntries(Object.entries(env)) }
           const text = added('# mine\nmcp_servers:\n  a: {command: x}\n', [{ id: 'new', entry, comment: [] }])
-          const read = writtenServers('c', parseTree(text))
+          const read = readWrittenServers('c', parseTree(text))
           expect(read.ok && read.servers.get('new')).toEqual(entry)
           if (!Object.keys(env).some((key) => key === '__proto__'))
             expect((load(text) as { mcp_servers: Record<string, unknown> }).mcp_servers.new).toEqual(entry)

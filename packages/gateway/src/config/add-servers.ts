@@ -1,9 +1,9 @@
-import { camelCase, isJsonList, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
+import { isJsonList, isJsonObject, type Json, type JsonObject, toCamelCase } from '@sallyport/core'
 import { isMap, isScalar, type Pair, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
-import { entryLines, type NewServer } from './entry-lines.ts'
+import { formatServer, type NewServer } from './entry-lines.ts'
 import { type LocatedNode, type LocatedTree, parseTree } from './located-tree.ts'
 import { parseYaml } from './parse-yaml.ts'
-import { plainValue } from './written-servers.ts'
+import { toPlainValue } from './written-servers.ts'
 
 /** A config as it is written and as it is read: with thousands of servers, reading it again takes a second. */
 export interface ParsedConfig {
@@ -12,7 +12,7 @@ export interface ParsedConfig {
 }
 
 /** The config with the servers in it, or why it is left alone. */
-export type AddedText = ({ readonly ok: true } & ParsedConfig) | { readonly ok: false; readonly why: string }
+export type AddServersResult = ({ readonly ok: true } & ParsedConfig) | { readonly ok: false; readonly why: string }
 
 const HEADER = `# The servers behind the gateway, and its settings. Every key is explained in docs/configuration.md.
 #
@@ -21,27 +21,27 @@ const HEADER = `# The servers behind the gateway, and its settings. Every key is
 
 `
 const STEP = '  '
-const CLOSED = 'it is written so that nothing can be added to mcp_servers without changing what else it says'
+const NOT_EDITABLE = 'it is written so that nothing can be added to mcp_servers without changing what else it says'
 
 /** Adds servers at the end of `mcp_servers`. Everything else stays as it is, byte for byte. */
-export function addServers(config: ParsedConfig, servers: readonly NewServer[]): AddedText {
+export function addServers(config: ParsedConfig, servers: readonly NewServer[]): AddServersResult {
   if (servers.length === 0) return { ok: true, ...config }
   const { root, problems } = config.tree
   if (problems.length > 0) return { ok: false, why: 'it cannot be read' }
-  const meant = withServers(plainValue(root), servers)
+  const meant = mergeServers(toPlainValue(root), servers)
   if (meant === undefined) return { ok: false, why: 'it is not a mapping, or its mcp_servers is none' }
-  for (const attempt of attempts(config.text, servers)) {
+  for (const attempt of buildAttempts(config.text, servers)) {
     const tree = parseTree(attempt)
-    if (tree.problems.length === 0 && means(tree.root, meant)) return { ok: true, text: attempt, tree }
+    if (tree.problems.length === 0 && hasSameValue(tree.root, meant)) return { ok: true, text: attempt, tree }
   }
-  return { ok: false, why: CLOSED }
+  return { ok: false, why: NOT_EDITABLE }
 }
 
 /** What the file has to say afterwards. */
-function withServers(value: Json, servers: readonly NewServer[]): JsonObject | undefined {
+function mergeServers(value: Json, servers: readonly NewServer[]): JsonObject | undefined {
   const root = value ?? {}
   if (!isJsonObject(root)) return undefined
-  const key = Object.keys(root).find((one) => camelCase(one) === 'mcpServers') ?? 'mcp_servers'
+  const key = Object.keys(root).find((one) => toCamelCase(one) === 'mcpServers') ?? 'mcp_servers'
   const section = root[key] ?? {}
   if (!isJsonObject(section)) return undefined
   const added = Object.fromEntries(servers.map(({ id, entry }) => [id, entry]))
@@ -49,36 +49,36 @@ function withServers(value: Json, servers: readonly NewServer[]): JsonObject | u
 }
 
 /** Whether a node says this value and nothing else. The order of members does not count. */
-function means(node: LocatedNode, value: Json | undefined): boolean {
+function hasSameValue(node: LocatedNode, value: Json | undefined): boolean {
   if (node.kind === 'scalar') return node.value === value
   if (node.kind === 'list')
     return (
       isJsonList(value) &&
       node.items.length === value.length &&
-      node.items.every((item, at) => means(item.node, value[at]))
+      node.items.every((item, at) => hasSameValue(item.node, value[at]))
     )
   if (!isJsonObject(value) || node.entries.length !== Object.keys(value).length) return false
-  return node.entries.every((entry) => Object.hasOwn(value, entry.key) && means(entry.node, value[entry.key]))
+  return node.entries.every((entry) => Object.hasOwn(value, entry.key) && hasSameValue(entry.node, value[entry.key]))
 }
 
 /** The ways to write it, the nicest first. Which of them means the right thing is found out by reading it. */
-function* attempts(text: string, servers: readonly NewServer[]): Iterable<string> {
+function* buildAttempts(text: string, servers: readonly NewServer[]): Iterable<string> {
   const end = text.includes('\r\n') ? '\r\n' : '\n'
   const block = (indent: string, step: string): string =>
-    servers.map((server) => linesText(entryLines(server, step), indent, end)).join(end)
+    servers.map((server) => linesText(formatServer(server, step), indent, end)).join(end)
   const root = parseYaml({ parse: parseDocument, text })?.contents
-  const pair = isMap(root) ? sectionIn(root as YAMLMap.Parsed) : undefined
+  const pair = isMap(root) ? findServersSection(root as YAMLMap.Parsed) : undefined
   const section = pair?.value
   if (isMap(root) && (root.flow || (isMap(section) && section.flow))) {
-    if (!root.flow && isMap(section)) yield* withoutBraces(text, section as YAMLMap.Parsed, { block, end })
-    yield* flowAttempts(text, { root: root as YAMLMap.Parsed, section, servers })
-  } else if (pair === undefined) yield newSection(text, { block, end })
-  else if (isMap(section)) yield* blockAttempts(text, section as YAMLMap.Parsed, { block, end })
-  else yield insertAt(text, lineAfter(text, pair.key.range[1]), { inserted: block(STEP, STEP), end })
+    if (!root.flow && isMap(section)) yield* replaceEmptyBraces(text, section as YAMLMap.Parsed, { block, end })
+    yield* buildFlowAttempts(text, { root: root as YAMLMap.Parsed, section, servers })
+  } else if (pair === undefined) yield appendSection(text, { block, end })
+  else if (isMap(section)) yield* buildBlockAttempts(text, section as YAMLMap.Parsed, { block, end })
+  else yield insertAt(text, lineStartAfter(text, pair.key.range[1]), { inserted: block(STEP, STEP), end })
 }
 
 /** At the end, with a blank line before; the first in a file that says nothing is preceded by a header. */
-function newSection(text: string, { block, end }: Block): string {
+function appendSection(text: string, { block, end }: Block): string {
   const isNew = text.trim() === ''
   const gap = isNew || /(?:^|\n)\r?\n$/.test(text) ? '' : end
   const open = text === '' || text.endsWith('\n') ? '' : end
@@ -86,15 +86,15 @@ function newSection(text: string, { block, end }: Block): string {
 }
 
 /** Nobody who wrote `{}` for none wants all of them between these braces. */
-function* withoutBraces(text: string, { items, range }: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
+function* replaceEmptyBraces(text: string, { items, range }: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
   if (items.length > 0) return
   const opened = text.slice(0, range[0]).trimEnd() + text.slice(range[1])
   const key = text.slice(0, range[0]).trimEnd().length
-  yield insertAt(opened, lineAfter(opened, key), { inserted: block(STEP, STEP), end })
+  yield insertAt(opened, lineStartAfter(opened, key), { inserted: block(STEP, STEP), end })
 }
 
-const sectionIn = (root: YAMLMap.Parsed): Pair<ParsedNode, ParsedNode | null> | undefined =>
-  root.items.find(({ key }) => isScalar(key) && camelCase(String(key.value)) === 'mcpServers')
+const findServersSection = (root: YAMLMap.Parsed): Pair<ParsedNode, ParsedNode | null> | undefined =>
+  root.items.find(({ key }) => isScalar(key) && toCamelCase(String(key.value)) === 'mcpServers')
 
 const linesText = (lines: readonly string[], indent: string, end: string): string =>
   lines.map((line) => `${indent}${line}${end}`).join('')
@@ -105,7 +105,7 @@ interface Block {
 }
 
 /** Behind the last server, and behind the comments that are indented like it; then with a blank line before. */
-function* blockAttempts(text: string, section: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
+function* buildBlockAttempts(text: string, section: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
   const last = section.items.at(-1)
   const [first] = section.items
   if (last === undefined || first === undefined) return
@@ -114,8 +114,8 @@ function* blockAttempts(text: string, section: YAMLMap.Parsed, { block, end }: B
   const value = first.value
   const inner = isMap(value) && !value.flow ? columnOf(text, (value as YAMLMap.Parsed).range[0]) - column : 0
   const step = inner > 0 ? ' '.repeat(inner) : STEP
-  const behind = lineAfter(text, (last.value ?? last.key).range[1])
-  const at = afterComments(text, behind, column)
+  const behind = lineStartAfter(text, (last.value ?? last.key).range[1])
+  const at = skipComments(text, behind, column)
   const inserted = block(indent, step)
   const isSpaced =
     /\n[ \t]*\r?\n$/.test(text.slice(0, first.key.range[0]).replace(/[^\n]*$/, '')) || hasBlank(text, section)
@@ -134,7 +134,7 @@ function hasBlank(text: string, { items }: YAMLMap.Parsed): boolean {
   )
 }
 
-function afterComments(text: string, from: number, column: number): number {
+function skipComments(text: string, from: number, column: number): number {
   let at = from
   for (let look = from; look < text.length; ) {
     const next = nextLine(text, look)
@@ -149,7 +149,7 @@ function afterComments(text: string, from: number, column: number): number {
 const columnOf = (text: string, offset: number): number => offset - (text.lastIndexOf('\n', offset - 1) + 1)
 
 /** Where the line after the one of an offset begins. A text in block style ends behind its line break. */
-function lineAfter(text: string, offset: number): number {
+function lineStartAfter(text: string, offset: number): number {
   return offset > 0 && text[offset - 1] === '\n' ? offset : nextLine(text, offset)
 }
 
@@ -174,7 +174,7 @@ interface Flow {
 }
 
 /** Within braces, which JSON has everywhere: each server on a line of its own, as JSON. */
-function* flowAttempts(text: string, { root, section, servers }: Flow): Iterable<string> {
+function* buildFlowAttempts(text: string, { root, section, servers }: Flow): Iterable<string> {
   const members = servers.map(({ id, entry }) => `${JSON.stringify(id)}: ${JSON.stringify(entry)}`)
   const isFresh = section === undefined
   if (!isFresh && !isMap(section)) return

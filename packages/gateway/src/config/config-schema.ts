@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
-import { snakeCase } from '@sallyport/core'
+import { toSnakeCase } from '@sallyport/core'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { governanceSchema } from './governance-schema.ts'
 import { agentsSchema, contextSchema, isolationSchema } from './isolation-schema.ts'
@@ -15,14 +15,24 @@ import {
   restricting,
   type ValueOf,
 } from './schema.ts'
-import { byteSize, duration, flag, oneOf, plainText, text, textList, unread, wholeNumber } from './schema-parts.ts'
-import { COMMON_KEYS, OTHER_RESTRICTING_WORDS, PROGRAM_KEYS, RESTRICTING_SERVER_KEYS, textMap } from './server-keys.ts'
+import {
+  byteSize,
+  coercedString,
+  duration,
+  flag,
+  integer,
+  nonEmptyString,
+  oneOf,
+  stringList,
+  unchecked,
+} from './schema-parts.ts'
+import { COMMON_KEYS, PROGRAM_KEYS, RESTRICTING_KEY_HINTS, RESTRICTING_SERVER_KEYS, stringMap } from './server-keys.ts'
 
 /** Sections that ask for a protection which this version does not give: who writes one is told so. */
-export const PROTECTING_SECTIONS = ['sandbox'] as const
+export const NOT_ENFORCED_SECTIONS = ['sandbox'] as const
 
 /** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
-const UNREAD_SECTIONS = [...PROTECTING_SECTIONS, 'store'] as const
+const UNCHECKED_SECTIONS = [...NOT_ENFORCED_SECTIONS, 'store'] as const
 
 const SERVER_TYPES = [
   'stdio',
@@ -42,28 +52,28 @@ const serverParts = object('a mapping with "command" or "url"', {
   ...COMMON_KEYS,
   ...PROGRAM_KEYS,
   type: optional(oneOf(SERVER_TYPES)),
-  command: optional(either('a program, such as "npx"', plainText, list('a list of texts', plainText))),
-  args: optional(list('a list of texts, such as ["-y", "my-server"]', plainText)),
+  command: optional(either('a program, such as "npx"', coercedString, list('a list of texts', coercedString))),
+  args: optional(list('a list of texts, such as ["-y", "my-server"]', coercedString)),
   per: optional(oneOf(['gateway', 'session'])),
-  url: optional(text('an address such as "https://host/mcp"')),
-  httpUrl: optional(text('an address such as "https://host/mcp"')),
-  headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
+  url: optional(nonEmptyString('an address such as "https://host/mcp"')),
+  httpUrl: optional(nonEmptyString('an address such as "https://host/mcp"')),
+  headers: optional(stringMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
 })
 
-export const serverSchema = restricting(serverParts, RESTRICTING_SERVER_KEYS, OTHER_RESTRICTING_WORDS)
+export const serverSchema = restricting(serverParts, RESTRICTING_SERVER_KEYS, RESTRICTING_KEY_HINTS)
 
 const gatewaySchema = object('a mapping such as {port: 4747}', {
-  host: optional(text('an address to listen on')),
-  port: optional(wholeNumber(0, 65_535)),
+  host: optional(nonEmptyString('an address to listen on')),
+  port: optional(integer(0, 65_535)),
   naming: optional(oneOf(['prefixed', 'bare'])),
   allowRemote: optional(flag()),
-  allowedHosts: optional(textList('a list of host names')),
-  allowedOrigins: optional(textList('a list of origins')),
-  startupWait: optional(duration({ bare: 'none', least: 0 })),
-  linger: optional(duration({ bare: 'none', least: 0 })),
+  allowedHosts: optional(stringList('a list of host names')),
+  allowedOrigins: optional(stringList('a list of origins')),
+  startupWait: optional(duration({ defaultUnit: 'none', min: 0 })),
+  linger: optional(duration({ defaultUnit: 'none', min: 0 })),
   maxBody: optional(byteSize()),
-  maxSessions: optional(wholeNumber(1, 1_000_000)),
-  maxCallsInFlight: optional(wholeNumber(1, 1_000_000)),
+  maxSessions: optional(integer(1, 1_000_000)),
+  maxCallsInFlight: optional(integer(1, 1_000_000)),
 })
 
 const ALGORITHMS = [
@@ -84,19 +94,19 @@ const ALGORITHMS = [
 ] as const
 
 const jwtParts = object('a mapping such as {jwks_uri: …, issuers: […]}', {
-  issuers: optional(textList('a list of issuers')),
-  audience: optional(either('a text or a list of texts', text(), textList())),
+  issuers: optional(stringList('a list of issuers')),
+  audience: optional(either('a text or a list of texts', nonEmptyString(), stringList())),
   algorithms: optional(list('a list of algorithms, such as [RS256]', oneOf(ALGORITHMS))),
-  jwksUri: optional(text('an address such as "https://issuer/jwks.json"')),
-  secret: optional(text('a text, best as "${JWT_SECRET}"')),
-  clockTolerance: optional(duration({ bare: 's', least: 0 })),
-  maxAge: optional(duration({ bare: 's', least: 1_000 })),
+  jwksUri: optional(nonEmptyString('an address such as "https://issuer/jwks.json"')),
+  secret: optional(nonEmptyString('a text, best as "${JWT_SECRET}"')),
+  clockTolerance: optional(duration({ defaultUnit: 's', min: 0 })),
+  maxAge: optional(duration({ defaultUnit: 's', min: 1_000 })),
 })
 const jwtSchema = restricting(jwtParts, ['issuers', 'audience', 'algorithms', 'maxAge'])
 
 const authSchema = object('a mapping such as {jwt: {…}}', { jwt: optional(jwtSchema) })
 
-const DAYS = 86_400_000
+const DAY_MS = 86_400_000
 
 const auditSchema = object('a mapping such as {durability: power}', {
   durability: optional(oneOf(['process', 'power'])),
@@ -104,7 +114,7 @@ const auditSchema = object('a mapping such as {durability: power}', {
   arguments: optional(oneOf(['none', 'shape', 'redacted', 'full'])),
   retention: optional(
     object('a mapping such as {age: 30d, size: 1GB}', {
-      age: optional(duration({ bare: 'none', least: 60_000, most: 36_500 * DAYS })),
+      age: optional(duration({ defaultUnit: 'none', min: 60_000, max: 36_500 * DAY_MS })),
       size: optional(byteSize('1MB', '100TB')),
     }),
   ),
@@ -114,10 +124,10 @@ const telemetrySchema = object('a mapping such as {prometheus: true}', {
   otlp: optional(
     either(
       'an address such as "http://127.0.0.1:4318", or a mapping such as {endpoint: …, headers: {…}}',
-      text('an address such as "http://127.0.0.1:4318"'),
+      nonEmptyString('an address such as "http://127.0.0.1:4318"'),
       object('a mapping such as {endpoint: …, headers: {…}}', {
-        endpoint: optional(text('an address such as "http://127.0.0.1:4318"')),
-        headers: optional(textMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
+        endpoint: optional(nonEmptyString('an address such as "http://127.0.0.1:4318"')),
+        headers: optional(stringMap('{Authorization: "Bearer ${MY_TOKEN}"}')),
       }),
     ),
   ),
@@ -136,13 +146,13 @@ const sectionParts = object('a mapping such as {mcp_servers: {…}}', {
   context: optional(contextSchema),
   mcpServers: optional(anything),
   // Read with the files that it names, as it stands.
-  include: optional(either('a file or a list of files', text(), textList('a list of files'))),
-  ...unread(UNREAD_SECTIONS),
+  include: optional(either('a file or a list of files', nonEmptyString(), stringList('a list of files'))),
+  ...unchecked(UNCHECKED_SECTIONS),
 })
 
 /** Everything but the servers, which are read one by one. */
 export const sectionsSchema = restricting(sectionParts, [
-  ...PROTECTING_SECTIONS,
+  ...NOT_ENFORCED_SECTIONS,
   ...['agents', 'context', 'governance', 'isolation'],
 ])
 
@@ -175,6 +185,6 @@ function bothSpellings([key, schema]: [string, JsonSchema]): [string, JsonSchema
   const spelled = spellBothWays(schema)
   return [
     [key, spelled],
-    [snakeCase(key), spelled],
+    [toSnakeCase(key), spelled],
   ]
 }

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
-import { load, mistakes } from './home.test-kit.ts'
-import { secretsOf } from './secrets-of.ts'
+import { loadConfig, loadProblems } from './home.test-kit.ts'
+import { collectSecrets } from './secrets-of.ts'
 import type { DockerGatewayConfig } from './settings.ts'
 
 const docker = (entry: string): string => `mcp_servers: {docker: {type: docker-gateway, ${entry}}}`
@@ -13,7 +13,7 @@ async function serverOf(
   entry: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<DockerGatewayConfig> {
-  const { settings, warnings } = await load(docker(entry), environment)
+  const { settings, warnings } = await loadConfig(docker(entry), environment)
   expect(warnings.map(describeIssue)).toEqual([])
   return settings.servers[0] as DockerGatewayConfig
 }
@@ -25,7 +25,7 @@ const wordsOf = async (entry: string, environment = {}): Promise<string> => {
 
 describe('an entry of the Docker MCP Gateway', () => {
   it('has every default filled in', async () => {
-    const { settings } = await load('mcp_servers:\n  docker: {type: docker-gateway}')
+    const { settings } = await loadConfig('mcp_servers:\n  docker: {type: docker-gateway}')
     expect(settings.servers).toEqual([
       {
         kind: 'docker-gateway',
@@ -84,7 +84,7 @@ describe('an entry of the Docker MCP Gateway', () => {
 
   it('knows what of it may be secret', async () => {
     const server = await serverOf('env: {KEY: "${GIVEN}"}, extra_args: ["--log=${GIVEN}"]', { GIVEN: 'given-value' })
-    expect(secretsOf(server)).toEqual(['given-value'])
+    expect(collectSecrets(server)).toEqual(['given-value'])
   })
 
   it.each([
@@ -113,13 +113,13 @@ describe('an entry of the Docker MCP Gateway', () => {
     ['command: "docker \'mcp"', 'command: expected a command in which every quote is closed.'],
     ['command: []', 'command: expected a program, such as "npx"; got an empty text.'],
   ])('refuses {%s}', async (entry, problem) => {
-    const [line, ...others] = await mistakes(docker(entry))
+    const [line, ...others] = await loadProblems(docker(entry))
     expect(line?.replace(/^config\.yaml:\d+:\d+ mcp_servers\.docker\./, '')).toBe(problem)
     expect(others).toEqual([])
   })
 
   it('has no use for the keys of other servers, and guesses what was meant', async () => {
-    const { warnings } = await load(docker('url: http://localhost/mcp, enabled_server: [a]'))
+    const { warnings } = await loadConfig(docker('url: http://localhost/mcp, enabled_server: [a]'))
     expect(warnings.map(describeIssue).map((line) => line.replace(/^.*docker\./, ''))).toEqual([
       'url: this key is not known and is ignored.',
       'enabled_server: this key is not known. Did you mean "enabled_servers"? The server is not started until it is corrected.',
@@ -134,20 +134,20 @@ describe('an entry of the Docker MCP Gateway', () => {
     ['verify_signature: true', 'verify_signatures'],
     ['interceptor: ["before:exec:/check"]', 'interceptors'],
   ])(`${promise('ISO-1')} is not started where %s was to restrict it`, async (entry, meant) => {
-    const { settings } = await load(docker(entry))
+    const { settings } = await loadConfig(docker(entry))
     const heldBack = expect.stringContaining(`Did you mean "${meant}"?`)
     expect(settings.servers[0]).toMatchObject({ enabled: false, heldBack })
   })
 
   it('is told by its type as it is written, since other keys go with it', async () => {
-    const lines = await mistakes('mcp_servers: {a: {type: "${T}"}}', { T: 'docker-gateway' })
+    const lines = await loadProblems('mcp_servers: {a: {type: "${T}"}}', { T: 'docker-gateway' })
     expect(lines).toEqual([
       'config.yaml:1:19 mcp_servers.a.type: expected this type without a variable, since other keys go with it.',
     ])
   })
 
   it('leaves the same keys of other servers alone', async () => {
-    const { settings } = await load('mcp_servers: {a: {command: x, transport: http, tools: ["*"], port: 0}}')
+    const { settings } = await loadConfig('mcp_servers: {a: {command: x, transport: http, tools: ["*"], port: 0}}')
     expect(settings.servers[0]).toMatchObject({ kind: 'stdio', command: 'x' })
   })
 })
@@ -169,7 +169,7 @@ describe('the variables of the Docker MCP Gateway', () => {
 
   it('add an entry when they are told to, and only then', async () => {
     const servers = async (environment: Record<string, string>, yaml = 'mcp_servers: {a: {command: x}}') =>
-      (await load(yaml, environment)).settings.servers.map(({ id }) => id)
+      (await loadConfig(yaml, environment)).settings.servers.map(({ id }) => id)
     expect(await servers({ MCP_GATEWAY_COMMAND: 'docker' })).toEqual(['a'])
     expect(await servers({ MCP_GATEWAY_ENABLED: 'false' })).toEqual(['a'])
     expect(await servers({ MCP_GATEWAY_ENABLED: 'true' })).toEqual(['a', 'docker'])
@@ -177,12 +177,12 @@ describe('the variables of the Docker MCP Gateway', () => {
   })
 
   it('leave an entry of the same name to config.yaml, switched off as it may be', async () => {
-    const { settings } = await load(docker('enabled: false'), { MCP_GATEWAY_ENABLED: 'true' })
+    const { settings } = await loadConfig(docker('enabled: false'), { MCP_GATEWAY_ENABLED: 'true' })
     expect(settings.servers).toMatchObject([{ id: 'docker', enabled: false }])
   })
 
   it('count where only one server can be', async () => {
     const yaml = 'gateway: {naming: bare}\nmcp_servers: {a: {command: x}}'
-    expect(await mistakes(yaml, { MCP_GATEWAY_ENABLED: 'true' })).toHaveLength(1)
+    expect(await loadProblems(yaml, { MCP_GATEWAY_ENABLED: 'true' })).toHaveLength(1)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readDockerVariables } from './docker-variables.ts'
-import { failure, homeWith, temporaryFolder } from './home.test-kit.ts'
+import { catchError, createHome, temporaryFolder } from './home.test-kit.ts'
 import { loadSettings } from './load-settings.ts'
 
 const NOTHING = { enabled: false, command: undefined, timeout: undefined, servers: undefined }
@@ -40,7 +40,7 @@ describe('the variables for the Docker MCP Gateway', () => {
     ['MCP_GATEWAY_ENABLED_SERVERS', '["a"]'],
     ['MCP_GATEWAY_ENABLED_SERVERS', 'a,--tools'],
   ])('are refused by name, and not shown: %s=%j', async (name, value) => {
-    const error = await failure(Promise.resolve().then(() => readDockerVariables({ [name]: value })))
+    const error = await catchError(Promise.resolve().then(() => readDockerVariables({ [name]: value })))
     expect(error.code).toBe('CONFIG_INVALID')
     expect(error.message).toContain(`The variable ${name} `)
     const example = `["docker","mcp"]`
@@ -53,6 +53,8 @@ describe('the variables for the Docker MCP Gateway', () => {
     expect(settings.servers).toMatchObject([{ id: 'docker', kind: 'docker-gateway' }])
     expect(warnings[0]?.problem).toContain('MCP_GATEWAY_ENABLED')
     const bad = { HOME: '/home/ann', MCP_GATEWAY_TIMEOUT_SECONDS: 'x' }
-    expect((await failure(loadSettings({ home: await homeWith({}), environment: bad }))).code).toBe('CONFIG_INVALID')
+    expect((await catchError(loadSettings({ home: await createHome({}), environment: bad }))).code).toBe(
+      'CONFIG_INVALID',
+    )
   })
 })

@@ -1,6 +1,6 @@
-import { SallyportError, splitWords } from '@sallyport/core'
+import { SallyportError, splitShellWords } from '@sallyport/core'
 import { LIST_ITEM } from './docker-gateway-schema.ts'
-import { type Environment, lookupIn } from './environment.ts'
+import { createLookup, type Environment } from './environment.ts'
 
 /** What the variables for the Docker MCP Gateway say; undefined where they say nothing. */
 export interface DockerVariables {
@@ -25,11 +25,11 @@ type Variable = (typeof DOCKER_VARIABLES)[number]
 
 /** The variables, checked: a malformed one is an error that names it, and does not show it. */
 export function readDockerVariables(environment: Environment): DockerVariables {
-  const lookup = lookupIn(environment)
+  const lookup = createLookup(environment)
   const read = <Value>(name: Variable, expected: string, parse: (text: string) => Value | undefined) => {
     const text = lookup(name)
     if (text === undefined) return undefined
-    return parse(text.trim()) ?? refuse(name, text, expected)
+    return parse(text.trim()) ?? throwInvalid(name, text, expected)
   }
   return {
     enabled: read('MCP_GATEWAY_ENABLED', 'true or false', parseFlag) ?? false,
@@ -39,7 +39,7 @@ export function readDockerVariables(environment: Environment): DockerVariables {
   }
 }
 
-function refuse(name: Variable, text: string, expected: string): never {
+function throwInvalid(name: Variable, text: string, expected: string): never {
   const got = text.trim() === '' ? 'is empty' : 'cannot be understood'
   throw new SallyportError('CONFIG_INVALID', `The variable ${name} ${got}; expected ${expected}.`, {
     hint: `Correct ${name}, or unset it.`,
@@ -63,7 +63,7 @@ function parseFlag(text: string): boolean | undefined {
 }
 
 function parseCommand(text: string): readonly string[] | undefined {
-  const words = text.startsWith('[') ? parseList(text) : splitWords(text)
+  const words = text.startsWith('[') ? parseList(text) : splitShellWords(text)
   const isUsable = words !== undefined && words[0] !== undefined && words[0].trim() !== ''
   return isUsable && words.every((word) => !word.includes('\0')) ? words : undefined
 }
@@ -77,12 +77,12 @@ function parseList(text: string): readonly string[] | undefined {
   }
 }
 
-const MOST_SECONDS = 86_400
+const MAX_SECONDS = 86_400
 
 function parseSeconds(text: string): number | undefined {
   if (!/^\d+(\.\d+)?$/.test(text)) return undefined
   const milliseconds = Math.round(Number(text) * 1_000)
-  return milliseconds >= 1 && milliseconds <= MOST_SECONDS * 1_000 ? milliseconds : undefined
+  return milliseconds >= 1 && milliseconds <= MAX_SECONDS * 1_000 ? milliseconds : undefined
 }
 
 function parseNames(text: string): readonly string[] | undefined {

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import { ERRORS, snakeCase } from '@sallyport/core'
+import { ERRORS, toSnakeCase } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { sectionsSchema, serverSchema } from './config-schema.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import { DOCKER_VARIABLES } from './docker-variables.ts'
 import { KNOWN_VARIABLES } from './environment.ts'
-import { load } from './home.test-kit.ts'
+import { loadConfig } from './home.test-kit.ts'
 import { policySchema } from './policy-schema.ts'
 import { COMMON_KEYS } from './server-keys.ts'
 
@@ -52,7 +52,7 @@ describe('docs/configuration.md', () => {
       policySchema.shape,
     ]
     const keys = shapes.flatMap((shape) => Object.keys(shape))
-    const missing = keys.filter((key) => !new RegExp(`\`([a-z_]+\\.)?(${key}|${snakeCase(key)})\``).test(page))
+    const missing = keys.filter((key) => !new RegExp(`\`([a-z_]+\\.)?(${key}|${toSnakeCase(key)})\``).test(page))
     expect(missing).toEqual([])
     expect(KNOWN_VARIABLES.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
@@ -60,17 +60,17 @@ describe('docs/configuration.md', () => {
   it('has examples that load without a warning', async () => {
     const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => yaml)
     expect(examples.length).toBeGreaterThan(1)
-    for (const yaml of examples) expect((await load(yaml, { ISSUES_TOKEN: 'x' })).warnings).toEqual([])
+    for (const yaml of examples) expect((await loadConfig(yaml, { ISSUES_TOKEN: 'x' })).warnings).toEqual([])
   })
 
   it('leaves the Docker MCP Gateway to a page of its own, which does the same', async () => {
     const own = Object.keys(dockerGatewaySchema.shape).filter((key) => !Object.hasOwn(COMMON_KEYS, key))
     const pages = `${dockerPage}\n${page}`
-    expect(own.filter((key) => !new RegExp(`\`(${key}|${snakeCase(key)})\``).test(pages))).toEqual([])
+    expect(own.filter((key) => !new RegExp(`\`(${key}|${toSnakeCase(key)})\``).test(pages))).toEqual([])
     expect(DOCKER_VARIABLES.filter((name) => !dockerPage.includes(`| \`${name}\` |`))).toEqual([])
     const examples = [...dockerPage.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => yaml)
     expect(examples.length).toBeGreaterThan(1)
-    for (const yaml of examples) expect((await load(yaml)).warnings).toEqual([])
+    for (const yaml of examples) expect((await loadConfig(yaml)).warnings).toEqual([])
   })
 
   it('names errors of the table only', () => {

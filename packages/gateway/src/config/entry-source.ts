@@ -1,35 +1,35 @@
 import { join, resolve } from 'node:path'
 import { DEFAULT_MAX_MESSAGE_BYTES } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
+import type { ConfigNode } from './normalise.ts'
 import type { CommonEntry, ProgramEntry } from './server-keys.ts'
-import { readTimeouts, type UsualTimeouts } from './server-timeouts.ts'
-import type { Place } from './settings.ts'
+import { type DefaultTimeouts, readTimeouts } from './server-timeouts.ts'
+import type { SourceLocation } from './settings.ts'
 
 /** One entry of `mcp_servers` that its schema has accepted, and where everything of it stands. */
 export interface EntrySource<Entry> {
   readonly id: string
   /** The name it stands under, where that is no id. */
-  readonly givenName: string | undefined
+  readonly originalName: string | undefined
   readonly entry: Entry
   /** Why it is not started, where a key that isolates or restricts is misspelt. */
   readonly heldBack: string | undefined
   readonly fromVariables: readonly string[]
   readonly credentials: readonly string[]
-  readonly spot: Spot
-  readonly place: Place
+  readonly node: ConfigNode
+  readonly place: SourceLocation
   readonly home: string
   readonly userHome: string
   readonly log: IssueLog
 }
 
 /** The value of a key that has two names; both at once is an error. */
-export function oneKey<Entry, const Key extends keyof Entry & string>(
-  { entry, spot, log }: EntrySource<Entry>,
+export function readEitherKey<Entry, const Key extends keyof Entry & string>(
+  { entry, node, log }: EntrySource<Entry>,
   keys: readonly [Key, Key],
 ): Entry[Key] {
   const [first, second] = keys
-  const twin = spot.children.get(second)
+  const twin = node.children.get(second)
   if (entry[first] !== undefined && entry[second] !== undefined && twin !== undefined) {
     log.error(twin, `this means the same as "${first}", which stands here too. Keep one of them.`)
   }
@@ -37,17 +37,17 @@ export function oneKey<Entry, const Key extends keyof Entry & string>(
 }
 
 /** What all kinds of servers have. */
-export function readCommon(source: EntrySource<CommonEntry>, usual?: UsualTimeouts) {
+export function readCommonSettings(source: EntrySource<CommonEntry>, usual?: DefaultTimeouts) {
   const { entry } = source
   return {
     id: source.id,
-    title: entry.title ?? source.givenName,
+    title: entry.title ?? source.originalName,
     enabled: isEnabled(entry) && source.heldBack === undefined,
     heldBack: source.heldBack,
     era: entry.era ?? 'auto',
     timeouts: readTimeouts(source, usual),
-    includeTools: oneKey(source, ['includeTools', 'enabledTools']),
-    excludeTools: oneKey(source, ['excludeTools', 'disabledTools']) ?? [],
+    includeTools: readEitherKey(source, ['includeTools', 'enabledTools']),
+    excludeTools: readEitherKey(source, ['excludeTools', 'disabledTools']) ?? [],
     maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,
     isolated: entry.isolated ?? false,
     isolatedTools: entry.isolatedTools ?? [],
@@ -66,23 +66,23 @@ export function isEnabled(entry: Pick<CommonEntry, 'enabled' | 'disabled'>): boo
 
 /** What all programs have that are to be started; nothing after it was logged that there is no program. */
 export function readProgram(source: EntrySource<ProgramEntry>, words: readonly string[]) {
-  const { entry, spot, log, home, userHome } = source
+  const { entry, node, log, home, userHome } = source
   const [program = '', ...args] = words
   if (program.trim() === '') {
-    log.error(spot.children.get('command') ?? spot, 'expected a program, such as "npx"; got an empty text.')
+    log.error(node.children.get('command') ?? node, 'expected a program, such as "npx"; got an empty text.')
     return undefined
   }
-  const env = oneKey(source, ['env', 'environment']) ?? {}
+  const env = readEitherKey(source, ['env', 'environment']) ?? {}
   checkEnvNames(env, source)
   const cwd = entry.cwd === undefined ? undefined : resolve(home, expandTilde(entry.cwd, userHome))
   return { command: resolveCommand(program, source), args, env, cwd }
 }
 
-function checkEnvNames(env: Readonly<Record<string, string>>, { spot, log }: EntrySource<ProgramEntry>): void {
-  const map = spot.children.get('env') ?? spot.children.get('environment')
+function checkEnvNames(env: Readonly<Record<string, string>>, { node, log }: EntrySource<ProgramEntry>): void {
+  const map = node.children.get('env') ?? node.children.get('environment')
   for (const name of Object.keys(env)) {
     if (name !== '' && !/[=\0]/.test(name)) continue
-    log.error(map?.children.get(name) ?? spot, 'expected the name of a variable, without "=" and NUL.')
+    log.error(map?.children.get(name) ?? node, 'expected the name of a variable, without "=" and NUL.')
   }
 }
 

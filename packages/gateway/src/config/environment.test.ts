@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readEnvironment, unknownVariables } from './environment.ts'
+import { describeUnknownVariables, readEnvironment } from './environment.ts'
 
 describe('the environment', () => {
   it('gives what is set', () => {
@@ -16,8 +16,8 @@ describe('the environment', () => {
   })
 
   it('warns of a variable that nobody reads', () => {
-    expect(unknownVariables({ SALLYPORT_HOEM: 'x', SALLYPORT_TOKEN: 'y', PATH: '' }, ['SALLYPORT_TOKEN'])).toEqual([
-      'The variable SALLYPORT_HOEM is not known and is ignored. Did you mean "SALLYPORT_HOME"?',
-    ])
+    expect(
+      describeUnknownVariables({ SALLYPORT_HOEM: 'x', SALLYPORT_TOKEN: 'y', PATH: '' }, ['SALLYPORT_TOKEN']),
+    ).toEqual(['The variable SALLYPORT_HOEM is not known and is ignored. Did you mean "SALLYPORT_HOME"?'])
   })
 })

@@ -16,7 +16,10 @@ export function readEnvironment(environment: Environment): SallyportEnvironment 
 }
 
 /** A sentence for each SALLYPORT_* variable that nobody reads. Other rooms name the ones that they read. */
-export function unknownVariables(environment: Environment, alsoKnown: readonly string[] = []): readonly string[] {
+export function describeUnknownVariables(
+  environment: Environment,
+  alsoKnown: readonly string[] = [],
+): readonly string[] {
   const known = [...KNOWN_VARIABLES, ...alsoKnown]
   return Object.keys(environment)
     .filter((name) => name.startsWith('SALLYPORT_') && !known.includes(name))
@@ -24,21 +27,21 @@ export function unknownVariables(environment: Environment, alsoKnown: readonly s
 }
 
 /** The value of a variable, and never something that objects have anyway (`constructor`). */
-export function lookupIn(environment: Environment): (name: string) => string | undefined {
+export function createLookup(environment: Environment): (name: string) => string | undefined {
   return (name) => (Object.hasOwn(environment, name) ? environment[name] : undefined)
 }
 
 function readFolder(environment: Environment, name: (typeof KNOWN_VARIABLES)[number]): string | undefined {
-  const value = lookupIn(environment)(name)
+  const value = createLookup(environment)(name)
   if (value === undefined) return undefined
-  const problem = problemOfFolder(value)
+  const problem = findFolderProblem(value)
   if (problem === undefined) return value
   throw new SallyportError('CONFIG_INVALID', `The variable ${name} ${problem}; expected the path of a folder.`, {
     hint: `Set ${name} to a folder, or unset it.`,
   })
 }
 
-function problemOfFolder(value: string): string | undefined {
+function findFolderProblem(value: string): string | undefined {
   if (value.trim() === '') return 'is empty'
   if (value.includes('\0')) return 'holds a NUL character'
   // Nobody expands it here, and a folder that is really called "~ann" would be a surprise.

@@ -10,7 +10,7 @@ export interface FollowOptions extends Omit<ReloadOptions, 'askEvery'>, Pick<Wat
 /** Brings every change of a home's settings into force until it is closed. tools.yaml is followed by who keeps it. */
 export function followHome({ home, state, gateway, ...watching }: FollowOptions): { close(): Promise<void> } {
   const reload = new SettingsReload({ home, state, gateway })
-  const watch = watchSettings({ ...watching, home: home.path, onChange: (change) => void reload.take(change) })
+  const watch = watchSettings({ ...watching, home: home.path, onChange: (change) => void reload.apply(change) })
   return {
     close: async () => {
       await watch.close()

@@ -2,10 +2,10 @@ import { isLoopback } from '@sallyport/core'
 import type { GatewaySection } from './config-schema.ts'
 import { DEFAULT_GATEWAY } from './defaults.ts'
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
+import type { ConfigNode } from './normalise.ts'
 import type { GatewaySettings } from './settings.ts'
 
-export function readGateway(section: GatewaySection, spot: Spot, log: IssueLog): GatewaySettings {
+export function readGateway(section: GatewaySection, spot: ConfigNode, log: IssueLog): GatewaySettings {
   const host = section.host ?? DEFAULT_GATEWAY.host
   const at = spot.children.get('host') ?? spot
   const allowRemote = section.allowRemote ?? DEFAULT_GATEWAY.allowRemote
@@ -35,8 +35,8 @@ export function readGateway(section: GatewaySection, spot: Spot, log: IssueLog):
 
 function checkEach(
   values: readonly string[] | undefined,
-  spot: Spot | undefined,
-  check: (value: string, at: Spot) => void,
+  spot: ConfigNode | undefined,
+  check: (value: string, at: ConfigNode) => void,
 ): void {
   for (const [index, value] of (values ?? []).entries()) {
     const at = spot?.children.get(index)
@@ -45,12 +45,12 @@ function checkEach(
 }
 
 /** Exact names only: a wildcard would open the door that the list closes (DNS rebinding). */
-function checkHost(value: string, at: Spot, log: IssueLog): void {
+function checkHost(value: string, at: ConfigNode, log: IssueLog): void {
   if (/^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?$/i.test(value)) return
   log.error(at, 'expected a host name as it stands in the Host header, such as "tools.example.org" or "10.0.0.7:4747".')
 }
 
-function checkOrigin(value: string, at: Spot, log: IssueLog): void {
+function checkOrigin(value: string, at: ConfigNode, log: IssueLog): void {
   if (URL.canParse(value) && new URL(value).origin === value) return
   log.error(at, 'expected an exact origin in lower case, without a path, such as "https://tools.example.org".')
 }

@@ -1,9 +1,20 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
-import { type Mode, nameTokens } from '@sallyport/core'
+import { type Mode, tokenizeName } from '@sallyport/core'
 import { modes, paths, policySchema } from './policy-schema.ts'
-import { either, leaf, list, object, optional, type Part, record, restricting, strict, type ValueOf } from './schema.ts'
-import { anyCase, duration, finiteNumber, flag, text, wholeNumber } from './schema-parts.ts'
+import {
+  either,
+  leaf,
+  list,
+  object,
+  optional,
+  record,
+  restricting,
+  type Schema,
+  strict,
+  type ValueOf,
+} from './schema.ts'
+import { duration, finiteNumber, flag, integer, nonEmptyString, oneOfAnyCase } from './schema-parts.ts'
 
 /** What stands here is said of every tool of a risk: a word that is not known would leave them all open. */
 const riskDefaults = strict(
@@ -14,20 +25,20 @@ const riskDefaults = strict(
 )
 
 /** One that could stand in a name: what is joined of several would never be found. */
-const word: Part<string> = leaf({
+const riskWord: Schema<string> = leaf({
   expected: 'one word, such as "frobnicate", or "!run" to take one away',
   jsonSchema: { type: 'string' },
   convert: (value) => {
-    const [token, ...more] = typeof value === 'string' ? nameTokens(value.replace(/^!/, '')) : []
+    const [token, ...more] = typeof value === 'string' ? tokenizeName(value.replace(/^!/, '')) : []
     return token === undefined || more.length > 0 ? undefined : `${String(value).startsWith('!') ? '!' : ''}${token}`
   },
 })
 
-const words = list('a list of words', word)
+const riskWords = list('a list of words', riskWord)
 
 /** Fields of a policy as they are written: `readPolicyFields` judges them. */
-const writtenPolicy: Part = { read: (value) => ({ ok: true, value }), jsonSchema: () => policySchema.jsonSchema() }
-const writtenRules: Part = {
+const rawPolicy: Schema = { read: (value) => ({ ok: true, value }), jsonSchema: () => policySchema.jsonSchema() }
+const rawArgumentRules: Schema = {
   read: (value) => ({ ok: true, value }),
   jsonSchema: () => policySchema.shape.arguments.jsonSchema(),
 }
@@ -35,27 +46,27 @@ const writtenRules: Part = {
 /** A condition that is misspelt would approve more than was meant. */
 const autoApproval = strict(
   object('a rule such as {tool: "mcp__files__write_file", paths: ["/tmp/**"]}', {
-    tool: optional(text('the name of a tool, or a pattern such as "mcp__files__*"')),
-    agent: optional(text('the name of an agent')),
-    profile: optional(text('the name of a profile')),
+    tool: optional(nonEmptyString('the name of a tool, or a pattern such as "mcp__files__*"')),
+    agent: optional(nonEmptyString('the name of an agent')),
+    profile: optional(nonEmptyString('the name of a profile')),
     paths: optional(paths),
-    arguments: optional(writtenRules),
+    arguments: optional(rawArgumentRules),
   }),
 )
 
 const HIGHER_MODES = ['ALERT', 'DEGRADED', 'LOCKDOWN'] as const satisfies readonly Mode[]
 
-const to = optional(anyCase(HIGHER_MODES))
-const window = optional(duration({ bare: 'none', least: 1_000 }))
-const count = optional(wholeNumber(1, 1_000_000))
+const targetMode = optional(oneOfAnyCase(HIGHER_MODES))
+const windowLength = optional(duration({ defaultUnit: 'none', min: 1_000 }))
+const count = optional(integer(1, 1_000_000))
 
-const off: Part<false> = leaf({
+const off: Schema<false> = leaf({
   expected: 'false',
   jsonSchema: { const: false },
   convert: (value) => (value === false || value === 'false' ? false : undefined),
 })
 
-const share: Part<number> = leaf({
+const fraction: Schema<number> = leaf({
   expected: 'a number above 0, and at most 1',
   jsonSchema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
   convert: (value) => {
@@ -64,19 +75,24 @@ const share: Part<number> = leaf({
   },
 })
 
-const countTrigger = object('a mapping such as {count: 30, window: 10m, to: ALERT}', { count, window, to })
+const countTrigger = object('a mapping such as {count: 30, window: 10m, to: ALERT}', {
+  count,
+  window: windowLength,
+  to: targetMode,
+})
 const rateTrigger = object('a mapping such as {rate: 0.5, least: 50, window: 10m, to: DEGRADED}', {
-  rate: optional(share),
+  rate: optional(fraction),
   least: count,
-  window,
-  to,
+  window: windowLength,
+  to: targetMode,
 })
 const lastingTrigger = object('a mapping such as {lasting: 30s, to: DEGRADED}', {
-  lasting: optional(duration({ bare: 'none', least: 0 })),
-  to,
+  lasting: optional(duration({ defaultUnit: 'none', min: 0 })),
+  to: targetMode,
 })
 
-const trigger = <Some extends Part>(part: Some, example: string) => optional(either(`${example}, or false`, off, part))
+const trigger = <Some extends Schema>(part: Some, example: string) =>
+  optional(either(`${example}, or false`, off, part))
 
 const escalationParts = object('a mapping such as {policy_violations: {count: 30, window: 10m, to: ALERT}}', {
   policyViolations: trigger(countTrigger, 'a mapping such as {count: 30, window: 10m, to: ALERT}'),
@@ -99,20 +115,20 @@ const governanceParts = object('a mapping such as {enforce: true}', {
   defaults: optional(defaults),
   riskTokens: optional(
     object('a mapping such as {high: [frobnicate], low: [ponder]}', {
-      high: optional(words),
-      low: optional(words),
-      nouns: optional(words),
+      high: optional(riskWords),
+      low: optional(riskWords),
+      nouns: optional(riskWords),
     }),
   ),
   patterns: optional(
-    record('a mapping of patterns to fields, such as {"mcp__*__create_*": {risk_level: high}}', writtenPolicy),
+    record('a mapping of patterns to fields, such as {"mcp__*__create_*": {risk_level: high}}', rawPolicy),
   ),
-  approvalTimeout: optional(duration({ bare: 'none', least: 1_000 })),
+  approvalTimeout: optional(duration({ defaultUnit: 'none', min: 1_000 })),
   autoApprove: optional(list('a list of rules such as {tool: "mcp__files__read_*"}', autoApproval)),
   approvalHook: optional(
     object('a mapping such as {url: …, secret: "${HOOK_SECRET}"}', {
-      url: optional(text('an address such as "https://host/approvals"')),
-      secret: optional(text('a text, best as "${HOOK_SECRET}"')),
+      url: optional(nonEmptyString('an address such as "https://host/approvals"')),
+      secret: optional(nonEmptyString('a text, best as "${HOOK_SECRET}"')),
     }),
   ),
   escalation: optional(escalation),

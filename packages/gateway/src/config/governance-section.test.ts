@@ -5,19 +5,20 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
 import { DEFAULT_GOVERNANCE } from './defaults.ts'
-import { load, mistakes } from './home.test-kit.ts'
+import { loadConfig, loadProblems } from './home.test-kit.ts'
 
 const LONG = 'a long enough secret for HMAC-SHA256'
 
 const governance = async (yaml: string, environment = {}) =>
-  (await load(`governance: ${yaml}`, environment)).settings.governance
+  (await loadConfig(`governance: ${yaml}`, environment)).settings.governance
 
-const warningsOf = async (yaml: string): Promise<readonly string[]> => (await load(yaml)).warnings.map(describeIssue)
+const warningsOf = async (yaml: string): Promise<readonly string[]> =>
+  (await loadConfig(yaml)).warnings.map(describeIssue)
 
 describe(`${promise('GOV-7')} the governance section`, () => {
   it('leaves every default in force where it says nothing', async () => {
     expect(await governance('{}')).toEqual(DEFAULT_GOVERNANCE)
-    expect((await load('')).settings.governance).toEqual(DEFAULT_GOVERNANCE)
+    expect((await loadConfig('')).settings.governance).toEqual(DEFAULT_GOVERNANCE)
   })
 
   it('says what follows from a risk, each part by itself', async () => {
@@ -86,7 +87,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
 
   it('sends requests for approval to a hook', async () => {
     const hook = '{approval_hook: {url: "https://h.example/a", secret: "${S}"}}'
-    const { settings, warnings } = await load(`governance: ${hook}`, { S: LONG })
+    const { settings, warnings } = await loadConfig(`governance: ${hook}`, { S: LONG })
     expect(settings.governance.approvalHook).toEqual({ url: 'https://h.example/a', secret: LONG })
     expect(warnings).toEqual([])
     const local = await governance('{approval_hook: {url: "http://127.0.0.1:9/a", secret: "${S}"}}', { S: LONG })
@@ -95,7 +96,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
 
   it('refuses a secret of the hook that others could guess, warns of one that they could read, and shows neither', async () => {
     const hook = (secret: string) => `governance: {approval_hook: {url: "https://h", secret: "${secret}"}}`
-    const refused = (await mistakes(hook('changeme'))).join()
+    const refused = (await loadProblems(hook('changeme'))).join()
     expect(refused).toContain('it has 8 bytes; expected at least 32. Make one with `openssl rand -hex 32`')
     expect(refused).not.toContain('changeme')
     const told = (await warningsOf(hook(LONG))).join()
@@ -208,7 +209,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
       '1:27 governance.escalation.audit_failing: expected a mapping such as {lasting: 30s, to: DEGRADED}, or false; got true.',
     ],
   ])('is refused for {%s}', async (entry, mistake) => {
-    expect(await mistakes(`governance: {${entry}}`, { V: LONG })).toEqual([`config.yaml:${mistake}`])
+    expect(await loadProblems(`governance: {${entry}}`, { V: LONG })).toEqual([`config.yaml:${mistake}`])
   })
 
   it.each([
@@ -234,14 +235,14 @@ describe(`${promise('GOV-7')} the governance section`, () => {
 
 describe('the audit section', () => {
   it('sets how much is kept, and for how long', async () => {
-    const { settings } = await load('audit: {arguments: none, retention: {age: 90d, size: 2TB}}')
+    const { settings } = await loadConfig('audit: {arguments: none, retention: {age: 90d, size: 2TB}}')
     expect(settings.audit).toEqual({
       durability: 'process',
       required: true,
       arguments: 'none',
       retention: { age: 90 * 86_400_000, bytes: 2 * 1024 ** 4 },
     })
-    expect((await load('audit: {retention: {size: 10MB}}')).settings.audit.retention.age).toBe(30 * 86_400_000)
+    expect((await loadConfig('audit: {retention: {size: 10MB}}')).settings.audit.retention.age).toBe(30 * 86_400_000)
   })
 
   it.each([
@@ -251,20 +252,20 @@ describe('the audit section', () => {
     ['retention: {size: 1KB}', 'from 1MB to 100TB'],
     ['retention: forever', 'a mapping such as {age: 30d, size: 1GB}'],
   ])('is refused for {%s}', async (entry, problem) => {
-    expect((await mistakes(`audit: {${entry}}`)).join('\n')).toContain(problem)
+    expect((await loadProblems(`audit: {${entry}}`)).join('\n')).toContain(problem)
   })
 })
 
 describe('the telemetry section', () => {
   it('is off but for the figures, unless somebody says where to', async () => {
-    expect((await load('')).settings.telemetry).toEqual({ otlp: undefined, prometheus: true })
-    expect((await load('telemetry: {prometheus: false}')).settings.telemetry.prometheus).toBe(false)
+    expect((await loadConfig('')).settings.telemetry).toEqual({ otlp: undefined, prometheus: true })
+    expect((await loadConfig('telemetry: {prometheus: false}')).settings.telemetry.prometheus).toBe(false)
   })
 
   it('takes an address, or one with headers', async () => {
-    const { settings } = await load('telemetry: {otlp: "http://collector:4318"}')
+    const { settings } = await loadConfig('telemetry: {otlp: "http://collector:4318"}')
     expect(settings.telemetry.otlp).toEqual({ endpoint: 'http://collector:4318', headers: {} })
-    const long = await load('telemetry: {otlp: {endpoint: "https://c", headers: {X-Key: "${K}"}}}', { K: 'key' })
+    const long = await loadConfig('telemetry: {otlp: {endpoint: "https://c", headers: {X-Key: "${K}"}}}', { K: 'key' })
     expect(long.settings.telemetry.otlp).toEqual({ endpoint: 'https://c', headers: { 'X-Key': 'key' } })
   })
 
@@ -276,20 +277,22 @@ describe('the telemetry section', () => {
     ['otlp: 5', 'or a mapping such as {endpoint: …, headers: {…}}'],
     ['prometheus: 9090', 'expected true or false'],
   ])('is refused for {%s}', async (entry, problem) => {
-    expect((await mistakes(`telemetry: {${entry}}`)).join('\n')).toContain(problem)
+    expect((await loadProblems(`telemetry: {${entry}}`)).join('\n')).toContain(problem)
   })
 
   it('does not show an address that may hold a secret', async () => {
-    expect((await mistakes('telemetry: {otlp: {endpoint: [hunter2]}}')).join()).not.toContain('hunter2')
+    expect((await loadProblems('telemetry: {otlp: {endpoint: [hunter2]}}')).join()).not.toContain('hunter2')
   })
 })
 
 describe('a server', () => {
   it('is believed what it says of its tools only where a person says so', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'mcp_servers: {a: {command: x, trusted: true}, b: {command: x}, c: {command: x, trust: true}}',
     )
     expect(settings.servers.map(({ trusted }) => trusted)).toEqual([true, false, false])
-    expect((await mistakes('mcp_servers: {a: {command: x, trusted: yes}}')).join()).toContain('expected true or false')
+    expect((await loadProblems('mcp_servers: {a: {command: x, trusted: yes}}')).join()).toContain(
+      'expected true or false',
+    )
   })
 })

@@ -2,25 +2,25 @@ import { isLoopback, RISK_LEVELS } from '@sallyport/core'
 import { DEFAULT_ESCALATION, DEFAULT_GOVERNANCE } from './defaults.ts'
 import type { GovernanceSection } from './governance-schema.ts'
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
-import { type PolicyReading, readPolicyFields } from './policy-fields.ts'
+import type { ConfigNode } from './normalise.ts'
+import { type PolicyResult, readPolicyFields } from './policy-fields.ts'
 import { readRiskTokens } from './risk-token-lists.ts'
-import type { Step } from './schema.ts'
+import type { PathStep } from './schema.ts'
 import { readUrl } from './server-address.ts'
 import type { AutoApproval, EscalationSettings, GovernanceSettings, PolicyPattern } from './settings.ts'
 import { checkSharedSecret } from './shared-secret.ts'
 
-interface Report {
+interface SectionContext {
   readonly file: string
-  readonly spot: Spot
+  readonly node: ConfigNode
   readonly log: IssueLog
 }
 
-export function readGovernance(section: GovernanceSection, report: Report): GovernanceSettings {
+export function readGovernance(section: GovernanceSection, report: SectionContext): GovernanceSettings {
   const enforce = section.enforce ?? DEFAULT_GOVERNANCE.enforce
   // Whoever tried something in the evening should not find the doors open in the morning without a word.
   if (!enforce)
-    report.log.warn(childOf(report, 'enforce').spot, 'rules are only watched: no call is refused or asked about.')
+    report.log.warn(childOf(report, 'enforce').node, 'rules are only watched: no call is refused or asked about.')
   return {
     enforce,
     defaults: readDefaults(section.defaults ?? {}),
@@ -35,9 +35,9 @@ export function readGovernance(section: GovernanceSection, report: Report): Gove
   }
 }
 
-const childOf = (report: Report, step: Step): Report => ({
+const childOf = (report: SectionContext, step: PathStep): SectionContext => ({
   ...report,
-  spot: report.spot.children.get(step) ?? report.spot,
+  node: report.node.children.get(step) ?? report.node,
 })
 
 function readDefaults(given: NonNullable<GovernanceSection['defaults']>): GovernanceSettings['defaults'] {
@@ -47,16 +47,16 @@ function readDefaults(given: NonNullable<GovernanceSection['defaults']>): Govern
 }
 
 /** What belongs to one tool cannot be said of many. */
-const OF_ONE_TOOL = ['pin', 'rename', 'descriptionOverride'] as const
+const SINGLE_TOOL_FIELDS = ['pin', 'rename', 'descriptionOverride'] as const
 
-function readPatterns(patterns: Readonly<Record<string, unknown>>, report: Report): readonly PolicyPattern[] {
+function readPatterns(patterns: Readonly<Record<string, unknown>>, report: SectionContext): readonly PolicyPattern[] {
   return Object.entries(patterns).map(([tool, value]) => {
     const inner = childOf(report, tool)
     const { fields } = readPolicy(value, [], inner)
-    const own = OF_ONE_TOOL.filter((field) => fields[field] !== undefined)
-    for (const field of own) inner.log.error(inner.spot, `"${field}" belongs to one tool. Write it into tools.yaml.`)
-    if (!couldMatch(tool)) inner.log.warn(inner.spot, 'no name of a tool fits this: all begin with "mcp__".')
-    return { tool, fields, place: placeOf(inner) }
+    const own = SINGLE_TOOL_FIELDS.filter((field) => fields[field] !== undefined)
+    for (const field of own) inner.log.error(inner.node, `"${field}" belongs to one tool. Write it into tools.yaml.`)
+    if (!couldMatch(tool)) inner.log.warn(inner.node, 'no name of a tool fits this: all begin with "mcp__".')
+    return { tool, fields, place: locationOf(inner) }
   })
 }
 
@@ -67,9 +67,9 @@ function couldMatch(pattern: string): boolean {
 }
 
 /** Judges the fields of a policy that stand at a place; `under` is where the reader is to think it begins. */
-function readPolicy(value: unknown, under: readonly Step[], { spot, log }: Report): PolicyReading {
-  const spotAt = (path: readonly Step[]): Spot =>
-    path.slice(under.length).reduce((at: Spot, step) => at.children.get(step) ?? at, spot)
+function readPolicy(value: unknown, under: readonly PathStep[], { node, log }: SectionContext): PolicyResult {
+  const spotAt = (path: readonly PathStep[]): ConfigNode =>
+    path.slice(under.length).reduce((at: ConfigNode, step) => at.children.get(step) ?? at, node)
   const reading = readPolicyFields(value, (path) =>
     spotAt(path).origin === 'variable' ? 'something else from a variable' : undefined,
   )
@@ -84,39 +84,39 @@ function readPolicy(value: unknown, under: readonly Step[], { spot, log }: Repor
 
 type AutoApprovalEntry = NonNullable<GovernanceSection['autoApprove']>[number]
 
-function readAutoApproval(entry: AutoApprovalEntry, report: Report): readonly AutoApproval[] {
-  const { spot, log } = report
+function readAutoApproval(entry: AutoApprovalEntry, report: SectionContext): readonly AutoApproval[] {
+  const { node, log } = report
   const { tool, agent, profile, paths } = entry
   if (tool === undefined) {
-    log.error(spot, 'expected "tool", a name or a pattern such as "mcp__files__read_*"; got none.')
+    log.error(node, 'expected "tool", a name or a pattern such as "mcp__files__read_*"; got none.')
     return []
   }
   const rules = entry.arguments
   const reading =
     rules === undefined ? undefined : readPolicy({ arguments: rules }, ['arguments'], childOf(report, 'arguments'))
   const isBound = [agent, profile, paths, rules].some((condition) => condition !== undefined)
-  if (!isBound && /^(mcp__)?[*_]*\*$/.test(tool)) log.warn(spot, 'this approves every call of every tool.')
-  return [{ tool, agent, profile, paths, arguments: reading?.fields.arguments, place: placeOf(report) }]
+  if (!isBound && /^(mcp__)?[*_]*\*$/.test(tool)) log.warn(node, 'this approves every call of every tool.')
+  return [{ tool, agent, profile, paths, arguments: reading?.fields.arguments, place: locationOf(report) }]
 }
 
-const placeOf = ({ file, spot, log }: Report) => ({ file, line: log.lineOf(spot) })
+const locationOf = ({ file, node, log }: SectionContext) => ({ file, line: log.lineOf(node) })
 
 function readHook(
   { url, secret }: NonNullable<GovernanceSection['approvalHook']>,
-  report: Report,
+  report: SectionContext,
 ): GovernanceSettings['approvalHook'] {
-  const { spot, log } = report
+  const { node, log } = report
   if (url === undefined || secret === undefined) {
-    log.error(spot, `expected "url" and "secret"; got no "${url === undefined ? 'url' : 'secret'}".`)
+    log.error(node, `expected "url" and "secret"; got no "${url === undefined ? 'url' : 'secret'}".`)
     return undefined
   }
-  const at = childOf(report, 'url').spot
+  const at = childOf(report, 'url').node
   if (at.origin !== 'unresolved') checkHookUrl(url, at, log)
-  checkSharedSecret({ secret, variable: 'HOOK_SECRET' }, childOf(report, 'secret').spot, log)
+  checkSharedSecret({ secret, variable: 'HOOK_SECRET' }, childOf(report, 'secret').node, log)
   return { url, secret }
 }
 
-function checkHookUrl(address: string, at: Spot, log: IssueLog): void {
+function checkHookUrl(address: string, at: ConfigNode, log: IssueLog): void {
   const url = readUrl(address, at, log)
   if (url === undefined) return
   const { protocol, hostname } = new URL(url)
@@ -127,15 +127,15 @@ function checkHookUrl(address: string, at: Spot, log: IssueLog): void {
 function readEscalation(given: NonNullable<GovernanceSection['escalation']>): EscalationSettings {
   const { policyViolations, toolErrors, upstreamFlapping, auditFailing } = DEFAULT_ESCALATION
   return {
-    policyViolations: trigger(given.policyViolations, policyViolations),
-    toolErrors: trigger(given.toolErrors, toolErrors),
-    upstreamFlapping: trigger(given.upstreamFlapping, upstreamFlapping),
-    auditFailing: trigger(given.auditFailing, auditFailing),
+    policyViolations: mergeTrigger(given.policyViolations, policyViolations),
+    toolErrors: mergeTrigger(given.toolErrors, toolErrors),
+    upstreamFlapping: mergeTrigger(given.upstreamFlapping, upstreamFlapping),
+    auditFailing: mergeTrigger(given.auditFailing, auditFailing),
   }
 }
 
 /** What is left unsaid is as without a word; `false` switches it off. */
-const trigger = <Given extends object, Default extends object>(
+const mergeTrigger = <Given extends object, Default extends object>(
   given: Given | false | undefined,
   fallback: Default,
 ): (Default & Given) | Default | undefined => (given === false ? undefined : { ...fallback, ...given })

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, readRegularFile } from '../disk/disk.ts'
-import { type IncludedFile, readIncluded } from './included-file.ts'
+import { type IncludedFile, readIncludedFiles } from './included-file.ts'
 
 /** The files of a home that decide what the gateway does. */
 const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
@@ -30,20 +30,20 @@ export interface HomeContent {
 
 const MEGABYTE = 1024 ** 2
 /** Thousands of tools have an entry each. */
-const mostMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
+const maxMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
 /** How large a file of a home may be. */
-export const mostBytesOf = (file: string): number => mostMegabytes(file) * MEGABYTE
+export const maxHomeFileBytes = (file: string): number => maxMegabytes(file) * MEGABYTE
 
 /** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
 export async function readHome(path: string): Promise<HomeContent> {
-  await refuseFile(path)
+  await assertFolder(path)
   const files = new Map<HomeFile, Buffer>()
   for (const name of HOME_FILES) {
     const bytes = await readHomeFile(join(path, name))
     if (bytes !== undefined) files.set(name, bytes)
   }
   const config = CONFIG_FILES.map((name) => files.get(name)).find((bytes) => bytes !== undefined)
-  return contentOf(path, files, await readIncluded(path, config))
+  return buildContent(path, files, await readIncludedFiles(path, config))
 }
 
 /** The same home with another file in place of one of its own. */
@@ -55,19 +55,19 @@ export function withFile(
   const changed = new Map(files)
   if (bytes === undefined) changed.delete(name)
   else changed.set(name, bytes)
-  return contentOf(path, changed, included)
+  return buildContent(path, changed, included)
 }
 
-function contentOf(
+function buildContent(
   path: string,
   files: ReadonlyMap<HomeFile, Buffer>,
   included: readonly IncludedFile[] = [],
 ): HomeContent {
-  const digest = (names: readonly HomeFile[]): string => digestOf(files, names, included)
+  const digest = (names: readonly HomeFile[]): string => computeDigest(files, names, included)
   return { path, files, included, digest: digest(HOME_FILES), configDigest: digest(SETTINGS_FILES) }
 }
 
-async function refuseFile(path: string): Promise<void> {
+async function assertFolder(path: string): Promise<void> {
   const found = await stat(path).catch((error: unknown) => {
     if (causeCode(error) === 'ENOENT') return undefined
     throw unreadable(path, error)
@@ -80,7 +80,7 @@ async function refuseFile(path: string): Promise<void> {
 
 /** The bytes of one file of a home; nothing where it is not there. */
 export async function readHomeFile(file: string): Promise<Buffer | undefined> {
-  const found = await readRegularFile(file, mostBytesOf(file))
+  const found = await readRegularFile(file, maxHomeFileBytes(file))
   if (found.kind === 'read') return found.bytes
   if (found.kind === 'too large') throw tooLarge(file)
   if (found.kind === 'unreadable') {
@@ -95,7 +95,7 @@ export async function readHomeFile(file: string): Promise<Buffer | undefined> {
 function tooLarge(file: string): SallyportError {
   return new SallyportError(
     'HOME_UNREADABLE',
-    `${file} has more than ${mostMegabytes(file)} MB, which is the most that is read.`,
+    `${file} has more than ${maxMegabytes(file)} MB, which is the most that is read.`,
     {
       hint: 'Remove what is not needed from it.',
     },
@@ -111,7 +111,7 @@ function unreadable(path: string, cause: unknown): SallyportError {
   return new SallyportError('HOME_UNREADABLE', `${path} cannot be read (${code}).`, { hint, cause })
 }
 
-function digestOf(
+function computeDigest(
   files: ReadonlyMap<HomeFile, Buffer>,
   names: readonly HomeFile[],
   included: readonly IncludedFile[],

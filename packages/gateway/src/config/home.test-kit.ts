@@ -12,25 +12,28 @@ export async function temporaryFolder(): Promise<string> {
   return path
 }
 
-export async function homeWith(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
+export async function createHome(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
   const home = await temporaryFolder()
   for (const [name, content] of Object.entries(files)) await writeFile(join(home, name), content)
   return home
 }
 
-export async function load(yaml: string, environment: Readonly<Record<string, string>> = {}): Promise<LoadedSettings> {
+export async function loadConfig(
+  yaml: string,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<LoadedSettings> {
   return loadSettings({
-    home: await homeWith({ 'config.yaml': yaml }),
+    home: await createHome({ 'config.yaml': yaml }),
     environment: { HOME: '/home/ann', ...environment },
   })
 }
 
 /** The lines of the error, without the path of the home. */
-export async function mistakes(
+export async function loadProblems(
   yaml: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<readonly string[]> {
-  const error = await failure(load(yaml, environment))
+  const error = await catchError(loadConfig(yaml, environment))
   if (error.code !== 'CONFIG_INVALID') throw error
   return error.message
     .split('\n')
@@ -38,7 +41,7 @@ export async function mistakes(
     .map((line) => line.trim())
 }
 
-export async function failure(promise: Promise<unknown>): Promise<SallyportError> {
+export async function catchError(promise: Promise<unknown>): Promise<SallyportError> {
   try {
     await promise
   } catch (error) {

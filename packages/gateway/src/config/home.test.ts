@@ -2,7 +2,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { failure, temporaryFolder } from './home.test-kit.ts'
+import { catchError, temporaryFolder } from './home.test-kit.ts'
 import { locateHome, locateState, requireHome } from './home.ts'
 
 const FULL = {
@@ -49,7 +49,7 @@ describe('the home', () => {
 
   it('must be there when somebody named it', async () => {
     const path = join(await temporaryFolder(), 'nope')
-    const refused = async (origin: 'flag' | 'environment') => failure((async () => requireHome({ path, origin }))())
+    const refused = async (origin: 'flag' | 'environment') => catchError((async () => requireHome({ path, origin }))())
     expect(await refused('flag')).toMatchObject({ code: 'HOME_UNREADABLE', hint: expect.stringContaining('--home') })
     expect(await refused('environment')).toMatchObject({ hint: expect.stringContaining('SALLYPORT_HOME') })
     expect(() => requireHome({ path, origin: 'user' })).not.toThrow()
@@ -57,7 +57,7 @@ describe('the home', () => {
 
   it('is refused when the flag or the variable is empty', async () => {
     const attempt = (flag: string | undefined, environment: Record<string, string>) =>
-      failure((async () => locateHome({ flag, environment, cwd: '/' }))())
+      catchError((async () => locateHome({ flag, environment, cwd: '/' }))())
     expect(await attempt(' ', {})).toMatchObject({ code: 'USAGE' })
     expect(await attempt(undefined, { SALLYPORT_HOME: '' })).toMatchObject({
       code: 'CONFIG_INVALID',

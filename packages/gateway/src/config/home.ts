@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { type Environment, lookupIn, readEnvironment } from './environment.ts'
+import { createLookup, type Environment, readEnvironment } from './environment.ts'
 
 export interface Home {
   readonly path: string
@@ -20,34 +20,34 @@ export interface LocateOptions {
 /** `--home`, else `$SALLYPORT_HOME`, else `./.sallyport` if there, else `$XDG_CONFIG_HOME/sallyport`. */
 export function locateHome(options: LocateOptions): Home {
   const { flag, environment } = options
-  if (flag !== undefined) return { path: named(flag, '--home', options), origin: 'flag' }
+  if (flag !== undefined) return { path: resolveFlag(flag, '--home', options), origin: 'flag' }
   const fromVariable = readEnvironment(environment).home
-  if (fromVariable !== undefined) return { path: absolute(fromVariable, options), origin: 'environment' }
+  if (fromVariable !== undefined) return { path: resolvePath(fromVariable, options), origin: 'environment' }
   const project = resolve(options.cwd, '.sallyport')
-  if (isThere(project)) return { path: project, origin: 'project' }
+  if (pathExists(project)) return { path: project, origin: 'project' }
   return { path: join(xdgFolder(environment, 'XDG_CONFIG_HOME', '.config'), 'sallyport'), origin: 'user' }
 }
 
 /** `--state`, else `$SALLYPORT_STATE`, else `$XDG_STATE_HOME/sallyport`. */
 export function locateState(options: LocateOptions): string {
   const { flag, environment } = options
-  if (flag !== undefined) return named(flag, '--state', options)
+  if (flag !== undefined) return resolveFlag(flag, '--state', options)
   const fromVariable = readEnvironment(environment).state
-  if (fromVariable !== undefined) return absolute(fromVariable, options)
+  if (fromVariable !== undefined) return resolvePath(fromVariable, options)
   return join(xdgFolder(environment, 'XDG_STATE_HOME', join('.local', 'state')), 'sallyport')
 }
 
 /** A home that somebody named must be there: an empty gateway after a typing error would puzzle more than an error. */
 export function requireHome(home: Home): void {
   if (home.origin === 'user' || home.origin === 'project') return
-  if (isThere(home.path)) return
+  if (pathExists(home.path)) return
   throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist, or cannot be looked at.`, {
     hint: `Correct ${home.origin === 'flag' ? '--home' : 'SALLYPORT_HOME'}, or make the folder.`,
   })
 }
 
 /** Also a dangling link or a file: to pass over it in silence would start something unexpected. */
-function isThere(path: string): boolean {
+function pathExists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
@@ -58,24 +58,24 @@ function isThere(path: string): boolean {
 
 /** The user's own folder, by the environment first: tests and `sudo -E` rely on it. */
 export function userHomeOf(environment: Environment): string {
-  const home = lookupIn(environment)('HOME')
+  const home = createLookup(environment)('HOME')
   return home !== undefined && isAbsolute(home) ? home : homedir()
 }
 
-function named(path: string, flag: string, options: LocateOptions): string {
-  if (path.trim() !== '') return absolute(path, options)
+function resolveFlag(path: string, flag: string, options: LocateOptions): string {
+  if (path.trim() !== '') return resolvePath(path, options)
   throw new SallyportError('USAGE', `${flag} is empty; expected the path of a folder.`, {
     hint: `Write ${flag} <folder>.`,
   })
 }
 
-function absolute(path: string, { environment, cwd }: LocateOptions): string {
+function resolvePath(path: string, { environment, cwd }: LocateOptions): string {
   if (path === '~') return userHomeOf(environment)
   return path.startsWith('~/') ? join(userHomeOf(environment), path.slice(2)) : resolve(cwd, path)
 }
 
 function xdgFolder(environment: Environment, variable: string, fallback: string): string {
-  const value = lookupIn(environment)(variable)
+  const value = createLookup(environment)(variable)
   // The XDG base directory specification: a relative path is invalid and is to be ignored.
   return value !== undefined && isAbsolute(value) ? value : join(userHomeOf(environment), fallback)
 }

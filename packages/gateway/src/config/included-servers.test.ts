@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
-import { failure, temporaryFolder } from './home.test-kit.ts'
+import { catchError, temporaryFolder } from './home.test-kit.ts'
 import { readHome } from './home-content.ts'
 import { loadSettings } from './load-settings.ts'
-import { recordTrust, trustOf } from './trust.ts'
+import { checkTrust, recordTrust } from './trust.ts'
 import { watchSettings } from './watch-settings.ts'
 
 const ENVIRONMENT = { HOME: '/home/ann', TOKEN: 'a value of the test' }
@@ -87,7 +87,7 @@ describe('an included file', () => {
     ['{"mcpServers": [1]}', 'settings.json:1:2 mcpServers: expected a mapping of names to servers'],
   ])('that cannot be understood is a mistake of the config: %s', async (text, problem) => {
     const { home } = await homeIncluding(text)
-    expect((await failure(load(home))).message).toContain(problem)
+    expect((await catchError(load(home))).message).toContain(problem)
   })
 
   it.each([
@@ -97,7 +97,7 @@ describe('an included file', () => {
     ['{"include": [5]}', 'expected a list of files'],
   ])('that cannot be read is named: %s', async (config, problem) => {
     const { home } = await homeIncluding('{}', config)
-    expect((await failure(load(home))).message).toContain(problem)
+    expect((await catchError(load(home))).message).toContain(problem)
   })
 
   it('never gives this gateway a place behind itself', async () => {
@@ -131,9 +131,9 @@ describe('an included file', () => {
     const { home: path, file, state } = await homeIncluding({ mcpServers: {} })
     const question = async () => ({ home: { path, origin: 'project' } as const, content: await readHome(path), state })
     await recordTrust(await question())
-    expect(await trustOf(await question())).toBe('trusted')
+    expect(await checkTrust(await question())).toBe('trusted')
     await writeFile(file, JSON.stringify({ mcpServers: { evil: { command: 'x' } } }))
-    expect(await trustOf(await question())).toBe('changed')
+    expect(await checkTrust(await question())).toBe('changed')
   })
 
   it('is followed like the config', async () => {

@@ -1,16 +1,16 @@
 import { basename, dirname } from 'node:path'
-import { BUILT_IN_SERVER, camelCase, isJsonObject, isServerId, slugServerId } from '@sallyport/core'
+import { BUILT_IN_SERVER, isJsonObject, isServerId, slugServerId, toCamelCase } from '@sallyport/core'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
 import type { IncludedFile } from './included-file.ts'
 import { createIssueLog } from './issue-log.ts'
 import { type LocatedEntry, type LocatedNode, type LocatedTree, parseTree } from './located-tree.ts'
 import { isOwnGateway } from './own-gateway.ts'
-import { type EntryReading, entriesOf, readEntry, writtenType } from './read-entry.ts'
+import { type EntryContext, entriesOf, readServerEntry, readType } from './read-entry.ts'
 import type { ServerConfig } from './settings.ts'
-import { withoutComments } from './without-comments.ts'
-import { plainValue } from './written-servers.ts'
+import { stripComments } from './without-comments.ts'
+import { toPlainValue } from './written-servers.ts'
 
-export interface IncludeReading extends Omit<EntryReading, 'log' | 'file' | 'spelling'> {
+export interface IncludeContext extends Omit<EntryContext, 'log' | 'file' | 'spelling'> {
   /** What config.yaml has itself: it counts more. */
   readonly servers: readonly ServerConfig[]
   /** Where this gateway listens, so that it is not taken for a server. */
@@ -24,18 +24,18 @@ export interface IncludedServers {
 }
 
 /** The servers of an agent's own file (ISO-1). A file that cannot be understood is an error; an entry is left out. */
-export function readIncludedServers(file: IncludedFile, reading: IncludeReading): IncludedServers {
+export function readIncludedServers(file: IncludedFile, reading: IncludeContext): IncludedServers {
   const { path: place, bytes } = file
-  const tree = parseTree(withoutComments(decoded(bytes)))
+  const tree = parseTree(stripComments(decoded(bytes)))
   const log = createIssueLog(place, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
-  const section = entriesOf(tree.root).find(({ key }) => camelCase(key) === 'mcpServers')
+  const section = entriesOf(tree.root).find(({ key }) => toCamelCase(key) === 'mcpServers')
   if (section !== undefined && section.node.kind !== 'map')
     log.error(section, 'expected a mapping of names to servers.')
   const servers: ServerConfig[] = []
   const warnings: ConfigIssue[] = []
   for (const entry of section === undefined ? [] : entriesOf(section.node)) {
-    const read = readOne({ entry, tree, key: joinKey(section?.key ?? '', entry.key) }, place, {
+    const read = readIncludedEntry({ entry, tree, key: joinKey(section?.key ?? '', entry.key) }, place, {
       ...reading,
       servers: [...reading.servers, ...servers],
     })
@@ -54,10 +54,10 @@ interface OneEntry {
 }
 
 /** The agent may rewrite its file at any time: what we cannot take of it must not stop all other servers. */
-function readOne(
+function readIncludedEntry(
   { entry, tree, key }: OneEntry,
   file: string,
-  reading: IncludeReading,
+  reading: IncludeContext,
 ): Omit<IncludedServers, 'errors'> {
   const log = createIssueLog(file, tree.positionOf)
   const subject = { offset: entry.offset, key }
@@ -65,15 +65,15 @@ function readOne(
     log.warn(subject, `${why} It is left out.`)
     return { servers: [], warnings: log.warnings }
   }
-  const written = plainValue(entry.node)
+  const written = toPlainValue(entry.node)
   if (isJsonObject(written) && isOwnGateway(written, reading.port)) return { servers: [], warnings: [] }
-  const type = writtenType(entry.node)
+  const type = readType(entry.node)
   if (type === 'server' || type === 'client' || type === 'docker-gateway') return leftOut('no agent has such a type.')
   const id = isServerId(entry.key) ? entry.key : slugServerId(entry.key)
   if (id === '') return leftOut('expected a name with a letter a-z or a digit in it.')
-  const node = isGeminis(file) ? withTransport(entry.node) : entry.node
-  const spelling = isGeminis(file) ? (text: string) => braced(text, reading.lookup) : undefined
-  const server = readEntry(
+  const node = isGeminiFile(file) ? addSseType(entry.node) : entry.node
+  const spelling = isGeminiFile(file) ? (text: string) => addBraces(text, reading.lookup) : undefined
+  const server = readServerEntry(
     { ...subject, node },
     { name: entry.key, id },
     { ...reading, file, log, ...(spelling && { spelling }) },
@@ -83,14 +83,14 @@ function readOne(
     return { servers: [], warnings: [...problems, ...log.warnings] }
   }
   const same = reading.servers.find((other) => other.id === id)
-  if (same !== undefined && isSameReach(same, server)) return { servers: [], warnings: log.warnings }
-  const free = freeId(id, agentOf(file), reading.servers)
+  if (same !== undefined && isSameTarget(same, server)) return { servers: [], warnings: log.warnings }
+  const free = findFreeId(id, guessAgent(file), reading.servers)
   if (free !== id) log.warn(subject, `there is another server "${id}": this one is called "${free}".`)
   return { servers: [{ ...server, id: free }], warnings: log.warnings }
 }
 
 /** Gemini CLI, and Qwen Code after it, take `url` for the older transport unless a type says otherwise. */
-function withTransport(node: LocatedNode): LocatedNode {
+function addSseType(node: LocatedNode): LocatedNode {
   const entries = entriesOf(node)
   const url = entries.find(({ key }) => key === 'url')
   if (node.kind !== 'map' || url === undefined || entries.some(({ key }) => key === 'type' || key === 'httpUrl'))
@@ -100,21 +100,21 @@ function withTransport(node: LocatedNode): LocatedNode {
 }
 
 /** They also take `$NAME` for a variable, and leave the text as it is where there is none. */
-function braced(text: string, lookup: EntryReading['lookup']): string {
+function addBraces(text: string, lookup: EntryContext['lookup']): string {
   return text.replaceAll(/\$([A-Za-z_]\w*)/g, (found, name: string) =>
     lookup(name) === undefined ? found : `\${${name}}`,
   )
 }
 
-const isGeminis = (file: string): boolean => /^\.(?:gemini|qwen)$/.test(basename(dirname(file)))
+const isGeminiFile = (file: string): boolean => /^\.(?:gemini|qwen)$/.test(basename(dirname(file)))
 
 /** The word that tells a server of this file from another of the same name. */
-function agentOf(file: string): string {
+function guessAgent(file: string): string {
   if (/^\.(?:mcp|claude)\.json$/.test(basename(file))) return 'claude'
   return slugServerId(basename(dirname(file))) || 'included'
 }
 
-function freeId(id: string, agent: string, servers: readonly ServerConfig[]): string {
+function findFreeId(id: string, agent: string, servers: readonly ServerConfig[]): string {
   const taken = new Set([BUILT_IN_SERVER, ...servers.map((server) => server.id)])
   if (!taken.has(id)) return id
   const base = slugServerId(`${id.slice(0, 24)}-${agent.slice(0, 12)}`)
@@ -125,7 +125,7 @@ function freeId(id: string, agent: string, servers: readonly ServerConfig[]): st
 }
 
 /** The same program with the same arguments, or the same address. */
-function isSameReach(one: ServerConfig, other: ServerConfig): boolean {
+function isSameTarget(one: ServerConfig, other: ServerConfig): boolean {
   if ('url' in one || 'url' in other) return 'url' in one && 'url' in other && one.url === other.url
   return JSON.stringify([one.command, one.args]) === JSON.stringify([other.command, other.args])
 }

@@ -1,17 +1,17 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
 
 import { ISOLATION_FALLBACKS, ISOLATION_STRATEGIES } from '@sallyport/core'
-import { either, object, optional, type Part, record, restricting, strict, type ValueOf } from './schema.ts'
-import { byteSize, duration, flag, mapping, oneOf, prose, text, wholeNumber } from './schema-parts.ts'
+import { either, object, optional, record, restricting, type Schema, strict, type ValueOf } from './schema.ts'
+import { anyString, byteSize, duration, flag, integer, mapping, nonEmptyString, oneOf } from './schema-parts.ts'
 
-const MOST_TOKENS = 1_000_000
-const MOST_CHARACTERS = 100_000_000
-const DAYS = 86_400_000
+const MAX_TOKENS = 1_000_000
+const MAX_CHARACTERS = 100_000_000
+const DAY_MS = 86_400_000
 
 const LIMITS = {
-  maxTokens: optional(wholeNumber(100, MOST_TOKENS)),
-  maxTurns: optional(wholeNumber(1, 100)),
-  maxTime: optional(duration({ bare: 's', least: 1 })),
+  maxTokens: optional(integer(100, MAX_TOKENS)),
+  maxTurns: optional(integer(1, 100)),
+  maxTime: optional(duration({ defaultUnit: 's', min: 1 })),
 } as const
 
 /** A misspelt word here would mean less protection than was wanted. */
@@ -20,7 +20,7 @@ export const isolationFields = strict(
     ...LIMITS,
     strategy: optional(oneOf(ISOLATION_STRATEGIES)),
     fallback: optional(oneOf(ISOLATION_FALLBACKS)),
-    budget: optional(wholeNumber(500, MOST_CHARACTERS)),
+    budget: optional(integer(500, MAX_CHARACTERS)),
     returns: optional(mapping('a JSON Schema')),
     allowRecall: optional(flag()),
   }),
@@ -30,10 +30,10 @@ export const MODEL_PROVIDERS = ['anthropic', 'openai', 'google', 'openai-compati
 
 const modelSchema = object('a mapping such as {provider: anthropic, api_key: "${ANTHROPIC_API_KEY}"}', {
   provider: optional(oneOf(MODEL_PROVIDERS)),
-  name: optional(text('the name of a model')),
-  baseUrl: optional(text('an address such as "http://127.0.0.1:11434/v1"')),
-  apiKey: optional(text('a text, best as "${ANTHROPIC_API_KEY}"')),
-  apiKeyFile: optional(text('an absolute path such as "/run/secrets/anthropic"')),
+  name: optional(nonEmptyString('the name of a model')),
+  baseUrl: optional(nonEmptyString('an address such as "http://127.0.0.1:11434/v1"')),
+  apiKey: optional(nonEmptyString('a text, best as "${ANTHROPIC_API_KEY}"')),
+  apiKeyFile: optional(nonEmptyString('an absolute path such as "/run/secrets/anthropic"')),
 })
 
 const isolationParts = object('a mapping such as {strategy: bounded}', {
@@ -48,15 +48,15 @@ export const isolationSchema = restricting(isolationParts, [...Object.keys(isola
 /** What the sub-agent is told of a call. */
 export const TEMPLATE_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
 
-const template: Part<string> = {
-  ...text('a text such as "Run {{toolName}}"'),
+const template: Schema<string> = {
+  ...nonEmptyString('a text such as "Run {{toolName}}"'),
   templateVariables: TEMPLATE_VARIABLES,
 }
 
 const executorParts = object('a mapping such as {max_turns: 3}', {
   ...LIMITS,
   enabled: optional(flag()),
-  description: optional(prose()),
+  description: optional(anyString()),
   model: optional(modelSchema),
   systemPrompt: optional(template),
   query: optional(template),
@@ -70,11 +70,11 @@ const agentsParts = object('a mapping such as {mcp-executor: {max_turns: 3}}', {
 export const agentsSchema = restricting(agentsParts, ['mcp-executor'])
 
 const contextParts = object('a mapping such as {cap: 8000}', {
-  cap: optional(either('a number of characters from 500, or "off"', wholeNumber(500, MOST_CHARACTERS), oneOf(['off']))),
+  cap: optional(either('a number of characters from 500, or "off"', integer(500, MAX_CHARACTERS), oneOf(['off']))),
   presets: optional(record('a mapping of names to presets', mapping('a mapping such as {threshold: 5000}'))),
   retention: optional(
     object('a mapping such as {age: 7d, size: 1GB}', {
-      age: optional(duration({ bare: 'none', least: 60_000, most: 36_500 * DAYS })),
+      age: optional(duration({ defaultUnit: 'none', min: 60_000, max: 36_500 * DAY_MS })),
       size: optional(byteSize('1MB', '100TB')),
     }),
   ),

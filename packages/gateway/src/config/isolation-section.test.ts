@@ -3,13 +3,13 @@
 import { describe, expect, it } from 'vitest'
 import { fillTemplate } from '../isolation/mcp-executor.ts'
 import { describeIssue } from './config-issue.ts'
-import { load, mistakes } from './home.test-kit.ts'
+import { loadConfig, loadProblems } from './home.test-kit.ts'
 
 const KEY = { MODEL_KEY: 'a key of the test' }
 
 describe('the isolation section', () => {
   it('is bounded and asks no model where nothing is said', async () => {
-    const { settings } = await load('mcp_servers: {}')
+    const { settings } = await loadConfig('mcp_servers: {}')
     expect(settings.isolation).toMatchObject({ fallback: 'bounded', budget: 5_000, engine: 'auto', maxTurns: 3 })
     expect(settings.isolation).toMatchObject({ model: undefined, maxTime: 120_000, maxTokens: 2_000 })
     expect(settings.executor).toEqual({ enabled: true })
@@ -17,7 +17,7 @@ describe('the isolation section', () => {
   })
 
   it('says how isolated calls run, and by which model', async () => {
-    const { settings, warnings } = await load(
+    const { settings, warnings } = await loadConfig(
       'isolation: {strategy: agent, fallback: error, max_time: 30, model: {provider: openai-compatible, name: m, base_url: "http://127.0.0.1:1/v1", api_key: "${MODEL_KEY}"}}',
       KEY,
     )
@@ -53,17 +53,17 @@ describe('the isolation section', () => {
     ['mcp_servers: {a: {command: x, isolatedTools: query}}', 'mcp_servers.a.isolatedTools: expected a list'],
     ['mcp_servers: {a: {command: x, isolated_tools: [1]}}', 'mcp_servers.a.isolated_tools[0]'],
   ])('names what is wrong in %s', async (yaml, problem) => {
-    expect((await mistakes(yaml)).join()).toContain(problem)
+    expect((await loadProblems(yaml)).join()).toContain(problem)
   })
 
   it('warns of a key in the file, without repeating it', async () => {
-    const { warnings } = await load('isolation: {model: {provider: openai, api_key: "made up for the test"}}')
+    const { warnings } = await loadConfig('isolation: {model: {provider: openai, api_key: "made up for the test"}}')
     expect(warnings.map(describeIssue).join()).toContain('a key stands in the file')
     expect(warnings.map(describeIssue).join()).not.toContain('made up')
   })
 
   it('takes other words for the built-in sub-agent', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'agents: {mcp-executor: {enabled: false, max_turns: 5, system_prompt: x, query: "run $${toolName}"}}',
     )
     expect(settings.executor).toEqual({ enabled: false, maxTurns: 5, systemPrompt: 'x', query: 'run ${toolName}' })
@@ -73,7 +73,7 @@ describe('the isolation section', () => {
     'may name the tool as %s, whatever the environment has',
     async (written) => {
       const yaml = `agents: {mcp-executor: {system_prompt: 'run ${written}', query: 'run ${written}'}}`
-      const { settings, warnings } = await load(yaml, { toolName: 'of the environment' })
+      const { settings, warnings } = await loadConfig(yaml, { toolName: 'of the environment' })
       expect(warnings).toEqual([])
       const { systemPrompt = '', query } = settings.executor
       expect(query).toBe(systemPrompt)
@@ -82,14 +82,14 @@ describe('the isolation section', () => {
   )
 
   it('may have variables of the environment besides', async () => {
-    const { settings } = await load('agents: {mcp-executor: {query: "${WHO}: {{toolName}}"}}', { WHO: 'ops' })
+    const { settings } = await loadConfig('agents: {mcp-executor: {query: "${WHO}: {{toolName}}"}}', { WHO: 'ops' })
     expect(settings.executor.query).toBe('ops: {{toolName}}')
   })
 })
 
 describe('what reaches a context', () => {
   it('can be uncapped, kept for another time, and shaped by presets of one’s own', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'context: {cap: off, presets: {mine: {threshold: 1000}}, retention: {age: 1d, size: 2MB}}\nmcp_servers: {a: {command: x, isolatedTools: [q], result: mine}}',
     )
     expect(settings.context).toEqual({

@@ -12,11 +12,11 @@ import {
   TEMPLATE_VARIABLES,
 } from './isolation-schema.ts'
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
+import type { ConfigNode } from './normalise.ts'
 import { readUrl } from './server-address.ts'
 import type { ContextSettings, ExecutorSettings, IsolationSettings, ModelSettings } from './settings.ts'
 
-export function readIsolation(section: IsolationSection, spot: Spot, log: IssueLog): IsolationSettings {
+export function readIsolation(section: IsolationSection, spot: ConfigNode, log: IssueLog): IsolationSettings {
   const { model, ...fields } = section
   const settings = {
     ...DEFAULT_ISOLATION,
@@ -28,7 +28,7 @@ export function readIsolation(section: IsolationSection, spot: Spot, log: IssueL
   return settings
 }
 
-export function readExecutor(section: AgentsSection, spot: Spot, log: IssueLog): ExecutorSettings {
+export function readExecutor(section: AgentsSection, spot: ConfigNode, log: IssueLog): ExecutorSettings {
   const { model: given, enabled = true, ...fields } = section['mcp-executor'] ?? {}
   const at = spot.children.get('mcp-executor')?.children.get('model') ?? spot
   const model = given && readModel(given, at, log)
@@ -37,9 +37,9 @@ export function readExecutor(section: AgentsSection, spot: Spot, log: IssueLog):
   return { ...fields, enabled, ...(model && { model }) }
 }
 
-function checkTemplate(template: string, spot: Spot, log: IssueLog): void {
-  for (const [written] of template.matchAll(TEMPLATE_VARIABLE)) {
-    const name = templateVariable(written)
+function checkTemplate(template: string, spot: ConfigNode, log: IssueLog): void {
+  for (const [written] of template.matchAll(TEMPLATE_PLACEHOLDER)) {
+    const name = placeholderName(written)
     if (TEMPLATE_VARIABLES.includes(name)) continue
     const guess = didYouMean(name, TEMPLATE_VARIABLES)
     log.error(spot, `expected only the variables ${TEMPLATE_VARIABLES.join(', ')}; got ${written}.${guess}`)
@@ -47,8 +47,8 @@ function checkTemplate(template: string, spot: Spot, log: IssueLog): void {
 }
 
 /** `{{toolName}}` or `${toolName}`. */
-export const TEMPLATE_VARIABLE = /\$\{[^{}]*\}|\{\{[^{}]*\}\}/g
-export const templateVariable = (written: string): string =>
+export const TEMPLATE_PLACEHOLDER = /\$\{[^{}]*\}|\{\{[^{}]*\}\}/g
+export const placeholderName = (written: string): string =>
   written
     .replace(/^\$?\{+/, '')
     .replace(/\}+$/, '')
@@ -57,14 +57,14 @@ export const templateVariable = (written: string): string =>
 /** Nothing after it was logged that there is no provider. An endpoint of one's own has no model that we could know. */
 function readModel(
   { provider, name, baseUrl, apiKey, apiKeyFile }: ModelSection,
-  spot: Spot,
+  spot: ConfigNode,
   log: IssueLog,
 ): ModelSettings | undefined {
   if (provider === undefined) {
     log.error(spot, `expected "provider", one of ${MODEL_PROVIDERS.join(', ')}; got none.`)
     return undefined
   }
-  const at = (key: string): Spot => spot.children.get(key) ?? spot
+  const at = (key: string): ConfigNode => spot.children.get(key) ?? spot
   if (provider === 'openai-compatible' && (name === undefined || baseUrl === undefined))
     log.error(spot, `expected "name" and "base_url"; got no "${name === undefined ? 'name' : 'base_url'}".`)
   if (at('apiKey').origin === 'written' && apiKey !== undefined)
@@ -82,7 +82,7 @@ function readModel(
 
 function checkKeyFile(
   path: string,
-  spot: Spot,
+  spot: ConfigNode,
   { apiKey, log }: { readonly apiKey: string | undefined; readonly log: IssueLog },
 ): void {
   if (apiKey !== undefined) log.error(spot, 'expected a key or the file that holds it; got both.')
@@ -90,7 +90,11 @@ function checkKeyFile(
     log.error(spot, `expected an absolute path, such as "/run/secrets/anthropic"; got ${JSON.stringify(path)}.`)
 }
 
-export function readContext({ cap, presets, retention }: ContextSection, spot: Spot, log: IssueLog): ContextSettings {
+export function readContext(
+  { cap, presets, retention }: ContextSection,
+  spot: ConfigNode,
+  log: IssueLog,
+): ContextSettings {
   return {
     cap: cap === 'off' ? undefined : (cap ?? DEFAULT_CONTEXT.cap),
     presets: presets === undefined ? DEFAULT_CONTEXT.presets : readAllPresets(presets, spot, log),
@@ -101,7 +105,7 @@ export function readContext({ cap, presets, retention }: ContextSection, spot: S
   }
 }
 
-function readAllPresets(written: JsonObject, spot: Spot, log: IssueLog): Presets {
+function readAllPresets(written: JsonObject, spot: ConfigNode, log: IssueLog): Presets {
   try {
     return readPresets(written)
   } catch (error) {

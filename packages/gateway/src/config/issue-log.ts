@@ -2,7 +2,7 @@ import type { ConfigIssue } from './config-issue.ts'
 import type { TextPosition } from './located-tree.ts'
 
 /** Something in the file that an issue can be about. */
-export interface Subject {
+export interface KeyLocation {
   readonly offset: number
   /** The key path as it is written. */
   readonly key: string
@@ -12,15 +12,15 @@ export interface Subject {
 export interface IssueLog {
   readonly errors: readonly ConfigIssue[]
   readonly warnings: readonly ConfigIssue[]
-  error(subject: Subject, problem: string): void
-  warn(subject: Subject, problem: string): void
-  lineOf(subject: Subject): number
+  error(subject: KeyLocation, problem: string): void
+  warn(subject: KeyLocation, problem: string): void
+  lineOf(subject: KeyLocation): number
 }
 
 export function createIssueLog(file: string, positionOf: (offset: number) => TextPosition): IssueLog {
   const errors: ConfigIssue[] = []
   const warnings: ConfigIssue[] = []
-  const issue = (subject: Subject, problem: string): ConfigIssue => {
+  const issue = (subject: KeyLocation, problem: string): ConfigIssue => {
     const { line, column } = positionOf(subject.offset)
     return { file, line, column, key: subject.key, problem }
   }

@@ -7,7 +7,7 @@ import {
   type JsonStyle,
   removeMember,
   replaceSpan,
-  rootPlace,
+  rootSpan,
   sameJson,
 } from '@sallyport/core'
 
@@ -22,19 +22,19 @@ export interface JsonStep {
  * everything above the member is an object or not there.
  */
 export function editJson(text: string, path: readonly JsonStep[], value: Json | undefined): string {
-  let container = rootPlace(text)
+  let container = rootSpan(text)
   for (const [depth, step] of path.entries()) {
     const member = findMember(text, container.start, step.is)
     if (member === undefined) {
       if (value === undefined) return text
       const nested = path.slice(depth + 1).reduceRight<Json>((inner, { key }) => ({ [key]: inner }), value)
-      return addMembers(text, container, { members: [{ key: step.key, value: nested }], style: styleOf(text) })
+      return addMembers(text, container, { members: [{ key: step.key, value: nested }], style: detectStyle(text) })
     }
     const place = { start: member.value, end: member.end }
     if (depth < path.length - 1) container = place
     else if (value === undefined) return removeMember(text, container, member)
     else if (sameJson(JSON.parse(text.slice(place.start, place.end)) as Json, value)) return text
-    else return replaceSpan(text, place, styleOf(text).print(value, indentAt(text, member.start)))
+    else return replaceSpan(text, place, detectStyle(text).print(value, indentAt(text, member.start)))
   }
   return text
 }
@@ -42,13 +42,13 @@ export function editJson(text: string, path: readonly JsonStep[], value: Json | 
 const MAX_WIDTH = 100
 
 /** Over several lines where the file is; a list stays on one if it fits. */
-function styleOf(text: string): JsonStyle {
-  if (!text.includes('\n')) return { print: inline, unit: '', fill: (source) => ` ${source} ` }
+function detectStyle(text: string): JsonStyle {
+  if (!text.includes('\n')) return { print: formatInline, unit: '', fill: (source) => ` ${source} ` }
   const unit = /\n([\t ]+)/.exec(text)?.[1] ?? '  '
   const newline = text.includes('\r\n') ? '\r\n' : '\n'
   return {
     print: (value, indent) => {
-      const short = inline(value)
+      const short = formatInline(value)
       if (Array.isArray(value) && indent.length + short.length <= MAX_WIDTH) return short
       return JSON.stringify(value, undefined, unit).replaceAll('\n', `${newline}${indent}`)
     },
@@ -57,9 +57,11 @@ function styleOf(text: string): JsonStyle {
   }
 }
 
-function inline(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
+function formatInline(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(formatInline).join(', ')}]`
   if (!isJsonObject(value)) return JSON.stringify(value)
-  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}: ${inline(member ?? null)}`)
+  const members = Object.entries(value).map(
+    ([key, member]) => `${JSON.stringify(key)}: ${formatInline(member ?? null)}`,
+  )
   return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
 }

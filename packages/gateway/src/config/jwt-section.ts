@@ -1,31 +1,31 @@
 import { isLoopback } from '@sallyport/core'
 import type { JwtSection } from './config-schema.ts'
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
+import type { ConfigNode } from './normalise.ts'
 import { readUrl } from './server-address.ts'
 import type { JwtSettings } from './settings.ts'
 import { checkSharedSecret } from './shared-secret.ts'
 
 const DEFAULT_TOLERANCE_MS = 5_000
 
-const SECRET_DEFAULT = ['HS256']
-const KEY_SET_DEFAULT = ['RS256', 'PS256', 'ES256', 'EdDSA']
+const DEFAULT_SECRET_ALGORITHMS = ['HS256']
+const DEFAULT_KEY_SET_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 /** RFC 9864 gave the algorithm a second name; issuers use both. */
-const EDWARDS = ['EdDSA', 'Ed25519']
+const EDDSA_NAMES = ['EdDSA', 'Ed25519']
 
 const isSymmetric = (algorithm: string): boolean => algorithm.startsWith('HS')
 
 /** The only judge of `auth.jwt`: what it lets pass can be verified without a further look. */
-export function readJwt(section: JwtSection, spot: Spot, log: IssueLog): JwtSettings {
+export function readJwt(section: JwtSection, node: ConfigNode, log: IssueLog): JwtSettings {
   const algorithms = section.algorithms ?? defaultAlgorithms(section)
-  checkKeys(section, algorithms, { spot, log })
-  checkIssuers(section, { spot, log })
-  checkJwksUri(section, { spot, log })
-  checkSecret(section, algorithms, { spot, log })
+  checkKeys(section, algorithms, { node, log })
+  checkIssuers(section, { node, log })
+  checkJwksUri(section, { node, log })
+  checkSecret(section, algorithms, { node, log })
   return {
     issuers: section.issuers ?? [],
     audience: typeof section.audience === 'string' ? [section.audience] : (section.audience ?? []),
-    algorithms: [...new Set(algorithms.flatMap((name) => (EDWARDS.includes(name) ? EDWARDS : [name])))],
+    algorithms: [...new Set(algorithms.flatMap((name) => (EDDSA_NAMES.includes(name) ? EDDSA_NAMES : [name])))],
     jwksUri: section.jwksUri,
     secret: section.secret,
     toleranceSeconds: (section.clockTolerance ?? DEFAULT_TOLERANCE_MS) / 1_000,
@@ -33,23 +33,30 @@ export function readJwt(section: JwtSection, spot: Spot, log: IssueLog): JwtSett
   }
 }
 
-interface Report {
-  readonly spot: Spot
+interface SectionContext {
+  readonly node: ConfigNode
   readonly log: IssueLog
 }
 
 /** Only what the given keys can verify: a public key must never be taken as a shared secret. */
 function defaultAlgorithms({ secret, jwksUri }: JwtSection): readonly string[] {
-  return [...(secret === undefined ? [] : SECRET_DEFAULT), ...(jwksUri === undefined ? [] : KEY_SET_DEFAULT)]
+  return [
+    ...(secret === undefined ? [] : DEFAULT_SECRET_ALGORITHMS),
+    ...(jwksUri === undefined ? [] : DEFAULT_KEY_SET_ALGORITHMS),
+  ]
 }
 
 /** Both kinds of keys may stand side by side, each with algorithms of its own. */
-function checkKeys({ secret, jwksUri }: JwtSection, algorithms: readonly string[], { spot, log }: Report): void {
+function checkKeys(
+  { secret, jwksUri }: JwtSection,
+  algorithms: readonly string[],
+  { node, log }: SectionContext,
+): void {
   if (secret === undefined && jwksUri === undefined) {
-    log.error(spot, 'expected "jwks_uri" (public keys of the issuer) or "secret" (a shared key); got neither.')
+    log.error(node, 'expected "jwks_uri" (public keys of the issuer) or "secret" (a shared key); got neither.')
     return
   }
-  const at = spot.children.get('algorithms') ?? spot
+  const at = node.children.get('algorithms') ?? node
   if (algorithms.length === 0) return log.error(at, 'expected at least one algorithm; got an empty list.')
   for (const algorithm of algorithms) {
     if (isSymmetric(algorithm) && secret === undefined) log.error(at, `${algorithm} needs "secret"; got none.`)
@@ -61,19 +68,19 @@ function checkKeys({ secret, jwksUri }: JwtSection, algorithms: readonly string[
     log.error(at, 'expected an algorithm such as RS256 for "jwks_uri"; got none, so it would never be used.')
 }
 
-function checkIssuers({ issuers = [], jwksUri }: JwtSection, { spot, log }: Report): void {
+function checkIssuers({ issuers = [], jwksUri }: JwtSection, { node, log }: SectionContext): void {
   if (jwksUri !== undefined && issuers.length === 0)
-    log.error(spot, 'expected "issuers", since the keys of "jwks_uri" may sign for others too; got none.')
+    log.error(node, 'expected "issuers", since the keys of "jwks_uri" may sign for others too; got none.')
   for (const [index, issuer] of issuers.entries()) {
-    const at = spot.children.get('issuers')?.children.get(index) ?? spot
+    const at = node.children.get('issuers')?.children.get(index) ?? node
     // Users are told apart as `<issuer>#<sub>`.
     if (issuer.includes('#') && at.origin !== 'unresolved')
       log.error(at, 'expected the exact `iss` of an issuer, which has no "#".')
   }
 }
 
-function checkJwksUri({ jwksUri }: JwtSection, { spot, log }: Report): void {
-  const at = spot.children.get('jwksUri')
+function checkJwksUri({ jwksUri }: JwtSection, { node, log }: SectionContext): void {
+  const at = node.children.get('jwksUri')
   if (jwksUri === undefined || at === undefined || at.origin === 'unresolved') return
   const url = readUrl(jwksUri, at, log)
   if (url === undefined) return
@@ -82,8 +89,8 @@ function checkJwksUri({ jwksUri }: JwtSection, { spot, log }: Report): void {
     log.error(at, 'expected an https address: keys that came over plain http could be anybody’s.')
 }
 
-function checkSecret({ secret }: JwtSection, algorithms: readonly string[], { spot, log }: Report): void {
-  const at = spot.children.get('secret')
+function checkSecret({ secret }: JwtSection, algorithms: readonly string[], { node, log }: SectionContext): void {
+  const at = node.children.get('secret')
   if (secret !== undefined && at !== undefined)
     checkSharedSecret({ secret, variable: 'JWT_SECRET', algorithms }, at, log)
 }

@@ -8,13 +8,13 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { describeIssue } from './config-issue.ts'
 import { readDockerVariables } from './docker-variables.ts'
-import { asOrdinaryUser, failure, homeWith, load, mistakes, temporaryFolder } from './home.test-kit.ts'
+import { asOrdinaryUser, catchError, createHome, loadConfig, loadProblems, temporaryFolder } from './home.test-kit.ts'
 import { readHome } from './home-content.ts'
 import { loadSettings } from './load-settings.ts'
-import { sameServer } from './same-server.ts'
+import { isSameServer } from './same-server.ts'
 
 const warningsOf = async (yaml: string, environment = {}): Promise<readonly string[]> =>
-  (await load(yaml, environment)).warnings.map(describeIssue)
+  (await loadConfig(yaml, environment)).warnings.map(describeIssue)
 
 describe('a home without a config file', () => {
   it('has no servers, every default, and a warning that names the path', async () => {
@@ -27,14 +27,14 @@ describe('a home without a config file', () => {
   })
 
   it('points at a config.yml that is not read', async () => {
-    const home = await homeWith({ 'config.yml': 'mcp_servers: {}' })
+    const home = await createHome({ 'config.yml': 'mcp_servers: {}' })
     const { warnings } = await loadSettings({ home, environment: {} })
     expect(warnings[0]?.problem).toContain('rename it to config.yaml')
   })
 
   it('reads config.json instead, and says so when there are both', async () => {
     const json = '{"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"]}}}'
-    const home = await homeWith({ 'config.json': json })
+    const home = await createHome({ 'config.json': json })
     expect((await loadSettings({ home, environment: {} })).settings.servers).toHaveLength(1)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: 1}')
     const both = await loadSettings({ home, environment: {} })
@@ -45,7 +45,7 @@ describe('a home without a config file', () => {
   it.each(['', '# only a comment\n', '---\n', 'null', '{}', 'mcp_servers:', 'gateway:\nauth:\n  jwt:\n'])(
     'is the same as an empty one: %j',
     async (yaml) => {
-      const { settings, warnings } = await load(yaml)
+      const { settings, warnings } = await loadConfig(yaml)
       expect(settings.servers).toEqual([])
       expect(settings.jwt).toBeUndefined()
       expect(warnings).toEqual([])
@@ -55,10 +55,10 @@ describe('a home without a config file', () => {
 
 describe('the spelling of keys', () => {
   it('takes camelCase and snake_case as the same', async () => {
-    const snake = await load(
+    const snake = await loadConfig(
       'mcp_servers: {a: {url: "http://h/mcp", include_tools: [x], max_message: 1MB}}\ngateway: {max_calls_in_flight: 7}',
     )
-    const camel = await load(
+    const camel = await loadConfig(
       'mcpServers: {a: {url: "http://h/mcp", includeTools: [x], maxMessage: 1MB}}\ngateway: {maxCallsInFlight: 7}',
     )
     expect(snake.settings.gateway).toEqual(camel.settings.gateway)
@@ -67,7 +67,7 @@ describe('the spelling of keys', () => {
   })
 
   it('leaves names in env and headers as they are', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'mcp_servers:\n  a: {command: x, env: {MY_KEY: a, myKey: b, my_key: c}}\n  b: {url: "http://h", headers: {X_Api_Key: k}}',
     )
     expect(settings.servers[0]).toMatchObject({ env: { MY_KEY: 'a', myKey: 'b', my_key: 'c' } })
@@ -75,16 +75,16 @@ describe('the spelling of keys', () => {
   })
 
   it('refuses both spellings of one key at once, with both lines', async () => {
-    expect(await mistakes('mcpServers: {}\nmcp_servers: {}')).toEqual([
+    expect(await loadProblems('mcpServers: {}\nmcp_servers: {}')).toEqual([
       'config.yaml:2:1 mcp_servers: the same key stands in line 1 as "mcpServers". Keep one of them.',
     ])
-    expect(await mistakes('gateway:\n  max_body: 1MB\n  maxBody: 2MB')).toEqual([
+    expect(await loadProblems('gateway:\n  max_body: 1MB\n  maxBody: 2MB')).toEqual([
       expect.stringContaining('config.yaml:3:3 gateway.maxBody: the same key stands in line 2'),
     ])
   })
 
   it('refuses a key that stands twice, with both lines', async () => {
-    expect(await mistakes('mcp_servers:\n  a: {command: x}\n  b: {command: x}\n  a: {command: y}')).toEqual([
+    expect(await loadProblems('mcp_servers:\n  a: {command: x}\n  b: {command: x}\n  a: {command: y}')).toEqual([
       'config.yaml:4:3: this key stands twice; the first is in line 2.',
     ])
   })
@@ -118,7 +118,7 @@ describe('the spelling of keys', () => {
     ['allowedTools: [q]', 'includeTools'],
     ['context_isolation: true', 'isolated'],
   ])(`${promise('ISO-1')} keeps a server from starting whose entry has %s, and no other`, async (written, meant) => {
-    const { settings, warnings } = await load(`mcp_servers: {a: {command: x, ${written}}, b: {command: y}}`)
+    const { settings, warnings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}, b: {command: y}}`)
     const [a, b] = settings.servers
     expect(a).toMatchObject({ enabled: false, heldBack: expect.stringContaining(`Did you mean "${meant}"?`) })
     expect(b).toMatchObject({ enabled: true, heldBack: undefined })
@@ -128,7 +128,7 @@ describe('the spelling of keys', () => {
   it.each(['forbidden_paths: [/x]', 'allowedPath: [/x]', 'requires_approval: true', 'hidden: true', 'readonly: true'])(
     `${promise('ISO-1')} keeps a server from starting whose entry has %s, which is said of tools`,
     async (written) => {
-      const { settings } = await load(`mcp_servers: {a: {command: x, ${written}}}`)
+      const { settings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}}`)
       expect(settings.servers[0]).toMatchObject({ enabled: false, heldBack: expect.stringContaining('tools.yaml') })
     },
   )
@@ -148,18 +148,18 @@ describe('the spelling of keys', () => {
     ['auth: {jwt: {jwks_uri: "https://i/k", issuers: [i], audence: a}}', 'audience'],
     ['sandbx: {driver: auto}', 'sandbox'],
   ])(`${promise('ISO-1')} is an error where %s was to isolate or restrict`, async (yaml, meant) => {
-    expect((await mistakes(yaml)).join()).toContain(`this key is not known. Did you mean "${meant}"?`)
+    expect((await loadProblems(yaml)).join()).toContain(`this key is not known. Did you mean "${meant}"?`)
   })
 
   it('is an error where what is said of some tools stands among the defaults of all', async () => {
-    const lines = await mistakes('governance: {defaults: {forbidden_paths: [/x]}}')
+    const lines = await loadProblems('governance: {defaults: {forbidden_paths: [/x]}}')
     expect(lines.join()).toContain('governance.defaults.forbidden_paths: this key is not known.')
   })
 
   it.each(['isolatd: false', 'enable: true', 'tools: ["*"]', 'descripton: x', 'comand: z', 'Isolated:'])(
     'starts a server whose entry has %s, since no protection is lost',
     async (written) => {
-      const { settings } = await load(`mcp_servers: {a: {command: x, ${written}}}`)
+      const { settings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}}`)
       expect(settings.servers[0]).toMatchObject({ enabled: true, heldBack: undefined })
     },
   )
@@ -175,7 +175,7 @@ sandbox: {driver: auto}
 mcp_servers:
   db: {command: npx, env: *env, isolatedTools: [q], sensitivity: confidential, trusted: true, url_isolated: "\${NOT_SET}"}
 `
-    const { settings, warnings } = await load(yaml)
+    const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
       'config.yaml: nothing of this is enforced in this version yet: sandbox, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
     ])
@@ -183,7 +183,7 @@ mcp_servers:
   })
 
   it('says nothing of a protection that is declined, or that is for programs of the kit', async () => {
-    const { warnings } = await load(
+    const { warnings } = await loadConfig(
       'governance:\nsandbox: false\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',
     )
     expect(warnings).toEqual([])
@@ -191,7 +191,7 @@ mcp_servers:
 
   it('keeps that to one line, however many servers ask for it', async () => {
     const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, network: none}`)
-    const { warnings } = await load(`mcp_servers: {${servers.join(', ')}}`)
+    const { warnings } = await loadConfig(`mcp_servers: {${servers.join(', ')}}`)
     expect(warnings).toHaveLength(1)
     expect(warnings[0]?.problem).toMatch(/mcp_servers\.s11\.network, and 88 more\.$/)
   })
@@ -210,16 +210,16 @@ describe('the text of the file', () => {
     ['a mapping as a key', 'gateway: {[a]: 1}'],
     ['a prototype', 'mcp_servers: {a: {command: x, env: {__proto__: y}}}'],
   ])('is refused with a place for %s', async (_, yaml) => {
-    expect((await mistakes(yaml))[0]).toMatch(/^config\.yaml:\d+:\d+/)
+    expect((await loadProblems(yaml))[0]).toMatch(/^config\.yaml:\d+:\d+/)
   })
 
   it('is refused when it is not UTF-8', async () => {
-    const home = await homeWith({ 'config.yaml': Uint8Array.of(0x61, 0xff, 0xfe) })
-    expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('is not UTF-8')
+    const home = await createHome({ 'config.yaml': Uint8Array.of(0x61, 0xff, 0xfe) })
+    expect((await catchError(loadSettings({ home, environment: {} }))).message).toContain('is not UTF-8')
   })
 
   it('may have a BOM and CRLF', async () => {
-    const { settings } = await load('\uFEFFgateway:\r\n  port: 5\r\n')
+    const { settings } = await loadConfig('\uFEFFgateway:\r\n  port: 5\r\n')
     expect(settings.gateway.port).toBe(5)
   })
 
@@ -229,13 +229,13 @@ describe('the text of the file', () => {
       (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
     )
     const yaml = `x-laughs:\n  l0: &l0 [lol]\n${levels.join('\n')}\nmcp_servers: {a: {command: x, args: *l30}}`
-    expect((await mistakes(yaml)).join()).toContain('too large to be meant')
+    expect((await loadProblems(yaml)).join()).toContain('too large to be meant')
   })
 
   it.each(['['.repeat(50_000), '{a: '.repeat(20_000), '- '.repeat(50_000), `a: ${'[*a, '.repeat(1000)}`])(
     'cannot exhaust the stack by nesting (case %#)',
     async (yaml) => {
-      expect((await mistakes(yaml)).length).toBeGreaterThan(0)
+      expect((await loadProblems(yaml)).length).toBeGreaterThan(0)
     },
   )
 
@@ -303,7 +303,7 @@ mcp_servers:
   e: {command: x, args: ${secret}, env: ${secret}}
   f: {url: "http://h", headers: ${secret}}
 `
-    const error = await failure(load(yaml, { S: secret }))
+    const error = await catchError(loadConfig(yaml, { S: secret }))
     expect(error.message.split('\n').length).toBeGreaterThan(8)
     expect(`${error.text}${error.stack}`).not.toContain(secret)
   })
@@ -315,13 +315,13 @@ mcp_servers:
     'a: *S3CRET',
     '&S3CRET &b a',
   ])('are not quoted from a file that is not YAML (case %#)', async (yaml) => {
-    expect((await failure(load(yaml))).text).not.toContain('S3CRET')
+    expect((await catchError(loadConfig(yaml))).text).not.toContain('S3CRET')
   })
 })
 
 describe('variables', () => {
   it('are expanded in every text that is read', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'gateway: {port: "${P}", allow_remote: "${R}"}\nmcp_servers: {a: {command: "${C}", args: ["--k=${K}", "$${K}"], env: {U: "${U:-d}"}}}',
       { P: '99', C: 'npx', K: 'v', R: 'true' },
     )
@@ -331,7 +331,9 @@ describe('variables', () => {
 
   it('that are not set are errors that name the key and the variable', async () => {
     expect(
-      await mistakes('mcp_servers:\n  db:\n    command: x\n    env:\n      URL: ${DB_URL}\n      T: "${T:?ask Ann}"'),
+      await loadProblems(
+        'mcp_servers:\n  db:\n    command: x\n    env:\n      URL: ${DB_URL}\n      T: "${T:?ask Ann}"',
+      ),
     ).toEqual([
       'config.yaml:5:7 mcp_servers.db.env.URL: the variable DB_URL is not set.',
       'config.yaml:6:7 mcp_servers.db.env.T: the variable T is not set: ask Ann.',
@@ -339,7 +341,7 @@ describe('variables', () => {
   })
 
   it('are not asked for by a server that is switched off or is not for the gateway', async () => {
-    const { settings, warnings } = await load(
+    const { settings, warnings } = await loadConfig(
       'mcp_servers:\n  a: {command: x, env: {K: "${NOPE}"}, disabled: true}\n  b: {url: "${NOPE}", enabled: false}\n  c: {type: client, url: "${NOPE}"}\n  d: {type: server, name: d}',
     )
     expect(settings.servers.map(({ id, enabled }) => [id, enabled])).toEqual([
@@ -350,7 +352,7 @@ describe('variables', () => {
   })
 
   it('are never what every object has', async () => {
-    expect(await mistakes('gateway: {host: "${constructor}${toString}"}')).toEqual([
+    expect(await loadProblems('gateway: {host: "${constructor}${toString}"}')).toEqual([
       'config.yaml:1:11 gateway.host: the variable constructor is not set.',
       'config.yaml:1:11 gateway.host: the variable toString is not set.',
     ])
@@ -361,24 +363,27 @@ describe('what is loaded', () => {
   const yaml = 'mcp_servers:\n  a: {command: x, args: [b], env: {K: v}}\n  c: {url: "http://h/mcp"}'
 
   it('is frozen through and through', async () => {
-    const { settings } = await load(yaml)
+    const { settings } = await loadConfig(yaml)
     const everyObject = (value: unknown): readonly object[] =>
       typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(everyObject)] : []
     expect(everyObject(settings).every(Object.isFrozen)).toBe(true)
   })
 
   it('can be compared server by server, wherever they stand', async () => {
-    const [before, after] = [(await load(yaml)).settings.servers, (await load(`# moved\n\n${yaml}`)).settings.servers]
+    const [before, after] = [
+      (await loadConfig(yaml)).settings.servers,
+      (await loadConfig(`# moved\n\n${yaml}`)).settings.servers,
+    ]
     expect(before.length).toBe(2)
     before.forEach((server, index) => {
       const other = after[index]
-      expect(other !== undefined && sameServer(server, other)).toBe(true)
-      expect(other !== undefined && sameServer(server, { ...other, enabled: false })).toBe(false)
+      expect(other !== undefined && isSameServer(server, other)).toBe(true)
+      expect(other !== undefined && isSameServer(server, { ...other, enabled: false })).toBe(false)
     })
   })
 
   it('comes from the bytes that were read before, if there are such', async () => {
-    const home = await homeWith({ 'config.yaml': 'gateway: {port: 1}' })
+    const home = await createHome({ 'config.yaml': 'gateway: {port: 1}' })
     const content = await readHome(home)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: 2}')
     const loaded = await loadSettings({ home, environment: {}, content })
@@ -389,30 +394,30 @@ describe('what is loaded', () => {
 
 describe('a home that cannot be read', () => {
   it('is told apart: a file, a folder in the place of a file, a device, a pipe', async () => {
-    const home = await homeWith({ file: '' })
-    expect(await failure(loadSettings({ home: join(home, 'file'), environment: {} }))).toMatchObject({
+    const home = await createHome({ file: '' })
+    expect(await catchError(loadSettings({ home: join(home, 'file'), environment: {} }))).toMatchObject({
       code: 'HOME_UNREADABLE',
     })
     await mkdir(join(home, 'config.yaml'))
-    expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('not a regular file')
+    expect((await catchError(loadSettings({ home, environment: {} }))).message).toContain('not a regular file')
     const device = await temporaryFolder()
     await symlink('/dev/zero', join(device, 'config.yaml'))
-    expect((await failure(loadSettings({ home: device, environment: {} }))).message).toContain('not a regular file')
+    expect((await catchError(loadSettings({ home: device, environment: {} }))).message).toContain('not a regular file')
     const piped = await temporaryFolder()
     execFileSync('mkfifo', [join(piped, 'tools.yaml')])
-    expect((await failure(loadSettings({ home: piped, environment: {} }))).message).toContain('not a regular file')
+    expect((await catchError(loadSettings({ home: piped, environment: {} }))).message).toContain('not a regular file')
   })
 
   it('says who may not read it', async () => {
-    const home = await homeWith({ 'config.yaml': '' })
+    const home = await createHome({ 'config.yaml': '' })
     await chmod(join(home, 'config.yaml'), 0)
     await chmod(home, 0o755)
-    const error = await asOrdinaryUser(() => failure(loadSettings({ home, environment: {} })))
+    const error = await asOrdinaryUser(() => catchError(loadSettings({ home, environment: {} })))
     expect(error).toMatchObject({ code: 'HOME_UNREADABLE', hint: expect.stringContaining('right to read') })
   })
 
   it('is refused when a file is far too large', async () => {
-    const home = await homeWith({ 'config.yaml': '#'.repeat(4 * 1024 ** 2 + 1) })
-    expect((await failure(loadSettings({ home, environment: {} }))).message).toContain('more than 4 MB')
+    const home = await createHome({ 'config.yaml': '#'.repeat(4 * 1024 ** 2 + 1) })
+    expect((await catchError(loadSettings({ home, environment: {} }))).message).toContain('more than 4 MB')
   })
 })

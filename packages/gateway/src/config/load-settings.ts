@@ -4,12 +4,12 @@ import { SallyportError } from '@sallyport/core'
 import { type ConfigIssue, describeIssue } from './config-issue.ts'
 import { DEFAULT_SETTINGS } from './defaults.ts'
 import { readDockerVariables } from './docker-variables.ts'
-import { type Environment, lookupIn } from './environment.ts'
+import { createLookup, type Environment } from './environment.ts'
 import { userHomeOf } from './home.ts'
 import { type HomeContent, readHome } from './home-content.ts'
 import type { LocatedTree } from './located-tree.ts'
 import type { Profiles, Settings } from './settings.ts'
-import { unenforcedText } from './unenforced.ts'
+import { describeNotEnforced } from './unenforced.ts'
 
 export interface LoadOptions {
   readonly home: string
@@ -33,13 +33,13 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   const content = options.content ?? (await readHome(options.home))
   const { digest, configDigest, included = [] } = content
   const tools = { bytes: content.files.get('tools.yaml') }
-  const profiles = await profilesOf(content)
+  const profiles = await loadProfiles(content)
   const docker = readDockerVariables(options.environment)
-  const chosen = chooseConfig(content) ?? (docker.enabled ? noConfig(options.home) : undefined)
+  const chosen = chooseConfig(content) ?? (docker.enabled ? emptyConfig(options.home) : undefined)
   if (chosen === undefined) {
     return {
       settings: deepFreeze({ ...DEFAULT_SETTINGS, profiles }),
-      warnings: [await missingConfig(options.home)],
+      warnings: [await missingConfigWarning(options.home)],
       digest,
       configDigest,
       included,
@@ -55,23 +55,23 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     tree: options.tree ?? parseTree(text),
     home: options.home,
     userHome: userHomeOf(options.environment),
-    lookup: lookupIn(options.environment),
+    lookup: createLookup(options.environment),
     docker,
     included: content.included,
   })
-  if (errors.length > 0) throw invalid(file, errors)
-  const told = inOrder([...unenforced(read.unenforced, file), ...chosen.warnings, ...warnings])
+  if (errors.length > 0) throw invalidFileError(file, errors)
+  const told = sortByPosition([...notEnforcedWarnings(read.unenforced, file), ...chosen.warnings, ...warnings])
   return { settings: deepFreeze({ ...settings, profiles }), warnings: told, digest, configDigest, included, tools }
 }
 
 /** Who gets which tools, and who may approve as a client, stands here: of a file with a mistake nothing counts. */
-async function profilesOf({ path, files }: HomeContent): Promise<Profiles> {
+async function loadProfiles({ path, files }: HomeContent): Promise<Profiles> {
   const bytes = files.get('profiles.json')
   if (bytes === undefined) return DEFAULT_SETTINGS.profiles
   const file = join(path, 'profiles.json')
   const { readProfiles } = await import('./profiles.ts')
   const { profiles, errors } = readProfiles(file, Buffer.from(decode({ file, bytes }).text))
-  if (errors.length > 0) throw invalid(file, errors)
+  if (errors.length > 0) throw invalidFileError(file, errors)
   return profiles
 }
 
@@ -85,7 +85,7 @@ function chooseConfig({ path, files }: HomeContent): ChosenConfig | undefined {
   const yaml = files.get('config.yaml')
   const json = files.get('config.json')
   if (yaml === undefined) return json && { file: join(path, 'config.json'), bytes: json, warnings: [] }
-  const passedOver = wholeFile(
+  const passedOver = createFileIssue(
     join(path, 'config.json'),
     'this file is not read, since there is a config.yaml beside it.',
   )
@@ -93,10 +93,10 @@ function chooseConfig({ path, files }: HomeContent): ChosenConfig | undefined {
 }
 
 /** Variables alone can ask for a server. */
-function noConfig(home: string): ChosenConfig {
+function emptyConfig(home: string): ChosenConfig {
   const file = join(home, 'config.yaml')
   const problem = `there is no ${file}: the gateway has no server but the one of MCP_GATEWAY_ENABLED.`
-  return { file, bytes: Buffer.alloc(0), warnings: [wholeFile(file, problem)] }
+  return { file, bytes: Buffer.alloc(0), warnings: [createFileIssue(file, problem)] }
 }
 
 function decode({ file, bytes }: Pick<ChosenConfig, 'file' | 'bytes'>): {
@@ -110,28 +110,28 @@ function decode({ file, bytes }: Pick<ChosenConfig, 'file' | 'bytes'>): {
   }
 }
 
-async function missingConfig(home: string): Promise<ConfigIssue> {
+async function missingConfigWarning(home: string): Promise<ConfigIssue> {
   const misnamed = await stat(join(home, 'config.yml')).catch(() => undefined)
   const hint = misnamed === undefined ? '' : ' There is a config.yml: rename it to config.yaml.'
   const file = join(home, 'config.yaml')
-  return wholeFile(file, `there is no ${file}: the gateway has no servers.${hint}`)
+  return createFileIssue(file, `there is no ${file}: the gateway has no servers.${hint}`)
 }
 
-const wholeFile = (file: string, problem: string): ConfigIssue => ({ file, line: 0, column: 0, key: '', problem })
+const createFileIssue = (file: string, problem: string): ConfigIssue => ({ file, line: 0, column: 0, key: '', problem })
 
-function unenforced(keys: readonly string[], file: string): readonly ConfigIssue[] {
-  const text = unenforcedText(keys)
-  return text === undefined ? [] : [wholeFile(file, text)]
+function notEnforcedWarnings(keys: readonly string[], file: string): readonly ConfigIssue[] {
+  const text = describeNotEnforced(keys)
+  return text === undefined ? [] : [createFileIssue(file, text)]
 }
 
-const inOrder = (issues: readonly ConfigIssue[]): readonly ConfigIssue[] =>
+const sortByPosition = (issues: readonly ConfigIssue[]): readonly ConfigIssue[] =>
   issues.toSorted((a, b) => a.line - b.line || a.column - b.column)
 
 const MAX_LISTED = 50
 
 /** Everything that is wrong in a file, as one error. */
-export function invalid(file: string, errors: readonly ConfigIssue[]): SallyportError {
-  const sorted = inOrder(errors)
+export function invalidFileError(file: string, errors: readonly ConfigIssue[]): SallyportError {
+  const sorted = sortByPosition(errors)
   const listed = sorted.slice(0, MAX_LISTED).map((issue) => `  ${describeIssue(issue)}`)
   if (sorted.length > MAX_LISTED) listed.push(`  … and ${sorted.length - MAX_LISTED} more`)
   const count = errors.length === 1 ? 'one mistake' : `${errors.length} mistakes`

@@ -11,7 +11,7 @@ import {
 } from 'yaml'
 import { parseYaml } from './parse-yaml.ts'
 import { readSimpleYaml } from './simple-yaml.ts'
-import { yamlProblem } from './yaml-problem.ts'
+import { describeYamlProblem } from './yaml-problem.ts'
 
 /** A value of the file together with where it stands. */
 export type LocatedNode =
@@ -49,15 +49,15 @@ export interface LocatedTree {
 /** Reads YAML 1.2 (and so JSON) into values that know their place. Whatever the text is, it returns. */
 export function parseTree(text: string): LocatedTree {
   const root = readSimpleYaml(text)
-  return root === undefined ? parseAnyTree(text) : { root, problems: [], positionOf: positionsIn(text) }
+  return root === undefined ? parseTreeFully(text) : { root, problems: [], positionOf: createPositionLookup(text) }
 }
 
 /** By the parser, which knows all of YAML. */
-export function parseAnyTree(text: string): LocatedTree {
+export function parseTreeFully(text: string): LocatedTree {
   const document = parseYaml({ parse: parseDocument, text })
-  const positionOf = positionsIn(text)
+  const positionOf = createPositionLookup(text)
   if (document === undefined) return { root: EMPTY, problems: [{ offset: 0, problem: NESTED }], positionOf }
-  const faults = [...document.errors, ...document.warnings].map(describeFault)
+  const faults = [...document.errors, ...document.warnings].map(toTreeProblem)
   if (faults.length > 0) return { root: EMPTY, problems: faults, positionOf }
   const builder = new TreeBuilder(positionOf)
   const root = builder.build(document.contents, 0)
@@ -65,7 +65,7 @@ export function parseAnyTree(text: string): LocatedTree {
 }
 
 /** Where lines begin is found out when somebody asks. */
-function positionsIn(text: string): (offset: number) => TextPosition {
+function createPositionLookup(text: string): (offset: number) => TextPosition {
   let lines: LineCounter | undefined
   return (offset) => {
     lines ??= countLines(text)
@@ -84,8 +84,8 @@ function countLines(text: string): LineCounter {
 const NESTED = 'this is nested too deeply.'
 const EMPTY: LocatedNode = { kind: 'scalar', value: null, source: '' }
 
-function describeFault(fault: YAMLError): TreeProblem {
-  return { offset: fault.pos[0], problem: yamlProblem(fault.code) }
+function toTreeProblem(fault: YAMLError): TreeProblem {
+  return { offset: fault.pos[0], problem: describeYamlProblem(fault.code) }
 }
 
 /** Aliases can make a small file mean a huge tree ("billion laughs"): the tree is limited, not the file alone. */
@@ -109,12 +109,12 @@ class TreeBuilder {
     if (isScalar(node)) built = { kind: 'scalar', value: plainScalar(node.value), source: node.source }
     else if (isSeq(node)) built = { kind: 'list', items: this.#buildItems(node.items as ParsedNode[], depth) }
     else if (isMap(node)) built = { kind: 'map', entries: this.#buildEntries(node as YAMLMap.Parsed, depth) }
-    if (node.anchor !== undefined) this.#keepAnchor(node.anchor, node)
+    if (node.anchor !== undefined) this.#storeAnchor(node.anchor, node)
     return built
   }
 
   /** Kept after its value was built, so that no alias can lead to itself. */
-  #keepAnchor(name: string, node: ParsedNode): void {
+  #storeAnchor(name: string, node: ParsedNode): void {
     const known = this.#anchors.get(name)
     if (known !== undefined && known !== node) this.#report(node.range[0], 'this anchor ("&name") stands twice.')
     this.#anchors.set(name, node)
@@ -145,8 +145,8 @@ class TreeBuilder {
     const seen = new Map<string, number>()
     for (const { key: keyNode, value } of map.items) {
       const offset = keyNode?.range[0] ?? map.range[0]
-      const key = isScalar(keyNode) ? keyText(keyNode.value, keyNode.source) : undefined
-      const problem = this.#problemOfKey(key, key === undefined ? undefined : seen.get(key))
+      const key = isScalar(keyNode) ? toKey(keyNode.value, keyNode.source) : undefined
+      const problem = this.#findKeyProblem(key, key === undefined ? undefined : seen.get(key))
       if (problem !== undefined) this.#report(offset, problem)
       if (key === undefined || problem !== undefined) continue
       seen.set(key, offset)
@@ -155,7 +155,7 @@ class TreeBuilder {
     return entries
   }
 
-  #problemOfKey(key: string | undefined, earlier: number | undefined): string | undefined {
+  #findKeyProblem(key: string | undefined, earlier: number | undefined): string | undefined {
     if (key === undefined) return 'expected a text as the key.'
     if (key === '<<')
       return 'merge keys ("<<") are not part of YAML 1.2. Give the whole value as an alias, or repeat it.'
@@ -168,7 +168,7 @@ class TreeBuilder {
   }
 }
 
-function keyText(value: unknown, source: string): string | undefined {
+function toKey(value: unknown, source: string): string | undefined {
   if (typeof value === 'string') return value
   return value === null || value === undefined ? undefined : source
 }

@@ -1,7 +1,7 @@
 import { type Principal, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { narrowPrincipal } from './narrow-principal.ts'
-import { choicesFor } from './profile-selection.ts'
+import { findSelections } from './profile-selection.ts'
 import { readProfiles } from './profiles.ts'
 
 const { profiles } = readProfiles(
@@ -16,7 +16,7 @@ const caller = (agent: string, profile: string, more: Partial<Principal> = {}): 
   ...{ user: 'ann', agent, profile, session: 's', role: 'agent' as const },
   ...more,
 })
-const selectedFor = (principal: Principal) => choicesFor(profiles, principal).map(({ selectors }) => selectors)
+const selectedFor = (principal: Principal) => findSelections(profiles, principal).map(({ selectors }) => selectors)
 const at = (principal: Principal, agent: string, variant: string) => {
   const narrowed = narrowPrincipal(profiles, principal, { agent, variant })
   return narrowed instanceof SallyportError ? narrowed.code : selectedFor(narrowed)
@@ -31,7 +31,7 @@ describe('a caller', () => {
   })
 
   it('has no tool where its profile was removed', () => {
-    const [choice] = choicesFor(profiles, caller('codex', 'gone'))
+    const [choice] = findSelections(profiles, caller('codex', 'gone'))
     expect(choice).toMatchObject({ selectors: [], whose: expect.stringContaining('codex.gone, which is not in') })
   })
 

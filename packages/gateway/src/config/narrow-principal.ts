@@ -1,10 +1,10 @@
 import { didYouMean, type Principal, SallyportError } from '@sallyport/core'
 import { agentSlug, isDefaultVariant, profileKey } from './profile-name.ts'
-import { variantsOf } from './profile-selection.ts'
+import { listVariants } from './profile-selection.ts'
 import type { Profiles } from './settings.ts'
 
 /** A profile that a caller asks to be held to. */
-export interface AskedProfile {
+export interface RequestedProfile {
   readonly agent: string
   readonly variant: string
 }
@@ -12,7 +12,7 @@ export interface AskedProfile {
 /** What callers were narrowed to. The same again is the same object: others keep by it what they have printed of a caller. */
 const narrowed = new WeakMap<Principal, Map<string, Principal>>()
 /** Of one caller: it may name any agent. */
-const MOST_NARROWED = 100
+const MAX_NARROWED = 100
 
 /**
  * The same caller, held to a profile that it chose. A credential that was made for one can choose no other, and a
@@ -21,37 +21,38 @@ const MOST_NARROWED = 100
 export function narrowPrincipal(
   profiles: Profiles,
   principal: Principal,
-  asked: AskedProfile,
+  asked: RequestedProfile,
 ): Principal | SallyportError {
   const agent = agentSlug(asked.agent)
   const wanted = profileKey(agent, asked.variant)
   const isOwnAgent = agentSlug(principal.agent) === agent
   const isOwnVariant = profileKey(agent, principal.profile) === wanted
-  if (!isOwnAgent && principal.agent !== 'any') return notFor(principal, wanted)
-  if (!isOwnVariant && !isDefaultVariant(principal.profile)) return notFor(principal, wanted)
+  if (!isOwnAgent && principal.agent !== 'any') return wrongProfileError(principal, wanted)
+  if (!isOwnVariant && !isDefaultVariant(principal.profile)) return wrongProfileError(principal, wanted)
   if (isOwnAgent && isOwnVariant) return principal
-  if (!isDefaultVariant(asked.variant) && !profiles.has(wanted)) return unknownProfile(profiles, agent, asked.variant)
-  return narrowedTo(principal, { agent, variant: asked.variant })
+  if (!isDefaultVariant(asked.variant) && !profiles.has(wanted))
+    return unknownProfileError(profiles, agent, asked.variant)
+  return createNarrowed(principal, { agent, variant: asked.variant })
 }
 
-function narrowedTo(principal: Principal, { agent, variant }: AskedProfile): Principal {
+function createNarrowed(principal: Principal, { agent, variant }: RequestedProfile): Principal {
   const known = narrowed.get(principal) ?? new Map<string, Principal>()
   const name = `${agent}\n${variant}`
   const before = known.get(name)
   if (before) return before
-  if (known.size >= MOST_NARROWED) known.clear()
+  if (known.size >= MAX_NARROWED) known.clear()
   const madeFor = { agent: principal.agent, profile: principal.profile }
   const held: Principal = { ...principal, agent, profile: variant, isClaimed: true, madeFor }
   narrowed.set(principal, known.set(name, held))
   return held
 }
 
-const notFor = ({ agent, profile }: Principal, wanted: string): SallyportError =>
+const wrongProfileError = ({ agent, profile }: Principal, wanted: string): SallyportError =>
   new SallyportError('FORBIDDEN', `This credential was made for ${agent}.${profile}, not for ${wanted}.`)
 
 /** Names those that there are. */
-export function unknownProfile(profiles: Profiles, agent: string, variant: string): SallyportError {
-  const known = variantsOf(profiles, agent)
+export function unknownProfileError(profiles: Profiles, agent: string, variant: string): SallyportError {
+  const known = listVariants(profiles, agent)
   const name = profileKey(agent, variant)
   if (known.includes(name))
     return new SallyportError('PROFILE_UNKNOWN', `profiles.json does not name ${agent}: its default has all tools.`, {

@@ -1,6 +1,6 @@
 import type { Document, LineCounter, parseDocument } from 'yaml'
 
-export interface YamlParsing {
+export interface ParseYamlOptions {
   /** Of the `yaml` package: who only needs a path does not load it. */
   readonly parse: typeof parseDocument
   readonly text: string
@@ -8,7 +8,7 @@ export interface YamlParsing {
 }
 
 /** A YAML 1.2 document with all that is wrong in it; nothing where it is nested too deeply to be read at all. */
-export function parseYaml({ parse, text, lineCounter }: YamlParsing): Document.Parsed | undefined {
+export function parseYaml({ parse, text, lineCounter }: ParseYamlOptions): Document.Parsed | undefined {
   try {
     return parse(text, {
       version: '1.2',

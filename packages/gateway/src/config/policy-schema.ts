@@ -14,79 +14,81 @@ import {
   list,
   object,
   optional,
-  type Part,
-  type Reading,
   record,
   restricting,
+  type Schema,
+  type SchemaResult,
   strict,
 } from './schema.ts'
 import {
-  anyCase,
+  anyString,
   duration,
   finiteNumber,
   flag,
+  integer,
   json,
   mapping,
-  prose,
-  text,
-  textList,
-  wholeNumber,
+  nonEmptyString,
+  oneOfAnyCase,
+  stringList,
 } from './schema-parts.ts'
 
-const MOST = 1_000_000
+const MAX_COUNT = 1_000_000
 
-export const modes = list('a list of modes, such as [NORMAL, ALERT]', anyCase(MODES))
-export const paths = textList('a list of path patterns, such as ["/srv/data/**"]')
+export const modes = list('a list of modes, such as [NORMAL, ALERT]', oneOfAnyCase(MODES))
+export const paths = stringList('a list of path patterns, such as ["/srv/data/**"]')
 
 /** One, or a list of at least one; in a fixed order. */
-const permission: Part<readonly Permission[]> = {
-  jsonSchema: () => ({ anyOf: [anyCase(PERMISSIONS).jsonSchema(), permissionList.jsonSchema()] }),
+const permission: Schema<readonly Permission[]> = {
+  jsonSchema: () => ({ anyOf: [oneOfAnyCase(PERMISSIONS).jsonSchema(), permissionList.jsonSchema()] }),
   read: (given) => {
-    if (!Array.isArray(given)) return inOrder(anyCase(PERMISSIONS).read(given))
+    if (!Array.isArray(given)) return sortPermissions(oneOfAnyCase(PERMISSIONS).read(given))
     return given.length === 0
       ? refused('READ, WRITE or CONNECT, or a list of these')
-      : inOrder(permissionList.read(given))
+      : sortPermissions(permissionList.read(given))
   },
 }
 
-const permissionList = list('a list of permissions', anyCase(PERMISSIONS))
+const permissionList = list('a list of permissions', oneOfAnyCase(PERMISSIONS))
 
-const refused = (expected: string): Reading<never> => ({ ok: false, issues: [{ path: [], expected }] })
+const refused = (expected: string): SchemaResult<never> => ({ ok: false, issues: [{ path: [], expected }] })
 
-function inOrder(reading: Reading<Permission | readonly Permission[]>): Reading<readonly Permission[]> {
+function sortPermissions(
+  reading: SchemaResult<Permission | readonly Permission[]>,
+): SchemaResult<readonly Permission[]> {
   if (!reading.ok) return reading
   return { ok: true, value: PERMISSIONS.filter((known) => reading.value.includes(known)) }
 }
 
 /** As our settings have it: seconds, since the key says so. */
-const seconds: Part<number> = {
-  jsonSchema: () => duration({ bare: 's', least: 1 }).jsonSchema(),
+const seconds: Schema<number> = {
+  jsonSchema: () => duration({ defaultUnit: 's', min: 1 }).jsonSchema(),
   read: (given) => {
-    const reading = duration({ bare: 's', least: 1 }).read(given)
+    const reading = duration({ defaultUnit: 's', min: 1 }).read(given)
     return reading.ok ? { ok: true, value: reading.value / 1_000 } : reading
   },
 }
 
 /** A rule whose only word is misspelt would let everything pass. */
-const argumentRule: Part<ArgumentRule> = strict(
+const argumentRule: Schema<ArgumentRule> = strict(
   object('a rule such as {enum: [a, b]}, {pattern: "^x"} or {forbidden: true}', {
     const: optional(json),
     enum: optional(list('a list of the values that are allowed', json)),
-    pattern: optional(text('a regular expression')),
+    pattern: optional(nonEmptyString('a regular expression')),
     max: optional(finiteNumber),
     min: optional(finiteNumber),
-    maxLength: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    maxLength: optional(integer(0, Number.MAX_SAFE_INTEGER)),
     required: optional(flag()),
     forbidden: optional(flag()),
   }),
 )
 
 const ruleRecord = record('a mapping of arguments to rules, such as {branch: {pattern: "^feature/"}}', argumentRule)
-const denyPatterns = optional(textList('a list of regular expressions'))
+const denyPatterns = optional(stringList('a list of regular expressions'))
 const DENY_PATTERNS = ['deny_patterns', 'denyPatterns']
 
 /** `{<argument>: {pattern: …}, deny_patterns: […]}` */
-const argumentRules: Part<ArgumentRules> = {
+const argumentRules: Schema<ArgumentRules> = {
   member: argumentRule,
   jsonSchema: () => {
     const properties = Object.fromEntries(
@@ -108,9 +110,9 @@ const argumentRules: Part<ArgumentRules> = {
 
 /** All that a tool's entry in tools.yaml may say, and `governance.patterns` of config.yaml (GOV-5). */
 const policyParts = object('a mapping such as {risk_level: high}', {
-  category: optional(text()),
+  category: optional(nonEmptyString()),
   permission: optional(permission),
-  riskLevel: optional(anyCase(RISK_LEVELS)),
+  riskLevel: optional(oneOfAnyCase(RISK_LEVELS)),
   requiresApproval: optional(flag()),
   requiresApprovalInModes: optional(modes),
   allowedInModes: optional(modes),
@@ -118,27 +120,27 @@ const policyParts = object('a mapping such as {risk_level: high}', {
   allowedPaths: optional(paths),
   forbiddenPaths: optional(paths),
   unattendedPaths: optional(paths),
-  pathArguments: optional(textList('a list of the arguments that hold paths')),
-  sensitivity: optional(text()),
+  pathArguments: optional(stringList('a list of the arguments that hold paths')),
+  sensitivity: optional(nonEmptyString()),
   isolated: optional(either('true, false or a mapping such as {strategy: bounded}', flag(), isolationFields)),
-  result: optional(either('the name of a preset or a mapping of numbers', text(), mapping('a mapping'))),
+  result: optional(either('the name of a preset or a mapping of numbers', nonEmptyString(), mapping('a mapping'))),
   timeoutSeconds: optional(seconds),
-  rateLimitPerMinute: optional(wholeNumber(1, MOST)),
-  maxConcurrent: optional(wholeNumber(1, MOST)),
-  descriptionOverride: optional(text()),
-  rename: optional(text('a name')),
+  rateLimitPerMinute: optional(integer(1, MAX_COUNT)),
+  maxConcurrent: optional(integer(1, MAX_COUNT)),
+  descriptionOverride: optional(nonEmptyString()),
+  rename: optional(nonEmptyString('a name')),
   hidden: optional(flag()),
   essential: optional(flag()),
   enforce: optional(flag()),
-  secrets: optional(anyCase(['refuse', 'redact', 'allow'])),
+  secrets: optional(oneOfAnyCase(['refuse', 'redact', 'allow'])),
   sensitivePaths: optional(paths),
   arguments: optional(argumentRules),
-  pin: optional(text('a digest such as "sha256-…"')),
-  note: optional(prose()),
+  pin: optional(nonEmptyString('a digest such as "sha256-…"')),
+  note: optional(anyString()),
 })
 
 /** Keys that only describe, or that widen: a slip in one of them takes no protection away. */
-const HARMLESS_KEYS: readonly string[] = [
+const NON_RESTRICTING_KEYS: readonly string[] = [
   'category',
   'descriptionOverride',
   'essential',
@@ -151,5 +153,5 @@ const HARMLESS_KEYS: readonly string[] = [
 /** The same, with the keys of which a misspelt one keeps its tools from being called. */
 export const policySchema = restricting(
   policyParts,
-  Object.keys(policyParts.shape).filter((key) => !HARMLESS_KEYS.includes(key)),
+  Object.keys(policyParts.shape).filter((key) => !NON_RESTRICTING_KEYS.includes(key)),
 )

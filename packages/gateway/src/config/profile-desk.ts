@@ -1,14 +1,14 @@
 import { quoteText, SallyportError } from '@sallyport/core'
 import type { Home } from './home.ts'
-import { unknownProfile } from './narrow-principal.ts'
-import { type ProfileRef, type ProfileWish, removeProfile, setProfile } from './profile-edit.ts'
+import { unknownProfileError } from './narrow-principal.ts'
+import { type ProfileRef, type ProfileUpdate, removeProfile, setProfile } from './profile-edit.ts'
 import { agentSlug, DEFAULT_VARIANT, foldVariant, profileKey } from './profile-name.ts'
-import { variantFlaw } from './profiles.ts'
+import { findVariantProblem } from './profiles.ts'
 import { changeProfilesFile, type ProfilesChange, type ProfilesFile, readProfilesFile } from './profiles-file.ts'
 import type { ProfileSettings, Profiles } from './settings.ts'
 import { renewTrust } from './trust.ts'
 
-export interface ProfileDeskOptions {
+export interface ProfilesEditorOptions {
   readonly home: Home
   readonly state: string
   /** What was written may be put in force at once. */
@@ -19,10 +19,10 @@ const AGENT = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
 const MAX_AGENT_LENGTH = 64
 
 /** Where profiles are looked at and changed, whether or not a gateway runs. */
-export class ProfileDesk {
-  readonly #options: ProfileDeskOptions
+export class ProfilesEditor {
+  readonly #options: ProfilesEditorOptions
 
-  constructor(options: ProfileDeskOptions) {
+  constructor(options: ProfilesEditorOptions) {
     this.#options = options
   }
 
@@ -31,7 +31,7 @@ export class ProfileDesk {
   }
 
   /** `etag`: the change is meant for this state of the file alone. */
-  async set(ref: ProfileRef, wish: ProfileWish, etag?: string): Promise<ProfilesFile> {
+  async set(ref: ProfileRef, wish: ProfileUpdate, etag?: string): Promise<ProfilesFile> {
     requireNames(ref)
     return this.#change({ edit: ({ text }) => setProfile(text, ref, wish), etag })
   }
@@ -65,14 +65,14 @@ export class ProfileDesk {
 export function requireProfile(profiles: Profiles, { agent, variant }: ProfileRef): ProfileSettings {
   const found = profiles.get(profileKey(agentSlug(agent), variant))
   if (found) return found
-  throw unknownProfile(profiles, agentSlug(agent), variant)
+  throw unknownProfileError(profiles, agentSlug(agent), variant)
 }
 
 /** A profile as it counts, which need not stand in the file. */
-export type ProfileInForce = Omit<ProfileSettings, 'place'> & Partial<Pick<ProfileSettings, 'place'>>
+export type EffectiveProfile = Omit<ProfileSettings, 'place'> & Partial<Pick<ProfileSettings, 'place'>>
 
 /** The same, but for an agent that the file does not name: it has a default nevertheless, with all tools. */
-export function profileInForce(profiles: Profiles, ref: ProfileRef): ProfileInForce {
+export function findEffectiveProfile(profiles: Profiles, ref: ProfileRef): EffectiveProfile {
   const agent = agentSlug(ref.agent)
   const isImplied = foldVariant(ref.variant) === DEFAULT_VARIANT && !profiles.has(profileKey(agent, DEFAULT_VARIANT))
   if (isImplied) return { agent, variant: DEFAULT_VARIANT.toUpperCase() }
@@ -85,7 +85,7 @@ function requireNames({ agent, variant }: ProfileRef): void {
     throw new SallyportError('INVALID_PARAMS', `${quoteText(agent, 80)} is not the name of an agent.`, {
       hint: 'Small letters, digits and single hyphens are expected, as in claude-code.',
     })
-  const flaw = variantFlaw(variant)
+  const flaw = findVariantProblem(variant)
   if (flaw === undefined) return
   throw new SallyportError('INVALID_PARAMS', `${quoteText(variant, 80)} cannot be the name of a variant: ${flaw}`)
 }

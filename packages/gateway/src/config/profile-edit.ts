@@ -1,9 +1,9 @@
 import type { Json } from '@sallyport/core'
 import { editJson, type JsonStep } from './json-edit.ts'
-import { agentSlug, agentWord, foldVariant } from './profile-name.ts'
+import { agentFileKey, agentSlug, foldVariant } from './profile-name.ts'
 
 /** What a person wants of a profile. Undefined leaves a field as it is, null takes it out of the file. */
-export interface ProfileWish {
+export interface ProfileUpdate {
   readonly selectedMcpTools?: readonly string[] | null | undefined
   readonly title?: string | null | undefined
   readonly tokenBudget?: number | null | undefined
@@ -17,7 +17,7 @@ export interface ProfileRef {
   readonly variant: string
 }
 
-const WRITTEN: Readonly<Record<keyof ProfileWish, string>> = {
+const FIELD_KEYS: Readonly<Record<keyof ProfileUpdate, string>> = {
   selectedMcpTools: 'selected_mcp_tools',
   title: 'title',
   tokenBudget: 'token_budget',
@@ -26,13 +26,13 @@ const WRITTEN: Readonly<Record<keyof ProfileWish, string>> = {
 }
 
 /** The text of profiles.json with one profile as wished; it is made where there is none. All else stays byte for byte. */
-export function setProfile(text: string, ref: ProfileRef, wish: ProfileWish): string {
+export function setProfile(text: string, ref: ProfileRef, wish: ProfileUpdate): string {
   const path = pathOf(ref)
   let edited = text.trim() === '' ? EMPTY : text
   edited = hasMember(edited, path) ? edited : editJson(edited, path, {})
-  for (const [name, value] of Object.entries(wish) as [keyof ProfileWish, Json | undefined][]) {
+  for (const [name, value] of Object.entries(wish) as [keyof ProfileUpdate, Json | undefined][]) {
     if (value === undefined) continue
-    edited = editJson(edited, [...path, stepTo(WRITTEN[name])], value ?? undefined)
+    edited = editJson(edited, [...path, stepTo(FIELD_KEYS[name])], value ?? undefined)
   }
   return edited
 }
@@ -58,7 +58,7 @@ function pathOf({ agent, variant }: ProfileRef): readonly JsonStep[] {
   const folded = foldVariant(variant)
   return [
     stepTo('executors'),
-    { key: agentWord(slug), is: (key) => agentSlug(key) === slug },
+    { key: agentFileKey(slug), is: (key) => agentSlug(key) === slug },
     { key: folded.toUpperCase(), is: (key) => foldVariant(key) === folded },
   ]
 }

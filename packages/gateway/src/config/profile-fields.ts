@@ -1,4 +1,4 @@
-import { closest } from '@sallyport/core'
+import { findClosest } from '@sallyport/core'
 import { joinKey } from './config-issue.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode } from './located-tree.ts'
@@ -14,15 +14,15 @@ interface Field {
 }
 
 const FIELDS: Readonly<Record<string, Field>> = {
-  client_approval: { name: 'clientApproval', expected: 'true or false', read: booleanIn },
+  client_approval: { name: 'clientApproval', expected: 'true or false', read: readBoolean },
   selected_mcp_tools: {
     name: 'selectedMcpTools',
     expected: 'a list of names, such as ["github/search", "!docs/delete_*"]',
-    read: textsIn,
+    read: readStrings,
   },
-  title: { name: 'title', expected: 'a text', read: textIn },
-  token_budget: { name: 'tokenBudget', expected: 'a whole number of tokens above 0', read: countIn },
-  session: { name: 'session', expected: 'a name of 1 to 256 printable characters', read: nameIn },
+  title: { name: 'title', expected: 'a text', read: readString },
+  token_budget: { name: 'tokenBudget', expected: 'a whole number of tokens above 0', read: readCount },
+  session: { name: 'session', expected: 'a name of 1 to 256 printable characters', read: readName },
 }
 
 /** The fields of a variant that we know; all others are somebody else's. */
@@ -30,7 +30,7 @@ export function readProfileFields(members: readonly LocatedEntry[], path: string
   const fields: Record<string, unknown> = {}
   for (const { key, node, offset } of members) {
     const field = Object.hasOwn(FIELDS, key) ? FIELDS[key] : undefined
-    if (field === undefined && isSelectionMeant(key))
+    if (field === undefined && looksLikeSelection(key))
       log.error({ offset, key: joinKey(path, key) }, `this key is not known. Did you mean "${SELECTION}"?`)
     if (field === undefined) continue
     const value = field.read(node)
@@ -43,34 +43,34 @@ export function readProfileFields(members: readonly LocatedEntry[], path: string
 const SELECTION = 'selected_mcp_tools'
 
 /** A slip in this key would give all tools. Other programs may have fields of their own here. */
-const isSelectionMeant = (key: string): boolean => /tool/i.test(key) && closest(key, [SELECTION]) !== undefined
+const looksLikeSelection = (key: string): boolean => /tool/i.test(key) && findClosest(key, [SELECTION]) !== undefined
 
-const scalarIn = (node: LocatedNode): unknown => (node.kind === 'scalar' ? node.value : undefined)
+const readScalar = (node: LocatedNode): unknown => (node.kind === 'scalar' ? node.value : undefined)
 
-function booleanIn(node: LocatedNode): unknown {
-  const value = scalarIn(node)
+function readBoolean(node: LocatedNode): unknown {
+  const value = readScalar(node)
   return typeof value === 'boolean' ? value : undefined
 }
 
-function textIn(node: LocatedNode): unknown {
-  const value = scalarIn(node)
+function readString(node: LocatedNode): unknown {
+  const value = readScalar(node)
   return typeof value === 'string' ? value : undefined
 }
 
-function nameIn(node: LocatedNode): unknown {
-  const value = textIn(node)
+function readName(node: LocatedNode): unknown {
+  const value = readString(node)
   return typeof value === 'string' && /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,256}$/u.test(value) && value.trim() !== ''
     ? value
     : undefined
 }
 
-function countIn(node: LocatedNode): unknown {
-  const value = scalarIn(node)
+function readCount(node: LocatedNode): unknown {
+  const value = readScalar(node)
   return Number.isSafeInteger(value) && (value as number) > 0 ? value : undefined
 }
 
-function textsIn(node: LocatedNode): unknown {
+function readStrings(node: LocatedNode): unknown {
   if (node.kind !== 'list') return undefined
-  const texts = node.items.map((item) => textIn(item.node))
+  const texts = node.items.map((item) => readString(item.node))
   return texts.every((text) => text !== undefined) ? Object.freeze(texts) : undefined
 }

@@ -15,7 +15,7 @@ export function agentSlug(text: string): string {
 }
 
 /** As an agent is written in profiles.json. */
-export const agentWord = (slug: string): string => slug.toUpperCase().replaceAll('-', '_')
+export const agentFileKey = (slug: string): string => slug.toUpperCase().replaceAll('-', '_')
 
 /** Variants are the same in capitals and in small letters, of every alphabet and however accents are composed. */
 export const foldVariant = (variant: string): string => variant.normalize('NFC').toUpperCase().toLowerCase()
@@ -26,4 +26,4 @@ export const profileKey = (agent: string, variant: string): string => `${agent}.
 export const isDefaultVariant = (variant: string): boolean => foldVariant(variant) === DEFAULT_VARIANT
 
 /** Names that we may want to give a meaning of our own. */
-export const isReserved = (variant: string): boolean => variant.startsWith('__')
+export const isReservedVariant = (variant: string): boolean => variant.startsWith('__')

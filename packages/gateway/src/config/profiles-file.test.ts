@@ -2,14 +2,14 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { homeWith, temporaryFolder } from './home.test-kit.ts'
-import { ProfileDesk } from './profile-desk.ts'
+import { createHome, temporaryFolder } from './home.test-kit.ts'
+import { ProfilesEditor } from './profile-desk.ts'
 
 const REVIEWER = { agent: 'claude', variant: 'Reviewer' }
 
 async function deskOn(text?: string) {
-  const home = await homeWith(text === undefined ? {} : { 'profiles.json': text })
-  const desk = new ProfileDesk({ home: { path: home, origin: 'flag' }, state: await temporaryFolder() })
+  const home = await createHome(text === undefined ? {} : { 'profiles.json': text })
+  const desk = new ProfilesEditor({ home: { path: home, origin: 'flag' }, state: await temporaryFolder() })
   return { desk, home, file: join(home, 'profiles.json') }
 }
 

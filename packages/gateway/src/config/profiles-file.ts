@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, diskReason, lockOf, makeFolder, replaceFile, withLockFile } from '../disk/disk.ts'
-import { mostBytesOf, readHomeFile } from './home-content.ts'
-import { invalid } from './load-settings.ts'
+import { causeCode, describeDiskError, lockPathOf, makeFolder, replaceFile, withLockFile } from '../disk/disk.ts'
+import { maxHomeFileBytes, readHomeFile } from './home-content.ts'
+import { invalidFileError } from './load-settings.ts'
 import { readProfiles } from './profiles.ts'
 import type { Profiles } from './settings.ts'
 
@@ -28,13 +28,13 @@ export interface ProfilesChange {
 }
 
 /** Somebody else may write at the same time: then it is read again, so often. */
-const MOST_TRIES = 20
+const MAX_ATTEMPTS = 20
 const BOM = '\ufeff'
 
 /** The profiles of a home. A file that is not there says nothing; one with a mistake is an error with its place. */
 export async function readProfilesFile(home: string): Promise<ProfilesFile> {
   const path = join(home, 'profiles.json')
-  return parsed(path, await readHomeFile(path))
+  return parseContent(path, await readHomeFile(path))
 }
 
 /** Replaces the file, under a lock and only if nobody changed it meanwhile. */
@@ -42,18 +42,18 @@ export async function changeProfilesFile(home: string, change: ProfilesChange): 
   const path = join(home, 'profiles.json')
   try {
     makeFolder(dirname(path))
-    return await withLockFile(lockOf(path), async (isHeld) => {
-      for (let tries = 0; tries < MOST_TRIES; tries++) {
+    return await withLockFile(lockPathOf(path), async (isHeld) => {
+      for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
         const written = await tryChange(path, change, isHeld)
         if (!written) continue
         // While nobody else can write: what is put in force last is what was written last.
         change.onSettled?.(written)
         return written
       }
-      throw unsafe(path, 'it was changed again and again while it was to be written')
+      throw unsafeError(path, 'it was changed again and again while it was to be written')
     })
   } catch (error) {
-    throw fromDisk(path, error)
+    throw toUnsafeError(path, error)
   }
 }
 
@@ -64,24 +64,24 @@ async function tryChange(
   isHeld: () => Promise<boolean>,
 ): Promise<ProfilesFile | undefined> {
   const before = await readHomeFile(path)
-  const now = parsed(path, before)
-  if (etag !== undefined && etag !== now.etag) throw changedMeanwhile(path)
+  const now = parseContent(path, before)
+  if (etag !== undefined && etag !== now.etag) throw conflictError(path)
   const mark = now.text.startsWith(BOM) ? BOM : ''
   const text = `${mark}${edit({ ...now, text: now.text.slice(mark.length) })}`
   if (text === now.text) return now
   const after = Buffer.from(text)
-  if (after.length > mostBytesOf(path)) throw unsafe(path, 'it would become larger than what is read of it')
+  if (after.length > maxHomeFileBytes(path)) throw unsafeError(path, 'it would become larger than what is read of it')
   // Proven before it takes the place of a file that works.
-  const wanted = proven(path, after)
-  const isWanted = async (): Promise<boolean> => (await isHeld()) && same(await readHomeFile(path), before)
+  const wanted = verifyContent(path, after)
+  const isWanted = async (): Promise<boolean> => (await isHeld()) && isSameContent(await readHomeFile(path), before)
   if (!(await replaceFile(path, after, { isWanted }))) return undefined
   await onWritten({ before, after })
   return wanted
 }
 
-function proven(path: string, bytes: Buffer): ProfilesFile {
+function verifyContent(path: string, bytes: Buffer): ProfilesFile {
   try {
-    return parsed(path, bytes)
+    return parseContent(path, bytes)
   } catch (cause) {
     if (!(cause instanceof SallyportError)) throw cause
     throw new SallyportError(
@@ -92,18 +92,18 @@ function proven(path: string, bytes: Buffer): ProfilesFile {
   }
 }
 
-function parsed(path: string, bytes: Buffer | undefined): ProfilesFile {
+function parseContent(path: string, bytes: Buffer | undefined): ProfilesFile {
   const etag = createHash('sha256')
     .update(bytes ?? '')
     .digest('hex')
   if (bytes === undefined) return { path, text: '', profiles: new Map(), etag }
-  const text = decoded(path, bytes)
+  const text = decodeUtf8(path, bytes)
   const { profiles, errors } = readProfiles(path, Buffer.from(text.startsWith(BOM) ? text.slice(1) : text))
-  if (errors.length > 0) throw invalid(path, errors)
+  if (errors.length > 0) throw invalidFileError(path, errors)
   return { path, text, profiles, etag }
 }
 
-function decoded(path: string, bytes: Buffer): string {
+function decodeUtf8(path: string, bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
@@ -111,22 +111,22 @@ function decoded(path: string, bytes: Buffer): string {
   }
 }
 
-const same = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
 
-const changedMeanwhile = (path: string): SallyportError =>
+const conflictError = (path: string): SallyportError =>
   new SallyportError('PROFILES_CHANGED', `${path} was changed after it was read; nothing was written.`, {
     hint: 'Read it again, then make the change on top of what stands there now.',
   })
 
 /** What the disk refused is a reason to leave the file alone; anything else is what it is. */
-function fromDisk(path: string, error: unknown): unknown {
+function toUnsafeError(path: string, error: unknown): unknown {
   const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
   if (cause instanceof SallyportError || causeCode(cause) === '') return error
-  return unsafe(path, `it cannot be written: ${diskReason(cause)}`)
+  return unsafeError(path, `it cannot be written: ${describeDiskError(cause)}`)
 }
 
-const unsafe = (path: string, why: string): SallyportError =>
+const unsafeError = (path: string, why: string): SallyportError =>
   new SallyportError('PROFILES_UNSAFE', `${path} is left as it is: ${why}.`, {
     hint: 'Put that right, then try again.',
   })

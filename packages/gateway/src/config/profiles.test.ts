@@ -1,7 +1,7 @@
 import { type Principal, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { homeWith } from './home.test-kit.ts'
+import { createHome } from './home.test-kit.ts'
 import { loadSettings } from './load-settings.ts'
 import { mayApprove } from './may-approve.ts'
 import { setSelectedMcpTools } from './profile-edit.ts'
@@ -129,7 +129,7 @@ describe('profiles.json', () => {
   })
 
   it('with a mistake stops the start, and says in which file it is', async () => {
-    const home = await homeWith({ 'config.yaml': '', 'profiles.json': '{"executors": 5}' })
+    const home = await createHome({ 'config.yaml': '', 'profiles.json': '{"executors": 5}' })
     const error = await loadSettings({ home, environment: {} }).catch((cause: unknown) => cause)
     expect(error).toBeInstanceOf(SallyportError)
     expect(String(error)).toContain('profiles.json:1:2 executors: expected an object')

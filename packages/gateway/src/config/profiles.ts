@@ -3,10 +3,10 @@ import { joinKey, quote } from './config-issue.ts'
 import { createIssueLog, type IssueLog } from './issue-log.ts'
 import { type LocatedEntry, type LocatedNode, parseTree } from './located-tree.ts'
 import { readProfileFields } from './profile-fields.ts'
-import { agentSlug, DEFAULT_VARIANT, foldVariant, isReserved, profileKey } from './profile-name.ts'
+import { agentSlug, DEFAULT_VARIANT, foldVariant, isReservedVariant, profileKey } from './profile-name.ts'
 import type { ProfileSettings, Profiles } from './settings.ts'
 
-export interface ReadProfiles {
+export interface ProfilesResult {
   /** Only to be used when there is no error. */
   readonly profiles: Profiles
   readonly errors: IssueLog['errors']
@@ -20,19 +20,19 @@ const MAX_VARIANT_LENGTH = 256
 const SELECTION = 'selected_mcp_tools'
 
 /** What profiles.json says of agents and their variants. It does not throw. */
-export function readProfiles(file: string, bytes: Buffer): ReadProfiles {
+export function readProfiles(file: string, bytes: Buffer): ProfilesResult {
   const tree = parseTree(bytes.toString('utf8'))
   const log = createIssueLog(file, tree.positionOf)
-  const flaw = jsonFlaw(bytes)
+  const flaw = findJsonError(bytes)
   if (flaw !== undefined) log.error({ offset: flaw, key: '' }, 'here it stops being JSON.')
   else for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const profiles = new Map<string, ProfileSettings>()
-  if (log.errors.length === 0) for (const agent of agentsIn(tree.root, log)) takeAgent(agent, { file, profiles, log })
+  if (log.errors.length === 0) for (const agent of listAgents(tree.root, log)) readAgent(agent, { file, profiles, log })
   return { profiles, errors: log.errors }
 }
 
 /** Where the text stops being JSON, if it does. YAML, with which places are found, takes more than that. */
-function jsonFlaw(bytes: Buffer): number | undefined {
+function findJsonError(bytes: Buffer): number | undefined {
   const scanner = new JsonScanner()
   scanner.feed(bytes)
   if (scanner.end()) return undefined
@@ -44,10 +44,10 @@ function jsonFlaw(bytes: Buffer): number | undefined {
   return bytes.toString('utf8').length
 }
 
-function agentsIn(root: LocatedNode, log: IssueLog): readonly LocatedEntry[] {
-  const executors = membersOf({ node: root, offset: 0 }, '', log).find(({ key }) => key === 'executors')
+function listAgents(root: LocatedNode, log: IssueLog): readonly LocatedEntry[] {
+  const executors = readMembers({ node: root, offset: 0 }, '', log).find(({ key }) => key === 'executors')
   if (executors === undefined) return []
-  return membersOf(executors, 'executors', log).filter(({ key, offset }) => {
+  return readMembers(executors, 'executors', log).filter(({ key, offset }) => {
     if (AGENT.test(key)) return true
     const problem = `expected an agent in capitals, such as "CLAUDE_CODE"; got ${quote(key)}.`
     log.error({ offset, key: joinKey('executors', key) }, problem)
@@ -55,7 +55,7 @@ function agentsIn(root: LocatedNode, log: IssueLog): readonly LocatedEntry[] {
   })
 }
 
-interface Taking {
+interface ReadContext {
   readonly file: string
   readonly profiles: Map<string, ProfileSettings>
   readonly log: IssueLog
@@ -64,22 +64,25 @@ interface Taking {
 /** What counts for every variant of an agent that does not say otherwise. */
 type SharedSelection = Pick<ProfileSettings, 'selectedMcpTools' | 'inheritsSelection' | 'place'>
 
-function takeAgent(entry: LocatedEntry, taking: Taking): void {
+function readAgent(entry: LocatedEntry, taking: ReadContext): void {
   const { file, profiles, log } = taking
   const agent = agentSlug(entry.key)
   const key = joinKey('executors', entry.key)
-  const members = membersOf(entry, key, log)
+  const members = readMembers(entry, key, log)
   const selection = members.find((member) => member.key === SELECTION)
-  const shared = selection && sharedSelection({ ...selection, path: key }, taking)
+  const shared = selection && readSharedSelection({ ...selection, path: key }, taking)
   for (const variant of members)
-    if (variant !== selection) takeVariant(agent, { ...variant, path: key, shared }, taking)
+    if (variant !== selection) readVariant(agent, { ...variant, path: key, shared }, taking)
   const implied = profileKey(agent, DEFAULT_VARIANT)
   if (profiles.has(implied)) return
   const place = { file, line: log.lineOf({ offset: entry.offset, key }) }
   profiles.set(implied, { agent, variant: DEFAULT_VARIANT.toUpperCase(), place, ...shared })
 }
 
-function sharedSelection(entry: LocatedEntry & { readonly path: string }, { file, log }: Taking): SharedSelection {
+function readSharedSelection(
+  entry: LocatedEntry & { readonly path: string },
+  { file, log }: ReadContext,
+): SharedSelection {
   const place = { file, line: log.lineOf({ offset: entry.offset, key: joinKey(entry.path, entry.key) }) }
   return { ...readProfileFields([entry], entry.path, log), inheritsSelection: true, place }
 }
@@ -89,12 +92,13 @@ interface VariantEntry extends LocatedEntry {
   readonly shared: SharedSelection | undefined
 }
 
-function takeVariant(agent: string, entry: VariantEntry, taking: Taking): void {
+function readVariant(agent: string, entry: VariantEntry, taking: ReadContext): void {
   const { file, profiles, log } = taking
   const subject = { offset: entry.offset, key: joinKey(entry.path, entry.key) }
-  const flaw = variantFlaw(entry.key) ?? (profiles.has(profileKey(agent, entry.key)) ? TWICE : undefined)
+  const flaw =
+    findVariantProblem(entry.key) ?? (profiles.has(profileKey(agent, entry.key)) ? DUPLICATE_VARIANT : undefined)
   if (flaw !== undefined) return log.error(subject, flaw)
-  const members = membersOf(entry, subject.key, log)
+  const members = readMembers(entry, subject.key, log)
   const fields = readProfileFields(members, subject.key, log)
   const own = members.find(({ key }) => key === SELECTION)
   const place = { file, line: log.lineOf({ offset: (own ?? entry).offset, key: subject.key }) }
@@ -102,18 +106,18 @@ function takeVariant(agent: string, entry: VariantEntry, taking: Taking): void {
   profiles.set(profileKey(agent, entry.key), { agent, variant: entry.key, ...fields, place, ...shared })
 }
 
-const TWICE = 'this variant stands twice: capitals make no difference.'
+const DUPLICATE_VARIANT = 'this variant stands twice: capitals make no difference.'
 
 /** What is wrong with the name of a variant, if anything is. */
-export function variantFlaw(variant: string): string | undefined {
-  if (isReserved(variant)) return 'names that begin with "__" are reserved.'
+export function findVariantProblem(variant: string): string | undefined {
+  if (isReservedVariant(variant)) return 'names that begin with "__" are reserved.'
   if (foldVariant(variant) === SELECTION) return 'this is the name of a field, and not of a variant.'
   if (variant.trim() === '' || foldVariant(variant).length > MAX_VARIANT_LENGTH || UNPRINTABLE.test(variant))
     return `expected a name of 1 to ${MAX_VARIANT_LENGTH} printable characters.`
   return undefined
 }
 
-function membersOf(
+function readMembers(
   { node, offset }: Pick<LocatedEntry, 'node' | 'offset'>,
   key: string,
   log: IssueLog,

@@ -1,12 +1,12 @@
-import { camelCase } from '@sallyport/core'
+import { toCamelCase } from '@sallyport/core'
 import { joinKey } from './config-issue.ts'
 import type { LocatedItem, LocatedNode } from './located-tree.ts'
 
 /** Which of these keys a mapping has, as paths. `isolated: false` and a key without a value promise nothing. */
-export function promisesIn(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
+export function findRequestedKeys(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
   if (node.kind !== 'map') return []
   return node.entries
-    .filter((entry) => keys.includes(camelCase(entry.key)) && !isDeclined(entry.node, entry.key))
+    .filter((entry) => keys.includes(toCamelCase(entry.key)) && !isDeclined(entry.node, entry.key))
     .map((entry) => joinKey(path, entry.key))
 }
 

@@ -1,21 +1,21 @@
-import { secretsAmong } from '@sallyport/core'
+import { listSecretForms } from '@sallyport/core'
 import { type ServerEntry, serverSchema } from './config-schema.ts'
-import { findCredentials, type GivenValues } from './credentials.ts'
+import { type ConfiguredValues, findCredentials } from './credentials.ts'
 import { readDockerGateway } from './docker-gateway-entry.ts'
 import { dockerGatewaySchema } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
 import { type EntrySource, isEnabled } from './entry-source.ts'
-import type { IssueLog, Subject } from './issue-log.ts'
+import type { IssueLog, KeyLocation } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode } from './located-tree.ts'
-import { normalise } from './normalise.ts'
-import type { Part } from './schema.ts'
+import { normalize } from './normalise.ts'
+import type { Schema } from './schema.ts'
 import { readServer } from './server-entry.ts'
 import type { CommonEntry } from './server-keys.ts'
 import type { ServerConfig } from './settings.ts'
 import { validate } from './validate.ts'
 
 /** What is known of the file in which an entry stands. */
-export interface EntryReading {
+export interface EntryContext {
   readonly file: string
   readonly home: string
   readonly userHome: string
@@ -26,23 +26,23 @@ export interface EntryReading {
   readonly spelling?: (text: string) => string
 }
 
-interface Named {
+interface EntryName {
   readonly name: string
   readonly id: string
 }
 
-type Located = Subject & { readonly node: LocatedNode }
+type Located = KeyLocation & { readonly node: LocatedNode }
 
 export const entriesOf = (node: LocatedNode): readonly LocatedEntry[] => (node.kind === 'map' ? node.entries : [])
 
-export function writtenType(node: LocatedNode): unknown {
+export function readType(node: LocatedNode): unknown {
   const type = entriesOf(node).find(({ key }) => key === 'type')?.node
   return type?.kind === 'scalar' ? type.value : undefined
 }
 
 /** Which keys an entry has depends on its type, so that is looked at first. */
-export function readEntry(located: Located, named: Named, reading: EntryReading): ServerConfig | undefined {
-  if (writtenType(located.node) !== 'docker-gateway') {
+export function readServerEntry(located: Located, named: EntryName, reading: EntryContext): ServerConfig | undefined {
+  if (readType(located.node) !== 'docker-gateway') {
     const source = readSource(located, serverSchema, { ...named, reading })
     return source && readServer(source)
   }
@@ -52,11 +52,11 @@ export function readEntry(located: Located, named: Named, reading: EntryReading)
 
 function readSource<Entry extends CommonEntry>(
   located: Located,
-  schema: Part<Entry>,
-  { name, id, reading }: Named & { readonly reading: EntryReading },
+  schema: Schema<Entry>,
+  { name, id, reading }: EntryName & { readonly reading: EntryContext },
 ): EntrySource<Entry> | undefined {
   const { log, file, home, userHome, spelling } = reading
-  const unset: [Subject, string][] = []
+  const unset: [KeyLocation, string][] = []
   const fromVariables = new Map<string, string>()
   const lookup = (variable: string): string | undefined => {
     const value = reading.lookup(variable)
@@ -64,7 +64,7 @@ function readSource<Entry extends CommonEntry>(
     return value
   }
   let heldBack: string | undefined
-  const normalised = normalise(located, schema, {
+  const normalised = normalize(located, schema, {
     log,
     lookup,
     onMisspelt: (problem) => {
@@ -79,16 +79,16 @@ function readSource<Entry extends CommonEntry>(
   if (entry === undefined) return undefined
   return {
     ...{ id, entry, home, userHome, log, heldBack },
-    givenName: name === id ? undefined : name,
-    fromVariables: secretsAmong(fromVariables.values()),
-    credentials: findCredentials({ fromVariables, ...givenIn(entry) }),
-    spot: normalised.spot,
+    originalName: name === id ? undefined : name,
+    fromVariables: listSecretForms(fromVariables.values()),
+    credentials: findCredentials({ fromVariables, ...collectValues(entry) }),
+    node: normalised.node,
     place: { file, line: log.lineOf(located) },
   }
 }
 
 /** Both kinds of servers, whichever this one is. */
-function givenIn(entry: CommonEntry): Omit<GivenValues, 'fromVariables'> {
+function collectValues(entry: CommonEntry): Omit<ConfiguredValues, 'fromVariables'> {
   const { headers, env, environment, url, httpUrl } = entry as CommonEntry & Partial<ServerEntry>
   return { headers, env: env ?? environment, url: url ?? httpUrl }
 }

@@ -1,69 +1,71 @@
 import { formatDuration, isJsonObject, type Json, type JsonObject, parseDuration } from '@sallyport/core'
-import { anything, leaf, list, type OptionalPart, optional, type Part } from './schema.ts'
+import { anything, leaf, list, type OptionalSchema, optional, type Schema } from './schema.ts'
 
 /** The longest time that a timer can hold (2^31 - 1 ms), in whole days. */
-const LONGEST = 24 * 86_400_000
+const MAX_TIMER_MS = 24 * 86_400_000
 
-const NUMBER_OR_TEXT = { type: ['number', 'string'] } as const
+const NUMBER_OR_STRING = { type: ['number', 'string'] } as const
 
-interface DurationRule {
+interface DurationOptions {
   /** What a number without a unit means; `none` where people disagree about it. */
-  readonly bare: 'ms' | 's' | 'none'
-  readonly least: number
+  readonly defaultUnit: 'ms' | 's' | 'none'
+  readonly min: number
   /** What a timer can hold, unless it is no timer. */
-  readonly most?: number
+  readonly max?: number
 }
 
 /** Milliseconds. */
-export function duration(rule: DurationRule): Part<number> {
+export function duration(rule: DurationOptions): Schema<number> {
   return leaf({
-    expected: expectedDuration(rule),
-    jsonSchema: NUMBER_OR_TEXT,
+    expected: describeDuration(rule),
+    jsonSchema: NUMBER_OR_STRING,
     convert: (value) => {
       const ms = readDuration(value, rule)
-      return ms !== undefined && ms >= rule.least && ms <= (rule.most ?? LONGEST) ? Math.round(ms) : undefined
+      return ms !== undefined && ms >= rule.min && ms <= (rule.max ?? MAX_TIMER_MS) ? Math.round(ms) : undefined
     },
   })
 }
 
-function readDuration(value: unknown, rule: DurationRule): number | undefined {
-  if (rule.bare !== 'none') return parseDuration(value, rule.bare)
+function readDuration(value: unknown, rule: DurationOptions): number | undefined {
+  if (rule.defaultUnit !== 'none') return parseDuration(value, rule.defaultUnit)
   const bare = typeof value === 'number' || (typeof value === 'string' && /^[\s\d.]*$/.test(value))
   return bare && Number(value) !== 0 ? undefined : parseDuration(value, 'ms')
 }
 
-function expectedDuration({ bare, least, most = LONGEST }: DurationRule): string {
-  const unit = { ms: ', or a number of milliseconds', s: ', or a number of seconds', none: ', with its unit' }[bare]
-  const from = least === 0 ? '' : `, at least ${formatDuration(least)}`
-  return `a duration such as "30s", "500ms" or "10m"${unit}${from}, at most ${most / 86_400_000} days`
+function describeDuration({ defaultUnit, min, max = MAX_TIMER_MS }: DurationOptions): string {
+  const unit = { ms: ', or a number of milliseconds', s: ', or a number of seconds', none: ', with its unit' }[
+    defaultUnit
+  ]
+  const from = min === 0 ? '' : `, at least ${formatDuration(min)}`
+  return `a duration such as "30s", "500ms" or "10m"${unit}${from}, at most ${max / 86_400_000} days`
 }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 }
 
 /** Bytes. `64MB` and `64MiB` both mean 64 × 1024². */
-export function byteSize(least = '1KB', most = '1GB'): Part<number> {
-  const [from = 0, to = 0] = [readSize(least), readSize(most)]
+export function byteSize(least = '1KB', most = '1GB'): Schema<number> {
+  const [from = 0, to = 0] = [parseSize(least), parseSize(most)]
   return leaf({
     expected: `a size such as "64MB" or "512KB", or a number of bytes, from ${least} to ${most}`,
-    jsonSchema: NUMBER_OR_TEXT,
+    jsonSchema: NUMBER_OR_STRING,
     convert: (value) => {
-      const bytes = typeof value === 'number' || typeof value === 'string' ? readSize(String(value)) : undefined
+      const bytes = typeof value === 'number' || typeof value === 'string' ? parseSize(String(value)) : undefined
       return bytes !== undefined && bytes >= from && bytes <= to ? bytes : undefined
     },
   })
 }
 
-function readSize(text: string): number | undefined {
+function parseSize(text: string): number | undefined {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(b|[kmgt](?:i?b)?)?\s*$/i.exec(text)
   if (match === null) return undefined
   return Math.round(Number(match[1]) * (SIZE_UNITS[(match[2] ?? '').charAt(0).toLowerCase()] ?? 1))
 }
 
 /** A whole number, also as the text that a variable gave. */
-export function wholeNumber(least: number, most: number): Part<number> {
+export function integer(least: number, most: number): Schema<number> {
   return leaf({
     expected: `a whole number from ${least} to ${most}`,
-    jsonSchema: NUMBER_OR_TEXT,
+    jsonSchema: NUMBER_OR_STRING,
     convert: (value) => {
       const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
       const fits = typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most
@@ -73,7 +75,7 @@ export function wholeNumber(least: number, most: number): Part<number> {
 }
 
 /** True or false, also as the text that a variable gave. YAML 1.2 has no yes and no. */
-export function flag(): Part<boolean> {
+export function flag(): Schema<boolean> {
   return leaf({
     expected: 'true or false',
     jsonSchema: { anyOf: [{ type: 'boolean' }, { type: 'string', enum: ['true', 'false'] }] },
@@ -84,18 +86,18 @@ export function flag(): Part<boolean> {
   })
 }
 
-const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const asString = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** A text that may be empty. */
-export function prose(): Part<string> {
-  return leaf({ expected: 'a text', jsonSchema: { type: 'string' }, convert: asText })
+export function anyString(): Schema<string> {
+  return leaf({ expected: 'a text', jsonSchema: { type: 'string' }, convert: asString })
 }
 
-export function text(expected = 'a text', longest = Number.POSITIVE_INFINITY): Part<string> {
+export function nonEmptyString(expected = 'a text', longest = Number.POSITIVE_INFINITY): Schema<string> {
   return leaf({
     expected,
     jsonSchema: { type: 'string', minLength: 1, ...(Number.isFinite(longest) && { maxLength: longest }) },
-    convert: asText,
+    convert: asString,
     fault: (value) => {
       if (value === '') return `${expected}, not empty`
       return value.length > longest ? `${expected} of at most ${longest} characters` : undefined
@@ -103,11 +105,11 @@ export function text(expected = 'a text', longest = Number.POSITIVE_INFINITY): P
   })
 }
 
-export function textList(expected = 'a list of texts'): Part<readonly string[]> {
-  return list(expected, text())
+export function stringList(expected = 'a list of texts'): Schema<readonly string[]> {
+  return list(expected, nonEmptyString())
 }
 
-export function oneOf<const Value extends string>(values: readonly Value[]): Part<Value> {
+export function oneOf<const Value extends string>(values: readonly Value[]): Schema<Value> {
   const names = values.map((value) => `"${value}"`)
   return leaf({
     expected: names.length === 1 ? `${names[0]}` : `one of ${names.join(', ')}`,
@@ -118,7 +120,7 @@ export function oneOf<const Value extends string>(values: readonly Value[]): Par
 }
 
 /** One of some words, in any case. */
-export function anyCase<const Value extends string>(values: readonly Value[]): Part<Value> {
+export function oneOfAnyCase<const Value extends string>(values: readonly Value[]): Schema<Value> {
   const written = values.flatMap((value) => [value, value.toLowerCase(), value.toUpperCase()])
   return leaf({
     expected: `one of ${values.join(', ')}`,
@@ -130,17 +132,17 @@ export function anyCase<const Value extends string>(values: readonly Value[]): P
 }
 
 /** Any number but those that JSON does not have. */
-export const finiteNumber: Part<number> = leaf({
+export const finiteNumber: Schema<number> = leaf({
   expected: 'a number',
   jsonSchema: { type: 'number' },
   convert: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined),
 })
 
 /** Any value that JSON can carry. */
-export const json: Part<Json> = { read: (value) => ({ ok: true, value: value as Json }), jsonSchema: () => ({}) }
+export const json: Schema<Json> = { read: (value) => ({ ok: true, value: value as Json }), jsonSchema: () => ({}) }
 
 /** A mapping that others read. */
-export function mapping(expected: string): Part<JsonObject> {
+export function mapping(expected: string): Schema<JsonObject> {
   return leaf({
     expected,
     jsonSchema: { type: 'object' },
@@ -149,7 +151,7 @@ export function mapping(expected: string): Part<JsonObject> {
 }
 
 /** What a process or a header line gets as text anyway: `8080` and `true` need no quotes. */
-export const plainText: Part<string> = leaf({
+export const coercedString: Schema<string> = leaf({
   expected: 'a text',
   jsonSchema: { type: ['string', 'number', 'boolean'] },
   convert: (value) =>
@@ -158,7 +160,7 @@ export const plainText: Part<string> = leaf({
 })
 
 /** Keys that are accepted as they are, and not read here. */
-export function unread<const Keys extends readonly string[]>(keys: Keys) {
+export function unchecked<const Keys extends readonly string[]>(keys: Keys) {
   const shape = Object.fromEntries(keys.map((key) => [key, optional(anything)]))
-  return shape as Readonly<Record<Keys[number], OptionalPart<Part>>>
+  return shape as Readonly<Record<Keys[number], OptionalSchema<Schema>>>
 }

@@ -1,23 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { anything, either, list, object, optional, type Part, record, type ValueOf } from './schema.ts'
-import { flag, oneOf, plainText, text, wholeNumber } from './schema-parts.ts'
+import { anything, either, list, object, optional, record, type Schema, type ValueOf } from './schema.ts'
+import { coercedString, flag, integer, nonEmptyString, oneOf } from './schema-parts.ts'
 
 const server = object('a server', {
-  name: text('a name'),
+  name: nonEmptyString('a name'),
   kind: optional(oneOf(['stdio', 'http'])),
-  args: optional(list('a list of texts', plainText)),
-  env: optional(record('a mapping of texts', plainText)),
-  command: optional(either('a program', text(), list('a list', text()))),
+  args: optional(list('a list of texts', coercedString)),
+  env: optional(record('a mapping of texts', coercedString)),
+  command: optional(either('a program', nonEmptyString(), list('a list', nonEmptyString()))),
   notes: optional(anything),
 })
 
-const issuesOf = (part: Part, value: unknown) => {
+const issuesOf = (part: Schema, value: unknown) => {
   const reading = part.read(value)
   return reading.ok ? [] : reading.issues
 }
 
-const textsOf = (part: Part, value: unknown): readonly string[] =>
+const textsOf = (part: Schema, value: unknown): readonly string[] =>
   issuesOf(part, value).map(({ path, expected }) => `${path.join('.')}: ${expected}`)
 
 describe('a schema', () => {
@@ -64,7 +64,7 @@ describe('a schema', () => {
 
   it.each([undefined, null, 1, 'a', true, []])('does not take %j for a mapping', (value) => {
     expect(textsOf(server, value)).toEqual([': a server'])
-    expect(textsOf(record('a mapping', plainText), value)).toEqual([': a mapping'])
+    expect(textsOf(record('a mapping', coercedString), value)).toEqual([': a mapping'])
   })
 
   it.each([undefined, null, 1, 'a', true, {}, { length: 1 }])('does not take %j for a list', (value) => {
@@ -101,7 +101,7 @@ describe('a hostile value', () => {
   })
 
   it('is not read where it was only inherited', () => {
-    const part = object('a mapping', { toString: optional(text()), kind: optional(text()) })
+    const part = object('a mapping', { toString: optional(nonEmptyString()), kind: optional(nonEmptyString()) })
     expect(part.read(Object.create({ kind: 'http' }))).toEqual({ ok: true, value: {} })
   })
 
@@ -113,7 +113,7 @@ describe('a hostile value', () => {
   it.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -0.5, '', ' 1', '1e3', '0x10', '１'])(
     'is no whole number: %j',
     (value) => {
-      expect(textsOf(wholeNumber(0, 65_535), value)).toEqual([': a whole number from 0 to 65535'])
+      expect(textsOf(integer(0, 65_535), value)).toEqual([': a whole number from 0 to 65535'])
     },
   )
 

@@ -1,6 +1,6 @@
 /** One part of a schema: it reads a value, describes itself to editors, and tells what stands inside. */
-export interface Part<Value = unknown> {
-  read(value: unknown): Reading<Value>
+export interface Schema<Value = unknown> {
+  read(value: unknown): SchemaResult<Value>
   /** Draft 7, of the value as it is written. */
   jsonSchema(): JsonSchema
   /** Of a mapping with known keys: what stands under each. */
@@ -14,44 +14,44 @@ export interface Part<Value = unknown> {
   /** Of a text: variables that are filled in later, and are not those of the environment. */
   readonly templateVariables?: readonly string[]
   /** Of a mapping with names that others choose, and of a list: what each member is. */
-  readonly member?: Part
+  readonly member?: Schema
   /** Of a part that may be left out: what it is when it is there. */
-  unwrap?(): Part
+  unwrap?(): Schema
 }
 
-export type Shape = Readonly<Record<string, Part>>
+export type Shape = Readonly<Record<string, Schema>>
 
-export interface ObjectPart<Members extends Shape = Shape> extends Part<ObjectValue<Members>> {
+export interface ObjectSchema<Members extends Shape = Shape> extends Schema<ObjectValue<Members>> {
   readonly shape: Members
 }
 
-export interface OptionalPart<Inner extends Part> extends Part<ValueOf<Inner> | undefined> {
+export interface OptionalSchema<Inner extends Schema> extends Schema<ValueOf<Inner> | undefined> {
   unwrap(): Inner
 }
 
 /** The type of what a part reads. */
-export type ValueOf<Some extends Part> = Some extends Part<infer Value> ? Value : never
+export type ValueOf<Some extends Schema> = Some extends Schema<infer Value> ? Value : never
 
 type OptionalKey<Members extends Shape> = {
-  [Key in keyof Members]: Members[Key] extends { unwrap(): Part } ? Key : never
+  [Key in keyof Members]: Members[Key] extends { unwrap(): Schema } ? Key : never
 }[keyof Members]
 
 type ObjectValue<Members extends Shape> = {
   readonly [Key in OptionalKey<Members>]?: Exclude<ValueOf<Members[Key]>, undefined>
 } & { readonly [Key in Exclude<keyof Members, OptionalKey<Members>>]: ValueOf<Members[Key]> }
 
-export type Reading<Value> =
+export type SchemaResult<Value> =
   | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly issues: readonly PartIssue[] }
+  | { readonly ok: false; readonly issues: readonly SchemaIssue[] }
 
-export type Step = string | number
+export type PathStep = string | number
 
-export interface PartIssue {
-  readonly path: readonly Step[]
+export interface SchemaIssue {
+  readonly path: readonly PathStep[]
   /** The end of "expected …". What was got is for the reader to add: it knows what is secret. */
   readonly expected: string
   /** The right kind of value with the wrong content: so it was this half of a union that was meant. */
-  readonly near?: boolean
+  readonly isRightKind?: boolean
   /** What may have been meant, where only some words are allowed. */
   readonly candidates?: readonly string[]
 }
@@ -64,9 +64,12 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown
 }
 
-const accept = <Value>(value: Value): Reading<Value> => ({ ok: true, value })
+const accept = <Value>(value: Value): SchemaResult<Value> => ({ ok: true, value })
 
-const refuse = (issue: Omit<PartIssue, 'path'>): Reading<never> => ({ ok: false, issues: [{ path: [], ...issue }] })
+const refuse = (issue: Omit<SchemaIssue, 'path'>): SchemaResult<never> => ({
+  ok: false,
+  issues: [{ path: [], ...issue }],
+})
 
 interface LeafRule<Value> {
   readonly expected: string
@@ -79,30 +82,30 @@ interface LeafRule<Value> {
 }
 
 /** A value with nothing inside. */
-export function leaf<Value>({ expected, jsonSchema, candidates, convert, fault }: LeafRule<Value>): Part<Value> {
-  const read = (given: unknown): Reading<Value> => {
+export function leaf<Value>({ expected, jsonSchema, candidates, convert, fault }: LeafRule<Value>): Schema<Value> {
+  const read = (given: unknown): SchemaResult<Value> => {
     const value = convert(given)
     if (value === undefined) return refuse({ expected, ...(candidates && { candidates }) })
     const wanted = fault?.(value)
-    return wanted === undefined ? accept(value) : refuse({ expected: wanted, near: true })
+    return wanted === undefined ? accept(value) : refuse({ expected: wanted, isRightKind: true })
   }
   return { read, jsonSchema: () => jsonSchema }
 }
 
 /** Whatever stands there. */
-export const anything: Part = { read: accept, jsonSchema: () => ({}) }
+export const anything: Schema = { read: accept, jsonSchema: () => ({}) }
 
 /** A key that may be left out. */
-export function optional<Inner extends Part>(inner: Inner): OptionalPart<Inner> {
+export function optional<Inner extends Schema>(inner: Inner): OptionalSchema<Inner> {
   type Value = ValueOf<Inner> | undefined
   return {
     unwrap: () => inner,
-    read: (given) => (given === undefined ? accept(undefined) : (inner.read(given) as Reading<Value>)),
+    read: (given) => (given === undefined ? accept(undefined) : (inner.read(given) as SchemaResult<Value>)),
     jsonSchema: () => inner.jsonSchema(),
   }
 }
 
-export function list<Item extends Part>(expected: string, member: Item): Part<readonly ValueOf<Item>[]> {
+export function list<Item extends Schema>(expected: string, member: Item): Schema<readonly ValueOf<Item>[]> {
   type Value = readonly ValueOf<Item>[]
   return {
     member,
@@ -116,10 +119,10 @@ export function list<Item extends Part>(expected: string, member: Item): Part<re
 }
 
 /** A mapping with names that others choose. */
-export function record<Item extends Part>(
+export function record<Item extends Schema>(
   expected: string,
   member: Item,
-): Part<Readonly<Record<string, ValueOf<Item>>>> {
+): Schema<Readonly<Record<string, ValueOf<Item>>>> {
   type Value = Readonly<Record<string, ValueOf<Item>>>
   return {
     member,
@@ -133,9 +136,9 @@ export function record<Item extends Part>(
 }
 
 /** A mapping with known keys; others are left out. */
-export function object<const Members extends Shape>(expected: string, shape: Members): ObjectPart<Members> {
+export function object<const Members extends Shape>(expected: string, shape: Members): ObjectSchema<Members> {
   type Value = ObjectValue<Members>
-  const parts = Object.entries<Part>(shape)
+  const parts = Object.entries<Schema>(shape)
   const required = parts.filter(([, part]) => part.unwrap === undefined).map(([key]) => key)
   return {
     shape,
@@ -145,7 +148,7 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
       const written = Object.keys(given).filter((key) => Object.hasOwn(shape, key))
       const missing = required.filter((key) => !Object.hasOwn(given, key))
       const members = [...written, ...missing].map((step) => {
-        return { step, part: shape[step] as Part, value: ownValue(given, step) }
+        return { step, part: shape[step] as Schema, value: ownValue(given, step) }
       })
       return readMembers(members, (entries) => Object.fromEntries(entries.filter(isGiven)) as Value)
     },
@@ -158,21 +161,21 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
 }
 
 /** The same mapping, in which a key that is not known is an error. */
-export const strict = <Some extends Part>(part: Some): Some => ({ ...part, strict: true })
+export const strict = <Some extends Schema>(part: Some): Some => ({ ...part, strict: true })
 
 /** The same mapping, with the keys that isolate or restrict. */
-export const restricting = <Some extends Part>(
+export const restricting = <Some extends Schema>(
   part: Some,
   keys: readonly string[],
-  otherWords: Part['otherWords'] = {},
+  otherWords: Schema['otherWords'] = {},
 ): Some => ({ ...part, restricting: keys, otherWords })
 
 /** One part or the other; what stands inside is known when one of them has an inside. */
-export function either<First extends Part, Second extends Part>(
+export function either<First extends Schema, Second extends Schema>(
   expected: string,
   first: First,
   second: Second,
-): Part<ValueOf<First> | ValueOf<Second>> {
+): Schema<ValueOf<First> | ValueOf<Second>> {
   type Value = ValueOf<First> | ValueOf<Second>
   const shape = first.shape ?? second.shape
   const member = first.member ?? second.member
@@ -180,8 +183,8 @@ export function either<First extends Part, Second extends Part>(
     ...(shape && { shape }),
     ...(member && { member }),
     read: (given) => {
-      const readings = [first, second].map((part) => ({ part, reading: part.read(given) as Reading<Value> }))
-      const chosen = readings.find(({ reading }) => reading.ok) ?? readings.find(isMeant)
+      const readings = [first, second].map((part) => ({ part, reading: part.read(given) as SchemaResult<Value> }))
+      const chosen = readings.find(({ reading }) => reading.ok) ?? readings.find(isClosestMatch)
       return chosen?.reading ?? refuse({ expected })
     },
     jsonSchema: () => ({ anyOf: [first.jsonSchema(), second.jsonSchema()] }),
@@ -189,10 +192,16 @@ export function either<First extends Part, Second extends Part>(
 }
 
 /** The right kind of value, or a mapping with known keys in which only some are wrong. */
-function isMeant({ part, reading }: { readonly part: Part; readonly reading: Reading<unknown> }): boolean {
+function isClosestMatch({
+  part,
+  reading,
+}: {
+  readonly part: Schema
+  readonly reading: SchemaResult<unknown>
+}): boolean {
   if (reading.ok) return true
   const isInside = part.shape !== undefined && reading.issues.every(({ path }) => path.length > 0)
-  return isInside || reading.issues.every(({ near }) => near)
+  return isInside || reading.issues.every(({ isRightKind }) => isRightKind)
 }
 
 const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -202,13 +211,13 @@ const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =
 const ownValue = (mapping: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(mapping, key) ? mapping[key] : undefined
 
-type Entry = readonly [step: Step, value: unknown]
+type Entry = readonly [step: PathStep, value: unknown]
 
 const isGiven = ([, value]: Entry): boolean => value !== undefined
 
 interface Member {
-  readonly step: Step
-  readonly part: Part
+  readonly step: PathStep
+  readonly part: Schema
   readonly value: unknown
 }
 
@@ -216,9 +225,9 @@ interface Member {
 function readMembers<Value>(
   members: readonly Member[],
   assemble: (entries: readonly Entry[]) => Value,
-): Reading<Value> {
+): SchemaResult<Value> {
   const entries: Entry[] = []
-  const issues: PartIssue[] = []
+  const issues: SchemaIssue[] = []
   for (const { step, part, value } of members) {
     const reading = part.read(value)
     if (reading.ok) entries.push([step, reading.value])

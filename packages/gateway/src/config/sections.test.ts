@@ -2,13 +2,13 @@
 
 import { describe, expect, it } from 'vitest'
 import { describeIssue } from './config-issue.ts'
-import { load, mistakes } from './home.test-kit.ts'
+import { loadConfig, loadProblems } from './home.test-kit.ts'
 
 const LONG = 'a long enough secret for HMAC-SHA256'
 
 describe('the gateway section', () => {
   it('sets what it names and leaves the rest', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'gateway: {host: "::1", port: 0, startup_wait: 0, linger: 2s, max_body: 512KB, max_sessions: 5, allowed_hosts: [a.example:80], allowed_origins: ["https://a.example"]}',
     )
     expect(settings.gateway).toEqual({
@@ -29,8 +29,8 @@ describe('the gateway section', () => {
   it.each(['0.0.0.0', '::', '192.168.1.5', 'example.org', '127.evil.example', '0x7f000001'])(
     'does not listen on %s unless the danger is spelt out',
     async (host) => {
-      expect((await mistakes(`gateway: {host: "${host}"}`)).join()).toContain('allow_remote: true')
-      expect((await load(`gateway: {host: "${host}", allow_remote: true}`)).settings.gateway.host).toBe(host)
+      expect((await loadProblems(`gateway: {host: "${host}"}`)).join()).toContain('allow_remote: true')
+      expect((await loadConfig(`gateway: {host: "${host}", allow_remote: true}`)).settings.gateway.host).toBe(host)
     },
   )
 
@@ -48,13 +48,13 @@ describe('the gateway section', () => {
     ['allowed_origins: "https://a.example"', 'expected a list of origins'],
     ['startup_wait: 5', 'with its unit'],
   ])('is refused for {%s}', async (entry, problem) => {
-    expect((await mistakes(`gateway: {${entry}}`)).join('\n')).toContain(problem)
+    expect((await loadProblems(`gateway: {${entry}}`)).join('\n')).toContain(problem)
   })
 
   it('allows bare names with one enabled server only', async () => {
     const one = 'gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x, disabled: true}}'
-    expect((await load(one)).settings.gateway.naming).toBe('bare')
-    expect(await mistakes('gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x}}')).toEqual([
+    expect((await loadConfig(one)).settings.gateway.naming).toBe('bare')
+    expect(await loadProblems('gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x}}')).toEqual([
       'config.yaml:1:11 gateway.naming: "bare" names are possible with one enabled server; got 2. Use "prefixed".',
     ])
   })
@@ -62,7 +62,7 @@ describe('the gateway section', () => {
 
 describe('the auth section', () => {
   it('verifies with a shared secret by HS256 only, unless told otherwise', async () => {
-    const { settings, warnings } = await load('auth: {jwt: {secret: "${S}", audience: me}}', { S: LONG })
+    const { settings, warnings } = await loadConfig('auth: {jwt: {secret: "${S}", audience: me}}', { S: LONG })
     expect(settings.jwt).toEqual({
       issuers: [],
       audience: ['me'],
@@ -76,7 +76,7 @@ describe('the auth section', () => {
   })
 
   it('verifies with the keys of an issuer, never by a shared secret', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'auth: {jwt: {jwks_uri: "https://i/jwks", issuers: ["https://i"], clock_tolerance: 30}}',
     )
     expect(settings.jwt).toMatchObject({
@@ -87,16 +87,16 @@ describe('the auth section', () => {
 
   it('may have both, each with algorithms of its own', async () => {
     const both = 'secret: "${S}", jwks_uri: "https://i/jwks", issuers: ["https://i"]'
-    const { settings } = await load(`auth: {jwt: {${both}}}`, { S: LONG })
+    const { settings } = await loadConfig(`auth: {jwt: {${both}}}`, { S: LONG })
     expect(settings.jwt?.algorithms).toEqual(['HS256', 'RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])
-    const chosen = await load(`auth: {jwt: {${both}, algorithms: [HS512, RS512]}}`, {
+    const chosen = await loadConfig(`auth: {jwt: {${both}, algorithms: [HS512, RS512]}}`, {
       S: `${LONG} and for HMAC-SHA512 as well`,
     })
     expect(chosen.settings.jwt?.algorithms).toEqual(['HS512', 'RS512'])
   })
 
   it.each(['EdDSA', 'Ed25519'])('takes %s for both names of one algorithm', async (name) => {
-    const { settings } = await load(`auth: {jwt: {jwks_uri: "https://i", issuers: [i], algorithms: [${name}]}}`)
+    const { settings } = await loadConfig(`auth: {jwt: {jwks_uri: "https://i", issuers: [i], algorithms: [${name}]}}`)
     expect(settings.jwt?.algorithms).toEqual(['EdDSA', 'Ed25519'])
   })
 
@@ -116,7 +116,7 @@ describe('the auth section', () => {
     ['jwks_uri: "https://i", issuers: ["https://i#x"]', 'which has no "#"'],
     ['jwks_uri: "https://i", issuers: [i], algorithms: [RSA256]', 'Did you mean "RS256"?'],
   ])('is refused for {%s}', async (entry, problem) => {
-    expect((await mistakes(`auth: {jwt: {${entry}}}`, { S: LONG })).join('\n')).toContain(problem)
+    expect((await loadProblems(`auth: {jwt: {${entry}}}`, { S: LONG })).join('\n')).toContain(problem)
   })
 
   it.each([
@@ -126,28 +126,28 @@ describe('the auth section', () => {
     ['algorithms: [HS256, HS384], ', LONG, 'it has 36 bytes; expected at least 48'],
     ['algorithms: [HS512], ', LONG, 'it has 36 bytes; expected at least 64'],
   ])('refuses a secret that can be guessed: {%s} %#', async (other, secret, weakness) => {
-    const told = (await mistakes(`auth: {jwt: {${other}secret: "\${S}"}}`, { S: secret })).join('\n')
+    const told = (await loadProblems(`auth: {jwt: {${other}secret: "\${S}"}}`, { S: secret })).join('\n')
     expect(told).toContain(`auth.jwt.secret: this secret can be guessed: ${weakness}.`)
     expect(told).toContain('`openssl rand -hex 32`, and set the variable JWT_SECRET')
     expect(told).not.toContain(secret)
   })
 
   it('warns of a secret in the file', async () => {
-    const told = (await load(`auth: {jwt: {secret: ${LONG}}}`)).warnings.map(describeIssue).join('\n')
+    const told = (await loadConfig(`auth: {jwt: {secret: ${LONG}}}`)).warnings.map(describeIssue).join('\n')
     expect(told).toContain('Write "${JWT_SECRET}"')
     expect(told).not.toContain(LONG)
   })
 
   it('bounds the age of tokens where it is told to', async () => {
-    const { settings } = await load('auth: {jwt: {secret: "${S}", max_age: 1h}}', { S: LONG })
+    const { settings } = await loadConfig('auth: {jwt: {secret: "${S}", max_age: 1h}}', { S: LONG })
     expect(settings.jwt?.maxAgeSeconds).toBe(3_600)
-    expect((await mistakes('auth: {jwt: {secret: "${S}", max_age: 0}}', { S: LONG })).join()).toContain('max_age')
+    expect((await loadProblems('auth: {jwt: {secret: "${S}", max_age: 0}}', { S: LONG })).join()).toContain('max_age')
   })
 })
 
 describe('the audit section', () => {
   it('sets how durable the record is', async () => {
-    expect((await load('audit: {durability: power, required: false}')).settings.audit).toMatchObject({
+    expect((await loadConfig('audit: {durability: power, required: false}')).settings.audit).toMatchObject({
       durability: 'power',
       required: false,
     })

@@ -1,16 +1,16 @@
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
+import type { ConfigNode } from './normalise.ts'
 
 const EXPECTED_URL = 'expected an address such as "https://host/mcp"'
 
 /** The address as it was written, once it is known to be usable. */
-export function readUrl(address: string, spot: Spot, log: IssueLog): string | undefined {
-  const problem = problemOfUrl(address)
+export function readUrl(address: string, spot: ConfigNode, log: IssueLog): string | undefined {
+  const problem = findUrlProblem(address)
   if (problem === undefined) return address
   log.error(spot, problem)
 }
 
-function problemOfUrl(address: string): string | undefined {
+function findUrlProblem(address: string): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined) return `${EXPECTED_URL}; got something that is no URL.`
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return `${EXPECTED_URL}; got another scheme than http(s).`
@@ -27,7 +27,7 @@ export const isTransportHeader = (name: string): boolean => TRANSPORT_HEADER.tes
 
 export function readHeaders(
   headers: Readonly<Record<string, string>>,
-  spot: Spot,
+  spot: ConfigNode,
   log: IssueLog,
 ): Readonly<Record<string, string>> {
   const kept: [string, string][] = []
@@ -35,7 +35,7 @@ export function readHeaders(
   for (const [name, value] of Object.entries(headers)) {
     const at = spot.children.get(name) ?? spot
     const folded = name.toLowerCase()
-    const problem = problemOfHeader(name, value, seen.get(folded))
+    const problem = findHeaderProblem(name, value, seen.get(folded))
     seen.set(folded, name)
     if (problem !== undefined) log.error(at, problem)
     else if (isTransportHeader(name)) log.warn(at, 'the gateway sets this header itself; the value is ignored.')
@@ -44,7 +44,7 @@ export function readHeaders(
   return Object.fromEntries(kept)
 }
 
-function problemOfHeader(name: string, value: string, twin: string | undefined): string | undefined {
+function findHeaderProblem(name: string, value: string, twin: string | undefined): string | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'expected a header name of letters, digits and "-".'
   if (twin !== undefined) return `this is the same header as "${twin}". Keep one of them.`
   // A line break would begin another header. Bytes above are read differently by every server.

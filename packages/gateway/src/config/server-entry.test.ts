@@ -3,18 +3,18 @@
 import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { describeIssue } from './config-issue.ts'
-import { load, mistakes } from './home.test-kit.ts'
-import { secretsOf } from './secrets-of.ts'
+import { loadConfig, loadProblems } from './home.test-kit.ts'
+import { collectSecrets } from './secrets-of.ts'
 import type { ServerConfig } from './settings.ts'
 
 const serverOf = async (entry: string): Promise<ServerConfig | undefined> =>
-  (await load(`mcp_servers: {a: {${entry}}}`)).settings.servers[0]
+  (await loadConfig(`mcp_servers: {a: {${entry}}}`)).settings.servers[0]
 
-const mistakesOf = (entry: string): Promise<readonly string[]> => mistakes(`mcp_servers: {a: {${entry}}}`)
+const mistakesOf = (entry: string): Promise<readonly string[]> => loadProblems(`mcp_servers: {a: {${entry}}}`)
 
 describe('a server that is started by its command', () => {
   it('has every default filled in', async () => {
-    const { settings } = await load('mcp_servers:\n  db: {command: npx}')
+    const { settings } = await loadConfig('mcp_servers:\n  db: {command: npx}')
     expect(settings.servers[0]).toEqual({
       kind: 'stdio',
       id: 'db',
@@ -41,17 +41,17 @@ describe('a server that is started by its command', () => {
   })
 
   it('knows what variables gave it, and what else of it may be secret', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'mcp_servers: {a: {command: x, args: ["--key=${KEY}", "${MODE:-a-default}", "${SHORT}"], env: {OWN: written-out}}}',
       { KEY: 'key-of-a', SHORT: 'abc' },
     )
     const [server] = settings.servers
     expect(server?.fromVariables).toEqual(['key-of-a'])
-    expect(secretsOf(server as ServerConfig)).toEqual(['written-out', 'key-of-a'])
+    expect(collectSecrets(server as ServerConfig)).toEqual(['written-out', 'key-of-a'])
   })
 
   it('takes paths from the home and the user, and leaves bare names to PATH', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'mcp_servers: {a: {command: ./bin/a, cwd: work}, b: {command: bin/b, cwd: "~"}, c: {command: ~/c, cwd: ~/d}, d: {command: /usr/bin/d, cwd: /d}}',
     )
     const [a, b, c, d] = settings.servers.map((server) => (server.kind === 'stdio' ? server : undefined))
@@ -118,13 +118,13 @@ describe('a server that is reached by its URL', () => {
   })
 
   it('is asked about its type when the address looks like the older transport', async () => {
-    const { settings, warnings } = await load('mcp_servers: {a: {url: "http://h/sse?x=1"}}')
+    const { settings, warnings } = await loadConfig('mcp_servers: {a: {url: "http://h/sse?x=1"}}')
     expect(settings.servers[0]?.kind).toBe('http')
     expect(warnings.map(describeIssue).join()).toContain('add "type: sse"')
   })
 
   it('has no say in the headers of the transport', async () => {
-    const { settings, warnings } = await load(
+    const { settings, warnings } = await loadConfig(
       'mcp_servers: {a: {url: "http://h", headers: {Content-Type: x, Mcp-Session-Id: y, Accept-Encoding: br, Host: h, X-Key: z}, cwd: /x}}',
     )
     expect(settings.servers[0]).toMatchObject({ headers: { 'X-Key': 'z' } })
@@ -147,7 +147,7 @@ describe('a server that is reached by its URL', () => {
 
 describe('the name of a server', () => {
   it('becomes an id where it can, and stays as the title where it had to change', async () => {
-    const { settings } = await load(
+    const { settings } = await loadConfig(
       'mcp_servers: {db-1: {command: x}, "My Dätabase (new)": {command: x}, myServer: {command: x, title: Mine}, 7: {command: x}, __proto__: {command: x}}',
     )
     expect(settings.servers.map(({ id, title }) => [id, title])).toEqual([
@@ -160,18 +160,20 @@ describe('the name of a server', () => {
   })
 
   it('is refused when it leads to the id of another, with both places', async () => {
-    expect(await mistakes('mcp_servers:\n  my-db: {command: x}\n  my_db: {command: x}\n  MyDb: {command: x}')).toEqual([
+    expect(
+      await loadProblems('mcp_servers:\n  my-db: {command: x}\n  my_db: {command: x}\n  MyDb: {command: x}'),
+    ).toEqual([
       'config.yaml:3:3 mcp_servers.my_db: its id would be "my-db", as that of mcp_servers.my-db in line 2. Rename one of them.',
       'config.yaml:4:3 mcp_servers.MyDb: its id would be "my-db", as that of mcp_servers.my-db in line 2. Rename one of them.',
     ])
   })
 
   it.each(['sallyport', 'Sallyport', '"日本"', '"—"'])('is refused when it is %s', async (name) => {
-    expect(await mistakes(`mcp_servers: {${name}: {command: x}}`)).toHaveLength(1)
+    expect(await loadProblems(`mcp_servers: {${name}: {command: x}}`)).toHaveLength(1)
   })
 
   it('cannot write to the terminal', async () => {
-    const said = (await mistakes('mcp_servers: {"\\e[31m\\u202E\\n": {}}')).join('\n')
+    const said = (await loadProblems('mcp_servers: {"\\e[31m\\u202E\\n": {}}')).join('\n')
     expect(said).toContain('\\u')
     expect(said).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })

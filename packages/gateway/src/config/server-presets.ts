@@ -1,24 +1,24 @@
 import { findPreset, type Presets, SallyportError } from '@sallyport/core'
 import { joinKey } from './config-issue.ts'
-import type { IssueLog, Subject } from './issue-log.ts'
+import type { IssueLog, KeyLocation } from './issue-log.ts'
 import type { LocatedNode } from './located-tree.ts'
 
 /** An entry of a server, and where it stands. */
-export interface LocatedServer extends Subject {
+export interface LocatedServer extends KeyLocation {
   readonly node: LocatedNode
 }
 
 /** What a server's `result` names has to be a preset: one that nobody knows would bound nothing as it was meant to. */
-export function judgePresets(servers: readonly LocatedServer[], presets: Presets, log: IssueLog): void {
+export function checkPresets(servers: readonly LocatedServer[], presets: Presets, log: IssueLog): void {
   for (const { node, key } of servers) {
     const result = node.kind === 'map' ? node.entries.find((entry) => entry.key === 'result') : undefined
     if (result?.node.kind !== 'scalar' || typeof result.node.value !== 'string') continue
-    const problem = result.node.value.includes('${') ? undefined : flawOf(result.node.value, presets)
+    const problem = result.node.value.includes('${') ? undefined : findPresetProblem(result.node.value, presets)
     if (problem !== undefined) log.error({ offset: result.offset, key: joinKey(key, 'result') }, problem)
   }
 }
 
-function flawOf(name: string, presets: Presets): string | undefined {
+function findPresetProblem(name: string, presets: Presets): string | undefined {
   try {
     findPreset(name, presets)
     return undefined

@@ -23,7 +23,7 @@ function project() {
   const reload = new SettingsReload({
     home,
     state,
-    gateway: { reload: ({ settings }) => tell(`port ${settings.gateway.port}`), keepSettings: tell },
+    gateway: { reload: ({ settings }) => tell(`port ${settings.gateway.port}`), rejectSettings: tell },
     askEvery: 10,
   })
   onTestFinished(() => reload.close())
@@ -39,7 +39,7 @@ function project() {
 it('a change that is trusted afterwards comes into force by itself, and is refused only once', async () => {
   const { reload, changeTo, trust, seen, told } = project()
   const change = await changeTo(2)
-  await reload.take(change)
+  await reload.apply(change)
   expect(seen).toEqual([expect.stringContaining('not trusted')])
   const taken = once(told, 'told')
   await trust(change)
@@ -50,8 +50,8 @@ it('a change that is trusted afterwards comes into force by itself, and is refus
 it('a change that waits for trust is forgotten when the next one comes', async () => {
   const { reload, changeTo, trust, seen, told } = project()
   const [first, second] = [await changeTo(2), await changeTo(3)]
-  await reload.take(first)
-  await reload.take(second)
+  await reload.apply(first)
+  await reload.apply(second)
   const taken = once(told, 'told')
   await trust(first)
   await trust(second)
@@ -63,6 +63,6 @@ it('of two changes at once only the later one counts', async () => {
   const { reload, changeTo, trust, seen } = project()
   const [first, second] = [await changeTo(2), await changeTo(3)]
   await trust(second)
-  await Promise.all([reload.take(first), reload.take(second)])
+  await Promise.all([reload.apply(first), reload.apply(second)])
   expect(seen).toEqual(['port 3'])
 })

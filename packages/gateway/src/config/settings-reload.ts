@@ -9,13 +9,13 @@ export interface ReloadOptions {
   readonly state: string
   readonly gateway: {
     reload(loaded: LoadedSettings): void
-    keepSettings(reason: string): void
+    rejectSettings(reason: string): void
   }
   /** How often it is asked again whether a change is trusted by now. */
   readonly askEvery?: number
 }
 
-const ASK_EVERY = 1_000
+const RETRY_INTERVAL_MS = 1_000
 
 /** Brings changed settings into force. Those that nobody vouches for yet wait until somebody does, or until the next change. */
 export class SettingsReload {
@@ -27,13 +27,13 @@ export class SettingsReload {
     this.#options = options
   }
 
-  async take(change: SettingsChange): Promise<void> {
+  async apply(change: SettingsChange): Promise<void> {
     this.close()
     this.#latest = change
     const { gateway } = this.#options
-    if (!change.ok) return gateway.keepSettings(change.error.text)
-    const refused = await this.#bring(change)
-    if (refused !== undefined) gateway.keepSettings(refused)
+    if (!change.ok) return gateway.rejectSettings(change.error.text)
+    const refused = await this.#tryApply(change)
+    if (refused !== undefined) gateway.rejectSettings(refused)
   }
 
   close(): void {
@@ -42,13 +42,13 @@ export class SettingsReload {
   }
 
   /** Says why it cannot be brought into force now; nothing when it is, or when it is no longer the latest. */
-  async #bring(change: SettingsChange & { readonly ok: true }): Promise<string | undefined> {
-    const { home, state, gateway, askEvery = ASK_EVERY } = this.#options
+  async #tryApply(change: SettingsChange & { readonly ok: true }): Promise<string | undefined> {
+    const { home, state, gateway, askEvery = RETRY_INTERVAL_MS } = this.#options
     const question = { home, content: change.loaded, state }
     const refused = await requireTrust(question).catch((error: SallyportError) => error.text)
     if (this.#latest !== change) return undefined
     if (refused === undefined) gateway.reload(change.loaded)
-    else this.#timer = setTimeout(() => void this.#bring(change), askEvery).unref()
+    else this.#timer = setTimeout(() => void this.#tryApply(change), askEvery).unref()
     return refused ?? undefined
   }
 }

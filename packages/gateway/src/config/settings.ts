@@ -10,7 +10,7 @@ import type {
 } from '@sallyport/core'
 
 /** Where an entry stands, so that errors and `explain` can point at it. */
-export interface Place {
+export interface SourceLocation {
   readonly file: string
   readonly line: number
 }
@@ -54,7 +54,7 @@ interface ServerCommon {
   readonly result: string | undefined
   /** What it says of its own tools may be believed. */
   readonly trusted: boolean
-  readonly place: Place
+  readonly place: SourceLocation
 }
 
 interface Program {
@@ -176,7 +176,7 @@ export interface AutoApproval {
   /** Every path among the arguments is under one of these, and there is at least one. */
   readonly paths: readonly string[] | undefined
   readonly arguments: ArgumentRules | undefined
-  readonly place: Place
+  readonly place: SourceLocation
 }
 
 /** Fields that tools of certain names get, behind what their entries say. */
@@ -184,7 +184,7 @@ export interface PolicyPattern {
   /** A glob over canonical names. */
   readonly tool: string
   readonly fields: PolicyFields
-  readonly place: Place
+  readonly place: SourceLocation
 }
 
 export interface GovernanceSettings {
@@ -263,7 +263,7 @@ export interface ProfileSettings {
   /** The session in which its launches work, unless they name another. */
   readonly session?: string
   /** Where the selection stands; where there is none, the variant. */
-  readonly place: Place
+  readonly place: SourceLocation
 }
 
 /** By agent and variant: `claude-code.reviewer`. An agent that the file names has a `default`, whether or not it stands there. */

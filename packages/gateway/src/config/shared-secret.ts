@@ -1,6 +1,6 @@
-import { findWeakness, MAKE_SECRET } from '@sallyport/core'
+import { findWeakness, GENERATE_SECRET_HINT } from '@sallyport/core'
 import type { IssueLog } from './issue-log.ts'
-import type { Spot } from './normalise.ts'
+import type { ConfigNode } from './normalise.ts'
 
 /** RFC 7518 (3.2): the key of an HMAC is at least as long as its hash. */
 const MIN_BYTES: Readonly<Record<string, number>> = { HS384: 48, HS512: 64 }
@@ -15,12 +15,19 @@ export interface SharedSecret {
 }
 
 /** Refuses a key that others could guess, and warns of one that others could read. */
-export function checkSharedSecret({ secret, variable, algorithms = [] }: SharedSecret, at: Spot, log: IssueLog): void {
+export function checkSharedSecret(
+  { secret, variable, algorithms = [] }: SharedSecret,
+  at: ConfigNode,
+  log: IssueLog,
+): void {
   if (at.origin === 'unresolved') return
   if (at.origin === 'written')
     log.warn(at, `a secret stands in the file. Write "\${${variable}}" and set the variable.`)
   const minBytes = Math.max(MIN_BYTES_SHA256, ...algorithms.map((name) => MIN_BYTES[name] ?? 0))
   const weakness = findWeakness(secret, minBytes)
   if (weakness !== undefined)
-    log.error(at, `this secret can be guessed: ${weakness}. ${MAKE_SECRET}, and set the variable ${variable} to it.`)
+    log.error(
+      at,
+      `this secret can be guessed: ${weakness}. ${GENERATE_SECRET_HINT}, and set the variable ${variable} to it.`,
+    )
 }

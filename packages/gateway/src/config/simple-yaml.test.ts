@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { entryLines } from './entry-lines.ts'
-import { parseAnyTree, parseTree } from './located-tree.ts'
+import { formatServer } from './entry-lines.ts'
+import { parseTree, parseTreeFully } from './located-tree.ts'
 import { readSimpleYaml } from './simple-yaml.ts'
 
 const CONFIG = `# mine
@@ -171,7 +171,7 @@ const tidyText = fc.array(tidyLine, { minLength: 1, maxLength: 8 }).map((lines) 
 )
 
 function expectSame(simple: ReturnType<typeof readSimpleYaml>, written: string): void {
-  const any = parseAnyTree(written)
+  const any = parseTreeFully(written)
   expect({ written, problems: any.problems, root: any.root }).toEqual({ written, problems: [], root: simple })
 }
 
@@ -180,7 +180,7 @@ describe('a config of one key or item in each line', () => {
     const simple = readSimpleYaml(CONFIG)
     expect(simple).toMatchObject({ kind: 'map' })
     expectSame(simple, CONFIG)
-    const [quick, any] = [parseTree(CONFIG), parseAnyTree(CONFIG)]
+    const [quick, any] = [parseTree(CONFIG), parseTreeFully(CONFIG)]
     for (let offset = 0; offset <= CONFIG.length; offset++)
       expect(quick.positionOf(offset)).toEqual(any.positionOf(offset))
   })
@@ -216,7 +216,7 @@ describe('a config of one key or item in each line', () => {
     })
     fc.assert(
       fc.property(entry, (one) => {
-        const lines = entryLines({ id: 'new', entry: one, comment: ['from x'] }, '  ')
+        const lines = formatServer({ id: 'new', entry: one, comment: ['from x'] }, '  ')
         const file = `mcp_servers:\n${lines.map((part) => `  ${part}\n`).join('')}`
         const read = readSimpleYaml(file)
         expect(read === undefined).toBe(Object.keys(one.env).includes('<<'))

@@ -29,10 +29,10 @@ const WORDS: ReadonlyMap<string, LocatedScalar> = new Map([
   ['false', false],
   ['null', null],
 ])
-const NOTHING: LocatedNode = { kind: 'scalar', value: null, source: '' }
+const NULL_NODE: LocatedNode = { kind: 'scalar', value: null, source: '' }
 
 /** The mappings and lists that are open in a line, each further in than the one before. */
-type Open = { readonly indent: number } & (
+type OpenCollection = { readonly indent: number } & (
   | { readonly kind: 'map'; readonly entries: LocatedEntry[]; readonly keys: Set<string> }
   | { readonly kind: 'list'; readonly items: LocatedItem[] }
 )
@@ -64,7 +64,7 @@ export function readSimpleYaml(text: string): LocatedNode | undefined {
 }
 
 class SimpleReader {
-  readonly #open: Open[] = []
+  readonly #open: OpenCollection[] = []
   /** The last key, as long as nothing was found for it. */
   #pending: { readonly indent: number; readonly key: string; readonly offset: number } | undefined
   #root: LocatedNode | undefined
@@ -74,22 +74,22 @@ class SimpleReader {
   read(text: string, start: number): boolean {
     if (BLANK.test(text)) return true
     const line = text.length > MAX_LINE ? undefined : readLine(text, start)
-    if (line === undefined || !this.#isIn(line)) return false
+    if (line === undefined || !this.#findCollection(line)) return false
     const open = this.#open.at(-1)
     this.#nodes += line.node?.kind === 'list' ? line.node.items.length + 1 : 1
     return open !== undefined && this.#nodes <= MAX_NODES && this.#add(open, line)
   }
 
   finish(): LocatedNode | undefined {
-    this.#settle(NOTHING)
+    this.#resolvePending(NULL_NODE)
     return this.#root
   }
 
   /** Whether the line continues what is open, or opens what the last key is waiting for. */
-  #isIn({ indent, key }: Line): boolean {
+  #findCollection({ indent, key }: Line): boolean {
     const pending = this.#pending
     if (this.#root === undefined || (pending !== undefined && indent > pending.indent)) return this.#begin(indent, key)
-    this.#settle(NOTHING)
+    this.#resolvePending(NULL_NODE)
     while ((this.#open.at(-1)?.indent ?? 0) > indent) this.#open.pop()
     const open = this.#open.at(-1)
     return open?.indent === indent && (open.kind === 'map') === (key !== undefined)
@@ -97,24 +97,24 @@ class SimpleReader {
 
   #begin(indent: number, key: string | undefined): boolean {
     if (this.#open.length >= MAX_DEPTH || (this.#root === undefined && indent > 0)) return false
-    const opened: Open =
+    const opened: OpenCollection =
       key === undefined ? { kind: 'list', indent, items: [] } : { kind: 'map', indent, entries: [], keys: new Set() }
     const node: LocatedNode =
       opened.kind === 'list' ? { kind: 'list', items: opened.items } : { kind: 'map', entries: opened.entries }
     this.#root ??= node
-    this.#settle(node)
+    this.#resolvePending(node)
     this.#open.push(opened)
     return true
   }
 
-  #settle(node: LocatedNode): void {
+  #resolvePending(node: LocatedNode): void {
     const open = this.#open.at(-1)
     if (this.#pending !== undefined && open?.kind === 'map')
       open.entries.push({ key: this.#pending.key, offset: this.#pending.offset, node })
     this.#pending = undefined
   }
 
-  #add(open: Open, { indent, key, offset, node }: Line): boolean {
+  #add(open: OpenCollection, { indent, key, offset, node }: Line): boolean {
     if (open.kind === 'list') {
       if (node === undefined) return false
       open.items.push({ offset, node })
@@ -142,7 +142,7 @@ function readLine(text: string, start: number): Line | undefined {
 }
 
 function readKey(name: string): string | undefined {
-  const key = name.startsWith('"') ? unquoted(name) : name
+  const key = name.startsWith('"') ? unquote(name) : name
   return key === '<<' || WORDS.has(name.toLowerCase()) ? undefined : key
 }
 
@@ -165,7 +165,7 @@ function readList(text: string, offset: number): LocatedNode | undefined {
 
 function readScalar(source: string): LocatedNode | undefined {
   if (/^["']/.test(source)) {
-    const value = unquoted(source)
+    const value = unquote(source)
     return { kind: 'scalar', value, source: value }
   }
   if (/^[-\d]/.test(source)) return { kind: 'scalar', value: Number(source), source }
@@ -174,5 +174,5 @@ function readScalar(source: string): LocatedNode | undefined {
   return { kind: 'scalar', value: word === undefined ? source : word, source }
 }
 
-const unquoted = (quoted: string): string =>
+const unquote = (quoted: string): string =>
   quoted.startsWith('"') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1)

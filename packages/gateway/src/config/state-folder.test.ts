@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { asOrdinaryUser, failure, temporaryFolder } from './home.test-kit.ts'
+import { asOrdinaryUser, catchError, temporaryFolder } from './home.test-kit.ts'
 import { prepareState } from './state-folder.ts'
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
@@ -25,11 +25,11 @@ describe('the state folder', () => {
   it('is refused when it is a file or lies under one', async () => {
     const file = join(await temporaryFolder(), 'file')
     await writeFile(file, '')
-    expect(await failure(prepareState(file))).toMatchObject({
+    expect(await catchError(prepareState(file))).toMatchObject({
       code: 'STATE_UNUSABLE',
       hint: expect.stringContaining('a file'),
     })
-    expect(await failure(prepareState(join(file, 'x')))).toMatchObject({
+    expect(await catchError(prepareState(join(file, 'x')))).toMatchObject({
       code: 'STATE_UNUSABLE',
       hint: expect.stringContaining('a file'),
     })
@@ -38,7 +38,7 @@ describe('the state folder', () => {
   it('is refused when it cannot be written', async () => {
     const parent = await temporaryFolder()
     await chmod(parent, 0o555)
-    const error = await asOrdinaryUser(() => failure(prepareState(join(parent, 'x'))))
+    const error = await asOrdinaryUser(() => catchError(prepareState(join(parent, 'x'))))
     await chmod(parent, 0o755)
     expect(error).toMatchObject({ code: 'STATE_UNUSABLE', hint: expect.stringMatching(/right to write.*--state/) })
   })
@@ -47,7 +47,7 @@ describe('the state folder', () => {
     const path = join(await temporaryFolder(), 'x')
     await mkdir(path)
     await chown(path, 65_534, 65_534)
-    expect(await failure(prepareState(path))).toMatchObject({
+    expect(await catchError(prepareState(path))).toMatchObject({
       code: 'STATE_UNUSABLE',
       message: expect.stringContaining('belongs to the user with id 65534'),
     })

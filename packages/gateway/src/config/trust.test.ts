@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { failure, homeWith, temporaryFolder } from './home.test-kit.ts'
+import { catchError, createHome, temporaryFolder } from './home.test-kit.ts'
 import type { Home } from './home.ts'
 import { readHome } from './home-content.ts'
-import { recordTrust, requireTrust, type Trust, trustOf } from './trust.ts'
+import { checkTrust, recordTrust, requireTrust, type Trust } from './trust.ts'
 
 const CONFIG = { 'config.yaml': 'mcp_servers: {a: {command: x}}' }
 
@@ -14,22 +14,22 @@ const question = async (path: string, state: string, origin: Home['origin'] = 'p
   state,
 })
 
-const judge = async (path: string, state: string): Promise<Trust> => trustOf(await question(path, state))
+const judge = async (path: string, state: string): Promise<Trust> => checkTrust(await question(path, state))
 
 const trust = async (path: string, state: string): Promise<void> => recordTrust(await question(path, state))
 
 describe('trust in a home', () => {
   it('is needed only where the home was found in the working folder', async () => {
-    const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
+    const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     for (const origin of ['flag', 'environment', 'user'] as const) {
-      expect(await trustOf(await question(home, state, origin))).toBe('trusted')
+      expect(await checkTrust(await question(home, state, origin))).toBe('trusted')
     }
     expect(await judge(home, state)).toBe('untrusted')
   })
 
   it('is refused with the way out', async () => {
-    const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
-    expect(await failure(requireTrust(await question(home, state)))).toMatchObject({
+    const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
+    expect(await catchError(requireTrust(await question(home, state)))).toMatchObject({
       code: 'HOME_UNTRUSTED',
       hint: expect.stringContaining('sallyport trust'),
     })
@@ -38,16 +38,16 @@ describe('trust in a home', () => {
   })
 
   it.each(['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'])('ends when %s changes', async (name) => {
-    const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
+    const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     await trust(home, state)
     expect(await judge(home, state)).toBe('trusted')
     await writeFile(join(home, name), 'x: 1')
     expect(await judge(home, state)).toBe('changed')
-    expect((await failure(requireTrust(await question(home, state)))).message).toContain('has changed')
+    expect((await catchError(requireTrust(await question(home, state)))).message).toContain('has changed')
   })
 
   it('ends when bytes move from one file to another', async () => {
-    const [home, state] = [await homeWith({ 'config.yaml': 'a', 'tools.yaml': 'b' }), await temporaryFolder()]
+    const [home, state] = [await createHome({ 'config.yaml': 'a', 'tools.yaml': 'b' }), await temporaryFolder()]
     await trust(home, state)
     await writeFile(join(home, 'config.yaml'), 'ab')
     await writeFile(join(home, 'tools.yaml'), '')
@@ -55,7 +55,7 @@ describe('trust in a home', () => {
   })
 
   it('follows links to what they lead to', async () => {
-    const [home, elsewhere, state] = [await temporaryFolder(), await homeWith(CONFIG), await temporaryFolder()]
+    const [home, elsewhere, state] = [await temporaryFolder(), await createHome(CONFIG), await temporaryFolder()]
     await symlink(join(elsewhere, 'config.yaml'), join(home, 'config.yaml'))
     await trust(home, state)
     await writeFile(join(elsewhere, 'config.yaml'), 'mcp_servers: {a: {command: evil}}')
@@ -63,7 +63,7 @@ describe('trust in a home', () => {
   })
 
   it('belongs to the folder, whichever way leads there', async () => {
-    const [home, other, state] = [await homeWith(CONFIG), await homeWith(CONFIG), await temporaryFolder()]
+    const [home, other, state] = [await createHome(CONFIG), await createHome(CONFIG), await temporaryFolder()]
     const link = join(await temporaryFolder(), 'link')
     await symlink(home, link)
     await trust(link, state)
@@ -72,7 +72,7 @@ describe('trust in a home', () => {
   })
 
   it('is kept for its owner alone, and nothing is left beside it', async () => {
-    const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
+    const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     await trust(home, state)
     expect(await readdir(state)).toEqual(['trusted-homes.json'])
     expect((await stat(join(state, 'trusted-homes.json'))).mode & 0o777).toBe(0o600)
@@ -81,7 +81,7 @@ describe('trust in a home', () => {
   it.each(['', '{', '[]', '{"homes": 5}', '{"homes": [["/x"], 7, null, [1, 2]]}', '\0'])(
     'is not given by a damaged record (%j), which is replaced',
     async (record) => {
-      const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
+      const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
       await writeFile(join(state, 'trusted-homes.json'), record)
       expect(await judge(home, state)).toBe('untrusted')
       await trust(home, state)
@@ -91,14 +91,16 @@ describe('trust in a home', () => {
 
   it('loses nothing when many record it at once', async () => {
     const state = await temporaryFolder()
-    const homes = await Promise.all(Array.from({ length: 20 }, (_, index) => homeWith({ 'config.yaml': `# ${index}` })))
+    const homes = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => createHome({ 'config.yaml': `# ${index}` })),
+    )
     await Promise.all(homes.map((home) => trust(home, state)))
     expect(await Promise.all(homes.map((home) => judge(home, state)))).toEqual(homes.map(() => 'trusted'))
     expect(await readdir(state)).toEqual(['trusted-homes.json'])
   })
 
   it('is not held up for ever by a writer that was killed', async () => {
-    const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
+    const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     const lock = join(state, 'trusted-homes.json.lock')
     await writeFile(lock, '')
     const longAgo = new Date(Date.now() - 60_000)
@@ -108,14 +110,14 @@ describe('trust in a home', () => {
   })
 
   it('keeps the old record when the new one cannot be written', async () => {
-    const [home, state] = [await homeWith(CONFIG), await temporaryFolder()]
+    const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     await trust(home, state)
     const before = await readFile(join(state, 'trusted-homes.json'), 'utf8')
     expect(before).toContain(home)
     const gone = join(state, 'gone')
     await mkdir(gone)
     await rm(gone, { recursive: true })
-    expect(await failure(trust(home, gone))).toMatchObject({ code: 'STATE_UNUSABLE' })
+    expect(await catchError(trust(home, gone))).toMatchObject({ code: 'STATE_UNUSABLE' })
     expect(await readFile(join(state, 'trusted-homes.json'), 'utf8')).toBe(before)
   })
 })

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { homeWith, temporaryFolder } from './home.test-kit.ts'
+import { createHome, temporaryFolder } from './home.test-kit.ts'
 import { readHome } from './home-content.ts'
 import type { Profiles } from './settings.ts'
 import { type SettingsChange, type WatchOptions, watchSettings } from './watch-settings.ts'
@@ -50,7 +50,7 @@ const isFailure = (change: SettingsChange): boolean => !change.ok
 
 describe('watching the settings', () => {
   it('tells of a file that was written in place', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const { until, seen } = await watched(home)
     await writeFile(join(home, 'config.yaml'), port(2))
     await until(hasPort(2))
@@ -58,7 +58,7 @@ describe('watching the settings', () => {
   })
 
   it('tells of a file that an editor replaced by renaming', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const { until } = await watched(home)
     for (const number of [2, 3]) {
       await writeFile(join(home, 'draft'), port(number))
@@ -68,7 +68,7 @@ describe('watching the settings', () => {
   })
 
   it('tells of a link that was turned, and of the file behind a link', async () => {
-    const [home, a, b] = [await temporaryFolder(), await homeWith({ c: port(1) }), await homeWith({ c: port(2) })]
+    const [home, a, b] = [await temporaryFolder(), await createHome({ c: port(1) }), await createHome({ c: port(2) })]
     await symlink(join(a, 'c'), join(home, 'config.yaml'))
     const { until } = await watched(home)
     await symlink(join(b, 'c'), join(home, 'next'))
@@ -80,7 +80,7 @@ describe('watching the settings', () => {
 
   it('does not tell of profiles that were read before newer ones were put in force', async () => {
     const executors = (variant: string): string => JSON.stringify({ executors: { CODEX: { [variant]: {} } } })
-    const home = await homeWith({ 'config.yaml': port(1), 'profiles.json': executors('FIRST') })
+    const home = await createHome({ 'config.yaml': port(1), 'profiles.json': executors('FIRST') })
     let inForce: Profiles = new Map()
     // Asked for in the middle of a reading, as a write by another way would come.
     const environment = {
@@ -100,7 +100,7 @@ describe('watching the settings', () => {
   })
 
   it('tells what is wrong, and of the correction', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const { until, seen } = await watched(home)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: x}')
     expect(await until(isFailure)).toMatchObject({ error: { code: 'CONFIG_INVALID' } })
@@ -110,7 +110,7 @@ describe('watching the settings', () => {
   })
 
   it('takes a file that is gone as a mistake, and finds it when it is back', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const { until } = await watched(home)
     await unlink(join(home, 'config.yaml'))
     expect(await until(isFailure)).toMatchObject({ error: { message: expect.stringContaining('is gone') } })
@@ -135,7 +135,7 @@ describe('watching the settings', () => {
   })
 
   it('ends with the last of many quick writes, and tells of few of them', async () => {
-    const home = await homeWith({ 'config.yaml': port(0) })
+    const home = await createHome({ 'config.yaml': port(0) })
     const { until, seen } = await watched(home)
     for (let number = 1; number <= 200; number++) await writeFile(join(home, 'config.yaml'), port(number))
     await until(hasPort(200))
@@ -143,7 +143,7 @@ describe('watching the settings', () => {
   })
 
   it('tells of what changed between the reading and the watching', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const current = await readHome(home)
     await writeFile(join(home, 'config.yaml'), port(2))
     const change = await new Promise<SettingsChange>((resolve) => {
@@ -154,7 +154,7 @@ describe('watching the settings', () => {
   })
 
   it('says nothing when only other files change', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const { until, seen } = await watched(home)
     await writeFile(join(home, 'tools.yaml'), 'tools: {}')
     await writeFile(join(home, 'config.yaml'), port(1))
@@ -164,7 +164,7 @@ describe('watching the settings', () => {
   })
 
   it('leaves nothing behind when it is closed, even in the middle of things', async () => {
-    const home = await homeWith({ 'config.yaml': port(1) })
+    const home = await createHome({ 'config.yaml': port(1) })
     const before = await kernelWatches()
     const { close, seen } = await watched(home)
     await writeFile(join(home, 'config.yaml'), port(2))

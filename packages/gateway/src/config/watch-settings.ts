@@ -22,7 +22,7 @@ export interface WatchOptions {
   readonly onChange: (change: SettingsChange) => void
 }
 
-interface Reading {
+interface SettingsRead {
   readonly content?: HomeContent
   readonly change?: SettingsChange
 }
@@ -38,17 +38,17 @@ export class SettingsWatch {
   /** Of the files that are included, by their paths. */
   readonly #included = new Map<string, FileWatch>()
   /** The config digest, or the error, that was told last. */
-  #told: string
+  #lastReported: string
   /** Whether there was a profiles.json in what is in force. */
   #hadProfiles: boolean
   #closed = false
 
   constructor(options: WatchOptions) {
     this.#options = options
-    this.#told = options.current.configDigest
+    this.#lastReported = options.current.configDigest
     this.#hadProfiles = (options.current.settings?.profiles.size ?? 0) > 0
     this.#watch = new FileWatch({ folder: options.home, names: SETTINGS_FILES, onEvent: () => this.#check() })
-    this.#follow(options.current.included)
+    this.#watchIncluded(options.current.included)
   }
 
   /** After this nothing is told any more and nothing of it is left. */
@@ -59,17 +59,17 @@ export class SettingsWatch {
 
   async #check(): Promise<void> {
     const { content, change } = await this.#readNewest()
-    if (!this.#closed) this.#follow(content?.included)
+    if (!this.#closed) this.#watchIncluded(content?.included)
     if (this.#closed || change === undefined) return
     const told = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message
-    if (told === this.#told) return
-    this.#told = told
+    if (told === this.#lastReported) return
+    this.#lastReported = told
     if (change.ok) this.#hadProfiles = content?.files.has('profiles.json') ?? false
     this.#options.onChange(change)
   }
 
   /** A file that is no longer included is still looked at, which changes nothing: only what the config names is read. */
-  #follow(files: HomeContent['included'] = []): void {
+  #watchIncluded(files: HomeContent['included'] = []): void {
     for (const { path } of files) {
       if (this.#included.has(path)) continue
       const onEvent = (): Promise<void> => this.#check()
@@ -78,7 +78,7 @@ export class SettingsWatch {
   }
 
   /** A write that was put in force meanwhile is not undone, not even until it is read here too. */
-  async #readNewest(): Promise<Reading> {
+  async #readNewest(): Promise<SettingsRead> {
     const { profilesInForce } = this.#options
     for (;;) {
       const before = profilesInForce?.()
@@ -87,31 +87,31 @@ export class SettingsWatch {
     }
   }
 
-  async #read(): Promise<Reading> {
+  async #read(): Promise<SettingsRead> {
     const { home, environment } = this.#options
     let content: HomeContent | undefined
     try {
       content = await readHome(home)
-      if (content.configDigest === this.#told) return {}
+      if (content.configDigest === this.#lastReported) return {}
       if (!CONFIG_FILES.some((name) => content?.files.has(name)))
-        throw gone(join(home, CONFIG_FILES[0]), 'to run without servers, leave it empty')
+        throw missingFileError(join(home, CONFIG_FILES[0]), 'to run without servers, leave it empty')
       if (this.#hadProfiles && !content.files.has('profiles.json'))
-        throw gone(join(home, 'profiles.json'), 'to give every agent all tools, write {} into it')
+        throw missingFileError(join(home, 'profiles.json'), 'to give every agent all tools, write {} into it')
       return { content, change: { ok: true, loaded: await loadSettings({ home, environment, content }) } }
     } catch (error) {
-      return { ...(content && { content }), change: { ok: false, error: expected(error) } }
+      return { ...(content && { content }), change: { ok: false, error: toExpectedError(error) } }
     }
   }
 }
 
 /** Somebody is saving it, or removed it by mistake: neither is a wish to stop every server, or to open every tool. */
-function gone(file: string, instead: string): SallyportError {
+function missingFileError(file: string, instead: string): SallyportError {
   return new SallyportError('CONFIG_INVALID', `${file} is gone; the settings stay as they were.`, {
     hint: `Put the file back; ${instead}.`,
   })
 }
 
-function expected(error: unknown): SallyportError {
+function toExpectedError(error: unknown): SallyportError {
   if (error instanceof SallyportError) return error
   return new SallyportError('INTERNAL', 'The settings could not be read again.', { cause: error })
 }

@@ -25,4 +25,4 @@ const PARSER_PROBLEMS: Readonly<Record<string, string>> = {
 }
 
 /** A code of the YAML parser in words that a person can act upon. */
-export const yamlProblem = (code: string): string => PARSER_PROBLEMS[code] ?? 'this is not YAML.'
+export const describeYamlProblem = (code: string): string => PARSER_PROBLEMS[code] ?? 'this is not YAML.'

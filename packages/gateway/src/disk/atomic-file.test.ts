@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { scratchFolder } from '../store/scratch.test-kit.ts'
-import { findWriteProtection, removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts'
+import { findWriteProtection, removeFile, removeStaleTempFiles, replaceFile } from './atomic-file.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
@@ -132,6 +132,6 @@ test('a sweep takes what dead or long forgotten writers left, and nothing else',
   const foreign = '.a.json.tmp'
   for (const name of [dead, forgotten, busy, foreign]) writeFileSync(join(folder, name), '')
   utimesSync(join(folder, forgotten), 0, 0)
-  sweepLeftovers(folder)
+  removeStaleTempFiles(folder)
   expect(readdirSync(folder)).toEqual([foreign, busy].sort())
 })

@@ -3,12 +3,12 @@ import { existsSync, readdirSync, rmSync, type Stats, statSync, unlinkSync } fro
 import { chmod, chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, diskFix, diskReason } from './disk-trouble.ts'
+import { causeCode, describeDiskError, suggestDiskFix } from './disk-trouble.ts'
 import { syncFolder } from './folder.ts'
 
 const LEFTOVER = /^\..+\.(\d+)-[0-9a-f]{12}\.sallyport-tmp$/
 /** A writer that needs longer than this is gone, even if another process has its number now. */
-const LEFTOVER_AGE = 10 * 60_000
+const MAX_LEFTOVER_AGE_MS = 10 * 60_000
 
 export interface ReplaceOptions {
   /** Without it an existing file keeps its mode, and a new one gets 0600. */
@@ -33,7 +33,7 @@ export async function replaceFile(
   try {
     const target = await resolveLink(path)
     temporary = join(dirname(target), temporaryName(target))
-    await writeBeside(temporary, target, { data, ...options })
+    await writeTemporaryFile(temporary, target, { data, ...options })
     if (isWanted && !(await isWanted())) {
       await rm(temporary, { force: true })
       return false
@@ -44,8 +44,8 @@ export async function replaceFile(
     return true
   } catch (cause) {
     if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => undefined)
-    throw new SallyportError('STATE_UNUSABLE', `${path} could not be written: ${diskReason(cause)}.`, {
-      hint: `${diskFix(cause)} The file is as it was.`,
+    throw new SallyportError('STATE_UNUSABLE', `${path} could not be written: ${describeDiskError(cause)}.`, {
+      hint: `${suggestDiskFix(cause)} The file is as it was.`,
       cause,
     })
   }
@@ -64,7 +64,7 @@ export function removeFile(path: string): boolean {
 }
 
 /** Removes what killed writers left in a folder, if there is one. */
-export function sweepLeftovers(folder: string): void {
+export function removeStaleTempFiles(folder: string): void {
   if (!existsSync(folder)) return
   for (const name of readdirSync(folder)) {
     const pid = LEFTOVER.exec(name)?.[1]
@@ -76,10 +76,14 @@ interface Content extends ReplaceOptions {
   readonly data: string | Uint8Array
 }
 
-async function writeBeside(temporary: string, target: string, { data, mode, durability }: Content): Promise<void> {
+async function writeTemporaryFile(
+  temporary: string,
+  target: string,
+  { data, mode, durability }: Content,
+): Promise<void> {
   const before = await stat(target).catch(() => undefined)
   const closed = before && findWriteProtection(before)
-  if (closed !== undefined) throw new WriteProtected(closed)
+  if (closed !== undefined) throw new WriteProtectedError(closed)
   const file = await open(temporary, 'wx', 0o600)
   try {
     await file.writeFile(data)
@@ -90,14 +94,14 @@ async function writeBeside(temporary: string, target: string, { data, mode, dura
   }
   if (before === undefined) return
   await chown(temporary, before.uid, before.gid).catch(() => {
-    throw new WriteProtected('its group could not be kept')
+    throw new WriteProtectedError('its group could not be kept')
   })
   // To give a file away takes these bits from it.
   if (mode === undefined) await chmod(temporary, before.mode & 0o7777)
 }
 
 /** Worded and coded as the system would: a rename needs no right to the file itself, so the system does not say it. */
-class WriteProtected extends Error {
+class WriteProtectedError extends Error {
   readonly code = 'EACCES'
 
   constructor(why: string) {
@@ -135,5 +139,5 @@ function isAbandoned(path: string, pid: number): boolean {
     if (causeCode(cause) === 'ESRCH') return true
   }
   const written = statSync(path, { throwIfNoEntry: false })?.mtimeMs
-  return written !== undefined && Date.now() - written > LEFTOVER_AGE
+  return written !== undefined && Date.now() - written > MAX_LEFTOVER_AGE_MS
 }

@@ -15,7 +15,7 @@ const FIXES: Readonly<Record<string, string>> = {
 }
 
 /** What a person can do about a failed file operation. */
-export function diskFix(cause: unknown): string {
+export function suggestDiskFix(cause: unknown): string {
   return FIXES[causeCode(cause)] ?? 'Check the disk and the permissions of that folder, or choose another with --state.'
 }
 
@@ -25,7 +25,7 @@ export function causeCode(cause: unknown): string {
 }
 
 /** `no space left on device (ENOSPC)`: the cause in a few words, without the system call and its path. */
-export function diskReason(cause: unknown): string {
+export function describeDiskError(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const words = /^[A-Z0-9]+: ([^,]+)/.exec(cause.message)?.[1]
   return words === undefined ? cause.message : `${words} (${causeCode(cause)})`
@@ -34,8 +34,8 @@ export function diskReason(cause: unknown): string {
 /** An error that says what is wrong already is handed on as it is. */
 export function stateUnusable(path: string, cause: unknown): SallyportError {
   if (cause instanceof SallyportError) return cause
-  return new SallyportError('STATE_UNUSABLE', `The state at ${path} cannot be used: ${diskReason(cause)}.`, {
-    hint: diskFix(cause),
+  return new SallyportError('STATE_UNUSABLE', `The state at ${path} cannot be used: ${describeDiskError(cause)}.`, {
+    hint: suggestDiskFix(cause),
     cause,
   })
 }

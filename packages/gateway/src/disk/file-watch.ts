@@ -3,12 +3,12 @@ import { join } from 'node:path'
 
 /** An editor writes several times for one save; what keeps on writing is read at least so often. */
 const SETTLE_MS = 100
-const SETTLE_AT_MOST_MS = 1_000
+const MAX_SETTLE_MS = 1_000
 /**
  * The folder's own events are quick, but they miss a link's target, a folder that was replaced, and network file
  * systems. So the files are looked at as well.
  */
-const LOOK_EVERY_MS = 800
+const POLL_INTERVAL_MS = 800
 
 export interface FileWatchOptions {
   readonly folder: string
@@ -24,13 +24,13 @@ export class FileWatch {
   #folder: { readonly watcher: FSWatcher; readonly inode: number } | undefined
   #timer: NodeJS.Timeout | undefined
   #firstEvent = 0
-  #told: Promise<void> = Promise.resolve()
+  #notified: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: FileWatchOptions) {
     this.#options = options
     this.#files = options.names.map((name) => join(options.folder, name))
-    for (const file of this.#files) watchFile(file, { persistent: false, interval: LOOK_EVERY_MS }, this.#onLook)
+    for (const file of this.#files) watchFile(file, { persistent: false, interval: POLL_INTERVAL_MS }, this.#onPoll)
     this.#watchFolder()
     this.#onEvent()
   }
@@ -39,28 +39,28 @@ export class FileWatch {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
-    for (const file of this.#files) unwatchFile(file, this.#onLook)
+    for (const file of this.#files) unwatchFile(file, this.#onPoll)
     this.#folder?.watcher.close()
     this.#folder = undefined
-    await this.#told
+    await this.#notified
   }
 
-  readonly #onLook = (_now: Stats, _before: Stats): void => this.#onEvent()
+  readonly #onPoll = (_now: Stats, _before: Stats): void => this.#onEvent()
 
   #onEvent(): void {
     if (this.#closed) return
     const now = performance.now()
     if (this.#timer === undefined) this.#firstEvent = now
     clearTimeout(this.#timer)
-    const delay = Math.max(0, Math.min(SETTLE_MS, this.#firstEvent + SETTLE_AT_MOST_MS - now))
+    const delay = Math.max(0, Math.min(SETTLE_MS, this.#firstEvent + MAX_SETTLE_MS - now))
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      this.#told = this.#told.then(() => this.#tell())
+      this.#notified = this.#notified.then(() => this.#notify())
     }, delay)
     this.#timer.unref()
   }
 
-  async #tell(): Promise<void> {
+  async #notify(): Promise<void> {
     if (this.#closed) return
     this.#watchFolder()
     await this.#options.onEvent()

@@ -3,7 +3,7 @@ import { SallyportError } from '@sallyport/core'
 import { causeCode, stateUnusable } from './disk-trouble.ts'
 
 /** The platforms that cannot sync a folder say so with one of these; there a rename is durable by other means. */
-const FOLDER_SYNC_REFUSED = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])
+const SYNC_UNSUPPORTED_CODES = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])
 
 /** Makes a folder that only its owner can enter. One that is there already, and may be anybody's, is left as it is. */
 export function makeFolder(path: string): void {
@@ -20,15 +20,15 @@ export function makePrivateFolder(path: string): string | undefined {
   makeFolder(path)
   try {
     const found = statSync(path)
-    refuseForeign(path, found)
-    return tighten(path, found)
+    assertOwnFolder(path, found)
+    return restrictAccess(path, found)
   } catch (cause) {
     throw stateUnusable(path, cause)
   }
 }
 
 /** Tokens and the record of every call lie there: whoever owns the folder could read and replace them. */
-function refuseForeign(path: string, { uid }: Stats): void {
+function assertOwnFolder(path: string, { uid }: Stats): void {
   const user = process.getuid?.()
   if (user === undefined || uid === user) return
   throw new SallyportError(
@@ -40,7 +40,7 @@ function refuseForeign(path: string, { uid }: Stats): void {
   )
 }
 
-function tighten(path: string, { mode }: Stats): string | undefined {
+function restrictAccess(path: string, { mode }: Stats): string | undefined {
   // Windows has no modes that could be judged here.
   if (process.getuid === undefined || (mode & 0o077) === 0) return undefined
   chmodSync(path, 0o700)
@@ -53,7 +53,7 @@ export function syncFolder(path: string): void {
   try {
     fsyncSync(fd)
   } catch (cause) {
-    if (!FOLDER_SYNC_REFUSED.has(causeCode(cause))) throw cause
+    if (!SYNC_UNSUPPORTED_CODES.has(causeCode(cause))) throw cause
   } finally {
     closeSync(fd)
   }

@@ -16,8 +16,8 @@ export type IsHeld = () => Promise<boolean>
  */
 export async function withLockFile<Result>(lock: string, work: (isHeld: IsHeld) => Promise<Result>): Promise<Result> {
   const mark = randomBytes(12).toString('hex')
-  while (!(await take(lock, mark))) {
-    await removeStale(lock)
+  while (!(await acquire(lock, mark))) {
+    await removeStaleLock(lock)
     await wait(RETRY_MS)
   }
   const isHeld = async (): Promise<boolean> => (await readFile(lock, 'utf8').catch(() => '')) === mark
@@ -28,7 +28,7 @@ export async function withLockFile<Result>(lock: string, work: (isHeld: IsHeld) 
   }
 }
 
-async function take(lock: string, mark: string): Promise<boolean> {
+async function acquire(lock: string, mark: string): Promise<boolean> {
   const file = await open(lock, 'wx', 0o600).catch((error: unknown) => {
     if (causeCode(error) === 'EEXIST') return undefined
     throw error
@@ -46,7 +46,7 @@ async function take(lock: string, mark: string): Promise<boolean> {
   return true
 }
 
-async function removeStale(lock: string): Promise<void> {
+async function removeStaleLock(lock: string): Promise<void> {
   const found = await stat(lock).catch(() => undefined)
   if (found !== undefined && Date.now() - found.mtimeMs > STALE_MS) await rm(lock, { force: true })
 }

@@ -1,7 +1,7 @@
 import { constants, type FileHandle, open } from 'node:fs/promises'
 
 /** What was found where a file was looked for. */
-export type FoundFile =
+export type RegularFileResult =
   | { readonly kind: 'read'; readonly bytes: Buffer }
   /** A folder, a pipe or the like stands there. */
   | { readonly kind: 'irregular' }
@@ -11,7 +11,7 @@ export type FoundFile =
 const CHUNK_BYTES = 4 * 1024
 
 /** The bytes of a regular file that somebody else wrote, up to so many; links are followed. */
-export async function readRegularFile(path: string, mostBytes: number): Promise<FoundFile> {
+export async function readRegularFile(path: string, mostBytes: number): Promise<RegularFileResult> {
   let handle: FileHandle
   try {
     // Without O_NONBLOCK a named pipe in somebody's repository would hold us up for ever.
@@ -28,7 +28,7 @@ export async function readRegularFile(path: string, mostBytes: number): Promise<
   }
 }
 
-async function readOpened(handle: FileHandle, mostBytes: number): Promise<FoundFile> {
+async function readOpened(handle: FileHandle, mostBytes: number): Promise<RegularFileResult> {
   const found = await handle.stat()
   if (!found.isFile()) return { kind: 'irregular' }
   const chunks: Buffer[] = []

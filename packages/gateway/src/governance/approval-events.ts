@@ -1,7 +1,7 @@
 import type { CallFacts, Json, SallyportEvent } from '@sallyport/core'
-import type { ApprovalSubject, CountedAnswer, PendingApproval } from './approval.ts'
+import type { ApprovalSubject, EffectiveAnswer, PendingApproval } from './approval.ts'
 
-function factsOf({ principal, ...subject }: ApprovalSubject): CallFacts {
+function toCallFacts({ principal, ...subject }: ApprovalSubject): CallFacts {
   return {
     call_id: subject.callId,
     trace_id: subject.traceId,
@@ -19,7 +19,7 @@ function factsOf({ principal, ...subject }: ApprovalSubject): CallFacts {
 export function requestedEvent(approval: PendingApproval, kept: Json | undefined): SallyportEvent {
   return {
     type: 'APPROVAL_REQUESTED',
-    ...factsOf(approval),
+    ...toCallFacts(approval),
     approval: approval.id,
     reason: approval.reason,
     risk: approval.risk,
@@ -29,14 +29,14 @@ export function requestedEvent(approval: PendingApproval, kept: Json | undefined
   }
 }
 
-export function answeredEvent(approval: PendingApproval, counted: CountedAnswer): SallyportEvent {
+export function answeredEvent(approval: PendingApproval, counted: EffectiveAnswer): SallyportEvent {
   const { answer, by, via, why, unwritten } = counted
   const more = { ...(why !== undefined && { why }), ...(unwritten !== undefined && { unwritten }) }
   const said = { approval: approval.id, answer, by, via, ...more }
-  return { type: 'APPROVAL_ANSWERED', ...factsOf(approval), ...said }
+  return { type: 'APPROVAL_ANSWERED', ...toCallFacts(approval), ...said }
 }
 
 export const expiredEvent = (approval: PendingApproval, reason: string): SallyportEvent => ({
-  ...{ type: 'APPROVAL_EXPIRED', ...factsOf(approval), approval: approval.id },
+  ...{ type: 'APPROVAL_EXPIRED', ...toCallFacts(approval), approval: approval.id },
   reason,
 })

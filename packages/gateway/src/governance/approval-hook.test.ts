@@ -37,7 +37,7 @@ async function open(answer: (response: ServerResponse, tries: number, body: stri
   const approvals = new Approvals({
     record: () => Promise.resolve(),
     timeout: () => 60_000,
-    kept: () => undefined,
+    argumentsToRecord: () => undefined,
     allowAlways: async () => async () => undefined,
     newId: () => `a${bodies.length}`,
     now: () => Date.now(),

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { messageOf, SallyportError } from '@sallyport/core'
 import type { GovernanceSettings } from '../config/config.ts'
-import type { CountedAnswer, PendingApproval } from './approval.ts'
-import { approvalView } from './approval-view.ts'
+import type { EffectiveAnswer, PendingApproval } from './approval.ts'
+import { toApprovalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
 import { readHookAnswer } from './hook-answer.ts'
 import { HookPoster, type HookReply } from './hook-post.ts'
-import { isSigned, SIGNATURE_HEADER, type SignedText, signatureHeaders } from './hook-signature.ts'
+import { isSigned, SIGNATURE_HEADER, type SignedMessage, signatureHeaders } from './hook-signature.ts'
 
 type HookSettings = NonNullable<GovernanceSettings['approvalHook']>
 
@@ -22,29 +22,29 @@ export interface ApprovalHookOptions {
   readonly pauses?: readonly number[]
 }
 
-const PAUSES: readonly number[] = [500, 2_000]
+const RETRY_DELAYS_MS: readonly number[] = [500, 2_000]
 
 /** Sends every request for approval to a web hook, and takes its signed answers. Nobody waits for it. */
 export class ApprovalHook {
   readonly #options: ApprovalHookOptions
   readonly #poster = new HookPoster()
   /** Deliveries under way, by the request. */
-  readonly #under = new Map<string, AbortController>()
+  readonly #inFlight = new Map<string, AbortController>()
   readonly #stop: () => void
   /** What went wrong last: it is told once, until something goes well again. */
-  #trouble: string | undefined
+  #lastProblem: string | undefined
 
   constructor(options: ApprovalHookOptions) {
     this.#options = options
     this.#stop = options.approvals.onChange(({ kind, approval }) => {
-      if (kind === 'settled') return this.#under.get(approval.id)?.abort()
+      if (kind === 'settled') return this.#inFlight.get(approval.id)?.abort()
       const settings = options.settings()
       if (settings) void this.#deliver(approval, settings)
     })
   }
 
   /** An answer that came later. The signature is the credential: without a configured secret nobody has one. */
-  async take(id: string, signed: SignedText): Promise<CountedAnswer> {
+  async acceptAnswer(id: string, signed: SignedMessage): Promise<EffectiveAnswer> {
     const settings = this.#options.settings()
     if (!settings) throw new SallyportError('FORBIDDEN', 'No web hook is configured that could answer.')
     if (!isSigned(signed, { secret: settings.secret, now: this.#options.now() }))
@@ -56,29 +56,29 @@ export class ApprovalHook {
 
   close(): void {
     this.#stop()
-    for (const delivery of this.#under.values()) delivery.abort()
+    for (const delivery of this.#inFlight.values()) delivery.abort()
     this.#poster.close()
   }
 
   async #deliver(approval: PendingApproval, settings: HookSettings): Promise<void> {
     const delivery = new AbortController()
-    this.#under.set(approval.id, delivery)
+    this.#inFlight.set(approval.id, delivery)
     try {
       const reply = await this.#send(approval, settings, delivery.signal)
-      if (isAnswer(reply)) await this.#heed(approval, reply, settings)
-      this.#trouble = undefined
+      if (isAnswer(reply)) await this.#applyReply(approval, reply, settings)
+      this.#lastProblem = undefined
     } catch (error) {
       // Somebody else has answered meanwhile.
       if (!delivery.signal.aborted && !isSettled(error)) this.#warn(messageOf(error))
     } finally {
-      this.#under.delete(approval.id)
+      this.#inFlight.delete(approval.id)
     }
   }
 
   async #send(approval: PendingApproval, { url, secret }: HookSettings, signal: AbortSignal): Promise<HookReply> {
-    const { answerUrl, now, pauses = PAUSES } = this.#options
+    const { answerUrl, now, pauses = RETRY_DELAYS_MS } = this.#options
     const answer_url = answerUrl(approval.id)
-    const body = Buffer.from(JSON.stringify({ ...approvalView(approval), ...(answer_url && { answer_url }) }))
+    const body = Buffer.from(JSON.stringify({ ...toApprovalView(approval), ...(answer_url && { answer_url }) }))
     for (let tries = 0; ; tries++) {
       const post = { url, body, signal, headers: signatureHeaders(body, { secret, now: now() }) }
       const reply = await this.#poster.post(post).catch(asError)
@@ -91,15 +91,15 @@ export class ApprovalHook {
   }
 
   /** An answer that comes at once, in the reply. */
-  async #heed(approval: PendingApproval, reply: HookReply, { secret }: HookSettings): Promise<void> {
+  async #applyReply(approval: PendingApproval, reply: HookReply, { secret }: HookSettings): Promise<void> {
     if (!isSigned(reply, { secret, now: this.#options.now() }))
       throw new Error('its answer is not signed as it should be, and was ignored')
     await this.#options.approvals.answer(approval.id, readHookAnswer(reply.body, approval.id))
   }
 
   #warn(trouble: string): void {
-    if (this.#trouble === trouble) return
-    this.#trouble = trouble
+    if (this.#lastProblem === trouble) return
+    this.#lastProblem = trouble
     this.#options.onWarning(
       `The web hook for approvals does not work: ${trouble}. Calls can be approved in other ways.`,
     )

@@ -22,7 +22,7 @@ export interface ApprovalView {
   readonly traceId: string
 }
 
-export function approvalView(approval: PendingApproval): ApprovalView {
+export function toApprovalView(approval: PendingApproval): ApprovalView {
   const { id, principal, server, tool, method, risk, reason, rule, callId, traceId } = approval
   const { user, agent, profile, session } = principal
   return {

@@ -15,7 +15,7 @@ export interface ApprovalAnswer {
 }
 
 /** An answer as it counts. */
-export interface CountedAnswer extends ApprovalAnswer {
+export interface EffectiveAnswer extends ApprovalAnswer {
   /** Why tools.yaml could not be changed: then `always` counts once. */
   readonly unwritten?: string
   /** What became of a call that was approved and yet was not made. */

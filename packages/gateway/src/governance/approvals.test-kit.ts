@@ -28,7 +28,7 @@ export function createApprovals(options: Partial<ApprovalsOptions> = {}) {
   const approvals = new Approvals({
     record: async (event) => void events.push(event),
     timeout: () => 60_000,
-    kept: (args) => args,
+    argumentsToRecord: (args) => args,
     allowAlways: async () => async () => undefined,
     newId: () => `a${++ids}`,
     now: () => Date.now(),

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { ApprovalSubject } from './approval.ts'
 import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
 import type { ApprovalsOptions } from './approvals.ts'
-import { CallFate } from './call-fate.ts'
+import { CallTracker } from './call-fate.ts'
 
 function open(options: Partial<ApprovalsOptions> = {}) {
   const { approvals, events } = createApprovals(options)
@@ -280,9 +280,9 @@ describe('a request that was recorded', () => {
 })
 
 describe('whoever approves', () => {
-  const approveWith = async (become: (fate: CallFate) => void) => {
+  const approveWith = async (become: (fate: CallTracker) => void) => {
     const { approvals } = open()
-    const fate = new CallFate()
+    const fate = new CallTracker()
     const onPending = (): void => undefined
     const outcome = approvals.request(SUBJECT, { cancellation: new Cancellation(), onPending, fate })
     void outcome.then(() => become(fate))
@@ -291,19 +291,21 @@ describe('whoever approves', () => {
   }
 
   it('hears nothing more where the call was made', async () => {
-    expect(await approveWith((fate) => fate.ended())).toEqual(YES)
-    expect(await approveWith((fate) => fate.sent())).toEqual(YES)
+    expect(await approveWith((fate) => fate.markEnded())).toEqual(YES)
+    expect(await approveWith((fate) => fate.markSent())).toEqual(YES)
   })
 
   it('hears why it was not made, also where it failed as soon as it was sent', async () => {
     const error = new SallyportError('MODE_FORBIDS', 'A lockdown has begun.')
-    expect(await approveWith((fate) => fate.ended(error))).toMatchObject({ notMade: 'A lockdown has begun.' })
-    const failing = (fate: CallFate): void => {
-      fate.sent()
-      fate.ended(error)
+    expect(await approveWith((fate) => fate.markEnded(error))).toMatchObject({ notMade: 'A lockdown has begun.' })
+    const failing = (fate: CallTracker): void => {
+      fate.markSent()
+      fate.markEnded(error)
     }
     expect(await approveWith(failing)).toMatchObject({ notMade: 'A lockdown has begun.' })
-    expect(await approveWith((fate) => fate.kept())).toMatchObject({ notMade: expect.stringContaining('gave up') })
+    expect(await approveWith((fate) => fate.markDeferred())).toMatchObject({
+      notMade: expect.stringContaining('gave up'),
+    })
   })
 
   it('is told that it is over where the client went away while the answer was written', async () => {

@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto'
 import {
   type Cancellation,
-  callCancelled,
+  callCancelledError,
   canonicalJson,
   formatDuration,
   type Json,
-  ownerOf,
   quoteText,
   SallyportError,
   type SallyportEvent,
+  toOwnerKey,
 } from '@sallyport/core'
-import type { ApprovalAnswer, ApprovalSubject, CountedAnswer, Grant, PendingApproval } from './approval.ts'
+import type { ApprovalAnswer, ApprovalSubject, EffectiveAnswer, Grant, PendingApproval } from './approval.ts'
 import { answeredEvent, expiredEvent, requestedEvent } from './approval-events.ts'
-import type { CallFate } from './call-fate.ts'
+import type { CallTracker } from './call-fate.ts'
 
 export interface ApprovalsOptions {
   /** Written, and on disk, when it resolves; rejects when that cannot be had. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly timeout: () => number
   /** As much of the arguments as a record keeps. */
-  readonly kept: (args: Json) => Json | undefined
+  readonly argumentsToRecord: (args: Json) => Json | undefined
   /** Rejects where tools.yaml cannot say that nobody has to be asked any more; else gives what writes it there. */
   readonly allowAlways: (approval: PendingApproval, by: string) => Promise<() => Promise<void>>
   /** Why there is nobody who could answer; nothing where somebody may be there. */
@@ -31,24 +31,24 @@ export interface ApprovalsOptions {
 export type ApprovalChange = { readonly kind: 'requested' | 'settled'; readonly approval: PendingApproval }
 
 /** Whoever asks may be driven by an attacker: more than these wait for nobody. */
-const MOST_PENDING = 1_000
-const MOST_OF_OWNER = 100
-const MOST_GRANTS = 10_000
-const MOST_REMEMBERED = 1_000
+const MAX_PENDING = 1_000
+const MAX_PENDING_PER_OWNER = 100
+const MAX_GRANTS = 10_000
+const MAX_SETTLED = 1_000
 
-export interface Asking {
+export interface ApprovalWait {
   readonly cancellation: Cancellation
   /** It waits now, for whoever answers. */
   readonly onPending?: (approval: PendingApproval) => void
   /** What becomes of the call once it is approved, for whoever approves it. */
-  readonly fate?: CallFate | undefined
+  readonly fate?: CallTracker | undefined
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly approval: PendingApproval
   readonly settle: (outcome: Grant | SallyportError) => void
   readonly timer: NodeJS.Timeout
-  readonly fate: CallFate | undefined
+  readonly fate: CallTracker | undefined
   /** Somebody's answer is being written: the first one counts. */
   isAnswered: boolean
 }
@@ -56,7 +56,7 @@ interface Waiting {
 /** Calls that wait for a person. Nothing is held for them but their place here, and whatever goes wrong refuses them. */
 export class Approvals {
   readonly #options: ApprovalsOptions
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, WaitingCall>()
   /** Those that begin to wait, with their owners: whoever reads the log may know of one before it is on disk. */
   readonly #recording = new Map<string, { readonly owner: string; readonly recorded: Promise<void> }>()
   /** For the rest of a session, by what exactly was approved. */
@@ -64,8 +64,8 @@ export class Approvals {
   /** How those ended that are over, for whoever answers too late. */
   readonly #settled = new Map<string, string>()
   readonly #listeners = new Set<(change: ApprovalChange) => void>()
-  readonly #forgetting = new Set<() => void>()
-  #timesForgotten = 0
+  readonly #forgetListeners = new Set<() => void>()
+  #forgetCount = 0
   #closed: string | undefined
 
   constructor(options: ApprovalsOptions) {
@@ -83,14 +83,14 @@ export class Approvals {
 
   /** Called when nothing counts any more that was approved so far. */
   onForget(listener: () => void): void {
-    this.#forgetting.add(listener)
+    this.#forgetListeners.add(listener)
   }
 
   /** Whatever was approved so far, for a session or for a call to come, needs another approval. */
   forget(): void {
-    this.#timesForgotten++
+    this.#forgetCount++
     this.#grants.clear()
-    for (const listener of this.#forgetting) listener()
+    for (const listener of this.#forgetListeners) listener()
   }
 
   /** One that waits. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other. */
@@ -98,12 +98,12 @@ export class Approvals {
     await this.#untilRecorded(id)
     const waiting = this.#waiting.get(id)
     if (waiting) return waiting.approval
-    throw this.#gone(id, this.#settled.get(id))
+    throw this.#notPendingError(id, this.#settled.get(id))
   }
 
   /** One of an earlier gateway is over, whoever still wants to answer it. */
-  bury(id: string, how: string): void {
-    if (!this.#waiting.has(id)) keep(this.#settled, [id, how], MOST_REMEMBERED)
+  markSettled(id: string, how: string): void {
+    if (!this.#waiting.has(id)) setBounded(this.#settled, [id, how], MAX_SETTLED)
   }
 
   /** What was approved for the rest of the session, if it was exactly this. */
@@ -112,7 +112,7 @@ export class Approvals {
   }
 
   /** Waits until somebody has answered. Whatever keeps that from happening is a refusal, with its reason. */
-  async request(subject: ApprovalSubject, asking: Asking): Promise<Grant | SallyportError> {
+  async request(subject: ApprovalSubject, asking: ApprovalWait): Promise<Grant | SallyportError> {
     const refusal = this.#unanswerable() ?? this.#overload(subject)
     if (refusal) return refusal
     const approval = this.#create(subject)
@@ -128,41 +128,41 @@ export class Approvals {
   }
 
   async #recordRequest(approval: PendingApproval): Promise<SallyportError | undefined> {
-    const recorded = this.#options.record(requestedEvent(approval, this.#options.kept(approval.arguments)))
-    this.#recording.set(approval.id, { owner: ownerOf(approval.principal), recorded })
+    const recorded = this.#options.record(requestedEvent(approval, this.#options.argumentsToRecord(approval.arguments)))
+    this.#recording.set(approval.id, { owner: toOwnerKey(approval.principal), recorded })
     try {
       await recorded
       return undefined
     } catch (error) {
-      return expected(error)
+      return toExpectedError(error)
     } finally {
       this.#recording.delete(approval.id)
     }
   }
 
   /** The first answer counts: a later one is told so. Resolves to what counts of it. */
-  async answer(id: string, said: ApprovalAnswer): Promise<CountedAnswer> {
+  async answer(id: string, said: ApprovalAnswer): Promise<EffectiveAnswer> {
     await this.#untilRecorded(id)
     this.#expireLate(id)
     const waiting = this.#claim(id)
-    const forgotten = this.#timesForgotten
-    const answer = await this.#keep(waiting.approval, said).catch((error: unknown) => {
+    const forgotten = this.#forgetCount
+    const answer = await this.#recordAnswer(waiting.approval, said).catch((error: unknown) => {
       waiting.isAnswered = false
       this.#expireLate(id)
       throw error
     })
     // What was said before all was forgotten, and written after it, is good for this call alone.
-    const scope = forgotten === this.#timesForgotten ? answer.answer : 'once'
+    const scope = forgotten === this.#forgetCount ? answer.answer : 'once'
     const isInTime =
       answer.answer === 'deny' || scope === 'deny'
-        ? this.#settle(waiting, denied(answer), `denied by ${answer.by}`)
+        ? this.#settle(waiting, deniedError(answer), `denied by ${answer.by}`)
         : this.#grant(waiting, answer, scope)
-    if (!isInTime) throw this.#gone(id, this.#settled.get(id))
-    const notMade = answer.answer === 'deny' ? undefined : await waiting.fate?.report()
+    if (!isInTime) throw this.#notPendingError(id, this.#settled.get(id))
+    const notMade = answer.answer === 'deny' ? undefined : await waiting.fate?.waitForResult()
     return notMade === undefined ? answer : { ...answer, notMade }
   }
 
-  async #keep(approval: PendingApproval, answer: ApprovalAnswer): Promise<CountedAnswer> {
+  async #recordAnswer(approval: PendingApproval, answer: ApprovalAnswer): Promise<EffectiveAnswer> {
     const { record, allowAlways } = this.#options
     const write = answer.answer === 'always' ? await allowAlways(approval, answer.by) : undefined
     // Recorded first: no rule must be relaxed that nobody can see afterwards.
@@ -172,7 +172,7 @@ export class Approvals {
       return answer
     } catch (error) {
       // Somebody has approved this call in any case; but the log must not name a rule that is not there.
-      const counted = { ...answer, answer: 'once', unwritten: expected(error).text } as const
+      const counted = { ...answer, answer: 'once', unwritten: toExpectedError(error).text } as const
       await record(answeredEvent(approval, counted))
       return counted
     }
@@ -181,7 +181,7 @@ export class Approvals {
   /** Nobody has to answer these any more. */
   withdraw(reason: string, isMeant: (approval: PendingApproval) => boolean): void {
     for (const waiting of [...this.#waiting.values()])
-      if (isMeant(waiting.approval)) this.#end(waiting, expired(`${reason} before anybody answered`))
+      if (isMeant(waiting.approval)) this.#end(waiting, expiredError(`${reason} before anybody answered`))
   }
 
   close(reason: string): void {
@@ -194,7 +194,7 @@ export class Approvals {
   }
 
   #unanswerable(): SallyportError | undefined {
-    if (this.#closed !== undefined) return expired(`${this.#closed} before anybody answered`)
+    if (this.#closed !== undefined) return expiredError(`${this.#closed} before anybody answered`)
     const nobody = this.#options.nobody?.()
     if (nobody === undefined) return undefined
     return new SallyportError('APPROVAL_REQUIRED', `This call needs approval, but ${nobody}.`, {
@@ -205,10 +205,10 @@ export class Approvals {
   /** Those that are being recorded have their place already: a crowd that comes at once is counted as one that comes in turn. */
   #overload({ principal }: ApprovalSubject): SallyportError | undefined {
     const owners = [...this.#recording.values()].map(({ owner }) => owner)
-    for (const { approval } of this.#waiting.values()) owners.push(ownerOf(approval.principal))
-    const owner = ownerOf(principal)
+    for (const { approval } of this.#waiting.values()) owners.push(toOwnerKey(approval.principal))
+    const owner = toOwnerKey(principal)
     const own = owners.filter((one) => one === owner).length
-    if (owners.length < MOST_PENDING && own < MOST_OF_OWNER) return undefined
+    if (owners.length < MAX_PENDING && own < MAX_PENDING_PER_OWNER) return undefined
     return new SallyportError('OVERLOADED', `${owners.length} calls wait for approval, ${own} of this session.`, {
       hint: 'Answer some of them: `sallyport approvals`.',
     })
@@ -220,38 +220,38 @@ export class Approvals {
     return { ...subject, id: this.#options.newId(), requestedAt: new Date(now), expiresAt }
   }
 
-  #wait(approval: PendingApproval, { cancellation, fate }: Asking): Promise<Grant | SallyportError> {
+  #wait(approval: PendingApproval, { cancellation, fate }: ApprovalWait): Promise<Grant | SallyportError> {
     return new Promise((settle) => {
       const patience = Math.max(0, approval.expiresAt.getTime() - this.#options.now())
       const timer = setTimeout(() => this.#expire(waiting), patience)
-      const waiting: Waiting = { approval, settle, timer, fate, isAnswered: false }
+      const waiting: WaitingCall = { approval, settle, timer, fate, isAnswered: false }
       this.#waiting.set(approval.id, waiting)
-      cancellation.onCancel((reason) => this.#end(waiting, callCancelled(reason)))
-      if (this.#waiting.has(approval.id)) this.#tell({ kind: 'requested', approval })
+      cancellation.onCancel((reason) => this.#end(waiting, callCancelledError(reason)))
+      if (this.#waiting.has(approval.id)) this.#notify({ kind: 'requested', approval })
     })
   }
 
-  #claim(id: string): Waiting {
+  #claim(id: string): WaitingCall {
     const waiting = this.#waiting.get(id)
     if (waiting && !waiting.isAnswered) {
       waiting.isAnswered = true
       return waiting
     }
-    throw this.#gone(id, waiting ? 'somebody has just answered it' : this.#settled.get(id))
+    throw this.#notPendingError(id, waiting ? 'somebody has just answered it' : this.#settled.get(id))
   }
 
-  #gone(id: string, how: string | undefined): SallyportError {
+  #notPendingError(id: string, how: string | undefined): SallyportError {
     if (how !== undefined) return new SallyportError('APPROVAL_SETTLED', `The request ${id} is over: ${how}.`)
     return new SallyportError('APPROVAL_UNKNOWN', `There is no request for approval ${quoteText(id, 60)}.`, {
       hint: 'See `sallyport approvals` for those that wait.',
     })
   }
 
-  #grant(waiting: Waiting, { by, via }: ApprovalAnswer, scope: Grant['scope']): boolean {
+  #grant(waiting: WaitingCall, { by, via }: ApprovalAnswer, scope: Grant['scope']): boolean {
     const { approval } = waiting
     const grant = { approval: approval.id, scope, by, via, definition: approval.definition }
     if (scope === 'session' && this.#waiting.has(approval.id))
-      keep(this.#grants, [grantKey(approval), grant], MOST_GRANTS)
+      setBounded(this.#grants, [grantKey(approval), grant], MAX_GRANTS)
     return this.#settle(waiting, grant, `approved by ${by}`)
   }
 
@@ -262,13 +262,13 @@ export class Approvals {
   }
 
   /** Unless an answer is being written, which then counts. */
-  #expire(waiting: Waiting): void {
+  #expire(waiting: WaitingCall): void {
     const { requestedAt, expiresAt } = waiting.approval
     const patience = formatDuration(expiresAt.getTime() - requestedAt.getTime())
-    if (!waiting.isAnswered) this.#end(waiting, expired(`nobody answered within ${patience}`))
+    if (!waiting.isAnswered) this.#end(waiting, expiredError(`nobody answered within ${patience}`))
   }
 
-  #end(waiting: Waiting, error: SallyportError): void {
+  #end(waiting: WaitingCall, error: SallyportError): void {
     if (this.#settle(waiting, error, error.message)) this.#recordEnd(waiting.approval, error)
   }
 
@@ -278,23 +278,23 @@ export class Approvals {
   }
 
   /** False when it was over already. */
-  #settle(waiting: Waiting, outcome: Grant | SallyportError, how: string): boolean {
+  #settle(waiting: WaitingCall, outcome: Grant | SallyportError, how: string): boolean {
     const { approval, timer, settle } = waiting
     if (!this.#waiting.delete(approval.id)) return false
     clearTimeout(timer)
-    keep(this.#settled, [approval.id, how], MOST_REMEMBERED)
+    setBounded(this.#settled, [approval.id, how], MAX_SETTLED)
     settle(outcome)
-    this.#tell({ kind: 'settled', approval })
+    this.#notify({ kind: 'settled', approval })
     return true
   }
 
-  #tell(change: ApprovalChange): void {
+  #notify(change: ApprovalChange): void {
     for (const listener of this.#listeners) listener(change)
   }
 }
 
 /** The oldest make room. */
-function keep<Value>(shelf: Map<string, Value>, [key, value]: readonly [string, Value], most: number): void {
+function setBounded<Value>(shelf: Map<string, Value>, [key, value]: readonly [string, Value], most: number): void {
   const [oldest] = shelf.keys()
   if (shelf.size >= most && oldest !== undefined) shelf.delete(oldest)
   shelf.set(key, value)
@@ -304,22 +304,22 @@ type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | '
 
 /** An approval is good for one session, one tool as it is defined now, and these very arguments. */
 export function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
-  const bound = canonicalJson([ownerOf(principal), principal.agent, principal.profile, tool, definition, args])
+  const bound = canonicalJson([toOwnerKey(principal), principal.agent, principal.profile, tool, definition, args])
   return createHash('sha256').update(bound).digest('base64url')
 }
 
-const denied = ({ by, why }: ApprovalAnswer): SallyportError =>
-  new SallyportError('APPROVAL_DENIED', `${by} did not approve this call${why ? `: ${sentence(why)}` : '.'}`, {
+const deniedError = ({ by, why }: ApprovalAnswer): SallyportError =>
+  new SallyportError('APPROVAL_DENIED', `${by} did not approve this call${why ? `: ${endSentence(why)}` : '.'}`, {
     hint: 'It was not made.',
   })
 
 /** People end what they write with a full stop or without one; another sentence follows. */
-const sentence = (text: string): string => (/[.!?…]\s*$/.test(text) ? text : `${text}.`)
+const endSentence = (text: string): string => (/[.!?…]\s*$/.test(text) ? text : `${text}.`)
 
-const expired = (why: string): SallyportError =>
+const expiredError = (why: string): SallyportError =>
   new SallyportError('APPROVAL_EXPIRED', `This call needs approval, but ${why}.`, { hint: 'It was not made.' })
 
-function expected(error: unknown): SallyportError {
+function toExpectedError(error: unknown): SallyportError {
   if (error instanceof SallyportError) return error
   throw error
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ServerConfig } from '../config/config.ts'
 import { createBaseFinder } from './base-folders.ts'
 import { REMOTE_PATH_WORLD } from './path-world.ts'
-import { serverPathWorld } from './server-world.ts'
+import { createServerPathWorld } from './server-world.ts'
 
 let root: string
 
@@ -125,9 +125,9 @@ describe('the surroundings of a server', () => {
   const program = { kind: 'stdio', command: 'node', args: ['/data'], env: {}, cwd: '/work' } as unknown as ServerConfig
 
   it('are this machine for a program of ours', () => {
-    const world = serverPathWorld(program, { HOME: '/home/ann' })
+    const world = createServerPathWorld(program, { HOME: '/home/ann' })
     expect(world).toMatchObject({ cwd: '/work', userHome: '/home/ann' })
-    expect(world.bases()).toEqual(['/data'])
+    expect(world.listBaseFolders()).toEqual(['/data'])
   })
 
   it.each([
@@ -138,6 +138,6 @@ describe('the surroundings of a server', () => {
     { ...program, command: '/usr/bin/podman' },
     { ...program, command: 'ssh' },
   ])('are not known elsewhere: %j', (server) => {
-    expect(serverPathWorld(server as ServerConfig | undefined, {})).toBe(REMOTE_PATH_WORLD)
+    expect(createServerPathWorld(server as ServerConfig | undefined, {})).toBe(REMOTE_PATH_WORLD)
   })
 })

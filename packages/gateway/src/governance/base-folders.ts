@@ -39,10 +39,10 @@ const MAX_CANDIDATES = 200
  * server may create its own. One that is written as a path counts even if it is missing.
  */
 export function createBaseFinder(start: ServerStart): () => readonly string[] {
-  const words = start.args.flatMap((word) => readWord(word, start))
+  const words = start.args.flatMap((word) => findCandidates(word, start))
   const values = Object.entries(start.env)
     .filter(([name]) => !NOT_READ_FROM.test(name))
-    .flatMap(([, value]) => readWord(value, start))
+    .flatMap(([, value]) => findCandidates(value, start))
     .filter(({ isWrittenAsPath }) => isWrittenAsPath)
   const byPath = new Map([...words, ...values].map((candidate) => [candidate.path, candidate]))
   const candidates = [...byPath.values()]
@@ -51,8 +51,8 @@ export function createBaseFinder(start: ServerStart): () => readonly string[] {
   return () => candidates.filter(mayBeFolder).map(({ path }) => path)
 }
 
-function readWord(word: string, start: ServerStart): readonly Candidate[] {
-  const text = plainText(word, start)
+function findCandidates(word: string, start: ServerStart): readonly Candidate[] {
+  const text = expandWord(word, start)
   const value = text.replace(/^-[^=]*=/, '')
   // A folder may have a space or a comma in its name.
   const wholes = text.startsWith('-') ? [value] : [text]
@@ -71,7 +71,7 @@ function readWord(word: string, start: ServerStart): readonly Candidate[] {
 }
 
 /** With `file:` URIs and variables written out, and without other addresses. */
-function plainText(word: string, { environment }: ServerStart): string {
+function expandWord(word: string, { environment }: ServerStart): string {
   const written = word.replaceAll(REFERENCE, (whole, braced, plain) => environment(braced ?? plain) ?? whole)
   const withoutScheme = written.replaceAll(FILE_SCHEME, '')
   return (withoutScheme === written ? written : decode(withoutScheme)).replaceAll(OTHER_URL, ' ')

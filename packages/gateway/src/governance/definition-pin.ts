@@ -7,10 +7,10 @@ export interface Pinnable {
   /** As the server defined it. */
   readonly original: JsonObject
   /** Its digests, where they were kept beside it. */
-  readonly kept?: KeptDigests | undefined
+  readonly kept?: StoredDigests | undefined
 }
 
-export interface KeptDigests {
+export interface StoredDigests {
   readonly pin: string
   /** Of what the pin does not cover; empty where there is nothing else. */
   readonly rest: string
@@ -48,7 +48,11 @@ export function reviewedText({ kind = 'tool', name, original }: Pinnable): strin
 }
 
 /** The digest of what a definition says besides (`_meta`, `icons`, made-up members): it is not pinned, but clients get it. */
-export function restOf({ kind = 'tool', original, kept }: Pick<Pinnable, 'kind' | 'original' | 'kept'>): string {
+export function digestUnpinned({
+  kind = 'tool',
+  original,
+  kept,
+}: Pick<Pinnable, 'kind' | 'original' | 'kept'>): string {
   const known = kept?.rest ?? rests.get(original)
   if (known !== undefined) return known
   const pinned = REVIEWED_PARTS[kind] ?? []
@@ -60,24 +64,24 @@ export function restOf({ kind = 'tool', original, kept }: Pick<Pinnable, 'kind' 
 }
 
 /** What kept digests are of: a version that reviews something else has to make them anew. */
-const FORM = [...REVIEWED, 'rest'].join()
+const DIGEST_FORMAT = [...REVIEWED, 'rest'].join()
 
 /** The digests of tools, in their order, as they are kept beside them: to make thousands would hold up a start. */
-export const printDigests = (definitions: readonly JsonObject[]): JsonObject => ({
-  of: FORM,
+export const encodeDigests = (definitions: readonly JsonObject[]): JsonObject => ({
+  of: DIGEST_FORMAT,
   pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
-  rests: definitions.map((original) => restOf({ original })),
+  rests: definitions.map((original) => digestUnpinned({ original })),
 })
 
 /** The digests that were kept beside so many tools, if they can be taken for theirs. */
-export function readDigests(kept: unknown, count: number): readonly KeptDigests[] | undefined {
-  if (!isJsonObject(kept) || kept.of !== FORM) return undefined
+export function decodeDigests(kept: unknown, count: number): readonly StoredDigests[] | undefined {
+  if (!isJsonObject(kept) || kept.of !== DIGEST_FORMAT) return undefined
   const { pins: read, rests } = kept
   if (!Array.isArray(read) || !Array.isArray(rests) || read.length !== count || rests.length !== count) return undefined
   return read.map((pin, at) => ({ pin: String(pin), rest: String(rests[at]) }))
 }
 
 /** Takes a kept pin for that of a definition. */
-export function recallPin(definition: JsonObject, pin: string): void {
+export function cachePin(definition: JsonObject, pin: string): void {
   pins.set(definition, pin)
 }

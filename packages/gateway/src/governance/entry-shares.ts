@@ -1,8 +1,8 @@
 import { SlidingWindow } from './sliding-window.ts'
-import { type NewEntry, sizeOfEntry } from './tools-file/tools-file.ts'
+import { measureEntry, type NewEntry } from './tools-file/tools-file.ts'
 
 /** How much of tools.yaml one server has. */
-export interface EntryUse {
+export interface EntryUsage {
   readonly entries: number
   readonly bytes: number
 }
@@ -19,28 +19,28 @@ const LIMITS: EntryLimits = { entries: 5_000, bytes: 4_000_000, perHour: 500 }
 
 const HOUR = 3_600_000
 
-export interface EntrySharesOptions {
-  readonly useOf: (server: string) => EntryUse
+export interface EntryQuotaOptions {
+  readonly usageOf: (server: string) => EntryUsage
   /** In milliseconds. */
   readonly now: () => number
   readonly limits?: EntryLimits
 }
 
 /** What one server may add to tools.yaml, so that none of them can fill it (GOV-32). */
-export class EntryShares {
-  readonly #options: EntrySharesOptions
+export class EntryQuota {
+  readonly #options: EntryQuotaOptions
   readonly #limits: EntryLimits
   readonly #written = new Map<string, SlidingWindow>()
 
-  constructor(options: EntrySharesOptions) {
+  constructor(options: EntryQuotaOptions) {
     this.#options = options
     this.#limits = options.limits ?? LIMITS
   }
 
   /** How many of these, from the first on, the server may have written. They count as written. */
-  take(server: string, entries: readonly NewEntry[]): number {
-    const { useOf, now } = this.#options
-    const use = useOf(server)
+  reserve(server: string, entries: readonly NewEntry[]): number {
+    const { usageOf, now } = this.#options
+    const use = usageOf(server)
     const isFirst = use.entries === 0
     const written = this.#written.get(server) ?? new SlidingWindow(HOUR)
     this.#written.set(server, written)
@@ -49,7 +49,7 @@ export class EntryShares {
     let room = this.#limits.bytes - use.bytes
     let count = 0
     for (const entry of entries.slice(0, Math.max(0, most))) {
-      room -= sizeOfEntry(entry)
+      room -= measureEntry(entry)
       if (room < 0) break
       count++
       if (!isFirst) written.add(now())

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { EscalationSettings } from '../config/config.ts'
 import { Escalation } from './escalation.ts'
-import type { Proposal } from './mode-keeper.ts'
+import type { ModeProposal } from './mode-keeper.ts'
 
 const MINUTE = 60_000
 
@@ -17,7 +17,7 @@ const SETTINGS: EscalationSettings = {
 }
 
 function bench(settings: Partial<EscalationSettings> = {}) {
-  const proposals: Proposal[] = []
+  const proposals: ModeProposal[] = []
   const clock = { now: 0 }
   const escalation = new Escalation({
     settings: { ...SETTINGS, ...settings },
@@ -31,31 +31,31 @@ function bench(settings: Partial<EscalationSettings> = {}) {
 describe(`${promise('GOV-14')} calls that break the rules`, () => {
   it('make the mode stricter when they are enough within the window', () => {
     const { escalation, proposals, clock } = bench()
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     clock.now = 5 * MINUTE
-    escalation.ended(failed('SECRET_REFUSED'))
+    escalation.callEnded(failed('SECRET_REFUSED'))
     expect(proposals).toEqual([])
     clock.now = 10 * MINUTE
-    escalation.ended(failed('ARGUMENTS_FORBIDDEN'))
+    escalation.callEnded(failed('ARGUMENTS_FORBIDDEN'))
     expect(proposals).toEqual([{ to: 'ALERT', why: '3 calls broke the rules within 10 min' }])
   })
 
   it('do not when the first has left the window', () => {
     const { escalation, proposals, clock } = bench()
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     clock.now = 10 * MINUTE + 10_000
-    escalation.ended(failed('CALL_DENIED'))
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     expect(proposals).toEqual([])
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(1)
   })
 
   it('are counted anew after they fired', () => {
     const { escalation, proposals, times } = bench()
-    times(8, () => escalation.ended(failed('CALL_DENIED')))
+    times(8, () => escalation.callEnded(failed('CALL_DENIED')))
     expect(proposals).toHaveLength(2)
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(3)
   })
 
@@ -69,7 +69,7 @@ describe(`${promise('GOV-14')} calls that break the rules`, () => {
     'APPROVAL_EXPIRED',
   ])('are not those refused with %s', (code) => {
     const { escalation, proposals, times } = bench()
-    times(50, () => escalation.ended(failed(code)))
+    times(50, () => escalation.callEnded(failed(code)))
     expect(proposals).toEqual([])
   })
 })
@@ -77,40 +77,40 @@ describe(`${promise('GOV-14')} calls that break the rules`, () => {
 describe('failing tools', () => {
   it('make the mode stricter at the rate that is set, once there are calls enough', () => {
     const { escalation, proposals } = bench()
-    escalation.ended({ outcome: 'tool_error' })
-    escalation.ended({ outcome: 'success' })
-    escalation.ended({ outcome: 'tool_error' })
+    escalation.callEnded({ outcome: 'tool_error' })
+    escalation.callEnded({ outcome: 'success' })
+    escalation.callEnded({ outcome: 'tool_error' })
     expect(proposals).toEqual([])
-    escalation.ended({ outcome: 'success' })
+    escalation.callEnded({ outcome: 'success' })
     expect(proposals).toEqual([{ to: 'DEGRADED', why: '2 of 4 calls failed within 10 min' }])
   })
 
   it('do nothing below that rate', () => {
     const { escalation, proposals, times } = bench()
-    times(6, () => escalation.ended({ outcome: 'success' }))
-    times(5, () => escalation.ended({ outcome: 'tool_error' }))
+    times(6, () => escalation.callEnded({ outcome: 'success' }))
+    times(5, () => escalation.callEnded({ outcome: 'tool_error' }))
     expect(proposals).toEqual([])
-    escalation.ended(failed('UPSTREAM_DIED'))
+    escalation.callEnded(failed('UPSTREAM_DIED'))
     expect(proposals).toEqual([{ to: 'DEGRADED', why: '6 of 12 calls failed within 10 min' }])
   })
 
   it('are forgotten with the window', () => {
     const { escalation, proposals, clock, times } = bench()
-    times(3, () => escalation.ended({ outcome: 'tool_error' }))
+    times(3, () => escalation.callEnded({ outcome: 'tool_error' }))
     clock.now = 11 * MINUTE
-    escalation.ended({ outcome: 'tool_error' })
+    escalation.callEnded({ outcome: 'tool_error' })
     expect(proposals).toEqual([])
   })
 
   it('fire never for calls that all end well, even at a rate of nothing', () => {
     const { escalation, proposals, times } = bench({ toolErrors: { rate: 0, least: 1, window: MINUTE, to: 'ALERT' } })
-    times(10, () => escalation.ended({ outcome: 'success' }))
+    times(10, () => escalation.callEnded({ outcome: 'success' }))
     expect(proposals).toEqual([])
   })
 
   it.each<ErrorCode>(['CALL_CANCELLED', 'TOOL_UNKNOWN'])('are not blamed for %s', (code) => {
     const { escalation, proposals, times } = bench()
-    times(50, () => escalation.ended(failed(code)))
+    times(50, () => escalation.callEnded(failed(code)))
     expect(proposals).toEqual([])
   })
 })
@@ -144,27 +144,27 @@ describe('a server that comes and goes', () => {
 describe('a log that takes no records', () => {
   it('makes the mode stricter when that lasts', () => {
     const { escalation, proposals, clock } = bench()
-    escalation.unrecorded()
+    escalation.recordFailed()
     clock.now = 29_999
-    escalation.unrecorded()
+    escalation.recordFailed()
     expect(proposals).toEqual([])
     clock.now = 30_000
-    escalation.unrecorded()
+    escalation.recordFailed()
     expect(proposals).toEqual([{ to: 'LOCKDOWN', why: 'no record could be written for 30.0 s' }])
     clock.now = 59_999
-    escalation.unrecorded()
+    escalation.recordFailed()
     expect(proposals).toHaveLength(1)
   })
 
   it('begins anew with every record that gets in', () => {
     const { escalation, proposals, clock } = bench()
-    escalation.unrecorded()
+    escalation.recordFailed()
     clock.now = 20_000
-    escalation.recorded()
+    escalation.recordWritten()
     clock.now = 40_000
-    escalation.unrecorded()
+    escalation.recordFailed()
     clock.now = 69_999
-    escalation.unrecorded()
+    escalation.recordFailed()
     expect(proposals).toEqual([])
   })
 })
@@ -179,45 +179,45 @@ describe('the settings', () => {
     }
     const { escalation, proposals, clock } = bench(off)
     for (clock.now = 0; clock.now < MINUTE; clock.now += 500) {
-      escalation.ended(failed('CALL_DENIED'))
-      escalation.ended({ outcome: 'tool_error' })
+      escalation.callEnded(failed('CALL_DENIED'))
+      escalation.callEnded({ outcome: 'tool_error' })
       escalation.connected('a')
       escalation.lost('a')
-      escalation.unrecorded()
+      escalation.recordFailed()
     }
     expect(proposals).toEqual([])
   })
 
   it('that changed begin to count anew, those that did not go on', () => {
     const { escalation, proposals } = bench()
-    escalation.ended(failed('CALL_DENIED'))
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     escalation.reload({ ...SETTINGS })
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(1)
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     escalation.reload({ ...SETTINGS, policyViolations: { count: 2, window: MINUTE, to: 'LOCKDOWN' } })
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     expect(proposals).toHaveLength(1)
-    escalation.ended(failed('CALL_DENIED'))
+    escalation.callEnded(failed('CALL_DENIED'))
     expect(proposals[1]).toMatchObject({ to: 'LOCKDOWN' })
   })
 })
 
 it('a person who relaxes the mode makes everything begin anew', () => {
   const { escalation, proposals, clock } = bench()
-  escalation.ended(failed('CALL_DENIED'))
-  escalation.ended(failed('CALL_DENIED'))
-  escalation.ended({ outcome: 'tool_error' })
+  escalation.callEnded(failed('CALL_DENIED'))
+  escalation.callEnded(failed('CALL_DENIED'))
+  escalation.callEnded({ outcome: 'tool_error' })
   escalation.connected('a')
   escalation.lost('a')
-  escalation.unrecorded()
+  escalation.recordFailed()
   escalation.reset()
   clock.now = 30_000
-  escalation.ended(failed('CALL_DENIED'))
-  escalation.ended({ outcome: 'tool_error' })
+  escalation.callEnded(failed('CALL_DENIED'))
+  escalation.callEnded({ outcome: 'tool_error' })
   escalation.connected('a')
   escalation.lost('a')
-  escalation.unrecorded()
+  escalation.recordFailed()
   expect(proposals).toEqual([])
 })

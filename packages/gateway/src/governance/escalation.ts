@@ -1,14 +1,14 @@
 import { type ErrorCode, formatDuration, type SallyportEvent } from '@sallyport/core'
 import type { EscalationSettings } from '../config/config.ts'
 import type { CallEnd } from '../telemetry/telemetry.ts'
-import type { Proposal } from './mode-keeper.ts'
+import type { ModeProposal } from './mode-keeper.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 export interface EscalationOptions {
   readonly settings: EscalationSettings
   /** A clock that nobody sets, in milliseconds. */
   readonly now: () => number
-  readonly propose: (proposal: Proposal) => void
+  readonly propose: (proposal: ModeProposal) => void
 }
 
 /**
@@ -24,7 +24,7 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /** Of a call that was not answered: whether that tells something about its tool. */
-const isFaultOfTool = (code: ErrorCode): boolean => code.startsWith('UPSTREAM_')
+const isToolFailure = (code: ErrorCode): boolean => code.startsWith('UPSTREAM_')
 
 interface Counts {
   readonly violations: SlidingWindow
@@ -37,11 +37,11 @@ interface Counts {
 /** Watches what happens, and proposes a stricter mode when a trigger of the settings fires. It costs a call a few counters. */
 export class Escalation {
   readonly #now: () => number
-  readonly #propose: (proposal: Proposal) => void
+  readonly #propose: (proposal: ModeProposal) => void
   #settings: EscalationSettings
   #counts: Counts
   /** Servers that are up: what never came up cannot flap. */
-  readonly #up = new Set<string>()
+  readonly #connected = new Set<string>()
   #failingSince: number | undefined
 
   constructor({ settings, now, propose }: EscalationOptions) {
@@ -65,7 +65,7 @@ export class Escalation {
   }
 
   /** What happens to servers. */
-  heed(event: SallyportEvent): void {
+  observe(event: SallyportEvent): void {
     switch (event.type) {
       case 'UPSTREAM_CONNECTED':
       case 'UPSTREAM_RESTARTED':
@@ -78,9 +78,9 @@ export class Escalation {
   }
 
   /** A call came to its end. */
-  ended({ outcome, code }: Pick<CallEnd, 'outcome' | 'code'>): void {
+  callEnded({ outcome, code }: Pick<CallEnd, 'outcome' | 'code'>): void {
     if (code !== undefined && VIOLATIONS.has(code)) this.#violated()
-    else if (code === undefined || isFaultOfTool(code)) this.#count(outcome === 'success' ? 'well' : 'badly')
+    else if (code === undefined || isToolFailure(code)) this.#count(outcome === 'success' ? 'well' : 'badly')
   }
 
   #violated(): void {
@@ -106,13 +106,13 @@ export class Escalation {
   }
 
   connected(server: string): void {
-    this.#up.add(server)
+    this.#connected.add(server)
   }
 
   lost(server: string): void {
     const trigger = this.#settings.upstreamFlapping
     // One that cannot even be started is lost again and again, but does not come and go.
-    if (!this.#up.delete(server) || trigger === undefined) return
+    if (!this.#connected.delete(server) || trigger === undefined) return
     const { losses } = this.#counts
     const own = losses.get(server) ?? new SlidingWindow(trigger.window)
     losses.set(server, own)
@@ -123,12 +123,12 @@ export class Escalation {
     this.#propose({ to: trigger.to, why })
   }
 
-  recorded(): void {
+  recordWritten(): void {
     this.#failingSince = undefined
   }
 
   /** A record could not be written. */
-  unrecorded(): void {
+  recordFailed(): void {
     const trigger = this.#settings.auditFailing
     const at = this.#now()
     this.#failingSince ??= at

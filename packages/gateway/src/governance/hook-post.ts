@@ -1,6 +1,6 @@
 import { type Agent, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 
-export interface HookPost {
+export interface HookRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -13,18 +13,18 @@ export interface HookReply {
   readonly body: Buffer
 }
 
-const PATIENCE = 5_000
-const MOST_BYTES = 65_536
+const TIMEOUT_MS = 5_000
+const MAX_REPLY_BYTES = 65_536
 /** A thousand calls may begin to wait at once. */
-const MOST_SOCKETS = 16
+const MAX_SOCKETS = 16
 
 /** Posts to a web hook. Redirects are not followed: what is sent shows what tools are called with. */
 export class HookPoster {
-  readonly #plain: Way = { ask: httpRequest, agent: new HttpAgent({ maxSockets: MOST_SOCKETS }) }
-  #encrypted: Promise<Way> | undefined
+  readonly #plain: Connector = { request: httpRequest, agent: new HttpAgent({ maxSockets: MAX_SOCKETS }) }
+  #encrypted: Promise<Connector> | undefined
 
-  async post({ url, headers, body, signal }: HookPost): Promise<HookReply> {
-    const { ask, agent } = url.startsWith('http:') ? this.#plain : await this.#overTls()
+  async post({ url, headers, body, signal }: HookRequest): Promise<HookReply> {
+    const { request: ask, agent } = url.startsWith('http:') ? this.#plain : await this.#overTls()
     return new Promise((resolve, reject) => {
       const request = ask(url, {
         method: 'POST',
@@ -35,7 +35,7 @@ export class HookPoster {
       let timer: NodeJS.Timeout | undefined
       // Not before it has a connection: until then it waits for others of ours.
       request.once('socket', () => {
-        timer = setTimeout(() => request.destroy(new Error(`no answer within ${PATIENCE / 1_000} s`)), PATIENCE)
+        timer = setTimeout(() => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS)
       })
       request.once('error', reject).once('close', () => clearTimeout(timer))
       request.once('response', (response) => readReply(response).then(resolve, reject))
@@ -43,8 +43,8 @@ export class HookPoster {
     })
   }
 
-  #overTls(): Promise<Way> {
-    this.#encrypted ??= openEncrypted()
+  #overTls(): Promise<Connector> {
+    this.#encrypted ??= openTlsConnector()
     return this.#encrypted
   }
 
@@ -54,15 +54,15 @@ export class HookPoster {
   }
 }
 
-interface Way {
-  readonly ask: typeof httpRequest
+interface Connector {
+  readonly request: typeof httpRequest
   readonly agent: Agent
 }
 
 /** Loaded when it is needed: few have a web hook, and TLS would cost everybody's start. */
-async function openEncrypted(): Promise<Way> {
+async function openTlsConnector(): Promise<Connector> {
   const { Agent: HttpsAgent, request } = await import('node:https')
-  return { ask: request, agent: new HttpsAgent({ maxSockets: MOST_SOCKETS }) }
+  return { request: request, agent: new HttpsAgent({ maxSockets: MAX_SOCKETS }) }
 }
 
 async function readReply(response: IncomingMessage): Promise<HookReply> {
@@ -70,7 +70,7 @@ async function readReply(response: IncomingMessage): Promise<HookReply> {
   let length = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > MOST_BYTES) throw new Error(`its answer has more than ${MOST_BYTES} bytes`)
+    if (length > MAX_REPLY_BYTES) throw new Error(`its answer has more than ${MAX_REPLY_BYTES} bytes`)
     chunks.push(chunk)
   }
   return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }

@@ -10,7 +10,7 @@ import {
   type ToolDefinition,
 } from '@sallyport/core'
 
-export interface Inferable {
+export interface InferableOffer {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions' | 'question'
   readonly server: string
   readonly name: string
@@ -36,17 +36,17 @@ interface Inferred<Value> {
 }
 
 /** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
-export function inferPolicy(offer: Inferable, options: InferenceOptions): Inference {
-  if (offer.kind === 'question') return questionPolicy(offer.name)
-  if (offer.kind !== 'tool') return READING
+export function inferPolicy(offer: InferableOffer, options: InferenceOptions): Inference {
+  if (offer.kind === 'question') return inferQuestionPolicy(offer.name)
+  if (offer.kind !== 'tool') return READ_ONLY_POLICY
   return new InferredPolicy(offer, options)
 }
 
 class InferredPolicy implements Inference {
-  readonly #tool: Inferable
+  readonly #tool: InferableOffer
   readonly #options: InferenceOptions
 
-  constructor(tool: Inferable, options: InferenceOptions) {
+  constructor(tool: InferableOffer, options: InferenceOptions) {
     this.#tool = tool
     this.#options = options
   }
@@ -74,34 +74,34 @@ class InferredPolicy implements Inference {
 }
 
 /** Resources and prompts are asked for to be read. */
-const READING: Inference = {
+const READ_ONLY_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it is only read' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it is only read; it may come from anywhere' },
 }
 
 /** The folders that a client works in: names, and nothing of what is in them. */
-const ROOTS: Inference = {
+const ROOTS_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it tells the names of folders' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it tells the names of folders, to whoever the server is' },
 }
 
 /** A person sees the question, and decides what to say. */
-const ELICITATION: Inference = {
+const ELICITATION_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'a person reads it and answers' },
   permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what a person answers goes to the server' },
 }
 
 /** It spends the user's model, and what that knows may leave with the answer. */
-const SAMPLING: Inference = {
+const SAMPLING_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'medium', reason: "it uses the client's model" },
   permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what the model answers goes to the server' },
 }
 
-function questionPolicy(method: string): Inference {
-  if (method === 'roots/list') return ROOTS
-  return method === 'elicitation/create' ? ELICITATION : SAMPLING
+function inferQuestionPolicy(method: string): Inference {
+  if (method === 'roots/list') return ROOTS_POLICY
+  return method === 'elicitation/create' ? ELICITATION_POLICY : SAMPLING_POLICY
 }

@@ -4,10 +4,10 @@ import {
   findPoison,
   INSPECTION_VERSION,
   type JsonObject,
-  type Neighbours,
+  type Neighbors,
 } from '@sallyport/core'
 import type { OfferRecord, OfferRecords } from '../store/store.ts'
-import { type Pinnable, pinOf, restOf } from './definition-pin.ts'
+import { digestUnpinned, type Pinnable, pinOf } from './definition-pin.ts'
 
 /** What the record of an offer is found by. */
 interface OfferKey {
@@ -22,7 +22,7 @@ type InspectedOffer = OfferKey & Pinnable
 const MAX_RECORDS = 20_000
 
 /** What is remembered of everything that servers offer, whether tools.yaml has an entry for it or not. */
-export class KnownOffers {
+export class OfferRegistry {
   readonly #records: OfferRecords
   readonly #maxRecords: number
   readonly #servers = new Map<string, Map<string, OfferRecord>>()
@@ -34,7 +34,7 @@ export class KnownOffers {
   }
 
   find({ server, kind, name }: OfferKey): OfferRecord | undefined {
-    return this.#of(server).get(keyOf(kind, name))
+    return this.#load(server).get(joinKey(kind, name))
   }
 
   /** Every digest that a record is about. */
@@ -44,8 +44,8 @@ export class KnownOffers {
 
   /** Whether a server has as many of a kind as can be remembered. */
   isFull(server: string, kind: string): boolean {
-    this.#of(server)
-    return (this.#counts.get(keyOf(server, kind)) ?? 0) >= this.#maxRecords
+    this.#load(server)
+    return (this.#counts.get(joinKey(server, kind)) ?? 0) >= this.#maxRecords
   }
 
   /** Remembers them, as far as there is room. False: they are in memory, but could not be stored. */
@@ -66,67 +66,67 @@ export class KnownOffers {
   }
 
   #set(server: string, record: OfferRecord): void {
-    const known = this.#of(server)
-    const key = keyOf(record.kind, record.name)
+    const known = this.#load(server)
+    const key = joinKey(record.kind, record.name)
     if (!known.has(key)) this.#count(server, record.kind)
     known.set(key, record)
   }
 
-  #of(server: string): Map<string, OfferRecord> {
+  #load(server: string): Map<string, OfferRecord> {
     const known = this.#servers.get(server)
     if (known !== undefined) return known
     const records = new Map<string, OfferRecord>()
     this.#servers.set(server, records)
     for (const record of this.#records.load(server)) {
-      records.set(keyOf(record.kind, record.name), record)
+      records.set(joinKey(record.kind, record.name), record)
       this.#count(server, record.kind)
     }
     return records
   }
 
   #count(server: string, kind: string): void {
-    const key = keyOf(server, kind)
+    const key = joinKey(server, kind)
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
   }
 }
 
-const keyOf = (one: string, other: string): string => `${one} ${other}`
+const joinKey = (one: string, other: string): string => `${one} ${other}`
 
 /** By which rules, and of which definition, something was found: of all its texts, also those that are not pinned. */
-export const inspectionOf = (offer: InspectedOffer): string =>
-  `${INSPECTION_VERSION} ${pinOf(offer)} ${restOf(offer)}`.trimEnd()
+export const inspectionKey = (offer: InspectedOffer): string =>
+  `${INSPECTION_VERSION} ${pinOf(offer)} ${digestUnpinned(offer)}`.trimEnd()
 
-const inspected = new WeakMap<JsonObject, readonly Finding[]>()
+const inspectionCache = new WeakMap<JsonObject, readonly Finding[]>()
 
 /** What its own definition holds that a person should look at; from its record where that is about this very definition. */
-export function findingsIn(offer: InspectedOffer, record: OfferRecord | undefined): readonly Finding[] {
-  if (record?.inspected === inspectionOf(offer)) return record.findings
+export function resolveFindings(offer: InspectedOffer, record: OfferRecord | undefined): readonly Finding[] {
+  if (record?.inspected === inspectionKey(offer)) return record.findings
   // That it is beyond a share does not hang on what it says.
-  return [...inspect(offer), ...(record?.findings ?? []).filter(({ kind }) => kind === 'share')]
+  return [...inspectOffer(offer), ...(record?.findings ?? []).filter(({ kind }) => kind === 'share')]
 }
 
 /** The same without a record. */
-export function inspect({ original }: InspectedOffer): readonly Finding[] {
-  const known = inspected.get(original)
+export function inspectOffer({ original }: InspectedOffer): readonly Finding[] {
+  const known = inspectionCache.get(original)
   if (known !== undefined) return known
   const findings = findPoison(original)
-  inspected.set(original, findings)
+  inspectionCache.set(original, findings)
   return findings
 }
 
-const ofNeighbours = new WeakMap<
+const neighborCache = new WeakMap<
   JsonObject,
-  { readonly neighbours: Neighbours; readonly findings: readonly Finding[] }
+  { readonly neighbours: Neighbors; readonly findings: readonly Finding[] }
 >()
 
 /** What it says of other servers' tools: looked for again when others are there. */
-export function neighbourFindings(
+export function findNeighborMentions(
   { server, name, original }: InspectedOffer,
-  neighbours: Neighbours,
+  neighbours: Neighbors,
 ): readonly Finding[] {
-  const known = ofNeighbours.get(original)
+  const known = neighborCache.get(original)
   if (known?.neighbours === neighbours) return known.findings
   const findings = findOtherTools(original, { server, name, ...neighbours })
-  ofNeighbours.set(original, { neighbours, findings })
+  neighborCache.set(original, { neighbours, findings })
   return findings
 }

@@ -5,23 +5,23 @@ type Requested = Extract<LoggedEvent, { type: 'APPROVAL_REQUESTED' }>
 type Expired = Extract<SallyportEvent, { type: 'APPROVAL_EXPIRED' }>
 
 /** More than could wait at once, and than are answered while one waits. */
-const MOST_LOOKED_AT = 10_000
+const MAX_EVENTS_READ = 10_000
 
 /** The ends of requests that waited when an earlier gateway was killed: nothing else would ever end them. */
-export async function leftApprovals(store: Pick<Store, 'find'>): Promise<readonly Expired[]> {
+export async function findAbandonedApprovals(store: Pick<Store, 'find'>): Promise<readonly Expired[]> {
   const [started] = await store.find({ types: ['GATEWAY_STARTED'], limit: 1 })
   const types = ['APPROVAL_REQUESTED', 'APPROVAL_ANSWERED', 'APPROVAL_EXPIRED'] as const
-  const events = await store.find({ types, limit: MOST_LOOKED_AT })
+  const events = await store.find({ types, limit: MAX_EVENTS_READ })
   const open = new Map<string, Requested>()
   // What this gateway has asked for itself may still be answered.
   for (const event of events.filter(({ seq }) => seq < (started?.seq ?? 0))) {
     if (event.type === 'APPROVAL_REQUESTED') open.set(event.approval, event)
     else if ('approval' in event && event.approval !== undefined) open.delete(event.approval)
   }
-  return [...open.values()].map(expiredBy)
+  return [...open.values()].map(toExpired)
 }
 
-function expiredBy(event: Requested): Expired {
+function toExpired(event: Requested): Expired {
   const { call_id, trace_id, user, agent, profile, session, server, method, tool_name, is_mcp, approval } = event
   const reason = 'The gateway ended before an end of it was recorded.'
   const facts = { call_id, trace_id, user, agent, profile, session, server, method, tool_name, is_mcp }

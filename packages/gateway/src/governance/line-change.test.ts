@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { lineChange } from './line-change.ts'
+import { diffLines } from './line-change.ts'
 
 it.each([
   ['a\nb\nc\n', 'a\nB\nc\n', { line: 2, removed: ['b'], added: ['B'] }],
@@ -8,5 +8,5 @@ it.each([
   ['', 'a', { line: 1, removed: [''], added: ['a'] }],
   ['a\nb', 'a\nb', { line: 3, removed: [], added: [] }],
 ])('the change of %j into %j is told in whole lines', (before, after, change) => {
-  expect(lineChange('tools.yaml', before, after)).toEqual({ file: 'tools.yaml', ...change })
+  expect(diffLines('tools.yaml', before, after)).toEqual({ file: 'tools.yaml', ...change })
 })

@@ -7,7 +7,7 @@ export interface LineChange {
   readonly added: readonly string[]
 }
 
-export function lineChange(file: string, before: string, after: string): LineChange {
+export function diffLines(file: string, before: string, after: string): LineChange {
   const [old, now] = [before.split(/\r?\n/), after.split(/\r?\n/)]
   let start = 0
   while (start < old.length && start < now.length && old[start] === now[start]) start++

@@ -2,9 +2,9 @@ import { createRequire } from 'node:module'
 import { messageOf, type TextPattern } from '@sallyport/core'
 import type * as Re2 from 're2js'
 
-const LONGEST_SOURCE = 1000
+const MAX_SOURCE_LENGTH = 1000
 /** A step takes about ten nanoseconds, so that no search takes much over a quarter of a second. */
-const MOST_STEPS = 25_000_000
+const MAX_STEPS = 25_000_000
 
 let loaded: typeof Re2.RE2JS | undefined
 
@@ -16,10 +16,10 @@ function loadRe2(): typeof Re2.RE2JS {
 
 /** Compiles a regular expression in RE2's syntax. A search costs at most its size times the length of the text. */
 export function compilePattern(source: string): TextPattern | { readonly problem: string } {
-  if (source.length > LONGEST_SOURCE) return { problem: `it is longer than ${LONGEST_SOURCE} characters` }
+  if (source.length > MAX_SOURCE_LENGTH) return { problem: `it is longer than ${MAX_SOURCE_LENGTH} characters` }
   try {
     const compiled = loadRe2().compile(source)
-    const longest = Math.floor(MOST_STEPS / Math.max(1, compiled.programSize()))
+    const longest = Math.floor(MAX_STEPS / Math.max(1, compiled.programSize()))
     return Object.assign((text: string) => compiled.test(text), { longest })
   } catch (error) {
     return { problem: messageOf(error).replace(/^error parsing regexp: /, '') }

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, fsyncSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isJsonObject, isMode, jsonIn, type Mode } from '@sallyport/core'
-import { causeCode, diskReason, replaceFile } from '../disk/disk.ts'
+import { isJsonObject, isMode, type Mode, tryParseJson } from '@sallyport/core'
+import { causeCode, describeDiskError, replaceFile } from '../disk/disk.ts'
 
 /** The mode in force, since when, who set it by what means, and why. */
 export interface ModeRecord {
@@ -15,7 +15,7 @@ export interface ModeRecord {
 }
 
 /** What a state folder says about the mode. */
-export type FoundMode =
+export type StoredMode =
   | { readonly found: 'record'; readonly record: ModeRecord }
   | { readonly found: 'nothing' }
   | DamagedMode
@@ -23,7 +23,7 @@ export type FoundMode =
 export interface DamagedMode {
   readonly found: 'damage'
   readonly path: string
-  readonly flaw: string
+  readonly problem: string
 }
 
 /** No record of ours is nearly as long. */
@@ -31,14 +31,14 @@ const MAX_BYTES = 16 * 1024
 
 const pathOf = (state: string): string => join(state, 'mode.json')
 
-export function readMode(state: string): FoundMode {
+export function readMode(state: string): StoredMode {
   const path = pathOf(state)
   try {
-    const record = recordIn(readSmall(path))
-    return typeof record === 'string' ? { found: 'damage', path, flaw: record } : { found: 'record', record }
+    const record = parseModeRecord(readSmall(path))
+    return typeof record === 'string' ? { found: 'damage', path, problem: record } : { found: 'record', record }
   } catch (cause) {
     if (causeCode(cause) === 'ENOENT') return { found: 'nothing' }
-    return { found: 'damage', path, flaw: `cannot be read: ${diskReason(cause)}` }
+    return { found: 'damage', path, problem: `cannot be read: ${describeDiskError(cause)}` }
   }
 }
 
@@ -47,7 +47,7 @@ export async function writeMode(state: string, record: ModeRecord): Promise<void
 }
 
 /** Where no record fits any more there is often still room for none: a file that says nothing means LOCKDOWN. */
-export function emptyMode(state: string): void {
+export function truncateMode(state: string): void {
   const fd = openSync(pathOf(state), 'w', 0o600)
   try {
     fsyncSync(fd)
@@ -70,9 +70,9 @@ function readSmall(path: string): string {
 }
 
 /** The record, or what keeps the text from being one. */
-function recordIn(text: string): ModeRecord | string {
+function parseModeRecord(text: string): ModeRecord | string {
   if (text === '') return 'is empty'
-  const value = jsonIn(text)
+  const value = tryParseJson(text)
   if (!isJsonObject(value)) return 'is not a JSON object'
   const { mode, since, by, via, why } = value
   if (!isMode(mode)) return 'names no mode that is known'

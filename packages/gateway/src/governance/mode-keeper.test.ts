@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import { MODES, type Mode, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { scratchFolder } from '../store/scratch.test-kit.ts'
-import { type ModeChange, type ModeKeeperOptions, openModeKeeper } from './mode-keeper.ts'
+import { type ModeChange, type ModeStateOptions, openModeState } from './mode-keeper.ts'
 
 const NOW = '2026-05-01T10:00:00.000Z'
 const ANN = { by: 'ann', via: 'cli' } as const
 
-function bench(state = scratchFolder(), options: Partial<ModeKeeperOptions> = {}) {
+function bench(state = scratchFolder(), options: Partial<ModeStateOptions> = {}) {
   const events: SallyportEvent[] = []
   const troubles: string[] = []
   const changes: ModeChange[] = []
-  const keeper = openModeKeeper({
+  const keeper = openModeState({
     state,
     now: () => new Date(NOW),
     record: async (event) => void events.push(event),
-    onTrouble: (text) => troubles.push(text),
+    onWarning: (text) => troubles.push(text),
     ...options,
   })
   keeper.onChange((change) => changes.push(change))
@@ -55,7 +55,7 @@ describe('the mode', () => {
     expect(keeper.current).toEqual(record)
     expect(events).toEqual([{ type: 'MODE_CHANGED', from: 'NORMAL', to: 'ALERT', ...ANN, why: 'odd calls' }])
     expect(changes).toEqual([{ from: 'NORMAL', to: 'ALERT' }])
-    expect(keeper.trouble).toBeUndefined()
+    expect(keeper.problem).toBeUndefined()
   })
 
   it.each(MODES.filter((mode) => mode !== 'NORMAL'))('%s survives a restart', async (mode) => {
@@ -151,11 +151,11 @@ describe('a file that cannot be understood', () => {
     expect(keeper.current).toMatchObject({ mode: 'LOCKDOWN', by: 'automatic' })
     expect(keeper.current.why).toContain(path)
     expect(troubles).toEqual([expect.stringContaining('sallyport mode RECOVERY')])
-    expect(keeper.trouble).toBe(troubles[0])
+    expect(keeper.problem).toBe(troubles[0])
     expect(readFileSync(path, 'utf8'), 'what is left of it stays for whoever looks').toBe(text)
 
     await keeper.change({ to: 'RECOVERY', ...ANN, why: 'looked at it' })
-    expect(keeper.trouble).toBeUndefined()
+    expect(keeper.problem).toBeUndefined()
     expect(bench(state).keeper.current).toMatchObject({ mode: 'RECOVERY', by: 'ann' })
   })
 
@@ -172,10 +172,10 @@ describe('a disk that refuses', () => {
     const unblock = block(path)
     await keeper.change({ to: 'LOCKDOWN', ...ANN, why: 'a key leaked' })
     expect(keeper.current.mode).toBe('LOCKDOWN')
-    expect(keeper.trouble).toMatch(/^LOCKDOWN is in force, but could not be kept: .*A restart would bring back/)
+    expect(keeper.problem).toMatch(/^LOCKDOWN is in force, but could not be kept: .*A restart would bring back/)
     await expect.poll(() => troubles.length).toBe(1)
     unblock()
-    await expect.poll(() => keeper.trouble).toBeUndefined()
+    await expect.poll(() => keeper.problem).toBeUndefined()
     expect(bench(state).keeper.current).toMatchObject({ mode: 'LOCKDOWN', why: 'a key leaked' })
   })
 
@@ -185,7 +185,7 @@ describe('a disk that refuses', () => {
     await keeper.change({ to: 'ALERT', ...ANN })
     unblock()
     await keeper.change({ to: 'ALERT', ...ANN })
-    expect(keeper.trouble).toBeUndefined()
+    expect(keeper.problem).toBeUndefined()
     unblock = block(path)
     await keeper.change({ to: 'LOCKDOWN', ...ANN })
     unblock()
@@ -236,12 +236,12 @@ describe('a log that refuses', () => {
     const { keeper, state } = bench(undefined, { record })
     await keeper.change({ to: 'ALERT', ...ANN })
     await keeper.change({ to: 'LOCKDOWN', ...ANN })
-    expect(keeper.trouble).toContain('could not be recorded')
+    expect(keeper.problem).toContain('could not be recorded')
     expect(bench(state).keeper.current.mode).toBe('LOCKDOWN')
     log.refuses = false
     await keeper.change({ to: 'RECOVERY', ...ANN, why: 'there is room again' })
     expect(log.events).toMatchObject([{ to: 'ALERT' }, { to: 'LOCKDOWN' }, { from: 'LOCKDOWN', to: 'RECOVERY' }])
-    expect(keeper.trouble).toBeUndefined()
+    expect(keeper.problem).toBeUndefined()
   })
 })
 

@@ -1,18 +1,18 @@
 import {
+  checkTransition,
   cutText,
   isStricter,
   type Mode,
   messageOf,
-  plainText,
   SallyportError,
   type SallyportEvent,
-  transitionFlaw,
+  toPlainText,
 } from '@sallyport/core'
-import { type DamagedMode, emptyMode, type FoundMode, type ModeRecord, readMode, writeMode } from './mode-file.ts'
-import { Turns } from './turns.ts'
+import { type DamagedMode, type ModeRecord, readMode, type StoredMode, truncateMode, writeMode } from './mode-file.ts'
+import { SerialQueue } from './turns.ts'
 
 /** What a person wants. */
-export interface ModeWish {
+export interface ModeChangeRequest {
   readonly to: Mode
   readonly by: string
   readonly via: string
@@ -21,7 +21,7 @@ export interface ModeWish {
 }
 
 /** What the gateway does by itself. */
-export interface Proposal {
+export interface ModeProposal {
   readonly to: Mode
   readonly why: string
 }
@@ -31,49 +31,49 @@ export interface ModeChange {
   readonly to: Mode
 }
 
-export interface ModeKeeperOptions {
+export interface ModeStateOptions {
   /** The state folder; whoever opens it holds its lock. */
   readonly state: string
   readonly now: () => Date
   /** Resolves when the event is safe on disk. Rejects where nothing may go on without it. */
   readonly record: (event: SallyportEvent) => Promise<void>
-  readonly onTrouble: (text: string) => void
+  readonly onWarning: (text: string) => void
   /** How long to wait before the disk is tried again, in milliseconds. */
   readonly pause?: number
 }
 
-const PAUSE = 5_000
-const MAX_WHY = 300
+const RETRY_DELAY_MS = 5_000
+const MAX_REASON_LENGTH = 300
 
-export function openModeKeeper(options: ModeKeeperOptions): ModeKeeper {
-  return new ModeKeeper(options, readMode(options.state))
+export function openModeState(options: ModeStateOptions): ModeState {
+  return new ModeState(options, readMode(options.state))
 }
 
 /**
  * The one mode of a deployment. What is stricter is in force at once, whatever the disk says;
  * what is laxer only when it is recorded and kept.
  */
-export class ModeKeeper {
-  readonly #options: ModeKeeperOptions
-  readonly #relaxing = new Turns()
-  readonly #writing = new Turns()
-  readonly #recording = new Turns()
+export class ModeState {
+  readonly #options: ModeStateOptions
+  readonly #relaxing = new SerialQueue()
+  readonly #writing = new SerialQueue()
+  readonly #recording = new SerialQueue()
   readonly #listeners = new Set<(change: ModeChange) => void>()
   /** Changes in force of which there is no record yet. */
-  readonly #owed: SallyportEvent[] = []
+  readonly #unrecorded: SallyportEvent[] = []
   #current: ModeRecord
   #version = 0
   #tightenings = 0
   /** The version that the disk has. */
-  #kept = 0
-  #trouble: string | undefined
-  #again: NodeJS.Timeout | undefined
+  #storedVersion = 0
+  #problem: string | undefined
+  #retryTimer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(options: ModeKeeperOptions, found: FoundMode) {
+  constructor(options: ModeStateOptions, found: StoredMode) {
     this.#options = options
-    this.#current = recordOf(found, options.now().toISOString())
-    if (found.found === 'damage') this.#complain(damageText(found))
+    this.#current = toModeRecord(found, options.now().toISOString())
+    if (found.found === 'damage') this.#reportProblem(describeDamage(found))
   }
 
   get current(): ModeRecord {
@@ -86,8 +86,8 @@ export class ModeKeeper {
   }
 
   /** What keeps the mode from outliving a restart as it is, or why nobody knows which it should be. */
-  get trouble(): string | undefined {
-    return this.#trouble
+  get problem(): string | undefined {
+    return this.#problem
   }
 
   /** Called as soon as another mode is in force. Returns the unsubscribe. */
@@ -97,62 +97,62 @@ export class ModeKeeper {
   }
 
   /** Does what a person wants, or throws why not. Resolves to the mode that was in force before. */
-  async change({ why = '', ...wish }: ModeWish): Promise<Mode> {
-    const told = { ...wish, why: cutText(plainText(why).trim(), MAX_WHY) }
+  async change({ why = '', ...wish }: ModeChangeRequest): Promise<Mode> {
+    const told = { ...wish, why: cutText(toPlainText(why).trim(), MAX_REASON_LENGTH) }
     if (isStricter(told.to, this.#current.mode)) return this.#tighten(told)
     const seen = this.#tightenings
-    return this.#relaxing.take(() => this.#follow(told, seen))
+    return this.#relaxing.run(() => this.#applyInTurn(told, seen))
   }
 
   /** Never relaxes, and never fails: what is not stricter is no news. */
-  async escalate({ to, why }: Proposal): Promise<void> {
-    if (isStricter(to, this.#current.mode)) await this.#putInForce({ to, by: 'automatic', via: 'escalation', why })
+  async escalate({ to, why }: ModeProposal): Promise<void> {
+    if (isStricter(to, this.#current.mode)) await this.#applyNow({ to, by: 'automatic', via: 'escalation', why })
   }
 
   /** What could not be kept is tried a last time. */
   async close(): Promise<void> {
     this.#closed = true
-    clearTimeout(this.#again)
-    if (this.#isUnsettled) await this.#settle()
+    clearTimeout(this.#retryTimer)
+    if (this.#hasUnsaved) await this.#persist()
   }
 
-  async #tighten(wish: ToldWish): Promise<Mode> {
+  async #tighten(wish: NormalizedModeRequest): Promise<Mode> {
     const { mode: from } = this.#current
-    const flaw = transitionFlaw(from, wish.to, 'person')
+    const flaw = checkTransition(from, wish.to, 'person')
     if (flaw) throw flaw
-    await this.#putInForce(wish)
+    await this.#applyNow(wish)
     return from
   }
 
   /** Judged in its turn, by what those before it left. Whoever wished it must have seen how strict the mode is. */
-  async #follow(wish: ToldWish, seen: number): Promise<Mode> {
-    this.#refuseOvertaken(wish, seen)
+  async #applyInTurn(wish: NormalizedModeRequest, seen: number): Promise<Mode> {
+    this.#assertNotOvertaken(wish, seen)
     const { mode: from } = this.#current
     if (isStricter(wish.to, from)) return this.#tighten(wish)
     if (wish.to === from) {
-      if (this.#isUnsettled) await this.#settle()
+      if (this.#hasUnsaved) await this.#persist()
       return from
     }
-    const flaw = transitionFlaw(from, wish.to, 'person') ?? whyMissing(from, wish)
+    const flaw = checkTransition(from, wish.to, 'person') ?? missingReasonError(from, wish)
     if (flaw) throw flaw
     await this.#relax(wish, seen)
     return from
   }
 
-  async #relax(wish: ToldWish, seen: number): Promise<void> {
+  async #relax(wish: NormalizedModeRequest, seen: number): Promise<void> {
     const { mode: from } = this.#current
     const record = this.#recordFrom(wish)
     // Recorded first: there must be no relaxation that nobody can see afterwards.
-    await this.#pay()
-    await this.#recording.take(() => this.#options.record(eventOf(from, wish)))
-    await this.#writing.take(async () => {
-      this.#refuseOvertaken(wish, seen)
+    await this.#recordPending()
+    await this.#recording.run(() => this.#options.record(toModeEvent(from, wish)))
+    await this.#writing.run(async () => {
+      this.#assertNotOvertaken(wish, seen)
       await this.#writeRelaxed(record, from)
       // Whoever tightened it meanwhile writes behind us.
-      this.#refuseOvertaken(wish, seen)
-      this.#enter(record)
-      this.#kept = this.#version
-      this.#trouble = undefined
+      this.#assertNotOvertaken(wish, seen)
+      this.#setCurrent(record)
+      this.#storedVersion = this.#version
+      this.#problem = undefined
     })
   }
 
@@ -161,93 +161,96 @@ export class ModeKeeper {
       await writeMode(this.#options.state, record)
     } catch (error) {
       const why = `it could not be kept: ${messageOf(error)}`
-      this.#owed.push(eventOf(record.mode, { to: from, by: 'automatic', via: 'gateway', why }))
-      this.#tryAgain()
+      this.#unrecorded.push(toModeEvent(record.mode, { to: from, by: 'automatic', via: 'gateway', why }))
+      this.#scheduleRetry()
       throw error
     }
   }
 
   /** In memory first: a panic waits for no disk. */
-  async #putInForce(wish: ToldWish): Promise<void> {
-    this.#owed.push(eventOf(this.#current.mode, wish))
+  async #applyNow(wish: NormalizedModeRequest): Promise<void> {
+    this.#unrecorded.push(toModeEvent(this.#current.mode, wish))
     this.#tightenings++
-    this.#enter(this.#recordFrom(wish))
-    await this.#settle()
+    this.#setCurrent(this.#recordFrom(wish))
+    await this.#persist()
   }
 
-  #enter(record: ModeRecord): void {
+  #setCurrent(record: ModeRecord): void {
     const { mode: from } = this.#current
     this.#current = record
     this.#version++
     for (const listener of this.#listeners) listener({ from, to: record.mode })
   }
 
-  #recordFrom({ to, by, via, why }: ToldWish): ModeRecord {
+  #recordFrom({ to, by, via, why }: NormalizedModeRequest): ModeRecord {
     return { mode: to, since: this.#options.now().toISOString(), by, via, why }
   }
 
-  get #isUnsettled(): boolean {
-    return this.#kept !== this.#version || this.#owed.length > 0
+  get #hasUnsaved(): boolean {
+    return this.#storedVersion !== this.#version || this.#unrecorded.length > 0
   }
 
   /** Keeps and records what is in force already. Where the disk refuses, it is told and tried again. */
-  async #settle(): Promise<void> {
-    const [unkept, unrecorded] = await Promise.all([this.#keep(), this.#pay().then(noTrouble, unrecordedText)])
+  async #persist(): Promise<void> {
+    const [unkept, unrecorded] = await Promise.all([
+      this.#store(),
+      this.#recordPending().then(noProblem, describeRecordFailure),
+    ])
     const trouble = unkept ?? unrecorded
-    if (trouble === undefined) this.#trouble = undefined
-    else this.#complain(trouble)
-    if (this.#isUnsettled) this.#tryAgain()
+    if (trouble === undefined) this.#problem = undefined
+    else this.#reportProblem(trouble)
+    if (this.#hasUnsaved) this.#scheduleRetry()
   }
 
-  #keep(): Promise<string | undefined> {
-    return this.#writing.take(async () => {
+  #store(): Promise<string | undefined> {
+    return this.#writing.run(async () => {
       const version = this.#version
-      if (this.#kept === version) return undefined
+      if (this.#storedVersion === version) return undefined
       try {
         await writeMode(this.#options.state, this.#current)
-        this.#kept = version
+        this.#storedVersion = version
         return undefined
       } catch (error) {
-        return this.#unkeptText(error)
+        return this.#describeStoreFailure(error)
       }
     })
   }
 
   /** Records what is owed, oldest first. */
-  #pay(): Promise<void> {
-    return this.#recording.take(async () => {
-      for (let [event] = this.#owed; event !== undefined; [event] = this.#owed) {
+  #recordPending(): Promise<void> {
+    return this.#recording.run(async () => {
+      for (let [event] = this.#unrecorded; event !== undefined; [event] = this.#unrecorded) {
         await this.#options.record(event)
-        this.#owed.shift()
+        this.#unrecorded.shift()
       }
     })
   }
 
-  #unkeptText(error: unknown): string {
+  #describeStoreFailure(error: unknown): string {
     const { mode } = this.#current
     const text = `${mode} is in force, but could not be kept: ${messageOf(error)}`
     if (mode !== 'LOCKDOWN') return `${text} A restart would bring back the mode before it.`
     try {
-      emptyMode(this.#options.state)
+      truncateMode(this.#options.state)
       return `${text} A restart would bring it back without who set it and why.`
     } catch {
       return `${text} A restart would bring back the mode before it.`
     }
   }
 
-  #complain(trouble: string): void {
-    if (this.#trouble !== trouble) this.#options.onTrouble(trouble)
-    this.#trouble = trouble
+  #reportProblem(trouble: string): void {
+    if (this.#problem !== trouble) this.#options.onWarning(trouble)
+    this.#problem = trouble
   }
 
-  #tryAgain(): void {
-    clearTimeout(this.#again)
+  #scheduleRetry(): void {
+    clearTimeout(this.#retryTimer)
     if (this.#closed) return
-    this.#again = setTimeout(() => void this.#settle(), this.#options.pause ?? PAUSE)
-    this.#again.unref()
+    this.#retryTimer = setTimeout(() => void this.#persist(), this.#options.pause ?? RETRY_DELAY_MS)
+    this.#retryTimer.unref()
   }
 
-  #refuseOvertaken({ to }: ToldWish, seen: number): void {
+  #assertNotOvertaken({ to }: NormalizedModeRequest, seen: number): void {
     if (this.#tightenings === seen) return
     const { mode, by } = this.#current
     throw new SallyportError('MODE_REFUSED', `${to} was overtaken: ${by} has set ${mode} meanwhile.`, {
@@ -257,29 +260,30 @@ export class ModeKeeper {
 }
 
 /** A wish whose reason has been read; empty where none was given. */
-type ToldWish = ModeWish & { readonly why: string }
+type NormalizedModeRequest = ModeChangeRequest & { readonly why: string }
 
 /** Unknown means strictest. */
-function recordOf(found: FoundMode, now: string): ModeRecord {
+function toModeRecord(found: StoredMode, now: string): ModeRecord {
   if (found.found === 'record') return found.record
   const byItself = { since: now, by: 'automatic', via: 'gateway' }
   if (found.found === 'nothing') return { mode: 'NORMAL', ...byItself, why: '' }
-  return { mode: 'LOCKDOWN', ...byItself, why: `which mode was in force is not known: ${found.path} ${found.flaw}` }
+  return { mode: 'LOCKDOWN', ...byItself, why: `which mode was in force is not known: ${found.path} ${found.problem}` }
 }
 
-const damageText = ({ path, flaw }: DamagedMode): string =>
-  `${path} ${flaw}, so that LOCKDOWN is in force. Once you know why, go back with ` +
+const describeDamage = ({ path, problem }: DamagedMode): string =>
+  `${path} ${problem}, so that LOCKDOWN is in force. Once you know why, go back with ` +
   '`sallyport mode RECOVERY --why "…"`, then `sallyport mode NORMAL --why "…"`.'
 
-const unrecordedText = (error: unknown): string => `The change of the mode could not be recorded: ${messageOf(error)}`
+const describeRecordFailure = (error: unknown): string =>
+  `The change of the mode could not be recorded: ${messageOf(error)}`
 
-const noTrouble = (): undefined => undefined
+const noProblem = (): undefined => undefined
 
-function eventOf(from: Mode, { to, by, via, why }: ToldWish): SallyportEvent {
+function toModeEvent(from: Mode, { to, by, via, why }: NormalizedModeRequest): SallyportEvent {
   return { type: 'MODE_CHANGED', from, to, by, via, why }
 }
 
-function whyMissing(from: Mode, { to, why }: ToldWish): SallyportError | undefined {
+function missingReasonError(from: Mode, { to, why }: NormalizedModeRequest): SallyportError | undefined {
   if (why !== '') return undefined
   return new SallyportError('INVALID_PARAMS', `${to} is less strict than ${from}: that needs a reason.`, {
     hint: `Say why: \`sallyport mode ${to} --why "…"\``,

@@ -29,56 +29,56 @@ function bench() {
     state: scratchFolder(),
     log,
     settings: () => SETTINGS,
-    onTrouble: (text) => troubles.push(text),
+    onWarning: (text) => troubles.push(text),
   })
-  onTestFinished(() => watch.keeper.close())
+  onTestFinished(() => watch.state.close())
   const modeEvents = (): readonly SallyportEvent[] => log.events.filter(({ type }) => type === 'MODE_CHANGED')
   return { ...watch, raw: log, troubles, modeEvents }
 }
 
 describe('how calls end', () => {
   it('raises the mode when denials are enough, and that is recorded too', async () => {
-    const { keeper, ended, modeEvents } = bench()
-    ended(DENIED)
-    expect(keeper.current.mode).toBe('NORMAL')
-    ended(DENIED)
-    expect(keeper.current).toMatchObject({ mode: 'ALERT', by: 'automatic', via: 'escalation' })
-    await keeper.close()
+    const { state, callEnded, modeEvents } = bench()
+    callEnded(DENIED)
+    expect(state.current.mode).toBe('NORMAL')
+    callEnded(DENIED)
+    expect(state.current).toMatchObject({ mode: 'ALERT', by: 'automatic', via: 'escalation' })
+    await state.close()
     expect(modeEvents()).toMatchObject([{ from: 'NORMAL', to: 'ALERT', by: 'automatic' }])
   })
 
   it('raises it when tools fail often', () => {
-    const { keeper, ended } = bench()
-    for (const end of [WELL, WELL, { outcome: 'tool_error' } as const]) ended(end)
-    expect(keeper.current.mode).toBe('NORMAL')
-    ended({ outcome: 'failed', code: 'UPSTREAM_DIED' })
-    expect(keeper.current.mode).toBe('DEGRADED')
+    const { state, callEnded } = bench()
+    for (const end of [WELL, WELL, { outcome: 'tool_error' } as const]) callEnded(end)
+    expect(state.current.mode).toBe('NORMAL')
+    callEnded({ outcome: 'failed', code: 'UPSTREAM_DIED' })
+    expect(state.current.mode).toBe('DEGRADED')
   })
 
   it('does not when they ended well', () => {
-    const { keeper, ended } = bench()
-    for (let count = 0; count < 20; count++) ended(WELL)
-    expect(keeper.current.mode).toBe('NORMAL')
+    const { state, callEnded } = bench()
+    for (let count = 0; count < 20; count++) callEnded(WELL)
+    expect(state.current.mode).toBe('NORMAL')
   })
 
   it('raises it when their records cannot be written, and not once they can be', () => {
-    const { keeper, ended, raw } = bench()
+    const { state, callEnded, raw } = bench()
     raw.failures++
-    ended(WELL)
-    expect(keeper.current.mode).toBe('LOCKDOWN')
+    callEnded(WELL)
+    expect(state.current.mode).toBe('LOCKDOWN')
     const fine = bench()
-    fine.ended(WELL)
-    expect(fine.keeper.current.mode).toBe('NORMAL')
+    fine.callEnded(WELL)
+    expect(fine.state.current.mode).toBe('NORMAL')
   })
 
   it('counts anew after a person has relaxed the mode', async () => {
-    const { keeper, ended } = bench()
-    await keeper.change({ to: 'ALERT', by: 'ann', via: 'cli' })
-    ended(DENIED)
-    await keeper.change({ to: 'NORMAL', by: 'ann', via: 'cli', why: 'seen' })
-    ended(DENIED)
-    expect(keeper.current.mode).toBe('NORMAL')
-    ended(DENIED)
-    expect(keeper.current.mode).toBe('ALERT')
+    const { state, callEnded } = bench()
+    await state.change({ to: 'ALERT', by: 'ann', via: 'cli' })
+    callEnded(DENIED)
+    await state.change({ to: 'NORMAL', by: 'ann', via: 'cli', why: 'seen' })
+    callEnded(DENIED)
+    expect(state.current.mode).toBe('NORMAL')
+    callEnded(DENIED)
+    expect(state.current.mode).toBe('ALERT')
   })
 })

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, normalize, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ALLOW, compilePathRules, type PathJudge } from '@sallyport/core'
+import { ALLOW, compilePathRules, type PathCheck } from '@sallyport/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPathWorld } from './path-world.ts'
@@ -12,7 +12,7 @@ import { createPathWorld } from './path-world.ts'
 let root: string
 let app: string
 let home: string
-let judge: PathJudge
+let judge: PathCheck
 
 beforeAll(() => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'sallyport-escapes-')))

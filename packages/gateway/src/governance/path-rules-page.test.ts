@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { compilePathRules, findPaths, pathPatternProblem } from '@sallyport/core'
+import { checkPathPattern, compilePathRules, findPaths } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { compilePattern } from './linear-pattern.ts'
 import { createPathWorld } from './path-world.ts'
@@ -40,7 +40,7 @@ describe('docs/path-rules.md', () => {
     const shown = rowsAfter('### Patterns').flatMap(([, cell = '']) => [...cell.matchAll(/`([^`]+)`/g)])
     expect(shown.length).toBeGreaterThan(8)
     for (const [, pattern = ''] of shown)
-      expect([pattern, pathPatternProblem(pattern, world)]).toEqual([pattern, undefined])
+      expect([pattern, checkPathPattern(pattern, world)]).toEqual([pattern, undefined])
     for (const source of ['^/srv/[a-z]+$', 'rm\\s+-rf', '(?i)drop\\s+table'])
       expect(typeof compilePattern(source)).toBe('function')
   })

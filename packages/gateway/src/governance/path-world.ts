@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, readlinkSync } from 'node:fs'
-import type { LinkLook, PathWorld } from '@sallyport/core'
+import type { LinkStatus, PathContext } from '@sallyport/core'
 import { createBaseFinder } from './base-folders.ts'
 
 export interface PathWorldOptions {
@@ -15,7 +15,7 @@ export interface PathWorldOptions {
 }
 
 /** This machine, as a server that was started here finds it. */
-export function createPathWorld(options: PathWorldOptions): PathWorld {
+export function createPathWorld(options: PathWorldOptions): PathContext {
   const { userHome, cwd, args = [], env = {}, platform } = options
   const environment = (name: string): string | undefined =>
     Object.hasOwn(options.environment, name) ? options.environment[name] : undefined
@@ -23,25 +23,25 @@ export function createPathWorld(options: PathWorldOptions): PathWorld {
     environment,
     userHome,
     cwd,
-    bases: createBaseFinder({ args, env, cwd, userHome, environment }),
-    lookAt,
-    namesIn,
+    listBaseFolders: createBaseFinder({ args, env, cwd, userHome, environment }),
+    inspectLink,
+    listNames,
     case: platform === 'darwin' || platform === 'win32' ? 'folded' : 'exact',
   }
 }
 
 /** Somebody else's machine: only paths from its root can be judged, and links there are not seen. */
-export const REMOTE_PATH_WORLD: PathWorld = {
+export const REMOTE_PATH_WORLD: PathContext = {
   environment: () => undefined,
   userHome: undefined,
   cwd: undefined,
-  bases: () => [],
-  lookAt: undefined,
-  namesIn: () => [],
+  listBaseFolders: () => [],
+  inspectLink: undefined,
+  listNames: () => [],
   case: 'exact',
 }
 
-function lookAt(path: string): LinkLook {
+function inspectLink(path: string): LinkStatus {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined) return 'missing'
@@ -54,7 +54,7 @@ function lookAt(path: string): LinkLook {
 /** A call waits for it, and so does everybody else's. */
 const MAX_NAMES = 10_000
 
-function namesIn(folder: string): readonly string[] | undefined {
+function listNames(folder: string): readonly string[] | undefined {
   try {
     const entries = opendirSync(folder, { bufferSize: 1_000 })
     const names: string[] = []
@@ -72,7 +72,7 @@ function namesIn(folder: string): readonly string[] | undefined {
   }
 }
 
-function readLink(path: string): LinkLook {
+function readLink(path: string): LinkStatus {
   // What /proc/self/cwd leads to depends on who asks, and it is not the server who does.
   if (path.startsWith('/proc/')) return 'unreadable'
   const target = readlinkSync(path, 'buffer')

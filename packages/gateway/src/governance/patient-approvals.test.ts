@@ -3,11 +3,11 @@ import { expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { ApprovalSubject, Grant } from './approval.ts'
 import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
-import { PatientApprovals } from './patient-approvals.ts'
+import { RetryableApprovals } from './patient-approvals.ts'
 
 function open({ patience }: { readonly patience: number | undefined }) {
   const { approvals, events } = createApprovals()
-  const patient = new PatientApprovals({ approvals, patienceOf: () => patience })
+  const patient = new RetryableApprovals({ approvals, timeoutFor: () => patience })
   const ask = (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) =>
     patient.request({ ...SUBJECT, ...subject }, { cancellation })
   const untilPending = (count: number): Promise<void> =>

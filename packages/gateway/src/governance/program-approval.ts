@@ -1,6 +1,6 @@
 import { isJsonObject, messageOf } from '@sallyport/core'
 import { APPROVAL_ANSWERS, type ApprovalAnswer, type PendingApproval } from './approval.ts'
-import { type ApprovalView, approvalView } from './approval-view.ts'
+import { type ApprovalView, toApprovalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
 
 /** The answer to a call that needs approval. */
@@ -24,7 +24,7 @@ export function openProgramApproval({ approvals, approve, onWarning }: ProgramAp
   const asked = new Map<string, AbortController>()
   const ask = async (approval: PendingApproval, { signal }: AbortController): Promise<void> => {
     try {
-      const said = readAnswer(await approve(approvalView(approval), signal))
+      const said = readAnswer(await approve(toApprovalView(approval), signal))
       const { unwritten } = await approvals.answer(approval.id, said)
       if (unwritten !== undefined)
         onWarning(`The program's "always" for ${approval.tool} counts once, since no rule was written: ${unwritten}`)
@@ -32,7 +32,7 @@ export function openProgramApproval({ approvals, approve, onWarning }: ProgramAp
       if (signal.aborted) return
       const why = `it could not be decided: ${messageOf(error)}`
       onWarning(`The program's approval of ${approval.tool} failed, so it is refused: ${messageOf(error)}`)
-      await approvals.answer(approval.id, { ...OF_PROGRAM, answer: 'deny', why }).catch(() => undefined)
+      await approvals.answer(approval.id, { ...BY_PROGRAM, answer: 'deny', why }).catch(() => undefined)
     }
   }
   return approvals.onChange(({ kind, approval }) => {
@@ -48,11 +48,11 @@ export function openProgramApproval({ approvals, approve, onWarning }: ProgramAp
   })
 }
 
-const OF_PROGRAM = { by: 'the program', via: 'program' } as const
+const BY_PROGRAM = { by: 'the program', via: 'program' } as const
 
 function readAnswer(said: unknown): ApprovalAnswer {
   const { answer, why } = isJsonObject(said) ? said : {}
   const known = APPROVAL_ANSWERS.find((one) => one === answer)
   if (known === undefined) throw new TypeError(`approve must return {answer: ${APPROVAL_ANSWERS.join(' | ')}}`)
-  return { ...OF_PROGRAM, answer: known, ...(typeof why === 'string' && { why }) }
+  return { ...BY_PROGRAM, answer: known, ...(typeof why === 'string' && { why }) }
 }

@@ -19,7 +19,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { scratchFolder } from '../store/scratch.test-kit.ts'
 import type { NewEntry } from './tools-file/tools-file.ts'
-import { type FileNews, ToolsKeeper, type ToolsKeeperOptions } from './tools-keeper.ts'
+import { ToolsEditor, type ToolsEditorOptions, type ToolsFileChange } from './tools-keeper.ts'
 
 const GOOD = '# mine\ntools:\n  mcp__a__one:\n    hidden: true\n'
 const BROKEN = 'tools:\n  mcp__a__one:\n    hidden: maybe\n'
@@ -39,31 +39,31 @@ const newEntry = (name: string): NewEntry => ({
 interface Bench {
   readonly folder: string
   readonly path: string
-  readonly keeper: ToolsKeeper
+  readonly keeper: ToolsEditor
   readonly events: SallyportEvent[]
   readonly warnings: string[]
   /** What each file brought that came into force. */
-  readonly news: FileNews[]
+  readonly news: ToolsFileChange[]
   /** Resolves when the keeper next says anything: a warning, or that another file is in force. */
   heard(): Promise<void>
 }
 
-function openBench(text: string | undefined, options: Partial<ToolsKeeperOptions> = {}): Bench {
+function openBench(text: string | undefined, options: Partial<ToolsEditorOptions> = {}): Bench {
   const folder = scratchFolder()
   const path = join(folder, 'tools.yaml')
   if (text !== undefined) writeFileSync(path, text)
   return benchAt(path, options)
 }
 
-function benchAt(path: string, options: Partial<ToolsKeeperOptions> = {}): Bench {
+function benchAt(path: string, options: Partial<ToolsEditorOptions> = {}): Bench {
   const events: SallyportEvent[] = []
   const warnings: string[] = []
-  const news: FileNews[] = []
+  const news: ToolsFileChange[] = []
   let hear = (): void => undefined
-  const keeper = new ToolsKeeper({
+  const keeper = new ToolsEditor({
     path,
     bytes: existsSync(path) ? readFileSync(path) : undefined,
-    distrust: async () => undefined,
+    findTrustProblem: async () => undefined,
     onWritten: async () => undefined,
     onChange: (what) => {
       news.push(what)
@@ -158,7 +158,7 @@ describe('a file that cannot be used', () => {
     await heard
     expect(keysOf(bench)).toEqual(['mcp__a__one'])
     expect(bench.keeper.file.entries[0]?.fields).toEqual({ hidden: true })
-    expect(bench.keeper.flaw).toBeUndefined()
+    expect(bench.keeper.unusableReason).toBeUndefined()
     expect(bench.keeper.issue).toContain(`${bench.path}:3:5:`)
     expect(bench.warnings).toEqual([expect.stringContaining(`${bench.path}:3:5:`)])
     expect(bench.events).toEqual([{ type: 'TOOLS_FILE_REJECTED', file: bench.path, message: bench.keeper.issue }])
@@ -184,7 +184,7 @@ describe('a file that cannot be used', () => {
     const path = join(folder, 'tools.yaml')
     writeFileSync(path, text)
     const bench = benchAt(path)
-    expect(bench.keeper.flaw).toContain(reason)
+    expect(bench.keeper.unusableReason).toContain(reason)
     const told = bench.heard()
     bench.keeper.watch()
     await told
@@ -193,7 +193,11 @@ describe('a file that cannot be used', () => {
     const corrected = bench.heard()
     writeFileSync(path, GOOD)
     await corrected
-    expect([bench.keeper.flaw, bench.keeper.issue, keysOf(bench)]).toEqual([undefined, undefined, ['mcp__a__one']])
+    expect([bench.keeper.unusableReason, bench.keeper.issue, keysOf(bench)]).toEqual([
+      undefined,
+      undefined,
+      ['mcp__a__one'],
+    ])
   })
 
   it.each([
@@ -221,8 +225,8 @@ describe('a file that cannot be used', () => {
 
   it('stays as it is when nobody vouches for it, and what we append to it does not come into force', async () => {
     const foreign = `${GOOD}  mcp__a__two: {}\n`
-    const distrust = async (bytes: Buffer) => (String(bytes).includes('two') ? 'it is not trusted' : undefined)
-    const bench = openBench(GOOD, { distrust })
+    const findTrustProblem = async (bytes: Buffer) => (String(bytes).includes('two') ? 'it is not trusted' : undefined)
+    const bench = openBench(GOOD, { findTrustProblem })
     writeFileSync(bench.path, foreign)
     await bench.keeper.append([newEntry('mcp__b__x')])
     expect(readFileSync(bench.path, 'utf8').startsWith(foreign)).toBe(true)

@@ -1,14 +1,14 @@
 import { cutText, estimateTokens, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
-import { delimited } from './delimited.ts'
-import { fittingText } from './fitting-text.ts'
+import { delimit } from './delimited.ts'
+import { fitToTokens } from './fitting-text.ts'
 import type { IsolatedCall, IsolatedReply } from './isolated-call.ts'
 import { type ExecutorDefinition, fillTemplate, MCP_EXECUTOR } from './mcp-executor.ts'
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from './model-engine.ts'
-import { findHanded, type Handed } from './result-reference.ts'
+import { type AgentOutput, resolveOutput } from './result-reference.ts'
 import { resultText } from './result-text.ts'
 import type { RunBudget } from './run-budget.ts'
 import type { RunParts } from './run-parts.ts'
-import { think } from './thinking.ts'
+import { askModel } from './thinking.ts'
 
 const COMPLETE_TASK: ModelTool = {
   name: 'complete_task',
@@ -16,9 +16,9 @@ const COMPLETE_TASK: ModelTool = {
   inputSchema: MCP_EXECUTOR.outputSchema,
 }
 
-const RECOVERY = 'The task is not complete: nothing of what you wrote was handed over. Call complete_task now.'
-const MOST_NAME = 64
-const LONGEST_DESCRIPTION = 200
+const REMINDER = 'The task is not complete: nothing of what you wrote was handed over. Call complete_task now.'
+const MAX_TOOL_NAME = 64
+const MAX_DESCRIPTION = 200
 /** Of all tokens, those that may go into one look at the result, and into one at the arguments. */
 const RESULT_SHARE = 0.25
 const ARGUMENTS_SHARE = 0.1
@@ -50,26 +50,26 @@ export class AgentRun {
 
   async run(): Promise<IsolatedReply | SallyportError> {
     const { budget, executor } = this.#options
-    this.#system = this.#fill(executor.systemPrompt)
-    this.#messages.push({ role: 'user', text: this.#fill(executor.query) })
+    this.#system = this.#fillTemplate(executor.systemPrompt)
+    this.#messages.push({ role: 'user', text: this.#fillTemplate(executor.query) })
     let isRecovering = false
     while (budget.hasTurns) {
-      const turn = await this.#think()
+      const turn = await this.#askModel()
       if (turn instanceof SallyportError) return turn
       this.#messages.push({ role: 'model', text: turn.text, calls: turn.calls })
       if (turn.calls.length === 0) {
-        if (isRecovering || !budget.hasTurns) return withoutEnd()
+        if (isRecovering || !budget.hasTurns) return notCompletedError()
         isRecovering = true
-        this.#messages.push({ role: 'user', text: RECOVERY })
+        this.#messages.push({ role: 'user', text: REMINDER })
         continue
       }
-      const reply = await this.#answer(turn.calls)
+      const reply = await this.#runCalls(turn.calls)
       if (reply !== undefined) return reply
     }
     return budget.turnsReached()
   }
 
-  #think() {
+  #askModel() {
     const { parts, budget, signal } = this.#options
     const question = {
       system: this.#system,
@@ -77,95 +77,96 @@ export class AgentRun {
       tools: [this.#target, COMPLETE_TASK],
       signal,
     }
-    return think(parts.engine, question, budget)
+    return askModel(parts.engine, question, budget)
   }
 
-  #fill(template: string): string {
+  #fillTemplate(template: string): string {
     const { call } = this.#options
-    const toolInput = fittingText(JSON.stringify(call.args), call.plan.maxTokens * ARGUMENTS_SHARE)
+    const toolInput = fitToTokens(JSON.stringify(call.args), call.plan.maxTokens * ARGUMENTS_SHARE)
     return fillTemplate(template, { serverName: call.server, toolName: this.#target.name, toolInput })
   }
 
   /** In the order of the calls. What was asked for beside the end of the task is not done. */
-  async #answer(calls: readonly ModelToolCall[]): Promise<IsolatedReply | SallyportError | undefined> {
+  async #runCalls(calls: readonly ModelToolCall[]): Promise<IsolatedReply | SallyportError | undefined> {
     const results: ModelToolResult[] = []
     for (const call of calls) {
       this.#options.signal.throwIfAborted()
       if (call.name === COMPLETE_TASK.name) {
-        const reply = await this.#complete(call.input)
+        const reply = await this.#completeTask(call.input)
         if (typeof reply !== 'string') return reply
         results.push({ call, text: reply, isError: true })
-      } else results.push({ call, ...(await this.#use(call)) })
+      } else results.push({ call, ...(await this.#callTool(call)) })
     }
     this.#messages.push({ role: 'tools', results })
     this.#hasSeenResult = this.#results.size > 0
     return undefined
   }
 
-  async #use({ name, input }: ModelToolCall): Promise<Omit<ModelToolResult, 'call'>> {
-    if (name !== this.#target.name) return refused(`${cutText(name, MOST_NAME)}: unauthorised. You have no such tool.`)
+  async #callTool({ name, input }: ModelToolCall): Promise<Omit<ModelToolResult, 'call'>> {
+    if (name !== this.#target.name)
+      return refused(`${cutText(name, MAX_TOOL_NAME)}: unauthorised. You have no such tool.`)
     const { call, signal } = this.#options
-    if (this.#results.size === 0) return this.#keep(call.result)
+    if (this.#results.size === 0) return this.#addResult(call.result)
     if (!call.plan.allowRecall || !call.isReadOnly)
       return refused('It was called already, and its result is r1. Call complete_task.')
     if (this.#recalls >= call.plan.maxTurns) return refused('It was called often enough. Call complete_task.')
     this.#recalls += 1
     const result = await call.recall(isJsonObject(input) ? input : {}, signal)
-    return result instanceof SallyportError ? refused(result.text) : this.#keep(result)
+    return result instanceof SallyportError ? refused(result.text) : this.#addResult(result)
   }
 
-  #keep(result: JsonObject): Omit<ModelToolResult, 'call'> {
+  #addResult(result: JsonObject): Omit<ModelToolResult, 'call'> {
     const id = `r${this.#results.size + 1}`
     this.#results.set(id, result)
-    const text = fittingText(resultText(result), this.#options.call.plan.maxTokens * RESULT_SHARE)
+    const text = fitToTokens(resultText(result), this.#options.call.plan.maxTokens * RESULT_SHARE)
     return {
-      text: `Result ${id}.\n${delimited('What the tool returned stands', text)}`,
+      text: `Result ${id}.\n${delimit('What the tool returned stands', text)}`,
       isError: result.isError === true,
     }
   }
 
   /** What goes back, or what the sub-agent did wrong. */
-  async #complete(input: Json): Promise<IsolatedReply | SallyportError | string> {
+  async #completeTask(input: Json): Promise<IsolatedReply | SallyportError | string> {
     if (!isJsonObject(input) || typeof input.success !== 'boolean') return 'Expected {"success": true, "output": …}.'
     if (this.#results.size === 0) return `Nothing can be handed over yet: call ${this.#target.name} first.`
-    if (!input.success) return this.#hasSeenResult ? this.#failed(input) : UNSEEN
+    if (!input.success) return this.#hasSeenResult ? this.#toFailure(input) : RESULT_UNSEEN
     if (input.output === undefined) return 'Expected "output", such as {"$result": "r1"}.'
-    const handed = findHanded(input.output, this.#results)
+    const handed = resolveOutput(input.output, this.#results)
     if (typeof handed === 'string') return handed
-    return handed.kind === 'written' && !this.#hasSeenResult ? UNSEEN : this.#replyOf(handed)
+    return handed.kind === 'written' && !this.#hasSeenResult ? RESULT_UNSEEN : this.#createReply(handed)
   }
 
   /** Its words may be those of the result: where a schema is set they stay here (ISO-11). */
-  #failed({ error, output = null }: JsonObject): IsolatedReply | SallyportError {
+  #toFailure({ error, output = null }: JsonObject): IsolatedReply | SallyportError {
     if (this.#options.call.plan.returns !== undefined) return reportedFailure()
     const text = typeof error === 'string' ? error : textOf(output)
-    return { kind: 'text', text: cutText(text, ERROR_LENGTH), isError: true, writtenBy: 'model' }
+    return { kind: 'text', text: cutText(text, MAX_ERROR_LENGTH), isError: true, writtenBy: 'model' }
   }
 
-  async #replyOf(handed: Handed): Promise<IsolatedReply | string> {
+  async #createReply(handed: AgentOutput): Promise<IsolatedReply | string> {
     const { call, parts } = this.#options
     const { returns } = call.plan
     if (returns === undefined) return replyTo(handed, call.result)
     const value = handed.kind === 'result' ? handed.asValue : handed.value
     if (value === undefined) return 'Expected a value, and this result is none. Give the value itself.'
-    const flaw = await parts.flawIn(returns, value)
+    const flaw = await parts.findValueProblem(returns, value)
     if (flaw !== undefined) return flaw
     return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: authorOf(handed) }
   }
 }
 
-const UNSEEN = 'You have not seen the result yet. It comes with the next message; then call complete_task.'
+const RESULT_UNSEEN = 'You have not seen the result yet. It comes with the next message; then call complete_task.'
 
-function replyTo(handed: Handed, received: JsonObject): IsolatedReply {
+function replyTo(handed: AgentOutput, received: JsonObject): IsolatedReply {
   if (handed.kind === 'result')
     return handed.result === received ? { kind: 'received' } : { kind: 'result', result: handed.result }
   const text = handed.kind === 'part' ? (handed.json ?? textOf(handed.value)) : textOf(handed.value)
   return { kind: 'text', text, isError: false, writtenBy: authorOf(handed) }
 }
 
-const authorOf = ({ kind }: Handed): 'model' | 'tool' => (kind === 'written' ? 'model' : 'tool')
+const authorOf = ({ kind }: AgentOutput): 'model' | 'tool' => (kind === 'written' ? 'model' : 'tool')
 
-const ERROR_LENGTH = 2_000
+const MAX_ERROR_LENGTH = 2_000
 
 const refused = (text: string): Omit<ModelToolResult, 'call'> => ({ text, isError: true })
 
@@ -173,12 +174,12 @@ const textOf = (value: Json): string => (typeof value === 'string' ? value : JSO
 
 /** Its own schema would cost tokens, and what it is called with does not count: the call was made. */
 function targetTool({ definition, plan, isReadOnly }: IsolatedCall): ModelTool {
-  const name = definition.name.replaceAll(/[^\w-]/g, '_').slice(0, MOST_NAME)
+  const name = definition.name.replaceAll(/[^\w-]/g, '_').slice(0, MAX_TOOL_NAME)
   const recalls = plan.allowRecall && isReadOnly
   const fits = estimateTokens(JSON.stringify(definition.inputSchema)) < plan.maxTokens * ARGUMENTS_SHARE
   return {
     name: name === COMPLETE_TASK.name ? `tool_${name}` : name,
-    description: cutText(definition.description ?? definition.name, LONGEST_DESCRIPTION),
+    description: cutText(definition.description ?? definition.name, MAX_DESCRIPTION),
     inputSchema: recalls && fits ? definition.inputSchema : { type: 'object', additionalProperties: true },
   }
 }
@@ -186,7 +187,7 @@ function targetTool({ definition, plan, isReadOnly }: IsolatedCall): ModelTool {
 const reportedFailure = (): SallyportError =>
   new SallyportError('ISOLATION_FAILED', 'The sub-agent reported a failure. Only values of a set schema cross back.')
 
-const withoutEnd = (): SallyportError =>
+const notCompletedError = (): SallyportError =>
   new SallyportError('ISOLATION_FAILED', 'The sub-agent ended without complete_task.', {
     hint: 'It is reminded once, within max_turns. Use another model, or the strategy "bounded".',
   })

@@ -2,22 +2,22 @@ import { cutText, type ErrorCode, isJsonObject, type Json, type JsonObject, Sall
 import { SHAPED_META } from '@sallyport/kit'
 
 /** So much of what a server says of its own failure is repeated. */
-const LONGEST_MESSAGE = 1_000
+const MAX_MESSAGE_LENGTH = 1_000
 const UNKNOWN_ERROR = -32_603
 
 /** An error of a server that is too long, with what it says as far as that is usual. */
-export function boundedError(error: Json | undefined, rest: string): JsonObject {
+export function shortenError(error: Json | undefined, rest: string): JsonObject {
   const { code, message } = isJsonObject(error) ? error : {}
   const said = typeof message === 'string' ? message : JSON.stringify(message ?? error ?? null)
   return {
     code: Number.isSafeInteger(code) ? (code as number) : UNKNOWN_ERROR,
-    message: `${cutText(said, LONGEST_MESSAGE)} [Cut by the gateway. ${rest}]`,
+    message: `${cutText(said, MAX_MESSAGE_LENGTH)} [Cut by the gateway. ${rest}]`,
     data: { [SHAPED_META]: `Left out. ${rest}` },
   }
 }
 
 /** Errors whose every word is ours. */
-const OWN_WORDS: readonly ErrorCode[] = [
+const OWN_MESSAGE_CODES: readonly ErrorCode[] = [
   'ISOLATION_FAILED',
   'ISOLATION_LIMIT',
   'EXECUTOR_MISSING',
@@ -27,9 +27,9 @@ const OWN_WORDS: readonly ErrorCode[] = [
 ]
 
 /** The same error, without words of a server or a provider that it may quote. */
-export function withoutQuotes(error: SallyportError): SallyportError {
+export function withoutQuotedText(error: SallyportError): SallyportError {
   const { code } = error
-  if (OWN_WORDS.includes(code)) return error
+  if (OWN_MESSAGE_CODES.includes(code)) return error
   const hint = code === 'MODEL_UNAVAILABLE' ? error.hint : '`sallyport explain` tells the operator more.'
   return new SallyportError(code, 'The call failed, and what was said of that is withheld.', {
     hint: `Only values of the schema in isolation.returns go back. ${hint}`,

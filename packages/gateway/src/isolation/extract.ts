@@ -1,12 +1,12 @@
 import { cutText, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
-import { delimited } from './delimited.ts'
-import { fittingText } from './fitting-text.ts'
+import { delimit } from './delimited.ts'
+import { fitToTokens } from './fitting-text.ts'
 import type { IsolatedCall, IsolatedReply } from './isolated-call.ts'
 import type { ModelTool, ModelTurn } from './model-engine.ts'
 import { resultText } from './result-text.ts'
 import type { RunBudget } from './run-budget.ts'
 import type { RunParts } from './run-parts.ts'
-import { think } from './thinking.ts'
+import { askModel } from './thinking.ts'
 
 const SYSTEM = [
   'You read what a tool returned and answer one question about it, by calling answer once.',
@@ -14,12 +14,12 @@ const SYSTEM = [
   'Answer from it alone, shortly. Say so where it does not hold the answer.',
 ].join('\n')
 
-const NO_INTENT = 'What does it say? Give the gist.'
-const LONGEST_INTENT = 1_000
+const DEFAULT_QUESTION = 'What does it say? Give the gist.'
+const MAX_INTENT_LENGTH = 1_000
 /** The rest is for the question and the answer. */
 const RESULT_SHARE = 0.5
 /** Each is looked for in all of the result. */
-const MOST_QUOTES = 20
+const MAX_QUOTES = 20
 
 const ANSWER: ModelTool = {
   name: 'answer',
@@ -57,35 +57,39 @@ export async function extract({
 }: ExtractOptions): Promise<IsolatedReply | SallyportError> {
   const { returns, maxTokens } = call.plan
   const whole = resultText(call.result)
-  const shown = fittingText(whole, maxTokens * RESULT_SHARE)
-  const question = cutText(call.intent ?? NO_INTENT, LONGEST_INTENT)
-  const text = `Question: ${question}\n\n${delimited('What the tool returned stands', shown)}`
+  const shown = fitToTokens(whole, maxTokens * RESULT_SHARE)
+  const question = cutText(call.intent ?? DEFAULT_QUESTION, MAX_INTENT_LENGTH)
+  const text = `Question: ${question}\n\n${delimit('What the tool returned stands', shown)}`
   const tools = [returns === undefined ? ANSWER : valueTool(returns)]
-  const turn = await think(parts.engine, { system: SYSTEM, messages: [{ role: 'user', text }], tools, signal }, budget)
+  const turn = await askModel(
+    parts.engine,
+    { system: SYSTEM, messages: [{ role: 'user', text }], tools, signal },
+    budget,
+  )
   if (turn instanceof SallyportError) return turn
   const input = turn.calls.find(({ name }) => name === ANSWER.name)?.input
   if (returns !== undefined) return valueReply(input, returns, parts)
-  return answerOf(turn, input, whole)
+  return toAnswerReply(turn, input, whole)
 }
 
 async function valueReply(
   input: Json | undefined,
   returns: JsonObject,
-  { flawIn }: RunParts,
+  { findValueProblem }: RunParts,
 ): Promise<IsolatedReply | SallyportError> {
   const value = isJsonObject(input) ? input.value : undefined
   if (value === undefined) return malformed('it gave no value')
-  const flaw = await flawIn(returns, value)
+  const flaw = await findValueProblem(returns, value)
   // What is wrong may quote the value, which is not to cross back.
   if (flaw !== undefined) return malformed('its value does not keep to the schema of `returns`')
   return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: 'model' }
 }
 
 /** Quotes count only where the result has them: a model cannot put words into a server's mouth. */
-function answerOf(turn: ModelTurn, input: Json | undefined, whole: string): IsolatedReply | SallyportError {
+function toAnswerReply(turn: ModelTurn, input: Json | undefined, whole: string): IsolatedReply | SallyportError {
   const said = isJsonObject(input) && typeof input.answer === 'string' ? input.answer : turn.text
   if (said.trim() === '') return malformed('it gave no answer')
-  const given = isJsonObject(input) && Array.isArray(input.quotes) ? input.quotes.slice(0, MOST_QUOTES) : []
+  const given = isJsonObject(input) && Array.isArray(input.quotes) ? input.quotes.slice(0, MAX_QUOTES) : []
   const quotes = given.filter((quote) => typeof quote === 'string' && quote !== '' && whole.includes(quote))
   return {
     kind: 'text',

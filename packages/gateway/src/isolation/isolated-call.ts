@@ -17,7 +17,7 @@ export interface IsolatedCall {
   readonly recall: (args: JsonObject, signal: AbortSignal) => Promise<JsonObject | SallyportError>
 }
 
-export interface IsolationFacts {
+export interface ModelUsage {
   readonly turns: number
   readonly tokensIn: number
   readonly tokensOut: number
@@ -39,5 +39,5 @@ export type IsolatedReply =
 
 export interface IsolatedOutcome {
   readonly reply: IsolatedReply | SallyportError
-  readonly facts: IsolationFacts
+  readonly facts: ModelUsage
 }

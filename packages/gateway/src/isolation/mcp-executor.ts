@@ -1,5 +1,5 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
-import { type ExecutorSettings, TEMPLATE_VARIABLE, templateVariable } from '../config/config.ts'
+import { type ExecutorSettings, placeholderName, TEMPLATE_PLACEHOLDER } from '../config/config.ts'
 
 /** The sub-agent that runs isolated calls, as it is built in and as people may say otherwise. */
 export interface ExecutorDefinition {
@@ -43,7 +43,7 @@ export const MCP_EXECUTOR: ExecutorDefinition = {
 }
 
 /** Undefined where it is switched off. */
-export const executorOf = (settings: ExecutorSettings): ExecutorDefinition | undefined =>
+export const resolveExecutor = (settings: ExecutorSettings): ExecutorDefinition | undefined =>
   settings.enabled ? defineExecutor(settings) : undefined
 
 /** As it is built in, with what people say otherwise. */
@@ -56,8 +56,8 @@ export const defineExecutor = ({ description, systemPrompt, query }: ExecutorSet
 
 /** A missing variable is an error, and never an empty place in a prompt. What a value holds is not filled again. */
 export function fillTemplate(template: string, variables: Readonly<Record<string, string>>): string {
-  return template.replaceAll(TEMPLATE_VARIABLE, (written: string) => {
-    const name = templateVariable(written)
+  return template.replaceAll(TEMPLATE_PLACEHOLDER, (written: string) => {
+    const name = placeholderName(written)
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
     if (value !== undefined) return value
     throw new SallyportError('ISOLATION_FAILED', `A template of mcp-executor has the unknown variable ${written}.`, {

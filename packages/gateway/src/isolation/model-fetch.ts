@@ -1,5 +1,5 @@
 /** Far more than any answer that the budget of a call allows. */
-const MOST_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 8 * 1024 * 1024
 
 /**
  * Reaches a provider: nowhere else than at its address, for a redirect would take the key along in a header that is not
@@ -9,10 +9,10 @@ export const modelFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, redirect: 'error' })
   if (response.body === null) return response
   const { status, statusText, headers } = response
-  return new Response(response.body.pipeThrough(atMost(MOST_BYTES)), { status, statusText, headers })
+  return new Response(response.body.pipeThrough(limitBytes(MAX_BYTES)), { status, statusText, headers })
 }
 
-function atMost(most: number): TransformStream<Uint8Array, Uint8Array> {
+function limitBytes(most: number): TransformStream<Uint8Array, Uint8Array> {
   let seen = 0
   return new TransformStream({
     transform(piece, controller) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
-import { type PlanSources, planTool } from './plan-tool.ts'
+import { type PlanSources, planIsolation } from './plan-tool.ts'
 
 const place = { file: 'config.yaml', line: 3 }
 const rule = { file: 'tools.yaml', line: 9 }
@@ -9,7 +9,7 @@ const { isolation, executor } = DEFAULT_SETTINGS
 const server = { isolated: false, isolatedTools: ['query'], place }
 
 const planFor = (sources: Partial<PlanSources> = {}) =>
-  planTool({ server, tool: 'query', policy: { isolated: undefined }, isolation, executor, ...sources })
+  planIsolation({ server, tool: 'query', policy: { isolated: undefined }, isolation, executor, ...sources })
 
 const ruled = (value: NonNullable<PlanSources['policy']['isolated']>['value']) => ({
   policy: { isolated: { value, reason: 'as written', rule } },

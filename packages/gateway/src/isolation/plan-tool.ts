@@ -12,13 +12,13 @@ export interface PlanSources {
 }
 
 /** How the calls of a tool are isolated; undefined where they are not. What is said nearest to the tool counts. */
-export function planTool({ server, tool, policy, isolation, executor }: PlanSources): IsolationPlan | undefined {
+export function planIsolation({ server, tool, policy, isolation, executor }: PlanSources): IsolationPlan | undefined {
   const own = policy.isolated
   if (own === undefined ? !shouldIsolateTool(server, tool) : own.value === false) return undefined
   const { engine: _engine, model: _model, ...general } = isolation
-  const fields = own === undefined || typeof own.value === 'boolean' ? NOTHING : own.value
+  const fields = own === undefined || typeof own.value === 'boolean' ? NO_FIELDS : own.value
   const strategy = chooseStrategy({ ...general, ...fields }, hasModel(isolation, executor))
-  const limits = strategy === 'agent' ? limitsOf(executor) : NOTHING
+  const limits = strategy === 'agent' ? readLimits(executor) : NO_FIELDS
   const rule = own === undefined ? server?.place : own.rule
   const why = own === undefined ? 'its server’s entry says so' : 'its entry says so'
   return { ...general, ...limits, ...fields, strategy, why, ...(rule && { rule }) }
@@ -33,10 +33,10 @@ function chooseStrategy({ strategy, returns }: IsolationFields, hasModel: boolea
 const hasModel = ({ engine, model }: IsolationSettings, executor: ExecutorSettings): boolean =>
   engine !== 'none' && (model !== undefined || executor.model !== undefined)
 
-const NOTHING: IsolationFields = Object.freeze({})
+const NO_FIELDS: IsolationFields = Object.freeze({})
 
 /** What the definition of the sub-agent says of its own limits. */
-const limitsOf = ({ maxTokens, maxTurns, maxTime }: ExecutorSettings): IsolationFields => ({
+const readLimits = ({ maxTokens, maxTurns, maxTime }: ExecutorSettings): IsolationFields => ({
   ...(maxTokens !== undefined && { maxTokens }),
   ...(maxTurns !== undefined && { maxTurns }),
   ...(maxTime !== undefined && { maxTime }),

@@ -21,7 +21,7 @@ const PACKAGES: Readonly<Record<Provider, string>> = {
   'openai-compatible': '@ai-sdk/openai-compatible',
 }
 
-const LONGEST_WHY = 300
+const MAX_REASON_LENGTH = 300
 
 /** A model of a provider, reached by the AI SDK, which is loaded with the first call that needs it. */
 export function createProviderEngine(settings: ModelSettings): ModelEngine {
@@ -46,7 +46,7 @@ export function createProviderEngine(settings: ModelSettings): ModelEngine {
         // A request that is made again is a turn, and `think` counts these.
         maxRetries: 0,
         abortSignal: request.signal,
-      }).then(turnOf, (error: unknown) => {
+      }).then(toTurn, (error: unknown) => {
         request.signal.throwIfAborted()
         throw unavailable(name, apiKey, error)
       })
@@ -64,7 +64,7 @@ interface OpenModel extends Pick<Sdk, 'generateText' | 'jsonSchema'> {
 async function openModel(settings: ModelSettings, model: string): Promise<OpenModel> {
   const apiKey = settings.apiKeyFile === undefined ? settings.apiKey : await readKey(settings.apiKeyFile)
   const { generateText, jsonSchema } = await import('ai')
-  return { generateText, jsonSchema, apiKey, languageModel: await languageModelOf({ ...settings, apiKey }, model) }
+  return { generateText, jsonSchema, apiKey, languageModel: await openLanguageModel({ ...settings, apiKey }, model) }
 }
 
 async function readKey(file: string): Promise<string> {
@@ -79,7 +79,7 @@ async function readKey(file: string): Promise<string> {
 const noKey = (message: string, cause?: unknown): SallyportError =>
   new SallyportError('MODEL_UNAVAILABLE', message, { hint: 'Correct api_key_file of the model.', cause })
 
-async function languageModelOf({ provider, baseUrl, apiKey }: ModelSettings, model: string): Promise<LanguageModel> {
+async function openLanguageModel({ provider, baseUrl, apiKey }: ModelSettings, model: string): Promise<LanguageModel> {
   const options = { fetch: modelFetch, ...(baseUrl && { baseURL: baseUrl }), ...(apiKey && { apiKey }) }
   switch (provider) {
     case 'anthropic':
@@ -126,7 +126,7 @@ function sdkMessages(message: ModelMessage): readonly SdkMessage[] {
 
 type Generated = Awaited<ReturnType<Sdk['generateText']>>
 
-function turnOf({ text, toolCalls, usage }: Generated): ModelTurn {
+function toTurn({ text, toolCalls, usage }: Generated): ModelTurn {
   const calls = toolCalls.map(({ toolCallId, toolName, input }) => ({
     ...{ id: toolCallId, name: toolName, input: input as Json },
   }))
@@ -146,7 +146,7 @@ function notInstalled(provider: Provider, cause: unknown): SallyportError {
 function unavailable(name: string, apiKey: string | undefined, error: unknown): SallyportError {
   const said = messageOf(error)
   // Before it is cut: a part of the key would be left of one that stands across the end.
-  const why = cutText(redactText(apiKey ? said.replaceAll(apiKey, '…') : said), LONGEST_WHY)
+  const why = cutText(redactText(apiKey ? said.replaceAll(apiKey, '…') : said), MAX_REASON_LENGTH)
   return new SallyportError('MODEL_UNAVAILABLE', `The model ${name} gave no answer: ${why}`, {
     hint: 'Check isolation.model: the key, the address and the name of the model.',
     cause: error,

@@ -1,9 +1,9 @@
 import type { JsonObject, SallyportError } from '@sallyport/core'
-import type { IsolationFacts } from './isolated-call.ts'
+import type { ModelUsage } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 
 /** How that came about which goes back to the caller. */
-export interface ReturnRun extends IsolationFacts {
+export interface ShapingRun extends ModelUsage {
   /** `shaped`: by a preset or the cap alone. */
   readonly strategy: IsolationPlan['strategy'] | 'shaped'
   /** By which the whole can be read. */
@@ -15,7 +15,7 @@ export interface ReturnRun extends IsolationFacts {
 }
 
 /** What became of a result, for its record. */
-export interface ReturnFacts extends IsolationFacts, Pick<ReturnRun, 'strategy'> {
+export interface ShapingFacts extends ModelUsage, Pick<ShapingRun, 'strategy'> {
   readonly bytesIn: number
   readonly bytesOut: number
   /** Estimated: what the caller's model does not have to read. */
@@ -24,16 +24,16 @@ export interface ReturnFacts extends IsolationFacts, Pick<ReturnRun, 'strategy'>
   readonly fellBack: string | undefined
 }
 
-export const NOTHING_USED: IsolationFacts = Object.freeze({ turns: 0, tokensIn: 0, tokensOut: 0 })
+export const NO_USAGE: ModelUsage = Object.freeze({ turns: 0, tokensIn: 0, tokensOut: 0 })
 
 const ISOLATION_META = 'sallyport/isolation'
-const BYTES_OF_TOKEN = 4
+const BYTES_PER_TOKEN = 4
 
-export function returnFacts(
-  { failure, handle, strategy, turns, tokensIn, tokensOut }: ReturnRun,
-  { bytesIn, bytesOut }: Pick<ReturnFacts, 'bytesIn' | 'bytesOut'>,
-): ReturnFacts {
-  const tokensKept = Math.max(0, Math.round((bytesIn - bytesOut) / BYTES_OF_TOKEN))
+export function toShapingFacts(
+  { failure, handle, strategy, turns, tokensIn, tokensOut }: ShapingRun,
+  { bytesIn, bytesOut }: Pick<ShapingFacts, 'bytesIn' | 'bytesOut'>,
+): ShapingFacts {
+  const tokensKept = Math.max(0, Math.round((bytesIn - bytesOut) / BYTES_PER_TOKEN))
   const used = { strategy, turns, tokensIn, tokensOut }
   return { ...used, bytesIn, bytesOut, tokensKept, handle, fellBack: failure?.code }
 }
@@ -41,7 +41,7 @@ export function returnFacts(
 /** What the caller is told of the run; of shaping alone the kit has told it. */
 export function markResult(
   result: JsonObject,
-  run: ReturnRun,
+  run: ShapingRun,
   { runId, bytesIn }: { readonly runId: string; readonly bytesIn: number },
 ): JsonObject {
   if (run.strategy === 'shaped') return result
@@ -50,12 +50,12 @@ export function markResult(
   return { ...result, _meta: { ...(result._meta as JsonObject | undefined), ...told } }
 }
 
-interface RunSizes extends Pick<ReturnFacts, 'bytesIn' | 'bytesOut'> {
+interface RunSizes extends Pick<ShapingFacts, 'bytesIn' | 'bytesOut'> {
   readonly runId: string
 }
 
 /** The part of `_meta` that tells of a run, also of one that failed. */
-export function isolationMeta(run: ReturnRun, { runId, bytesIn, bytesOut }: RunSizes): JsonObject {
+export function isolationMeta(run: ShapingRun, { runId, bytesIn, bytesOut }: RunSizes): JsonObject {
   return {
     [ISOLATION_META]: {
       run_id: runId,

@@ -10,10 +10,10 @@ import {
 import type { Settings } from '../config/config.ts'
 import { takesIntent } from './intent.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
-import { planTool } from './plan-tool.ts'
+import { planIsolation } from './plan-tool.ts'
 
 /** What goes back of the results of one tool. */
-export interface ReturnRules {
+export interface ShapingRules {
   /** Undefined: it is not isolated. */
   readonly plan: IsolationPlan | undefined
   /** By which they are shaped, where somebody names one. */
@@ -28,7 +28,7 @@ export interface ReturnRules {
 export const isQuarantined = (plan: IsolationPlan | undefined): boolean => plan?.returns !== undefined
 
 /** A tool, as its server defined it. */
-export interface ReturningTool {
+export interface OriginalTool {
   readonly kind: string
   readonly server: string
   readonly name: string
@@ -36,23 +36,23 @@ export interface ReturningTool {
 }
 
 /** Of what is no tool, and of most tools where there is no cap. */
-export const RETURN_ALL: ReturnRules = Object.freeze({
+export const UNSHAPED: ShapingRules = Object.freeze({
   ...{ plan: undefined, preset: undefined, takesIntent: false },
   mayCut: false,
 })
 /** Of most tools. */
-const RETURN_CAPPED: ReturnRules = Object.freeze({ ...RETURN_ALL, mayCut: true })
+const CAPPED_ONLY: ShapingRules = Object.freeze({ ...UNSHAPED, mayCut: true })
 
 type Presets = Settings['context']['presets']
 type Sources = Pick<Settings, 'servers' | 'isolation' | 'executor' | 'context'>
 
-export function returnRules(settings: Sources, tool: ReturningTool, policy: ToolPolicy): ReturnRules {
-  if (tool.kind !== 'tool') return RETURN_ALL
+export function resolveShapingRules(settings: Sources, tool: OriginalTool, policy: ToolPolicy): ShapingRules {
+  if (tool.kind !== 'tool') return UNSHAPED
   const { isolation, executor, context } = settings
   const server = settings.servers.find(({ id }) => id === tool.server)
-  const plan = planTool({ server, tool: tool.name, policy, isolation, executor })
+  const plan = planIsolation({ server, tool: tool.name, policy, isolation, executor })
   const wanted = policy.result?.value ?? server?.result
-  if (plan === undefined && wanted === undefined) return context.cap === undefined ? RETURN_ALL : RETURN_CAPPED
+  if (plan === undefined && wanted === undefined) return context.cap === undefined ? UNSHAPED : CAPPED_ONLY
   const preset = wanted === undefined ? undefined : presetOf(wanted, context.presets)
   return {
     plan,
@@ -63,7 +63,7 @@ export function returnRules(settings: Sources, tool: ReturningTool, policy: Tool
 }
 
 /** Why what an entry says of its results cannot be followed; nothing where it can. */
-export function presetFlaw(wanted: string | JsonObject, presets: Presets): string | undefined {
+export function findPresetProblem(wanted: string | JsonObject, presets: Presets): string | undefined {
   const preset = readPreset(wanted, presets)
   return preset instanceof SallyportError ? preset.text : undefined
 }

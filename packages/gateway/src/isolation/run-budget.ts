@@ -1,10 +1,10 @@
 import { SallyportError } from '@sallyport/core'
-import type { IsolationFacts } from './isolated-call.ts'
+import type { ModelUsage } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import type { ModelTurn } from './model-engine.ts'
 
 /** An answer shorter than this helps nobody. */
-const LEAST_OUTPUT = 50
+const MIN_OUTPUT_TOKENS = 50
 
 /** What one isolated call may use, and has used. */
 export class RunBudget {
@@ -17,7 +17,7 @@ export class RunBudget {
     this.#limits = limits
   }
 
-  get facts(): IsolationFacts {
+  get facts(): ModelUsage {
     return { turns: this.#turns, tokensIn: this.#tokensIn, tokensOut: this.#tokensOut }
   }
 
@@ -29,7 +29,7 @@ export class RunBudget {
   outputFor(tokensIn: number): number | SallyportError {
     const { maxTokens } = this.#limits
     const left = maxTokens - this.#tokensIn - this.#tokensOut - tokensIn
-    if (left >= LEAST_OUTPUT) return left
+    if (left >= MIN_OUTPUT_TOKENS) return left
     return limitReached(`${maxTokens} tokens would not be enough for its next turn`, 'max_tokens')
   }
 

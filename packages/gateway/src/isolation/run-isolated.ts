@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the hint shows a reference.
 
 import { SallyportError } from '@sallyport/core'
-import { withinTime } from './abortable.ts'
+import { runWithTimeout } from './abortable.ts'
 import { AgentRun } from './agent-run.ts'
 import { extract } from './extract.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-call.ts'
@@ -27,7 +27,7 @@ export async function runIsolated({ call, parts, executor }: IsolatedRun): Promi
     const options = { call, parts: { ...parts, engine }, budget, signal }
     return plan.strategy === 'agent' && executor ? new AgentRun({ ...options, executor }).run() : extract(options)
   }
-  const reply = await withinTime({ signal: call.signal, maxTime: plan.maxTime, run })
+  const reply = await runWithTimeout({ signal: call.signal, timeoutMs: plan.maxTime, run })
   return { reply, facts: budget.facts }
 }
 

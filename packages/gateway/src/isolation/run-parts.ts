@@ -5,5 +5,5 @@ import type { ModelEngine } from './model-engine.ts'
 export interface RunParts {
   readonly engine: ModelEngine
   /** What is wrong with a value by a schema; nothing where it validates. A schema that cannot be asked is a flaw too. */
-  readonly flawIn: (schema: JsonObject, value: Json) => Promise<string | undefined>
+  readonly findValueProblem: (schema: JsonObject, value: Json) => Promise<string | undefined>
 }

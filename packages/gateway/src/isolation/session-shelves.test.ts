@@ -28,17 +28,17 @@ const files = (): readonly string[] =>
 
 it('gives each session its own, and nobody another’s', async () => {
   const shelves = open(DAY)
-  const { handle } = await shelves.of(ADA).save('much')
-  expect((await shelves.of(ADA).read(handle))?.bytes.toString()).toBe('much')
+  const { handle } = await shelves.shelfFor(ADA).save('much')
+  expect((await shelves.shelfFor(ADA).read(handle))?.bytes.toString()).toBe('much')
   for (const other of [
     { ...ADA, session: 'two' },
     { ...ADA, user: 'eve' },
   ])
-    expect(await shelves.of(other).read(handle)).toBeUndefined()
+    expect(await shelves.shelfFor(other).read(handle)).toBeUndefined()
 })
 
 it(`${promise('ISO-16')} removes what is too old also of sessions that are over`, async () => {
-  await open(DAY).of(ADA).save('old')
+  await open(DAY).shelfFor(ADA).save('old')
   const [name = ''] = files()
   const path = join(state, 'workspaces', name)
   // The name says when it was saved.

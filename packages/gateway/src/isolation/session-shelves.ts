@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ownerOf } from '@sallyport/core'
+import { toOwnerKey } from '@sallyport/core'
 import { createWorkspace, openResultShelf, ownerFolder, type ResultShelf } from '@sallyport/kit'
 import type { Settings } from '../config/config.ts'
 import type { ResultOwner } from './returning.ts'
@@ -12,21 +12,21 @@ export interface SessionShelvesOptions {
   readonly settings: () => Pick<Settings, 'context'>
 }
 
-interface KeptShelf {
+interface CachedShelf {
   readonly shelf: ResultShelf
   readonly retention: Settings['context']['retention']
 }
 
-const MOST_KEPT = 1_000
-const TIDY_EVERY = 60 * 60_000
-const PRIVATE = 0o700
+const MAX_CACHED = 1_000
+const CLEANUP_INTERVAL_MS = 60 * 60_000
+const PRIVATE_MODE = 0o700
 
 /** The whole results of each session, in its own workspace. */
 export class SessionShelves {
   readonly #options: SessionShelvesOptions
-  readonly #kept = new Map<string, KeptShelf>()
+  readonly #cache = new Map<string, CachedShelf>()
   #timer: NodeJS.Timeout | undefined
-  #tidying: Promise<void> = Promise.resolve()
+  #cleaning: Promise<void> = Promise.resolve()
   #isClosed = false
 
   constructor(options: SessionShelvesOptions) {
@@ -36,9 +36,9 @@ export class SessionShelves {
   /** What is too old is removed from now on, also of sessions that are over. */
   start(): void {
     const tidy = (): void => {
-      this.#tidying = this.#tidying.then(() => this.#tidy())
+      this.#cleaning = this.#cleaning.then(() => this.#cleanUp())
     }
-    this.#timer = setInterval(tidy, TIDY_EVERY).unref()
+    this.#timer = setInterval(tidy, CLEANUP_INTERVAL_MS).unref()
     tidy()
   }
 
@@ -46,25 +46,25 @@ export class SessionShelves {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    await this.#tidying
+    await this.#cleaning
   }
 
   /** Throws where the folder cannot be made. */
-  of(owner: ResultOwner): ResultShelf {
+  shelfFor(owner: ResultOwner): ResultShelf {
     const { retention } = this.#options.settings().context
-    const name = ownerOf(owner)
-    const known = this.#kept.get(name)
+    const name = toOwnerKey(owner)
+    const known = this.#cache.get(name)
     if (known?.retention === retention) return known.shelf
     const shelf = this.#open(owner, retention)
-    const [oldest] = this.#kept.keys()
-    if (oldest !== undefined && this.#kept.size >= MOST_KEPT) this.#kept.delete(oldest)
-    this.#kept.set(name, { shelf, retention })
+    const [oldest] = this.#cache.keys()
+    if (oldest !== undefined && this.#cache.size >= MAX_CACHED) this.#cache.delete(oldest)
+    this.#cache.set(name, { shelf, retention })
     return shelf
   }
 
-  #open({ user, session }: ResultOwner, { age, bytes }: KeptShelf['retention']): ResultShelf {
+  #open({ user, session }: ResultOwner, { age, bytes }: CachedShelf['retention']): ResultShelf {
     const root = ownerFolder(this.#folder, user, session)
-    mkdirSync(root, { recursive: true, mode: PRIVATE })
+    mkdirSync(root, { recursive: true, mode: PRIVATE_MODE })
     return openResultShelf({ workspace: createWorkspace(root), limits: { age, bytes } })
   }
 
@@ -73,7 +73,7 @@ export class SessionShelves {
   }
 
   /** A folder that cannot be read keeps nobody from working: it is looked at again the next time. */
-  async #tidy(): Promise<void> {
+  async #cleanUp(): Promise<void> {
     const { age } = this.#options.settings().context.retention
     for (const name of await readdir(this.#folder).catch(() => [])) {
       if (this.#isClosed) return

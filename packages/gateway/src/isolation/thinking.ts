@@ -4,14 +4,14 @@ import { abortable } from './abortable.ts'
 import type { ModelEngine, ModelMessage, ModelRequest, ModelTurn } from './model-engine.ts'
 import type { RunBudget } from './run-budget.ts'
 
-type Question = Omit<ModelRequest, 'maxOutputTokens'>
+type ModelQuestion = Omit<ModelRequest, 'maxOutputTokens'>
 
 const RETRY_DELAY = 1_000
 
 /** One answer of a model, within the budget. A request that failed for the moment is made once more, as a turn too. */
-export async function think(
+export async function askModel(
   engine: ModelEngine,
-  question: Question,
+  question: ModelQuestion,
   budget: RunBudget,
 ): Promise<ModelTurn | SallyportError> {
   const tokensIn = estimateTokens(JSON.stringify([question.system, question.tools, question.messages.map(plain)]))
@@ -19,7 +19,7 @@ export async function think(
   try {
     return await ask()
   } catch (error) {
-    if (!isPassing(error) || !budget.hasTurns) throw error
+    if (!isTemporary(error) || !budget.hasTurns) throw error
     await wait(RETRY_DELAY, undefined, { signal: question.signal })
     return ask()
   }
@@ -32,7 +32,7 @@ interface Turn {
 
 async function askOnce(
   engine: ModelEngine,
-  question: Question,
+  question: ModelQuestion,
   { budget, tokensIn }: Turn,
 ): Promise<ModelTurn | SallyportError> {
   const maxOutputTokens = budget.outputFor(tokensIn)
@@ -45,7 +45,7 @@ async function askOnce(
 }
 
 /** The provider says that the same request may succeed. */
-const isPassing = (error: unknown): boolean =>
+const isTemporary = (error: unknown): boolean =>
   error instanceof SallyportError &&
   (error.cause as { readonly isRetryable?: unknown } | undefined)?.isRetryable === true
 

@@ -3,7 +3,7 @@ import { SHAPED_META } from '@sallyport/kit'
 import { onlyText } from './result-text.ts'
 
 /** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
-export function wellFormed(result: Json | undefined): JsonObject {
+export function normalizeResult(result: Json | undefined): JsonObject {
   const isOne = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
   if (isOne) return result.content === undefined ? { ...result, content: [] } : result
   return { content: [{ type: 'text', text: JSON.stringify(result ?? null) }] }
@@ -12,7 +12,7 @@ export function wellFormed(result: Json | undefined): JsonObject {
 const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
 
 /** What is kept of a result: its text where it is nothing else. */
-export const wholeText = (result: JsonObject): string => onlyText(result) ?? JSON.stringify(result)
+export const toFullText = (result: JsonObject): string => onlyText(result) ?? JSON.stringify(result)
 
 /** Under which the first of what was left out is kept. */
 export function handleIn({ _meta }: JsonObject): string | undefined {
@@ -22,13 +22,13 @@ export function handleIn({ _meta }: JsonObject): string | undefined {
 }
 
 /** What a task tells of itself without a word of the server's: its id, its state, and when to ask again. */
-export function bareTask(result: JsonObject): JsonObject {
+export function stripTask(result: JsonObject): JsonObject {
   const { task } = result
-  return isJsonObject(task) ? { task: bareFields(task) } : bareFields(result)
+  return isJsonObject(task) ? { task: stripFields(task) } : stripFields(result)
 }
 
-const bareFields = (task: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(task).filter(([key, value]) => TASK_FIELDS.has(key) && isBare(value)))
+const stripFields = (task: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(task).filter(([key, value]) => TASK_FIELDS.has(key) && isPlainToken(value)))
 
 const TASK_FIELDS: ReadonlySet<string> = new Set([
   ...['taskId', 'status', 'resultType', 'createdAt', 'lastUpdatedAt'],
@@ -36,7 +36,7 @@ const TASK_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /** No sentence, whatever its key. */
-const isBare = (value: Json | undefined): boolean =>
+const isPlainToken = (value: Json | undefined): boolean =>
   value === null || typeof value === 'number' || (typeof value === 'string' && /^[\w.:+/=-]{1,128}$/.test(value))
 
 /** The result is still to come: this says only of which task. */

@@ -1,14 +1,14 @@
 import { findJsonValue, hasInexactNumber, type JsonObject } from '@sallyport/core'
-import { bytesOf, type Frame, parseFrame } from '../upstream/upstream.ts'
+import { type Frame, parseFrame, sliceBytes } from '../upstream/upstream.ts'
 
 /** Below this it takes no time to parse. */
-const LARGE_BYTES = 262_144
+const MIN_DETACHED_BYTES = 262_144
 /** So many bytes are at least one character, as JavaScript counts them. */
 const BYTES_PER_CHARACTER = 3
 const KEY = 'structuredContent'
 
 /** The structured content of a result as its server wrote it, where a value would not say the same, or is not needed. */
-export function writtenStructure({ parts, envelope }: Frame, result: JsonObject, most: number): string | undefined {
+export function findRawStructure({ parts, envelope }: Frame, result: JsonObject, most: number): string | undefined {
   if (result.structuredContent === undefined || envelope.result === undefined) return undefined
   const { start, end } = envelope.result
   const text = Buffer.concat(parts).toString('utf8', start, end)
@@ -19,7 +19,7 @@ export function writtenStructure({ parts, envelope }: Frame, result: JsonObject,
 }
 
 /** A message whose structured content was not parsed, and that as its bytes. */
-export interface ApartStructure {
+export interface DetachedStructure {
   readonly message: JsonObject
   readonly written: Buffer
 }
@@ -28,12 +28,12 @@ export interface ApartStructure {
  * Structured content that will be left out of what goes back is not parsed: tens of megabytes would keep everybody
  * waiting, and weigh ten times as much. Undefined where it is small, or not to be found at a glance.
  */
-export function apartStructure({ parts, envelope }: Frame, most: number): ApartStructure | undefined {
+export function detachStructure({ parts, envelope }: Frame, most: number): DetachedStructure | undefined {
   const found = envelope.resultMembers?.filter(({ key }) => key === KEY) ?? []
   const [member] = found
   if (member === undefined || found.length > 1) return undefined
   const { value, end } = member
-  if (end - value <= Math.max(LARGE_BYTES, BYTES_PER_CHARACTER * most)) return undefined
-  const around = [bytesOf(parts, 0, value), Buffer.from('{}'), bytesOf(parts, end, envelope.bytes)]
-  return { message: parseFrame({ parts: around, envelope }), written: bytesOf(parts, value, end) }
+  if (end - value <= Math.max(MIN_DETACHED_BYTES, BYTES_PER_CHARACTER * most)) return undefined
+  const around = [sliceBytes(parts, 0, value), Buffer.from('{}'), sliceBytes(parts, end, envelope.bytes)]
+  return { message: parseFrame({ parts: around, envelope }), written: sliceBytes(parts, value, end) }
 }

@@ -1,13 +1,13 @@
 import type { ApprovalSubject } from '../governance/governance.ts'
 import { pinOf } from '../governance/governance.ts'
-import type { Case } from './case.ts'
+import type { CallContext } from './case.ts'
 
 /** Why somebody is asked about a call. */
-export const askingReason = ({ rules, checked }: Case): string =>
+export const approvalReason = ({ rules, checked }: CallContext): string =>
   checked.outcome === 'ask' && !rules.approval.value ? checked.reason : rules.approval.reason
 
 /** What somebody is asked about, and what an approval is bound to. */
-export function approvalSubject(subject: Case): ApprovalSubject {
+export function approvalSubject(subject: CallContext): ApprovalSubject {
   const { call, rules } = subject
   const { id, traceId, principal, method, offer, params } = call
   const { _meta, ...asked } = params
@@ -22,7 +22,7 @@ export function approvalSubject(subject: Case): ApprovalSubject {
     arguments: offer.kind === 'tool' ? (params.arguments ?? {}) : asked,
     definition: pinOf(offer),
     risk: rules.policy.risk.value,
-    reason: askingReason(subject),
+    reason: approvalReason(subject),
     rule: rules.approval.rule,
   }
 }

@@ -1,9 +1,9 @@
 import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
 import { Cancellation, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import type { Client, ClientCall, QuestionAnswer } from '../upstream/upstream.ts'
-import { type BenchOptions, callOf, createBench, frameOf } from './pipeline.test-kit.ts'
+import { createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
 
 const NOT_NOW = { error: { code: -32600, message: 'The gateway does not allow sampling/createMessage here and now.' } }
 const SAMPLING = { method: 'sampling/createMessage', params: { maxTokens: 1 } }
@@ -28,22 +28,27 @@ function createClient(said: QuestionAnswer = { result: { text: 'hi' } }) {
 }
 
 /** A server that asks once in its call, and what it heard. */
-function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
+function createRuledPipeline(fields: PolicyFields, options: Partial<TestPipelineOptions> = {}) {
   const heard: unknown[] = []
   const entry: ToolEntry = { key: 'mcp__files__sampling/createMessage', line: 3, fields, lines: {} }
   const serve = async ({ ask }: ClientCall) => {
     heard.push(await ask?.({ ...SAMPLING, cancellation: new Cancellation() }))
-    return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })
+    return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
   }
-  const made = createBench({ catalogues: { files: catalogueOf(['read']) }, entries: [entry], serve, ...options })
-  const call = (client: Client, changes: Parameters<typeof callOf>[1] = {}) =>
-    made.pipeline.run(callOf(made.catalog.snapshot.tool('files_read'), { client, ...changes }))
+  const made = createTestPipeline({
+    catalogues: { files: createCatalog(['read']) },
+    entries: [entry],
+    serve,
+    ...options,
+  })
+  const call = (client: Client, changes: Parameters<typeof createCall>[1] = {}) =>
+    made.pipeline.run(createCall(made.catalog.snapshot.tool('files_read'), { client, ...changes }))
   return { ...made, heard, call }
 }
 
 describe('a question of a server', () => {
   it('is not put to the client when a lockdown comes while it is being recorded', async () => {
-    const { call, log, setMode, heard } = bench({})
+    const { call, log, setMode, heard } = createRuledPipeline({})
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
@@ -57,7 +62,7 @@ describe('a question of a server', () => {
 
   it('is not put to the client when its rules come to want a person while it is being recorded', async () => {
     const entries: ToolEntry[] = []
-    const { call, log, setMode, heard } = bench({}, { entries })
+    const { call, log, setMode, heard } = createRuledPipeline({}, { entries })
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
@@ -72,7 +77,7 @@ describe('a question of a server', () => {
   })
 
   it('is put to the client though other rules of it changed while it was being recorded', async () => {
-    const { call, log, setMode, heard } = bench({ maxConcurrent: 1, rateLimitPerMinute: 1 })
+    const { call, log, setMode, heard } = createRuledPipeline({ maxConcurrent: 1, rateLimitPerMinute: 1 })
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
@@ -85,8 +90,8 @@ describe('a question of a server', () => {
   it('between two rounds of a call is the last when a lockdown comes before its answer', async () => {
     const inputRequests = { k: { method: 'elicitation/create', params: { message: 'Sure?' } } }
     const result = { resultType: 'input_required', inputRequests, requestState: 's' }
-    const serve = async () => frameOf({ jsonrpc: '2.0', id: 1, result })
-    const { call, log, setMode, requests } = bench({}, { serve, era: 'modern' })
+    const serve = async () => toTestFrame({ jsonrpc: '2.0', id: 1, result })
+    const { call, log, setMode, requests } = createRuledPipeline({}, { serve, era: 'modern' })
     const { client } = createClient()
     const answer = await call({
       ...client,
@@ -102,13 +107,13 @@ describe('a question of a server', () => {
   })
 
   it('passes where its rules are only watched', async () => {
-    const { call, heard } = bench({ forbiddenInModes: ['NORMAL'], enforce: false })
+    const { call, heard } = createRuledPipeline({ forbiddenInModes: ['NORMAL'], enforce: false })
     await call(createClient().client)
     expect(heard).toEqual([{ result: { text: 'hi' } }])
   })
 
   it('waits for a person, and is put to the client once that one agrees', async () => {
-    const { call, approvals, heard } = bench({ requiresApproval: true })
+    const { call, approvals, heard } = createRuledPipeline({ requiresApproval: true })
     approvals.onChange(({ kind, approval: { id, tool } }) => {
       expect(tool).toBe('mcp__files__sampling/createMessage')
       if (kind === 'requested') void approvals.answer(id, { answer: 'once', by: 'olga', via: 'api' })
@@ -118,14 +123,14 @@ describe('a question of a server', () => {
   })
 
   it('that nobody decides about before its call is cancelled is never put', async () => {
-    const { call, approvals, heard } = bench(
+    const { call, approvals, heard } = createRuledPipeline(
       { requiresApproval: true },
       {
         serve: async ({ ask }) => {
           const cancellation = new Cancellation()
           approvals.onChange(({ kind }) => kind === 'requested' && cancellation.cancel('the call is over'))
           heard.push(await ask?.({ ...SAMPLING, cancellation }))
-          return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })
+          return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
         },
       },
     )
@@ -135,7 +140,7 @@ describe('a question of a server', () => {
   })
 
   it('is not put to the client when it cannot be recorded', async () => {
-    const { call, log, heard } = bench({})
+    const { call, log, heard } = createRuledPipeline({})
     const append = log.append.bind(log)
     log.append = (event) => {
       if (log.events.length > 0) throw new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
@@ -151,7 +156,7 @@ describe('an answer by which a server asks', () => {
   const asking =
     (inputRequests: JsonObject, more: JsonObject = {}) =>
     async () =>
-      frameOf({ jsonrpc: '2.0', id: 1, result: { resultType: 'input_required', inputRequests, ...more } })
+      toTestFrame({ jsonrpc: '2.0', id: 1, result: { resultType: 'input_required', inputRequests, ...more } })
   const modern = (): Client => ({ ...createClient().client, era: 'modern', answersInCall: false })
 
   it.each<[string, JsonObject]>([
@@ -159,20 +164,20 @@ describe('an answer by which a server asks', () => {
     ['nothing that could be read', { a: 7 }],
     ['too much', Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`q${at}`, { method: 'roots/list' }]))],
   ])('for %s does not reach a modern client', async (_, inputRequests) => {
-    const { call } = bench({}, { serve: asking(inputRequests) })
+    const { call } = createRuledPipeline({}, { serve: asking(inputRequests) })
     expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'UPSTREAM_PROTOCOL' } })
   })
 
   it('is refused as a whole for one thing that is not allowed', async () => {
     const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
-    const { call, log } = bench({ hidden: true }, { serve: asking(inputRequests) })
+    const { call, log } = createRuledPipeline({ hidden: true }, { serve: asking(inputRequests) })
     expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'CALL_DENIED' } })
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED', 'POLICY_DENIED', 'TOOL_CALL_FAILED'])
   })
 
   it('does not reach the client when a lockdown comes before all of it was judged', async () => {
     const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
-    const { call, log, setMode } = bench({}, { serve: asking(inputRequests) })
+    const { call, log, setMode } = createRuledPipeline({}, { serve: asking(inputRequests) })
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
@@ -183,7 +188,7 @@ describe('an answer by which a server asks', () => {
 
   it('is judged too where it is what a task waits for', async () => {
     const serve = asking({ b: SAMPLING }, { resultType: 'complete', status: 'input_required' })
-    const { call } = bench({ hidden: true }, { serve })
+    const { call } = createRuledPipeline({ hidden: true }, { serve })
     const answer = await call(modern(), { method: 'tasks/get', params: { taskId: 't' } })
     expect(answer).toMatchObject({ kind: 'failure', error: { code: 'CALL_DENIED' } })
   })

@@ -1,33 +1,33 @@
-import { MAY_BE_DONE, SallyportError } from '@sallyport/core'
+import { MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
 import { isQuarantined } from '../isolation/isolation.ts'
 import type { CallWatch } from '../telemetry/telemetry.ts'
 import type { Permit } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
-import type { Judge, JudgeOptions, Trial } from './judge.ts'
+import type { CallDecider, CallDeciderOptions, JudgedCall } from './judge.ts'
 import type { ToolRules } from './tool-rules.ts'
 
 /** What the permits of all calls share. */
 export interface CallPermitOptions {
-  readonly judge: Judge
-  readonly rulesOf: JudgeOptions['rulesOf']
+  readonly decider: CallDecider
+  readonly rulesOf: CallDeciderOptions['rulesOf']
   /** Whether the minted token of this id was neither revoked nor has expired. */
   readonly isTokenValid: (token: string) => boolean
   /** Records the refusal. Resolves to what the caller is answered. */
-  readonly refuse: (judged: Trial, error?: SallyportError) => Promise<SallyportError>
+  readonly refuse: (judged: JudgedCall, error?: SallyportError) => Promise<SallyportError>
 }
 
 interface PermittedCall {
   readonly asked: Call
   /** How it was judged. */
-  readonly trial: Trial
+  readonly judged: JudgedCall
   readonly watch?: CallWatch | undefined
 }
 
 /** The right to send a call that was allowed, as long as the rules, what servers offer and its token are the same. */
 export class CallPermit implements Permit {
   readonly #options: CallPermitOptions
-  readonly #given: PermittedCall
-  #trial: Trial
+  readonly #permitted: PermittedCall
+  #judged: JudgedCall
   /** What decides how the call is written. */
   #sendingRules: ToolRules
   #refusing: Promise<SallyportError> | undefined
@@ -35,34 +35,34 @@ export class CallPermit implements Permit {
   #hasEnded = false
 
   constructor(given: PermittedCall, options: CallPermitOptions) {
-    this.#given = given
+    this.#permitted = given
     this.#options = options
-    this.#trial = given.trial
-    this.#sendingRules = given.trial.case.rules
+    this.#judged = given.judged
+    this.#sendingRules = given.judged.context.rules
   }
 
   get isCurrent(): boolean {
-    return this.#options.judge.holds(this.#trial) && this.hasValidToken
+    return this.#options.decider.isStillValid(this.#judged) && this.hasValidToken
   }
 
   onSent(): void {
     this.#wasSent = true
-    this.#given.asked.onSent?.()
+    this.#permitted.asked.onSent?.()
   }
 
   async renew(): Promise<SallyportError | undefined> {
     if (this.#hasEnded) return callEnded()
-    if (!this.hasValidToken) return this.#refuse(this.#trial, tokenEnded(this.#wasSent))
-    const { asked, trial, watch } = this.#given
-    const { grant, rules: counted } = trial.case
-    const now = await this.#options.judge.judgeAgain(asked, { grant, counted })
+    if (!this.hasValidToken) return this.#refuse(this.#judged, tokenEnded(this.#wasSent))
+    const { asked, judged, watch } = this.#permitted
+    const { grant, rules: counted } = judged.context
+    const now = await this.#options.decider.recheck(asked, { grant, counted })
     if (this.#hasEnded) return callEnded()
     if (now.decision.outcome !== 'allow') {
-      watch?.decided(now.decision, now.case.call)
+      watch?.decided(now.decision, now.context.call)
       return this.#refuse(now)
     }
-    if (isWrittenOtherwise(this.#sendingRules, now.case.rules)) return this.#refuse(now, rulesChanged(this.#wasSent))
-    this.#trial = now
+    if (needsRewriting(this.#sendingRules, now.context.rules)) return this.#refuse(now, rulesChanged(this.#wasSent))
+    this.#judged = now
     return undefined
   }
 
@@ -73,43 +73,43 @@ export class CallPermit implements Permit {
   }
 
   /** The call with the rules that are in force now: it may take long, and what was forbidden meanwhile is forbidden. */
-  get now(): Trial {
-    if (this.#options.judge.holds(this.#trial)) return this.#trial
-    const { case: subject } = this.#trial
-    return { ...this.#trial, case: { ...subject, rules: this.#options.rulesOf(subject.call.offer) } }
+  get current(): JudgedCall {
+    if (this.#options.decider.isStillValid(this.#judged)) return this.#judged
+    const { context: subject } = this.#judged
+    return { ...this.#judged, context: { ...subject, rules: this.#options.rulesOf(subject.call.offer) } }
   }
 
   /** The rules by which it is written from now on. */
   rulesForSending(): ToolRules {
-    this.#sendingRules = this.now.case.rules
+    this.#sendingRules = this.current.context.rules
     return this.#sendingRules
   }
 
   get hasValidToken(): boolean {
-    const { token } = this.#given.asked.principal
+    const { token } = this.#permitted.asked.principal
     return token === undefined || this.#options.isTokenValid(token)
   }
 
-  #refuse(judged: Trial, error?: SallyportError): Promise<SallyportError> {
+  #refuse(judged: JudgedCall, error?: SallyportError): Promise<SallyportError> {
     this.#refusing ??= this.#options.refuse(judged, error)
     return this.#refusing
   }
 }
 
 /** Whether the text of the request, which was printed before, is not what the rules want by now. */
-const isWrittenOtherwise = (before: ToolRules, now: ToolRules): boolean =>
+const needsRewriting = (before: ToolRules, now: ToolRules): boolean =>
   (now.policy.secrets.value === 'redact' && before.policy.secrets.value !== 'redact') ||
-  (isQuarantined(now.returns.plan) && !isQuarantined(before.returns.plan))
+  (isQuarantined(now.shaping.plan) && !isQuarantined(before.shaping.plan))
 
 /** A call with several rounds may have reached its server before. */
 const tokenEnded = (wasSent: boolean): SallyportError =>
   new SallyportError('UNAUTHENTICATED', 'The token of this call was revoked, or expired, while the call waited.', {
-    hint: wasSent ? MAY_BE_DONE : 'It was not made.',
+    hint: wasSent ? MAY_HAVE_RUN_HINT : 'It was not made.',
   })
 
 const rulesChanged = (wasSent: boolean): SallyportError =>
   new SallyportError('CALL_DENIED', 'What may be sent to this tool was changed while the call waited.', {
-    hint: wasSent ? MAY_BE_DONE : 'It was not made. Make it again: then it is sent as the rules want it now.',
+    hint: wasSent ? MAY_HAVE_RUN_HINT : 'It was not made. Make it again: then it is sent as the rules want it now.',
   })
 
 /** Its end is recorded: nothing more is said of it. */

@@ -1,10 +1,10 @@
 import { type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { EventLog, Recordable } from '../store/store.ts'
 import type { Answer, Call } from './call.ts'
-import type { Trial } from './judge.ts'
+import type { JudgedCall } from './judge.ts'
 import type { CallGauge } from './limits.ts'
-import { deniedRecord, type Ending, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
-import { refusalOf } from './refusal.ts'
+import { deniedRecord, type EndDetails, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
+import { toDenialError } from './refusal.ts'
 import { argumentsOf } from './tool-rules.ts'
 
 export interface CallRecordsOptions {
@@ -12,12 +12,12 @@ export interface CallRecordsOptions {
   readonly gauge: CallGauge
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
   /** As much of the arguments as a record keeps. */
-  readonly kept: (args: JsonObject) => Json | undefined
+  readonly argumentsToRecord: (args: JsonObject) => Json | undefined
   /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
   readonly onBug: (error: SallyportError) => void
 }
 
-type Written = Promise<SallyportError | undefined> | SallyportError | undefined
+type WriteResult = Promise<SallyportError | undefined> | SallyportError | undefined
 
 /** Writes the records of calls. A failure is a value, and undefined unless `audit.required`: then nothing may go on. */
 export class CallRecords {
@@ -28,26 +28,26 @@ export class CallRecords {
   }
 
   async write(event: Recordable): Promise<SallyportError | undefined> {
-    return this.#required(await this.#append(event))
+    return this.#ifRequired(await this.#append(event))
   }
 
-  /** `facts`: as `factsText` prints them. */
-  start(judged: Trial, facts: string): Promise<SallyportError | undefined> {
-    return this.write(startedRecord(judged, facts, this.#kept(judged)))
+  /** `facts`: as `formatFacts` prints them. */
+  start(judged: JudgedCall, facts: string): Promise<SallyportError | undefined> {
+    return this.write(startedRecord(judged, facts, this.#argumentsToRecord(judged)))
   }
 
-  end(call: Call, answer: Answer, ending: Ending): Promise<SallyportError | undefined> {
+  end(call: Call, answer: Answer, ending: EndDetails): Promise<SallyportError | undefined> {
     if (answer.kind === 'failure' && answer.error.code === 'INTERNAL') this.#options.onBug(answer.error)
     return this.write(endRecord(call, answer, ending))
   }
 
   /** Resolves to what the caller is answered. */
-  async refuse(judged: Trial, error: SallyportError = refusalOf(judged)): Promise<SallyportError> {
-    return (await this.write(deniedRecord(judged, error, this.#kept(judged)))) ?? error
+  async refuse(judged: JudgedCall, error: SallyportError = toDenialError(judged)): Promise<SallyportError> {
+    return (await this.write(deniedRecord(judged, error, this.#argumentsToRecord(judged)))) ?? error
   }
 
   /** Nothing was done and nothing is given away: the refusal stands even if it cannot be recorded. */
-  unknown(asked: UnknownCall, error: SallyportError): void {
+  recordUnknown(asked: UnknownCall, error: SallyportError): void {
     this.#appendNow(unknownRecord(asked, error))
   }
 
@@ -58,7 +58,7 @@ export class CallRecords {
     return log.sync().then(
       () => undefined,
       (cause: unknown) =>
-        this.#required(
+        this.#ifRequired(
           cause instanceof SallyportError
             ? cause
             : new SallyportError('AUDIT_UNAVAILABLE', 'The record could not be synced to disk.', { cause }),
@@ -66,16 +66,16 @@ export class CallRecords {
     )
   }
 
-  #kept({ case: { call } }: Trial): Json | undefined {
-    return this.#options.kept(argumentsOf(call))
+  #argumentsToRecord({ context: { call } }: JudgedCall): Json | undefined {
+    return this.#options.argumentsToRecord(argumentsOf(call))
   }
 
-  #required(failure: SallyportError | undefined): SallyportError | undefined {
+  #ifRequired(failure: SallyportError | undefined): SallyportError | undefined {
     return failure && this.#options.audit().required ? failure : undefined
   }
 
   /** Shares a write with the other calls of this turn; a call that is alone in flight has nobody to wait for. */
-  #append(event: Recordable): Written {
+  #append(event: Recordable): WriteResult {
     const { gauge, log } = this.#options
     return gauge.inFlight > 1 ? log.appendSoon(event) : this.#appendNow(event)
   }

@@ -17,7 +17,7 @@ export interface Call {
   /** What its caller wants to know of the result; it is none of the server's business. */
   readonly intent?: string | undefined
   /** A sub-agent of an isolated call makes it: its result goes to nobody else. */
-  readonly isOfSubAgent?: true
+  readonly isFromSubAgent?: true
   /** Who can be asked and told things while it runs; none where a program of ours calls. */
   readonly client?: Client | undefined
   /** What the client sent in headers of the protocol and we do not know, names and values in turn. */

@@ -4,7 +4,7 @@ import type { Call } from './call.ts'
 import type { ToolRules } from './tool-rules.ts'
 
 /** A call as the steps see it: with the rules that govern it, and what was found out about it before they are asked. */
-export interface Case {
+export interface CallContext {
   readonly call: Call
   readonly principal: Principal
   readonly params: JsonObject

@@ -1,4 +1,4 @@
-import { type JsonObject, printForPerson, visibleText } from '@sallyport/core'
+import { type JsonObject, prettyPrintJson, toVisibleText } from '@sallyport/core'
 import { constantFrom, dictionary, nat, oneof, sample, string, tuple } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ApprovalAnswer, PendingApproval } from '../governance/governance.ts'
@@ -54,7 +54,7 @@ describe('the form in which a client asks its user', () => {
       const shown = message.split('Arguments:\n')[1]
       if (choices.length > 1) {
         whole++
-        const expected = printForPerson(args).split('\n').map(visibleText).join('')
+        const expected = prettyPrintJson(args).split('\n').map(toVisibleText).join('')
         expect(shown?.replaceAll('\n', '')).toBe(expected)
         for (const line of String(message).split('\n')) expect(columnsOf(line)).toBeLessThanOrEqual(80)
         expect(answers).toMatchObject([{ answer: 'once' }])

@@ -4,12 +4,12 @@ import {
   isJsonObject,
   type JsonObject,
   type Principal,
-  printForPerson,
+  prettyPrintJson,
   SallyportError,
-  visibleText,
+  toVisibleText,
 } from '@sallyport/core'
 import type { ApprovalAnswer, Approvals, PendingApproval } from '../governance/governance.ts'
-import { type Client, lackedBy, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
+import { type Client, findMissingCapability, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
 /** Agents cut a line that is longer than their window, and a form that is higher than it scrolls out of view. */
@@ -26,7 +26,7 @@ const CHOICES = [
 ] as const
 
 /** What a person can say where the form does not show everything that would be sent. */
-const DENIAL = CHOICES.filter(({ const: choice }) => choice === 'deny')
+const DENY_ONLY = CHOICES.filter(({ const: choice }) => choice === 'deny')
 
 export interface ClientApprovalOptions {
   readonly approvals: Pick<Approvals, 'answer' | 'onChange'>
@@ -47,26 +47,26 @@ export class ClientApproval {
     const { approvals, mayApprove } = this.#options
     if (!client || !mayApprove(principal)) return
     const shown = showArguments(approval)
-    const choices = shown === undefined ? DENIAL : CHOICES
-    const question = approvalQuestion(client, { message: messageOf(approval, shown), choices })
-    if (lackedBy(client, question) !== undefined) return
+    const choices = shown === undefined ? DENY_ONLY : CHOICES
+    const question = approvalQuestion(client, { message: formatMessage(approval, shown), choices })
+    if (findMissingCapability(client, question) !== undefined) return
     const stop = approvals.onChange(({ kind, approval: { id } }) => {
       if (kind === 'settled' && id === approval.id) question.cancellation.cancel('it was answered')
     })
     try {
       const by = `${principal.user} (${principal.agent})`
-      const said = readApproval(await client.ask(question), choices, by)
+      const said = parseApproval(await client.ask(question), choices, by)
       // The right may have been taken away while the form was open.
       if (said && mayApprove(principal)) await approvals.answer(approval.id, said)
     } catch (error) {
       // Somebody else was faster, or it could not be recorded: then it still waits.
-      if (!(error instanceof SallyportError)) this.#broke(error)
+      if (!(error instanceof SallyportError)) this.#reportBug(error)
     } finally {
       stop()
     }
   }
 
-  #broke(cause: unknown): void {
+  #reportBug(cause: unknown): void {
     this.#options.onBug(new SallyportError('INTERNAL', 'A client could not be asked.', { cause }))
   }
 }
@@ -93,20 +93,20 @@ function approvalQuestion(
 }
 
 /** What the person in front of the client said; nothing where they closed the form. */
-function readApproval(answer: QuestionAnswer, choices: Choices, by: string): ApprovalAnswer | undefined {
+function parseApproval(answer: QuestionAnswer, choices: Choices, by: string): ApprovalAnswer | undefined {
   const result = 'result' in answer && isJsonObject(answer.result) ? answer.result : {}
   if (result.action === 'decline') return { answer: 'deny', by, via: 'client' }
   const content = result.action === 'accept' && isJsonObject(result.content) ? result.content : {}
   const said = choices.find(({ const: choice }) => choice === content.answer)
-  return said && { answer: said.const, by, via: 'client', ...whyIn(content) }
+  return said && { answer: said.const, by, via: 'client', ...readReason(content) }
 }
 
-function whyIn({ why }: JsonObject): Pick<ApprovalAnswer, 'why'> {
+function readReason({ why }: JsonObject): Pick<ApprovalAnswer, 'why'> {
   return typeof why === 'string' && why.trim() !== '' ? { why: cutText(why.trim(), 500) } : {}
 }
 
-function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: string | undefined): string {
-  const asked = `of ${cutText(visibleText(tool), MAX_COLUMNS * MAX_LINES_ABOVE)} on server ${server}`
+function formatMessage({ tool, server, risk, reason, id }: PendingApproval, shown: string | undefined): string {
+  const asked = `of ${cutText(toVisibleText(tool), MAX_COLUMNS * MAX_LINES_ABOVE)} on server ${server}`
   const why = `Risk: ${risk}.\n${printableLines(reason).slice(0, MAX_LINES_ABOVE).join('\n')}`
   if (shown !== undefined) return `Approve a call ${asked}?\n\n${why}\n\nArguments:\n${shown}`
   return [
@@ -121,14 +121,14 @@ function messageOf({ tool, server, risk, reason, id }: PendingApproval, shown: s
  * written above them.
  */
 function showArguments({ arguments: args, tool, reason }: PendingApproval): string | undefined {
-  const lines = printableLines(printForPerson(args))
-  const above = splitLine(visibleText(tool)).length + printableLines(reason).length
+  const lines = printableLines(prettyPrintJson(args))
+  const above = splitLine(toVisibleText(tool)).length + printableLines(reason).length
   return lines.length > MAX_LINES || above > MAX_LINES_ABOVE ? undefined : lines.join('\n')
 }
 
 /** With every invisible character written out, and none wider than a form. */
 const printableLines = (text: string): readonly string[] =>
-  text.split('\n').flatMap((line) => splitLine(visibleText(line)))
+  text.split('\n').flatMap((line) => splitLine(toVisibleText(line)))
 
 function splitLine(line: string): readonly string[] {
   const parts = ['']

@@ -4,7 +4,7 @@ import type { Offer } from '../catalog/catalog.ts'
 import type { Client } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 import { ClientRoots } from './client-roots.ts'
-import type { Trial } from './judge.ts'
+import type { JudgedCall } from './judge.ts'
 import { ANN } from './pipeline.test-kit.ts'
 
 const clientOf = (conversation: string | undefined): Client =>
@@ -18,19 +18,19 @@ const callOf = (changes: Partial<Call> = {}): Call => ({
 })
 
 const answer = (...uris: readonly Json[]): Json => ({ roots: uris.map((uri) => ({ uri })) })
-const judged = (judgesPaths: boolean): Trial => ({ case: { rules: { judgesPaths } } }) as unknown as Trial
+const judged = (judgesPaths: boolean): JudgedCall => ({ context: { rules: { dependsOnPaths: judgesPaths } } }) as unknown as JudgedCall
 const yes = (): boolean => true
 
 describe('the roots of clients', () => {
   it('are those of the conversation and the server that they were given to', async () => {
     const roots = new ClientRoots()
-    expect(roots.of(callOf())).toEqual([])
+    expect(roots.rootsFor(callOf())).toEqual([])
     expect(await roots.admit(callOf(), answer('file:///a'), yes)).toBe(true)
-    expect(roots.of(callOf())).toEqual(['file:///a'])
-    expect(roots.of(callOf({ client: clientOf('other') }))).toEqual([])
-    expect(roots.of(callOf({ client: clientOf(undefined) }))).toEqual([])
-    expect(roots.of(callOf({ offer: { server: 'others' } as Offer }))).toEqual([])
-    expect(roots.of(callOf({ principal: { ...ANN, session: 's2' } }))).toEqual([])
+    expect(roots.rootsFor(callOf())).toEqual(['file:///a'])
+    expect(roots.rootsFor(callOf({ client: clientOf('other') }))).toEqual([])
+    expect(roots.rootsFor(callOf({ client: clientOf(undefined) }))).toEqual([])
+    expect(roots.rootsFor(callOf({ offer: { server: 'others' } as Offer }))).toEqual([])
+    expect(roots.rootsFor(callOf({ principal: { ...ANN, session: 's2' } }))).toEqual([])
   })
 
   it('stay known when others take their place, until the conversation is over', async () => {
@@ -38,24 +38,24 @@ describe('the roots of clients', () => {
     await roots.admit(callOf(), answer('file:///a'), yes)
     await roots.admit(callOf(), answer('file:///b'), yes)
     await roots.admit(callOf({ client: clientOf('two') }), answer('file:///c'), yes)
-    expect(roots.of(callOf())).toEqual(['file:///a', 'file:///b'])
+    expect(roots.rootsFor(callOf())).toEqual(['file:///a', 'file:///b'])
     roots.forget('one')
-    expect(roots.of(callOf())).toEqual([])
-    expect(roots.of(callOf({ client: clientOf('two') }))).toEqual(['file:///c'])
+    expect(roots.rootsFor(callOf())).toEqual([])
+    expect(roots.rootsFor(callOf({ client: clientOf('two') }))).toEqual(['file:///c'])
   })
 
   it('include those that a modern client answers with in the call itself', async () => {
     const roots = new ClientRoots()
     const params = { inputResponses: { q1: answer('file:///x'), q2: { action: 'accept' } } }
-    expect(roots.of(callOf({ params }))).toEqual(['file:///x'])
+    expect(roots.rootsFor(callOf({ params }))).toEqual(['file:///x'])
     await roots.admit(callOf(), answer('file:///a'), yes)
-    expect(roots.of(callOf({ params }))).toEqual(['file:///a', 'file:///x'])
+    expect(roots.rootsFor(callOf({ params }))).toEqual(['file:///a', 'file:///x'])
   })
 
   it('cannot be judged, and are not left out, where they are malformed', async () => {
     const roots = new ClientRoots()
     await roots.admit(callOf(), { roots: [{ uri: 5 }, 'x'] }, yes)
-    expect(roots.of(callOf())).toEqual(['\0'])
+    expect(roots.rootsFor(callOf())).toEqual(['\0'])
     for (const none of [null, [], {}, { roots: 'x' }])
       expect(await new ClientRoots().admit(callOf(), none, () => false)).toBe(true)
   })
@@ -64,7 +64,7 @@ describe('the roots of clients', () => {
     const roots = new ClientRoots()
     const seen: (readonly string[])[] = []
     const refuse = (running: { readonly asked: Call }): boolean => {
-      seen.push(roots.of(running.asked))
+      seen.push(roots.rootsFor(running.asked))
       return false
     }
     const running = roots.begin(callOf(), judged(true))
@@ -91,6 +91,6 @@ describe('the roots of clients', () => {
     const many = Array.from({ length: 32 }, (_, at) => `file:///${at}`)
     expect(await roots.admit(callOf(), answer(...many), yes)).toBe(true)
     expect(await roots.admit(callOf(), answer('file:///one-more'), yes)).toBe(false)
-    expect(roots.of(callOf())).toHaveLength(32)
+    expect(roots.rootsFor(callOf())).toHaveLength(32)
   })
 })

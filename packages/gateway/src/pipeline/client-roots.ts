@@ -1,6 +1,6 @@
-import { isJsonObject, type Json, type JsonObject, ownerOf } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject, toOwnerKey } from '@sallyport/core'
 import type { Call } from './call.ts'
-import type { Trial } from './judge.ts'
+import type { JudgedCall } from './judge.ts'
 
 /** Whose roots they are: a server keeps them for one conversation, or for all calls of a session that has none. */
 export type RootsOwner = Pick<Call, 'client' | 'principal'> & { readonly offer: Pick<Call['offer'], 'server'> }
@@ -8,11 +8,11 @@ export type RootsOwner = Pick<Call, 'client' | 'principal'> & { readonly offer: 
 /** A call that a server carries out, and may carry out with roots that it learns meanwhile. */
 export interface RunningCall {
   readonly asked: Call
-  readonly trial: Trial
+  readonly judged: JudgedCall
 }
 
 /** Judges such a call again, now. */
-type Rejudge = (running: RunningCall) => Promise<boolean> | boolean
+type Recheck = (running: RunningCall) => Promise<boolean> | boolean
 
 /** Far more than there can be connections that such roots were given to. */
 const MAX_OWNERS = 10_000
@@ -30,18 +30,18 @@ export class ClientRoots {
   readonly #running = new Map<string, Set<RunningCall>>()
 
   /** The URIs that the server of a call knows, or learns with this very call, as its client's roots. */
-  readonly of = (call: Call): readonly string[] => {
+  readonly rootsFor = (call: Call): readonly string[] => {
     const { inputResponses } = call.params
-    const answered = isJsonObject(inputResponses) ? Object.values(inputResponses).flatMap(rootsIn) : NONE
+    const answered = isJsonObject(inputResponses) ? Object.values(inputResponses).flatMap(readRoots) : NONE
     const given = this.#given.size === 0 ? undefined : this.#given.get(keyOf(call))
     if (given === undefined) return answered
     return [...given, ...answered]
   }
 
   /** Only of a call whose paths are judged, and whose client has roots to give. */
-  begin(asked: Call, trial: Trial): RunningCall | undefined {
-    if (!trial.case.rules.judgesPaths || asked.client?.capabilities.roots === undefined) return undefined
-    const running = { asked, trial }
+  begin(asked: Call, trial: JudgedCall): RunningCall | undefined {
+    if (!trial.context.rules.dependsOnPaths || asked.client?.capabilities.roots === undefined) return undefined
+    const running = { asked, judged: trial }
     const key = keyOf(asked)
     this.#running.set(key, (this.#running.get(key) ?? new Set()).add(running))
     return running
@@ -58,8 +58,8 @@ export class ClientRoots {
    * Whether the server may be told these roots. Calls that it carries out were judged without them: each is judged again,
    * and one that would not be allowed now keeps the roots from the server.
    */
-  async admit(owner: RootsOwner, answer: Json, rejudge: Rejudge): Promise<boolean> {
-    const roots = rootsIn(answer)
+  async admit(owner: RootsOwner, answer: Json, rejudge: Recheck): Promise<boolean> {
+    const roots = readRoots(answer)
     if (roots.length === 0) return true
     const key = keyOf(owner)
     // All of a conversation: which of them a server goes by, and from when on, is not known.
@@ -85,9 +85,9 @@ export class ClientRoots {
 }
 
 const keyOf = ({ offer, client, principal }: RootsOwner): string =>
-  `${offer.server}\n${ownerOf(principal)}\n${client?.conversation ?? ''}`
+  `${offer.server}\n${toOwnerKey(principal)}\n${client?.conversation ?? ''}`
 
-function rootsIn(answer: Json | undefined): readonly string[] {
+function readRoots(answer: Json | undefined): readonly string[] {
   const roots = isJsonObject(answer) ? answer.roots : undefined
   if (!Array.isArray(roots)) return NONE
   return roots.map((root: JsonObject) => (isJsonObject(root) && typeof root.uri === 'string' ? root.uri : '\0'))

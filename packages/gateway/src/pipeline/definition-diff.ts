@@ -1,4 +1,4 @@
-import { type DiffLine, type Json, type JsonObject, lineDiff } from '@sallyport/core'
+import { type DiffLine, diffLines, type Json, type JsonObject } from '@sallyport/core'
 
 /** A part of a definition that is not as it was reviewed. */
 export interface PartDiff {
@@ -12,21 +12,21 @@ const OTHER_PARTS = ['name', 'arguments', 'mimeType', 'text'] as const
 const PROSE_WIDTH = 100
 
 /** What differs, part by part. Without an earlier definition everything is new. */
-export function definitionDiff(before: JsonObject | undefined, after: JsonObject): readonly PartDiff[] {
+export function diffDefinitions(before: JsonObject | undefined, after: JsonObject): readonly PartDiff[] {
   // What is not a tool has a name of its own beside the one that it is found by.
   const parts = after.inputSchema === undefined ? [...PARTS, ...OTHER_PARTS] : PARTS
   return parts
-    .map((part) => ({ part, lines: lineDiff(linesOf(before?.[part]), linesOf(after[part])) }))
+    .map((part) => ({ part, lines: diffLines(linesOf(before?.[part]), linesOf(after[part])) }))
     .filter(({ lines }) => lines.length > 0)
 }
 
 function linesOf(value: Json | undefined): readonly string[] {
   if (value === undefined) return []
-  if (typeof value === 'string') return value.split(/\r\n|[\n\r\u0085\u2028\u2029]/).flatMap(brokenLine)
+  if (typeof value === 'string') return value.split(/\r\n|[\n\r\u0085\u2028\u2029]/).flatMap(wrapLine)
   return JSON.stringify(value, undefined, 2).split('\n')
 }
 
-function brokenLine(line: string): readonly string[] {
+function wrapLine(line: string): readonly string[] {
   const pieces: string[] = []
   let from = 0
   while (line.length - from > PROSE_WIDTH) {

@@ -1,7 +1,7 @@
-import { type Era, type JsonObject, ownerOf, redactText, SallyportError } from '@sallyport/core'
+import { type Era, type JsonObject, redactText, SallyportError, toOwnerKey } from '@sallyport/core'
 import type { AskClient, CallLimit, ClientCall, Frame, Permit, Upstream, UpstreamReply } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
-import { MOST_ROUNDS, nextRound } from './input-rounds.ts'
+import { askForInputs, MAX_ROUNDS } from './input-rounds.ts'
 import { mirroredHeaders } from './mirrored-headers.ts'
 
 /** How a call is sent. */
@@ -24,17 +24,17 @@ export function dispatch(call: Call, server: Upstream | undefined, options: Disp
     return Promise.resolve(failed(call, new SallyportError('UPSTREAM_UNAVAILABLE', message)))
   }
   // An async function would cost each call more than all that it does here.
-  return asking(call, server, options).then(
+  return sendFirst(call, server, options).then(
     ({ frame, era }) => {
       if (options.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era }
-      return converse(call, server, { frame, options }).catch((error: unknown) => failed(call, error))
+      return runInputRounds(call, server, { frame, options }).catch((error: unknown) => failed(call, error))
     },
     (error: unknown) => failed(call, error),
   )
 }
 
 /** What a server throws at once is no other failure than one that comes later. */
-function asking(call: Call, server: Upstream, options: DispatchOptions): Promise<UpstreamReply> {
+function sendFirst(call: Call, server: Upstream, options: DispatchOptions): Promise<UpstreamReply> {
   try {
     return server.request(outgoingCall(call, call.params, options))
   } catch (error) {
@@ -52,7 +52,7 @@ function outgoingCall(
     method: call.method,
     params,
     name: call.subject ?? call.offer.name,
-    session: ownerOf(call.principal),
+    session: toOwnerKey(call.principal),
     headers: mirroredHeaders(call),
     trace: call.trace,
     span: call.span,
@@ -61,7 +61,7 @@ function outgoingCall(
     askStanding,
     limit,
     cancellation: call.cancellation,
-    onProgress: isQuarantined ? withoutWords(call.onProgress) : call.onProgress,
+    onProgress: isQuarantined ? withoutMessage(call.onProgress) : call.onProgress,
     mayTellSecrets,
     isQuarantined,
     permit,
@@ -70,7 +70,7 @@ function outgoingCall(
 }
 
 /** How far it is, without what the server says of that. */
-const withoutWords = (tell: Call['onProgress']): Call['onProgress'] =>
+const withoutMessage = (tell: Call['onProgress']): Call['onProgress'] =>
   tell &&
   (({ progress, total }) =>
     tell({ ...(typeof progress === 'number' && { progress }), ...(typeof total === 'number' && { total }) }))
@@ -80,16 +80,16 @@ const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
   envelope.resultType !== 'input_required' || era === 'legacy' || client?.answersInCall === false
 
 /** A modern server needs something of a client that can only be asked in between. */
-async function converse(call: Call, server: Upstream, first: Round): Promise<Answer> {
+async function runInputRounds(call: Call, server: Upstream, first: Round): Promise<Answer> {
   const { options } = first
   let { frame } = first
-  for (let round = 1; round < MOST_ROUNDS; round++) {
-    const params = await nextRound(call, frame, options.ask)
+  for (let round = 1; round < MAX_ROUNDS; round++) {
+    const params = await askForInputs(call, frame, options.ask)
     const reply = await server.request(outgoingCall(call, params, options))
     if (isFinal(call, reply.frame, reply.era)) return { kind: 'frame', frame: reply.frame, era: reply.era }
     frame = reply.frame
   }
-  throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked for more input ${MOST_ROUNDS} times in a row.`)
+  throw new SallyportError('UPSTREAM_PROTOCOL', `The server asked for more input ${MAX_ROUNDS} times in a row.`)
 }
 
 interface Round {
@@ -98,7 +98,7 @@ interface Round {
 }
 
 /** It may quote what the server said, and goes to the client and into the record. */
-function withoutSecrets(error: SallyportError): SallyportError {
+function redactError(error: SallyportError): SallyportError {
   const message = redactText(error.message)
   if (message === error.message) return error
   const { code, hint, cause } = error
@@ -106,7 +106,7 @@ function withoutSecrets(error: SallyportError): SallyportError {
 }
 
 function failed({ id }: Call, error: unknown): Answer {
-  if (error instanceof SallyportError) return { kind: 'failure', error: withoutSecrets(error) }
+  if (error instanceof SallyportError) return { kind: 'failure', error: redactError(error) }
   const message = `Something broke inside the gateway (incident ${id}).`
   return { kind: 'failure', error: new SallyportError('INTERNAL', message, { cause: error }) }
 }

@@ -5,13 +5,13 @@ import type { Answer } from './call.ts'
 /** What the Docker MCP Gateway says where its own scan for secrets (`block_secrets`) stops a call. */
 const SECRET_STOPPED = /\ba secret is being (passed to|returned by)\b/
 
-const MOST_BYTES = 10_000
+const MAX_ERROR_BYTES = 10_000
 
 /** A call that the Docker MCP Gateway refused by a rule of its own: that is a denial, and no failure of the tool. */
 export function dockerRefusal(answer: Answer): SallyportError | undefined {
   if (answer.kind !== 'frame') return undefined
   const { envelope } = answer.frame
-  if (envelope.error === undefined || envelope.bytes > MOST_BYTES) return undefined
+  if (envelope.error === undefined || envelope.bytes > MAX_ERROR_BYTES) return undefined
   const { error } = parseFrame(answer.frame)
   const message = isJsonObject(error) && typeof error.message === 'string' ? error.message : ''
   const stopped = SECRET_STOPPED.exec(message)

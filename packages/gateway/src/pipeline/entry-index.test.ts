@@ -2,7 +2,7 @@ import type { ToolEntry } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { EntryIndex } from './entry-index.ts'
 
 const word = fc.constantFrom('a', '_a', 'mcp__a', 'mcp_', 'mcp', 'a__b', '_', 'a/b', '*')
@@ -29,10 +29,10 @@ describe('the entries of tools.yaml by name', () => {
         fc.constantFrom('prefixed' as const, 'bare' as const),
         (servers, tools, keys, naming) => {
           const catalog = new Catalog(servers, naming)
-          for (const server of servers) catalog.put(server, catalogueOf(tools))
+          for (const server of servers) catalog.put(server, createCatalog(tools))
           const index = new EntryIndex(keys.map(entryOf), catalog.snapshot)
           for (const offer of catalog.snapshot.tools) {
-            if (!index.isNamedOnce(offer)) continue
+            if (!index.hasOnlyCanonicalName(offer)) continue
             const all = [...index.namesOf(offer), ...index.sharedNamesOf(offer)]
             expect(index.find(all)).toEqual(index.find([offer.recordName]))
           }
@@ -43,10 +43,10 @@ describe('the entries of tools.yaml by name', () => {
 
   it('are looked up by one name where discovery wrote all of them', () => {
     const catalog = new Catalog(['a'], 'prefixed')
-    catalog.put('a', catalogueOf(['b']))
+    catalog.put('a', createCatalog(['b']))
     const [offer] = catalog.snapshot.tools
     const isNamedOnce = (keys: readonly string[]): boolean =>
-      offer !== undefined && new EntryIndex(keys.map(entryOf), catalog.snapshot).isNamedOnce(offer)
+      offer !== undefined && new EntryIndex(keys.map(entryOf), catalog.snapshot).hasOnlyCanonicalName(offer)
     expect(isNamedOnce(['mcp__a__b', 'mcp__other__c'])).toBe(true)
     for (const other of ['a/b', 'b', 'mcp_b', 'mcp__a__*']) expect(isNamedOnce(['mcp__a__b', other]), other).toBe(false)
   })

@@ -1,4 +1,4 @@
-import { isNameGlob, type Neighbours, nameGlob, type ToolEntry } from '@sallyport/core'
+import { compileNameGlob, isNameGlob, type Neighbors, type ToolEntry } from '@sallyport/core'
 import type { CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 
 /** Entries by the names that tools can have in them: looked up, never parsed. */
@@ -6,12 +6,12 @@ export class EntryIndex {
   readonly snapshot: CatalogSnapshot
   readonly #byKey = new Map<string, ToolEntry[]>()
   readonly #globs: { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[] = []
-  readonly #neighbours = new Map<string, Neighbours>()
+  readonly #neighbours = new Map<string, Neighbors>()
   /** Every key is a canonical name. */
   readonly #isCanonical: boolean
   #bareNames: ReadonlyMap<string, number> | undefined
   /** What tools would be called on the wire, had nobody renamed them. */
-  #renamed: ReadonlySet<string> | undefined
+  #defaultWireNames: ReadonlySet<string> | undefined
 
   constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
     this.snapshot = snapshot
@@ -19,16 +19,16 @@ export class EntryIndex {
       const same = this.#byKey.get(entry.key)
       if (same) same.push(entry)
       else this.#byKey.set(entry.key, [entry])
-      if (isNameGlob(entry.key)) this.#globs.push({ matches: nameGlob(entry.key), entry })
+      if (isNameGlob(entry.key)) this.#globs.push({ matches: compileNameGlob(entry.key), entry })
     }
     this.#isCanonical = this.#globs.length === 0 && entries.every(({ key }) => key.startsWith(CANONICAL))
   }
 
   /** Whether the canonical name is the only one of its names that can be a key here. */
-  isNamedOnce({ kind, server, name, wire, usualWire }: Offer): boolean {
+  hasOnlyCanonicalName({ kind, server, name, wire, defaultWire }: Offer): boolean {
     if (!this.#isCanonical || kind !== 'tool') return false
     // A bare name is written with `mcp_` before it as well.
-    return ![server, name, `mcp_${name}`, wire, usualWire].some((text) => text?.startsWith(CANONICAL))
+    return ![server, name, `mcp_${name}`, wire, defaultWire].some((text) => text?.startsWith(CANONICAL))
   }
 
   /** All forms in which a person may have written it; a bare one only where it means one tool. */
@@ -58,15 +58,15 @@ export class EntryIndex {
 
   /** The entries in which one of these is written out, and nothing else. */
   own(names: readonly string[]): readonly ToolEntry[] {
-    return this.written(names).filter(({ key }) => !isNameGlob(key))
+    return this.withExactKey(names).filter(({ key }) => !isNameGlob(key))
   }
 
   /** The entries in which one of these is written out. */
-  written(names: readonly string[]): readonly ToolEntry[] {
+  withExactKey(names: readonly string[]): readonly ToolEntry[] {
     return names.flatMap((name) => this.#byKey.get(name) ?? [])
   }
 
-  neighboursOf(server: string): Neighbours {
+  neighboursOf(server: string): Neighbors {
     const known = this.#neighbours.get(server)
     if (known) return known
     const own = new Set(this.snapshot.tools.filter((offer) => offer.server === server).map(({ name }) => name))
@@ -81,8 +81,8 @@ export class EntryIndex {
 
   /** A server that calls its tool what is written for another's would get the rules of that one. */
   #isBare(name: string): boolean {
-    this.#renamed ??= new Set(this.snapshot.tools.flatMap(({ usualWire }) => usualWire ?? []))
-    return !LOOKS_FULL.test(name) && this.snapshot.tool(name) === undefined && !this.#renamed.has(name)
+    this.#defaultWireNames ??= new Set(this.snapshot.tools.flatMap(({ defaultWire }) => defaultWire ?? []))
+    return !QUALIFIED_NAME.test(name) && this.snapshot.tool(name) === undefined && !this.#defaultWireNames.has(name)
   }
 
   #isUnique(tool: string): boolean {
@@ -101,11 +101,11 @@ const NONE: readonly never[] = Object.freeze([])
 const CANONICAL = 'mcp__'
 
 /** With the server in them, which may not be there at the moment. Of the full forms only those on the wire look otherwise. */
-const LOOKS_FULL = /^mcp__|\//
+const QUALIFIED_NAME = /^mcp__|\//
 
-function fullNamesOf({ server, name, wire, usualWire, recordName }: Offer): string[] {
+function fullNamesOf({ server, name, wire, defaultWire, recordName }: Offer): string[] {
   const names = [recordName, `${server}/${name}`, wire]
-  return usualWire === undefined ? names : [...names, usualWire]
+  return defaultWire === undefined ? names : [...names, defaultWire]
 }
 
 const bareNamesOf = (name: string): readonly string[] => [name, `mcp_${name}`]

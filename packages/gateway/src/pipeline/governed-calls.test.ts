@@ -8,21 +8,21 @@ import {
 } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf, tool } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog, tool } from '../catalog/catalogue.test-kit.ts'
 import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import { pinOf } from '../governance/governance.ts'
 import type { Client, ClientCall, Frame, QuestionAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './call.ts'
-import { ANN, type BenchOptions, callOf, createBench, frameOf } from './pipeline.test-kit.ts'
+import { ANN, createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
 
-const FILES = { files: catalogueOf(['read', 'weigh']) }
+const FILES = { files: createCatalog(['read', 'weigh']) }
 const entry = (fields: PolicyFields, key = 'mcp__files__weigh'): ToolEntry => ({ key, line: 7, fields, lines: {} })
 const codeIn = (answer: Answer): string => (answer.kind === 'failure' ? answer.error.code : answer.kind)
 
-function bench(fields: PolicyFields, options: Partial<BenchOptions> = {}) {
-  const made = createBench({ catalogues: FILES, entries: [entry(fields)], ...options })
-  const call = (changes: Parameters<typeof callOf>[1] = {}) =>
-    made.pipeline.run(callOf(made.catalog.snapshot.tool('files_weigh'), changes))
+function createRuledPipeline(fields: PolicyFields, options: Partial<TestPipelineOptions> = {}) {
+  const made = createTestPipeline({ catalogues: FILES, entries: [entry(fields)], ...options })
+  const call = (changes: Parameters<typeof createCall>[1] = {}) =>
+    made.pipeline.run(createCall(made.catalog.snapshot.tool('files_weigh'), changes))
   const untilAsked = (): Promise<string> =>
     new Promise((resolve) => {
       made.approvals.onChange(({ kind, approval: { id } }) => kind === 'requested' && resolve(id))
@@ -42,7 +42,7 @@ const YES = { answer: 'once', by: 'olga', via: 'api' } as const
 
 describe('a call that needs approval', () => {
   it('is not sent before somebody approved it, and its record names the approval', async () => {
-    const { approvals, requests, log, gauge, call, untilAsked } = bench({ requiresApproval: true })
+    const { approvals, requests, log, gauge, call, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const asked = untilAsked()
     const answer = call({ params: { name: 'weigh', arguments: { a: 1 } } })
     const id = await asked
@@ -57,7 +57,7 @@ describe('a call that needs approval', () => {
   })
 
   it.each(['deny', 'LOCKDOWN', 'close'] as const)('is never sent after %s', async (what) => {
-    const { approvals, requests, log, setMode, call, untilAsked } = bench({ requiresApproval: true })
+    const { approvals, requests, log, setMode, call, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const asked = untilAsked()
     const answer = call()
     const id = await asked
@@ -71,9 +71,9 @@ describe('a call that needs approval', () => {
   })
 
   it('needs none to look after the task that it made', async () => {
-    const { call } = bench({ requiresApproval: true })
+    const { call } = createRuledPipeline({ requiresApproval: true })
     expect(codeIn(await call({ method: 'tasks/get', params: { taskId: 't1' } }))).toBe('frame')
-    const asked = bench({ requiresApproval: true })
+    const asked = createRuledPipeline({ requiresApproval: true })
     const waiting = asked.untilAsked()
     const smuggled = asked.call({ params: { name: 'weigh', taskId: 't1' }, subject: 't1' })
     await asked.approvals.answer(await waiting, { ...YES, answer: 'deny' })
@@ -81,14 +81,16 @@ describe('a call that needs approval', () => {
   })
 
   it(`${promise('GOV-16')} is judged by what its entry requires of arguments, and its task is not`, async () => {
-    const { call, requests } = bench({ arguments: { fields: { unit: { required: true } }, denyPatterns: [] } })
+    const { call, requests } = createRuledPipeline({
+      arguments: { fields: { unit: { required: true } }, denyPatterns: [] },
+    })
     expect(codeIn(await call({ method: 'tasks/get', params: { taskId: 't1' } }))).toBe('frame')
     await call({ params: { name: 'weigh', arguments: {} } })
     expect(requests.map(({ method }) => method)).not.toContain('tools/call')
   })
 
   it('needs no second one for the same arguments in the same session, but for others', async () => {
-    const { approvals, call, untilAsked } = bench({ requiresApproval: true })
+    const { approvals, call, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const params = { name: 'weigh', arguments: { a: 1, b: 2 } }
     const asked = untilAsked()
     const first = call({ params })
@@ -123,14 +125,17 @@ describe('the client of a call that needs approval', () => {
     [{ action: 'accept', content: { answer: 'deny', why: 'no' } }, 'APPROVAL_DENIED'],
     [{ action: 'decline' }, 'APPROVAL_DENIED'],
   ])('that may approve is asked, and %j means %s', async (result, outcome) => {
-    const { call } = bench({ requiresApproval: true }, { clientMayApprove: true })
+    const { call } = createRuledPipeline({ requiresApproval: true }, { clientMayApprove: true })
     expect(codeIn(await call({ client: clientSaying({ result }) }))).toBe(outcome)
   })
 
   it.each([{ action: 'accept', content: { answer: 'always' } }, { action: 'accept' }, { action: 'cancel' }])(
     'that answers %j has decided nothing',
     async (result) => {
-      const { call, approvals, untilAsked } = bench({ requiresApproval: true }, { clientMayApprove: true })
+      const { call, approvals, untilAsked } = createRuledPipeline(
+        { requiresApproval: true },
+        { clientMayApprove: true },
+      )
       const asked = untilAsked()
       const answer = call({ client: clientSaying({ result }) })
       await approvals.answer(await asked, { ...YES, answer: 'deny' })
@@ -139,7 +144,7 @@ describe('the client of a call that needs approval', () => {
   )
 
   it('that may not is not asked', async () => {
-    const { call, approvals, untilAsked } = bench({ requiresApproval: true })
+    const { call, approvals, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const client = clientSaying({ result: { action: 'accept', content: { answer: 'once' } } })
     const asked = untilAsked()
     const answer = call({ client })
@@ -150,53 +155,55 @@ describe('the client of a call that needs approval', () => {
 
 describe('an entry', () => {
   it('hides a tool from lists and calls alike', async () => {
-    const { call, listings, requests } = bench({ hidden: true })
+    const { call, listings, requests } = createRuledPipeline({ hidden: true })
     expect(codeIn(await call())).toBe('CALL_DENIED')
-    expect(listings.offers('tools/list', callOf(bench({}).catalog.snapshot.tools[0]).principal)).toHaveLength(1)
+    expect(
+      listings.offers('tools/list', createCall(createRuledPipeline({}).catalog.snapshot.tools[0]).principal),
+    ).toHaveLength(1)
     expect(requests).toEqual([])
   })
 
   it('limits how often a tool is called, and how many calls of it run at once', async () => {
     let now = 0
-    const often = bench({ rateLimitPerMinute: 2 }, { now: () => now })
+    const often = createRuledPipeline({ rateLimitPerMinute: 2 }, { now: () => now })
     expect([codeIn(await often.call()), codeIn(await often.call())]).toEqual(['frame', 'frame'])
     expect(codeIn(await often.call())).toBe('RATE_LIMITED')
     now = 60_001
     expect(codeIn(await often.call())).toBe('frame')
-    const many = bench({ maxConcurrent: 1 })
+    const many = createRuledPipeline({ maxConcurrent: 1 })
     expect((await Promise.all([many.call(), many.call()])).map(codeIn)).toEqual(['frame', 'RATE_LIMITED'])
   })
 
   it('limits calls too whose arguments are checked elsewhere, and names the limit that was reached', async () => {
     const lines = { maxConcurrent: 9, rateLimitPerMinute: 8 }
     const entries = [{ ...entry({ maxConcurrent: 1, rateLimitPerMinute: 5 }), lines }]
-    const { call, requests, log } = bench({}, { entries, check: async () => ALLOW })
+    const { call, requests, log } = createRuledPipeline({}, { entries, check: async () => ALLOW })
     const answers = await Promise.all([call(), call(), call()])
     expect(answers.map(codeIn).toSorted()).toEqual(['RATE_LIMITED', 'RATE_LIMITED', 'frame'])
     expect(requests).toHaveLength(1)
     expect(log.types.filter((type) => type === 'POLICY_DENIED')).toHaveLength(2)
-    const { pipeline, catalog } = bench({}, { entries, serve: () => new Promise(() => {}) })
+    const { pipeline, catalog } = createRuledPipeline({}, { entries, serve: () => new Promise(() => {}) })
     const offer = catalog.snapshot.tool('files_weigh')
-    void pipeline.run(callOf(offer))
-    const { verdicts } = await pipeline.decide(callOf(offer))
+    void pipeline.run(createCall(offer))
+    const { verdicts } = await pipeline.decide(createCall(offer))
     expect(verdicts.at(-1)?.verdict).toMatchObject({ code: 'RATE_LIMITED', rule: { line: 9 } })
   })
 
   it('that is only watched refuses nothing, and the record says what it would have done', async () => {
-    const { call, log } = bench({ requiresApproval: true, enforce: false })
+    const { call, log } = createRuledPipeline({ requiresApproval: true, enforce: false })
     expect(codeIn(await call())).toBe('frame')
     expect(log.events[0]).toMatchObject({ type: 'TOOL_CALL_STARTED', would: { outcome: 'ask' } })
   })
 
   it('with the pin of another definition closes the tool', async () => {
-    const { call, requests } = bench({ pin: 'sha256-0' })
+    const { call, requests } = createRuledPipeline({ pin: 'sha256-0' })
     expect(codeIn(await call())).toBe('DEFINITION_CHANGED')
     expect(requests).toEqual([])
   })
 })
 
 it('a lockdown counts from the next dispatch on, whatever was decided before', async () => {
-  const { call, setMode, requests, log } = bench({})
+  const { call, setMode, requests, log } = createRuledPipeline({})
   const record = log.append.bind(log)
   log.append = (event) => {
     record(event)
@@ -208,7 +215,7 @@ it('a lockdown counts from the next dispatch on, whatever was decided before', a
 
 it(`${promise('GOV-22')} a call is not sent whose token was revoked after it was judged`, async () => {
   const revoked = new Set<string>()
-  const { call, requests, log } = bench({}, { isTokenValid: (token) => !revoked.has(token) })
+  const { call, requests, log } = createRuledPipeline({}, { isTokenValid: (token) => !revoked.has(token) })
   const principal = { ...ANN, token: 'f00' }
   expect(codeIn(await call({ principal }))).toBe('frame')
   const record = log.append.bind(log)
@@ -228,9 +235,13 @@ describe('a token that is revoked while its call runs', () => {
     let isRevoked = false
     const serve = async () => {
       isRevoked = true
-      return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: 'what it may not know' }] } })
+      return toTestFrame({
+        jsonrpc: '2.0',
+        id: 1,
+        result: { content: [{ type: 'text', text: 'what it may not know' }] },
+      })
     }
-    const { call, requests, log } = bench({}, { serve, isTokenValid: () => !isRevoked })
+    const { call, requests, log } = createRuledPipeline({}, { serve, isTokenValid: () => !isRevoked })
     const answer = await call({ principal })
     expect(codeIn(answer)).toBe('RESULT_WITHHELD')
     expect(JSON.stringify(answer)).not.toContain('what it may not know')
@@ -244,7 +255,7 @@ describe('a token that is revoked while its call runs', () => {
       isRevoked = true
       throw new SallyportError('UPSTREAM_UNAVAILABLE', 'It is gone.')
     }
-    const { call } = bench({}, { serve, isTokenValid: () => !isRevoked })
+    const { call } = createRuledPipeline({}, { serve, isTokenValid: () => !isRevoked })
     expect(codeIn(await call({ principal }))).toBe('UPSTREAM_UNAVAILABLE')
   })
 })
@@ -258,7 +269,7 @@ it('a call that ends while its permit is renewed is not recorded as refused besi
     renewing = permit.renew()
     throw new SallyportError('CALL_CANCELLED', 'Nobody waits.')
   }
-  const made = bench({}, { serve, check: () => checks.shift() ?? ALLOW })
+  const made = createRuledPipeline({}, { serve, check: () => checks.shift() ?? ALLOW })
   expect(codeIn(await made.call())).toBe('CALL_CANCELLED')
   slow.settle({ outcome: 'deny', code: 'ARGUMENTS_INVALID', reason: 'No.' })
   expect((await renewing)?.code).toBe('CALL_CANCELLED')
@@ -266,7 +277,7 @@ it('a call that ends while its permit is renewed is not recorded as refused besi
 })
 
 describe('a call that waits for the check of its arguments', () => {
-  type Made = ReturnType<typeof bench>
+  type Made = ReturnType<typeof createRuledPipeline>
   const changes: readonly [string, string, (made: Made, revoked: Set<string>) => unknown][] = [
     ['nothing changes', 'frame', () => undefined],
     [`there is a lockdown (${promise('GOV-13')})`, 'MODE_FORBIDS', (made) => made.setMode('LOCKDOWN')],
@@ -283,7 +294,7 @@ describe('a call that waits for the check of its arguments', () => {
     const revoked = new Set<string>()
     const weigh = FILES.files.tools.find(({ name }) => name === 'weigh')
     const options = { check: () => slow.verdict, isTokenValid: (token: string) => !revoked.has(token) }
-    const made = bench({ pin: pinOf({ kind: 'tool', original: weigh } as never) }, options)
+    const made = createRuledPipeline({ pin: pinOf({ kind: 'tool', original: weigh } as never) }, options)
     const answer = made.call({ principal: { ...ANN, token: 'f00' } })
     change(made, revoked)
     slow.settle(ALLOW)
@@ -300,9 +311,9 @@ describe(`${promise('GOV-11')} rules that change while a call is under way`, () 
     const serve = async () => {
       entries[0] = entry({})
       made.setMode('NORMAL')
-      return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: KEY }] } })
+      return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: KEY }] } })
     }
-    const made = bench({}, { entries, serve })
+    const made = createRuledPipeline({}, { entries, serve })
     const answer = await made.call()
     if (answer.kind !== 'frame') throw answer.error
     expect(Buffer.concat(answer.frame.parts).toString()).not.toContain(KEY)
@@ -310,7 +321,7 @@ describe(`${promise('GOV-11')} rules that change while a call is under way`, () 
 
   it('count for what is sent, where they changed before that', async () => {
     const entries = [entry({ secrets: 'allow' })]
-    const made = bench({}, { entries })
+    const made = createRuledPipeline({}, { entries })
     const record = made.log.append.bind(made.log)
     made.log.append = (event) => {
       record(event)
@@ -327,20 +338,20 @@ it(`${promise('GOV-9')} a call is judged by the definition that there is when it
   const entries: ToolEntry[] = []
   const checks: ((verdict: typeof ALLOW) => void)[] = []
   const check = () => new Promise<typeof ALLOW>((resolve) => checks.push(resolve))
-  const { call, catalog, setMode, requests } = bench({}, { entries, check })
+  const { call, catalog, setMode, requests } = createRuledPipeline({}, { entries, check })
   const reviewed = catalog.snapshot.tool('files_weigh')
   if (!reviewed) throw new Error('There is no such tool.')
   entries.push(entry({ pin: pinOf(reviewed) }))
   setMode('NORMAL')
   const answer = call()
-  catalog.put('files', catalogueOf(['read'], { tools: [tool('weigh', { description: 'Weigh, and tell me.' })] }))
+  catalog.put('files', createCatalog(['read'], { tools: [tool('weigh', { description: 'Weigh, and tell me.' })] }))
   checks[0]?.(ALLOW)
   expect(codeIn(await answer)).toBe('DEFINITION_CHANGED')
   expect(requests).toEqual([])
 })
 
 describe(`${promise('GOV-23')} what needs no person`, () => {
-  const spare = (rule: Partial<AutoApproval>): Partial<BenchOptions> => ({
+  const spare = (rule: Partial<AutoApproval>): Partial<TestPipelineOptions> => ({
     governance: {
       autoApprove: [
         {
@@ -368,9 +379,9 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     ['a rule that its arguments break', { arguments: dryOnly }, { mode: 'wet' }, false],
     ['a rule for paths, where it names none', { paths: ['/tmp/**'] }, {}, false],
   ])('%s', async (_what, rule, args, isSpared) => {
-    const { pipeline, catalog } = bench({ requiresApproval: true }, spare(rule))
+    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true }, spare(rule))
     const params = { name: 'weigh', arguments: args }
-    const decision = await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh'), { params }))
+    const decision = await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh'), { params }))
     expect(decision.outcome).toBe(isSpared ? 'allow' : 'ask')
     if (isSpared) expect(decision.verdicts.at(-1)?.verdict.rule).toEqual({ file: 'config.yaml', line: 9 })
   })
@@ -380,9 +391,9 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     [{ profile: 'default' }, 'ask'],
     [{}, 'allow'],
   ])('for a caller that only claims to be an agent is nothing that is meant for it: %j', async (rule, outcome) => {
-    const { pipeline, catalog } = bench({ requiresApproval: true }, spare(rule))
+    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true }, spare(rule))
     const principal = { ...ANN, agent: 'codex', isClaimed: true } as const
-    const decision = await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh'), { principal }))
+    const decision = await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh'), { principal }))
     expect(decision.outcome).toBe(outcome)
   })
 
@@ -391,26 +402,29 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     [{ path: '/tmp/a', source: '/srv/b' }, 'ask'],
     [{}, 'ask'],
   ])('is a call all of whose paths are unattended: %j', async (args, outcome) => {
-    const { pipeline, catalog } = bench({ requiresApproval: true, unattendedPaths: ['/tmp/**'] })
+    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true, unattendedPaths: ['/tmp/**'] })
     const params = { name: 'weigh', arguments: args }
-    const decision = await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh'), { params }))
+    const decision = await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh'), { params }))
     expect(decision.outcome).toBe(outcome)
   })
 
   it('is spared by no rule, and by no earlier answer, in a lockdown', async () => {
     const fields = { requiresApproval: true, essential: true, permission: ['READ'] } as const
-    const { approvals, call, untilAsked, setMode, pipeline, catalog } = bench(fields, spare({ agent: 'codex' }))
+    const { approvals, call, untilAsked, setMode, pipeline, catalog } = createRuledPipeline(
+      fields,
+      spare({ agent: 'codex' }),
+    )
     const asked = untilAsked()
     const first = call()
     await approvals.answer(await asked, { ...YES, answer: 'session' })
     await first
-    const decide = () => pipeline.decide(callOf(catalog.snapshot.tool('files_weigh')))
+    const decide = () => pipeline.decide(createCall(catalog.snapshot.tool('files_weigh')))
     expect((await decide()).outcome).toBe('allow')
     setMode('LOCKDOWN')
     expect((await decide()).outcome).toBe('ask')
-    const spared = bench(fields, spare({}))
+    const spared = createRuledPipeline(fields, spare({}))
     spared.setMode('LOCKDOWN')
-    expect((await spared.pipeline.decide(callOf(spared.catalog.snapshot.tool('files_weigh')))).outcome).toBe('ask')
+    expect((await spared.pipeline.decide(createCall(spared.catalog.snapshot.tool('files_weigh')))).outcome).toBe('ask')
   })
 })
 
@@ -426,14 +440,14 @@ describe(`${promise('GOV-7')} what the settings say of a risk`, () => {
     ['a pattern over the name', { patterns: [pattern] }, 'ask'],
     ['a word of the name', { riskTokens: { ...riskTokens, high: [...riskTokens.high, 'weigh'] } }, 'ask'],
   ])('decides whether somebody is asked: %s', async (_what, governance, outcome) => {
-    const { pipeline, catalog } = bench({}, { entries: [], governance })
-    expect((await pipeline.decide(callOf(catalog.snapshot.tool('files_weigh')))).outcome).toBe(outcome)
+    const { pipeline, catalog } = createRuledPipeline({}, { entries: [], governance })
+    expect((await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh')))).outcome).toBe(outcome)
   })
 })
 
 describe('a call that is judged again because the rules changed before it was sent', () => {
-  const rejudged = async (fields: PolicyFields, options: Partial<BenchOptions> = {}): Promise<string> => {
-    const { call, setMode, gauge } = bench(fields, options)
+  const rejudged = async (fields: PolicyFields, options: Partial<TestPipelineOptions> = {}): Promise<string> => {
+    const { call, setMode, gauge } = createRuledPipeline(fields, options)
     const answer = call()
     setMode('DEGRADED')
     const code = codeIn(await answer)
@@ -441,18 +455,18 @@ describe('a call that is judged again because the rules changed before it was se
     return code
   }
 
-  it.each<[string, PolicyFields, Partial<BenchOptions>]>([
+  it.each<[string, PolicyFields, Partial<TestPipelineOptions>]>([
     ['max_concurrent', { maxConcurrent: 1 }, {}],
     ['rate_limit_per_minute', { rateLimitPerMinute: 1 }, {}],
-    ['max_calls_in_flight', {}, { most: 1 }],
+    ['max_calls_in_flight', {}, { maxCalls: 1 }],
   ])('does not crowd out itself by %s', async (_, fields, options) => {
     expect(await rejudged(fields, options)).toBe('frame')
   })
 
   it('is refused where by a new limit the others alone are enough', async () => {
     const entries = [entry({ maxConcurrent: 2 })]
-    const { pipeline, catalog, setMode } = createBench({ catalogues: FILES, entries })
-    const calls = [1, 2].map(() => pipeline.run(callOf(catalog.snapshot.tool('files_weigh'))))
+    const { pipeline, catalog, setMode } = createTestPipeline({ catalogues: FILES, entries })
+    const calls = [1, 2].map(() => pipeline.run(createCall(catalog.snapshot.tool('files_weigh'))))
     entries[0] = entry({ maxConcurrent: 1 })
     setMode('NORMAL')
     expect((await Promise.all(calls)).map(codeIn)).toContain('RATE_LIMITED')
@@ -460,11 +474,11 @@ describe('a call that is judged again because the rules changed before it was se
 
   it('is not taken for one of those that a new limit counts', async () => {
     const entries = [entry({})]
-    const { pipeline, catalog, setMode } = createBench({ catalogues: FILES, entries })
-    const uncounted = pipeline.run(callOf(catalog.snapshot.tool('files_weigh')))
+    const { pipeline, catalog, setMode } = createTestPipeline({ catalogues: FILES, entries })
+    const uncounted = pipeline.run(createCall(catalog.snapshot.tool('files_weigh')))
     entries[0] = entry({ maxConcurrent: 1 })
     setMode('NORMAL')
-    const counted = pipeline.run(callOf(catalog.snapshot.tool('files_weigh')))
+    const counted = pipeline.run(createCall(catalog.snapshot.tool('files_weigh')))
     setMode('NORMAL')
     expect((await Promise.all([uncounted, counted])).map(codeIn)).toEqual(['RATE_LIMITED', 'frame'])
   })

@@ -9,31 +9,31 @@ import {
   type ToolDefinition,
 } from '@sallyport/core'
 import {
-  bareTask,
   INTENT,
   isQuarantined,
-  type ReturnFacts,
-  type Returning,
+  type ResultShaper,
+  type ShapingFacts,
   splitIntent,
+  stripTask,
 } from '../isolation/isolation.ts'
 import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
-import type { JudgeOptions, Trial } from './judge.ts'
+import type { CallDeciderOptions, JudgedCall } from './judge.ts'
 import { isResultReader } from './listings.ts'
-import { taskResult } from './task-result.ts'
+import { readTaskResult } from './task-result.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
-import { withoutSecretsIn } from './without-secrets.ts'
+import { redactCall } from './without-secrets.ts'
 
-export interface HandingBackOptions extends Pick<JudgeOptions, 'rulesOf' | 'listings'> {
+export interface CallResultShaperOptions extends Pick<CallDeciderOptions, 'rulesOf' | 'listings'> {
   /** Absent: every result goes back whole. */
-  readonly returning?: Returning | undefined
+  readonly shaper?: ResultShaper | undefined
   readonly ids: { callId(): string }
   /** Makes a call from its beginning. */
   readonly run: (call: Call) => Promise<Answer>
 }
 
 /** A tool that is called as a task gives its result later. */
-const WAYS_BACK: ReadonlySet<string> = new Set([
+const RESULT_METHODS: ReadonlySet<string> = new Set([
   'tools/call',
   'tasks/result',
   'tasks/get',
@@ -42,16 +42,16 @@ const WAYS_BACK: ReadonlySet<string> = new Set([
 ])
 
 /** What goes back, and what is recorded of that. */
-export interface Handed {
+export interface ShapedAnswer {
   readonly answer: Answer
-  readonly facts?: ReturnFacts | undefined
+  readonly facts?: ShapingFacts | undefined
 }
 
 /** Lets through of a tool's result what its rules leave for the caller. */
-export class HandingBack {
-  readonly #options: HandingBackOptions
+export class CallResultShaper {
+  readonly #options: CallResultShaperOptions
 
-  constructor(options: HandingBackOptions) {
+  constructor(options: CallResultShaperOptions) {
     this.#options = options
   }
 
@@ -59,24 +59,25 @@ export class HandingBack {
   withoutIntent(asked: Call): Call {
     const given = asked.params.arguments
     if (!isJsonObject(given) || given[INTENT] === undefined || asked.offer.kind !== 'tool') return asked
-    if (!this.#options.rulesOf(asked.offer).returns.takesIntent) return asked
+    if (!this.#options.rulesOf(asked.offer).shaping.takesIntent) return asked
     const { args, intent } = splitIntent(given)
     return { ...asked, params: { ...asked.params, arguments: args }, intent }
   }
 
   /** Nothing where all of it goes back: then it leaves as the bytes that came. */
-  handBack(asked: Call, { case: { call, rules } }: Trial, answer: Answer): Promise<Handed> | undefined {
-    const { returning } = this.#options
-    if (returning === undefined || answer.kind !== 'frame' || !WAYS_BACK.has(call.method) || call.isOfSubAgent) return
+  shape(asked: Call, { context: { call, rules } }: JudgedCall, answer: Answer): Promise<ShapedAnswer> | undefined {
+    const { shaper } = this.#options
+    if (shaper === undefined || answer.kind !== 'frame' || !RESULT_METHODS.has(call.method) || call.isFromSubAgent)
+      return
     // A page is short, and cut again nobody could ever read on.
-    if (isResultReader(call.offer) || returning.isWhole(rules.returns, answer)) return
+    if (isResultReader(call.offer) || shaper.isWhole(rules.shaping, answer)) return
     const { era } = answer
-    const task = call.method === 'tasks/get' ? taskResult(answer.frame, shownTask(rules)) : undefined
+    const task = call.method === 'tasks/get' ? readTaskResult(answer.frame, shownTask(rules)) : undefined
     const frame = task?.frame ?? answer.frame
     const { principal, offer, cancellation, intent } = call
-    const returned = returning.return({
+    const returned = shaper.shape({
       ...{ owner: principal, server: offer.server, definition: offer.original as ToolDefinition },
-      ...{ args: argumentsOf(withoutSecretsIn(call, rules)), intent, rules: rules.returns, frame, cancellation },
+      ...{ args: argumentsOf(redactCall(call, rules)), intent, rules: rules.shaping, frame, cancellation },
       canPage: this.#canPage(principal),
       isReadOnly:
         call.method === 'tools/call' && rules.policy.permission.value.every((permission) => permission === 'READ'),
@@ -84,7 +85,7 @@ export class HandingBack {
     })
     return returned.then(
       ({ facts, ...back }) => ({
-        answer: back.kind === 'frame' ? { ...back, frame: task?.within(back.frame) ?? back.frame, era } : back,
+        answer: back.kind === 'frame' ? { ...back, frame: task?.wrap(back.frame) ?? back.frame, era } : back,
         facts,
       }),
       (cause: unknown) => ({ answer: { kind: 'failure', error: broken(call, cause) } }),
@@ -92,10 +93,10 @@ export class HandingBack {
   }
 
   /** As its caller is told. The record has all of it. */
-  told({ case: { call, rules } }: Trial, answer: Answer): Answer {
-    const { returning } = this.#options
-    if (answer.kind !== 'failure' || returning === undefined || call.isOfSubAgent) return answer
-    return { ...answer, error: returning.failureOf(rules.returns, answer.error) }
+  shapeFailure({ context: { call, rules } }: JudgedCall, answer: Answer): Answer {
+    const { shaper } = this.#options
+    if (answer.kind !== 'failure' || shaper === undefined || call.isFromSubAgent) return answer
+    return { ...answer, error: shaper.shapeFailure(rules.shaping, answer.error) }
   }
 
   /** Whether the caller was given the tool that reads saved results. */
@@ -116,12 +117,14 @@ export class HandingBack {
     const { requestState: _state, inputResponses: _responses, ...first } = asked.params
     const params = { ...first, arguments: own }
     const id = this.#options.ids.callId()
-    const again: Call = { ...asked, id, params, cancellation, onProgress: undefined, isOfSubAgent: true }
+    const again: Call = { ...asked, id, params, cancellation, onProgress: undefined, isFromSubAgent: true }
     const answer = await this.#options.run(again)
     signal.removeEventListener('abort', leave)
     if (answer.kind === 'failure') return answer.error
     const { result, error } = parseFrame(answer.frame)
-    return isJsonObject(result) ? result : { isError: true, content: [{ type: 'text', text: said(error ?? result) }] }
+    return isJsonObject(result)
+      ? result
+      : { isError: true, content: [{ type: 'text', text: toJsonText(error ?? result) }] }
   }
 }
 
@@ -132,10 +135,10 @@ interface FirstCall {
   readonly signal: AbortSignal
 }
 
-const shownTask = ({ returns: { plan } }: ToolRules): ((task: JsonObject) => JsonObject) =>
-  isQuarantined(plan) ? bareTask : (task) => task
+const shownTask = ({ shaping: { plan } }: ToolRules): ((task: JsonObject) => JsonObject) =>
+  isQuarantined(plan) ? stripTask : (task) => task
 
-const said = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
+const toJsonText = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
 
 /** The server did its work; what it gave must not pass by our mistake. */
 const broken = ({ id }: Call, cause: unknown): SallyportError =>

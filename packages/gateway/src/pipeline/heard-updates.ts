@@ -1,12 +1,12 @@
 import { ALLOW, Cancellation, type JsonObject, type Principal, redactJson } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals } from '../governance/governance.ts'
-import { approve } from './approve.ts'
-import { Judge, type JudgeOptions, type Trial } from './judge.ts'
-import { judgeArguments } from './judge-arguments.ts'
-import { watched } from './watched.ts'
+import { approveStep } from './approve.ts'
+import { CallDecider, type CallDeciderOptions, type JudgedCall } from './judge.ts'
+import { argumentsStep } from './judge-arguments.ts'
+import { withEnforceFlag } from './watched.ts'
 
-export interface HeardUpdatesOptions extends Omit<JudgeOptions, 'steps' | 'check'> {
+export interface ResourceUpdatesOptions extends Omit<CallDeciderOptions, 'steps' | 'check'> {
   readonly approvals: Pick<Approvals, 'grantFor'>
 }
 
@@ -17,7 +17,7 @@ export interface Subscriber {
 }
 
 /** News of a resource as its subscriber may hear them. */
-export interface HeardUpdate {
+export interface PermittedUpdate {
   readonly params: JsonObject
   /** What it would take to subscribe now: nobody, a person, or one in a lockdown, where earlier approvals do not count. */
   readonly strictness: 0 | 1 | 2
@@ -27,25 +27,27 @@ export interface HeardUpdate {
  * News of resources, each judged as subscribing to what it is about would be: the rules may have changed since, and
  * what changed may be a part of the resource that they never allowed. How often servers tell has no limit of a caller's.
  */
-export class HeardUpdates {
-  readonly #judge: Judge
+export class ResourceUpdates {
+  readonly #decider: CallDecider
 
-  constructor(options: HeardUpdatesOptions) {
-    const steps = [judgeArguments, approve(options.approvals)].map((step) => watched(step, ({ rules }) => rules.policy))
-    this.#judge = new Judge({ ...options, check: () => ALLOW, steps })
+  constructor(options: ResourceUpdatesOptions) {
+    const steps = [argumentsStep, approveStep(options.approvals)].map((step) =>
+      withEnforceFlag(step, ({ rules }) => rules.policy),
+    )
+    this.#decider = new CallDecider({ ...options, check: () => ALLOW, steps })
   }
 
   /** Undefined where the subscriber may not hear of it. */
-  hear({ principal, offer }: Subscriber, params: JsonObject): HeardUpdate | undefined {
+  check({ principal, offer }: Subscriber, params: JsonObject): PermittedUpdate | undefined {
     const asked = { id: '', traceId: '', method: 'resources/subscribe', cancellation: new Cancellation() }
-    const trial = this.#judge.judgeNow({ ...asked, principal, offer, params: { uri: params.uri ?? offer.name } })
+    const trial = this.#decider.decideSync({ ...asked, principal, offer, params: { uri: params.uri ?? offer.name } })
     if (trial.decision.outcome === 'deny') return undefined
-    const shown = trial.case.rules.policy.secrets.value === 'allow' ? params : (redactJson(params) as JsonObject)
+    const shown = trial.context.rules.policy.secrets.value === 'allow' ? params : (redactJson(params) as JsonObject)
     return { params: shown, strictness: strictnessOf(trial) }
   }
 }
 
-function strictnessOf({ decision, case: { rules } }: Trial): HeardUpdate['strictness'] {
+function strictnessOf({ decision, context: { rules } }: JudgedCall): PermittedUpdate['strictness'] {
   if (decision.outcome === 'allow') return 0
   return rules.mode === 'LOCKDOWN' ? 2 : 1
 }

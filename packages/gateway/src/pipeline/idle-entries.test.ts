@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { EntryIndex } from './entry-index.ts'
-import { idleEntries } from './idle-entries.ts'
+import { findUnmatchedEntries } from './idle-entries.ts'
 
 function problemsOf(
   keys: readonly string[],
   { known = ['files', 'wiki'], pin }: { known?: string[]; pin?: string } = {},
 ) {
   const catalog = new Catalog(['files', 'wiki'], 'prefixed')
-  for (const server of known) catalog.put(server, catalogueOf(['read_page', 'drop_page']))
+  for (const server of known) catalog.put(server, createCatalog(['read_page', 'drop_page']))
   const entries = keys.map((key, at) => ({ key, line: at + 1, fields: pin === undefined ? {} : { pin }, lines: {} }))
   const index = new EntryIndex(entries, catalog.snapshot)
   const entriesOf = (offer: Parameters<EntryIndex['namesOf']>[0]) =>
     index.find([...index.namesOf(offer), ...index.sharedNamesOf(offer)])
-  return idleEntries({ catalog, entries, entriesOf }).map(({ problem }) => problem)
+  return findUnmatchedEntries({ catalog, entries, entriesOf }).map(({ problem }) => problem)
 }
 
 describe('an entry', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Call } from './call.ts'
-import { nextRound } from './input-rounds.ts'
-import { callOf, frameOf } from './pipeline.test-kit.ts'
+import { askForInputs } from './input-rounds.ts'
+import { createCall, toTestFrame } from './pipeline.test-kit.ts'
 
 const ELICITING = { era: 'legacy', capabilities: { elicitation: {} } } as unknown as Call['client']
 
@@ -11,10 +11,10 @@ function round(questions: number) {
     (_, index) => [`k${index}`, { method: 'elicitation/create' }] as const,
   )
   const result = { resultType: 'input_required', inputRequests: Object.fromEntries(asked) }
-  const call = callOf({ name: 'x' } as Call['offer'], { client: ELICITING })
+  const call = createCall({ name: 'x' } as Call['offer'], { client: ELICITING })
   let heard = 0
   const ask = async () => ({ result: { action: 'accept', nth: ++heard } })
-  return { heard: () => heard, next: nextRound(call, frameOf({ jsonrpc: '2.0', id: 1, result }), ask) }
+  return { heard: () => heard, next: askForInputs(call, toTestFrame({ jsonrpc: '2.0', id: 1, result }), ask) }
 }
 
 describe('what a modern server wants to know of a legacy client', () => {

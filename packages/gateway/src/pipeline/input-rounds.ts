@@ -1,9 +1,16 @@
-import { Cancellation, callCancelled, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
+import {
+  Cancellation,
+  callCancelledError,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  SallyportError,
+} from '@sallyport/core'
 import {
   type AskClient,
   type Client,
   type Frame,
-  lackedBy,
+  findMissingCapability,
   parseFrame,
   type Question,
   type QuestionAnswer,
@@ -11,19 +18,19 @@ import {
 import type { Call } from './call.ts'
 
 /** A server that is never content with the answers must not keep a call, and a person, busy for ever. */
-export const MOST_ROUNDS = 20
+export const MAX_ROUNDS = 20
 /** Each is put to a person and recorded. */
-export const MOST_QUESTIONS = 100
+export const MAX_QUESTIONS = 100
 
 /**
  * What a modern server wants to know before it goes on, asked of a legacy client as that era asks: the parameters with
  * which the call is made again.
  */
-export async function nextRound(call: Call, frame: Frame, ask: AskClient | undefined): Promise<JsonObject> {
+export async function askForInputs(call: Call, frame: Frame, ask: AskClient | undefined): Promise<JsonObject> {
   const { inputRequests, requestState } = readInputs(frame)
   const asked = Object.entries(inputRequests)
-  if (asked.length > MOST_QUESTIONS) throw tooManyQuestions(asked.length)
-  const questions = asked.map(([key, request]) => [key, questionIn(request)] as const)
+  if (asked.length > MAX_QUESTIONS) throw tooManyQuestions(asked.length)
+  const questions = asked.map(([key, request]) => [key, toQuestion(request)] as const)
   // Nobody shall answer one half for nothing.
   for (const [, question] of questions) requireAskable(call.client, question)
   const takeBack = (reason: string): void => {
@@ -37,15 +44,15 @@ export async function nextRound(call: Call, frame: Frame, ask: AskClient | undef
   } catch (error) {
     takeBack('another question was not answered')
     const { reason } = call.cancellation
-    throw reason === undefined ? error : callCancelled(reason)
+    throw reason === undefined ? error : callCancelledError(reason)
   } finally {
     call.cancellation.onCancel(undefined)
   }
 }
 
 /** What the server asks for in this answer. */
-export const inputRequestsIn = (frame: Frame): readonly Question[] =>
-  Object.values(readInputs(frame).inputRequests).map(questionIn)
+export const readInputRequests = (frame: Frame): readonly Question[] =>
+  Object.values(readInputs(frame).inputRequests).map(toQuestion)
 
 function readInputs(frame: Frame): { readonly inputRequests: JsonObject; readonly requestState: Json | undefined } {
   const { result } = parseFrame(frame)
@@ -56,7 +63,7 @@ function readInputs(frame: Frame): { readonly inputRequests: JsonObject; readonl
 export const tooManyQuestions = (count: number): SallyportError =>
   new SallyportError('UPSTREAM_PROTOCOL', `The server asked ${count} things at once.`)
 
-function questionIn(request: unknown): Question {
+function toQuestion(request: unknown): Question {
   const { method, params } = isJsonObject(request) ? request : {}
   const asked = isJsonObject(params) ? params : {}
   // The legacy era names a page that is to be opened; the modern one has no need to.
@@ -71,7 +78,7 @@ async function answerTo(question: Question, ask: AskClient | undefined): Promise
 }
 
 function requireAskable(client: Client | undefined, question: Question): void {
-  const lacked = client ? lackedBy(client, question) : question.method
+  const lacked = client ? findMissingCapability(client, question) : question.method
   if (lacked === undefined) return
   throw new SallyportError(
     'CAPABILITY_MISSING',

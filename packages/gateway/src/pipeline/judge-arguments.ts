@@ -1,8 +1,8 @@
 import type { Step } from '@sallyport/core'
-import type { Case } from './case.ts'
+import type { CallContext } from './case.ts'
 
 /** Paths, rules for arguments, and secrets: what the tool's own entry says of what it may be given. */
-export const judgeArguments: Step<Case> = {
+export const argumentsStep: Step<CallContext> = {
   name: 'arguments',
-  judge: ({ rules, call }) => rules.judgeArguments(call),
+  evaluate: ({ rules, call }) => rules.checkArguments(call),
 }

@@ -1,77 +1,77 @@
 import { ALLOW, compileSteps, type Decision, type JsonObject, type Step, type Verdict } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Call } from './call.ts'
-import type { Case } from './case.ts'
-import { meantBy } from './inner-call.ts'
+import type { CallContext } from './case.ts'
+import { resolveInnerCall } from './inner-call.ts'
 import type { Listings } from './listings.ts'
 import type { ToolRules } from './tool-rules.ts'
 
-export interface JudgeOptions {
+export interface CallDeciderOptions {
   readonly listings: Listings
   readonly rulesOf: (offer: Offer) => ToolRules
   /** What a tool's input schema says to arguments. A schema that is more than plain is asked elsewhere. */
   readonly check: (schema: JsonObject, args: JsonObject) => Verdict | Promise<Verdict>
-  readonly steps: readonly Step<Case>[]
+  readonly steps: readonly Step<CallContext>[]
 }
 
 /** What a call brings along that was judged before. */
-type Earlier = Pick<Case, 'grant' | 'counted'>
+type PriorFacts = Pick<CallContext, 'grant' | 'counted'>
 
-const NEW: Earlier = Object.freeze({ grant: undefined })
+const NO_PRIOR_FACTS: PriorFacts = Object.freeze({ grant: undefined })
 
 /** A call that was judged. */
-export interface Trial {
-  readonly case: Case
+export interface JudgedCall {
+  readonly context: CallContext
   readonly decision: Decision
   /** Of the rules by which it was. */
   readonly epoch: number
 }
 
 /** Decides about calls, starting from what listing decided. What is judged is the call that is meant. */
-export class Judge {
-  readonly #options: JudgeOptions
-  readonly #decide: (subject: Case, listed: Decision) => Decision
+export class CallDecider {
+  readonly #options: CallDeciderOptions
+  readonly #runSteps: (subject: CallContext, listed: Decision) => Decision
 
-  constructor(options: JudgeOptions) {
+  constructor(options: CallDeciderOptions) {
     this.#options = options
-    this.#decide = compileSteps(options.steps)
+    this.#runSteps = compileSteps(options.steps)
   }
 
   /** At once where that can be. A bug of ours is told by a promise in any case. */
-  judge(asked: Call, before = NEW): Trial | Promise<Trial> {
+  decide(asked: Call, before = NO_PRIOR_FACTS): JudgedCall | Promise<JudgedCall> {
     try {
-      return this.#judge(asked, before)
+      return this.#decideCall(asked, before)
     } catch (bug) {
       return Promise.reject(bug)
     }
   }
 
   /** Of what is no call of a tool no schema has to be asked. */
-  judgeNow(asked: Call): Trial {
-    const { call, earlier } = meantBy(asked, this.#options.listings)
-    return this.#tried({ call, checked: ALLOW, before: NEW }, earlier)
+  decideSync(asked: Call): JudgedCall {
+    const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
+    return this.#applySteps({ call, checked: ALLOW, before: NO_PRIOR_FACTS }, listingDecision)
   }
 
-  #judge(asked: Call, before: Earlier): Trial | Promise<Trial> {
-    const { call, earlier } = meantBy(asked, this.#options.listings)
-    const checked = earlier.outcome === 'deny' ? ALLOW : this.#check(call)
-    if (!(checked instanceof Promise)) return this.#tried({ call, checked, before }, earlier)
+  #decideCall(asked: Call, before: PriorFacts): JudgedCall | Promise<JudgedCall> {
+    const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
+    const checked = listingDecision.outcome === 'deny' ? ALLOW : this.#checkSchema(call)
+    if (!(checked instanceof Promise)) return this.#applySteps({ call, checked, before }, listingDecision)
     // Meanwhile the rules may have changed, and the schema itself.
     return checked.then((verdict) => {
-      const current = this.#current(asked)
-      if (current !== asked) return this.#judge(current, before)
-      const now = meantBy(asked, this.#options.listings)
-      return this.#tried({ call: now.call, checked: verdict, before }, now.earlier)
+      const current = this.#withCurrentOffer(asked)
+      if (current !== asked) return this.#decideCall(current, before)
+      const now = resolveInnerCall(asked, this.#options.listings)
+      return this.#applySteps({ call: now.call, checked: verdict, before }, now.listingDecision)
     })
   }
 
   /** The same for a call that has waited: its server may have changed what it offers, and that is what would be called. */
-  judgeAgain(asked: Call, before: Earlier): Trial | Promise<Trial> {
-    return this.judge(this.#current(asked), before)
+  recheck(asked: Call, before: PriorFacts): JudgedCall | Promise<JudgedCall> {
+    return this.decide(this.#withCurrentOffer(asked), before)
   }
 
   /** The very same while its server offers what it did. */
-  #current(asked: Call): Call {
+  #withCurrentOffer(asked: Call): Call {
     const { offer } = asked
     const now =
       offer.kind === 'tool' ? this.#options.listings.toolOf({ server: offer.server, tool: offer.name }) : offer
@@ -79,18 +79,21 @@ export class Judge {
   }
 
   /** Whether what was decided would be decided again. */
-  holds({ epoch }: Trial): boolean {
+  isStillValid({ epoch }: JudgedCall): boolean {
     return epoch === this.#options.listings.epoch
   }
 
-  #tried({ call, checked, before }: Pick<Case, 'call' | 'checked'> & { before: Earlier }, listed: Decision): Trial {
+  #applySteps(
+    { call, checked, before }: Pick<CallContext, 'call' | 'checked'> & { before: PriorFacts },
+    listed: Decision,
+  ): JudgedCall {
     const { principal, params } = call
     const { grant, counted } = before
     const subject = { call, principal, params, rules: this.#options.rulesOf(call.offer), checked, grant, counted }
-    return { case: subject, decision: this.#decide(subject, listed), epoch: this.#options.listings.epoch }
+    return { context: subject, decision: this.#runSteps(subject, listed), epoch: this.#options.listings.epoch }
   }
 
-  #check({ method, offer, params }: Call): Verdict | Promise<Verdict> {
+  #checkSchema({ method, offer, params }: Call): Verdict | Promise<Verdict> {
     if (method !== 'tools/call' || offer.kind !== 'tool') return ALLOW
     const { inputSchema } = offer.original
     return this.#options.check(inputSchema as JsonObject, (params.arguments ?? {}) as JsonObject)

@@ -1,46 +1,46 @@
 import type { Era, JsonObject, PolicyFields } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { CatalogueShelf } from '../catalog/catalog.ts'
-import { catalogueOf, tool } from '../catalog/catalogue.test-kit.ts'
-import { RETURN_ALL, type ReturnRules } from '../isolation/isolation.ts'
+import { LastKnownCatalogs } from '../catalog/catalog.ts'
+import { createCatalog, tool } from '../catalog/catalogue.test-kit.ts'
+import { type ShapingRules, UNSHAPED } from '../isolation/isolation.ts'
 import { stdioConfig } from '../upstream/stdio/stdio.test-kit.ts'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
-import { ANN, createBench } from './pipeline.test-kit.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
+import { ANN, createTestPipeline } from './pipeline.test-kit.ts'
 
-const OFFERED = catalogueOf([], {
+const OFFERED = createCatalog([], {
   era: 'modern',
   tools: [
     tool('plain', { description: 'It reads.' }),
     tool('typed', { outputSchema: { type: 'array' } }),
     { inputSchema: { type: 'object' }, name: 'named last' },
-  ] as ServerCatalogue['tools'],
+  ] as ServerCatalog['tools'],
 })
 
 /** The same as a start finds it. */
-function kept(catalogue: ServerCatalogue): ServerCatalogue {
+function kept(catalogue: ServerCatalog): ServerCatalog {
   const texts: string[] = []
-  const shelf = new CatalogueShelf({ load: () => texts[0], save: (_server, _source, now) => void texts.push(now) })
+  const shelf = new LastKnownCatalogs({ load: () => texts[0], save: (_server, _source, now) => void texts.push(now) })
   shelf.save(stdioConfig(), catalogue)
-  return shelf.load(stdioConfig()) as ServerCatalogue
+  return shelf.load(stdioConfig()) as ServerCatalog
 }
 
 interface Shown {
   readonly fields?: PolicyFields
-  readonly returns?: Partial<ReturnRules>
+  readonly returns?: Partial<ShapingRules>
   readonly pinned?: JsonObject
 }
 
-function listOf(catalogue: ServerCatalogue, era: Era, { fields = {}, returns = {}, pinned }: Shown): string {
+function listOf(catalogue: ServerCatalog, era: Era, { fields = {}, returns = {}, pinned }: Shown): string {
   const entries = OFFERED.tools.map(({ name }) => ({ key: `mcp__files__${name}`, line: 1, fields, lines: {} }))
-  const { listings } = createBench({
-    ...{ catalogues: { files: catalogue }, entries, pinned: () => pinned },
-    returnsOf: () => ({ ...RETURN_ALL, ...returns }),
+  const { listings } = createTestPipeline({
+    ...{ catalogues: { files: catalogue }, entries, loadPinned: () => pinned },
+    shapingOf: () => ({ ...UNSHAPED, ...returns }),
   })
-  return listings.prepared('tools/list', ANN, era).map(String).join('')
+  return listings.renderList('tools/list', ANN, era).map(String).join('')
 }
 
 describe('a list of tools that were kept', () => {
-  const plan = { strategy: 'bounded' } as unknown as ReturnRules['plan']
+  const plan = { strategy: 'bounded' } as unknown as ShapingRules['plan']
   const ways: Readonly<Record<string, Shown>> = {
     'nobody has rules for': {},
     'are described otherwise': { fields: { descriptionOverride: 'Ours.' } },

@@ -2,14 +2,14 @@ import type { Era, JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf, tool } from '../catalog/catalogue.test-kit.ts'
-import type { ServerCatalogue } from '../upstream/upstream.ts'
-import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
+import { createCatalog, tool } from '../catalog/catalogue.test-kit.ts'
+import type { ServerCatalog } from '../upstream/upstream.ts'
+import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
 
 const textOf = (pieces: readonly (string | Buffer)[]): string => pieces.map(String).join('')
 const bytesOf = (pieces: readonly (string | Buffer)[]): unknown => pieces.find((piece) => Buffer.isBuffer(piece))
 
-const RICH = catalogueOf(['read', 'write'], {
+const RICH = createCatalog(['read', 'write'], {
   capabilities: { tools: {}, resources: {}, prompts: {} },
   resources: [{ uri: 'a://b', name: 'b' }],
   resourceTemplates: [{ uriTemplate: 'a://{x}', name: 'x' }],
@@ -19,19 +19,19 @@ const RICH = catalogueOf(['read', 'write'], {
 
 describe(`lists (${promise('GW-19')})`, () => {
   it('are whole results, printed once, and the same bytes until something changes', () => {
-    const { catalog, listings } = createBench({ catalogues: { files: RICH } })
-    const pieces = listings.prepared('tools/list', ANN, 'legacy')
+    const { catalog, listings } = createTestPipeline({ catalogues: { files: RICH } })
+    const pieces = listings.renderList('tools/list', ANN, 'legacy')
     expect(JSON.parse(textOf(pieces))).toEqual({
       tools: ['files_read', 'files_write'].map((name) => ({ name, inputSchema: { type: 'object' } })),
     })
-    expect(bytesOf(listings.prepared('tools/list', ANN, 'legacy'))).toBe(bytesOf(pieces))
-    catalog.put('files', catalogueOf(['other']))
-    expect(textOf(listings.prepared('tools/list', ANN, 'legacy'))).toContain('files_other')
+    expect(bytesOf(listings.renderList('tools/list', ANN, 'legacy'))).toBe(bytesOf(pieces))
+    catalog.put('files', createCatalog(['other']))
+    expect(textOf(listings.renderList('tools/list', ANN, 'legacy'))).toContain('files_other')
   })
 
   it('say in the modern era that they are complete and private', () => {
-    const { listings } = createBench({ catalogues: { files: RICH } })
-    expect(JSON.parse(textOf(listings.prepared('resources/templates/list', ANN, 'modern')))).toEqual({
+    const { listings } = createTestPipeline({ catalogues: { files: RICH } })
+    expect(JSON.parse(textOf(listings.renderList('resources/templates/list', ANN, 'modern')))).toEqual({
       resultType: 'complete',
       ttlMs: 0,
       cacheScope: 'private',
@@ -40,10 +40,10 @@ describe(`lists (${promise('GW-19')})`, () => {
   })
 
   it('do not depend on who asked before, nor on the session', () => {
-    const { listings } = createBench({ catalogues: { files: RICH } })
-    const bytes = bytesOf(listings.prepared('tools/list', ANN, 'legacy'))
-    expect(bytesOf(listings.prepared('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy'))).toBe(bytes)
-    expect(bytesOf(listings.prepared('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy'))).toEqual(bytes)
+    const { listings } = createTestPipeline({ catalogues: { files: RICH } })
+    const bytes = bytesOf(listings.renderList('tools/list', ANN, 'legacy'))
+    expect(bytesOf(listings.renderList('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy'))).toBe(bytes)
+    expect(bytesOf(listings.renderList('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy'))).toEqual(bytes)
   })
 
   it('show exactly what a call would not be refused', async () => {
@@ -55,11 +55,15 @@ describe(`lists (${promise('GW-19')})`, () => {
         fc.option(fc.array(pattern), { nil: undefined }),
         fc.array(pattern),
         async (tools, include, exclude) => {
-          const catalogues = { files: catalogueOf(tools) }
-          const { catalog, listings, pipeline } = createBench({ catalogues, exclude, ...(include && { include }) })
+          const catalogues = { files: createCatalog(tools) }
+          const { catalog, listings, pipeline } = createTestPipeline({
+            catalogues,
+            exclude,
+            ...(include && { include }),
+          })
           const listed = listings.offers('tools/list', ANN)
           for (const offer of catalog.snapshot.tools) {
-            expect((await pipeline.decide(callOf(offer))).outcome !== 'deny').toBe(listed.includes(offer))
+            expect((await pipeline.decide(createCall(offer))).outcome !== 'deny').toBe(listed.includes(offer))
           }
         },
       ),
@@ -67,14 +71,14 @@ describe(`lists (${promise('GW-19')})`, () => {
   })
 
   it('are decided anew once the rules were forgotten', () => {
-    const { listings } = createBench({ catalogues: { files: RICH } })
-    const bytes = bytesOf(listings.prepared('tools/list', ANN, 'legacy'))
-    listings.forget()
-    expect(bytesOf(listings.prepared('tools/list', ANN, 'legacy'))).not.toBe(bytes)
+    const { listings } = createTestPipeline({ catalogues: { files: RICH } })
+    const bytes = bytesOf(listings.renderList('tools/list', ANN, 'legacy'))
+    listings.invalidate()
+    expect(bytesOf(listings.renderList('tools/list', ANN, 'legacy'))).not.toBe(bytes)
   })
 
   it('stay right for more kinds of callers than are remembered', () => {
-    const { listings } = createBench({ catalogues: { files: RICH }, exclude: ['write'] })
+    const { listings } = createTestPipeline({ catalogues: { files: RICH }, exclude: ['write'] })
     for (let index = 0; index < 2_500; index++) {
       expect(listings.offers('tools/list', { ...ANN, agent: `agent-${index}` })).toHaveLength(1)
     }
@@ -85,37 +89,37 @@ describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
   const others = ['prompts/list', 'resources/list', 'resources/templates/list'] as const
 
   it('shows none of its prompts, resources and templates, and counts as not seen', async () => {
-    const { catalog, listings, pipeline } = createBench({ catalogues: { files: RICH }, include: [] })
+    const { catalog, listings, pipeline } = createTestPipeline({ catalogues: { files: RICH }, include: [] })
     for (const method of others) expect(listings.offers(method, ANN)).toEqual([])
     expect(listings.servers(ANN)).toEqual(new Set())
     for (const uri of ['a://b', 'a://by-template', 'c://unlisted']) {
-      const call = callOf(catalog.snapshot.resource(uri), { method: 'resources/read' })
+      const call = createCall(catalog.snapshot.resource(uri), { method: 'resources/read' })
       expect(await pipeline.decide(call)).toMatchObject({ outcome: 'deny', decisive: { step: 'select' } })
     }
   })
 
   it('shows all of them again with the first tool that is', () => {
-    const { listings } = createBench({ catalogues: { files: RICH }, include: ['read'] })
+    const { listings } = createTestPipeline({ catalogues: { files: RICH }, include: ['read'] })
     for (const method of others) expect(listings.offers(method, ANN)).toHaveLength(1)
     expect(listings.servers(ANN)).toEqual(new Set(['files']))
   })
 
   it('is not one that has no tools at all', () => {
-    const { listings } = createBench({ catalogues: { files: { ...RICH, tools: [] } } })
+    const { listings } = createTestPipeline({ catalogues: { files: { ...RICH, tools: [] } } })
     expect(listings.offers('resources/list', ANN)).toHaveLength(1)
   })
 })
 
 describe(`lists in both eras (${promise('GW-17')})`, () => {
-  const listOf = (catalogue: ServerCatalogue, era: Era): readonly JsonObject[] => {
-    const { listings } = createBench({ catalogues: { files: catalogue } })
-    return JSON.parse(textOf(listings.prepared('tools/list', ANN, era))).tools
+  const listOf = (catalogue: ServerCatalog, era: Era): readonly JsonObject[] => {
+    const { listings } = createTestPipeline({ catalogues: { files: catalogue } })
+    return JSON.parse(textOf(listings.renderList('tools/list', ANN, era))).tools
   }
 
   it('show a legacy client an object around every other output of a modern server', () => {
     const outputSchema = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } }
     const tools = [tool('numbers', { outputSchema }), tool('plain', { outputSchema: { type: 'object' } })]
-    const modern = catalogueOf([], { era: 'modern', tools })
+    const modern = createCatalog([], { era: 'modern', tools })
     expect(listOf(modern, 'modern').map((item) => item.outputSchema)).toEqual([outputSchema, { type: 'object' }])
     expect(listOf(modern, 'legacy').map((item) => item.outputSchema)).toEqual([
       {
@@ -126,16 +130,16 @@ describe(`lists in both eras (${promise('GW-17')})`, () => {
       { type: 'object' },
     ])
     // A legacy server must not have it, and a legacy client would refuse the whole list.
-    expect(listOf(catalogueOf([], { tools }), 'legacy')[0]).not.toHaveProperty('outputSchema')
+    expect(listOf(createCatalog([], { tools }), 'legacy')[0]).not.toHaveProperty('outputSchema')
   })
 
   it('may be kept for as long as the server that ages first says, and ever shorter', () => {
     let now = 1_000
-    const modern = (until: number, tools: readonly string[] = ['t']): ServerCatalogue =>
-      catalogueOf(tools, { era: 'modern', freshUntil: { tools: until } })
-    const bench = (catalogues: Readonly<Record<string, ServerCatalogue>>) => {
-      const { listings, catalog } = createBench({ catalogues, now: () => now })
-      const ttl = (): number => JSON.parse(textOf(listings.prepared('tools/list', ANN, 'modern'))).ttlMs
+    const modern = (until: number, tools: readonly string[] = ['t']): ServerCatalog =>
+      createCatalog(tools, { era: 'modern', freshUntil: { tools: until } })
+    const bench = (catalogues: Readonly<Record<string, ServerCatalog>>) => {
+      const { listings, catalog } = createTestPipeline({ catalogues, now: () => now })
+      const ttl = (): number => JSON.parse(textOf(listings.renderList('tools/list', ANN, 'modern'))).ttlMs
       return { ttl, catalog }
     }
     const { ttl, catalog } = bench({ a: modern(61_000), b: modern(31_000, []) })
@@ -147,11 +151,11 @@ describe(`lists in both eras (${promise('GW-17')})`, () => {
     now = 70_000
     expect(ttl()).toBe(0)
     now = 1_000
-    expect(bench({ a: modern(61_000), b: catalogueOf(['old']) }).ttl()).toBe(0)
-    expect(bench({ a: modern(61_000), b: catalogueOf([], { capabilities: { prompts: {} } }) }).ttl()).toBe(60_000)
+    expect(bench({ a: modern(61_000), b: createCatalog(['old']) }).ttl()).toBe(0)
+    expect(bench({ a: modern(61_000), b: createCatalog([], { capabilities: { prompts: {} } }) }).ttl()).toBe(60_000)
     expect(bench({ a: modern(Number.MAX_SAFE_INTEGER) }).ttl()).toBe(86_400_000)
     const unheard = bench({ a: modern(61_000) })
-    unheard.catalog.arrange(['a', 'late'], 'prefixed')
+    unheard.catalog.reconfigure(['a', 'late'], 'prefixed')
     expect(unheard.ttl()).toBe(0)
   })
 })

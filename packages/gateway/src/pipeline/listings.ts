@@ -1,5 +1,4 @@
 import {
-  allowedEntry,
   BUILT_IN_SERVER,
   type CompiledSelectors,
   compileSteps,
@@ -10,21 +9,22 @@ import {
   type JsonObject,
   type Principal,
   type Step,
+  sanitizeEntry,
+  stripReservedMeta,
   type ToolPolicy,
   type ToolRef,
   UNDECIDED,
-  withoutOwnMeta,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
-import { isQuarantined, RETURN_ALL, type ReturnRules, shownTool } from '../isolation/isolation.ts'
+import { isQuarantined, type ShapingRules, shownTool, UNSHAPED } from '../isolation/isolation.ts'
 import { READ_RESULT } from '../upstream/upstream.ts'
-import { concernedServers, freshness } from './list-freshness.ts'
-import { isClosed, isDockerInfo } from './meta-tools.ts'
-import { brokenPin } from './pin-state.ts'
-import type { Listed } from './select.ts'
+import { computeListTtl, serversAffectingList } from './list-freshness.ts'
+import { isClosedMetaTool, isDockerInfo } from './meta-tools.ts'
+import { findBrokenPin } from './pin-state.ts'
+import type { ListingContext } from './select.ts'
 import type { ServerRules } from './server-rules.ts'
 import { type CompiledChoice, ToolChoices, type ToolChoicesOptions } from './tool-choices.ts'
-import { viewName } from './view-name.ts'
+import { viewKeyOf } from './view-name.ts'
 
 export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 
@@ -40,17 +40,17 @@ interface View {
   /** What profiles and launches leave of it. */
   readonly choices: readonly CompiledChoice[]
   /** Of each server: whether any of its tools is left. */
-  readonly leavesTools: Map<string, boolean>
+  readonly hasTools: Map<string, boolean>
   /** Weakly held: a URI that no server lists is an offer of the moment. */
   readonly decisions: WeakMap<Offer, Decision>
   readonly prepared: Map<string, PreparedList>
-  sight?: Sight
+  visible?: VisibleOffers
   /** Of some tool that is left, results may be kept for this caller. */
-  readsResults?: boolean
+  canReadResults?: boolean
 }
 
 /** What one kind of caller sees of each list. */
-export interface Sight {
+export interface VisibleOffers {
   readonly tools: readonly Offer[]
   readonly prompts: readonly Offer[]
   /** Templates among them. */
@@ -65,17 +65,17 @@ interface PreparedList {
 }
 
 export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
-  readonly steps: readonly Step<Listed>[]
-  readonly rulesOf: (server: string) => ServerRules
+  readonly steps: readonly Step<ListingContext>[]
+  readonly serverRulesOf: (server: string) => ServerRules
   readonly policyOf: (offer: Offer) => ToolPolicy
   /** What of its definition nobody has accepted; absent: nothing is doubted. */
   readonly doubtsOf?: (offer: Offer) => readonly Finding[]
   /** All lists of selectors that count for a caller; absent: there are none. */
   readonly choicesFor?: ToolChoicesOptions['choicesFor']
   /** The definition that a pin is about, where it was kept. */
-  readonly pinned: (pin: string) => JsonObject | undefined
+  readonly loadPinned: (pin: string) => JsonObject | undefined
   /** What goes back of a tool's results; absent: all of them. */
-  readonly returnsOf?: (offer: Offer) => ReturnRules
+  readonly shapingOf?: (offer: Offer) => ShapingRules
   /** The clock on the wall: what a server says of its lists outlives us. */
   readonly now?: () => number
 }
@@ -87,50 +87,50 @@ const MAX_INSTRUCTIONS = 4_000
 /** Lists vary by who asks and by nothing else; each is decided and printed once, until something changes. */
 export class Listings {
   readonly #catalog: Catalog
-  readonly #judge: (listed: Listed, earlier: Decision) => Decision
-  readonly #rulesOf: (server: string) => ServerRules
+  readonly #runSteps: (listed: ListingContext, earlier: Decision) => Decision
+  readonly #serverRulesOf: (server: string) => ServerRules
   readonly #policyOf: (offer: Offer) => ToolPolicy
   readonly #doubtsOf: (offer: Offer) => readonly Finding[]
-  readonly #pinned: (pin: string) => JsonObject | undefined
-  readonly #returnsOf: (offer: Offer) => ReturnRules
+  readonly #loadPinned: (pin: string) => JsonObject | undefined
+  readonly #shapingOf: (offer: Offer) => ShapingRules
   readonly #now: () => number
   readonly #choices: ToolChoices
   #snapshot: CatalogSnapshot | undefined
   #views = new Map<string, View>()
-  #ofServers = new Map<string, ServerRules>()
+  #serverRules = new Map<string, ServerRules>()
   #epoch = 0
 
   constructor(options: ListingsOptions) {
     this.#catalog = options.catalog
-    this.#judge = compileSteps(options.steps)
-    this.#rulesOf = options.rulesOf
+    this.#runSteps = compileSteps(options.steps)
+    this.#serverRulesOf = options.serverRulesOf
     this.#policyOf = options.policyOf
     this.#doubtsOf = options.doubtsOf ?? (() => [])
-    this.#pinned = options.pinned
-    this.#returnsOf = options.returnsOf ?? (() => RETURN_ALL)
+    this.#loadPinned = options.loadPinned
+    this.#shapingOf = options.shapingOf ?? (() => UNSHAPED)
     this.#now = options.now ?? Date.now
     this.#choices = new ToolChoices({ catalog: options.catalog, choicesFor: options.choicesFor ?? (() => []) })
   }
 
   /** The rules changed: everything is decided anew. */
-  forget(): void {
+  invalidate(): void {
     this.#epoch++
     this.#views = new Map()
-    this.#ofServers = new Map()
+    this.#serverRules = new Map()
   }
 
   /** Another one means that what was decided before may no longer hold. */
   get epoch(): number {
-    this.#follow()
+    this.#refresh()
     return this.#epoch
   }
 
   /** What servers offer is part of what decisions were made by. */
-  #follow(): void {
+  #refresh(): void {
     const { snapshot } = this.#catalog
     if (snapshot === this.#snapshot) return
     this.#snapshot = snapshot
-    this.forget()
+    this.invalidate()
   }
 
   decisionFor(offer: Offer, principal: Principal): Decision {
@@ -138,26 +138,26 @@ export class Listings {
   }
 
   toolOf(ref: ToolRef): Offer | undefined {
-    return this.#catalog.snapshot.toolOf(ref)
+    return this.#catalog.snapshot.findTool(ref)
   }
 
   runsDockerGateway(server: string): boolean {
-    return this.#rulesOf(server).isDockerGateway || isDockerInfo(this.#catalog.catalogueOf(server)?.serverInfo)
+    return this.#serverRulesOf(server).isDockerGateway || isDockerInfo(this.#catalog.serverCatalog(server)?.serverInfo)
   }
 
   offers(method: ListMethod, principal: Principal): readonly Offer[] {
     const view = this.#view(principal)
-    return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#isSeen(view, offer))
+    return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#isVisible(view, offer))
   }
 
-  readonly sightOf = (principal: Principal): Sight => {
+  readonly visibleOffers = (principal: Principal): VisibleOffers => {
     const view = this.#view(principal)
-    view.sight ??= {
+    view.visible ??= {
       tools: this.offers('tools/list', principal),
       prompts: this.offers('prompts/list', principal),
       resources: [...this.offers('resources/list', principal), ...this.offers('resources/templates/list', principal)],
     }
-    return view.sight
+    return view.visible
   }
 
   /** What a list of selectors comes to now. */
@@ -173,7 +173,7 @@ export class Listings {
 
   /** Whether this caller may use anything of a server, also of one that lists no tools yet. */
   includesServer(principal: Principal, server: string): boolean {
-    return this.#leavesTools(this.#view(principal), server, this.#governedBy(server))
+    return this.#hasTools(this.#view(principal), server, this.#rulesForServer(server))
   }
 
   /** What the servers of which this caller sees anything want its model to know, each under its name. */
@@ -181,7 +181,7 @@ export class Listings {
     const view = this.#view(principal)
     const servers = this.servers(principal)
     const parts = this.#catalog.snapshot.instructions.flatMap((offer) => {
-      const text = servers.has(offer.server) && this.#isSeen(view, offer) ? this.#instructionsOf(offer) : ''
+      const text = servers.has(offer.server) && this.#isVisible(view, offer) ? this.#instructionsOf(offer) : ''
       return text === '' ? [] : [`## ${offer.server}\n\n${text}`]
     })
     return parts.length === 0 ? undefined : parts.join('\n\n')
@@ -189,7 +189,7 @@ export class Listings {
 
   /** As they were reviewed. There is no call that could ask a person: what nobody has accepted is left out. */
   #instructionsOf(offer: Offer): string {
-    const reviewed = this.#reviewed(offer)
+    const reviewed = this.#reviewedDefinition(offer)
     const isDoubted = reviewed ? findPoison(reviewed).length > 0 : this.#doubtsOf(offer).length > 0
     if (isDoubted) return ''
     const { text } = reviewed ?? offer.original
@@ -197,35 +197,35 @@ export class Listings {
   }
 
   /** The whole `result` of a list, in pieces. */
-  prepared(method: ListMethod, principal: Principal, era: Era): readonly (string | Buffer)[] {
-    const { items, servers } = this.#print(method, principal, era)
+  renderList(method: ListMethod, principal: Principal, era: Era): readonly (string | Buffer)[] {
+    const { items, servers } = this.#prepareList(method, principal, era)
     if (era === 'legacy') return ['{', items]
-    const ttlMs = freshness(this.#catalog, servers, { list: LISTS[method].key, now: this.#now() })
+    const ttlMs = computeListTtl(this.#catalog, servers, { list: LISTS[method].key, now: this.#now() })
     // Lists are filtered by who asks, always.
     return [`{"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, items]
   }
 
-  #print(method: ListMethod, principal: Principal, era: Era): PreparedList {
+  #prepareList(method: ListMethod, principal: Principal, era: Era): PreparedList {
     const view = this.#view(principal)
     const name = `${era} ${method}`
     const known = view.prepared.get(name)
     if (known) return known
     const offers = this.offers(method, principal)
-    const texts = offers.map((offer) => this.#printed(offer) ?? JSON.stringify(this.#shown(era, offer)))
+    const texts = offers.map((offer) => this.#findDefinitionText(offer) ?? JSON.stringify(this.#describe(era, offer)))
     const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
-    const prepared = { items, servers: concernedServers(this.#catalog, offers, LISTS[method]) }
+    const prepared = { items, servers: serversAffectingList(this.#catalog, offers, LISTS[method]) }
     view.prepared.set(name, prepared)
     return prepared
   }
 
   #view(principal: Principal): View {
-    this.#follow()
-    const name = viewName(principal)
+    this.#refresh()
+    const name = viewKeyOf(principal)
     const known = this.#views.get(name)
     if (known) return known
     if (this.#views.size >= MAX_VIEWS) this.#views = new Map()
     const choices = this.#choices.of(principal)
-    const view = { choices, leavesTools: new Map(), decisions: new WeakMap(), prepared: new Map() }
+    const view = { choices, hasTools: new Map(), decisions: new WeakMap(), prepared: new Map() }
     this.#views.set(name, view)
     return view
   }
@@ -235,73 +235,83 @@ export class Listings {
     if (known) return known
     const policy = this.#policyOf(offer)
     // Whoever may call a tool may read its results: no selection separates the two (ISO-16).
-    const choices = isResultReader(offer) && this.#readsResults(view) ? NO_CHOICES : view.choices
-    const rules = this.#governedBy(offer.server)
-    const { selection, named, isDockerGateway, place } = rules
-    const leavesTools = this.#leavesTools(view, offer.server, rules)
-    const listed = { offer, policy, choices, leavesTools, selection, named, isDockerGateway, place }
-    const decision = this.#judge(listed, UNDECIDED)
+    const choices = isResultReader(offer) && this.#canReadResults(view) ? NO_CHOICES : view.choices
+    const rules = this.#rulesForServer(offer.server)
+    const { selection, named, isDockerGateway, location } = rules
+    const leavesTools = this.#hasTools(view, offer.server, rules)
+    const listed = {
+      offer,
+      policy,
+      choices,
+      hasTools: leavesTools,
+      selection,
+      named,
+      isDockerGateway,
+      location: location,
+    }
+    const decision = this.#runSteps(listed, UNDECIDED)
     view.decisions.set(offer, decision)
     return decision
   }
 
   /** A tool whose definition changed is seen as it was reviewed, though it cannot be called. */
-  #isSeen(view: View, offer: Offer): boolean {
+  #isVisible(view: View, offer: Offer): boolean {
     const decision = this.#decide(view, offer)
-    return decision.outcome !== 'deny' || (hasChanged(decision) && this.#reviewed(offer) !== undefined)
+    return decision.outcome !== 'deny' || (isPinDenial(decision) && this.#reviewedDefinition(offer) !== undefined)
   }
 
-  #reviewed(offer: Offer): JsonObject | undefined {
-    const broken = brokenPin(offer, this.#policyOf(offer))
-    return broken && this.#pinned(broken.value)
+  #reviewedDefinition(offer: Offer): JsonObject | undefined {
+    const broken = findBrokenPin(offer, this.#policyOf(offer))
+    return broken && this.#loadPinned(broken.value)
   }
 
   /** A tool as its server defined it, where that is how it is shown, and known as a text. */
-  #printed(offer: Offer): string | undefined {
-    const { printed } = offer
-    if (printed === undefined || this.#reviewed(offer) !== undefined) return undefined
-    if (this.#policyOf(offer).descriptionOverride !== undefined || this.#returnsOf(offer).takesIntent) return undefined
-    return printed
+  #findDefinitionText(offer: Offer): string | undefined {
+    const { listedJson } = offer
+    if (listedJson === undefined || this.#reviewedDefinition(offer) !== undefined) return undefined
+    if (this.#policyOf(offer).descriptionOverride !== undefined || this.#shapingOf(offer).takesIntent) return undefined
+    return listedJson
   }
 
-  #shown(era: Era, offer: Offer): JsonObject {
-    const reviewed = this.#reviewed(offer)
-    if (offer.kind !== 'tool') return allowed(offer.kind, reviewed ? shownAgain(offer, reviewed) : offer.definition)
-    const shown = reviewed ? { ...withoutOwnMeta(reviewed), name: offer.wire } : shownTo(era, offer)
+  #describe(era: Era, offer: Offer): JsonObject {
+    const reviewed = this.#reviewedDefinition(offer)
+    if (offer.kind !== 'tool')
+      return keepAllowedFields(offer.kind, reviewed ? withWireName(offer, reviewed) : offer.definition)
+    const shown = reviewed ? { ...stripReservedMeta(reviewed), name: offer.wire } : definitionForEra(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
     const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
-    return shownTool(allowedEntry(`${era} tool`, described), this.#returnsOf(offer))
+    return shownTool(sanitizeEntry(`${era} tool`, described), this.#shapingOf(offer))
   }
 
   /** What counts for everything of one server, whoever asks. */
-  #governedBy(server: string): ServerRules {
-    const known = this.#ofServers.get(server)
+  #rulesForServer(server: string): ServerRules {
+    const known = this.#serverRules.get(server)
     if (known !== undefined) return known
-    const rules = { ...this.#rulesOf(server), isDockerGateway: this.runsDockerGateway(server) }
-    this.#ofServers.set(server, rules)
+    const rules = { ...this.#serverRulesOf(server), isDockerGateway: this.runsDockerGateway(server) }
+    this.#serverRules.set(server, rules)
     return rules
   }
 
   /** A server without tools has nothing that could be left, but can be selected whole. */
-  #leavesTools(view: View, server: string, rules: ServerRules): boolean {
-    const { choices, leavesTools } = view
-    const known = leavesTools.get(server)
+  #hasTools(view: View, server: string, rules: ServerRules): boolean {
+    const { choices, hasTools } = view
+    const known = hasTools.get(server)
     if (known !== undefined) return known
     const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
     const isLeft = (offer: Offer): boolean =>
-      isLeftBy(offer, rules, choices) || (isResultReader(offer) && this.#readsResults(view))
+      isSelected(offer, rules, choices) || (isResultReader(offer) && this.#canReadResults(view))
     const leaves = tools.length === 0 ? choices.every((one) => one.includesServer(server)) : tools.some(isLeft)
-    leavesTools.set(server, leaves)
+    hasTools.set(server, leaves)
     return leaves
   }
 
-  #readsResults(view: View): boolean {
-    view.readsResults ??= this.#catalog.snapshot.tools.some((offer) => {
-      const { mayCut, plan } = this.#returnsOf(offer)
+  #canReadResults(view: View): boolean {
+    view.canReadResults ??= this.#catalog.snapshot.tools.some((offer) => {
+      const { mayCut, plan } = this.#shapingOf(offer)
       if (!mayCut || isQuarantined(plan) || isResultReader(offer) || this.#policyOf(offer).hidden.value) return false
-      return isLeftBy(offer, this.#governedBy(offer.server), view.choices)
+      return isSelected(offer, this.#rulesForServer(offer.server), view.choices)
     })
-    return view.readsResults
+    return view.canReadResults
   }
 }
 
@@ -311,21 +321,21 @@ const NO_CHOICES: readonly CompiledChoice[] = []
 export const isResultReader = ({ server, name }: Pick<Offer, 'server' | 'name'>): boolean =>
   server === BUILT_IN_SERVER && name === READ_RESULT
 
-function isLeftBy({ server, name }: Offer, rules: ServerRules, choices: readonly CompiledChoice[]): boolean {
-  if (!rules.selection(name) || isClosed(name, rules)) return false
+function isSelected({ server, name }: Offer, rules: ServerRules, choices: readonly CompiledChoice[]): boolean {
+  if (!rules.selection(name) || isClosedMetaTool(name, rules)) return false
   return choices.every((one) => one.includes({ server, tool: name }))
 }
 
-function shownTo(era: Era, { definition, legacyOutput }: Offer): JsonObject {
+function definitionForEra(era: Era, { definition, legacyOutput }: Offer): JsonObject {
   return era === 'modern' || legacyOutput === undefined ? definition : { ...definition, outputSchema: legacyOutput }
 }
 
-function allowed(kind: Offer['kind'], definition: JsonObject): JsonObject {
-  return kind === 'prompt' || kind === 'resource' || kind === 'template' ? allowedEntry(kind, definition) : definition
+function keepAllowedFields(kind: Offer['kind'], definition: JsonObject): JsonObject {
+  return kind === 'prompt' || kind === 'resource' || kind === 'template' ? sanitizeEntry(kind, definition) : definition
 }
 
 /** Prompts have a name on the wire; resources and templates are called what they are. */
-const shownAgain = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject =>
+const withWireName = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject =>
   kind === 'prompt' ? { ...reviewed, name: wire } : reviewed
 
-const hasChanged = ({ decisive }: Decision): boolean => decisive?.step === 'pin'
+const isPinDenial = ({ decisive }: Decision): boolean => decisive?.step === 'pin'

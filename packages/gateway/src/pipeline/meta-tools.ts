@@ -38,15 +38,15 @@ export const changesGateway = (tool: string): boolean => CHANGING.has(plainName(
 
 const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
 
-export const isExec = (tool: string): boolean => plainName(tool) === 'mcp-exec'
+export const isMcpExec = (tool: string): boolean => plainName(tool) === 'mcp-exec'
 
-interface Opened {
+interface MetaToolAccess {
   readonly isDockerGateway: boolean
   readonly named: ReadonlySet<string>
 }
 
 /** A meta tool is closed unless its entry names it; a pattern is not enough. */
-export const isClosed = (tool: string, { isDockerGateway, named }: Opened): boolean =>
+export const isClosedMetaTool = (tool: string, { isDockerGateway, named }: MetaToolAccess): boolean =>
   isDockerGateway && isMetaTool(tool) && !named.has(tool)
 
 /** One that was started by somebody else is known by its own word: it can only lose by it. */

@@ -1,11 +1,11 @@
-import { judgeMode, type ModeState, type Step, type Verdict } from '@sallyport/core'
-import type { Listed } from './select.ts'
-import { watched } from './watched.ts'
+import { evaluateMode, type ModeRules, type Step, type Verdict } from '@sallyport/core'
+import type { ListingContext } from './select.ts'
+import { withEnforceFlag } from './watched.ts'
 
 /** The mode in force. That rules are only watched does not hold against a lockdown. */
-export function modeStep(state: () => ModeState): Step<Listed> {
-  const judge = ({ policy }: Listed): Verdict => judgeMode(policy, state())
-  const step: Step<Listed> = { name: 'mode', judge }
-  const softly = watched(step, ({ policy }) => policy)
-  return { name: 'mode', judge: (listed) => (state().mode === 'LOCKDOWN' ? step : softly).judge(listed) }
+export function modeStep(state: () => ModeRules): Step<ListingContext> {
+  const evaluate = ({ policy }: ListingContext): Verdict => evaluateMode(policy, state())
+  const step: Step<ListingContext> = { name: 'mode', evaluate }
+  const softly = withEnforceFlag(step, ({ policy }) => policy)
+  return { name: 'mode', evaluate: (listed) => (state().mode === 'LOCKDOWN' ? step : softly).evaluate(listed) }
 }

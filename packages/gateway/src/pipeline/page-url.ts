@@ -1,10 +1,10 @@
 import { isLoopback, SallyportError } from '@sallyport/core'
-import { type Frame, pagesIn, parseFrame } from '../upstream/upstream.ts'
+import { type Frame, findUrlElicitations, parseFrame } from '../upstream/upstream.ts'
 
 /** Longer ones are cut by clients and servers, each at another place. */
 const MAX_LENGTH = 2_048
 /** What a URL is written in: no space, nothing that a screen does not show, no letter that looks like another. */
-const WRITTEN = /^[\x21-\x7e]*$/
+const URL_CHARACTERS = /^[\x21-\x7e]*$/
 /** What stands between the scheme and the path, with nothing that readers of URLs disagree about. */
 const PARTS = /^(?<scheme>[a-z][a-z0-9+.-]*):\/\/(?<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]|$)/i
 /** Characters that change how the rest is shown, or end a line, also where they are encoded. */
@@ -14,7 +14,7 @@ const DECEPTIVE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
 export function pageUrlProblem(url: unknown): string | undefined {
   if (typeof url !== 'string' || url === '') return 'its URL is missing'
   if (url.length > MAX_LENGTH) return `its URL is longer than ${MAX_LENGTH} characters`
-  if (!WRITTEN.test(url)) return 'its URL has spaces, control characters or letters other than ASCII'
+  if (!URL_CHARACTERS.test(url)) return 'its URL has spaces, control characters or letters other than ASCII'
   const { scheme, host } = PARTS.exec(url)?.groups ?? {}
   if (scheme === undefined || host === undefined || url.includes('\\'))
     return 'its URL is not of the form https://host/path'
@@ -37,8 +37,8 @@ export const pageRefusal = (problem: string): SallyportError =>
   new SallyportError('PAGE_REFUSED', `The server wants a page to be opened that nobody is sent to: ${problem}.`)
 
 /** Why an error of a server must not reach its client: it names pages that have to be visited first. */
-export function refusedPages(frame: Frame): SallyportError | undefined {
-  const pages = pagesIn(parseFrame(frame).error)
+export function checkPages(frame: Frame): SallyportError | undefined {
+  const pages = findUrlElicitations(parseFrame(frame).error)
   if (pages === undefined) return undefined
   if (pages.length === 0) return pageRefusal('it does not say which')
   for (const { url } of pages) {

@@ -1,14 +1,14 @@
 import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import type { Offer } from '../catalog/catalog.ts'
-import { pathsOf } from './paths-of.ts'
+import { collectPaths } from './paths-of.ts'
 
 function offerOf(kind: Offer['kind'], name: string): Offer {
   return { kind, server: 's', name, wire: name, recordName: name, original: {}, definition: {}, isMcp: true }
 }
 
 const valuesOf = (offer: Offer, params: JsonObject): readonly unknown[] =>
-  pathsOf({ offer, params }).map((found) => ('value' in found ? found.value : found.problem))
+  collectPaths({ offer, params }).map((found) => ('value' in found ? found.value : found.problem))
 
 describe('the paths of a call', () => {
   const template = offerOf('template', 'file://{+path}')
@@ -51,6 +51,6 @@ describe('the paths of a call', () => {
     const prompt = offerOf('prompt', 'p')
     const params = { arguments: { file: '/a', topic: '/b' } }
     expect(valuesOf(prompt, params)).toEqual(['/a'])
-    expect(pathsOf({ offer: prompt, params }, ['topic'])).toMatchObject([{ value: '/b' }])
+    expect(collectPaths({ offer: prompt, params }, ['topic'])).toMatchObject([{ value: '/b' }])
   })
 })

@@ -2,7 +2,10 @@ import { type FoundPath, findPaths, findUriPaths, isJsonObject, type JsonObject 
 import type { Call } from './call.ts'
 
 /** Every path that a call names, wherever its method has them. */
-export function pathsOf(call: Pick<Call, 'offer' | 'params'>, pathArguments?: readonly string[]): readonly FoundPath[] {
+export function collectPaths(
+  call: Pick<Call, 'offer' | 'params'>,
+  pathArguments?: readonly string[],
+): readonly FoundPath[] {
   const { offer, params } = call
   switch (offer.kind) {
     case 'tool':
@@ -20,7 +23,7 @@ export function pathsOf(call: Pick<Call, 'offer' | 'params'>, pathArguments?: re
 function uriIn(params: JsonObject): string | undefined {
   if (typeof params.uri === 'string') return params.uri
   const { uri } = objectIn(params.ref)
-  return typeof uri === 'string' ? filledIn(uri, valuesIn(params)) : undefined
+  return typeof uri === 'string' ? expandTemplate(uri, valuesIn(params)) : undefined
 }
 
 /** What a prompt is given; of a completion what is known so far, and the beginning that is to be completed. */
@@ -34,7 +37,7 @@ const EXPRESSION = /\{[+#./;?&]?([^{}]*)\}/g
 const MODIFIER = /(\*|:\d+)$/
 
 /** As RFC 6570 fills a template in, but for the encoding, which the rules look through anyway. */
-const filledIn = (template: string, values: JsonObject): string =>
+const expandTemplate = (template: string, values: JsonObject): string =>
   template.replaceAll(EXPRESSION, (_whole, names: string) =>
     names
       .split(',')

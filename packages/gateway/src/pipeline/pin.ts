@@ -1,23 +1,23 @@
-import { ALLOW, type Ruled, type Step, shellWord, type ToolPolicy, type Verdict } from '@sallyport/core'
+import { ALLOW, type PolicyValue, quoteForShell, type Step, type ToolPolicy, type Verdict } from '@sallyport/core'
 import { type Offer, reviewName } from '../catalog/catalog.ts'
-import { brokenPin } from './pin-state.ts'
+import { findBrokenPin } from './pin-state.ts'
 
 /** A definition that was reviewed is a lock: another one is refused until a person accepts it. */
-export const pin: Step<{ readonly offer: Offer; readonly policy: ToolPolicy }> = {
+export const pinStep: Step<{ readonly offer: Offer; readonly policy: ToolPolicy }> = {
   name: 'pin',
-  judge: ({ offer, policy }) => {
-    const broken = brokenPin(offer, policy)
+  evaluate: ({ offer, policy }) => {
+    const broken = findBrokenPin(offer, policy)
     return broken ? denial(offer, policy, broken) : ALLOW
   },
 }
 
-function denial(offer: Offer, { pin: pins }: ToolPolicy, { value, rule }: Ruled<string>): Verdict {
+function denial(offer: Offer, { pin: pins }: ToolPolicy, { value, rule }: PolicyValue<string>): Verdict {
   const { server, kind, name, through } = offer
   const isOne = pins.every((other) => other.value === value)
   const what = isOne
     ? `Server ${server} changed ${NOUNS[kind]}${kind === 'instructions' ? '' : ` ${through?.name ?? name}`} after it was reviewed`
     : `Entries of tools.yaml pin different definitions of ${name} of server ${server}`
-  const reason = `${what} (definition_changed). It is refused until a person accepts it: sallyport tools accept ${shellWord(reviewName(through ?? offer))}`
+  const reason = `${what} (definition_changed). It is refused until a person accepts it: sallyport tools accept ${quoteForShell(reviewName(through ?? offer))}`
   return { outcome: 'deny', code: 'DEFINITION_CHANGED', reason, ...(rule && { rule }) }
 }
 

@@ -4,24 +4,25 @@ import {
   compileSelection,
   type Era,
   type JsonObject,
-  keptArguments,
   type Mode,
-  type PathWorld,
+  type PathContext,
   type Principal,
   SallyportError,
   type SallyportEvent,
   type ToolEntry,
+  toRecordedArguments,
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
 import { DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import { Approvals, REMOTE_PATH_WORLD } from '../governance/governance.ts'
-import { RETURN_ALL } from '../isolation/isolation.ts'
+import { UNSHAPED } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/frame-reader.ts'
 import { sendAs } from '../upstream/permit.test-kit.ts'
-import type { ClientCall, Frame, ServerCatalogue, Upstream } from '../upstream/upstream.ts'
+import type { ClientCall, Frame, ServerCatalog, Upstream } from '../upstream/upstream.ts'
 import type { ListingsOptions } from './listings.ts'
 import {
+  ActiveRules,
   type Call,
   CallGauge,
   ClientRoots,
@@ -29,13 +30,12 @@ import {
   listingSteps,
   Pipeline,
   type PipelineOptions,
-  RuleBook,
   ToolLimits,
 } from './pipeline.ts'
 
 export const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session: 's1', role: 'agent' }
 
-export function frameOf(message: JsonObject | string): Frame {
+export function toTestFrame(message: JsonObject | string): Frame {
   const reader = new FrameReader(10_000_000)
   reader.feed(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
   const outcome = reader.finish()
@@ -77,11 +77,11 @@ export class MemoryLog implements EventLog {
   }
 }
 
-export interface BenchOptions {
-  readonly catalogues: Readonly<Record<string, ServerCatalogue>>
+export interface TestPipelineOptions {
+  readonly catalogues: Readonly<Record<string, ServerCatalog>>
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
-  readonly most?: number
+  readonly maxCalls?: number
   readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly onBug?: (error: SallyportError) => void
   readonly serve?: (request: ClientCall) => Promise<Frame>
@@ -90,46 +90,54 @@ export interface BenchOptions {
   readonly now?: () => number
   readonly entries?: readonly ToolEntry[]
   readonly governance?: Partial<GovernanceSettings>
-  readonly world?: PathWorld
+  readonly world?: PathContext
   readonly clientMayApprove?: boolean
   readonly check?: PipelineOptions['check']
   readonly isTokenValid?: PipelineOptions['isTokenValid']
-  readonly pinned?: ListingsOptions['pinned']
-  readonly returnsOf?: NonNullable<ListingsOptions['returnsOf']>
+  readonly loadPinned?: ListingsOptions['loadPinned']
+  readonly shapingOf?: NonNullable<ListingsOptions['shapingOf']>
 }
 
 /** A pipeline in front of servers that the test plays. */
-export function createBench({ catalogues, include, exclude = [], most = 10, entries = [], ...options }: BenchOptions) {
+export function createTestPipeline({
+  catalogues,
+  include,
+  exclude = [],
+  maxCalls = 10,
+  entries = [],
+  ...options
+}: TestPipelineOptions) {
   const catalog = new Catalog(Object.keys(catalogues), 'prefixed')
   for (const [server, catalogue] of Object.entries(catalogues)) catalog.put(server, catalogue)
   const rules = {
     selection: compileSelection(include, exclude),
-    place: { file: 'config.yaml', line: 7 },
+    location: { file: 'config.yaml', line: 7 },
     named: new Set<string>(),
     isDockerGateway: false,
   }
   const { now = Date.now } = options
   const state: { mode: Mode } = { mode: 'NORMAL' }
   const roots = new ClientRoots()
-  const book = new RuleBook({
+  const book = new ActiveRules({
     catalog,
     file: () => ({ path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }),
     settings: () => ({ ...DEFAULT_SETTINGS.governance, ...options.governance }),
     mode: () => state,
     isTrusted: () => false,
     isDockerGateway: () => false,
-    flaw: () => undefined,
+    fileProblem: () => undefined,
     worldOf: () => options.world ?? REMOTE_PATH_WORLD,
-    rootsOf: roots.of,
+    rootsOf: roots.rootsFor,
   })
   const { policyOf, modeState, rulesOf } = book
   const steps = listingSteps(modeState)
-  const { pinned = () => undefined, returnsOf = () => RETURN_ALL } = options
-  const listings = new Listings({ catalog, steps, rulesOf: () => rules, policyOf, pinned, returnsOf, now })
-  const gauge = new CallGauge(() => most)
+  const { loadPinned = () => undefined, shapingOf = () => UNSHAPED } = options
+  const listings = new Listings({ catalog, steps, serverRulesOf: () => rules, policyOf, loadPinned, shapingOf, now })
+  const gauge = new CallGauge(() => maxCalls)
   const log = new MemoryLog()
   const requests: ClientCall[] = []
-  const serve = options.serve ?? (() => Promise.resolve(frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })))
+  const serve =
+    options.serve ?? (() => Promise.resolve(toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })))
   const upstream = {
     request: (request: ClientCall) =>
       sendAs(request.permit, async () => {
@@ -142,7 +150,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
   const approvals = new Approvals({
     record: async (event) => log.append(event),
     timeout: () => 60_000,
-    kept: (args) => args,
+    argumentsToRecord: (args) => args,
     allowAlways: async () => async () => undefined,
     newId: () => 'a1',
     now,
@@ -157,7 +165,7 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
     check: options.check ?? (() => ALLOW),
     onEnd: () => {},
     isTokenValid: options.isTokenValid ?? (() => true),
-    kept: (args) => keptArguments(args, 'redacted'),
+    argumentsToRecord: (args) => toRecordedArguments(args, 'redacted'),
     mayApprove: () => options.clientMayApprove ?? false,
     log,
     ids: { callId: () => `q${++questions}`, traceId: () => 't9' },
@@ -167,13 +175,13 @@ export function createBench({ catalogues, include, exclude = [], most = 10, entr
   })
   const setMode = (mode: Mode): void => {
     state.mode = mode
-    book.forget()
-    listings.forget()
+    book.invalidate()
+    listings.invalidate()
   }
   return { catalog, listings, gauge, log, requests, pipeline, approvals, rulesOf, setMode }
 }
 
-export function callOf(offer: Offer | undefined, changes: Partial<Call> = {}): Call {
+export function createCall(offer: Offer | undefined, changes: Partial<Call> = {}): Call {
   if (!offer) throw new Error('There is no such offer.')
   return {
     id: 'c1',

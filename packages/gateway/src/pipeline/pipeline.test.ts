@@ -1,12 +1,12 @@
 import { Cancellation, SallyportError, STEP_NAMES } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import type { Client } from '../upstream/upstream.ts'
-import { callOf, createBench, frameOf } from './pipeline.test-kit.ts'
+import { createCall, createTestPipeline, toTestFrame } from './pipeline.test-kit.ts'
 import { CallGauge, callSteps, listingSteps, ToolLimits } from './pipeline.ts'
 
-const FILES = { files: catalogueOf(['read', 'write']) }
+const FILES = { files: createCatalog(['read', 'write']) }
 const codeIn = (answer: { kind: string; error?: SallyportError }): string => answer.error?.code ?? answer.kind
 
 const unhandled: unknown[] = []
@@ -20,8 +20,8 @@ afterEach(async () => {
 
 describe('a call', () => {
   it('is decided, recorded, sent under the server’s own name, recorded again and answered', async () => {
-    const { catalog, pipeline, log, requests, gauge } = createBench({ catalogues: FILES })
-    const answer = await pipeline.run(callOf(catalog.snapshot.tool('files_read')))
+    const { catalog, pipeline, log, requests, gauge } = createTestPipeline({ catalogues: FILES })
+    const answer = await pipeline.run(createCall(catalog.snapshot.tool('files_read')))
     expect(answer).toMatchObject({ kind: 'frame', era: 'legacy' })
     expect(requests).toMatchObject([{ method: 'tools/call', name: 'read', session: 'ann\ns1' }])
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
@@ -39,7 +39,7 @@ describe('a call', () => {
   })
 
   it('asks every step once, those of lists first', () => {
-    const { approvals } = createBench({ catalogues: FILES })
+    const { approvals } = createTestPipeline({ catalogues: FILES })
     const ofCalls = callSteps({ gauge: new CallGauge(() => 1), tools: new ToolLimits(() => 0), approvals })
     const ofLists = listingSteps(() => expect.fail('nobody asked')).map(({ name }) => name)
     expect([...ofLists, ...ofCalls.map(({ name }) => name)]).toEqual(STEP_NAMES)
@@ -49,16 +49,19 @@ describe('a call', () => {
   it('that the server answers with an error is recorded as no success', async () => {
     const replies = ['{"id":1,"result":{"isError":true}}', '{"id":1,"error":{"code":-1,"message":""}}']
     for (const reply of replies) {
-      const { catalog, pipeline, log } = createBench({ catalogues: FILES, serve: async () => frameOf(reply) })
-      expect((await pipeline.run(callOf(catalog.snapshot.tool('files_read')))).kind).toBe('frame')
+      const { catalog, pipeline, log } = createTestPipeline({
+        catalogues: FILES,
+        serve: async () => toTestFrame(reply),
+      })
+      expect((await pipeline.run(createCall(catalog.snapshot.tool('files_read')))).kind).toBe('frame')
       expect(log.events[1]).toMatchObject({ type: 'TOOL_CALL_COMPLETED', success: false })
     }
   })
 
   it('that fails on its way is an answer and a record', async () => {
     const serve = () => Promise.reject(new SallyportError('UPSTREAM_TIMEOUT', 'No answer.'))
-    const { catalog, pipeline, log, gauge } = createBench({ catalogues: FILES, serve })
-    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('UPSTREAM_TIMEOUT')
+    const { catalog, pipeline, log, gauge } = createTestPipeline({ catalogues: FILES, serve })
+    expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('UPSTREAM_TIMEOUT')
     expect(log.events[1]).toMatchObject({ type: 'TOOL_CALL_FAILED', error: 'UPSTREAM_TIMEOUT', message: 'No answer.' })
     expect(gauge.inFlight).toBe(0)
   })
@@ -67,8 +70,8 @@ describe('a call', () => {
     const serve = () => Promise.reject(new TypeError('secret insides'))
     const bugs: SallyportError[] = []
     const onBug = (error: SallyportError) => bugs.push(error)
-    const { catalog, pipeline, log, gauge } = createBench({ catalogues: FILES, serve, onBug })
-    const answer = await pipeline.run(callOf(catalog.snapshot.tool('files_read')))
+    const { catalog, pipeline, log, gauge } = createTestPipeline({ catalogues: FILES, serve, onBug })
+    const answer = await pipeline.run(createCall(catalog.snapshot.tool('files_read')))
     expect(codeIn(answer)).toBe('INTERNAL')
     expect(JSON.stringify([answer, log.events])).not.toContain('secret insides')
     expect(bugs.map(({ cause }) => String(cause))).toEqual(['TypeError: secret insides'])
@@ -76,15 +79,15 @@ describe('a call', () => {
   })
 
   it('to a server that is gone meanwhile is answered', async () => {
-    const { catalog, pipeline } = createBench({ catalogues: FILES })
-    const call = callOf(catalog.snapshot.tool('files_read'))
-    catalog.arrange([], 'prefixed')
+    const { catalog, pipeline } = createTestPipeline({ catalogues: FILES })
+    const call = createCall(catalog.snapshot.tool('files_read'))
+    catalog.reconfigure([], 'prefixed')
     expect(codeIn(await pipeline.run(call))).toBe('UPSTREAM_UNAVAILABLE')
   })
 
   it('that is not selected is refused with the place of the rule, and sent nowhere', async () => {
-    const { catalog, pipeline, log, requests } = createBench({ catalogues: FILES, exclude: ['write'] })
-    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_write'))))).toBe('CALL_DENIED')
+    const { catalog, pipeline, log, requests } = createTestPipeline({ catalogues: FILES, exclude: ['write'] })
+    expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_write'))))).toBe('CALL_DENIED')
     expect(requests).toEqual([])
     expect(log.events).toMatchObject([
       { type: 'POLICY_DENIED', error: 'CALL_DENIED', decided_by: { step: 'select', rule: { line: 7 } } },
@@ -94,9 +97,11 @@ describe('a call', () => {
   it('over the limit of calls under way is refused at once; one that ended makes room', async () => {
     let finish = (): void => {}
     const serve = () =>
-      new Promise<ReturnType<typeof frameOf>>((resolve) => (finish = () => resolve(frameOf('{"id":1,"result":{}}'))))
-    const { catalog, pipeline } = createBench({ catalogues: FILES, serve, most: 1 })
-    const call = callOf(catalog.snapshot.tool('files_read'))
+      new Promise<ReturnType<typeof toTestFrame>>(
+        (resolve) => (finish = () => resolve(toTestFrame('{"id":1,"result":{}}'))),
+      )
+    const { catalog, pipeline } = createTestPipeline({ catalogues: FILES, serve, maxCalls: 1 })
+    const call = createCall(catalog.snapshot.tool('files_read'))
     const first = pipeline.run(call)
     expect(codeIn(await pipeline.run(call))).toBe('OVERLOADED')
     await new Promise(setImmediate)
@@ -113,30 +118,32 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
   const full = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
 
   it('is not sent', async () => {
-    const { catalog, pipeline, log, requests } = createBench({ catalogues: FILES })
+    const { catalog, pipeline, log, requests } = createTestPipeline({ catalogues: FILES })
     log.failure = full
-    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
+    expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
     expect(requests).toEqual([])
   })
 
   it('keeps its answer back when only its end cannot be recorded', async () => {
-    const bench = createBench({
+    const bench = createTestPipeline({
       catalogues: FILES,
       serve: async () => {
         bench.log.failure = full
-        return frameOf('{"id":1,"result":{}}')
+        return toTestFrame('{"id":1,"result":{}}')
       },
     })
-    expect(codeIn(await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'))))).toBe('RESULT_WITHHELD')
+    expect(codeIn(await bench.pipeline.run(createCall(bench.catalog.snapshot.tool('files_read'))))).toBe(
+      'RESULT_WITHHELD',
+    )
   })
 
   it('keeps the client’s answers from the server that asks for them', async () => {
     const heard: unknown[] = []
-    const bench = createBench({
+    const bench = createTestPipeline({
       catalogues: FILES,
       serve: async ({ ask }) => {
         heard.push(await ask?.({ method: 'roots/list', params: {}, cancellation: new Cancellation() }))
-        return frameOf('{"id":1,"result":{}}')
+        return toTestFrame('{"id":1,"result":{}}')
       },
     })
     const client: Client = {
@@ -154,31 +161,31 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
       },
       notify: () => {},
     }
-    await bench.pipeline.run(callOf(bench.catalog.snapshot.tool('files_read'), { client }))
+    await bench.pipeline.run(createCall(bench.catalog.snapshot.tool('files_read'), { client }))
     expect(bench.log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED'])
     expect(heard).toEqual([{ error: { code: -32600, message: 'The gateway does not allow roots/list here and now.' } }])
   })
 
   it('is sent all the same where records are not required', async () => {
     const audit = { durability: 'process', required: false } as const
-    const { catalog, pipeline, log } = createBench({ catalogues: FILES, audit })
+    const { catalog, pipeline, log } = createTestPipeline({ catalogues: FILES, audit })
     log.failure = full
-    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('frame')
+    expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('frame')
   })
 
   it('is refused for that and not for the policy, which would be unrecorded too', async () => {
-    const { catalog, pipeline, log } = createBench({ catalogues: FILES, exclude: ['*'] })
+    const { catalog, pipeline, log } = createTestPipeline({ catalogues: FILES, exclude: ['*'] })
     log.failure = full
-    expect(codeIn(await pipeline.run(callOf(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
+    expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
   })
 
   it('waits for the disk where it must survive a power cut', async () => {
     const audit = { durability: 'power', required: true } as const
-    const { catalog, pipeline, log } = createBench({ catalogues: FILES, audit })
+    const { catalog, pipeline, log } = createTestPipeline({ catalogues: FILES, audit })
     let synced = (): void => {}
     log.syncing = () => new Promise((resolve) => (synced = resolve))
     let answered = false
-    const run = pipeline.run(callOf(catalog.snapshot.tool('files_read'))).then(() => (answered = true))
+    const run = pipeline.run(createCall(catalog.snapshot.tool('files_read'))).then(() => (answered = true))
     await new Promise(setImmediate)
     expect(answered).toBe(false)
     synced()
@@ -189,14 +196,16 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
     for (const required of [true, false]) {
       let finish = (): void => {}
       const serve = () =>
-        new Promise<ReturnType<typeof frameOf>>((resolve) => (finish = () => resolve(frameOf('{"id":1,"result":{}}'))))
-      const { catalog, pipeline, log } = createBench({
+        new Promise<ReturnType<typeof toTestFrame>>(
+          (resolve) => (finish = () => resolve(toTestFrame('{"id":1,"result":{}}'))),
+        )
+      const { catalog, pipeline, log } = createTestPipeline({
         catalogues: FILES,
         serve,
         audit: { durability: 'power', required },
       })
       log.syncing = () => Promise.reject(full)
-      const run = pipeline.run(callOf(catalog.snapshot.tool('files_read')))
+      const run = pipeline.run(createCall(catalog.snapshot.tool('files_read')))
       await new Promise(setImmediate)
       finish()
       expect(codeIn(await run)).toBe(required ? 'RESULT_WITHHELD' : 'frame')

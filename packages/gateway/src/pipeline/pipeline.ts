@@ -1,65 +1,65 @@
 import { type Decision, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
-import { isQuarantined, type ReturnFacts } from '../isolation/isolation.ts'
+import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
-import { AskedClients, type AskedClientsOptions, mayAsk } from './asked-clients.ts'
+import { canHoldQuestions, ServerQuestions, type ServerQuestionsOptions } from './asked-clients.ts'
 import type { Answer, Call } from './call.ts'
-import { endOf, isRefusal, tellEnd } from './call-end.ts'
+import { isRpcError, reportEnd, toCallEnd } from './call-end.ts'
 import { CallPermit, type CallPermitOptions } from './call-permit.ts'
 import { CallRecords, type CallRecordsOptions } from './call-records.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import type { ClientRoots, RunningCall } from './client-roots.ts'
 import { type DispatchOptions, dispatch } from './dispatch.ts'
 import { dockerRefusal } from './docker-refusal.ts'
-import { HandingBack, type HandingBackOptions } from './handing-back.ts'
-import { HeardUpdates } from './heard-updates.ts'
-import { Judge, type JudgeOptions, type Trial } from './judge.ts'
-import { crowdedOut } from './limits.ts'
-import { refusedPages } from './page-url.ts'
-import { factsText, type UnknownCall } from './record.ts'
-import { withheld } from './refusal.ts'
+import { CallResultShaper, type CallResultShaperOptions } from './handing-back.ts'
+import { ResourceUpdates } from './heard-updates.ts'
+import { CallDecider, type CallDeciderOptions, type JudgedCall } from './judge.ts'
+import { recheckLimits } from './limits.ts'
+import { checkPages } from './page-url.ts'
+import { formatFacts, type UnknownCall } from './record.ts'
+import { withholdResult } from './refusal.ts'
 import { type CallStepsOptions, callSteps } from './steps.ts'
 import type { ToolRules } from './tool-rules.ts'
 import { WaitingCall } from './waiting-call.ts'
-import { withoutSecrets, withoutSecretsIn } from './without-secrets.ts'
+import { redactAnswer, redactCall } from './without-secrets.ts'
 
 export type { Answer, Call } from './call.ts'
-export type { Case } from './case.ts'
+export type { CallContext } from './case.ts'
 export { ClientRoots } from './client-roots.ts'
-export type { HeardUpdate } from './heard-updates.ts'
+export type { PermittedUpdate } from './heard-updates.ts'
 export { CallGauge } from './limits.ts'
-export { Listings, type ListMethod, type Sight } from './listings.ts'
+export { Listings, type ListMethod, type VisibleOffers } from './listings.ts'
 export { runsDockerGateway } from './meta-tools.ts'
 export { OfferInspection } from './offer-inspection.ts'
 export { PIN_STATES } from './pin-state.ts'
-export { renamesIn } from './renames.ts'
+export { collectRenames } from './renames.ts'
 export type { ReviewedTool } from './reviewed-tool.ts'
-export { RuleBook } from './rule-book.ts'
-export { serverRules } from './server-rules.ts'
-export { standingApproval } from './standing-approval.ts'
+export { ActiveRules } from './rule-book.ts'
+export { compileServerRules } from './server-rules.ts'
+export { findAlwaysApproveKey } from './standing-approval.ts'
 export { callSteps, listingSteps } from './steps.ts'
 export { ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
 export { PROBLEM_KINDS } from './tool-problems.ts'
 export { type DefinitionReview, ToolReview } from './tool-review.ts'
 export type { ToolRules } from './tool-rules.ts'
-export { UNENFORCED_FIELDS } from './unenforced-fields.ts'
-export { unknownIsolated } from './unknown-isolated.ts'
+export { NOT_ENFORCED_FIELDS } from './unenforced-fields.ts'
+export { findUnknownIsolatedTools } from './unknown-isolated.ts'
 export { findUnmatchedPatterns } from './unmatched-patterns.ts'
 
 export interface PipelineOptions
-  extends Omit<JudgeOptions, 'steps'>,
+  extends Omit<CallDeciderOptions, 'steps'>,
     CallStepsOptions,
     ClientApprovalOptions,
-    Pick<HandingBackOptions, 'returning'>,
+    Pick<CallResultShaperOptions, 'shaper'>,
     CallRecordsOptions {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly roots: ClientRoots
   /** For what servers ask, where no call has any. */
-  readonly ids: AskedClientsOptions['ids']
+  readonly ids: ServerQuestionsOptions['ids']
   /** Whether the minted token of this id was neither revoked nor has expired. */
   readonly isTokenValid: (token: string) => boolean
   /** At once, but for one that has been known from before and is not put to work yet. */
@@ -84,65 +84,66 @@ interface Run {
   /** The start of the call on its way to the disk. */
   readonly syncing: Promise<SallyportError | undefined> | undefined
   /** What of the result went back, if that was not all. */
-  returned?: ReturnFacts | undefined
+  returned?: ShapingFacts | undefined
 }
 
 /** What happens to an answer on its way out. A step may replace it by less, or by a failure. */
-type StepOut = (run: Run, answer: Answer) => Answer | Promise<Answer>
+type ResultStep = (run: Run, answer: Answer) => Answer | Promise<Answer>
 
 /**
  * The life of every call, whoever makes it and over whatever transport.
  *
  * In: judge (`steps.ts`), ask a person, take a place among the calls in flight, record the start.
  * Send: the transport checks the permit of the call right before it writes it.
- * Out: `#stepsOut`, in that order; the last one records the end.
+ * Out: `#resultSteps`, in that order; the last one records the end.
  */
 export class Pipeline {
   /** What servers tell of the resources that somebody subscribed to. */
-  readonly updates: HeardUpdates
+  readonly updates: ResourceUpdates
   readonly #options: PipelineOptions
-  readonly #judge: Judge
-  readonly #clients: ClientApproval
-  readonly #asked: AskedClients
-  readonly #returns: HandingBack
+  readonly #decider: CallDecider
+  readonly #clientApproval: ClientApproval
+  readonly #questions: ServerQuestions
+  readonly #shaper: CallResultShaper
   readonly #records: CallRecords
   readonly #permits: CallPermitOptions
 
-  readonly #stepsOut: readonly StepOut[] = [
-    (run, answer) => this.#judgeServerRules(run, answer),
-    ({ permit }, answer) => (permit.now.case.rules.policy.secrets.value === 'allow' ? answer : withoutSecrets(answer)),
+  readonly #resultSteps: readonly ResultStep[] = [
+    (run, answer) => this.#checkServerRules(run, answer),
+    ({ permit }, answer) =>
+      permit.current.context.rules.policy.secrets.value === 'allow' ? answer : redactAnswer(answer),
     (run, answer) => this.#shape(run, answer),
-    ({ permit }, answer) => withheldFromStranger(permit, answer),
+    ({ permit }, answer) => withholdIfTokenEnded(permit, answer),
     (run, answer) => this.#recordEnd(run, answer),
-    ({ permit }, answer) => this.#returns.told(permit.now, answer),
+    ({ permit }, answer) => this.#shaper.shapeFailure(permit.current, answer),
   ]
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#judge = new Judge({ ...options, steps: callSteps(options) })
+    this.#decider = new CallDecider({ ...options, steps: callSteps(options) })
     const records = new CallRecords(options)
     this.#records = records
     const { rulesOf, isTokenValid } = options
     const refuse: CallPermitOptions['refuse'] = (judged, error) => records.refuse(judged, error)
-    this.#permits = { judge: this.#judge, rulesOf, isTokenValid, refuse }
-    this.updates = new HeardUpdates(options)
-    this.#clients = new ClientApproval(options)
-    this.#returns = new HandingBack({ ...options, run: (call) => this.run(call) })
-    this.#asked = new AskedClients({
+    this.#permits = { decider: this.#decider, rulesOf, isTokenValid, refuse }
+    this.updates = new ResourceUpdates(options)
+    this.#clientApproval = new ClientApproval(options)
+    this.#shaper = new CallResultShaper({ ...options, run: (call) => this.run(call) })
+    this.#questions = new ServerQuestions({
       ...options,
-      admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isAllowedStill(running)),
+      admitRoots: (owner, answer) => options.roots.admit(owner, answer, (running) => this.#isStillAllowed(running)),
       record: (event) => this.#records.write(event),
     })
   }
 
   /** What would be decided now, without anything else. */
   async decide(asked: Call): Promise<Decision> {
-    return (await this.#judge.judge(this.#returns.withoutIntent(asked))).decision
+    return (await this.#decider.decide(this.#shaper.withoutIntent(asked))).decision
   }
 
   /** What is decided of a call that its agent makes itself. A refusal is recorded. */
-  async verdict(asked: Call): Promise<Decision> {
-    const trial = await this.#judge.judge(asked)
+  async decideAndRecord(asked: Call): Promise<Decision> {
+    const trial = await this.#decider.decide(asked)
     if (trial.decision.outcome === 'deny') await this.#refuse(trial)
     return trial.decision
   }
@@ -155,15 +156,15 @@ export class Pipeline {
   /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
   recordUnknown(asked: UnknownCall, error: SallyportError): void {
     this.#options.observer?.unknown(asked.method)
-    this.#records.unknown(asked, error)
+    this.#records.recordUnknown(asked, error)
   }
 
   /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
   run(given: Call): Promise<Answer> {
-    const asked = this.#returns.withoutIntent(given)
+    const asked = this.#shaper.withoutIntent(given)
     const watch = this.#options.observer?.begin(asked)
     const { onEnd } = this.#options
-    return tellEnd(this.#answer(asked, watch), (end) => {
+    return reportEnd(this.#answer(asked, watch), (end) => {
       onEnd(end)
       watch?.ended(end)
     })
@@ -171,71 +172,71 @@ export class Pipeline {
 
   /** Most calls are allowed at once: an async function more would cost each of them more than the decision does. */
   #answer(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
-    const judged = this.#judge.judge(asked)
+    const judged = this.#decider.decide(asked)
     if (judged instanceof Promise || judged.decision.outcome !== 'allow') return this.#settle(asked, judged, watch)
-    watch?.decided(judged.decision, judged.case.call)
+    watch?.decided(judged.decision, judged.context.call)
     return this.#perform(asked, judged, watch)
   }
 
-  async #settle(asked: Call, judged: Trial | Promise<Trial>, watch: CallWatch | undefined): Promise<Answer> {
+  async #settle(asked: Call, judged: JudgedCall | Promise<JudgedCall>, watch: CallWatch | undefined): Promise<Answer> {
     const first = await judged
-    watch?.decided(first.decision, first.case.call)
+    watch?.decided(first.decision, first.context.call)
     if (first.decision.outcome === 'allow') return this.#begin(asked, first, watch)
     if (first.decision.outcome === 'deny') return this.#refuse(first)
     const waiting = new WaitingCall(asked)
-    const answer = await this.#afterAsking(waiting, first, watch)
-    waiting.fate.ended(answer.kind === 'failure' ? answer.error : undefined)
+    const answer = await this.#answerAfterApproval(waiting, first, watch)
+    waiting.fate.markEnded(answer.kind === 'failure' ? answer.error : undefined)
     return answer
   }
 
-  async #afterAsking(waiting: WaitingCall, first: Trial, watch: CallWatch | undefined): Promise<Answer> {
-    const trial = await this.#ask(waiting, first)
+  async #answerAfterApproval(waiting: WaitingCall, first: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
+    const trial = await this.#requestApproval(waiting, first)
     if (trial instanceof SallyportError) return this.#refuse(first, trial)
     if (trial.decision.outcome === 'allow') return this.#begin(waiting.call, trial, watch)
-    watch?.decided(trial.decision, trial.case.call)
+    watch?.decided(trial.decision, trial.context.call)
     return this.#refuse(trial)
   }
 
   /** Waits for a person, then judges again: much may have changed meanwhile. */
-  async #ask(waiting: WaitingCall, trial: Trial): Promise<Trial | SallyportError> {
+  async #requestApproval(waiting: WaitingCall, trial: JudgedCall): Promise<JudgedCall | SallyportError> {
     const { call } = waiting
     const onPending = (approval: PendingApproval): void => {
       waiting.begin()
-      void this.#clients.ask(call, approval)
+      void this.#clientApproval.ask(call, approval)
     }
     const asking = { cancellation: call.cancellation, onPending, fate: waiting.fate }
-    const grant = await this.#options.approvals.request(approvalSubject(trial.case), asking)
+    const grant = await this.#options.approvals.request(approvalSubject(trial.context), asking)
     waiting.end()
     if (grant instanceof SallyportError) return grant
-    return waiting.abandoned ?? this.#judge.judgeAgain(call, { grant })
+    return waiting.abandoned ?? this.#decider.recheck(call, { grant })
   }
 
   /** Between the judgement and this turn others may have taken the last place. */
-  #begin(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
-    const crowded = crowdedOut(trial.case, this.#options)
+  #begin(asked: Call, trial: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
+    const crowded = recheckLimits(trial.context, this.#options)
     return crowded ? this.#refuse(trial, crowded) : this.#perform(asked, trial, watch)
   }
 
-  async #perform(asked: Call, trial: Trial, watch: CallWatch | undefined): Promise<Answer> {
+  async #perform(asked: Call, judged: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
     const { gauge, tools, roots } = this.#options
-    const { call, rules } = trial.case
+    const { call, rules } = judged.context
     // Before anything is awaited: calls of the same turn must see each other.
     gauge.enter(call.principal)
     tools.enter(rules.name, rules.policy)
-    const running = roots.begin(asked, trial)
+    const running = roots.begin(asked, judged)
     try {
-      const facts = factsText(call)
-      const unrecorded = await this.#records.start(trial, facts)
+      const facts = formatFacts(call)
+      const unrecorded = await this.#records.start(judged, facts)
       if (unrecorded) return { kind: 'failure', error: unrecorded }
       const found = this.#options.upstream(asked.offer.server)
       const upstream = found instanceof Promise ? await found : found
-      const permit = new CallPermit({ asked, trial, watch }, this.#permits)
+      const permit = new CallPermit({ asked, judged, watch }, this.#permits)
       const syncing = this.#records.sync()
       const run: Run = { asked, call, permit, watch, facts, syncing, startedAt: performance.now() }
       let answer = await this.#send(run, upstream)
       const refusing = permit.end()
       if (refusing !== undefined) return { kind: 'failure', error: await refusing }
-      for (const step of this.#stepsOut) {
+      for (const step of this.#resultSteps) {
         const next = step(run, answer)
         answer = next instanceof Promise ? await next : next
       }
@@ -250,38 +251,38 @@ export class Pipeline {
   async #send({ asked, call, permit, watch }: Run, upstream: Upstream | undefined): Promise<Answer> {
     const span = watch?.sent(upstream?.config)
     const rules = permit.rulesForSending()
-    const sent = withoutSecretsIn(asked, rules)
+    const sent = redactCall(asked, rules)
     const answer = await dispatch(span ? { ...sent, span } : sent, upstream, this.#dispatchOptions(call, rules, permit))
-    watch?.answered(endOf(answer))
+    watch?.answered(toCallEnd(answer))
     return answer
   }
 
   /** What a server asks of the client of a call is judged and recorded as the call itself is. */
-  #dispatchOptions(call: Call, { limit, policy, returns }: ToolRules, permit: CallPermit): DispatchOptions {
+  #dispatchOptions(call: Call, { limit, policy, shaping }: ToolRules, permit: CallPermit): DispatchOptions {
     const mayTellSecrets = policy.secrets.value === 'allow'
-    const asking = { ask: this.#asked.during(call), askStanding: this.#asked.outside(call) }
-    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(returns.plan), permit }
+    const asking = { ask: this.#questions.askDuring(call), askStanding: this.#questions.askOutside(call) }
+    return { ...asking, limit, mayTellSecrets, isQuarantined: isQuarantined(shaping.plan), permit }
   }
 
   /**
    * A server may have rules of its own: what they stop was denied, as if by one of ours. And what it asks of the client
    * in its answer is judged before the client gets to see it.
    */
-  #judgeServerRules({ call, permit }: Run, answer: Answer): Answer | Promise<Answer> {
-    const refused = isRefusal(answer)
-    if (!refused && !mayAsk(call, answer)) return answer
-    const { now } = permit
+  #checkServerRules({ call, permit }: Run, answer: Answer): Answer | Promise<Answer> {
+    const refused = isRpcError(answer)
+    if (!refused && !canHoldQuestions(call, answer)) return answer
+    const { current } = permit
     // What a server asks in a quarantine is withheld with the rest of its words.
-    if (isQuarantined(now.case.rules.returns.plan)) return answer
-    if (answer.kind !== 'frame' || !refused) return this.#asked.inAnswer(call, answer)
+    if (isQuarantined(current.context.rules.shaping.plan)) return answer
+    if (answer.kind !== 'frame' || !refused) return this.#questions.checkAnswer(call, answer)
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
-    const refusal = (isDocker ? dockerRefusal(answer) : undefined) ?? refusedPages(answer.frame)
-    return refusal === undefined ? answer : this.#refuse(now, refusal)
+    const refusal = (isDocker ? dockerRefusal(answer) : undefined) ?? checkPages(answer.frame)
+    return refusal === undefined ? answer : this.#refuse(current, refusal)
   }
 
   #shape(run: Run, answer: Answer): Answer | Promise<Answer> {
     return (
-      this.#returns.handBack(run.asked, run.permit.now, answer)?.then((handed) => {
+      this.#shaper.shape(run.asked, run.permit.current, answer)?.then((handed) => {
         run.returned = handed.facts
         if (handed.facts !== undefined) run.watch?.returned(handed.facts)
         return handed.answer
@@ -294,20 +295,20 @@ export class Pipeline {
     const unsynced = syncing && (await syncing)
     const latency = performance.now() - startedAt
     const unrecorded = (await this.#records.end(call, answer, { facts, latency, returned })) ?? unsynced
-    return unrecorded ? withheld(`its end could not be recorded: ${unrecorded.message}`, unrecorded) : answer
+    return unrecorded ? withholdResult(`its end could not be recorded: ${unrecorded.message}`, unrecorded) : answer
   }
 
   /** With the roots that its client has given meanwhile. */
-  async #isAllowedStill({ asked, trial: { case: before } }: RunningCall): Promise<boolean> {
-    const now = await this.#judge.judgeAgain(asked, { grant: before.grant, counted: before.rules })
+  async #isStillAllowed({ asked, judged: { context: before } }: RunningCall): Promise<boolean> {
+    const now = await this.#decider.recheck(asked, { grant: before.grant, counted: before.rules })
     return now.decision.outcome === 'allow'
   }
 
-  async #refuse(trial: Trial, error?: SallyportError): Promise<Answer> {
+  async #refuse(trial: JudgedCall, error?: SallyportError): Promise<Answer> {
     return { kind: 'failure', error: await this.#records.refuse(trial, error) }
   }
 }
 
 /** A failure holds nothing that the server said as its result, and tells what became of the call. */
-const withheldFromStranger = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
-  answer.kind === 'failure' || hasValidToken ? answer : withheld('its token was revoked, or expired, meanwhile.')
+const withholdIfTokenEnded = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
+  answer.kind === 'failure' || hasValidToken ? answer : withholdResult('its token was revoked, or expired, meanwhile.')

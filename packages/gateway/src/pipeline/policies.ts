@@ -1,27 +1,27 @@
 import {
+  compileNameGlob,
   type Finding,
-  findingText,
+  formatFinding,
   inferRisk,
-  nameGlob,
+  mergePolicies,
+  type ParsedToolsFile,
   PERMISSIONS,
   type PolicyField,
   type PolicySources,
   resolvePolicy,
-  stricterPolicy,
+  type SourcedFields,
   type ToolDefinition,
   type ToolEntry,
   type ToolPolicy,
-  type ToolsFile,
-  type WrittenFields,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { GovernanceSettings } from '../config/config.ts'
 import {
-  findingsIn,
+  findNeighborMentions,
   type InferenceOptions,
   inferPolicy,
-  type KnownOffers,
-  neighbourFindings,
+  type OfferRegistry,
+  resolveFindings,
 } from '../governance/governance.ts'
 import type { OfferRecord } from '../store/store.ts'
 import { EntryIndex } from './entry-index.ts'
@@ -31,15 +31,15 @@ import { changesGateway, isDockerInfo } from './meta-tools.ts'
 export interface PoliciesOptions {
   readonly catalog: Catalog
   /** tools.yaml as it is in force. */
-  readonly file: () => ToolsFile
+  readonly file: () => ParsedToolsFile
   readonly settings: () => GovernanceSettings
   readonly isTrusted: (server: string) => boolean
   /** Whether a server's entry starts a Docker MCP Gateway. */
   readonly isDockerGateway: (server: string) => boolean
   /** Why nothing is known of what people decided: then everything is closed. */
-  readonly flaw: () => string | undefined
+  readonly fileProblem: () => string | undefined
   /** What is remembered of offers; absent: nothing is. */
-  readonly known?: Pick<KnownOffers, 'find' | 'isFull'>
+  readonly known?: Pick<OfferRegistry, 'find' | 'isFull'>
 }
 
 /** What governs each thing on offer, found and resolved once, until something changes. */
@@ -47,7 +47,7 @@ export class Policies {
   readonly #options: PoliciesOptions
   #policies = new WeakMap<Offer, ToolPolicy>()
   #doubts = new WeakMap<Offer, Doubts>()
-  #ofMethods = new Map<string, ToolPolicy>()
+  #methodPolicies = new Map<string, ToolPolicy>()
   #index: EntryIndex | undefined
   #patterns: readonly Pattern[] | undefined
 
@@ -56,10 +56,10 @@ export class Policies {
   }
 
   /** The rules changed. */
-  forget(): void {
+  invalidate(): void {
     this.#policies = new WeakMap()
     this.#doubts = new WeakMap()
-    this.#ofMethods = new Map()
+    this.#methodPolicies = new Map()
     this.#index = undefined
     this.#patterns = undefined
   }
@@ -82,7 +82,7 @@ export class Policies {
     return this.#entries.own(this.namesOf(offer))
   }
 
-  isWritten(offer: Offer): boolean {
+  hasOwnEntry(offer: Offer): boolean {
     return this.#entries.has(this.namesOf(offer))
   }
 
@@ -90,14 +90,14 @@ export class Policies {
   findingsOf(offer: Offer): readonly Finding[] {
     if (!isInspected(offer)) return NONE
     const item = offer.through ?? offer
-    const own = findingsIn(item, this.#recordOf(item))
+    const own = resolveFindings(item, this.#recordOf(item))
     const other = this.neighbourFindingsOf(item)
     return other.length === 0 ? own : [...own, ...other]
   }
 
   /** The part of it that hangs on which other servers are there. */
   neighbourFindingsOf(offer: Offer): readonly Finding[] {
-    return neighbourFindings(offer, this.#entries.neighboursOf(offer.server))
+    return findNeighborMentions(offer, this.#entries.neighboursOf(offer.server))
   }
 
   /** What of that nobody has accepted. Each use asks a person until somebody does. */
@@ -116,7 +116,7 @@ export class Policies {
   }
 
   /** Whether its risk alone, had nothing been found in its definition, asks a person. */
-  asksByRisk({ original }: Offer): boolean {
+  needsApprovalByRisk({ original }: Offer): boolean {
     const { riskTokens: tokens, defaults } = this.#options.settings()
     return defaults[inferRisk(original as ToolDefinition, { tokens, findings: NONE }).level].requiresApproval
   }
@@ -124,23 +124,23 @@ export class Policies {
   #findDoubts(offer: Offer): Doubts {
     const findings = this.findingsOf(offer)
     const record = this.#recordOf(offer)
-    const isBeyond = record === undefined && this.#isBeyondMemory(offer)
+    const isBeyond = record === undefined && this.#isOverMemoryLimit(offer)
     if (findings.length === 0 && !isBeyond) return NO_DOUBTS
     // An entry that spares the question was written by somebody who knew what was found by then.
     const isSpared = offer.kind === 'tool' && this.approvalInEntry(offer) === false
     if (record === undefined && isSpared) return NO_DOUBTS
     const accepted = new Set(record?.accepted)
     const lasting = findings.filter(
-      (finding) => !accepted.has(findingText(finding)) && !accepted.has(notedText(finding)),
+      (finding) => !accepted.has(formatFinding(finding)) && !accepted.has(notedText(finding)),
     )
-    const open = isSpared ? lasting : findings.filter((finding) => !accepted.has(findingText(finding)))
-    const beyond = isBeyond ? [BEYOND_MEMORY] : NONE
+    const open = isSpared ? lasting : findings.filter((finding) => !accepted.has(formatFinding(finding)))
+    const beyond = isBeyond ? [OVER_MEMORY_LIMIT] : NONE
     const isSchemaAccepted = findings.some(isAboutSchema) && !open.some(isAboutSchema)
-    return { open: [...open, ...beyond], lasting: [...lasting, ...beyond], isSchemaAccepted }
+    return { open: [...open, ...beyond], remaining: [...lasting, ...beyond], isSchemaAccepted }
   }
 
   /** Resources come and go by the thousand on honest servers; the rest does not. */
-  #isBeyondMemory(offer: Offer): boolean {
+  #isOverMemoryLimit(offer: Offer): boolean {
     if (!isInspected(offer) || offer.kind === 'resource') return false
     return this.#options.known?.isFull(offer.server, offer.kind) === true
   }
@@ -152,7 +152,7 @@ export class Policies {
   /** A tool without an entry, and all that is not a tool, is held to the definition that the state remembers. */
   #withPin(offer: Offer, policy: ToolPolicy): ToolPolicy {
     if (policy.pin.length > 0 || !isInspected(offer)) return policy
-    if (offer.kind === 'tool' && this.isWritten(offer)) return policy
+    if (offer.kind === 'tool' && this.hasOwnEntry(offer)) return policy
     const pin = this.#recordOf(offer)?.pin
     // Each its own object: what is compiled for calls hangs on it, and findings are about one offer.
     return { ...policy, pin: pin ? [{ value: pin, reason: 'kept in the state' }] : NONE }
@@ -167,44 +167,46 @@ export class Policies {
   /** Of a URI that no server lists there is an offer for each moment. */
   #policyOfMethod(offer: Offer): ToolPolicy {
     const names = this.namesOf(offer).join(' ')
-    const known = this.#ofMethods.get(names) ?? this.#resolve(offer)
-    this.#ofMethods.set(names, known)
+    const known = this.#methodPolicies.get(names) ?? this.#resolve(offer)
+    this.#methodPolicies.set(names, known)
     return known
   }
 
   #resolve(offer: Offer): ToolPolicy {
-    const { file, flaw } = this.#options
-    const policy = this.#isNamedOnce(offer) ? this.#resolveBy(offer, [offer.recordName]) : this.#resolveByAll(offer)
-    const reason = flaw()
-    return reason === undefined ? policy : { ...policy, hidden: closed(reason, file().path) }
+    const { file, fileProblem } = this.#options
+    const policy = this.#hasOnlyCanonicalName(offer)
+      ? this.#resolveByNames(offer, [offer.recordName])
+      : this.#resolveByAllNames(offer)
+    const reason = fileProblem()
+    return reason === undefined ? policy : { ...policy, hidden: hideAll(reason, file().path) }
   }
 
   /** Whether no other name of it than the canonical one can have a rule: it is so for thousands that discovery wrote. */
-  #isNamedOnce(offer: Offer): boolean {
-    return this.#options.settings().patterns.length === 0 && this.#entries.isNamedOnce(offer)
+  #hasOnlyCanonicalName(offer: Offer): boolean {
+    return this.#options.settings().patterns.length === 0 && this.#entries.hasOnlyCanonicalName(offer)
   }
 
-  #resolveByAll(offer: Offer): ToolPolicy {
+  #resolveByAllNames(offer: Offer): ToolPolicy {
     const names = this.namesOf(offer)
-    const own = this.#resolveBy(offer, names)
+    const own = this.#resolveByNames(offer, names)
     const shared = this.#sharedNamesOf(offer)
-    return shared.length === 0 ? own : stricterPolicy(own, this.#resolveBy(offer, [...shared, ...names]))
+    return shared.length === 0 ? own : mergePolicies(own, this.#resolveByNames(offer, [...shared, ...names]))
   }
 
-  #resolveBy(offer: Offer, names: readonly string[]): ToolPolicy {
+  #resolveByNames(offer: Offer, names: readonly string[]): ToolPolicy {
     const { file, settings } = this.#options
     const { defaults, enforce } = settings()
     const { path } = file()
     const changesGateway = this.#changesGateway(offer)
     const sources: PolicySources = {
-      entries: this.#entries.find(names).map((entry) => writtenIn(path, entry)),
-      patterns: this.#matching(names),
+      entries: this.#entries.find(names).map((entry) => toWrittenFields(path, entry)),
+      patterns: this.#matchingPatterns(names),
       inferred: changesGateway ? CHANGING_GATEWAY : inferPolicy(offer, this.#inferenceFor(offer)),
       defaults,
       enforce,
     }
     const resolved = resolvePolicy(sources)
-    return changesGateway && this.#isUnspoken(names) ? { ...resolved, requiresApproval: APPROVED_ALWAYS } : resolved
+    return changesGateway && this.#hasNoApprovalEntry(names) ? { ...resolved, requiresApproval: ALWAYS_ASK } : resolved
   }
 
   /**
@@ -215,18 +217,18 @@ export class Policies {
     if (offer.kind !== 'tool') return NONE
     const shared = this.#entries.sharedNamesOf(offer)
     if (shared.length === 0) return NONE
-    return this.#entries.find(shared).length + this.#matching(shared).length > 0 ? shared : NONE
+    return this.#entries.find(shared).length + this.#matchingPatterns(shared).length > 0 ? shared : NONE
   }
 
   #changesGateway({ kind, server, name }: Offer): boolean {
     if (kind !== 'tool' || !changesGateway(name)) return false
     const { catalog, isDockerGateway } = this.#options
-    return isDockerGateway(server) || isDockerInfo(catalog.catalogueOf(server)?.serverInfo)
+    return isDockerGateway(server) || isDockerInfo(catalog.serverCatalog(server)?.serverInfo)
   }
 
   /** A pattern that spares approval was hardly meant for what adds servers: only an entry of its own does. */
-  #isUnspoken(names: readonly string[]): boolean {
-    return this.#entries.written(names).every(({ fields }) => fields.requiresApproval === undefined)
+  #hasNoApprovalEntry(names: readonly string[]): boolean {
+    return this.#entries.withExactKey(names).every(({ fields }) => fields.requiresApproval === undefined)
   }
 
   #inferenceFor(offer: Offer): InferenceOptions {
@@ -242,10 +244,10 @@ export class Policies {
     return this.#index
   }
 
-  #matching(names: readonly string[]): readonly WrittenFields[] {
+  #matchingPatterns(names: readonly string[]): readonly SourcedFields[] {
     this.#patterns ??= this.#options.settings().patterns.map(({ tool, fields, place }) => ({
-      matches: nameGlob(tool),
-      written: { fields, ruleOf: () => place },
+      matches: compileNameGlob(tool),
+      written: { fields, locateRule: () => place },
     }))
     if (this.#patterns.length === 0) return NONE
     return this.#patterns.filter(({ matches }) => names.some(matches)).map(({ written }) => written)
@@ -255,13 +257,13 @@ export class Policies {
 export interface Doubts {
   readonly open: readonly Finding[]
   /** Those that would be left if its entry said that it needs no approval. */
-  readonly lasting: readonly Finding[]
+  readonly remaining: readonly Finding[]
   /** Whether somebody accepted that its arguments cannot be checked. */
   readonly isSchemaAccepted: boolean
 }
 
 /** As a record keeps what was known when its entry was written or changed. */
-export const notedText = (finding: Finding): string => `noted: ${findingText(finding)}`
+export const notedText = (finding: Finding): string => `noted: ${formatFinding(finding)}`
 
 const isAboutSchema = ({ kind }: Finding): boolean => kind === 'schema'
 
@@ -269,7 +271,7 @@ const isAboutSchema = ({ kind }: Finding): boolean => kind === 'schema'
 const isInspected = ({ isMcp, kind, isUnlisted, through }: Offer): boolean =>
   isMcp && kind !== 'question' && (!isUnlisted || through !== undefined)
 
-const BEYOND_MEMORY: Finding = {
+const OVER_MEMORY_LIMIT: Finding = {
   kind: 'share',
   where: 'the state',
   text: 'its server offers, or has offered, more than can be remembered of one',
@@ -282,25 +284,25 @@ const CHANGING_GATEWAY: PolicySources['inferred'] = {
   permission: { value: PERMISSIONS, reason: 'it changes what the Docker MCP Gateway offers' },
 }
 
-const APPROVED_ALWAYS: ToolPolicy['requiresApproval'] = {
+const ALWAYS_ASK: ToolPolicy['requiresApproval'] = {
   value: true,
   reason: 'it changes what the Docker MCP Gateway offers, and no entry of its own says that it needs none',
 }
 
 const NONE: readonly never[] = Object.freeze([])
-const NO_DOUBTS: Doubts = Object.freeze({ open: NONE, lasting: NONE, isSchemaAccepted: false })
+const NO_DOUBTS: Doubts = Object.freeze({ open: NONE, remaining: NONE, isSchemaAccepted: false })
 
 interface Pattern {
   readonly matches: (name: string) => boolean
-  readonly written: WrittenFields
+  readonly written: SourcedFields
 }
 
-const closed = (reason: string, file: string): ToolPolicy['hidden'] => ({
+const hideAll = (reason: string, file: string): ToolPolicy['hidden'] => ({
   value: true,
   reason: `Nothing can be called while tools.yaml has a mistake: ${reason}`,
   rule: { file, line: 0 },
 })
 
-function writtenIn(file: string, { fields, line, lines }: ToolEntry): WrittenFields {
-  return { fields, ruleOf: (field: PolicyField) => ({ file, line: lines[field] ?? line }) }
+function toWrittenFields(file: string, { fields, line, lines }: ToolEntry): SourcedFields {
+  return { fields, locateRule: (field: PolicyField) => ({ file, line: lines[field] ?? line }) }
 }

@@ -1,23 +1,23 @@
-import { ALLOW, type Decision, type Json, openGate, type Principal } from '@sallyport/core'
+import { ALLOW, createPassThroughStep, type Decision, type Json, type Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import type { Call } from './call.ts'
-import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
-import { completedRecord, factsText, startedRecord } from './record.ts'
+import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
+import { completedRecord, formatFacts, startedRecord } from './record.ts'
 
 const DECISION: Decision = {
   outcome: 'allow',
   verdicts: [
     { step: 'select', verdict: ALLOW },
-    { step: 'mode', verdict: openGate('mode').judge({}) },
+    { step: 'mode', verdict: createPassThroughStep('mode').evaluate({}) },
   ],
 }
-const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['read', 'say "hi"\n\u2028']) } })
+const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['read', 'say "hi"\n\u2028']) } })
 const offers = catalog.snapshot.tools
 const started = (call: Call, kept?: Json) => {
   const { principal, params, offer } = call
   const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined }
-  return startedRecord({ case: subject, decision: DECISION, epoch: 0 }, factsText(call), kept)
+  return startedRecord({ context: subject, decision: DECISION, epoch: 0 }, formatFacts(call), kept)
 }
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
 const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
@@ -27,7 +27,7 @@ describe('the records of a call', () => {
     const odd: Principal = { ...ANN, user: 'a"b\\c\u0007', session: 'ü' }
     for (const offer of offers)
       for (const principal of [ANN, odd, ANN]) {
-        const call = callOf(offer, { principal, id: 'id"1', traceId: 't\n' })
+        const call = createCall(offer, { principal, id: 'id"1', traceId: 't\n' })
         const facts = {
           call_id: 'id"1',
           trace_id: 't\n',
@@ -41,7 +41,7 @@ describe('the records of a call', () => {
         const risk = { risk: expect.stringMatching(/low|medium/), risk_reason: expect.stringMatching(/./) }
         const governed = { steps, mode: 'NORMAL', ...risk }
         expect(parsed(started(call))).toEqual({ type: 'TOOL_CALL_STARTED', ...facts, ...governed })
-        const completion = { facts: factsText(call), success: false, latency: 1.23456, bytes: 7 }
+        const completion = { facts: formatFacts(call), success: false, latency: 1.23456, bytes: 7 }
         expect(parsed(completedRecord(completion))).toEqual({
           type: 'TOOL_CALL_COMPLETED',
           ...facts,
@@ -54,7 +54,7 @@ describe('the records of a call', () => {
   })
 
   it('hold the arguments as they were kept, and say nothing of them where none are', () => {
-    const call = callOf(offers[0])
+    const call = createCall(offers[0])
     expect(parsed(started(call, { path: 'a"b\n', 'x\u2028': [1, null] }))).toMatchObject({
       arguments: { path: 'a"b\n', 'x\u2028': [1, null] },
     })
@@ -63,7 +63,7 @@ describe('the records of a call', () => {
   })
 
   it('tell apart the methods by which one offer is asked for', () => {
-    const methodIn = (method: string) => parsed(started(callOf(offers[0], { method })))
+    const methodIn = (method: string) => parsed(started(createCall(offers[0], { method })))
     expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })
     expect(methodIn('completion/complete')).toMatchObject({ method: 'completion/complete' })
     expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })

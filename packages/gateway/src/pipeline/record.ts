@@ -1,10 +1,10 @@
 import {
   type CallFacts,
-  cutRedacted,
   type Decision,
   type Json,
   type Principal,
   type ReturnedFacts,
+  redactAndCut,
   redactText,
   type SallyportError,
   type SallyportEvent,
@@ -14,18 +14,18 @@ import {
   type Verdict,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import type { ReturnFacts } from '../isolation/isolation.ts'
+import type { ShapingFacts } from '../isolation/isolation.ts'
 import type { EventText, Recordable } from '../store/store.ts'
 import type { Answer, Call } from './call.ts'
-import { succeeded } from './call-end.ts'
-import type { Trial } from './judge.ts'
+import { isSuccess } from './call-end.ts'
+import type { JudgedCall } from './judge.ts'
 
 /** The records of one call: each says whose it was and what it was about. */
-type Asked = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & {
+type CallIdentity = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & {
   readonly offer: Pick<Call['offer'], 'server' | 'recordName' | 'isMcp'>
 }
 
-function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
+function toCallFacts({ id, traceId, principal, method, offer }: CallIdentity): CallFacts {
   return {
     call_id: id,
     trace_id: traceId,
@@ -41,49 +41,49 @@ function factsOf({ id, traceId, principal, method, offer }: Asked): CallFacts {
   }
 }
 
-/** `facts`: as `factsText` prints them; `kept`: as much of the arguments as a record keeps. */
-export function startedRecord(trial: Trial, facts: string, kept?: Json): EventText {
+/** `facts`: as `formatFacts` prints them; `kept`: as much of the arguments as a record keeps. */
+export function startedRecord(trial: JudgedCall, facts: string, kept?: Json): EventText {
   const given = kept === undefined ? '' : `,"arguments":${JSON.stringify(kept)}`
-  return { members: `"type":"TOOL_CALL_STARTED",${facts},${decidedText(trial)}${given}` }
+  return { members: `"type":"TOOL_CALL_STARTED",${facts},${formatDecision(trial)}${given}` }
 }
 
-export function deniedRecord(trial: Trial, error: SallyportError, kept?: Json): SallyportEvent {
+export function deniedRecord(trial: JudgedCall, error: SallyportError, kept?: Json): SallyportEvent {
   const told = { error: error.code, message: redactText(error.message) }
   const given = kept === undefined ? {} : { arguments: kept }
-  return { type: 'POLICY_DENIED', ...factsOf(trial.case.call), ...told, ...decided(trial), ...given }
+  return { type: 'POLICY_DENIED', ...toCallFacts(trial.context.call), ...told, ...toDecisionFields(trial), ...given }
 }
 
 /** English text and JSON alike come to about four; other scripts to fewer. It is an estimate, and is named so. */
-const BYTES_OF_TOKEN = 4
+const BYTES_PER_TOKEN = 4
 
 /** How a call came to its end, besides its answer. */
-export interface Ending {
-  /** As `factsText` prints them. */
+export interface EndDetails {
+  /** As `formatFacts` prints them. */
   readonly facts: string
   readonly latency: number
   /** What of the result went back, where that was not all. */
-  readonly returned?: ReturnFacts | undefined
+  readonly returned?: ShapingFacts | undefined
 }
 
-export function endRecord(call: Call, answer: Answer, { facts, latency, returned }: Ending): Recordable {
+export function endRecord(call: Call, answer: Answer, { facts, latency, returned }: EndDetails): Recordable {
   if (answer.kind === 'failure') return failedRecord(call, answer.error, { latency, returned })
   const bytes = returned?.bytesIn ?? answer.frame.envelope.bytes
-  return completedRecord({ facts, success: succeeded(answer), latency, bytes, returned })
+  return completedRecord({ facts, success: isSuccess(answer), latency, bytes, returned })
 }
 
-export interface Completion extends Ending {
+export interface Completion extends EndDetails {
   readonly success: boolean
   readonly bytes: number
 }
 
 export function completedRecord({ facts, success, latency, bytes, returned }: Completion): EventText {
-  const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_OF_TOKEN)}`
+  const size = `"bytes":${bytes},"tokens_estimated":${Math.ceil(bytes / BYTES_PER_TOKEN)}`
   const outcome = `"success":${success},"latency_ms":${milliseconds(latency)},${size}`
   const back = returned === undefined ? '' : `,"returned":${JSON.stringify(returnedFacts(returned))}`
   return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}` }
 }
 
-function returnedFacts({ strategy, turns, handle, fellBack, ...figures }: ReturnFacts): ReturnedFacts {
+function returnedFacts({ strategy, turns, handle, fellBack, ...figures }: ShapingFacts): ReturnedFacts {
   return {
     strategy,
     bytes: figures.bytesOut,
@@ -97,11 +97,11 @@ function returnedFacts({ strategy, turns, handle, fellBack, ...figures }: Return
 function failedRecord(
   call: Call,
   error: SallyportError,
-  { latency, returned }: Pick<Ending, 'latency' | 'returned'>,
+  { latency, returned }: Pick<EndDetails, 'latency' | 'returned'>,
 ): SallyportEvent {
   return {
     type: 'TOOL_CALL_FAILED',
-    ...factsOf(call),
+    ...toCallFacts(call),
     error: error.code,
     message: redactText(error.message),
     latency_ms: milliseconds(latency),
@@ -111,7 +111,7 @@ function failedRecord(
 
 /** What a server asked of the client during a call, and what came of it. The words of neither are kept. */
 export function askedRecord(call: Call, method: string): SallyportEvent {
-  return { type: 'CLIENT_ASKED', ...factsOf(call), method }
+  return { type: 'CLIENT_ASKED', ...toCallFacts(call), method }
 }
 
 export function clientAnsweredRecord(
@@ -119,16 +119,16 @@ export function clientAnsweredRecord(
   method: string,
   { success, latency }: Pick<Completion, 'success' | 'latency'>,
 ): SallyportEvent {
-  return { type: 'CLIENT_ANSWERED', ...factsOf(call), method, success, latency_ms: milliseconds(latency) }
+  return { type: 'CLIENT_ANSWERED', ...toCallFacts(call), method, success, latency_ms: milliseconds(latency) }
 }
 
 export type UnknownCall = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & { readonly name: string }
 
 export function unknownRecord({ name, ...asked }: UnknownCall, error: SallyportError): SallyportEvent {
-  const offer = { server: '', recordName: cutRedacted(name, 300), isMcp: true }
+  const offer = { server: '', recordName: redactAndCut(name, 300), isMcp: true }
   return {
     type: 'TOOL_CALL_FAILED',
-    ...factsOf({ ...asked, offer }),
+    ...toCallFacts({ ...asked, offer }),
     error: error.code,
     message: redactText(error.message),
     latency_ms: 0,
@@ -144,7 +144,7 @@ interface CommonFacts {
 const commonFacts = new WeakMap<Principal, WeakMap<Offer, CommonFacts>>()
 
 /** What all records of a call say of it: as `factsOf` prints, without the braces. */
-export function factsText(call: Call): string {
+export function formatFacts(call: Call): string {
   return `"call_id":${JSON.stringify(call.id)},"trace_id":${JSON.stringify(call.traceId)},${commonText(call)}`
 }
 
@@ -152,7 +152,7 @@ function commonText(call: Call): string {
   const { principal, offer, method } = call
   const known = commonFacts.get(principal)?.get(offer)
   if (known?.method === method) return known.text
-  const { call_id: _call, trace_id: _trace, ...common } = factsOf(call)
+  const { call_id: _call, trace_id: _trace, ...common } = toCallFacts(call)
   const text = membersOf(common)
   const ofPrincipal = commonFacts.get(principal) ?? new WeakMap<Offer, CommonFacts>()
   commonFacts.set(principal, ofPrincipal.set(offer, { method, text }))
@@ -161,10 +161,10 @@ function commonText(call: Call): string {
 
 const decidedTexts = new WeakMap<Decision, string>()
 
-function decidedText(trial: Trial): string {
+function formatDecision(trial: JudgedCall): string {
   const known = decidedTexts.get(trial.decision)
   if (known !== undefined) return known
-  const text = membersOf(decided(trial))
+  const text = membersOf(toDecisionFields(trial))
   decidedTexts.set(trial.decision, text)
   return text
 }
@@ -173,15 +173,15 @@ const membersOf = (value: object): string => JSON.stringify(value).slice(1, -1)
 
 const milliseconds = (latency: number): number => Math.round(latency * 100) / 100
 
-function decided({ decision, case: { rules } }: Trial) {
+function toDecisionFields({ decision, context: { rules } }: JudgedCall) {
   const steps: Partial<Record<StepName, string>> = {}
   for (const { step, verdict } of decision.verdicts)
     steps[step] = verdict.outcome === 'allow' && verdict.reason ? redactText(verdict.reason) : verdict.outcome
   const { mode, policy } = rules
-  const deciding = decisive(decision)
+  const deciding = findDecisive(decision)
   const others = otherRules(decision, deciding)
-  const would = watchedOnly(decision)
-  const approval = approvalOf(decision)
+  const would = findNotEnforced(decision)
+  const approval = findApprovalId(decision)
   return {
     steps,
     ...(deciding && { decided_by: { step: deciding.step, ...reasonOf(deciding.verdict) } }),
@@ -193,7 +193,7 @@ function decided({ decision, case: { rules } }: Trial) {
 }
 
 /** The step that refused or asked; of what was allowed the last one that goes by a rule. */
-const decisive = ({ verdicts, decisive: deciding }: Decision): StepVerdict | undefined =>
+const findDecisive = ({ verdicts, decisive: deciding }: Decision): StepVerdict | undefined =>
   deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
 
 const riskReason = ({ reason, rule }: ToolPolicy['risk']): string =>
@@ -208,7 +208,7 @@ function otherRules({ verdicts }: Decision, deciding: StepVerdict | undefined) {
 }
 
 /** What enforcing the rules would have done. */
-function watchedOnly({ verdicts }: Decision) {
+function findNotEnforced({ verdicts }: Decision) {
   const would = verdicts.flatMap(({ step, verdict }) =>
     verdict.outcome === 'allow' && verdict.would ? [{ step, verdict: verdict.would }] : [],
   )
@@ -222,5 +222,5 @@ function watchedOnly({ verdicts }: Decision) {
   }
 }
 
-const approvalOf = ({ verdicts }: Decision): string | undefined =>
+const findApprovalId = ({ verdicts }: Decision): string | undefined =>
   verdicts.map(({ verdict }) => (verdict.outcome === 'allow' ? verdict.approval : undefined)).find(Boolean)

@@ -1,7 +1,7 @@
 import { canonicalName, isNameGlob, type NameTable, type ToolEntry, type ToolRef } from '@sallyport/core'
 
 /** What the entries of tools.yaml want tools to be called, by canonical names. Of several wishes the first counts. */
-export function renamesIn(entries: readonly ToolEntry[], usual: NameTable): ReadonlyMap<string, string> {
+export function collectRenames(entries: readonly ToolEntry[], usual: NameTable): ReadonlyMap<string, string> {
   const renames = new Map<string, string>()
   for (const { key, fields } of entries) {
     if (fields.rename === undefined) continue

@@ -7,7 +7,7 @@ export interface ReviewedTool {
   /** All that are about it, also by a pattern. */
   readonly entries: readonly ToolEntry[]
   /** Whether one of them names just this tool. */
-  readonly isWritten: boolean
+  readonly hasOwnEntry: boolean
   readonly pin: PinState
   readonly findings: readonly string[]
   /** Those that nobody has accepted: each use asks. */

@@ -1,46 +1,46 @@
-import type { Finding, Mode, ModeState, PathWorld, ToolEntry, ToolPolicy } from '@sallyport/core'
+import type { Finding, Mode, ModeRules, PathContext, ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
-import { RETURN_ALL, type ReturnRules } from '../isolation/isolation.ts'
+import { type ShapingRules, UNSHAPED } from '../isolation/isolation.ts'
 import type { Call } from './call.ts'
 import { Policies, type PoliciesOptions } from './policies.ts'
-import { ruleFlaws } from './rule-flaws.ts'
-import { compileRules, type ToolRules } from './tool-rules.ts'
+import { findRuleProblems } from './rule-flaws.ts'
+import { compileToolRules, type ToolRules } from './tool-rules.ts'
 
-export interface RuleBookOptions extends PoliciesOptions {
+export interface ActiveRulesOptions extends PoliciesOptions {
   /** The mode in force, and why it is. */
   readonly mode: () => { readonly mode: Mode; readonly why?: string | undefined }
   /** Where the paths of a server's tools lead. */
-  readonly worldOf: (server: string) => PathWorld
+  readonly worldOf: (server: string) => PathContext
   /** The roots that the client of a call gave to its server; absent: none. */
   readonly rootsOf?: (call: Call) => readonly string[]
   /** What goes back of the results of a tool; absent: all. */
-  readonly returnsOf?: (offer: Offer, policy: ToolPolicy) => ReturnRules
+  readonly shapingOf?: (offer: Offer, policy: ToolPolicy) => ShapingRules
 }
 
 /** All rules in force, made ready for calls; read anew when any of them changes. */
-export class RuleBook {
-  readonly #options: RuleBookOptions
+export class ActiveRules {
+  readonly #options: ActiveRulesOptions
   readonly #policies: Policies
   #rules = new WeakMap<ToolPolicy, ToolRules>()
-  #flaws = new WeakMap<ToolPolicy, readonly string[]>()
-  #modeState: ModeState | undefined
+  #problems = new WeakMap<ToolPolicy, readonly string[]>()
+  #modeState: ModeRules | undefined
 
-  constructor(options: RuleBookOptions) {
+  constructor(options: ActiveRulesOptions) {
     this.#options = options
     this.#policies = new Policies(options)
   }
 
-  forget(): void {
-    this.#policies.forget()
+  invalidate(): void {
+    this.#policies.invalidate()
     this.#rules = new WeakMap()
-    this.#flaws = new WeakMap()
+    this.#problems = new WeakMap()
     this.#modeState = undefined
   }
 
   readonly policyOf = (offer: Offer): ToolPolicy => this.#policies.policyOf(offer)
 
   /** Whether people have an entry for just this tool. */
-  readonly isWritten = (offer: Offer): boolean => this.#policies.isWritten(offer)
+  readonly hasOwnEntry = (offer: Offer): boolean => this.#policies.hasOwnEntry(offer)
 
   /** Every entry of tools.yaml that is about it, also by a pattern. */
   /** Every way in which people may write what it is called. */
@@ -52,12 +52,12 @@ export class RuleBook {
   readonly ownEntriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.ownEntriesOf(offer)
 
   /** What of its rules cannot be followed, and where that stands. */
-  readonly flawsOf = (offer: Offer): readonly string[] => {
+  readonly problemsOf = (offer: Offer): readonly string[] => {
     const policy = this.policyOf(offer)
-    const known = this.#flaws.get(policy)
+    const known = this.#problems.get(policy)
     if (known) return known
-    const flaws = ruleFlaws(policy, this.#options.worldOf(offer.server))
-    this.#flaws.set(policy, flaws)
+    const flaws = findRuleProblems(policy, this.#options.worldOf(offer.server))
+    this.#problems.set(policy, flaws)
     return flaws
   }
 
@@ -70,13 +70,13 @@ export class RuleBook {
   readonly doubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).open
 
   /** Those that would be left if its entry said that it needs no approval. */
-  readonly lastingDoubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).lasting
+  readonly remainingDoubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).remaining
 
   /** What an entry of its own says about approval; undefined where it says nothing. */
   readonly approvalInEntry = (offer: Offer): boolean | undefined => this.#policies.approvalInEntry(offer)
 
   /** Whether its risk alone, had nothing been found in its definition, asks a person. */
-  readonly asksByRisk = (offer: Offer): boolean => this.#policies.asksByRisk(offer)
+  readonly needsApprovalByRisk = (offer: Offer): boolean => this.#policies.needsApprovalByRisk(offer)
 
   /** Every pin that tools.yaml names. */
   readonly pins = (): ReadonlySet<string> =>
@@ -91,7 +91,7 @@ export class RuleBook {
     return rules
   }
 
-  readonly modeState = (): ModeState => {
+  readonly modeState = (): ModeRules => {
     if (this.#modeState) return this.#modeState
     const { mode, why } = this.#options.mode()
     const { modePolicies, categories, path } = this.#options.file()
@@ -100,14 +100,14 @@ export class RuleBook {
   }
 
   #compile(offer: Offer, policy: ToolPolicy): ToolRules {
-    const { settings, worldOf, returnsOf, rootsOf = () => [] } = this.#options
+    const { settings, worldOf, shapingOf, rootsOf = () => [] } = this.#options
     const names = this.#policies.namesOf(offer)
     const { autoApprove } = settings()
     const world = worldOf(offer.server)
-    return compileRules({
+    return compileToolRules({
       ...{ offer, policy, names, world, autoApprove, rootsOf },
       state: this.modeState(),
-      returns: returnsOf?.(offer, policy) ?? RETURN_ALL,
+      shaping: shapingOf?.(offer, policy) ?? UNSHAPED,
       doubts: this.#policies.doubtsOf(offer),
     })
   }

@@ -2,19 +2,19 @@
 
 import type { PolicyFields } from '@sallyport/core'
 import { expect, it } from 'vitest'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { REMOTE_PATH_WORLD } from '../governance/path-world.ts'
-import { createBench } from './pipeline.test-kit.ts'
-import { ruleFlaws } from './rule-flaws.ts'
+import { createTestPipeline } from './pipeline.test-kit.ts'
+import { findRuleProblems } from './rule-flaws.ts'
 
 /** What is found in an entry whose fields stand in lines of their own. */
 function flawsOf(fields: PolicyFields): readonly string[] {
   const lines = { allowedPaths: 3, forbiddenPaths: 4, arguments: 5 }
   const entries = [{ key: 'mcp__files__read', line: 2, fields, lines }]
-  const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['read']) }, entries })
+  const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['read']) }, entries })
   const [offer] = catalog.snapshot.tools
   if (offer === undefined) throw new Error('no tool')
-  return ruleFlaws(rulesOf(offer).policy, REMOTE_PATH_WORLD)
+  return findRuleProblems(rulesOf(offer).policy, REMOTE_PATH_WORLD)
 }
 
 const NOT_SET = 'sallyport_no_such_variable'

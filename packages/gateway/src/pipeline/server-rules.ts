@@ -10,30 +10,30 @@ export interface ServerRules {
   /** Whether a Docker MCP Gateway is behind it, which offers tools of another kind besides those of its servers. */
   readonly isDockerGateway: boolean
   /** Where that entry stands; undefined for the gateway's own tools. */
-  readonly place: ServerConfig['place'] | undefined
+  readonly location: ServerConfig['place'] | undefined
 }
 
 const EVERYTHING: ServerRules = {
   selection: () => true,
   named: new Set(),
   isDockerGateway: false,
-  place: undefined,
+  location: undefined,
 }
 
 /** Compiles the entries of a configuration once, for as long as it is in force. */
-export function serverRules(entries: () => readonly ServerConfig[]): (server: string) => ServerRules {
+export function compileServerRules(entries: () => readonly ServerConfig[]): (server: string) => ServerRules {
   let compiledFrom: readonly ServerConfig[] | undefined
   let rules = new Map<string, ServerRules>()
   return (server) => {
     const now = entries()
-    if (now !== compiledFrom) rules = new Map(now.map((entry) => [entry.id, rulesOf(entry)]))
+    if (now !== compiledFrom) rules = new Map(now.map((entry) => [entry.id, toServerRules(entry)]))
     compiledFrom = now
     return rules.get(server) ?? EVERYTHING
   }
 }
 
-function rulesOf(config: ServerConfig): ServerRules {
-  const { includeTools, excludeTools, place } = config
+function toServerRules(config: ServerConfig): ServerRules {
+  const { includeTools, excludeTools, place: location } = config
   const selection = compileSelection(includeTools, excludeTools)
-  return { selection, named: new Set(includeTools), isDockerGateway: runsDockerGateway(config), place }
+  return { selection, named: new Set(includeTools), isDockerGateway: runsDockerGateway(config), location }
 }

@@ -1,13 +1,13 @@
 import { type PolicyFields, resolvePolicy, SallyportError, type ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
-import { standingApproval } from './standing-approval.ts'
+import { findAlwaysApproveKey } from './standing-approval.ts'
 
 const entry = (key: string, fields: PolicyFields, line = 7): ToolEntry => ({ key, line, fields, lines: {} })
 
 function decide(entries: readonly ToolEntry[], categories: Record<string, object> = {}, mode = 'NORMAL' as const) {
   const policy = resolvePolicy({
-    entries: entries.map(({ fields, line }) => ({ fields, ruleOf: () => ({ file: 'tools.yaml', line }) })),
+    entries: entries.map(({ fields, line }) => ({ fields, locateRule: () => ({ file: 'tools.yaml', line }) })),
     patterns: [],
     inferred: {
       category: 'mcp',
@@ -20,7 +20,7 @@ function decide(entries: readonly ToolEntry[], categories: Record<string, object
   const known = new Map(Object.entries(categories).map(([name, fields]) => [name, { line: 3, ...fields }]))
   const state = { mode, policies: new Map(), categories: known, file: 'tools.yaml' }
   const own = entries.filter(({ key }) => !key.includes('*'))
-  const outcome = standingApproval({ policy, entries, own, state })
+  const outcome = findAlwaysApproveKey({ policy, entries, own, state })
   return outcome instanceof SallyportError ? [outcome.code, outcome.message] : outcome
 }
 

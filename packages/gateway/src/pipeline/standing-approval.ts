@@ -1,19 +1,19 @@
-import { approvalNeeded, type ModeState, SallyportError, type ToolEntry, type ToolPolicy } from '@sallyport/core'
+import { type ModeRules, resolveApproval, SallyportError, type ToolEntry, type ToolPolicy } from '@sallyport/core'
 
-export interface StandingApprovalOptions {
+export interface AlwaysApproveOptions {
   readonly policy: ToolPolicy
   /** Every entry of tools.yaml that is about the tool. */
   readonly entries: readonly ToolEntry[]
   /** Those that are about nothing else. */
   readonly own: readonly ToolEntry[]
-  readonly state: ModeState
+  readonly state: ModeRules
 }
 
 /** The key of the entry in which `requires_approval: false` ends all asking; or why no single one does. */
-export function standingApproval({ policy, entries, own, state }: StandingApprovalOptions): string | SallyportError {
+export function findAlwaysApproveKey({ policy, entries, own, state }: AlwaysApproveOptions): string | SallyportError {
   const { requiresApprovalInModes, category } = policy
   const requiresApproval = { value: false, reason: '' }
-  const left = approvalNeeded({ requiresApproval, requiresApprovalInModes, category }, state)
+  const left = resolveApproval({ requiresApproval, requiresApprovalInModes, category }, state)
   if (left.value) return refused(left.reason, 'Change that rule, or approve it once or for the session.')
   const demanding = entries.filter(({ fields }) => fields.requiresApproval === true)
   const [target = own[0], ...others] = demanding

@@ -1,21 +1,21 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import { type Frame, frameOf, parseFrame } from '../upstream/upstream.ts'
+import { type Frame, parseFrame, scanFrame } from '../upstream/upstream.ts'
 
 /** The result of a tool that stands in what is told of its task. */
 export interface TaskResult {
   readonly frame: Frame
   /** What is told of the task, with another result in it. */
-  within(result: Frame): Frame
+  wrap(result: Frame): Frame
 }
 
 /** Undefined where the task has no result yet. `shown`: what the caller gets to see of the task itself. */
-export function taskResult(told: Frame, shown: (task: JsonObject) => JsonObject): TaskResult | undefined {
+export function readTaskResult(told: Frame, shown: (task: JsonObject) => JsonObject): TaskResult | undefined {
   const { result: task } = parseFrame(told)
   if (!isJsonObject(task) || !isJsonObject(task.result)) return undefined
   return {
-    frame: answerOf(task.result),
-    within: (frame) => answerOf({ ...shown(task), result: parseFrame(frame).result ?? null }),
+    frame: toFrame(task.result),
+    wrap: (frame) => toFrame({ ...shown(task), result: parseFrame(frame).result ?? null }),
   }
 }
 
-const answerOf = (result: object): Frame => frameOf([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result }))])
+const toFrame = (result: object): Frame => scanFrame([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result }))])

@@ -1,16 +1,16 @@
 import { type CompiledSelectors, compileSelectors, type Principal, type ToolRef } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot } from '../catalog/catalog.ts'
-import type { ToolsChoice } from '../config/config.ts'
+import type { ToolSelection } from '../config/config.ts'
 
 /** A list of selectors made ready for what is on offer now. */
 export interface CompiledChoice extends CompiledSelectors {
-  readonly choice: ToolsChoice
+  readonly choice: ToolSelection
 }
 
 export interface ToolChoicesOptions {
   readonly catalog: Catalog
   /** All lists of selectors that count for a caller. */
-  readonly choicesFor: (principal: Principal) => readonly ToolsChoice[]
+  readonly choicesFor: (principal: Principal) => readonly ToolSelection[]
 }
 
 interface Compiled {

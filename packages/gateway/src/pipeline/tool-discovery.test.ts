@@ -1,33 +1,33 @@
 import type { JsonObject, SallyportEvent, ToolDefinition, ToolEntry } from '@sallyport/core'
 import { expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
-import { EntryShares, KnownOffers, REMOTE_PATH_WORLD } from '../governance/governance.ts'
-import { OfferInspection, RuleBook, ToolDiscovery } from './pipeline.ts'
-import { unknownIsolated } from './unknown-isolated.ts'
+import { EntryQuota, OfferRegistry, REMOTE_PATH_WORLD } from '../governance/governance.ts'
+import { ActiveRules, OfferInspection, ToolDiscovery } from './pipeline.ts'
+import { findUnknownIsolatedTools } from './unknown-isolated.ts'
 
 const TOOL = 'mcp__wiki__read_page'
 
-interface BenchOptions {
+interface TestDiscoveryOptions {
   readonly isolatedTools?: readonly string[]
   readonly schemaFlaw?: (schema: JsonObject) => string | undefined
   readonly now?: () => number
 }
 
-function createBench(entry?: ToolEntry['fields'], options: BenchOptions = {}) {
-  const { isolatedTools = [], schemaFlaw = () => undefined, now = () => 0 } = options
+function createTestDiscovery(entry?: ToolEntry['fields'], options: TestDiscoveryOptions = {}) {
+  const { isolatedTools = [], schemaFlaw: findSchemaProblem = () => undefined, now = () => 0 } = options
   const catalog = new Catalog(['wiki'], 'prefixed')
-  const known = new KnownOffers({ load: () => [], save: () => true })
+  const known = new OfferRegistry({ load: () => [], save: () => true })
   const entries: readonly ToolEntry[] = entry ? [{ key: TOOL, fields: entry, line: 1, lines: {} }] : []
-  const rules = new RuleBook({
+  const rules = new ActiveRules({
     catalog,
     file: () => ({ path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }),
     settings: () => DEFAULT_SETTINGS.governance,
     mode: () => ({ mode: 'NORMAL' }),
     isTrusted: () => false,
     isDockerGateway: () => false,
-    flaw: () => undefined,
+    fileProblem: () => undefined,
     worldOf: () => REMOTE_PATH_WORLD,
     known,
   })
@@ -37,9 +37,9 @@ function createBench(entry?: ToolEntry['fields'], options: BenchOptions = {}) {
   const record = (event: SallyportEvent): void => void events.push(event)
   const discovery = new ToolDiscovery({
     ...{ catalog, rules, known, record },
-    inspection: new OfferInspection({ rules, known, record, schemaFlaw, now }),
-    shares: new EntryShares({ useOf: () => ({ entries: 0, bytes: 0 }), now: () => 0 }),
-    onRemembered: () => rules.forget(),
+    inspection: new OfferInspection({ rules, known, record, findSchemaProblem, now }),
+    shares: new EntryQuota({ usageOf: () => ({ entries: 0, bytes: 0 }), now: () => 0 }),
+    onRemembered: () => rules.invalidate(),
     definitions: {
       load: (pin) => shelf.get(pin),
       save: (_server, definitions) => {
@@ -48,8 +48,9 @@ function createBench(entry?: ToolEntry['fields'], options: BenchOptions = {}) {
     },
     path: 'tools.yaml',
     append: async () => undefined,
-    unmatched: () => [],
-    flawOf: (id, tools) => unknownIsolated({ id, isolatedTools, place: { file: 'config.yaml', line: 3 } }, tools),
+    findUnmatched: () => [],
+    findServerProblem: (id, tools) =>
+      findUnknownIsolatedTools({ id, isolatedTools, place: { file: 'config.yaml', line: 3 } }, tools),
     onWarning: (text) => warnings.push(text),
     onWritten: () => undefined,
     onBug: (error) => {
@@ -60,29 +61,29 @@ function createBench(entry?: ToolEntry['fields'], options: BenchOptions = {}) {
   const offer = (description: string): Promise<void> =>
     offerTools([{ name: 'read_page', description, inputSchema: { type: 'object' } }])
   const offerTools = async (tools: readonly ToolDefinition[]): Promise<void> => {
-    catalog.put('wiki', { ...catalogueOf([]), tools })
-    rules.forget()
-    discovery.seen('wiki')
+    catalog.put('wiki', { ...createCatalog([]), tools })
+    rules.invalidate()
+    discovery.enqueue('wiki')
     await discovery.flush()
   }
   return { offer, offerTools, shelf, events, warnings }
 }
 
 it('a tool that never gets an entry is held to what it was first, and leaves only that on the shelf', async () => {
-  const { offer, shelf, events } = createBench()
+  const { offer, shelf, events } = createTestDiscovery()
   for (let change = 0; change < 20; change++) await offer(`Reads a page, ${change}.`)
   expect([...shelf.values()]).toEqual([expect.stringContaining('Reads a page, 0.')])
   expect(events.filter(({ type }) => type === 'DEFINITION_DRIFTED')).toHaveLength(19)
 })
 
 it('a changed definition is told once while it stands, and again when it comes back: more is not remembered', async () => {
-  const { offer, events } = createBench({ pin: 'sha256-0' })
+  const { offer, events } = createTestDiscovery({ pin: 'sha256-0' })
   for (const description of ['one', 'one', 'two', 'two', 'one']) await offer(description)
   expect(events.map(({ type }) => type)).toEqual(Array(3).fill('DEFINITION_DRIFTED'))
 })
 
 it('a tool that is to be isolated and does not exist is told once, by name, with what was probably meant', async () => {
-  const { offer, warnings } = createBench(undefined, { isolatedTools: ['read_pages', 'read_page', 'rm'] })
+  const { offer, warnings } = createTestDiscovery(undefined, { isolatedTools: ['read_pages', 'read_page', 'rm'] })
   for (const description of ['one', 'two']) await offer(description)
   expect(warnings).toEqual([
     'isolatedTools of wiki (config.yaml:3): the server has no tool "read_pages". Did you mean "read_page"? And no "rm".',
@@ -95,7 +96,7 @@ it('a tool is not doubted because a sibling is slow to compile; what was left ha
     if (title === 'slow') time += 60_000
     return title === 'broken' ? 'it is broken' : undefined
   }
-  const { offerTools, events } = createBench(undefined, { schemaFlaw, now: () => time })
+  const { offerTools, events } = createTestDiscovery(undefined, { schemaFlaw, now: () => time })
   const tools = ['slow', 'sound', 'broken'].map((title) => ({
     name: `read_${title}`,
     description: 'Reads.',

@@ -2,13 +2,13 @@ import { formatDuration, type RuleSource, type ToolPolicy } from '@sallyport/cor
 
 const MINUTE = 60_000
 
-interface Use {
+interface ToolUse {
   /** When the calls of the last minute began, oldest first. */
   started: number[]
-  underWay: number
+  inFlight: number
 }
 
-interface TooMuch {
+interface LimitRefusal {
   readonly reason: string
   readonly rule: RuleSource | undefined
 }
@@ -23,7 +23,7 @@ const isLimited = ({ rateLimitPerMinute, maxConcurrent }: Limited): boolean =>
 /** How often tools were called lately, where an entry limits that. */
 export class ToolLimits {
   readonly #now: () => number
-  readonly #uses = new Map<string, Use>()
+  readonly #uses = new Map<string, ToolUse>()
 
   constructor(now: () => number) {
     this.#now = now
@@ -33,12 +33,12 @@ export class ToolLimits {
    * Why one more call would be too many, and by which rule; undefined when it is not. One that has entered does not
    * count itself: `entered` are the limits with which it did.
    */
-  refusal(tool: string, limited: Limited, entered: Limited = UNLIMITED): TooMuch | undefined {
+  refusal(tool: string, limited: Limited, entered: Limited = UNLIMITED): LimitRefusal | undefined {
     if (!isLimited(limited)) return undefined
     const { rateLimitPerMinute: rate, maxConcurrent } = limited
-    const use = this.#useOf(tool)
+    const use = this.#currentUse(tool)
     const own = isLimited(entered) ? 1 : 0
-    const underWay = use.underWay - own
+    const underWay = use.inFlight - own
     if (maxConcurrent && underWay >= maxConcurrent.value) {
       const reason = `${underWay} calls of ${tool} are under way, which is its limit (max_concurrent).`
       return { reason, rule: maxConcurrent.rule }
@@ -52,8 +52,8 @@ export class ToolLimits {
 
   enter(tool: string, limited: Limited): void {
     if (!isLimited(limited)) return
-    const use = this.#useOf(tool)
-    use.underWay++
+    const use = this.#currentUse(tool)
+    use.inFlight++
     use.started.push(this.#now())
   }
 
@@ -61,17 +61,17 @@ export class ToolLimits {
   leave(tool: string, limited: Limited): void {
     if (!isLimited(limited)) return
     const use = this.#uses.get(tool)
-    if (use && use.underWay > 0) use.underWay--
+    if (use && use.inFlight > 0) use.inFlight--
   }
 
-  #useOf(tool: string): Use {
+  #currentUse(tool: string): ToolUse {
     const known = this.#uses.get(tool)
     if (known) {
       const since = this.#now() - MINUTE
       known.started = known.started.filter((at) => at > since)
       return known
     }
-    const use = { started: [], underWay: 0 }
+    const use = { started: [], inFlight: 0 }
     this.#uses.set(tool, use)
     return use
   }

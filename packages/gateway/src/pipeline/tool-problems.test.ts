@@ -1,26 +1,26 @@
 import { expect, it } from 'vitest'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import { createBench } from './pipeline.test-kit.ts'
-import { toolProblems } from './tool-problems.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { createTestPipeline } from './pipeline.test-kit.ts'
+import { collectToolProblems } from './tool-problems.ts'
 
 it('tools that cannot be written down are told each with its own reason, or with the one that all have', () => {
-  const { catalog, rulesOf } = createBench({ catalogues: { files: catalogueOf(['one', 'two', 'three']) } })
+  const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['one', 'two', 'three']) } })
   const told = (notWritten: readonly string[], findings: readonly string[] = []): readonly string[] =>
-    toolProblems({
-      keeper: {
+    collectToolProblems({
+      editor: {
         file: { path: 'tools.yaml', entries: [], categories: new Map(), modePolicies: new Map() },
-        ...{ flaw: undefined, issue: undefined, oddities: [], notWritten },
+        ...{ unusableReason: undefined, issue: undefined, warnings: [], notWritten },
       },
       tools: catalog.snapshot.tools,
       others: [],
-      presetFlaw: () => undefined,
-      flawsOf: () => [],
-      idle: [],
-      serverFlaws: [],
-      unmatched: [],
+      findPresetProblem: () => undefined,
+      problemsOf: () => [],
+      unmatchedEntries: [],
+      serverProblems: [],
+      unmatchedPatterns: [],
       reviewOf: (offer) => ({
         policy: rulesOf(offer).policy,
-        ...{ entries: [], isWritten: false, pin: 'unpinned', findings, doubts: findings },
+        ...{ entries: [], hasOwnEntry: false, pin: 'unpinned', findings, doubts: findings },
       }),
     }).map(({ problem }) => problem)
   const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)

@@ -1,11 +1,11 @@
-import { isNameGlob, type JsonObject, shellWord, type ToolsFile } from '@sallyport/core'
+import { isNameGlob, type JsonObject, type ParsedToolsFile, quoteForShell } from '@sallyport/core'
 import { type Offer, reviewName } from '../catalog/catalog.ts'
-import type { ToolsKeeper } from '../governance/governance.ts'
-import type { IdleEntry } from './idle-entries.ts'
+import type { ToolsEditor } from '../governance/governance.ts'
+import type { UnmatchedEntry } from './idle-entries.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
-import { UNENFORCED_FIELDS } from './unenforced-fields.ts'
+import { NOT_ENFORCED_FIELDS } from './unenforced-fields.ts'
 import { isRestricting, type UnmatchedPattern } from './unmatched-patterns.ts'
-import { voidRules } from './void-rules.ts'
+import { findUnmatchedRules } from './void-rules.ts'
 
 export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
 
@@ -21,43 +21,53 @@ export interface ToolProblem {
 }
 
 export interface ProblemSources {
-  readonly keeper: Pick<ToolsKeeper, 'file' | 'flaw' | 'issue' | 'oddities' | 'notWritten'>
+  readonly editor: Pick<ToolsEditor, 'file' | 'unusableReason' | 'issue' | 'warnings' | 'notWritten'>
   /** Those of servers. */
   readonly tools: readonly Offer[]
   /** Their prompts, resources, templates and instructions. */
   readonly others: readonly Offer[]
   readonly reviewOf: (offer: Offer) => ReviewedTool
   /** What of its rules cannot be followed. */
-  readonly flawsOf: (offer: Offer) => readonly string[]
+  readonly problemsOf: (offer: Offer) => readonly string[]
   /** Why what an entry says of results cannot be followed. */
-  readonly presetFlaw: (wanted: string | JsonObject) => string | undefined
+  readonly findPresetProblem: (wanted: string | JsonObject) => string | undefined
   /** What is wrong with the entries of servers in config.yaml, now that their tools are known. */
-  readonly serverFlaws: readonly string[]
+  readonly serverProblems: readonly string[]
   /** Entries that are about nothing. */
-  readonly idle: readonly IdleEntry[]
+  readonly unmatchedEntries: readonly UnmatchedEntry[]
   /** Patterns that fit nothing. */
-  readonly unmatched: readonly UnmatchedPattern[]
+  readonly unmatchedPatterns: readonly UnmatchedPattern[]
 }
 
-export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
-  const { keeper, tools, others, reviewOf, flawsOf, presetFlaw, idle, unmatched, serverFlaws } = sources
+export function collectToolProblems(sources: ProblemSources): readonly ToolProblem[] {
+  const {
+    editor,
+    tools,
+    others,
+    reviewOf,
+    problemsOf,
+    findPresetProblem,
+    unmatchedEntries,
+    unmatchedPatterns,
+    serverProblems,
+  } = sources
   // Whatever else could be said of tools would be said of a file that nobody can read.
-  if (keeper.flaw !== undefined) return aboutFile(keeper)
+  if (editor.unusableReason !== undefined) return aboutFile(editor)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
   const beyond = new Set(reviewed.filter(({ review }) => review.findings.some(isAboutShare)))
   const ofTools = reviewed
     .filter((one) => !beyond.has(one) || one.review.pin === 'changed')
-    .flatMap(({ offer, review }) => aboutTool(offer, review, keeper))
+    .flatMap(({ offer, review }) => aboutTool(offer, review, editor))
   return [
-    ...aboutFile(keeper),
-    ...aboutPresets(keeper.file, presetFlaw),
-    ...aboutRules(tools.flatMap(flawsOf)),
-    ...aboutServers(serverFlaws),
-    ...aboutIdle(keeper.file, idle),
-    ...aboutUnmatched(unmatched),
+    ...aboutFile(editor),
+    ...aboutPresets(editor.file, findPresetProblem),
+    ...aboutRules(tools.flatMap(problemsOf)),
+    ...aboutServers(serverProblems),
+    ...aboutUnmatchedEntries(editor.file, unmatchedEntries),
+    ...aboutUnmatchedPatterns(unmatchedPatterns),
     ...aboutShares(
       [...beyond].map(({ offer }) => offer),
-      keeper.file,
+      editor.file,
     ),
     ...ofTools,
     ...others.flatMap((offer) => aboutOther(offer, reviewOf(offer))),
@@ -67,7 +77,7 @@ export function toolProblems(sources: ProblemSources): readonly ToolProblem[] {
 const isAboutShare = (finding: string): boolean => finding.startsWith('share in ')
 
 /** One for each server: it may be thousands of tools. */
-function aboutShares(beyond: readonly Offer[], { path }: ToolsFile): readonly ToolProblem[] {
+function aboutShares(beyond: readonly Offer[], { path }: ParsedToolsFile): readonly ToolProblem[] {
   const counts = new Map<string, number>()
   for (const { server } of beyond) counts.set(server, (counts.get(server) ?? 0) + 1)
   return [...counts].map(([server, count]) => ({
@@ -80,7 +90,7 @@ function aboutShares(beyond: readonly Offer[], { path }: ToolsFile): readonly To
 /** Of what has no entry: its pin is in the state. */
 function aboutOther(offer: Offer, { pin, doubts }: ReviewedTool): readonly ToolProblem[] {
   const name = reviewName(offer)
-  const fix = `See it, and accept it: sallyport tools accept ${shellWord(name)}`
+  const fix = `See it, and accept it: sallyport tools accept ${quoteForShell(name)}`
   const drift: ToolProblem = {
     ...{ kind: 'drift', level: 'wrong', tool: name, fix },
     problem: `${name} is not what was first seen or accepted: its server changed it. It is refused, and shown as it was.`,
@@ -89,18 +99,18 @@ function aboutOther(offer: Offer, { pin, doubts }: ReviewedTool): readonly ToolP
 }
 
 function aboutFindings(name: string, findings: readonly string[], doubts: readonly string[]): readonly ToolProblem[] {
-  const show = `sallyport tools show ${shellWord(name)}`
-  const accept = `Each use asks a person until somebody accepts it: sallyport tools accept ${shellWord(name)}`
+  const show = `sallyport tools show ${quoteForShell(name)}`
+  const accept = `Each use asks a person until somebody accepts it: sallyport tools accept ${quoteForShell(name)}`
   return findings.map((finding) => ({
     ...{ kind: 'suspicious', level: 'warning', tool: name, problem: `${name}: ${finding}` },
     fix: doubts.includes(finding) ? accept : `Read its definition before you let anybody use it: ${show}`,
   }))
 }
 
-function aboutIdle({ path }: ToolsFile, idle: readonly IdleEntry[]): readonly ToolProblem[] {
+function aboutUnmatchedEntries({ path }: ParsedToolsFile, idle: readonly UnmatchedEntry[]): readonly ToolProblem[] {
   const fix = 'Correct the name, or remove the entry: nothing follows from it.'
-  return idle.map(({ entry, problem, isSlip }) => ({
-    ...{ kind: 'odd', level: isSlip && isRestricting(entry.fields) ? 'wrong' : 'warning', fix },
+  return idle.map(({ entry, problem, isMisspelled }) => ({
+    ...{ kind: 'odd', level: isMisspelled && isRestricting(entry.fields) ? 'wrong' : 'warning', fix },
     problem: `${path}:${entry.line}: ${problem}`,
   }))
 }
@@ -108,11 +118,11 @@ function aboutIdle({ path }: ToolsFile, idle: readonly IdleEntry[]): readonly To
 const aboutServers = (flaws: readonly string[]): readonly ToolProblem[] =>
   flaws.map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct it in config.yaml.' }))
 
-function aboutUnmatched(unmatched: readonly UnmatchedPattern[]): readonly ToolProblem[] {
-  return unmatched.map(({ place, problem, opens }) => ({
-    ...{ kind: 'odd', level: opens ? 'wrong' : 'warning' },
-    problem: `${place.file}:${place.line}: ${problem}`,
-    fix: opens ? 'Correct it: what it was to restrict is open.' : 'Correct it, or remove it.',
+function aboutUnmatchedPatterns(unmatched: readonly UnmatchedPattern[]): readonly ToolProblem[] {
+  return unmatched.map(({ location, problem, leavesOpen }) => ({
+    ...{ kind: 'odd', level: leavesOpen ? 'wrong' : 'warning' },
+    problem: `${location.file}:${location.line}: ${problem}`,
+    fix: leavesOpen ? 'Correct it: what it was to restrict is open.' : 'Correct it, or remove it.',
   }))
 }
 
@@ -120,7 +130,10 @@ function aboutUnmatched(unmatched: readonly UnmatchedPattern[]): readonly ToolPr
 const aboutRules = (flaws: readonly string[]): readonly ToolProblem[] =>
   [...new Set(flaws)].map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct that pattern.' }))
 
-function aboutPresets({ path, entries }: ToolsFile, flawOf: ProblemSources['presetFlaw']): readonly ToolProblem[] {
+function aboutPresets(
+  { path, entries }: ParsedToolsFile,
+  flawOf: ProblemSources['findPresetProblem'],
+): readonly ToolProblem[] {
   return entries.flatMap(({ fields: { result }, line, lines }): readonly ToolProblem[] => {
     const flaw = result === undefined ? undefined : flawOf(result)
     if (flaw === undefined) return []
@@ -129,9 +142,9 @@ function aboutPresets({ path, entries }: ToolsFile, flawOf: ProblemSources['pres
   })
 }
 
-function aboutFile({ file, issue, oddities }: ProblemSources['keeper']): readonly ToolProblem[] {
+function aboutFile({ file, issue, warnings }: ProblemSources['editor']): readonly ToolProblem[] {
   const misspelt = file.entries.flatMap(({ lines }) => (lines.misspelt ? `${file.path}:${lines.misspelt}:` : []))
-  const odd = [...oddities, ...unenforced(file)].map((problem): ToolProblem => {
+  const odd = [...warnings, ...findNotEnforced(file)].map((problem): ToolProblem => {
     if (misspelt.some((place) => problem.startsWith(place)))
       return { kind: 'invalid', level: 'wrong', problem, fix: 'Correct that key: it may isolate or restrict.' }
     return { kind: 'odd', level: 'warning', problem, fix: 'Look at that line.' }
@@ -141,9 +154,9 @@ function aboutFile({ file, issue, oddities }: ProblemSources['keeper']): readonl
   return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...odd]
 }
 
-function unenforced({ path, entries }: ToolsFile): readonly string[] {
+function findNotEnforced({ path, entries }: ParsedToolsFile): readonly string[] {
   return entries.flatMap(({ fields, line, lines }) =>
-    UNENFORCED_FIELDS.filter((field) => fields[field] !== undefined).map(
+    NOT_ENFORCED_FIELDS.filter((field) => fields[field] !== undefined).map(
       (field) => `${path}:${lines[field] ?? line}: ${field} is not enforced in this version yet.`,
     ),
   )
@@ -151,12 +164,12 @@ function unenforced({ path, entries }: ToolsFile): readonly string[] {
 
 function aboutTool(
   offer: Offer,
-  { pin, policy, isWritten, entries, findings, doubts }: ReviewedTool,
-  { file, notWritten }: ProblemSources['keeper'],
+  { pin, policy, hasOwnEntry, entries, findings, doubts }: ReviewedTool,
+  { file, notWritten }: ProblemSources['editor'],
 ): readonly ToolProblem[] {
   const { recordName: tool } = offer
   const problems: ToolProblem[] = []
-  if (!isWritten) {
+  if (!hasOwnEntry) {
     // Its own reason only: all of them for each tool would be as many texts as a hostile server likes, squared.
     const why = notWritten.find((reason) => reason.startsWith(`${tool} has no entry: `)) ?? notWritten[0]
     const problem = `${tool} has no entry in ${file.path}.${why === undefined ? '' : ` ${why}`}`
@@ -170,7 +183,7 @@ function aboutTool(
     const isOne = new Set(policy.pin.map(({ value }) => value)).size === 1
     const what = isOne ? 'its server changed the definition' : 'its entries pin different definitions'
     const problem = `${tool} is not what was reviewed: ${what}. Calls are refused.`
-    const fix = `See what changed, and accept it: sallyport tools accept ${shellWord(tool)}`
+    const fix = `See what changed, and accept it: sallyport tools accept ${quoteForShell(tool)}`
     problems.push({ kind: 'drift', level: 'wrong', tool, problem, fix })
   }
   const own = entries.filter(({ key }) => !isNameGlob(key))
@@ -179,7 +192,7 @@ function aboutTool(
     const problem = `${tool} has ${own.length} entries in ${file.path}: ${places}. Of each field the strictest value counts.`
     problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Make one of them.' })
   }
-  problems.push(...voidRules(offer, { own, policy, path: file.path }))
+  problems.push(...findUnmatchedRules(offer, { own, policy, path: file.path }))
   problems.push(...aboutFindings(tool, findings, doubts))
   return problems
 }

@@ -1,41 +1,41 @@
 import {
-  findingText,
+  formatFinding,
   type JsonObject,
+  quoteForShell,
   SallyportError,
   type SallyportEvent,
-  shellWord,
   type ToolEntry,
 } from '@sallyport/core'
 import { type Catalog, type Offer, reviewName } from '../catalog/catalog.ts'
-import { type KnownOffers, pinOf, reviewedText, type ToolsKeeper } from '../governance/governance.ts'
-import type { DefinitionShelf, OfferRecord } from '../store/store.ts'
-import { definitionDiff, type PartDiff } from './definition-diff.ts'
-import { idleEntries } from './idle-entries.ts'
-import { brokenPin, pinStateOf } from './pin-state.ts'
+import { type OfferRegistry, pinOf, reviewedText, type ToolsEditor } from '../governance/governance.ts'
+import type { DefinitionStore, OfferRecord } from '../store/store.ts'
+import { diffDefinitions, type PartDiff } from './definition-diff.ts'
+import { findUnmatchedEntries } from './idle-entries.ts'
+import { findBrokenPin, resolvePinState } from './pin-state.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
-import type { RuleBook } from './rule-book.ts'
+import type { ActiveRules } from './rule-book.ts'
 import type { ToolDiscovery, ToolDiscoveryOptions } from './tool-discovery.ts'
-import { type ProblemSources, type ToolProblem, toolProblems } from './tool-problems.ts'
+import { collectToolProblems, type ProblemSources, type ToolProblem } from './tool-problems.ts'
 import type { UnmatchedPattern } from './unmatched-patterns.ts'
 
 export interface ToolReviewOptions {
   readonly catalog: Catalog
-  readonly rules: RuleBook
-  readonly keeper: ToolsKeeper
+  readonly rules: ActiveRules
+  readonly editor: ToolsEditor
   readonly discovery: ToolDiscovery
-  readonly definitions: DefinitionShelf
-  readonly known: KnownOffers
+  readonly definitions: DefinitionStore
+  readonly known: OfferRegistry
   /** What is remembered of offers changed. */
   readonly onRemembered: () => void
   /** The definition that a pin is about, where it was kept. */
-  readonly pinned: (pin: string) => JsonObject | undefined
-  readonly presetFlaw: ProblemSources['presetFlaw']
+  readonly loadPinned: (pin: string) => JsonObject | undefined
+  readonly findPresetProblem: ProblemSources['findPresetProblem']
   /** What is wrong with the entry of a server that has these tools, if anything. */
-  readonly flawOf: ToolDiscoveryOptions['flawOf']
+  readonly findServerProblem: ToolDiscoveryOptions['findServerProblem']
   /** Servers that are not started until their entry is corrected, each with the reason. */
   readonly heldBack: () => readonly string[]
   /** Patterns of the operator's that fit no tool. */
-  readonly unmatched: () => readonly UnmatchedPattern[]
+  readonly findUnmatched: () => readonly UnmatchedPattern[]
   /** It is on disk when this resolves. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly now: () => Date
@@ -66,39 +66,39 @@ export class ToolReview {
   }
 
   get path(): string {
-    return this.#options.keeper.file.path
+    return this.#options.editor.file.path
   }
 
   /** How many entries are in force. */
   get entries(): number {
-    return this.#options.keeper.file.entries.length
+    return this.#options.editor.file.entries.length
   }
 
   /** Resolves when what was found has its entries, as far as it can. */
-  settle(): Promise<void> {
+  flushDiscovery(): Promise<void> {
     return this.#options.discovery.flush()
   }
 
   /** Why tools that were found have no entry. */
   get notWritten(): readonly string[] {
-    return this.#options.keeper.notWritten
+    return this.#options.editor.notWritten
   }
 
-  of(offer: Offer): ReviewedTool {
+  reviewOf(offer: Offer): ReviewedTool {
     const { rules } = this.#options
     const policy = rules.policyOf(offer)
     return {
       policy,
       entries: rules.entriesOf(offer),
-      isWritten: rules.isWritten(offer),
-      pin: pinStateOf(offer, policy),
-      findings: rules.findingsOf(offer).map(findingText),
-      doubts: rules.doubtsOf(offer).map(findingText),
+      hasOwnEntry: rules.hasOwnEntry(offer),
+      pin: resolvePinState(offer, policy),
+      findings: rules.findingsOf(offer).map(formatFinding),
+      doubts: rules.doubtsOf(offer).map(formatFinding),
     }
   }
 
   /** Everything but tools that servers put before a model. */
-  others(): readonly Offer[] {
+  otherOffers(): readonly Offer[] {
     const { prompts, resources, templates, instructions } = this.#options.catalog.snapshot
     return [...prompts, ...resources, ...templates, ...instructions].filter(({ isMcp }) => isMcp)
   }
@@ -106,30 +106,38 @@ export class ToolReview {
   definitionOf(offer: Offer): DefinitionReview {
     const now = pinOf(offer)
     const pin = this.#pinOf(offer)
-    const reviewed = pin === undefined ? undefined : this.#options.pinned(pin)
+    const reviewed = pin === undefined ? undefined : this.#options.loadPinned(pin)
     const changes =
-      pin === undefined || pin === now ? [] : definitionDiff(reviewed, JSON.parse(reviewedText(offer)) as JsonObject)
+      pin === undefined || pin === now ? [] : diffDefinitions(reviewed, JSON.parse(reviewedText(offer)) as JsonObject)
     return { now, pin, reviewed, changes }
   }
 
   /** Where there are several, one that the definition is not. */
   #pinOf(offer: Offer): string | undefined {
     const policy = this.#options.rules.policyOf(offer)
-    return (brokenPin(offer, policy) ?? policy.pin[0])?.value
+    return (findBrokenPin(offer, policy) ?? policy.pin[0])?.value
   }
 
   /** Everything about tools and their file that a person should look at. */
   problems(): readonly ToolProblem[] {
-    const { catalog, keeper, presetFlaw, rules } = this.#options
+    const { catalog, editor, findPresetProblem, rules } = this.#options
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
-    const others = this.others()
-    const idle = idleEntries({ catalog, entries: keeper.file.entries, entriesOf: rules.entriesOf })
-    const unmatched = this.#options.unmatched()
-    const reviewOf = (offer: Offer): ReviewedTool => this.of(offer)
-    const flaws = serversOf(tools).flatMap(([server, names]) => this.#options.flawOf(server, names) ?? [])
+    const others = this.otherOffers()
+    const idle = findUnmatchedEntries({ catalog, entries: editor.file.entries, entriesOf: rules.entriesOf })
+    const unmatched = this.#options.findUnmatched()
+    const reviewOf = (offer: Offer): ReviewedTool => this.reviewOf(offer)
+    const flaws = groupByServer(tools).flatMap(
+      ([server, names]) => this.#options.findServerProblem(server, names) ?? [],
+    )
     const serverFlaws = [...this.#options.heldBack(), ...flaws]
-    const problems = { serverFlaws, unmatched, idle, presetFlaw, flawsOf: rules.flawsOf }
-    return toolProblems({ keeper, tools, others, reviewOf, ...problems })
+    const problems = {
+      serverProblems: serverFlaws,
+      unmatchedPatterns: unmatched,
+      unmatchedEntries: idle,
+      findPresetProblem: findPresetProblem,
+      problemsOf: rules.problemsOf,
+    }
+    return collectToolProblems({ editor, tools, others, reviewOf, ...problems })
   }
 
   /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
@@ -137,7 +145,7 @@ export class ToolReview {
     const { rules } = this.#options
     const { shown } = acceptance
     if (shown !== pinOf(offer)) throw changedAgain(offer)
-    const findings = rules.findingsOf(offer).map(findingText)
+    const findings = rules.findingsOf(offer).map(formatFinding)
     const hasDoubts = rules.doubtsOf(offer).length > 0
     if (this.#isPinnedInFile(offer)) await this.#acceptInFile(offer, acceptance)
     else await this.#acceptInState(offer, acceptance)
@@ -147,74 +155,74 @@ export class ToolReview {
   #isPinnedInFile(offer: Offer): boolean {
     const { rules } = this.#options
     if (offer.kind !== 'tool') return false
-    return rules.isWritten(offer) || rules.entriesOf(offer).some(({ fields: { pin } }) => pin !== undefined)
+    return rules.hasOwnEntry(offer) || rules.entriesOf(offer).some(({ fields: { pin } }) => pin !== undefined)
   }
 
   async #acceptInFile(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
-    const { keeper, rules } = this.#options
-    const places = this.#placesOf(offer, shown)
+    const { editor, rules } = this.#options
+    const places = this.#entriesToPin(offer, shown)
     if (places.length === 0) return
     const from = this.#pinOf(offer) ?? ''
-    this.#keep(offer)
+    this.#storeDefinition(offer)
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
     // Recorded before it is kept: a crash must not leave an accepted definition of which the log knows nothing.
     await this.#options.record({ ...event, from, to: shown })
     try {
       const comment = `accepted by ${by}, ${this.#options.now().toISOString().slice(0, 10)}`
-      for (const { key } of places) await keeper.set({ key, field: 'pin', value: shown, comment })
+      for (const { key } of places) await editor.set({ key, field: 'pin', value: shown, comment })
     } catch (error) {
       await this.#options.record({ ...event, from: shown, to: from })
       throw error
     }
     // Until an entry named it, it may have had to make room for another.
-    this.#keep(offer)
-    if (pinStateOf(offer, rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
+    this.#storeDefinition(offer)
+    if (resolvePinState(offer, rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
   }
 
   /** For what has no entry: its pin is in the state. */
   async #acceptInState(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
     const from = this.#pinOf(offer) ?? ''
     if (from === shown) return
-    this.#keep(offer)
+    this.#storeDefinition(offer)
     await this.#options.record({ type: 'PIN_CHANGED', tool_name: reviewName(offer), from, to: shown, by, via })
-    this.#store(offer, { pin: shown })
+    this.#storeRecord(offer, { pin: shown })
   }
 
   async #acceptFindings(offer: Offer, findings: readonly string[], { by, via }: Acceptance): Promise<void> {
     await this.#options.record({ type: 'FINDINGS_ACCEPTED', tool_name: reviewName(offer), findings, by, via })
     const isAsked = offer.kind === 'tool' && this.#asksForFindings(offer)
-    this.#store(offer, { pin: pinOf(offer), accepted: findings })
+    this.#storeRecord(offer, { pin: pinOf(offer), accepted: findings })
     if (!isAsked) return
     const comment = `findings accepted by ${by}, ${this.#options.now().toISOString().slice(0, 10)}`
     for (const { key } of this.#options.rules.ownEntriesOf(offer))
-      await this.#options.keeper.set({ key, field: 'requires_approval', value: false, comment })
+      await this.#options.editor.set({ key, field: 'requires_approval', value: false, comment })
   }
 
   /** Whether its entry asks because of what was found when it was written, and for no other reason. */
   #asksForFindings(offer: Offer): boolean {
     const { rules } = this.#options
-    const isKnown = rules.lastingDoubtsOf(offer).length < rules.doubtsOf(offer).length
-    return isKnown && rules.approvalInEntry(offer) === true && !rules.asksByRisk(offer)
+    const isKnown = rules.remainingDoubtsOf(offer).length < rules.doubtsOf(offer).length
+    return isKnown && rules.approvalInEntry(offer) === true && !rules.needsApprovalByRisk(offer)
   }
 
-  #store({ kind, name, server }: Offer, change: Partial<OfferRecord>): void {
+  #storeRecord({ kind, name, server }: Offer, change: Partial<OfferRecord>): void {
     const { known, onRemembered, discovery } = this.#options
     const before = known.find({ kind, name, server }) ?? { pin: '', inspected: '', findings: [], accepted: [] }
     const isStored = known.put(server, { ...before, kind, name, ...change })
     onRemembered()
     if (!isStored) throw notStored()
     // What was not inspected while it was refused is now.
-    discovery.seen(server)
+    discovery.enqueue(server)
   }
 
-  #keep(offer: Offer): void {
+  #storeDefinition(offer: Offer): void {
     const { definitions, known, rules } = this.#options
     const kept = [{ pin: pinOf(offer), text: () => reviewedText(offer) }]
     definitions.save(offer.server, kept, () => new Set([...rules.pins(), ...known.pins]))
   }
 
   /** The entries in which the pin has to be another. */
-  #placesOf(offer: Offer, shown: string): readonly ToolEntry[] {
+  #entriesToPin(offer: Offer, shown: string): readonly ToolEntry[] {
     const { rules } = this.#options
     const entries = rules.entriesOf(offer)
     const ownEntries = rules.ownEntriesOf(offer)
@@ -234,7 +242,7 @@ const changedAgain = (offer: Offer): SallyportError =>
     'DEFINITION_CHANGED',
     `Server ${offer.server} has changed ${offer.name} again since it was shown.`,
     {
-      hint: `Look at it as it is now: sallyport tools accept ${shellWord(reviewName(offer))}`,
+      hint: `Look at it as it is now: sallyport tools accept ${quoteForShell(reviewName(offer))}`,
     },
   )
 
@@ -258,7 +266,7 @@ const notInForce = (path: string): SallyportError =>
   })
 
 /** The servers with the names of their tools. */
-function serversOf(tools: readonly Offer[]): readonly (readonly [server: string, names: readonly string[]])[] {
+function groupByServer(tools: readonly Offer[]): readonly (readonly [server: string, names: readonly string[]])[] {
   const names = new Map<string, string[]>()
   for (const { server, name } of tools) {
     const own = names.get(server)

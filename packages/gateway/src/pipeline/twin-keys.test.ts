@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { twinKeys } from './twin-keys.ts'
+import { checkDuplicateKeys } from './twin-keys.ts'
 
 it.each(['Name', 'NAME', 'nAme', 'Arguments', 'argument\u017f', 'URI', '_META', 'TaskId', 'taskid', 'TASKID'])(
   'a request with a member %s is refused: some servers would take it for the one that was judged',
   (key) => {
-    expect(twinKeys({ name: 'a', [key]: 'b' })).toMatchObject({
+    expect(checkDuplicateKeys({ name: 'a', [key]: 'b' })).toMatchObject({
       outcome: 'deny',
       code: 'INVALID_PARAMS',
     })
@@ -13,5 +13,5 @@ it.each(['Name', 'NAME', 'nAme', 'Arguments', 'argument\u017f', 'URI', '_META', 
 
 it('members under their own names, and those that mean nothing to us, pass', () => {
   const params = { name: 'a', arguments: {}, uri: 'x:', taskId: 't', _meta: {}, task: {}, Title: 'T', namen: 1 }
-  expect(twinKeys(params)).toMatchObject({ outcome: 'allow' })
+  expect(checkDuplicateKeys(params)).toMatchObject({ outcome: 'allow' })
 })

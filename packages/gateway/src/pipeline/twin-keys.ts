@@ -1,15 +1,15 @@
 import { ALLOW, type JsonObject, type Verdict } from '@sallyport/core'
 
 /** The members of a request that say what it is about. */
-const TELLING: readonly string[] = ['name', 'arguments', 'uri', 'ref', 'argument', 'taskId', '_meta']
+const SIGNIFICANT_KEYS: readonly string[] = ['name', 'arguments', 'uri', 'ref', 'argument', 'taskId', '_meta']
 
 /**
  * Refuses `Name` beside `name`. What is judged is the one, but many servers (Go's JSON reads keys without regard to
  * case, and the last one counts) would take the other: they would do something that nobody judged.
  */
-export function twinKeys(params: JsonObject): Verdict {
+export function checkDuplicateKeys(params: JsonObject): Verdict {
   for (const key in params) {
-    const meant = TELLING.includes(key) ? key : SPELLED.get(folded(key))
+    const meant = SIGNIFICANT_KEYS.includes(key) ? key : KEY_BY_FOLDED.get(folded(key))
     if (meant !== undefined && meant !== key) return refusal(key, meant)
   }
   return ALLOW
@@ -18,7 +18,7 @@ export function twinKeys(params: JsonObject): Verdict {
 /** Also of letters that only look different to us: ſ is an s to whoever folds case as Unicode does. */
 const folded = (key: string): string => key.normalize('NFKC').toLowerCase()
 
-const SPELLED: ReadonlyMap<string, string> = new Map(TELLING.map((key) => [folded(key), key]))
+const KEY_BY_FOLDED: ReadonlyMap<string, string> = new Map(SIGNIFICANT_KEYS.map((key) => [folded(key), key]))
 
 const refusal = (key: string, meant: string): Verdict => ({
   outcome: 'deny',

@@ -1,7 +1,7 @@
 import type { PolicyFields } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { EntryIndex } from './entry-index.ts'
 import { findUnmatchedPatterns, isRestricting, type PatternSources } from './unmatched-patterns.ts'
 
@@ -20,7 +20,7 @@ const place = { file: 'config.yaml', line: 7 }
 
 function find({ tools = {}, patterns = {}, autoApprove = [], known = ['github', 'wiki'], ...written }: Written) {
   const catalog = new Catalog(['github', 'wiki'], 'prefixed')
-  for (const server of known) catalog.put(server, catalogueOf(['create_issue', 'delete_repository']))
+  for (const server of known) catalog.put(server, createCatalog(['create_issue', 'delete_repository']))
   const entries = Object.entries(tools).map(([key, fields], at) => ({ key, fields, line: at + 1, lines: {} }))
   const index = new EntryIndex(entries, catalog.snapshot)
   const { include: includeTools, exclude: excludeTools = [], select } = written
@@ -34,7 +34,7 @@ function find({ tools = {}, patterns = {}, autoApprove = [], known = ['github', 
   } as unknown as PatternSources['settings']
   const file = { path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }
   const found = findUnmatchedPatterns({ catalog, settings, file, namesOf: (offer) => index.namesOf(offer) })
-  return found.map(({ problem, opens }) => [problem, opens])
+  return found.map(({ problem, leavesOpen }) => [problem, leavesOpen])
 }
 
 const slips = ['mcp_github_*', 'mcp__Github__*', 'mcp__githb__*', 'mcp__github_delete*']

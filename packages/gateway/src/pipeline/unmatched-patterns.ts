@@ -1,32 +1,32 @@
 import {
-  closest,
+  compileNameGlob,
   compileSelectors,
+  findClosest,
   isNameGlob,
-  nameGlob,
+  type ParsedToolsFile,
   type PolicyFields,
   quoteText,
   type RuleSource,
   type ToolRef,
-  type ToolsFile,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { Settings } from '../config/config.ts'
 
 /** A pattern of the operator's that fits no tool. */
 export interface UnmatchedPattern {
-  readonly place: RuleSource
+  readonly location: RuleSource
   readonly pattern: string
   readonly problem: string
   /** It was to restrict a tool that is there, and that is therefore open. */
-  readonly opens: boolean
+  readonly leavesOpen: boolean
   /** It fits a tool that is there but for case, separators or the prefix. */
-  readonly isRespelt: boolean
+  readonly isMisspelled: boolean
 }
 
 export interface PatternSources {
   readonly catalog: Pick<Catalog, 'servers' | 'knows' | 'snapshot'>
   readonly settings: Pick<Settings, 'servers' | 'governance' | 'profiles'>
-  readonly file: ToolsFile
+  readonly file: ParsedToolsFile
   /** Every form in which a tool may be written. */
   readonly namesOf: (offer: Offer) => readonly string[]
 }
@@ -35,7 +35,7 @@ interface WrittenPattern {
   /** What it belongs to: `excludeTools of github`. */
   readonly where: string
   readonly pattern: string
-  readonly place: RuleSource
+  readonly location: RuleSource
   readonly restricts: boolean
 }
 
@@ -47,7 +47,7 @@ export function findUnmatchedPatterns(sources: PatternSources): readonly Unmatch
   const { catalog, settings } = sources
   const areKnown = catalog.servers.every((server) => catalog.knows(server))
   const ofServers = settings.servers.flatMap((server) => unmatchedOfServer(server, catalog))
-  return [...ofServers, ...unmatchedOfAll(sources).filter(({ isRespelt }) => areKnown || isRespelt)]
+  return [...ofServers, ...unmatchedOfAll(sources).filter(({ isMisspelled }) => areKnown || isMisspelled)]
 }
 
 function unmatchedOfAll(sources: PatternSources): readonly UnmatchedPattern[] {
@@ -57,8 +57,8 @@ function unmatchedOfAll(sources: PatternSources): readonly UnmatchedPattern[] {
   const patterns = [...patternsOfFile(sources.file), ...patternsOfSettings(settings)]
   const known = patterns.length * tools.length > MAX_COMPARED ? [] : patterns
   const ofAll = known.filter(({ pattern }) => {
-    const matches = nameGlob(pattern)
-    return !names.some((forms) => forms.some(matches)) && !isOfOthers(pattern, catalog.servers)
+    const matches = compileNameGlob(pattern)
+    return !names.some((forms) => forms.some(matches)) && !namesOtherServer(pattern, catalog.servers)
   })
   return [...ofAll.map((one) => describe(one, names.flat())), ...unmatchedOfProfiles(sources, names.flat())]
 }
@@ -75,27 +75,27 @@ function unmatchedOfServer(
   if (offers.length === 0 || !catalog.knows(id)) return []
   const names = offers.map(({ name }) => name)
   const written = [
-    ...includeTools.map((pattern) => ({ where: `includeTools of ${id}`, pattern, place, restricts: false })),
-    ...excludeTools.map((pattern) => ({ where: `excludeTools of ${id}`, pattern, place, restricts: true })),
+    ...includeTools.map((pattern) => ({ where: `includeTools of ${id}`, pattern, location: place, restricts: false })),
+    ...excludeTools.map((pattern) => ({ where: `excludeTools of ${id}`, pattern, location: place, restricts: true })),
   ]
-  return written.filter(({ pattern }) => !names.some(nameGlob(pattern))).map((one) => describe(one, names))
+  return written.filter(({ pattern }) => !names.some(compileNameGlob(pattern))).map((one) => describe(one, names))
 }
 
-const patternsOfFile = ({ path, entries }: ToolsFile): readonly WrittenPattern[] =>
+const patternsOfFile = ({ path, entries }: ParsedToolsFile): readonly WrittenPattern[] =>
   entries
     .filter(({ key }) => isNameGlob(key))
     .map(({ key, line, fields }) => ({
-      ...{ where: 'tools.yaml', pattern: key, place: { file: path, line } },
+      ...{ where: 'tools.yaml', pattern: key, location: { file: path, line } },
       restricts: isRestricting(fields),
     }))
 
 const patternsOfSettings = ({ governance }: PatternSources['settings']): readonly WrittenPattern[] => [
   ...governance.patterns.map(({ tool, fields, place }) => ({
-    ...{ where: 'governance.patterns', pattern: tool, place },
+    ...{ where: 'governance.patterns', pattern: tool, location: place },
     restricts: isRestricting(fields),
   })),
   ...governance.autoApprove.map(({ tool, place }) => ({
-    ...{ where: 'governance.auto_approve', pattern: tool, place, restricts: false },
+    ...{ where: 'governance.auto_approve', pattern: tool, location: place, restricts: false },
   })),
 ]
 
@@ -107,29 +107,29 @@ function unmatchedOfProfiles(
   const refs = offers.map(({ server, name }) => ({ server, tool: name }))
   const wires = new Map(refs.map((ref, at) => [ref, offers[at]?.wire]))
   const world = { servers: catalog.servers, wireName: (ref: ToolRef) => wires.get(ref) }
-  return [...settings.profiles.values()].flatMap(({ agent, variant, selectedMcpTools, place }) =>
+  return [...settings.profiles.values()].flatMap(({ agent, variant, selectedMcpTools, place: location }) =>
     compileSelectors(selectedMcpTools, refs, world)
       .unmatched.map((selector) => ({ selector, pattern: selector.replace(/^!/, '') }))
-      .filter(({ pattern }) => !isOfOthers(pattern, catalog.servers))
+      .filter(({ pattern }) => !namesOtherServer(pattern, catalog.servers))
       .map(({ selector, pattern }) => {
         const where = `the profile ${agent}.${variant}`
-        return describe({ where, pattern, place, restricts: selector !== pattern }, [...names, ...catalog.servers])
+        return describe({ where, pattern, location, restricts: selector !== pattern }, [...names, ...catalog.servers])
       }),
   )
 }
 
-function describe({ where, pattern, place, restricts }: WrittenPattern, names: readonly string[]): UnmatchedPattern {
-  const matches = nameGlob(fold(pattern))
+function describe({ where, pattern, location, restricts }: WrittenPattern, names: readonly string[]): UnmatchedPattern {
+  const matches = compileNameGlob(fold(pattern))
   const respelt = names.find((name) => matches(fold(name)))
   const meant = respelt ?? guessName(pattern, names)
   const hint = isNameGlob(pattern) ? 'a name such as ' : ''
   const guess = meant === undefined ? '' : ` Did you mean ${hint}${quoteText(meant, 80)}?`
   return {
-    place,
+    location,
     pattern,
     problem: `${where}: no tool is called ${quoteText(pattern, 60)}.${guess}`,
-    opens: restricts && meant !== undefined,
-    isRespelt: respelt !== undefined,
+    leavesOpen: restricts && meant !== undefined,
+    isMisspelled: respelt !== undefined,
   }
 }
 
@@ -138,7 +138,10 @@ function guessName(pattern: string, names: readonly string[]): string | undefine
   const [head = ''] = pattern.split(/[*?]/)
   // Then the slip is further on, where nothing tells what was meant.
   if (isNameGlob(pattern) && names.some((name) => name.startsWith(head))) return undefined
-  const like = closest(head, new Set(names.map((name) => (isNameGlob(pattern) ? name.slice(0, head.length) : name))))
+  const like = findClosest(
+    head,
+    new Set(names.map((name) => (isNameGlob(pattern) ? name.slice(0, head.length) : name))),
+  )
   return like === undefined ? undefined : names.find((name) => name.startsWith(like))
 }
 
@@ -150,17 +153,19 @@ const fold = (name: string): string =>
     .replaceAll(/[-_\s/]/g, '')
 
 /** One file may be shared by people who have different servers: it names one that is not here, and none that is like it. */
-function isOfOthers(pattern: string, servers: readonly string[]): boolean {
+function namesOtherServer(pattern: string, servers: readonly string[]): boolean {
   const [, server = ''] = /^mcp__([^*?]+?)__/.exec(pattern) ?? /^([^*?/]+)\//.exec(pattern) ?? []
-  return server !== '' && !servers.includes(server) && closest(server, servers) === undefined
+  return server !== '' && !servers.includes(server) && findClosest(server, servers) === undefined
 }
 
 /** Fields that take nothing away from a tool, whatever they say. */
-const HARMLESS: ReadonlySet<string> = new Set([
+const NON_RESTRICTING_FIELDS: ReadonlySet<string> = new Set([
   ...['category', 'unattendedPaths', 'descriptionOverride', 'rename', 'essential', 'result', 'note'],
 ])
-const LOOSE: readonly unknown[] = [false, 'low', 'allow']
+const NON_RESTRICTING_VALUES: readonly unknown[] = [false, 'low', 'allow']
 
 /** Whether an entry takes something away from the tools that it fits. */
 export const isRestricting = (fields: PolicyFields): boolean =>
-  Object.entries(fields).some(([field, value]) => !HARMLESS.has(field) && !LOOSE.includes(value))
+  Object.entries(fields).some(
+    ([field, value]) => !NON_RESTRICTING_FIELDS.has(field) && !NON_RESTRICTING_VALUES.includes(value),
+  )

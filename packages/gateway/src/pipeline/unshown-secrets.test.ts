@@ -1,18 +1,18 @@
 import { SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { type MadeSecret, madeSecrets } from '../../../core/src/made-secrets.test-kit.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import { ANN, callOf, createBench } from './pipeline.test-kit.ts'
+import { createFakeSecrets, type FakeSecret } from '../../../core/src/made-secrets.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
 
-const [{ secret }] = madeSecrets() as readonly [MadeSecret]
-const catalogues = { files: catalogueOf(['read']) }
+const [{ secret }] = createFakeSecrets() as readonly [FakeSecret]
+const catalogues = { files: createCatalog(['read']) }
 
 describe(`${promise('GOV-18')} a secret that a server or a caller lets slip`, () => {
   it('is in neither the answer nor the record of a call that failed', async () => {
     const error = new SallyportError('UPSTREAM_FAILED', `It said: bad key ${secret}.`, { hint: 'Try another.' })
-    const { catalog, log, pipeline } = createBench({ catalogues, serve: () => Promise.reject(error) })
-    const answer = await pipeline.run(callOf(catalog.snapshot.tools[0]))
+    const { catalog, log, pipeline } = createTestPipeline({ catalogues, serve: () => Promise.reject(error) })
+    const answer = await pipeline.run(createCall(catalog.snapshot.tools[0]))
     expect(answer).toMatchObject({ kind: 'failure', error: { code: 'UPSTREAM_FAILED', hint: 'Try another.' } })
     if (answer.kind === 'failure') expect(answer.error.message).toBe('It said: bad key [redacted: GitHub token].')
     expect(JSON.stringify(log.events)).not.toContain(secret)
@@ -20,7 +20,7 @@ describe(`${promise('GOV-18')} a secret that a server or a caller lets slip`, ()
   })
 
   it('is not in the record of a call for something unknown, also where its name is cut', () => {
-    const { log, pipeline } = createBench({ catalogues })
+    const { log, pipeline } = createTestPipeline({ catalogues })
     const name = `${'x'.repeat(280)} ${secret}`
     const asked = { id: 'c1', traceId: 't1', principal: ANN, method: 'tools/call', name }
     pipeline.recordUnknown(asked, new SallyportError('TOOL_UNKNOWN', `There is no tool ${name}.`))

@@ -8,16 +8,16 @@ let lastNumber = 0
 const names = new WeakMap<Principal, string>()
 
 /** The same for all who see the same. */
-export function viewName(principal: Principal): string {
+export function viewKeyOf(principal: Principal): string {
   const known = names.get(principal)
   if (known !== undefined) return known
-  const name = printedView(principal)
+  const name = formatViewKey(principal)
   names.set(principal, name)
   return name
 }
 
-/** Agents and profiles hold no line break: see isClaimText. */
-function printedView({ agent, profile, madeFor, tools }: Principal): string {
+/** Agents and profiles hold no line break: see isPrintableName. */
+function formatViewKey({ agent, profile, madeFor, tools }: Principal): string {
   const plain = `${agent}\n${profile}`
   if (madeFor === undefined && tools === undefined) return plain
   return `${plain}\n${madeFor?.agent ?? ''}\n${madeFor?.profile ?? ''}\n${tools ? numberOf(tools) : ''}`

@@ -1,11 +1,11 @@
 import {
+  checkArgumentName,
   type PolicyFields,
-  shellWord,
-  snakeCase,
+  quoteForShell,
   type ToolEntry,
   type ToolPolicy,
   takesPath,
-  unknownArgument,
+  toSnakeCase,
 } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { ToolProblem } from './tool-problems.ts'
@@ -24,18 +24,18 @@ export interface OwnEntries {
 }
 
 /** What a tool's own entries say of arguments that it does not take: such a rule is about nothing, and nobody would notice. */
-export const voidRules = (offer: Offer, entries: OwnEntries): readonly ToolProblem[] => [
+export const findUnmatchedRules = (offer: Offer, entries: OwnEntries): readonly ToolProblem[] => [
   ...unknownNames(offer, entries),
-  ...idleFences(offer, entries),
+  ...findUnusedPathRules(offer, entries),
 ]
 
 function unknownNames({ recordName: tool, original }: Offer, { own, path }: OwnEntries): readonly ToolProblem[] {
   return own.flatMap(({ fields, line, lines }) =>
     namesIn(fields).flatMap(({ kind, level, field, name }): readonly ToolProblem[] => {
-      const flaw = unknownArgument(name, original.inputSchema)
+      const flaw = checkArgumentName(name, original.inputSchema)
       if (flaw === undefined) return []
-      const problem = `${path}:${lines[field] ?? line}: ${snakeCase(field)}: ${tool}: ${flaw}`
-      return [{ kind, level, tool, problem, fix: `See what it takes: sallyport tools show ${shellWord(tool)}` }]
+      const problem = `${path}:${lines[field] ?? line}: ${toSnakeCase(field)}: ${tool}: ${flaw}`
+      return [{ kind, level, tool, problem, fix: `See what it takes: sallyport tools show ${quoteForShell(tool)}` }]
     }),
   )
 }
@@ -51,10 +51,13 @@ function namesIn({ pathArguments = [], arguments: rules }: PolicyFields): readon
 }
 
 /** Path rules of a tool none of whose arguments is taken for a path. */
-function idleFences({ recordName: tool, original }: Offer, { own, policy, path }: OwnEntries): readonly ToolProblem[] {
+function findUnusedPathRules(
+  { recordName: tool, original }: Offer,
+  { own, policy, path }: OwnEntries,
+): readonly ToolProblem[] {
   const fences = own.flatMap(({ fields, line, lines }) => {
-    const field = fenceIn(fields)
-    return field === undefined ? [] : [`${path}:${lines[field] ?? line}: ${snakeCase(field)}`]
+    const field = findPathRule(fields)
+    return field === undefined ? [] : [`${path}:${lines[field] ?? line}: ${toSnakeCase(field)}`]
   })
   if (fences.length === 0 || policy.pathArguments !== undefined || takesPath(original.inputSchema)) return []
   return fences.map((where) => ({
@@ -64,7 +67,10 @@ function idleFences({ recordName: tool, original }: Offer, { own, policy, path }
   }))
 }
 
-function fenceIn({ allowedPaths, forbiddenPaths = [] }: PolicyFields): 'allowedPaths' | 'forbiddenPaths' | undefined {
+function findPathRule({
+  allowedPaths,
+  forbiddenPaths = [],
+}: PolicyFields): 'allowedPaths' | 'forbiddenPaths' | undefined {
   if (allowedPaths !== undefined) return 'allowedPaths'
   return forbiddenPaths.length > 0 ? 'forbiddenPaths' : undefined
 }

@@ -1,34 +1,34 @@
-import { callCancelled, type JsonObject, type SallyportError } from '@sallyport/core'
-import { CallFate } from '../governance/governance.ts'
+import { callCancelledError, type JsonObject, type SallyportError } from '@sallyport/core'
+import { CallTracker } from '../governance/governance.ts'
 import type { Call } from './call.ts'
 
 /** Well below the minute after which many clients give up on a call that makes no progress. */
-const EVERY = 15_000
-const STEP = 1e-6
+const PROGRESS_INTERVAL_MS = 15_000
+const PROGRESS_STEP = 1e-6
 
 /** A call while it waits for a person: its client is told so, and one that went away is noticed. */
 export class WaitingCall {
   /** The call as it goes on afterwards: what its server reports comes after what we said, and not below it. */
   readonly call: Call
-  readonly fate: CallFate = new CallFate()
+  readonly fate: CallTracker = new CallTracker()
   readonly #onProgress: Call['onProgress']
   #timer: NodeJS.Timeout | undefined
-  #told = 0
-  #wasAlone = false
+  #reported = 0
+  #wasClientGone = false
 
   constructor(asked: Call) {
     const { onProgress } = asked
     this.#onProgress = onProgress
     this.call = {
       ...asked,
-      onSent: () => this.fate.sent(),
+      onSent: () => this.fate.markSent(),
       ...(onProgress && { onProgress: (told: JsonObject) => this.#isHigher(told) && onProgress(told) }),
     }
   }
 
   begin(): void {
-    this.#tell()
-    this.#timer = setInterval(() => this.#look(), EVERY).unref()
+    this.#reportProgress()
+    this.#timer = setInterval(() => this.#checkClient(), PROGRESS_INTERVAL_MS).unref()
   }
 
   end(): void {
@@ -37,27 +37,29 @@ export class WaitingCall {
 
   /** Why it is too late to make the call, though somebody has approved it. */
   get abandoned(): SallyportError | undefined {
-    return this.#isAlone ? callCancelled('the client closed its connection before the call was approved') : undefined
+    return this.#isClientGone
+      ? callCancelledError('the client closed its connection before the call was approved')
+      : undefined
   }
 
-  get #isAlone(): boolean {
+  get #isClientGone(): boolean {
     return this.call.isAwaited?.() === false
   }
 
   /** Who lost a connection has until the next look to come back on another. */
-  #look(): void {
-    if (!this.#isAlone) this.#tell()
-    else if (this.#wasAlone) this.call.cancellation.cancel('the client closed its connection')
-    this.#wasAlone = this.#isAlone
+  #checkClient(): void {
+    if (!this.#isClientGone) this.#reportProgress()
+    else if (this.#wasClientGone) this.call.cancellation.cancel('the client closed its connection')
+    this.#wasClientGone = this.#isClientGone
   }
 
-  #tell(): void {
-    this.#told += STEP
-    this.#onProgress?.({ progress: this.#told, message: 'waiting for approval' })
+  #reportProgress(): void {
+    this.#reported += PROGRESS_STEP
+    this.#onProgress?.({ progress: this.#reported, message: 'waiting for approval' })
   }
 
   /** The protocol wants each report to be higher than the one before. */
   #isHigher({ progress }: JsonObject): boolean {
-    return this.#told === 0 || typeof progress !== 'number' || progress > this.#told
+    return this.#reported === 0 || typeof progress !== 'number' || progress > this.#reported
   }
 }

@@ -3,17 +3,20 @@ import type { Step, ToolPolicy, Verdict } from '@sallyport/core'
 const passing = new WeakMap<Verdict, Verdict>()
 
 /** A step whose rules are only watched where `enforce` is false: what it would have refused passes, and is recorded. */
-export function watched<Subject>(step: Step<Subject>, policyOf: (subject: Subject) => ToolPolicy): Step<Subject> {
+export function withEnforceFlag<Subject>(
+  step: Step<Subject>,
+  policyOf: (subject: Subject) => ToolPolicy,
+): Step<Subject> {
   return {
     name: step.name,
-    judge: (subject) => {
-      const verdict = step.judge(subject)
-      return verdict.outcome === 'allow' || policyOf(subject).enforce.value ? verdict : passed(verdict)
+    evaluate: (subject) => {
+      const verdict = step.evaluate(subject)
+      return verdict.outcome === 'allow' || policyOf(subject).enforce.value ? verdict : toReportOnly(verdict)
     },
   }
 }
 
-function passed(would: Exclude<Verdict, { outcome: 'allow' }>): Verdict {
+function toReportOnly(would: Exclude<Verdict, { outcome: 'allow' }>): Verdict {
   const known = passing.get(would)
   if (known) return known
   const { reason, rule } = would

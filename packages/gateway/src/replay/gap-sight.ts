@@ -3,33 +3,33 @@ import type { Offer } from '../catalog/catalog.ts'
 import type { AutoApproval } from '../config/config.ts'
 import { compilePattern } from '../governance/governance.ts'
 import type { ToolRules } from '../pipeline/pipeline.ts'
-import type { KeptGaps } from './kept-gaps.ts'
+import type { ArgumentGaps } from './kept-gaps.ts'
 
-export interface GapSight {
-  readonly gaps: KeptGaps
+export interface GapContext {
+  readonly gaps: ArgumentGaps
   readonly offer: Offer
   readonly rules: ToolRules
   readonly autoApprove: readonly AutoApproval[]
 }
 
 /** Whether a rule looks at something that the record does not tell. Where that cannot be said, it does. */
-export function looksIntoGap(sight: GapSight): boolean {
+export function dependsOnGaps(sight: GapContext): boolean {
   const { gaps, rules } = sight
   if (gaps.values === undefined && !gaps.isOpen) return false
-  return fencesLook(sight) || argumentRulesLook(rules.policy, gaps) || sparingLooks(sight)
+  return pathRulesDepend(sight) || argumentRulesDepend(rules.policy, gaps) || autoApprovalDepends(sight)
 }
 
-function fencesLook({ gaps, offer, rules: { policy } }: GapSight): boolean {
+function pathRulesDepend({ gaps, offer, rules: { policy } }: GapContext): boolean {
   const { allowedPaths, forbiddenPaths } = policy
-  return allowedPaths.length + forbiddenPaths.length > 0 && pathsLook(gaps, offer, policy)
+  return allowedPaths.length + forbiddenPaths.length > 0 && mayMissPaths(gaps, offer, policy)
 }
 
-function pathsLook({ values, isOpen }: KeptGaps, offer: Offer, { pathArguments }: ToolPolicy): boolean {
+function mayMissPaths({ values, isOpen }: ArgumentGaps, offer: Offer, { pathArguments }: ToolPolicy): boolean {
   if (isOpen || offer.kind !== 'tool') return true
   return findPaths(asObject(values), offer.original.inputSchema, pathArguments).length > 0
 }
 
-function argumentRulesLook(policy: ToolPolicy, { values, isOpen }: KeptGaps): boolean {
+function argumentRulesDepend(policy: ToolPolicy, { values, isOpen }: ArgumentGaps): boolean {
   return policy.arguments.some(({ value: { fields, denyPatterns } }) => {
     const names = Object.keys(fields)
     if (denyPatterns.length > 0 || (isOpen && names.length > 0)) return true
@@ -40,9 +40,9 @@ function argumentRulesLook(policy: ToolPolicy, { values, isOpen }: KeptGaps): bo
 }
 
 /** What nobody has to be asked about may hang on arguments too. */
-function sparingLooks({ gaps, offer, rules, autoApprove }: GapSight): boolean {
+function autoApprovalDepends({ gaps, offer, rules, autoApprove }: GapContext): boolean {
   if (!rules.approval.value) return false
-  if (rules.policy.unattendedPaths.length > 0 && pathsLook(gaps, offer, rules.policy)) return true
+  if (rules.policy.unattendedPaths.length > 0 && mayMissPaths(gaps, offer, rules.policy)) return true
   return autoApprove.some((rule) => rule.paths !== undefined || rule.arguments !== undefined)
 }
 

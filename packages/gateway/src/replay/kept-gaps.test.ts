@@ -1,10 +1,10 @@
-import { type JsonObject, keptArguments } from '@sallyport/core'
+import { type JsonObject, toRecordedArguments } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { keptGaps } from './kept-gaps.ts'
+import { findArgumentGaps } from './kept-gaps.ts'
 
 const KEY = `AKIA${'IOSFODNN7EXAMPLF'}`
 const gapsOf = (args: JsonObject, how: 'none' | 'shape' | 'redacted' | 'full' = 'redacted') =>
-  keptGaps(keptArguments(args, how))
+  findArgumentGaps(toRecordedArguments(args, how))
 
 const WHOLE = { values: undefined, isOpen: false, hidSecret: false }
 

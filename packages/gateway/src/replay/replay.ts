@@ -1,3 +1,3 @@
-export { knownCatalog } from './known-catalog.ts'
-export { Retrial } from './retrial.ts'
+export { loadStoredCatalog } from './known-catalog.ts'
+export { CallReplayer } from './retrial.ts'
 export { type ReplayReport, ReplayTally, type UndecidedCalls, type VerdictChange } from './tally.ts'

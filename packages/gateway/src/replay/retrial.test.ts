@@ -1,17 +1,24 @@
-import { ALLOW, type Json, type JsonObject, keptArguments, type PolicyFields, type ToolsFile } from '@sallyport/core'
+import {
+  ALLOW,
+  type Json,
+  type JsonObject,
+  type ParsedToolsFile,
+  type PolicyFields,
+  toRecordedArguments,
+} from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Catalog } from '../catalog/catalog.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { DEFAULT_SETTINGS, type Settings } from '../config/config.ts'
-import { callOf, createBench } from '../pipeline/pipeline.test-kit.ts'
+import { createCall, createTestPipeline } from '../pipeline/pipeline.test-kit.ts'
 import type { RecordedCall } from './recorded-call.ts'
-import { Retrial } from './retrial.ts'
+import { CallReplayer } from './retrial.ts'
 
 const KEY = `AKIA${'IOSFODNN7EXAMPLF'}`
 const PASSED = { select: 'allow', mode: 'allow', pin: 'allow', validate: 'allow', arguments: 'allow', approve: 'allow' }
 
-const fileOf = (fields: PolicyFields): ToolsFile => ({
+const fileOf = (fields: PolicyFields): ParsedToolsFile => ({
   path: 'new.yaml',
   entries: [{ key: 'mcp__files__weigh', line: 3, fields, lines: {} }],
   categories: new Map(),
@@ -34,21 +41,21 @@ function recorded(changes: Partial<RecordedCall> = {}): RecordedCall {
   }
 }
 
-const kept = (args: JsonObject): Json | undefined => keptArguments(args, 'redacted')
+const kept = (args: JsonObject): Json | undefined => toRecordedArguments(args, 'redacted')
 
 async function retry(fields: PolicyFields, changes: Partial<RecordedCall> = {}, settings: Partial<Settings> = {}) {
   const catalog = new Catalog(['files'], 'prefixed')
-  catalog.put('files', catalogueOf(['weigh']))
+  catalog.put('files', createCatalog(['weigh']))
   const options = { catalog, tools: fileOf(fields), settings: { ...DEFAULT_SETTINGS, ...settings }, environment: {} }
-  const retrial = new Retrial({ ...options, check: () => ALLOW })
-  return retrial.judge(recorded(changes))
+  const retrial = new CallReplayer({ ...options, check: () => ALLOW })
+  return retrial.decide(recorded(changes))
 }
 
 /** By the rules themselves, with nothing between: what looks like a gap is one of the caller's own words here. */
 async function judgeWhole(fields: PolicyFields, args: JsonObject): Promise<string> {
   const entries = fileOf(fields).entries
-  const { pipeline, catalog } = createBench({ catalogues: { files: catalogueOf(['weigh']) }, entries })
-  const call = callOf(catalog.snapshot.tool('files_weigh'), { params: { name: 'weigh', arguments: args } })
+  const { pipeline, catalog } = createTestPipeline({ catalogues: { files: createCatalog(['weigh']) }, entries })
+  const call = createCall(catalog.snapshot.tool('files_weigh'), { params: { name: 'weigh', arguments: args } })
   return (await pipeline.decide(call)).outcome
 }
 
@@ -127,7 +134,7 @@ describe('a recorded call that is decided again', () => {
         const lax = { ...rules, secrets: 'allow' } as const
         const [truth, told] = [
           await judgeWhole(lax, given),
-          await retry(lax, { arguments: keptArguments(given, kind) }),
+          await retry(lax, { arguments: toRecordedArguments(given, kind) }),
         ]
         if (told.outcome !== 'undecided') expect(told.outcome).toBe(truth)
       }),

@@ -6,34 +6,34 @@ import {
   decide,
   type JsonObject,
   type Mode,
+  type ParsedToolsFile,
   type RuleSource,
   type StepName,
-  type ToolsFile,
   type Verdict,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import { choicesFor, type Environment, type Settings } from '../config/config.ts'
-import { serverPathWorld } from '../governance/governance.ts'
+import { type Environment, findSelections, type Settings } from '../config/config.ts'
+import { createServerPathWorld } from '../governance/governance.ts'
 import {
+  ActiveRules,
   type Call,
+  type CallContext,
   CallGauge,
-  type Case,
   callSteps,
+  compileServerRules,
   Listings,
   listingSteps,
-  RuleBook,
   runsDockerGateway,
-  serverRules,
   ToolLimits,
 } from '../pipeline/pipeline.ts'
-import { looksIntoGap } from './gap-sight.ts'
-import { type KeptGaps, keptGaps } from './kept-gaps.ts'
+import { dependsOnGaps } from './gap-sight.ts'
+import { type ArgumentGaps, findArgumentGaps } from './kept-gaps.ts'
 import type { RecordedCall } from './recorded-call.ts'
 
-export interface RetrialOptions {
+export interface CallReplayerOptions {
   readonly catalog: Catalog
   readonly settings: Settings
-  readonly tools: ToolsFile
+  readonly tools: ParsedToolsFile
   readonly environment: Environment
   /** In place of the one in which each call was decided. */
   readonly mode?: Mode | undefined
@@ -42,7 +42,7 @@ export interface RetrialOptions {
 }
 
 /** What would be decided now, or why that cannot be told. */
-export type Retried =
+export type ReplayedDecision =
   | {
       readonly outcome: Verdict['outcome']
       readonly step?: StepName | undefined
@@ -52,8 +52,8 @@ export type Retried =
   | { readonly outcome: 'undecided'; readonly reason: string }
 
 /** The steps of calls, in one mode. */
-interface Court {
-  readonly rules: RuleBook
+interface ModeRules {
+  readonly rules: ActiveRules
   readonly listings: Listings
 }
 
@@ -65,109 +65,116 @@ const STEPS = callSteps({
 })
 
 /** Decides recorded calls again, by other rules, with the very steps that decide calls. */
-export class Retrial {
-  readonly #options: RetrialOptions
-  readonly #courts = new Map<Mode, Court>()
+export class CallReplayer {
+  readonly #options: CallReplayerOptions
+  readonly #rulesByMode = new Map<Mode, ModeRules>()
 
-  constructor(options: RetrialOptions) {
+  constructor(options: CallReplayerOptions) {
     this.#options = options
   }
 
-  async judge(recorded: RecordedCall): Promise<Retried> {
+  async decide(recorded: RecordedCall): Promise<ReplayedDecision> {
     if (recorded.steps.limits === 'deny') return undecided('it was too much at once, and limits are not replayed')
-    const offer = this.#offerOf(recorded)
+    const offer = this.#findOffer(recorded)
     if (offer === undefined) return undecided('what it asked for is not known any more')
-    const court = this.#courtFor(this.#options.mode ?? recorded.mode)
+    const court = this.#rulesFor(this.#options.mode ?? recorded.mode)
     const earlier = court.listings.decisionFor(offer, recorded.principal)
-    if (earlier.outcome === 'deny') return retried(earlier)
-    const gaps = keptGaps(recorded.arguments)
+    if (earlier.outcome === 'deny') return toReplayed(earlier)
+    const gaps = findArgumentGaps(recorded.arguments)
     const checked = await this.#check(recorded, offer, gaps)
-    if (checked === undefined) return undecided(UNTOLD)
+    if (checked === undefined) return undecided(NOT_RECORDED)
     const call = callOf(recorded, offer)
     const rules = court.rules.rulesOf(offer)
-    const subject: Case = { call, principal: call.principal, params: call.params, rules, checked, grant: undefined }
+    const subject: CallContext = {
+      call,
+      principal: call.principal,
+      params: call.params,
+      rules,
+      checked,
+      grant: undefined,
+    }
     const decision = decide(STEPS, subject, earlier)
-    if (decision.decisive?.step === 'validate') return retried(decision)
-    if (!rules.policy.enforce.value) return retried(decision)
+    if (decision.decisive?.step === 'validate') return toReplayed(decision)
+    if (!rules.policy.enforce.value) return toReplayed(decision)
     const { autoApprove } = this.#options.settings.governance
-    if (looksIntoGap({ gaps, offer, rules, autoApprove })) return undecided(UNTOLD)
-    return this.#mindSecrets(decision, { recorded, gaps, subject })
+    if (dependsOnGaps({ gaps, offer, rules, autoApprove })) return undecided(NOT_RECORDED)
+    return this.#applySecretRule(decision, { recorded, gaps, subject })
   }
 
   /**
    * What was let through is taken to hold no secret, unless its record hides one: every tool refuses secrets, and else
    * hardly any call could be decided.
    */
-  #mindSecrets(decision: Decision, { recorded, gaps, subject }: Hearing): Retried {
+  #applySecretRule(decision: Decision, { recorded, gaps, subject }: SecretContext): ReplayedDecision {
     const { secrets } = subject.rules.policy
     const isWhole = gaps.values === undefined && !gaps.isOpen
-    if (secrets.value !== 'refuse' || isWhole) return retried(decision)
+    if (secrets.value !== 'refuse' || isWhole) return toReplayed(decision)
     if (recorded.error === 'SECRET_REFUSED') return SECRET
     const hasPassed = recorded.steps.arguments !== undefined && recorded.steps.arguments !== 'deny'
-    return hasPassed && !gaps.hidSecret ? retried(decision) : undecided(UNTOLD)
+    return hasPassed && !gaps.hidSecret ? toReplayed(decision) : undecided(NOT_RECORDED)
   }
 
   /** A schema is no matter of policy: what it said then holds. Undefined: it was not asked, and cannot be now. */
-  async #check({ steps, method, arguments: given }: RecordedCall, offer: Offer, gaps: KeptGaps) {
+  async #check({ steps, method, arguments: given }: RecordedCall, offer: Offer, gaps: ArgumentGaps) {
     if (steps.validate === 'deny') return INVALID
     if (steps.validate !== undefined || method !== 'tools/call') return ALLOW
     if (gaps.isOpen || gaps.values !== undefined) return undefined
     return this.#options.check(offer.original.inputSchema as JsonObject, given as JsonObject)
   }
 
-  #offerOf({ server, method, toolName }: RecordedCall): Offer | undefined {
+  #findOffer({ server, method, toolName }: RecordedCall): Offer | undefined {
     const { snapshot } = this.#options.catalog
     if (method === 'prompts/get')
       return snapshot.prompts.find((offer) => offer.server === server && offer.recordName === toolName)
     if (method === 'resources/read') return ofServer(snapshot.resource(toolName), server)
     const head = canonicalName({ server, tool: '' })
-    return toolName.startsWith(head) ? snapshot.toolOf({ server, tool: toolName.slice(head.length) }) : undefined
+    return toolName.startsWith(head) ? snapshot.findTool({ server, tool: toolName.slice(head.length) }) : undefined
   }
 
-  #courtFor(mode: Mode): Court {
-    const known = this.#courts.get(mode) ?? this.#open(mode)
-    this.#courts.set(mode, known)
+  #rulesFor(mode: Mode): ModeRules {
+    const known = this.#rulesByMode.get(mode) ?? this.#createRules(mode)
+    this.#rulesByMode.set(mode, known)
     return known
   }
 
-  #open(mode: Mode): Court {
+  #createRules(mode: Mode): ModeRules {
     const { catalog, settings, tools, environment } = this.#options
     const serverOf = (id: string) => settings.servers.find((server) => server.id === id)
-    const rules = new RuleBook({
+    const rules = new ActiveRules({
       catalog,
       file: () => tools,
-      flaw: () => undefined,
+      fileProblem: () => undefined,
       settings: () => settings.governance,
       mode: () => ({ mode }),
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
-      worldOf: (server) => serverPathWorld(serverOf(server), environment),
+      worldOf: (server) => createServerPathWorld(serverOf(server), environment),
     })
     const { policyOf, modeState } = rules
-    const rulesOf = serverRules(() => settings.servers)
+    const serverRulesOf = compileServerRules(() => settings.servers)
     const steps = listingSteps(modeState)
     const listings = new Listings({
-      ...{ catalog, steps, rulesOf, policyOf },
-      choicesFor: (principal) => choicesFor(settings.profiles, principal),
-      pinned: () => undefined,
+      ...{ catalog, steps, serverRulesOf, policyOf },
+      choicesFor: (principal) => findSelections(settings.profiles, principal),
+      loadPinned: () => undefined,
     })
     return { rules, listings }
   }
 }
 
-interface Hearing {
+interface SecretContext {
   readonly recorded: RecordedCall
-  readonly gaps: KeptGaps
-  readonly subject: Case
+  readonly gaps: ArgumentGaps
+  readonly subject: CallContext
 }
 
-const UNTOLD = 'a rule looks at arguments that its record does not tell'
-const SECRET: Retried = { outcome: 'deny', step: 'arguments', reason: 'Its arguments held a secret.' }
+const NOT_RECORDED = 'a rule looks at arguments that its record does not tell'
+const SECRET: ReplayedDecision = { outcome: 'deny', step: 'arguments', reason: 'Its arguments held a secret.' }
 const INVALID: Verdict = { outcome: 'deny', code: 'ARGUMENTS_INVALID', reason: 'Its arguments were not what it takes.' }
 
-const undecided = (reason: string): Retried => ({ outcome: 'undecided', reason })
+const undecided = (reason: string): ReplayedDecision => ({ outcome: 'undecided', reason })
 
-function retried({ outcome, verdicts, decisive }: Decision): Retried {
+function toReplayed({ outcome, verdicts, decisive }: Decision): ReplayedDecision {
   const said = decisive ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
   return { outcome, step: said?.step, reason: said?.verdict.reason ?? '', rule: said?.verdict.rule }
 }

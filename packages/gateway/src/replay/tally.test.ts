@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import type { RecordedCall } from './recorded-call.ts'
-import type { Retried } from './retrial.ts'
+import type { ReplayedDecision } from './retrial.ts'
 import { ReplayTally } from './tally.ts'
 
 let seq = 0
@@ -13,17 +13,17 @@ const event = (type: LoggedEvent['type'], callId: string, more: object = {}): Lo
     ...more,
   }) as unknown as LoggedEvent
 
-async function reportOf(events: readonly LoggedEvent[], judge: (recorded: RecordedCall) => Retried) {
+async function reportOf(events: readonly LoggedEvent[], judge: (recorded: RecordedCall) => ReplayedDecision) {
   let judged = 0
   const tally = new ReplayTally(async (recorded) => {
     judged++
     return judge(recorded)
   })
-  for (const each of events) await tally.take(each)
+  for (const each of events) await tally.addEvent(each)
   return { ...(await tally.report()), judged }
 }
 
-const ALLOWED = (): Retried => ({ outcome: 'allow', reason: '' })
+const ALLOWED = (): ReplayedDecision => ({ outcome: 'allow', reason: '' })
 
 describe('the tally of a replay', () => {
   it('counts each call once, and decides calls that are alike once', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { LoggedEvent, RuleSource, StepName, Verdict } from '@sallyport/core'
 import { type DecisionRecord, type RecordedCall, readRecordedCall } from './recorded-call.ts'
-import type { Retried } from './retrial.ts'
+import type { ReplayedDecision } from './retrial.ts'
 
 type Outcome = Verdict['outcome']
 
@@ -32,9 +32,9 @@ export interface ReplayReport {
 }
 
 const DECIDED_METHODS = new Set(['tools/call', 'resources/read', 'prompts/get'])
-const MOST_EXAMPLES = 3
+const MAX_EXAMPLES = 3
 /** Verdicts that are remembered, by a digest of all that they hang on. */
-const MOST_KNOWN = 100_000
+const MAX_CACHED = 100_000
 
 interface Group {
   calls: number
@@ -43,19 +43,19 @@ interface Group {
 
 /** Takes records in their order, decides each call of them again, and counts what comes out. */
 export class ReplayTally {
-  readonly #judge: (recorded: RecordedCall) => Promise<Retried>
-  readonly #known = new Map<string, Retried>()
+  readonly #decide: (recorded: RecordedCall) => Promise<ReplayedDecision>
+  readonly #cache = new Map<string, ReplayedDecision>()
   /** Calls that were let through and have not ended: rules may have changed before they were sent. */
   readonly #open = new Map<string, DecisionRecord>()
   readonly #changes = new Map<string, Omit<VerdictChange, 'calls' | 'examples'> & Group>()
   readonly #undecided = new Map<string, Pick<VerdictChange, 'tool' | 'reason'> & Group>()
   #same = 0
 
-  constructor(judge: (recorded: RecordedCall) => Promise<Retried>) {
-    this.#judge = judge
+  constructor(judge: (recorded: RecordedCall) => Promise<ReplayedDecision>) {
+    this.#decide = judge
   }
 
-  async take(event: LoggedEvent): Promise<void> {
+  async addEvent(event: LoggedEvent): Promise<void> {
     if (event.type === 'TOOL_CALL_STARTED') return void this.#open.set(event.call_id, event)
     if (event.type === 'POLICY_DENIED') return this.#settle(event)
     if (event.type !== 'TOOL_CALL_COMPLETED' && event.type !== 'TOOL_CALL_FAILED') return
@@ -75,21 +75,21 @@ export class ReplayTally {
     this.#open.delete(record.call_id)
     if (!DECIDED_METHODS.has(record.method) || !isWhole(record)) return
     const recorded = readRecordedCall(record)
-    this.#count(recorded, await this.#retry(recorded))
+    this.#count(recorded, await this.#replay(recorded))
   }
 
   /** Most calls are like one before. */
-  async #retry(recorded: RecordedCall): Promise<Retried> {
-    const key = likeness(recorded)
-    const known = this.#known.get(key)
+  async #replay(recorded: RecordedCall): Promise<ReplayedDecision> {
+    const key = decisionKey(recorded)
+    const known = this.#cache.get(key)
     if (known) return known
-    const retried = await this.#judge(recorded)
-    if (this.#known.size >= MOST_KNOWN) this.#known.clear()
-    this.#known.set(key, retried)
+    const retried = await this.#decide(recorded)
+    if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
+    this.#cache.set(key, retried)
     return retried
   }
 
-  #count({ toolName: tool, outcome: from, callId }: RecordedCall, retried: Retried): void {
+  #count({ toolName: tool, outcome: from, callId }: RecordedCall, retried: ReplayedDecision): void {
     const { reason } = retried
     if (retried.outcome === from) this.#same++
     else if (retried.outcome === 'undecided')
@@ -116,11 +116,11 @@ function add<Kind extends object>(groups: Map<string, Kind & Group>, { key, kind
   const name = JSON.stringify(key)
   const group = groups.get(name) ?? { ...kind, calls: 0, examples: [] }
   group.calls++
-  if (group.examples.length < MOST_EXAMPLES) group.examples.push(callId)
+  if (group.examples.length < MAX_EXAMPLES) group.examples.push(callId)
   groups.set(name, group)
 }
 
-function likeness(call: RecordedCall): string {
+function decisionKey(call: RecordedCall): string {
   const { server, method, toolName, principal, mode, steps, error } = call
   const said = [steps.validate, steps.arguments, steps.limits, error]
   const all = [server, method, toolName, principal.agent, principal.profile, mode, said, call.arguments]

@@ -7,22 +7,22 @@ const WRITE_HEADER = 'x-sallyport'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** `none` is a person who typed the address or opened a bookmark. */
-const OWN_SITES = new Set([undefined, 'same-origin', 'none'])
+const ALLOWED_FETCH_SITES = new Set([undefined, 'same-origin', 'none'])
 
 /** Who uses the admin plane: the operator, or nobody. Throws FORBIDDEN for everybody else. */
-export function adminCaller(
+export function authenticateAdmin(
   request: IncomingMessage,
   bearer: Principal | undefined,
   logins: Logins,
 ): Principal | undefined {
-  if (bearer !== undefined) return operatorOnly(bearer)
+  if (bearer !== undefined) return requireOperatorRole(bearer)
   const principal = logins.verifyCookie(request.headers.cookie)
   if (principal === undefined) return undefined
-  refuseForeignPage(request)
-  return operatorOnly(principal)
+  refuseCrossSite(request)
+  return requireOperatorRole(principal)
 }
 
-function operatorOnly(principal: Principal): Principal {
+function requireOperatorRole(principal: Principal): Principal {
   if (principal.role === 'operator') return principal
   throw new SallyportError('FORBIDDEN', 'This token is an agent’s; the admin plane is the operator’s alone.', {
     hint: 'Run `sallyport ui` for a login link, or use the operator’s token.',
@@ -30,9 +30,9 @@ function operatorOnly(principal: Principal): Principal {
 }
 
 /** A cookie comes along by itself, so that a request has to show that our own page sent it. */
-function refuseForeignPage({ method = 'GET', headers }: IncomingMessage): void {
+function refuseCrossSite({ method = 'GET', headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
-  if (!OWN_SITES.has(site as string | undefined) && headers['sec-fetch-mode'] !== 'navigate')
+  if (!ALLOWED_FETCH_SITES.has(site as string | undefined) && headers['sec-fetch-mode'] !== 'navigate')
     throw new SallyportError('FORBIDDEN', `Another page sent this request (Sec-Fetch-Site: ${String(site)}).`)
   if (SAFE_METHODS.has(method)) return
   if (headers[WRITE_HEADER] !== '1')

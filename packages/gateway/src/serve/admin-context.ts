@@ -1,8 +1,8 @@
 import type { SallyportEvent } from '@sallyport/core'
 import type { BodyBudget } from '@sallyport/kit/http-intake'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Home, ProfileDesk, Settings } from '../config/config.ts'
-import type { ApprovalHook, Approvals, LineChange, ModeKeeper, PendingApproval } from '../governance/governance.ts'
+import type { Home, ProfilesEditor, Settings } from '../config/config.ts'
+import type { ApprovalHook, Approvals, LineChange, ModeState, PendingApproval } from '../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../pipeline/pipeline.ts'
 import type { CredentialFailures, LocalTokens, Logins } from '../sessions/sessions.ts'
 import type { Store } from '../store/store.ts'
@@ -12,9 +12,9 @@ import type { Ids } from './ids.ts'
 import type { LegacySessions } from './legacy-sessions.ts'
 
 /** Calls that wait for a person, and what an answer would do. */
-export interface ApprovalDesk {
+export interface ApprovalContext {
   readonly approvals: Pick<Approvals, 'pending' | 'find' | 'answer'>
-  readonly hook: Pick<ApprovalHook, 'take'>
+  readonly hook: Pick<ApprovalHook, 'acceptAnswer'>
   /** What answering `always` would write into tools.yaml. */
   preview(approval: PendingApproval, by: string): Promise<LineChange>
 }
@@ -37,10 +37,10 @@ export interface AdminContext {
   readonly tokens: LocalTokens
   readonly logins: Logins
   readonly failures: CredentialFailures
-  readonly mode: ModeKeeper
-  readonly approving: ApprovalDesk
+  readonly mode: ModeState
+  readonly approving: ApprovalContext
   readonly review: ToolReview
-  readonly profiles: ProfileDesk
+  readonly profiles: ProfilesEditor
   readonly ids: Ids
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-const POLICY = [
+const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -11,8 +11,8 @@ const POLICY = [
   "form-action 'self'",
 ].join('; ')
 
-const HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy': POLICY,
+const ADMIN_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
@@ -23,5 +23,5 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 /** Said on every answer of the admin plane. A file whose name is its hash may be cached all the same. */
 export function setAdminHeaders(response: ServerResponse): void {
-  for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
+  for (const [name, value] of Object.entries(ADMIN_HEADERS)) response.setHeader(name, value)
 }

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Principal } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
-import { type Home, loadSettings, narrowPrincipal, ProfileDesk } from '../config/config.ts'
+import { type Home, loadSettings, narrowPrincipal, ProfilesEditor } from '../config/config.ts'
 import type { Gateway } from '../gateway.ts'
 import { openGateway } from '../open-gateway.ts'
-import type { Credentials } from '../sessions/sessions.ts'
+import type { CredentialPolicy } from '../sessions/sessions.ts'
 import { readStandingToken } from '../sessions/token-bench.test-kit.ts'
 import { openStore } from '../store/store.ts'
 import { createAdmin } from './admin.ts'
@@ -43,18 +43,18 @@ export const OPERATOR: Principal = {
   role: 'operator',
 }
 
-export interface Reply {
+export interface TestReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
   readonly body: any
 }
 
-export interface Ask extends RequestOptions {
+export interface AskOptions extends RequestOptions {
   readonly body?: unknown
 }
 
-export interface AdminBench {
+export interface AdminTestGateway {
   readonly gateway: Gateway
   readonly context: AdminContext
   readonly url: string
@@ -62,18 +62,18 @@ export interface AdminBench {
   readonly operatorToken: string
   readonly agentToken: string
   /** Asks without any credential. */
-  ask(path: string, options?: Ask): Promise<Reply>
+  ask(path: string, options?: AskOptions): Promise<TestReply>
   /** Asks with the operator's token. */
-  api(path: string, options?: Ask): Promise<Reply>
+  api(path: string, options?: AskOptions): Promise<TestReply>
 }
 
 /** A gateway with real servers behind it and the admin plane before it, until the test ends. `asked` is whose token /mcp wants. */
-export async function openAdminBench(asked: Credentials = 'of everybody'): Promise<AdminBench> {
+export async function openAdminTestGateway(asked: CredentialPolicy = 'of everybody'): Promise<AdminTestGateway> {
   const [home, state] = await Promise.all([temporaryFolder(), temporaryFolder()])
   await writeFile(join(home, 'config.yaml'), JSON.stringify(CONFIG))
   const gateway = await startGateway({ path: home, origin: 'flag' }, state)
   const urls: string[] = []
-  const context = contextOf(gateway, urls)
+  const context = buildContext(gateway, urls)
   const listener = await openHttpServer({
     mcp: gateway.httpMcp,
     authenticator: () => gateway.gatekeeper.authenticatorFor(asked),
@@ -95,14 +95,14 @@ export async function openAdminBench(asked: Credentials = 'of everybody'): Promi
   })
   const operatorToken = readStandingToken(state, 'operator') ?? ''
   const agentToken = readStandingToken(state, 'agent') ?? ''
-  const ask: AdminBench['ask'] = (path, options) => exchange(`${listener.url}${path}`, options)
-  const api: AdminBench['api'] = (path, options) =>
+  const ask: AdminTestGateway['ask'] = (path, options) => exchange(`${listener.url}${path}`, options)
+  const api: AdminTestGateway['api'] = (path, options) =>
     ask(path, { ...options, headers: { authorization: `Bearer ${operatorToken}`, ...options?.headers } })
   return { gateway, context, url: listener.url, origin: listener.url, operatorToken, agentToken, ask, api }
 }
 
 /** Logs in as a browser does, and returns the cookie. */
-export async function logIn({ gateway, ask }: AdminBench): Promise<string> {
+export async function logIn({ gateway, ask }: AdminTestGateway): Promise<string> {
   const { headers } = await ask(`/login?token=${gateway.logins.mintLoginCode()}`)
   return String(headers['set-cookie']).split(';')[0] ?? ''
 }
@@ -121,16 +121,16 @@ async function startGateway(home: Home, state: string): Promise<Gateway> {
   return gateway
 }
 
-function contextOf(gateway: Gateway, urls: readonly string[]): AdminContext {
+function buildContext(gateway: Gateway, urls: readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
-  const { sessions, bodies, store, tokens, logins, failures, governing, ids } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids } = gateway
   return {
     ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
     ...{ sessions, bodies, store, tokens, logins, failures, ids },
-    mode: governing.modes.keeper,
-    review: governing.review,
-    approving: governing.approving,
-    profiles: new ProfileDesk({ home, state, onWritten: (profiles) => gateway.follow(profiles) }),
+    mode: governance.modes.state,
+    review: governance.review,
+    approving: governance.approvalChannels,
+    profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
     version: '1.2.3',
     get settings() {
       return gateway.settings
@@ -147,7 +147,7 @@ async function temporaryFolder(): Promise<string> {
   return path
 }
 
-function exchange(url: string, { body, ...options }: Ask = {}): Promise<Reply> {
+function exchange(url: string, { body, ...options }: AskOptions = {}): Promise<TestReply> {
   const text = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   const headers = { ...(text !== undefined && { 'content-type': 'application/json' }), ...options.headers }
   return new Promise((resolve, reject) => {

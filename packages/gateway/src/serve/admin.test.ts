@@ -4,20 +4,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type AdminBench, type Ask, logIn, OPERATOR, openAdminBench } from './admin.test-kit.ts'
+import { type AdminTestGateway, type AskOptions, logIn, OPERATOR, openAdminTestGateway } from './admin.test-kit.ts'
 import { createAdmin } from './admin.ts'
 import { UI_FOLDER } from './ui-files.ts'
 
 const answerPlainly = async (_request: IncomingMessage, response: ServerResponse): Promise<void> =>
   void response.end('ok')
 
-const browser = (cookie: string, bench: AdminBench): Ask => ({
+const browser = (cookie: string, bench: AdminTestGateway): AskOptions => ({
   headers: { cookie, origin: bench.origin, 'x-sallyport': '1' },
 })
 
 describe('the admin plane, asked by nobody', () => {
   it('answers the API with 401 and how to authenticate', async () => {
-    const { ask } = await openAdminBench()
+    const { ask } = await openAdminTestGateway()
     for (const path of ['/api', '/api/status', '/api/nothing', '/api/openapi.json']) {
       const { status, headers, body } = await ask(path)
       expect({ path, status, code: body.error.code }).toEqual({ path, status: 401, code: 'UNAUTHENTICATED' })
@@ -26,7 +26,7 @@ describe('the admin plane, asked by nobody', () => {
   })
 
   it('shows the login page on every other path, and it says what to run', async () => {
-    const { ask } = await openAdminBench()
+    const { ask } = await openAdminTestGateway()
     for (const path of ['/', '/index.html', '/assets/x.js', '/metrics', '/login', '/login?token=']) {
       const { status, text } = await ask(path)
       expect({ path, status }).toEqual({ path, status: 401 })
@@ -35,19 +35,19 @@ describe('the admin plane, asked by nobody', () => {
   })
 
   it('refuses a write outside the API too', async () => {
-    const { ask } = await openAdminBench()
+    const { ask } = await openAdminTestGateway()
     expect((await ask('/logout', { method: 'POST' })).status).toBe(401)
   })
 
   it('does not take a cookie that was never given out', async () => {
-    const { ask } = await openAdminBench()
+    const { ask } = await openAdminTestGateway()
     const cookie = `sallyport=${'A'.repeat(43)}`
     expect((await ask('/api/status', { headers: { cookie } })).status).toBe(401)
   })
 })
 
 it('loads its API again for the next who asks, when that failed', async () => {
-  const { context } = await openAdminBench()
+  const { context } = await openAdminTestGateway()
   let loads = 0
   const admin = createAdmin(context, async () => {
     if (++loads === 1) throw new Error('too many open files')
@@ -65,7 +65,7 @@ it('loads its API again for the next who asks, when that failed', async () => {
 })
 
 it('refuses an agent’s token everywhere, even beside a good cookie', async () => {
-  const bench = await openAdminBench()
+  const bench = await openAdminTestGateway()
   const cookie = await logIn(bench)
   const authorization = `Bearer ${bench.agentToken}`
   for (const path of ['/', '/api/status', '/api/tokens', '/login?token=x', '/assets/x.js']) {
@@ -77,21 +77,21 @@ it('refuses an agent’s token everywhere, even beside a good cookie', async () 
 })
 
 it('stays closed where /mcp asks nobody for a token', async () => {
-  const { ask } = await openAdminBench('of nobody')
+  const { ask } = await openAdminTestGateway('of nobody')
   expect((await ask('/api/status')).status).toBe(401)
   expect((await ask('/')).status).toBe(401)
   expect((await ask('/api/status', { headers: { authorization: 'Bearer anything' } })).status).toBeGreaterThan(400)
 })
 
 it('lets the operator’s token in without a browser’s headers', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   expect((await api('/api/status')).status).toBe(200)
   expect((await api('/api/login-links', { method: 'POST' })).status).toBe(201)
 })
 
 describe('a login link', () => {
   it('becomes a cookie that scripts and other sites cannot use, and leads to the UI', async () => {
-    const { gateway, ask } = await openAdminBench()
+    const { gateway, ask } = await openAdminTestGateway()
     const { status, headers } = await ask(`/login?token=${gateway.logins.mintLoginCode()}`)
     expect(status).toBe(303)
     expect(headers.location).toBe('/')
@@ -101,7 +101,7 @@ describe('a login link', () => {
   })
 
   it('works once', async () => {
-    const { gateway, ask } = await openAdminBench()
+    const { gateway, ask } = await openAdminTestGateway()
     const path = `/login?token=${gateway.logins.mintLoginCode()}`
     expect((await ask(path)).status).toBe(303)
     const again = await ask(path)
@@ -111,14 +111,14 @@ describe('a login link', () => {
   })
 
   it('is not used up by a HEAD request', async () => {
-    const { gateway, ask } = await openAdminBench()
+    const { gateway, ask } = await openAdminTestGateway()
     const path = `/login?token=${gateway.logins.mintLoginCode()}`
     expect((await ask(path, { method: 'HEAD' })).status).toBe(401)
     expect((await ask(path)).status).toBe(303)
   })
 
   it('cannot be posted', async () => {
-    const { gateway, ask } = await openAdminBench()
+    const { gateway, ask } = await openAdminTestGateway()
     const { status, headers } = await ask(`/login?token=${gateway.logins.mintLoginCode()}`, { method: 'POST' })
     expect(status).toBe(405)
     expect(headers.allow).toBe('GET, HEAD')
@@ -127,7 +127,7 @@ describe('a login link', () => {
 
 describe('the login cookie', () => {
   it('reads without more', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const cookie = await logIn(bench)
     expect((await bench.ask('/api/status', { headers: { cookie } })).status).toBe(200)
   })
@@ -137,7 +137,7 @@ describe('the login cookie', () => {
     ['the right value of the custom header', { 'x-sallyport': 'true' }],
     ['an Origin', { origin: undefined }],
   ])('does not write without %s', async (_what, change) => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const cookie = await logIn(bench)
     const merged = { ...browser(cookie, bench).headers, ...change } as Record<string, string | undefined>
     const headers = Object.fromEntries(
@@ -155,15 +155,15 @@ describe('the login cookie', () => {
   })
 
   it('writes with both, and not from another origin', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const own = browser(await logIn(bench), bench)
     expect((await bench.ask('/api/login-links', { ...own, method: 'POST' })).status).toBe(201)
-    const foreign = { ...own, headers: { ...own.headers, origin: 'http://localhost:1' } } as Ask
+    const foreign = { ...own, headers: { ...own.headers, origin: 'http://localhost:1' } } as AskOptions
     expect((await bench.ask('/api/login-links', { ...foreign, method: 'POST' })).status).toBe(403)
   })
 
   it('does not serve a page on another port of the same host', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const cookie = await logIn(bench)
     const ask = (headers: Record<string, string>) => bench.ask('/api/events', { headers: { cookie, ...headers } })
     expect((await ask({ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
@@ -173,7 +173,7 @@ describe('the login cookie', () => {
   })
 
   it('ends with the logout', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const own = browser(await logIn(bench), bench)
     const { status, headers } = await bench.ask('/logout', { ...own, method: 'POST' })
     expect(status).toBe(204)
@@ -183,7 +183,7 @@ describe('the login cookie', () => {
 })
 
 it('says the same security headers on every answer', async () => {
-  const bench = await openAdminBench()
+  const bench = await openAdminTestGateway()
   const token = { headers: { authorization: `Bearer ${bench.operatorToken}` } }
   const answers = await Promise.all([
     bench.ask('/'),
@@ -209,7 +209,7 @@ it('says the same security headers on every answer', async () => {
 })
 
 it.skipIf(!existsSync(join(UI_FOLDER, 'index.html')))('serves a UI that its own policy lets run', async () => {
-  const bench = await openAdminBench()
+  const bench = await openAdminTestGateway()
   const cookie = await logIn(bench)
   const page = await bench.ask('/', { headers: { cookie } })
   expect(page.status).toBe(200)

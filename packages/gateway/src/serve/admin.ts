@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Principal, SallyportError } from '@sallyport/core'
-import { RETRY_AFTER } from '@sallyport/kit/http-intake'
+import { RETRY_AFTER_HEADERS } from '@sallyport/kit/http-intake'
 import { type CredentialKind, clearedCookie, RETRY_AFTER_SECONDS, sessionCookie } from '../sessions/sessions.ts'
-import { adminCaller } from './admin-caller.ts'
+import { authenticateAdmin } from './admin-caller.ts'
 import type { AdminContext } from './admin-context.ts'
 import { setAdminHeaders } from './admin-headers.ts'
-import { answeredAt, serveHookAnswer } from './hook-answer.ts'
+import { parseAnswerPath, serveHookAnswer } from './hook-answer.ts'
 import { pathOf, type Routes } from './http-server.ts'
 import { LOGIN_PAGE } from './login-page.ts'
 import { servePanic } from './panic.ts'
 import { sendProblem } from './problem.ts'
-import { requireDescriptors } from './spare-descriptors.ts'
+import { requireFreeDescriptors } from './spare-descriptors.ts'
 import { sendUiFile } from './ui-files.ts'
 
-interface Visit {
+interface AdminRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly path: string
@@ -21,22 +21,22 @@ interface Visit {
 
 type ApiListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => Promise<void>
 
-const METRICS = '/metrics'
+const METRICS_PATH = '/metrics'
 
 type LoadApi = (context: AdminContext) => Promise<ApiListener>
 
 /** So many files are open at once while the API is loaded. */
-const FILES_OF_API = 128
+const API_FILE_COUNT = 128
 
-const loadListener: LoadApi = async (context) => {
+const loadApiListener: LoadApi = async (context) => {
   // Node remembers for ever that a module could not be read.
-  requireDescriptors(FILES_OF_API)
+  requireFreeDescriptors(API_FILE_COUNT)
   const { createApiListener } = await import('./api/api-listener.ts')
   return createApiListener(context)
 }
 
 /** The admin plane: the web UI and the API, for the operator and nobody else. */
-export function createAdmin(context: AdminContext, load: LoadApi = loadListener): Routes['admin'] {
+export function createAdmin(context: AdminContext, load: LoadApi = loadApiListener): Routes['admin'] {
   let api: Promise<ApiListener> | undefined
   // Loading Hono and the schemas takes longer than the whole start may: the first request pays for it.
   const loadApi = (): Promise<ApiListener> => {
@@ -51,23 +51,23 @@ export function createAdmin(context: AdminContext, load: LoadApi = loadListener)
     setAdminHeaders(response)
     const visit = { request, response, path: pathOf(request) }
     try {
-      await admit(visit, { context, bearer, loadApi })
+      await routeAdminRequest(visit, { context, bearer, loadApi })
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
-      sendProblem(response, error, error.kind.http === 503 ? RETRY_AFTER : {})
+      sendProblem(response, error, error.kind.http === 503 ? RETRY_AFTER_HEADERS : {})
     }
   }
 }
 
-interface Doors {
+interface RoutingContext {
   readonly context: AdminContext
   readonly bearer: Principal | undefined
   readonly loadApi: () => Promise<ApiListener>
 }
 
-async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise<void> {
+async function routeAdminRequest(visit: AdminRequest, { context, bearer, loadApi }: RoutingContext): Promise<void> {
   const { request, response, path } = visit
-  const answered = answeredAt(path)
+  const answered = parseAnswerPath(path)
   if (answered !== undefined) {
     requireMethod(visit, ['POST'])
     return serveHookAnswer({
@@ -81,24 +81,28 @@ async function admit(visit: Visit, { context, bearer, loadApi }: Doors): Promise
       throw error
     })
   }
-  const principal = adminCaller(request, bearer, context.logins)
+  const principal = authenticateAdmin(request, bearer, context.logins)
   if (path === '/login') return logIn(visit, context)
   if (principal === undefined && context.logins.isStale(request.headers.cookie))
     await penalize(visit, 'cookie', context)
-  if (principal === undefined) return turnAway(visit)
+  if (principal === undefined) return refuseAnonymous(visit)
   if (path === '/logout') return logOut(visit, context)
   if (path === '/panic') {
     requireMethod(visit, ['POST'])
     return servePanic({ request, response, principal, mode: context.mode })
   }
-  if (path === METRICS) return sendMetrics(visit, context)
-  if (isApi(path)) return (await loadApi())(request, response, principal)
+  if (path === METRICS_PATH) return sendMetrics(visit, context)
+  if (isApiPath(path)) return (await loadApi())(request, response, principal)
   requireMethod(visit, ['GET', 'HEAD'])
   return sendUiFile(response, path)
 }
 
 /** Counts a credential that was refused, and waits where its source has to. Throws if the answer is another. */
-async function penalize({ request, response }: Visit, kind: CredentialKind, { failures }: AdminContext): Promise<void> {
+async function penalize(
+  { request, response }: AdminRequest,
+  kind: CredentialKind,
+  { failures }: AdminContext,
+): Promise<void> {
   const error = await failures.penalize(request.socket.remoteAddress, kind)
   if (error === undefined) return
   response.setHeader('retry-after', RETRY_AFTER_SECONDS)
@@ -109,7 +113,7 @@ const isUnauthenticated = (error: unknown): boolean =>
   error instanceof SallyportError && error.code === 'UNAUTHENTICATED'
 
 /** Trades the one-time code of a link for a cookie. A HEAD request must not use it up. */
-async function logIn(visit: Visit, context: AdminContext): Promise<void> {
+async function logIn(visit: AdminRequest, context: AdminContext): Promise<void> {
   const { request, response } = visit
   requireMethod(visit, ['GET', 'HEAD'])
   const code = request.method === 'GET' ? new URLSearchParams(request.url?.split('?')[1]).get('token') : undefined
@@ -119,14 +123,14 @@ async function logIn(visit: Visit, context: AdminContext): Promise<void> {
   response.writeHead(303, { location: '/', 'set-cookie': sessionCookie(cookie), 'content-length': 0 }).end()
 }
 
-function logOut(visit: Visit, { logins }: AdminContext): void {
+function logOut(visit: AdminRequest, { logins }: AdminContext): void {
   requireMethod(visit, ['POST'])
   logins.logout(visit.request.headers.cookie)
   visit.response.writeHead(204, { 'set-cookie': clearedCookie() }).end()
 }
 
-function turnAway({ request, response, path }: Visit): void {
-  if (!isApi(path) && path !== METRICS && (request.method === 'GET' || request.method === 'HEAD'))
+function refuseAnonymous({ request, response, path }: AdminRequest): void {
+  if (!isApiPath(path) && path !== METRICS_PATH && (request.method === 'GET' || request.method === 'HEAD'))
     return sendLoginPage(response)
   response.setHeader('www-authenticate', 'Bearer')
   throw new SallyportError('UNAUTHENTICATED', 'This needs the operator’s token or a login.', {
@@ -134,7 +138,7 @@ function turnAway({ request, response, path }: Visit): void {
   })
 }
 
-function sendMetrics(visit: Visit, { metrics }: AdminContext): void {
+function sendMetrics(visit: AdminRequest, { metrics }: AdminContext): void {
   requireMethod(visit, ['GET', 'HEAD'])
   const { request, response } = visit
   const told = metrics(request.headers.accept)
@@ -144,7 +148,7 @@ function sendMetrics(visit: Visit, { metrics }: AdminContext): void {
   response.writeHead(200, { 'content-type': type, vary: 'accept', 'content-length': Buffer.byteLength(text) }).end(text)
 }
 
-function requireMethod({ request, response, path }: Visit, allowed: readonly string[]): void {
+function requireMethod({ request, response, path }: AdminRequest, allowed: readonly string[]): void {
   if (allowed.includes(request.method ?? '')) return
   response.setHeader('allow', allowed.join(', '))
   throw new SallyportError('VERB_REFUSED', `${path} takes ${allowed.join(' or ')}, not ${request.method}.`)
@@ -155,4 +159,4 @@ function sendLoginPage(response: ServerResponse): void {
   response.writeHead(401, { 'content-type': 'text/html; charset=utf-8', 'content-length': length }).end(LOGIN_PAGE)
 }
 
-const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
+const isApiPath = (path: string): boolean => path === '/api' || path.startsWith('/api/')

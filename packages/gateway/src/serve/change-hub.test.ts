@@ -9,7 +9,7 @@ function listening(hub: ChangeHub, wants: { tools?: boolean } = {}, principal = 
   const leave = hub.add({
     principal,
     wants: { tools: wants.tools ?? false, resources: false, prompts: false },
-    tell: (notification) => heard.push(notification),
+    notify: (notification) => heard.push(notification),
   })
   return { heard, leave }
 }
@@ -40,7 +40,7 @@ describe('news of changes', () => {
       tools: [profile === 'other' ? before : seen],
     })
     const turn = (now: Offer): void =>
-      hub.changing(sightOf, () => {
+      hub.applyChange(sightOf, () => {
         seen = now
       })
     turn(after)
@@ -71,7 +71,7 @@ describe('news of changes', () => {
     const leave = hub.add({
       principal: ANN,
       wants,
-      tell: ({ method }) => {
+      notify: ({ method }) => {
         heard.push(String(method))
         leave()
       },

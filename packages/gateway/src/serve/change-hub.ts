@@ -1,12 +1,12 @@
 import type { JsonObject, Principal } from '@sallyport/core'
 import type { CatalogChange } from '../catalog/catalog.ts'
-import type { Sight } from '../pipeline/pipeline.ts'
+import type { VisibleOffers } from '../pipeline/pipeline.ts'
 
 /** Somebody who wants to hear that a list changed. */
 export interface Watcher {
   readonly principal: Principal
   readonly wants: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
-  readonly tell: (notification: JsonObject) => void
+  readonly notify: (notification: JsonObject) => void
 }
 
 const LIST_CHANGED: readonly (readonly [keyof CatalogChange, string])[] = [
@@ -18,14 +18,14 @@ const LIST_CHANGED: readonly (readonly [keyof CatalogChange, string])[] = [
 const UNCHANGED: CatalogChange = { tools: false, resources: false, prompts: false }
 
 /** Servers come up in quick succession: one notice for all of them is enough. */
-const GATHER = 50
+const BATCH_DELAY_MS = 50
 
 /** Carries news of changed lists to every client that listens. News of resources go to those who subscribed. */
 export class ChangeHub {
   readonly #watchers = new Set<Watcher>()
   /** What concerns everybody, and what concerns only some. */
-  #gathered: CatalogChange = UNCHANGED
-  #gatheredFor = new Map<Watcher, CatalogChange>()
+  #pendingForAll: CatalogChange = UNCHANGED
+  #pendingByWatcher = new Map<Watcher, CatalogChange>()
   #timer: NodeJS.Timeout | undefined
 
   get size(): number {
@@ -38,48 +38,48 @@ export class ChangeHub {
   }
 
   listsChanged(change: CatalogChange): void {
-    this.#gathered = either(this.#gathered, change)
-    this.#tellSoon()
+    this.#pendingForAll = mergeChanges(this.#pendingForAll, change)
+    this.#scheduleNotices()
   }
 
   /** Makes a change after which some may see other lists; those, and nobody else, are told. */
-  changing(sightOf: (principal: Principal) => Sight, change: () => void): void {
+  applyChange(sightOf: (principal: Principal) => VisibleOffers, change: () => void): void {
     const before = [...this.#watchers].map((watcher) => ({ watcher, sight: sightOf(watcher.principal) }))
     change()
     for (const { watcher, sight } of before) {
-      const differing = difference(sight, sightOf(watcher.principal))
-      this.#gatheredFor.set(watcher, either(this.#gatheredFor.get(watcher) ?? UNCHANGED, differing))
+      const differing = compareViews(sight, sightOf(watcher.principal))
+      this.#pendingByWatcher.set(watcher, mergeChanges(this.#pendingByWatcher.get(watcher) ?? UNCHANGED, differing))
     }
-    this.#tellSoon()
+    this.#scheduleNotices()
   }
 
-  #tellSoon(): void {
-    this.#timer ??= setTimeout(() => this.#tellLists(), GATHER)
+  #scheduleNotices(): void {
+    this.#timer ??= setTimeout(() => this.#notifyWatchers(), BATCH_DELAY_MS)
     this.#timer.unref()
   }
 
-  #tellLists(): void {
-    const [forAll, forSome] = [this.#gathered, this.#gatheredFor]
-    this.#gathered = UNCHANGED
-    this.#gatheredFor = new Map()
+  #notifyWatchers(): void {
+    const [forAll, forSome] = [this.#pendingForAll, this.#pendingByWatcher]
+    this.#pendingForAll = UNCHANGED
+    this.#pendingByWatcher = new Map()
     this.#timer = undefined
     for (const [family, method] of LIST_CHANGED) {
       for (const watcher of this.#watchers) {
         const isNews = forAll[family] || forSome.get(watcher)?.[family]
-        if (isNews && watcher.wants[family]) watcher.tell({ method })
+        if (isNews && watcher.wants[family]) watcher.notify({ method })
       }
     }
   }
 }
 
-const either = (a: CatalogChange, b: CatalogChange): CatalogChange => ({
+const mergeChanges = (a: CatalogChange, b: CatalogChange): CatalogChange => ({
   tools: a.tools || b.tools,
   resources: a.resources || b.resources,
   prompts: a.prompts || b.prompts,
 })
 
-function difference(before: Sight, after: Sight): CatalogChange {
-  const differs = (family: keyof Sight): boolean =>
+function compareViews(before: VisibleOffers, after: VisibleOffers): CatalogChange {
+  const differs = (family: keyof VisibleOffers): boolean =>
     before[family].length !== after[family].length || before[family].some((one, at) => one !== after[family][at])
   return { tools: differs('tools'), resources: differs('resources'), prompts: differs('prompts') }
 }

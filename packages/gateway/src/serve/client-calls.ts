@@ -1,12 +1,12 @@
-import { type Cancellation, isJsonObject, type JsonObject, traceIdOf } from '@sallyport/core'
+import { type Cancellation, isJsonObject, type JsonObject, parseTraceId } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { Answer, Call, Pipeline } from '../pipeline/pipeline.ts'
-import { type Client, canBeAsked } from '../upstream/upstream.ts'
-import { traceOf } from './carrier.ts'
+import { type Client, canAnswerQuestions } from '../upstream/upstream.ts'
+import { readTraceContext } from './carrier.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
-import { foreignParamHeaders } from './param-headers.ts'
+import { unknownParamHeaders } from './param-headers.ts'
 import type { ParkedCall } from './parked-call.ts'
 import { isParkedState, ParkedCalls } from './parked-calls.ts'
 import { relayedStatus } from './relayed-status.ts'
@@ -22,7 +22,7 @@ export interface ClientCallsOptions {
 }
 
 /** What a modern client can be asked for in between, and then makes again. */
-const RESUMABLE: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const RESUMABLE_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Requests for something on offer, from the client's parameters to the reply. */
 export class ClientCalls {
@@ -39,10 +39,10 @@ export class ClientCalls {
 
   run(request: ClientRequest, offer: Offer, params: JsonObject): Promise<Reply> {
     if (this.#mayPark(request, offer)) return this.#runParked(request, offer, params)
-    const progressed = progressTo(request.client, params)
+    const onProgress = createProgressSender(request.client, params)
     const { client, cancellation } = request
-    const call = this.#callOf(request, { offer, params, client, cancellation, progressed })
-    return this.#options.pipeline.run(call).then((answer) => this.#told(request, offer, answer))
+    const call = this.#buildCall(request, { offer, params, client, cancellation, onProgress })
+    return this.#options.pipeline.run(call).then((answer) => this.#toReply(request, offer, answer))
   }
 
   /**
@@ -56,79 +56,79 @@ export class ClientCalls {
 
   /** A modern client answers by calling again what a legacy server asks while a call runs, and what we ask before it. */
   #mayPark({ era, method, client, params: { requestState } }: ClientRequest, offer: Offer): boolean {
-    if (era !== 'modern' || !RESUMABLE.has(method)) return false
+    if (era !== 'modern' || !RESUMABLE_METHODS.has(method)) return false
     const { catalog, pipeline } = this.#options
-    const isLegacy = catalog.catalogueOf(offer.server)?.era === 'legacy'
+    const isLegacy = catalog.serverCatalog(offer.server)?.era === 'legacy'
     // A modern server has states of its own.
     if (requestState !== undefined) return isLegacy || isParkedState(requestState)
-    return canBeAsked(client) && (isLegacy || pipeline.needsApproval(offer))
+    return canAnswerQuestions(client) && (isLegacy || pipeline.needsApproval(offer))
   }
 
   async #runParked(request: ClientRequest, offer: Offer, given: JsonObject): Promise<Reply> {
     const { requestState, inputResponses: _responses, ...params } = given
     const run = (parked: ParkedCall): Promise<Answer> => {
-      const wantsProgress = progressTo(request.client, params) !== undefined
-      const progressed = wantsProgress ? (progress: JsonObject) => parked.progressed(progress) : undefined
+      const wantsProgress = createProgressSender(request.client, params) !== undefined
+      const onProgress = wantsProgress ? (progress: JsonObject) => parked.notifyProgress(progress) : undefined
       const { cancellation } = parked
       return this.#options.pipeline.run(
-        this.#callOf(request, { offer, params, client: parked, cancellation, progressed }),
+        this.#buildCall(request, { offer, params, client: parked, cancellation, onProgress }),
       )
     }
     const outcome =
       requestState === undefined ? await this.#parked.begin(request, run) : await this.#parked.resume(request)
-    if (outcome.kind === 'answer') return this.#told(request, offer, outcome.answer)
+    if (outcome.kind === 'answer') return this.#toReply(request, offer, outcome.answer)
     return { message: resultMessage(request.id, outcome.result), status: 200 }
   }
 
-  #told(request: ClientRequest, offer: Offer, answer: Answer): Reply {
+  #toReply(request: ClientRequest, offer: Offer, answer: Answer): Reply {
     if (answer.kind === 'failure') return failureReply(request, answer.error, answer)
     const hasWrappedOutput = offer.legacyOutput !== undefined
     const { id, method, era } = request
     const relay = { id, method, from: answer.era, to: era, hasWrappedOutput, serverInfo: this.#serverInfo }
     const isTask = answer.frame.envelope.resultType === 'task' || request.params.task !== undefined
-    if (isTask) this.#tasks.note(request.principal, offer, answer.frame)
+    if (isTask) this.#tasks.remember(request.principal, offer, answer.frame)
     const granted = answer.frame.envelope.result !== undefined
     return { message: relayedMessage(answer.frame, relay), status: relayedStatus(answer.frame, request.era), granted }
   }
 
-  #callOf(request: ClientRequest, run: Run): Call {
+  #buildCall(request: ClientRequest, run: CallInput): Call {
     const { carrier } = request
     return {
       id: this.#options.ids.callId(),
-      traceId: this.traceIdOf(request),
+      traceId: this.resolveTraceId(request),
       principal: request.principal,
       method: request.method,
       offer: run.offer,
       subject: typeof run.params.taskId === 'string' ? run.params.taskId : undefined,
       params: run.params,
-      headers: carrier && request.era === 'modern' ? foreignParamHeaders(run.offer, carrier) : undefined,
-      trace: traceOf(carrier, run.params),
+      headers: carrier && request.era === 'modern' ? unknownParamHeaders(run.offer, carrier) : undefined,
+      trace: readTraceContext(carrier, run.params),
       carrier: carrier ? 'http' : 'lines',
       client: run.client,
       cancellation: run.cancellation,
       isAwaited: request.isAwaited,
-      onProgress: run.progressed,
+      onProgress: run.onProgress,
       subscription: request.subscription,
     }
   }
 
   /** What the message says of its trace comes before what the transport says. */
-  traceIdOf({ params, carrier }: ClientRequest): string {
+  resolveTraceId({ params, carrier }: ClientRequest): string {
     const meta = isJsonObject(params._meta) ? params._meta : {}
-    return traceIdOf(meta.traceparent) ?? traceIdOf(carrier?.headers.traceparent) ?? this.#options.ids.traceId()
+    return parseTraceId(meta.traceparent) ?? parseTraceId(carrier?.headers.traceparent) ?? this.#options.ids.traceId()
   }
 }
 
-interface Run {
+interface CallInput {
   readonly offer: Offer
   readonly params: JsonObject
   readonly client: Client
   readonly cancellation: Cancellation
-  readonly progressed: ((progress: JsonObject) => void) | undefined
+  readonly onProgress: ((progress: JsonObject) => void) | undefined
 }
 
 /** Under the client's own token; undefined when it does not want to hear. */
-function progressTo(client: Client, { _meta }: JsonObject): Run['progressed'] {
+function createProgressSender(client: Client, { _meta }: JsonObject): CallInput['onProgress'] {
   const progressToken = isJsonObject(_meta) ? _meta.progressToken : undefined
   if (progressToken === undefined) return undefined
   return (progress) => client.notify({ method: 'notifications/progress', params: { ...progress, progressToken } })

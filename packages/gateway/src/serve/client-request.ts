@@ -25,7 +25,7 @@ export interface ClientRequest {
 }
 
 /** Where a client hears what concerns its request, before the answer. */
-export interface WayToClient {
+export interface ClientChannel {
   /** A notification, or a request that the client will answer. False when it cannot reach the client. */
   notify(message: JsonObject): boolean
 }

@@ -3,14 +3,15 @@ import type { JsonObject } from '@sallyport/core'
 import type { WireMessage } from './wire-message.ts'
 
 /** A client that reads so slowly gets fewer notices instead of our memory. */
-export const BACKLOG_LIMIT = 1_000_000
-const KEEP_ALIVE_EVERY = 25_000
+export const MAX_STREAM_BACKLOG_BYTES = 1_000_000
+const KEEP_ALIVE_INTERVAL_MS = 25_000
 
 /** A notice may be dropped for a client that does not read; a request or an answer never is. */
-export type Weight = 'notice' | 'request' | 'answer'
+export type EventKind = 'notice' | 'request' | 'answer'
 
 /** A request waits for the client's answer under its id. */
-export const weightOf = (message: JsonObject): 'notice' | 'request' => (message.id === undefined ? 'notice' : 'request')
+export const eventKindOf = (message: JsonObject): 'notice' | 'request' =>
+  message.id === undefined ? 'notice' : 'request'
 
 /** What a call says before its answer, and the answer. */
 export interface EventStream {
@@ -29,7 +30,7 @@ export function openPlainStream(connection: ServerResponse): EventStream {
     connection,
     send: (message, weight) => {
       if (connection.destroyed || connection.writableEnded) return false
-      const isTaken = weight === 'request' || connection.writableLength <= BACKLOG_LIMIT
+      const isTaken = weight === 'request' || connection.writableLength <= MAX_STREAM_BACKLOG_BYTES
       if (isTaken) writeEvent(connection, message)
       return isTaken
     },
@@ -46,7 +47,7 @@ export function beginEventStream(response: ServerResponse, headers: Readonly<Rec
   if (response.destroyed || response.headersSent) return
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...headers })
   response.flushHeaders()
-  const timer = setInterval(() => keepAlive(response), KEEP_ALIVE_EVERY)
+  const timer = setInterval(() => keepAlive(response), KEEP_ALIVE_INTERVAL_MS)
   timer.unref()
   response.once('close', () => clearInterval(timer))
 }

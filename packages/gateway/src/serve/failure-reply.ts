@@ -3,7 +3,7 @@ import type { ClientRequest, Reply } from './client-request.ts'
 import { errorMessage, resultMessage } from './wire-message.ts'
 
 /** In the modern era these are refused by the transport already; everything else is an answer like any other. */
-const OWN_STATUS: ReadonlySet<ErrorCode> = new Set([
+const CODES_WITH_HTTP_STATUS: ReadonlySet<ErrorCode> = new Set([
   'METHOD_UNKNOWN',
   'INVALID_REQUEST',
   'HEADER_MISMATCH',
@@ -33,7 +33,7 @@ export function failureReply(
     return { message: resultMessage(request.id, toolError(error, told, request.era)), status: 200 }
   }
   const code = error.code === 'RESOURCE_UNKNOWN' && request.era === 'legacy' ? LEGACY_RESOURCE_UNKNOWN : error.kind.rpc
-  const status = request.era === 'modern' && OWN_STATUS.has(error.code) ? error.kind.http : 200
+  const status = request.era === 'modern' && CODES_WITH_HTTP_STATUS.has(error.code) ? error.kind.http : 200
   return {
     message: errorMessage(request.id, { code, message: error.text, data: { ...details, ...meta } as Json }),
     status,

@@ -10,7 +10,7 @@ async function opened() {
   const nobody = (): void => {}
   const socket = await openGatewaySocket({
     state,
-    judge: () => undefined,
+    checkCaller: () => undefined,
     onRequest: nobody,
     onLines: nobody,
     onPort: nobody,

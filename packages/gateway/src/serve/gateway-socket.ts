@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
-import { problemOf, sendProblem } from './problem.ts'
-import { openSocketPlace, requireOwn, type SocketPlace } from './socket-place.ts'
+import { sendProblem, toProblem } from './problem.ts'
+import { openSocketLocation, requireOwnFolder, type SocketLocation } from './socket-place.ts'
 
 export { connectSocket } from './socket-place.ts'
 
@@ -14,7 +14,7 @@ export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-por
 export interface GatewaySocketOptions {
   readonly state: string
   /** Says why this caller is not let in. */
-  readonly judge: (request: IncomingMessage) => SallyportError | undefined
+  readonly checkCaller: (request: IncomingMessage) => SallyportError | undefined
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
   /** Takes the connection over; the answer to the upgrade has been sent. */
   readonly onLines: (stream: Duplex, request: IncomingMessage) => void
@@ -30,7 +30,7 @@ export interface GatewaySocket {
 export async function openGatewaySocket(options: GatewaySocketOptions): Promise<GatewaySocket> {
   const streams = new Set<Duplex>()
   const server = createServer((request, response) => {
-    const refused = options.judge(request)
+    const refused = options.checkCaller(request)
     if (refused) sendProblem(response, refused)
     else options.onRequest(request, response)
   })
@@ -40,7 +40,7 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
     stream.once('close', () => streams.delete(stream))
     upgrade(request, stream, options)
   })
-  const place = openSocketPlace(options.state)
+  const place = openSocketLocation(options.state)
   const { path } = place
   const inode = await listenAt(server, place).catch((error: unknown) => {
     place.close()
@@ -62,7 +62,7 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
 }
 
 /** Under a name of its own first: Node removes the name it listened at when it closes, whosever that is by then. */
-async function listenAt(server: Server, place: SocketPlace): Promise<bigint | undefined> {
+async function listenAt(server: Server, place: SocketLocation): Promise<bigint | undefined> {
   prepareFolder(place)
   const { folder, name, path } = place
   const first = `${path}.new`
@@ -90,23 +90,23 @@ const inodeOf = (path: string): bigint | undefined => lstatSync(path, { bigint: 
 
 function upgrade(request: IncomingMessage, stream: Duplex, options: GatewaySocketOptions): void {
   const wanted = request.headers.upgrade
-  const take = takerOf(wanted, options)
-  if (!take) return refuse(stream, new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`))
-  const refused = options.judge(request)
-  if (refused) return refuse(stream, refused)
+  const take = findUpgradeHandler(wanted, options)
+  if (!take) return refuseUpgrade(stream, new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`))
+  const refused = options.checkCaller(request)
+  if (refused) return refuseUpgrade(stream, refused)
   stream.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${wanted}\r\n\r\n`)
   take(stream, request)
 }
 
-function takerOf(wanted: string | undefined, { onLines, onPort, onRun }: GatewaySocketOptions) {
+function findUpgradeHandler(wanted: string | undefined, { onLines, onPort, onRun }: GatewaySocketOptions) {
   if (wanted === SOCKET_PROTOCOLS.lines) return onLines
   if (wanted === SOCKET_PROTOCOLS.port) return onPort
   return wanted === SOCKET_PROTOCOLS.run ? onRun : undefined
 }
 
 /** As `sendProblem`, for a connection that was to become something else: Node gives it no response to write to. */
-function refuse(stream: Duplex, error: SallyportError): void {
-  const body = JSON.stringify(problemOf(error))
+function refuseUpgrade(stream: Duplex, error: SallyportError): void {
+  const body = JSON.stringify(toProblem(error))
   const { http } = error.kind
   const head = [
     `HTTP/1.1 ${http} ${STATUS_CODES[http]}`,
@@ -117,9 +117,9 @@ function refuse(stream: Duplex, error: SallyportError): void {
   stream.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-function prepareFolder({ folder, name }: SocketPlace): void {
+function prepareFolder({ folder, name }: SocketLocation): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  requireOwn(folder)
+  requireOwnFolder(folder)
   if ((lstatSync(folder).mode & 0o077) !== 0) chmodSync(folder, 0o700)
   rmSync(join(folder, name), { force: true })
 }

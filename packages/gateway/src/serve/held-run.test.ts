@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { type Duplex, duplexPair } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { adminContextOf } from '../doors.ts'
-import { openAdminBench } from './admin.test-kit.ts'
-import { HeldRun } from './held-run.ts'
+import { createAdminContext } from '../doors.ts'
+import { openAdminTestGateway } from './admin.test-kit.ts'
+import { RunConnection } from './held-run.ts'
 
 async function openRun() {
-  const { gateway } = await openAdminBench()
+  const { gateway } = await openAdminTestGateway()
   const [here, there] = duplexPair()
-  const run = new HeldRun({ stream: there, context: adminContextOf(gateway, () => []), tokens: [] })
+  const run = new RunConnection({ stream: there, context: createAdminContext(gateway, () => []), tokens: [] })
   return { gateway, run, here, there }
 }
 

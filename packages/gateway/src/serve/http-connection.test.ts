@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
-import { type Client, echo, openConnections, PATIENCE, post } from './http-connections.test-kit.ts'
+import { echo, openConnections, post, type TestClient, TIMEOUTS } from './http-connections.test-kit.ts'
 import { resultMessage } from './wire-message.ts'
 
 const TEXT = 'x'.repeat(30_000)
@@ -42,9 +42,9 @@ describe(`a client that does not read its answers (${promise('GW-21')})`, () => 
     const { served } = await openUnread()
     const closed = once(served, 'close')
     const listeners = served.listenerCount('finish')
-    vi.advanceTimersByTime(PATIENCE.toAskAgain + PATIENCE.lookEvery)
+    vi.advanceTimersByTime(TIMEOUTS.nextRequestMs + TIMEOUTS.checkIntervalMs)
     expect(served.listenerCount('finish')).toBeLessThanOrEqual(listeners + 1)
-    vi.advanceTimersByTime(PATIENCE.lookEvery)
+    vi.advanceTimersByTime(TIMEOUTS.checkIntervalMs)
     await closed
   })
 
@@ -85,7 +85,7 @@ describe('what comes while an answer is under way', () => {
     return { client, served, go: await arrived.promise }
   }
 
-  const seen = async (client: Client, served: Socket, text: string): Promise<void> => {
+  const seen = async (client: TestClient, served: Socket, text: string): Promise<void> => {
     const before = served.bytesRead
     client.socket.write(text)
     await vi.waitFor(() => expect(served.bytesRead - before).toBe(text.length))

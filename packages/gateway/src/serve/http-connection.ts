@@ -1,31 +1,31 @@
 import type { Socket } from 'node:net'
-import { WholeAnswer } from './whole-answer.ts'
-import { type RequestHead, readWholeRequest, type WholeRequest } from './whole-request.ts'
+import { FastResponseWriter } from './whole-answer.ts'
+import { type FastRequest, parseFastRequest, type RequestHead } from './whole-request.ts'
 
 export interface HttpConnectionOptions {
-  readonly onRequest: (request: WholeRequest, answer: WholeAnswer) => void
+  readonly onRequest: (request: FastRequest, answer: FastResponseWriter) => void
   /** What came otherwise waits in the socket: the connection is node's from here on. */
   readonly handOver: (socket: Socket) => void
   readonly onClose: (connection: HttpConnection) => void
   /** For how long the client may take to ask again, in seconds. */
-  readonly keptFor: number
+  readonly keepAliveSeconds: number
 }
 
 /** So much that came while an answer was under way is held before the client has to wait. */
-const MOST_HELD = 65_536
+const MAX_BUFFERED_BYTES = 65_536
 
 /** How a request begins, whatever it asks for: empty lines before it are passed over (RFC 9112, 2.2). */
-const BEGINNING = /^[\r\n]*(?:[A-Z-]+(?: |$)|$)/
-const BEGINNING_BYTES = 16
+const REQUEST_START = /^[\r\n]*(?:[A-Z-]+(?: |$)|$)/
+const REQUEST_START_BYTES = 16
 
 /** A connection whose requests came whole so far. The first one that does not makes it one of node's. */
 export class HttpConnection {
   readonly #socket: Socket
   readonly #options: HttpConnectionOptions
-  #answer: WholeAnswer | undefined
-  #held: Buffer | undefined
+  #answer: FastResponseWriter | undefined
+  #buffered: Buffer | undefined
   #lastHead: RequestHead | undefined
-  #quietLooks = 0
+  #idleChecks = 0
 
   constructor(socket: Socket, options: HttpConnectionOptions) {
     this.#socket = socket
@@ -38,14 +38,14 @@ export class HttpConnection {
   }
 
   /** Whether something was asked over it before. */
-  get hasAsked(): boolean {
+  get hasReceivedRequest(): boolean {
     return this.#lastHead !== undefined
   }
 
   /** Call from time to time: tells how often it was, this time included, since something was asked or answered. */
-  look(): number {
-    this.#quietLooks = this.#answer && this.#socket.writable ? 0 : this.#quietLooks + 1
-    return this.#quietLooks
+  countIdleChecks(): number {
+    this.#idleChecks = this.#answer && this.#socket.writable ? 0 : this.#idleChecks + 1
+    return this.#idleChecks
   }
 
   /** What was written still leaves; whoever has not taken it by the second time does not get it. */
@@ -61,46 +61,46 @@ export class HttpConnection {
   readonly #onData = (chunk: Buffer): void => {
     // A call that cannot be answered any more is not made.
     if (!this.#socket.writable) return
-    if (this.#answer || this.#held) this.#hold(chunk)
+    if (this.#answer || this.#buffered) this.#buffer(chunk)
     else this.#read(chunk)
   }
 
   #read(bytes: Buffer): void {
-    const request = readWholeRequest(bytes, this.#lastHead)
+    const request = parseFastRequest(bytes, this.#lastHead)
     if (request === undefined) return this.#handOver(bytes)
     this.#lastHead = request.head
-    this.#quietLooks = 0
-    this.#answer = new WholeAnswer(this.#socket, this.#options.keptFor, this.#onAnswered)
+    this.#idleChecks = 0
+    this.#answer = new FastResponseWriter(this.#socket, this.#options.keepAliveSeconds, this.#onAnswered)
     this.#options.onRequest(request, this.#answer)
   }
 
   /** Paused from the first byte on, it would not notice that the client leaves. */
-  #hold(chunk: Buffer): void {
-    const held = this.#held ? Buffer.concat([this.#held, chunk]) : chunk
-    this.#held = held
+  #buffer(chunk: Buffer): void {
+    const held = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
+    this.#buffered = held
     // A stream may last for days; nonsense need not wait for its end.
-    if (!BEGINNING.test(held.toString('latin1', 0, BEGINNING_BYTES))) this.#socket.destroySoon()
-    else if (held.length > MOST_HELD) this.#socket.pause()
+    if (!REQUEST_START.test(held.toString('latin1', 0, REQUEST_START_BYTES))) this.#socket.destroySoon()
+    else if (held.length > MAX_BUFFERED_BYTES) this.#socket.pause()
   }
 
   readonly #onAnswered = (): void => {
     this.#answer = undefined
-    if (this.#socket.writableNeedDrain) this.#awaitReader()
+    if (this.#socket.writableNeedDrain) this.#waitForDrain()
     // Not from here: answers that are given at once would pile up on the stack.
-    else if (this.#held) queueMicrotask(() => this.#readHeld())
+    else if (this.#buffered) queueMicrotask(() => this.#readBuffered())
   }
 
   /** Whoever asks and does not read must not fill our memory with answers. */
-  #awaitReader(): void {
+  #waitForDrain(): void {
     this.#socket.pause().once('drain', () => {
-      if (this.#held) this.#readHeld()
+      if (this.#buffered) this.#readBuffered()
       else this.#socket.resume()
     })
   }
 
-  #readHeld(): void {
-    const held = this.#held
-    this.#held = undefined
+  #readBuffered(): void {
+    const held = this.#buffered
+    this.#buffered = undefined
     if (held === undefined || !this.#socket.writable) return
     this.#socket.resume()
     this.#read(held)
@@ -122,7 +122,7 @@ export class HttpConnection {
   }
 
   readonly #onClose = (): void => {
-    this.#answer?.leave()
+    this.#answer?.handleDisconnect()
     this.#options.onClose(this)
   }
 }

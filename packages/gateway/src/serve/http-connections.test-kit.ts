@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { readBody } from '@sallyport/kit/http-intake'
 import { afterEach, vi } from 'vitest'
-import type { HttpAnswer } from './http-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import { HttpConnections } from './http-connections.ts'
-import type { WholeRequest } from './whole-request.ts'
+import type { FastRequest } from './whole-request.ts'
 import { resultMessage } from './wire-message.ts'
 
-export const PATIENCE = { toAsk: 15_000, toAskAgain: 120_000, lookEvery: 5_000 }
+export const TIMEOUTS = { firstRequestMs: 15_000, nextRequestMs: 120_000, checkIntervalMs: 5_000 }
 
 const closers: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-type OnRequest = (request: WholeRequest, answer: HttpAnswer) => void
+type OnRequest = (request: FastRequest, answer: ResponseWriter) => void
 
 export const echo: OnRequest = (request, answer) =>
   answer.send({ message: resultMessage(1, { whole: request.body.toString() }), status: 200 })
@@ -27,7 +27,7 @@ export async function openConnections(onRequest: OnRequest = echo) {
     const body = await readBody(request, { limit: 1e7, hint: '' })
     response.end(JSON.stringify({ node: body.length > 100 ? body.length : body.toString() }))
   })
-  const connections = new HttpConnections(server, PATIENCE, onRequest)
+  const connections = new HttpConnections(server, TIMEOUTS, onRequest)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   closers.push(async () => {
@@ -38,11 +38,11 @@ export async function openConnections(onRequest: OnRequest = echo) {
     connections.closeAll()
     await once(server, 'close')
   })
-  const dial = async (): Promise<Client> => {
+  const dial = async (): Promise<TestClient> => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
     await once(socket, 'connect')
     closers.push(() => socket.destroy())
-    return new Client(socket)
+    return new TestClient(socket)
   }
   /** With the other end of the connection. */
   const dialBoth = async () => {
@@ -53,7 +53,7 @@ export async function openConnections(onRequest: OnRequest = echo) {
   return { server, connections, dial, dialBoth }
 }
 
-export class Client {
+export class TestClient {
   readonly socket: Socket
   readonly closed: Promise<unknown>
   text = ''

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { deferred } from './deferred.test-kit.ts'
-import { type Client, echo, openConnections, PATIENCE, post } from './http-connections.test-kit.ts'
+import { echo, openConnections, post, type TestClient, TIMEOUTS } from './http-connections.test-kit.ts'
 
 describe('a connection that asks', () => {
   it('is answered without node:http for as long as what it asks comes whole, then by it', async () => {
@@ -87,7 +87,7 @@ describe('a connection that asks', () => {
 })
 
 /** Answers what comes until five bodies are there. */
-async function served(client: Client, waiting: (() => void)[]): Promise<readonly unknown[]> {
+async function served(client: TestClient, waiting: (() => void)[]): Promise<readonly unknown[]> {
   const timer = setInterval(() => waiting.shift()?.(), 5)
   try {
     return await client.answers(5)
@@ -102,7 +102,7 @@ describe('a connection that ends', () => {
     const arrived = deferred<undefined>()
     const { dial } = await openConnections((request, answer) => {
       const what = request.body.toString()
-      answer.onLeave(() => left.push(what))
+      answer.onDisconnect(() => left.push(what))
       if (what === 'answered') echo(request, answer)
       else arrived.resolve(undefined)
     })
@@ -118,7 +118,7 @@ describe('a connection that ends', () => {
   it('while its answer is a stream tells so too', async () => {
     const left = deferred<string>()
     const { dial } = await openConnections((_request, answer) => {
-      answer.onLeave(() => left.resolve('left'))
+      answer.onDisconnect(() => left.resolve('left'))
       answer.open().writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"node":1}\n\n')
     })
     const client = await dial()
@@ -152,14 +152,14 @@ describe('a connection that ends', () => {
     const [silent, asked] = [await dial(), await dial()]
     asked.socket.write(post('one'))
     await asked.answers(1)
-    vi.advanceTimersByTime(PATIENCE.toAsk + PATIENCE.lookEvery)
+    vi.advanceTimersByTime(TIMEOUTS.firstRequestMs + TIMEOUTS.checkIntervalMs)
     await silent.closed
     asked.socket.write(post('two'))
     await asked.answers(2)
-    vi.advanceTimersByTime(PATIENCE.toAskAgain)
+    vi.advanceTimersByTime(TIMEOUTS.nextRequestMs)
     asked.socket.write(post('three'))
     await asked.answers(3)
-    vi.advanceTimersByTime(PATIENCE.toAskAgain + PATIENCE.lookEvery)
+    vi.advanceTimersByTime(TIMEOUTS.nextRequestMs + TIMEOUTS.checkIntervalMs)
     await asked.closed
     expect(silent.text).toBe('')
   })
@@ -171,7 +171,7 @@ describe('a connection that ends', () => {
     const client = await dial()
     client.socket.write(post('long'))
     const go = await arrived.promise
-    vi.advanceTimersByTime(100 * PATIENCE.toAskAgain)
+    vi.advanceTimersByTime(100 * TIMEOUTS.nextRequestMs)
     go()
     expect(await client.answers(1)).toEqual([{ whole: 'long' }])
   })

@@ -7,13 +7,13 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
 import { beginEventStream } from './event-stream.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import { HttpConnections } from './http-connections.ts'
 import { HttpExchange, type HttpRequest, sendRefusal } from './http-exchange.ts'
-import { NodeAnswer } from './node-answer.ts'
-import { printedMessage, resultMessage } from './wire-message.ts'
+import { NodeResponseWriter } from './node-answer.ts'
+import { preserializedMessage, resultMessage } from './wire-message.ts'
 
-type Handler = (request: HttpRequest, answer: HttpAnswer) => void
+type Handler = (request: HttpRequest, answer: ResponseWriter) => void
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -31,8 +31,8 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as { port: number }).port
 }
 
-async function listenByNode(handler: (request: IncomingMessage, answer: NodeAnswer) => void): Promise<number> {
-  const server = createServer((request, response) => handler(request, new NodeAnswer(request, response)))
+async function listenByNode(handler: (request: IncomingMessage, answer: NodeResponseWriter) => void): Promise<number> {
+  const server = createServer((request, response) => handler(request, new NodeResponseWriter(request, response)))
   closers.push(async () => {
     server.close()
     server.closeAllConnections()
@@ -43,7 +43,11 @@ async function listenByNode(handler: (request: IncomingMessage, answer: NodeAnsw
 
 async function listenForWhole(handler: Handler): Promise<number> {
   const server = createServer((_request, response) => response.writeHead(500).end('it did not come whole'))
-  const connections = new HttpConnections(server, { toAsk: 1e6, toAskAgain: 1e6, lookEvery: 1e6 }, handler)
+  const connections = new HttpConnections(
+    server,
+    { firstRequestMs: 1e6, nextRequestMs: 1e6, checkIntervalMs: 1e6 },
+    handler,
+  )
   closers.push(async () => {
     server.close()
     connections.closeIdle()
@@ -76,8 +80,8 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
     const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
     for (const message of [
       resultMessage(1, { text: 'grüße' }),
-      printedMessage(1, [Buffer.from('{"a":"ü"}')]),
-      printedMessage(1, [large]),
+      preserializedMessage(1, [Buffer.from('{"a":"ü"}')]),
+      preserializedMessage(1, [large]),
     ]) {
       const port = await listen((request, answer) => new HttpExchange(request, answer).reply({ message, status: 200 }))
       const { type, text } = await ask(port)
@@ -165,7 +169,7 @@ describe.each(READERS)(`a client read %s that leaves before its answer (${promis
     const arrived = deferred<() => HttpExchange>()
     const gone = deferred<undefined>()
     const port = await listen((request, answer) => {
-      answer.onLeave(() => gone.resolve(undefined))
+      answer.onDisconnect(() => gone.resolve(undefined))
       arrived.resolve(() => new HttpExchange(request, answer))
     })
     const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
@@ -204,7 +208,7 @@ describe.each(READERS)(`a client read %s that leaves before its answer (${promis
     const arrived = deferred<undefined>()
     const port = await listen((request, answer) => {
       const exchange = new HttpExchange(request, answer)
-      answer.onLeave(() => left.resolve(exchange))
+      answer.onDisconnect(() => left.resolve(exchange))
       arrived.resolve(undefined)
     })
     const before = vi.getTimerCount()

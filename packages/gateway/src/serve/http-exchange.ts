@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Cancellation, type JsonObject, type SallyportError } from '@sallyport/core'
 import type { Reply } from './client-request.ts'
-import { type EventStream, openPlainStream, weightOf } from './event-stream.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import { type EventStream, eventKindOf, openPlainStream } from './event-stream.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import type { LongCall } from './long-calls.ts'
 import type { SessionStreams } from './session-streams.ts'
 import { errorMessage, notificationMessage } from './wire-message.ts'
@@ -19,13 +19,13 @@ export interface Resumption {
 /** One POST and its answer: plain JSON, or an event stream as soon as there is something to say before the answer. */
 export class HttpExchange implements LongCall {
   readonly cancellation = new Cancellation()
-  place = -1
+  index = -1
   readonly #request: HttpRequest
-  readonly #answer: HttpAnswer
+  readonly #answer: ResponseWriter
   readonly #resumption: Resumption | undefined
   #stream: EventStream | undefined
 
-  constructor(request: HttpRequest, answer: HttpAnswer, resumption?: Resumption) {
+  constructor(request: HttpRequest, answer: ResponseWriter, resumption?: Resumption) {
     this.#request = request
     this.#answer = answer
     this.#resumption = resumption
@@ -38,18 +38,18 @@ export class HttpExchange implements LongCall {
 
   /** Whether anybody can still get the answer over what it goes over now. */
   get isAwaited(): boolean {
-    return this.#stream ? this.#stream.connection?.destroyed === false : !this.#answer.isGone
+    return this.#stream ? this.#stream.connection?.destroyed === false : !this.#answer.isDisconnected
   }
 
   /** In the modern era a closed stream is the cancellation; in the legacy era it means nothing. */
   cancelOnClose(): void {
-    this.#answer.onLeave(() => this.cancellation.cancel('the client closed the stream'))
+    this.#answer.onDisconnect(() => this.cancellation.cancel('the client closed the stream'))
   }
 
   /** A notification, or a request that the client will answer. False when it cannot reach the client before the answer. */
   notify(message: JsonObject): boolean {
     this.#stream ??= this.#openStream()
-    return this.#stream?.send(notificationMessage(message), weightOf(message)) ?? false
+    return this.#stream?.send(notificationMessage(message), eventKindOf(message)) ?? false
   }
 
   /** Becomes a stream with nothing to say yet, unless the client might expect none: a call without progress has been JSON so far. */
@@ -71,7 +71,7 @@ export class HttpExchange implements LongCall {
 }
 
 /** A refusal that concerns the transport: it has the status that the error's kind names. */
-export function sendRefusal(answer: HttpAnswer, error: SallyportError, details: RefusalDetails = {}): void {
+export function sendRefusal(answer: ResponseWriter, error: SallyportError, details: RefusalDetails = {}): void {
   const rpc = { code: error.kind.rpc, message: error.text, data: { code: error.code, ...details.data } }
   answer.send({ message: errorMessage(details.id, rpc), status: error.kind.http }, details.headers)
 }

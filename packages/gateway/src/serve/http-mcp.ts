@@ -1,21 +1,34 @@
 import type { IncomingMessage } from 'node:http'
-import { isJsonObject, LEGACY_VERSIONS, MODERN_VERSION, ownerOf, type Principal, SallyportError } from '@sallyport/core'
-import { type BodyBudget, type BodyLimit, bodyTooLarge, RETRY_AFTER, receiveBody } from '@sallyport/kit/http-intake'
-import type { ConversationNotice } from '../upstream/upstream.ts'
+import {
+  isJsonObject,
+  LEGACY_VERSIONS,
+  MODERN_VERSION,
+  type Principal,
+  SallyportError,
+  toOwnerKey,
+} from '@sallyport/core'
+import {
+  type BodyBudget,
+  type BodyLimit,
+  bodyTooLarge,
+  RETRY_AFTER_HEADERS,
+  receiveBody,
+} from '@sallyport/kit/http-intake'
+import type { ConversationEvent } from '../upstream/upstream.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import { acceptsJson, acceptsStream, HttpExchange, type HttpRequest, sendRefusal } from './http-exchange.ts'
-import { type Incoming, readMessage } from './incoming.ts'
+import { type ClientMessage, readMessage } from './incoming.ts'
 import { CallingClient } from './legacy-client.ts'
 import type { LegacySession, LegacySessions } from './legacy-sessions.ts'
 import { LongCalls } from './long-calls.ts'
 import type { Methods } from './methods.ts'
 import { ModernClient } from './modern-client.ts'
-import { flawData, isModern, requestFlaw } from './modern-envelope.ts'
-import { refusalOf } from './refusal-of.ts'
-import { readOpening } from './session-opening.ts'
-import { UnreadAnswers } from './unread-answers.ts'
-import { WholeRequest } from './whole-request.ts'
+import { checkModernRequest, isModern, versionErrorData } from './modern-envelope.ts'
+import { toRefusal } from './refusal-of.ts'
+import { readHandshake } from './session-opening.ts'
+import { Backpressure } from './unread-answers.ts'
+import { FastRequest } from './whole-request.ts'
 import { resultMessage } from './wire-message.ts'
 
 export interface HttpMcpOptions {
@@ -25,7 +38,7 @@ export interface HttpMcpOptions {
   /** What requests share that are still coming in. */
   readonly bodies: BodyBudget
   /** What happens in a conversation that servers may have to know. */
-  readonly onConversation: (conversation: string, notice: ConversationNotice) => void
+  readonly onConversation: (conversation: string, notice: ConversationEvent) => void
   /** Says what broke, once; returns the incident that the answer names. */
   readonly onBug: (error: unknown, where: string) => string
 }
@@ -33,58 +46,58 @@ export interface HttpMcpOptions {
 /** Calls back as soon as what this header proves counts no longer. Returns the end of watching. */
 export type WatchCredential = (authorization: string, onEnd: () => void) => () => void
 
-interface Visit {
-  readonly request: IncomingMessage | WholeRequest
-  readonly answer: HttpAnswer
+interface AuthenticatedRequest {
+  readonly request: IncomingMessage | FastRequest
+  readonly answer: ResponseWriter
   readonly principal: Principal
   readonly watch: WatchCredential
 }
 
-type ClientCall = Extract<Incoming, { kind: 'request' }>
+type RequestMessage = Extract<ClientMessage, { kind: 'request' }>
 
 const BODY_HINT = 'Raise gateway.max_body if it has to be.'
 
 /** MCP over HTTP: both eras on one endpoint, told apart message by message. */
 export class HttpMcp {
   readonly #options: HttpMcpOptions
-  readonly #unread = new UnreadAnswers()
-  readonly #long = new LongCalls()
+  readonly #backpressure = new Backpressure()
+  readonly #longCalls = new LongCalls()
 
   constructor(options: HttpMcpOptions) {
     this.#options = options
   }
 
   /** Answers every request itself, whatever happens. Without promises of its own: each would cost a call more than its checks do. */
-  handle(visit: Visit): void {
+  handle(visit: AuthenticatedRequest): void {
     const { request } = visit
     try {
       if (request.method === 'POST') {
-        checkMedia(request)
-        receive(request, this.#boundsOf(visit), (body) => this.#post(visit, body))
+        checkMediaTypes(request)
+        receive(request, this.#bodyLimit(visit), (body) => this.#post(visit, body))
       } else if (request.method === 'GET') this.#openStream(visit)
       else if (request.method === 'DELETE') this.#endSession(visit)
-      else throw wrongVerb()
+      else throw methodNotAllowed()
     } catch (error) {
       this.#fail(visit, error)
     }
   }
 
   /** One that is here already needs no part of what others share. */
-  #boundsOf({ request, principal }: Visit): BodyLimit {
+  #bodyLimit({ request, principal }: AuthenticatedRequest): BodyLimit {
     const bounds = { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }
-    if (request instanceof WholeRequest) return bounds
-    return { ...bounds, budget: this.#options.bodies, owner: ownerOf(principal) }
+    if (request instanceof FastRequest) return bounds
+    return { ...bounds, budget: this.#options.bodies, owner: toOwnerKey(principal) }
   }
 
   /** Reads the message, finds its client by its era, and answers. */
-  #post(visit: Visit, body: Buffer | SallyportError): void {
+  #post(visit: AuthenticatedRequest, body: Buffer | SallyportError): void {
     try {
       if (body instanceof SallyportError) throw body
       const message = readMessage(body)
       if ('error' in message)
         return sendRefusal(visit.answer, message.error, { id: message.id as string | number | undefined })
       const isOfModern = message.kind !== 'response' && isModern(message, visit.request.headers)
-      const asked = isOfModern ? this.#modern(visit, message) : this.#legacy(visit, message)
+      const asked = isOfModern ? this.#prepareModern(visit, message) : this.#prepareLegacy(visit, message)
       if (asked === undefined) return
       const reply = this.#options.methods.answer(asked.request)
       if (!(reply instanceof Promise)) return this.#reply(asked, reply)
@@ -94,34 +107,37 @@ export class HttpMcp {
     }
   }
 
-  #fail({ request, answer }: Visit, error: unknown): void {
-    const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, `${request.method} /mcp`))
-    sendRefusal(answer, refusal, { headers: headersOf(refusal) })
+  #fail({ request, answer }: AuthenticatedRequest, error: unknown): void {
+    const refusal = toRefusal(error, (bug) => this.#options.onBug(bug, `${request.method} /mcp`))
+    sendRefusal(answer, refusal, { headers: errorHeaders(refusal) })
   }
 
-  #reply({ exchange, session, request }: Asked, reply: Reply): void {
+  #reply({ exchange, session, request }: PendingRequest, reply: Reply): void {
     if (session) {
-      this.#long.delete(exchange)
+      this.#longCalls.delete(exchange)
       session.inFlight.delete(request.id)
     }
     exchange.reply(reply)
-    if (exchange.connection) this.#unread.watch(exchange.connection)
+    if (exchange.connection) this.#backpressure.watch(exchange.connection)
   }
 
   /** What a message asks for; undefined if it was answered already. */
-  #modern(visit: Visit, message: Exclude<Incoming, { kind: 'response' }>): Asked | undefined {
+  #prepareModern(
+    visit: AuthenticatedRequest,
+    message: Exclude<ClientMessage, { kind: 'response' }>,
+  ): PendingRequest | undefined {
     const { request, answer, principal } = visit
-    const flaw = requestFlaw(message, request.headers)
+    const flaw = checkModernRequest(message, request.headers)
     if (flaw) {
       const id = message.kind === 'request' ? message.id : undefined
-      sendRefusal(answer, flaw, { id, data: flawData(flaw, message) })
+      sendRefusal(answer, flaw, { id, data: versionErrorData(flaw, message) })
       return undefined
     }
-    if (message.kind === 'notification') return accepted(answer)
+    if (message.kind === 'notification') return sendAccepted(answer)
     const { id, method, params } = message
     if (method === 'subscriptions/listen') {
       requireStream(request)
-      endWithCredential(visit)
+      closeOnRevocation(visit)
     }
     const exchange = new HttpExchange(request, answer)
     exchange.cancelOnClose()
@@ -131,18 +147,18 @@ export class HttpMcp {
     return { exchange, session: undefined, request: asked }
   }
 
-  #legacy(visit: Visit, message: Incoming): Asked | undefined {
+  #prepareLegacy(visit: AuthenticatedRequest, message: ClientMessage): PendingRequest | undefined {
     const { request, answer, principal } = visit
     checkLegacyVersion(request)
     if (message.kind === 'request' && message.method === 'initialize') {
       void this.#initialize(visit, message).catch((error: unknown) => this.#fail(visit, error))
       return undefined
     }
-    const session = this.#sessionOf(visit)
-    if (message.kind === 'notification') return this.#notified(session, message, answer)
+    const session = this.#requireSession(visit)
+    if (message.kind === 'notification') return this.#handleNotification(session, message, answer)
     if (message.kind === 'response') {
-      session.client.answered(message.id, message.message)
-      return accepted(answer)
+      session.client.receiveAnswer(message.id, message.message)
+      return sendAccepted(answer)
     }
     const { id, method, params } = message
     if (session.inFlight.has(id))
@@ -151,7 +167,7 @@ export class HttpMcp {
     const exchange = new HttpExchange(request, answer, { streams, requestId: id })
     const { cancellation } = exchange
     session.inFlight.set(id, cancellation)
-    this.#long.add(exchange)
+    this.#longCalls.add(exchange)
     const client = new CallingClient(session.client, exchange)
     const isAwaited = (): boolean => exchange.isAwaited
     // Written out: to add to a copied object costs more than all else here.
@@ -170,46 +186,46 @@ export class HttpMcp {
     return { exchange, session, request: asked }
   }
 
-  async #initialize({ answer, principal }: Visit, { id, params }: ClientCall): Promise<void> {
+  async #initialize({ answer, principal }: AuthenticatedRequest, { id, params }: RequestMessage): Promise<void> {
     const result = await this.#options.methods.initializeResult(principal, params.protocolVersion)
-    const session = this.#options.sessions.open(principal, readOpening(params, String(result.protocolVersion)))
+    const session = this.#options.sessions.open(principal, readHandshake(params, String(result.protocolVersion)))
     answer.send({ message: resultMessage(id, result), status: 200 }, { 'mcp-session-id': session.id })
   }
 
-  #notified(
+  #handleNotification(
     session: LegacySession,
-    { method, params }: Extract<Incoming, { kind: 'notification' }>,
-    answer: HttpAnswer,
+    { method, params }: Extract<ClientMessage, { kind: 'notification' }>,
+    answer: ResponseWriter,
   ): undefined {
     const id = isJsonObject(params) ? params.requestId : undefined
     if (method === 'notifications/cancelled' && (typeof id === 'string' || typeof id === 'number')) {
       session.inFlight.get(id)?.cancel('the client cancelled it')
     }
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(session.id, method)
-    return accepted(answer)
+    return sendAccepted(answer)
   }
 
-  #openStream(visit: Visit): void {
-    const session = this.#sessionOf(visit)
+  #openStream(visit: AuthenticatedRequest): void {
+    const session = this.#requireSession(visit)
     requireStream(visit.request)
     const lastEventId = visit.request.headers['last-event-id']
-    endWithCredential(visit)
+    closeOnRevocation(visit)
     const response = visit.answer.open()
     session.streams.listen(response, typeof lastEventId === 'string' ? lastEventId : undefined)
-    this.#unread.watch(response)
+    this.#backpressure.watch(response)
   }
 
-  #endSession(visit: Visit): void {
-    this.#options.sessions.end(this.#sessionOf(visit), 'the client ended the session')
+  #endSession(visit: AuthenticatedRequest): void {
+    this.#options.sessions.end(this.#requireSession(visit), 'the client ended the session')
     visit.answer.open().writeHead(204).end()
   }
 
-  #sessionOf({ request, principal }: Visit): LegacySession {
+  #requireSession({ request, principal }: AuthenticatedRequest): LegacySession {
     const id = request.headers['mcp-session-id']
     // The modern era knows neither sessions nor the verbs that belong to them.
     const isModern = request.headers['mcp-protocol-version'] === MODERN_VERSION
     if (typeof id !== 'string' || isModern) {
-      if (request.method !== 'POST') throw wrongVerb()
+      if (request.method !== 'POST') throw methodNotAllowed()
       throw new SallyportError('SESSION_REQUIRED', 'The header Mcp-Session-Id is missing.', {
         hint: 'Send initialize first, or the _meta envelope of 2026-07-28.',
       })
@@ -223,25 +239,25 @@ export class HttpMcp {
   }
 }
 
-function headersOf({ code }: SallyportError): Readonly<Record<string, string>> {
+function errorHeaders({ code }: SallyportError): Readonly<Record<string, string>> {
   if (code === 'VERB_REFUSED') return { allow: 'POST, GET, DELETE' }
-  return code === 'RATE_LIMITED' || code === 'OVERLOADED' ? RETRY_AFTER : NO_HEADERS
+  return code === 'RATE_LIMITED' || code === 'OVERLOADED' ? RETRY_AFTER_HEADERS : NO_HEADERS
 }
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** A request that waits for its answer. */
-interface Asked {
+interface PendingRequest {
   readonly exchange: HttpExchange
   readonly session: LegacySession | undefined
   readonly request: ClientRequest
 }
 
 /** Other requests prove anew who makes them; a stream was let in once, and may stay for days. */
-function endWithCredential({ request, answer, watch }: Visit): void {
+function closeOnRevocation({ request, answer, watch }: AuthenticatedRequest): void {
   const { authorization } = request.headers
   // Nobody would say that one without a connection has closed, and it would be watched for ever.
-  if (authorization === undefined || answer.isGone) return
+  if (authorization === undefined || answer.isDisconnected) return
   const response = answer.open()
   response.once(
     'close',
@@ -250,15 +266,15 @@ function endWithCredential({ request, answer, watch }: Visit): void {
 }
 
 function receive(
-  request: IncomingMessage | WholeRequest,
+  request: IncomingMessage | FastRequest,
   limit: BodyLimit,
   done: (body: Buffer | SallyportError) => void,
 ): void {
-  if (!(request instanceof WholeRequest)) return receiveBody(request, limit, done)
+  if (!(request instanceof FastRequest)) return receiveBody(request, limit, done)
   done(request.body.length > limit.limit ? bodyTooLarge(limit) : request.body)
 }
 
-function checkMedia(request: HttpRequest): void {
+function checkMediaTypes(request: HttpRequest): void {
   const { 'content-type': type = '', accept } = request.headers
   // As the SDKs write it, and so nearly everybody.
   if (type === 'application/json' && accept === 'application/json, text/event-stream') return
@@ -288,9 +304,9 @@ function requireStream(request: HttpRequest): void {
   throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
 }
 
-const wrongVerb = (): SallyportError =>
+const methodNotAllowed = (): SallyportError =>
   new SallyportError('VERB_REFUSED', 'This endpoint takes POST; GET and DELETE only with a session.')
 
-function accepted(answer: HttpAnswer): undefined {
+function sendAccepted(answer: ResponseWriter): undefined {
   if (!answer.isSpent) answer.open().writeHead(202, { 'content-length': 0 }).end()
 }

@@ -11,14 +11,14 @@ import {
   RETRY_AFTER_SECONDS,
   type Refusal,
 } from '../sessions/sessions.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import { HttpConnections } from './http-connections.ts'
 import { sendRefusal } from './http-exchange.ts'
 import type { HttpMcp, WatchCredential } from './http-mcp.ts'
-import { NodeAnswer } from './node-answer.ts'
+import { NodeResponseWriter } from './node-answer.ts'
 import { sendProblem } from './problem.ts'
-import { refusalOf } from './refusal-of.ts'
-import type { WholeRequest } from './whole-request.ts'
+import { toRefusal } from './refusal-of.ts'
+import type { FastRequest } from './whole-request.ts'
 
 /** What /readyz says: `lockdown` is what the operator wants, the other two are waited out. */
 export type Readiness = 'ready' | 'lockdown' | 'starting' | 'audit-unavailable'
@@ -58,10 +58,10 @@ const TIMEOUTS = {
 }
 
 /** The same for the connections that node does not see. */
-const PATIENCE = {
-  toAsk: TIMEOUTS.headersTimeout,
-  toAskAgain: TIMEOUTS.keepAliveTimeout,
-  lookEvery: TIMEOUTS.connectionsCheckingInterval,
+const CONNECTION_TIMEOUTS = {
+  firstRequestMs: TIMEOUTS.headersTimeout,
+  nextRequestMs: TIMEOUTS.keepAliveTimeout,
+  checkIntervalMs: TIMEOUTS.connectionsCheckingInterval,
 }
 
 const HINTS = {
@@ -71,19 +71,19 @@ const HINTS = {
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpListener> {
   let guard: RequestGuard | undefined
-  const judge = (visit: Visit, enter: Entrance): void => {
+  const judge = (visit: RoutedRequest, enter: RouteHandler): void => {
     const refused = guard?.(visit.request)
     if (refused) sendRefusal(visit.answer, refused)
-    else route(visit, enter)
+    else runHandler(visit, enter)
   }
   const answers = new WeakMap<Duplex, ServerResponse>()
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
     answers.set(request.socket, response)
-    const visit = { request, answer: new NodeAnswer(request, response), routes: options }
-    judge(visit, () => enter(visit, response))
+    const visit = { request, answer: new NodeResponseWriter(request, response), routes: options }
+    judge(visit, () => routePath(visit, response))
   })
-  refuseNonsense(server, answers)
-  const connections = new HttpConnections(server, PATIENCE, (request, answer) =>
+  refuseInvalidHttp(server, answers)
+  const connections = new HttpConnections(server, CONNECTION_TIMEOUTS, (request, answer) =>
     judge({ request, answer, routes: options }, (visit) => routeMcp(request.url, visit)),
   )
   const { port } = await listen(server, options)
@@ -95,16 +95,16 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpLi
   }
 }
 
-interface Visit<Request extends IncomingMessage | WholeRequest = IncomingMessage | WholeRequest> {
+interface RoutedRequest<Request extends IncomingMessage | FastRequest = IncomingMessage | FastRequest> {
   readonly request: Request
-  readonly answer: HttpAnswer
+  readonly answer: ResponseWriter
   readonly routes: Routes
 }
 
-type Entrance = (visit: Visit) => Promise<void> | undefined
+type RouteHandler = (visit: RoutedRequest) => Promise<void> | undefined
 
 /** A bug is an answer, whether it shows at once or later: nobody above catches what is thrown here. */
-function route(visit: Visit, enter: Entrance): void {
+function runHandler(visit: RoutedRequest, enter: RouteHandler): void {
   try {
     enter(visit)?.catch((error: unknown) => refuse(visit, error))
   } catch (error) {
@@ -113,40 +113,40 @@ function route(visit: Visit, enter: Entrance): void {
 }
 
 /** Every path that the gateway answers on. */
-function enter(visit: Visit<IncomingMessage>, response: ServerResponse): Promise<void> | undefined {
+function routePath(visit: RoutedRequest<IncomingMessage>, response: ServerResponse): Promise<void> | undefined {
   const { request, routes } = visit
   const path = pathOf(request)
   if (path === '/mcp' || path.startsWith('/mcp/')) return routeMcp(path, visit)
   if (path !== '/healthz' && path !== '/readyz') return routeAdmin(request, response, routes)
-  if (path === '/healthz') sendWord(response, 200, 'ok')
+  if (path === '/healthz') sendText(response, 200, 'ok')
   else sendReadiness(response, routes.readiness())
   return undefined
 }
 
-function refuse({ request, answer, routes }: Visit, error: unknown): void {
-  const refusal = refusalOf(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`))
+function refuse({ request, answer, routes }: RoutedRequest, error: unknown): void {
+  const refusal = toRefusal(error, (bug) => routes.onBug(bug, `${request.method} ${pathOf(request)}`))
   sendRefusal(answer, refusal)
 }
 
 /** A caller who was seen before is known at once; to wait for that too would cost every call a turn. */
-function routeMcp(path: string, visit: Visit): Promise<void> | undefined {
+function routeMcp(path: string, visit: RoutedRequest): Promise<void> | undefined {
   const asked = visit.routes.authenticator().authenticate(visit.request.headers.authorization)
-  if (asked instanceof Promise) return asked.then((caller) => enterMcp(path, caller, visit))
-  enterMcp(path, asked, visit)
+  if (asked instanceof Promise) return asked.then((caller) => serveMcp(path, caller, visit))
+  serveMcp(path, asked, visit)
   return undefined
 }
 
-function enterMcp(path: string, caller: Authentication, visit: Visit): void {
+function serveMcp(path: string, caller: Authentication, visit: RoutedRequest): void {
   const { request, answer, routes } = visit
   if (isRefusal(caller))
     return withPenalty(caller, visit, ({ refused, headers }) => sendRefusal(answer, refused, { headers }))
-  const principal = atPath(caller, path, routes)
+  const principal = narrowToProfile(caller, path, routes)
   if (principal instanceof SallyportError) sendRefusal(answer, principal)
   else routes.mcp.handle({ request, answer, principal, watch: routes.watch })
 }
 
 async function routeAdmin(request: IncomingMessage, response: ServerResponse, routes: Routes): Promise<void> {
-  const caller = await adminCallerOf(request, routes)
+  const caller = await authenticateBearer(request, routes)
   if (caller && isRefusal(caller)) {
     const answer = { address: request.socket.remoteAddress }
     return withPenalty(caller, { answer, routes }, ({ refused, headers }) => sendProblem(response, refused, headers))
@@ -155,37 +155,37 @@ async function routeAdmin(request: IncomingMessage, response: ServerResponse, ro
 }
 
 /** A browser comes without a token: its cookie is judged by the admin plane itself. */
-async function adminCallerOf(
+async function authenticateBearer(
   { headers }: IncomingMessage,
   { authenticator }: Routes,
 ): Promise<Authentication | undefined> {
   return headers.authorization === undefined ? undefined : authenticator().authenticate(headers.authorization)
 }
 
-interface AnsweredRefusal {
+interface RefusalReply {
   readonly refused: SallyportError
   readonly headers: Readonly<Record<string, string>>
 }
 
-interface Failed {
-  readonly answer: Pick<HttpAnswer, 'address'>
+interface PenaltyTarget {
+  readonly answer: Pick<ResponseWriter, 'address'>
   readonly routes: Pick<Routes, 'failures'>
 }
 
 /** Who brings a wrong credential again and again waits for the answer. */
-function withPenalty(caller: Refusal, { answer, routes }: Failed, send: (refusal: AnsweredRefusal) => void): void {
-  const plain = { refused: caller.refused, headers: challengeOf(caller) }
+function withPenalty(caller: Refusal, { answer, routes }: PenaltyTarget, send: (refusal: RefusalReply) => void): void {
+  const plain = { refused: caller.refused, headers: challengeHeaders(caller) }
   if (caller.credential !== 'wrong') return send(plain)
   void routes.failures.penalize(answer.address, 'token').then((refused) => {
     send(refused === undefined ? plain : { refused, headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } })
   })
 }
 
-const challengeOf = ({ challenge }: Refusal): Readonly<Record<string, string>> =>
+const challengeHeaders = ({ challenge }: Refusal): Readonly<Record<string, string>> =>
   challenge === undefined ? {} : { 'www-authenticate': challenge }
 
 /** `/mcp/<agent>.<variant>` narrows what the credential gives to a profile. */
-function atPath(principal: Principal, path: string, { narrow }: Routes): Principal | SallyportError {
+function narrowToProfile(principal: Principal, path: string, { narrow }: Routes): Principal | SallyportError {
   if (path === '/mcp') return principal
   const match = /^\/mcp\/([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{1,64})$/.exec(path)
   if (!match) return new SallyportError('ROUTE_UNKNOWN', 'The path must be /mcp or /mcp/<agent>.<variant>.')
@@ -202,9 +202,9 @@ export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
 }
 
 const sendReadiness = (response: ServerResponse, word: Readiness): void =>
-  sendWord(response, word === 'ready' || word === 'lockdown' ? 200 : 503, word)
+  sendText(response, word === 'ready' || word === 'lockdown' ? 200 : 503, word)
 
-function sendWord(response: ServerResponse, status: number, word: string): void {
+function sendText(response: ServerResponse, status: number, word: string): void {
   response.writeHead(status, { 'content-type': 'text/plain', 'content-length': word.length }).end(word)
 }
 
@@ -233,7 +233,7 @@ function listenFailure(error: NodeJS.ErrnoException, host: string, port: number)
 }
 
 /** What is no HTTP at all gets a status that says why, and the connection ends. `answers` are the last of each connection. */
-function refuseNonsense(server: Server, answers: WeakMap<Duplex, ServerResponse>): void {
+function refuseInvalidHttp(server: Server, answers: WeakMap<Duplex, ServerResponse>): void {
   const statuses: Readonly<Record<string, string>> = {
     HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
     ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
@@ -245,14 +245,14 @@ function refuseNonsense(server: Server, answers: WeakMap<Duplex, ServerResponse>
     // To a client that has asked for nothing yet it would be the answer to what it is about to ask.
     const isSilent = (socket as Socket).bytesRead === 0
     if (socket.writable && !interrupts && !isSilent)
-      socket.write(plainRefusal(statuses[error.code ?? ''] ?? '400 Bad Request'))
+      socket.write(rawResponse(statuses[error.code ?? ''] ?? '400 Bad Request'))
     ;(socket as Socket).destroySoon()
   })
-  server.on('connect', (_request, socket) => socket.end(plainRefusal('405 Method Not Allowed')))
+  server.on('connect', (_request, socket) => socket.end(rawResponse('405 Method Not Allowed')))
   // There is no listener for `upgrade`: node then serves the request as if the offer had not been made (RFC 9110, 7.8).
 }
 
-const plainRefusal = (status: string): string => `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
+const rawResponse = (status: string): string => `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
 
 function closeServer(server: Server, connections: HttpConnections): Promise<void> {
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ export interface Ids {
   traceId(): string
 }
 
-const DRAWN_BYTES = 4_096
+const POOL_BYTES = 4_096
 
 /** Random identifiers. Many are drawn and printed at once: by itself each would cost a call as much as its decision. */
 export function createIds(): Ids {
@@ -13,7 +13,7 @@ export function createIds(): Ids {
   let next = 0
   const draw = (count: number): string => {
     if (next + count > digits.length) {
-      digits = randomBytes(DRAWN_BYTES).toString('hex')
+      digits = randomBytes(POOL_BYTES).toString('hex')
       next = 0
     }
     next += count

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { type Incoming, type Misread, readMessage } from './incoming.ts'
+import { type ClientMessage, type InvalidMessage, readMessage } from './incoming.ts'
 
-const read = (text: string | Buffer): Incoming | Misread => readMessage(Buffer.from(text))
+const read = (text: string | Buffer): ClientMessage | InvalidMessage => readMessage(Buffer.from(text))
 const refusal = (text: string | Buffer): readonly [code: string, id: unknown] => {
   const message = read(text)
   return 'error' in message ? [message.error.code, message.id] : [message.kind, undefined]

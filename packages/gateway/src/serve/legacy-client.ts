@@ -1,17 +1,17 @@
 import type { JsonObject, LogLevel } from '@sallyport/core'
 import {
   type Client,
-  introductionOf,
+  formatIntroduction,
   type Question,
   type QuestionAnswer,
   type StandingClient,
 } from '../upstream/upstream.ts'
 import { ClientQuestions, type SendToClient } from './client-questions.ts'
-import type { WayToClient } from './client-request.ts'
-import type { SessionOpening } from './session-opening.ts'
+import type { ClientChannel } from './client-request.ts'
+import type { Handshake } from './session-opening.ts'
 
 /** How a client is reached outside of its calls. */
-export interface StandingWay {
+export interface StandingChannel {
   readonly send: SendToClient
   readonly isOpen: () => boolean
 }
@@ -21,29 +21,29 @@ export class LegacyClient implements StandingClient {
   readonly era = 'legacy'
   readonly answersInCall = true
   readonly conversation: string
-  readonly opening: SessionOpening
-  readonly #way: StandingWay
+  readonly handshake: Handshake
+  readonly #channel: StandingChannel
   #logLevel: LogLevel | undefined
   #introduction: string | undefined
   /** Most are never asked anything. */
   #questions: ClientQuestions | undefined
 
-  constructor(conversation: string, opening: SessionOpening, way: StandingWay) {
+  constructor(conversation: string, opening: Handshake, way: StandingChannel) {
     this.conversation = conversation
-    this.opening = opening
-    this.#way = way
+    this.handshake = opening
+    this.#channel = way
   }
 
   get isReachable(): boolean {
-    return this.#way.isOpen()
+    return this.#channel.isOpen()
   }
 
   get capabilities(): JsonObject {
-    return this.opening.capabilities
+    return this.handshake.capabilities
   }
 
   get clientInfo(): JsonObject {
-    return this.opening.clientInfo
+    return this.handshake.clientInfo
   }
 
   get logLevel(): LogLevel | undefined {
@@ -56,21 +56,21 @@ export class LegacyClient implements StandingClient {
   }
 
   get introduction(): string {
-    this.#introduction ??= introductionOf(this)
+    this.#introduction ??= formatIntroduction(this)
     return this.#introduction
   }
 
   ask(question: Question): Promise<QuestionAnswer> {
-    return this.askOver(this.#way.send, question)
+    return this.askOver(this.#channel.send, question)
   }
 
   notify(notification: JsonObject): void {
-    this.#way.send(notification)
+    this.#channel.send(notification)
   }
 
   /** Outside of any call; false when there is no way to it. */
-  reach(message: JsonObject): boolean {
-    return this.#way.send(message)
+  trySend(message: JsonObject): boolean {
+    return this.#channel.send(message)
   }
 
   askOver(send: SendToClient, question: Question): Promise<QuestionAnswer> {
@@ -78,11 +78,11 @@ export class LegacyClient implements StandingClient {
     return this.#questions.ask(question, send)
   }
 
-  answered(id: string | number, message: JsonObject): void {
-    this.#questions?.answered(id, message)
+  receiveAnswer(id: string | number, message: JsonObject): void {
+    this.#questions?.receiveAnswer(id, message)
   }
 
-  left(reason: string): void {
+  close(reason: string): void {
     this.#questions?.close(reason)
   }
 }
@@ -92,11 +92,11 @@ export class CallingClient implements Client {
   readonly era = 'legacy'
   readonly answersInCall = true
   readonly standing: LegacyClient
-  readonly #way: WayToClient
+  readonly #channel: ClientChannel
 
-  constructor(standing: LegacyClient, way: WayToClient) {
+  constructor(standing: LegacyClient, way: ClientChannel) {
     this.standing = standing
-    this.#way = way
+    this.#channel = way
   }
 
   get capabilities(): JsonObject {
@@ -121,10 +121,10 @@ export class CallingClient implements Client {
 
   /** A client that takes no stream as the answer to its call may have another one open. */
   ask(question: Question): Promise<QuestionAnswer> {
-    return this.standing.askOver((message) => this.#way.notify(message) || this.standing.reach(message), question)
+    return this.standing.askOver((message) => this.#channel.notify(message) || this.standing.trySend(message), question)
   }
 
   notify(notification: JsonObject): void {
-    this.#way.notify(notification)
+    this.#channel.notify(notification)
   }
 }

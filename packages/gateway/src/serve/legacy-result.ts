@@ -1,4 +1,4 @@
-import { isObjectAt, type JsonMember, jsonMembers, META } from '@sallyport/core'
+import { isObjectAt, type JsonMember, listMembers, META } from '@sallyport/core'
 import type { Edit } from '../upstream/upstream.ts'
 
 /** A message, and where in it the members of its result stand. */
@@ -12,66 +12,66 @@ export interface LegacyResult {
   /** In the order of their places. */
   readonly edits: readonly Edit[]
   /** What a legacy client cannot take: a `resultType`, as it was written. */
-  readonly foreign: string | undefined
+  readonly unsupported: string | undefined
 }
 
 /** Which values of `structuredContent` are put into an object: those that are none, all of them, or none at all. */
 export type Wrapping = 'values' | 'always' | 'never'
 
 /** What becomes of a member: it goes, or places in it are rewritten. */
-type Treatment = 'cut' | readonly Edit[]
+type MemberAction = 'cut' | readonly Edit[]
 
 const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
-const AS_IT_IS: readonly Edit[] = []
-const TOLD_LENGTH = 100
+const NO_CHANGE: readonly Edit[] = []
+const MAX_SHOWN_LENGTH = 100
 /** Only a key that stands many times can be treated so often, and only to keep us busy. */
-const MOST_EDITS = 100
+const MAX_EDITS = 100
 
 /** What makes a modern result one for a legacy client, whatever its size: little is cut out, and nothing is read. */
-export function legacyResult(result: ModernResult, wrapping: Wrapping): LegacyResult {
-  let foreign: string | undefined
-  const treat = (member: JsonMember): Treatment => {
-    if (member.key === 'resultType') foreign ??= foreignType(result, member)
+export function toLegacyResult(result: ModernResult, wrapping: Wrapping): LegacyResult {
+  let unsupported: string | undefined
+  const treat = (member: JsonMember): MemberAction => {
+    if (member.key === 'resultType') unsupported ??= findUnsupportedType(result, member)
     if (MODERN_ONLY.has(member.key)) return 'cut'
-    if (member.key === '_meta') return treatMeta(result, member)
-    return member.key === 'structuredContent' && isWrapped(result, member, wrapping) ? wrapped(member) : AS_IT_IS
+    if (member.key === '_meta') return editMeta(result, member)
+    return member.key === 'structuredContent' && needsWrapping(result, member, wrapping) ? wrapEdits(member) : NO_CHANGE
   }
   const { edits, isEndless } = editMembers(result.members, treat)
-  if (isEndless) foreign ??= 'the same members over and over'
-  return { edits, foreign }
+  if (isEndless) unsupported ??= 'the same members over and over'
+  return { edits, unsupported }
 }
 
-function foreignType({ read }: ModernResult, { value, end }: JsonMember): string | undefined {
-  const text = read(value, Math.min(end, value + TOLD_LENGTH))
+function findUnsupportedType({ read }: ModernResult, { value, end }: JsonMember): string | undefined {
+  const text = read(value, Math.min(end, value + MAX_SHOWN_LENGTH))
   return text === '"complete"' ? undefined : Buffer.from(text, 'latin1').toString()
 }
 
-function isWrapped({ read }: ModernResult, { value }: JsonMember, wrapping: Wrapping): boolean {
+function needsWrapping({ read }: ModernResult, { value }: JsonMember, wrapping: Wrapping): boolean {
   return wrapping === 'always' || (wrapping === 'values' && !isObjectAt(read(value, value + 1), 0))
 }
 
-const wrapped = ({ value, end }: JsonMember): readonly Edit[] => [
+const wrapEdits = ({ value, end }: JsonMember): readonly Edit[] => [
   { start: value, end: value, text: '{"result":' },
   { start: end, end, text: '}' },
 ]
 
 /** It goes when nothing would be left of it, or nothing good. */
-function treatMeta({ read }: ModernResult, { value, end }: JsonMember): Treatment {
+function editMeta({ read }: ModernResult, { value, end }: JsonMember): MemberAction {
   const meta = read(value, end)
   if (!isObjectAt(meta, 0)) return 'cut'
-  const treat = ({ key }: JsonMember): Treatment => (key === META.serverInfo ? 'cut' : AS_IT_IS)
-  const { edits, isEmpty, isEndless } = editMembers(jsonMembers(meta, 0), treat)
+  const treat = ({ key }: JsonMember): MemberAction => (key === META.serverInfo ? 'cut' : NO_CHANGE)
+  const { edits, isEmpty, isEndless } = editMembers(listMembers(meta, 0), treat)
   if (isEmpty || isEndless) return 'cut'
   return edits.map((edit) => ({ ...edit, start: value + edit.start, end: value + edit.end }))
 }
 
 /** Treats the members of an object; each that is cut goes with one comma. */
-function editMembers(members: Iterable<JsonMember>, treat: (member: JsonMember) => Treatment) {
+function editMembers(members: Iterable<JsonMember>, treat: (member: JsonMember) => MemberAction) {
   const edits: Edit[] = []
   let kept: JsonMember | undefined
   let run: { readonly start: number; readonly end: number } | undefined
   for (const member of members) {
-    if (edits.length > MOST_EDITS) return { edits, isEmpty: false, isEndless: true }
+    if (edits.length > MAX_EDITS) return { edits, isEmpty: false, isEndless: true }
     const treatment = treat(member)
     if (treatment === 'cut') {
       run = { start: run?.start ?? member.start, end: member.end }

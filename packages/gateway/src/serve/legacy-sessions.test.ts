@@ -9,7 +9,7 @@ const OPENING = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {
 function openSessions(most = 3) {
   const hub = new ChangeHub()
   const clock = { now: 0 }
-  const sessions = new LegacySessions({ hub, most: () => most, now: () => clock.now, onEnd: () => {} })
+  const sessions = new LegacySessions({ hub, maxSessions: () => most, now: () => clock.now, onEnd: () => {} })
   return { hub, clock, sessions }
 }
 
@@ -88,7 +88,7 @@ describe('legacy sessions', () => {
   it('keep to a limit that was lowered, once a new one comes', () => {
     const clock = { now: 0, most: 5 }
     const hub = new ChangeHub()
-    const sessions = new LegacySessions({ hub, most: () => clock.most, now: () => clock.now, onEnd: () => {} })
+    const sessions = new LegacySessions({ hub, maxSessions: () => clock.most, now: () => clock.now, onEnd: () => {} })
     for (; clock.now < 5; clock.now++) sessions.open(ANN, OPENING)
     clock.most = 2
     clock.now = 3_600_001

@@ -4,7 +4,7 @@ import type { ChangeHub } from './change-hub.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { LegacyClient } from './legacy-client.ts'
 import { ReplayBudget } from './replay-budget.ts'
-import type { SessionOpening } from './session-opening.ts'
+import type { Handshake } from './session-opening.ts'
 import { SessionStreams } from './session-streams.ts'
 
 /** A conversation that began with `initialize` over HTTP. It carries no label: see Principal.session for that. */
@@ -19,11 +19,11 @@ export interface LegacySession {
   seenAt: number
 }
 
-const IDLE_LIMIT = 3_600_000
+const IDLE_TIMEOUT_MS = 3_600_000
 
 export interface LegacySessionsOptions {
   readonly hub: ChangeHub
-  readonly most: () => number
+  readonly maxSessions: () => number
   readonly now: () => number
   /** Nobody will speak in this conversation again. */
   readonly onEnd: (conversation: string) => void
@@ -32,7 +32,7 @@ export interface LegacySessionsOptions {
 /** The open legacy sessions. Those that a client forgot about make room for new ones. */
 export class LegacySessions {
   readonly #hub: ChangeHub
-  readonly #most: () => number
+  readonly #maxSessions: () => number
   readonly #now: () => number
   readonly #onEnd: (conversation: string) => void
   readonly #budget = new ReplayBudget()
@@ -41,7 +41,7 @@ export class LegacySessions {
   constructor(options: LegacySessionsOptions) {
     this.#hub = options.hub
     this.#onEnd = options.onEnd
-    this.#most = options.most
+    this.#maxSessions = options.maxSessions
     this.#now = options.now
   }
 
@@ -49,18 +49,18 @@ export class LegacySessions {
     return this.#sessions.size
   }
 
-  open(principal: Principal, opening: SessionOpening): LegacySession {
-    if (this.#sessions.size >= this.#most()) this.#makeRoom()
+  open(principal: Principal, opening: Handshake): LegacySession {
+    if (this.#sessions.size >= this.#maxSessions()) this.#evict()
     const id = randomUUID()
     const { protocolVersion } = opening
     const session: LegacySession = {
       id,
       principal,
       client: new LegacyClient(id, opening, {
-        send: (message) => session.streams.tell(message),
+        send: (message) => session.streams.send(message),
         isOpen: () => session.streams.isListening,
       }),
-      subscriptions: new ClientSubscriptions((notification) => session.streams.tell(notification)),
+      subscriptions: new ClientSubscriptions((notification) => session.streams.send(notification)),
       inFlight: new ShortLivedMap(),
       streams: new SessionStreams({ sessionId: id, protocolVersion, budget: this.#budget, now: this.#now }),
       seenAt: this.#now(),
@@ -68,7 +68,7 @@ export class LegacySessions {
     const leaveHub = this.#hub.add({
       principal,
       wants: { tools: true, resources: true, prompts: true },
-      tell: (notification) => session.streams.tell(notification),
+      notify: (notification) => session.streams.send(notification),
     })
     this.#sessions.set(session.id, { session, leaveHub })
     return session
@@ -87,7 +87,7 @@ export class LegacySessions {
     this.#sessions.delete(session.id)
     session.subscriptions.close()
     for (const cancellation of session.inFlight.values()) cancellation.cancel(reason)
-    session.client.left(reason)
+    session.client.close(reason)
     session.streams.close()
     this.#onEnd(session.id)
   }
@@ -97,20 +97,20 @@ export class LegacySessions {
   }
 
   /** Forgotten ones go first. Then the oldest of whoever has the most: nobody can push out another by opening many. */
-  #makeRoom(): void {
-    const before = this.#now() - IDLE_LIMIT
+  #evict(): void {
+    const before = this.#now() - IDLE_TIMEOUT_MS
     const idle = [...this.#sessions.values()]
       .map(({ session }) => session)
       .filter((session) => !session.streams.isConnected && session.inFlight.size === 0)
     for (const session of idle) if (session.seenAt < before) this.end(session, 'the session was idle for too long')
     const left = new Set(idle.filter(({ id }) => this.#sessions.has(id)))
     // More than one has to go where the limit was lowered meanwhile.
-    while (this.#sessions.size >= this.#most()) {
-      const oldest = oldestOfMost([...left])
+    while (this.#sessions.size >= this.#maxSessions()) {
+      const oldest = oldestOfLargestOwner([...left])
       if (!oldest)
         throw new SallyportError(
           'OVERLOADED',
-          `${this.#most()} sessions are open, which is the limit (gateway.max_sessions).`,
+          `${this.#maxSessions()} sessions are open, which is the limit (gateway.max_sessions).`,
         )
       left.delete(oldest)
       this.end(oldest, 'a newer session took its place')
@@ -118,7 +118,7 @@ export class LegacySessions {
   }
 }
 
-function oldestOfMost(sessions: readonly LegacySession[]): LegacySession | undefined {
+function oldestOfLargestOwner(sessions: readonly LegacySession[]): LegacySession | undefined {
   const byOwner = new Map<string, LegacySession[]>()
   for (const session of sessions) {
     const owner = JSON.stringify(session.principal)

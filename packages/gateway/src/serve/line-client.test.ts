@@ -6,8 +6,8 @@ import type { JsonObject } from '@sallyport/core'
 import { BodyBudget } from '@sallyport/kit/http-intake'
 import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import { ANN, createBench, frameOf } from '../pipeline/pipeline.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { ANN, createTestPipeline, toTestFrame } from '../pipeline/pipeline.test-kit.ts'
 import type { ClientCall, Frame } from '../upstream/upstream.ts'
 import { ChangeHub } from './change-hub.ts'
 import { deferred } from './deferred.test-kit.ts'
@@ -23,7 +23,11 @@ afterEach(async () => {
 })
 
 function createMethods(serve: Serve | undefined) {
-  const bench = createBench({ most: 100, catalogues: { files: catalogueOf(['read']) }, ...(serve && { serve }) })
+  const bench = createTestPipeline({
+    maxCalls: 100,
+    catalogues: { files: createCatalog(['read']) },
+    ...(serve && { serve }),
+  })
   const hub = new ChangeHub()
   const { catalog, listings, pipeline } = bench
   const methods = new Methods({
@@ -35,14 +39,14 @@ function createMethods(serve: Serve | undefined) {
     version: '1',
     maxListeners: () => 10,
     onBug: String,
-    untilKnown: () => undefined,
-    absenceBehind: () => undefined,
+    waitForServers: () => undefined,
+    findAbsentServer: () => undefined,
   })
   return { bench, hub, methods }
 }
 
 /** A gateway's end of a real socket, and ours. */
-const ROOM = { share: () => 1_000_000, total: () => 1_000_000 }
+const ROOM = { maxBytesPerOwner: () => 1_000_000, maxTotalBytes: () => 1_000_000 }
 
 async function openClient(serve?: Serve, maxMessageBytes = 100_000, bodies = new BodyBudget(ROOM)) {
   const { bench, hub, methods } = createMethods(serve)
@@ -101,7 +105,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
         new Promise((resolve) => {
           waiting.set((params.arguments as JsonObject).n, resolve)
           if (waiting.size === 3) {
-            for (const n of [2, 0, 1]) waiting.get(n)?.(frameOf({ id: 9, result: { n } }))
+            for (const n of [2, 0, 1]) waiting.get(n)?.(toTestFrame({ id: 9, result: { n } }))
           }
         }),
     )
@@ -155,7 +159,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
   it('may not use an id again while its request is under way', async () => {
     let finish = (): void => {}
     const { socket, next } = await openClient(
-      () => new Promise((resolve) => (finish = () => resolve(frameOf({ id: 9, result: {} })))),
+      () => new Promise((resolve) => (finish = () => resolve(toTestFrame({ id: 9, result: {} })))),
     )
     send(socket, call(1))
     send(socket, call(1))
@@ -170,7 +174,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     const heard = deferred<ClientCall>()
     const { socket, next } = await openClient((request) => {
       heard.resolve(request)
-      return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(frameOf({ id: 9, result: {} }))))
+      return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(toTestFrame({ id: 9, result: {} }))))
     })
     send(socket, call(1))
     const { cancellation } = await heard.promise
@@ -188,7 +192,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     const { hub, methods } = createMethods(async ({ onProgress }) => {
       onProgress?.({ progress: 1 })
       setImmediate(() => heard.push('the turn is over'))
-      return frameOf({ jsonrpc: '2.0', id: 1, result: { content: [] } })
+      return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
     })
     const [near, far] = duplexPair()
     const served = new LineClient({
@@ -215,7 +219,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
   })
 
   it('whose line does not end is told so at its end, and goes on', async () => {
-    const stalling = new BodyBudget({ ...ROOM, stallMs: 5 })
+    const stalling = new BodyBudget({ ...ROOM, stallTimeoutMs: 5 })
     const { socket, next } = await openClient(undefined, 100_000, stalling)
     socket.write('{"jsonrpc":"2.0","id":4,"method":"ping","params":{"a":"')
     // Nothing but the time that it takes shows that the line was given up.
@@ -226,7 +230,11 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
   })
 
   it('whose line takes more than its share of what comes in is refused, and goes on', async () => {
-    const { socket, next } = await openClient(undefined, 100_000, new BodyBudget({ ...ROOM, share: () => 500 }))
+    const { socket, next } = await openClient(
+      undefined,
+      100_000,
+      new BodyBudget({ ...ROOM, maxBytesPerOwner: () => 500 }),
+    )
     socket.write('{"jsonrpc":"2.0","id":4,"method":"ping",')
     await new Promise((resolve) => setImmediate(resolve))
     for (let sent = 0; sent < 20; sent++) {
@@ -242,7 +250,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     const { socket, next } = await openClient(async ({ onProgress }) => {
       onProgress?.({ progress: 1 })
       onProgress?.({ progress: 2 })
-      return frameOf({ id: 9, result: {} })
+      return toTestFrame({ id: 9, result: {} })
     })
     send(socket, call(1, { _meta: { progressToken: 'mine' } }))
     for (const progress of [1, 2]) {
@@ -265,7 +273,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     send(socket, { id: 1, method: 'ping' })
     await next()
     expect(hub.size).toBe(1)
-    catalog.put('files', catalogueOf(['other']))
+    catalog.put('files', createCatalog(['other']))
     expect(await next()).toEqual({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
   })
 
@@ -273,7 +281,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     const heard = deferred<ClientCall>()
     const { socket, served } = await openClient((request) => {
       heard.resolve(request)
-      return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(frameOf({ id: 9, result: {} }))))
+      return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(toTestFrame({ id: 9, result: {} }))))
     })
     send(socket, call(1))
     const { cancellation } = await heard.promise
@@ -284,7 +292,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
 
   it('that does not read is not read from either, and loses nothing', async () => {
     const big = 'x'.repeat(1_000_000)
-    const { socket, next, requests } = await openClient(async () => frameOf({ id: 9, result: { big } }))
+    const { socket, next, requests } = await openClient(async () => toTestFrame({ id: 9, result: { big } }))
     for (let id = 0; id < 40; id++) send(socket, call(id))
     for (let id = 0; id < 40; id++) expect((await next()).id).toBe(id)
     expect(requests).toHaveLength(40)

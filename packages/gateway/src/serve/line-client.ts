@@ -7,24 +7,24 @@ import {
   isJsonObject,
   type JsonObject,
   JsonScanner,
-  ownerOf,
   type Principal,
   SallyportError,
   ShortLivedMap,
+  toOwnerKey,
 } from '@sallyport/core'
-import type { BodyBudget, BodyClaim } from '@sallyport/kit/http-intake'
+import type { BodyBudget, BodyReservation } from '@sallyport/kit/http-intake'
 import { LineReader } from '@sallyport/kit/line-reader'
-import type { ConversationNotice } from '../upstream/upstream.ts'
+import type { ConversationEvent } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
-import type { WayToClient } from './client-request.ts'
+import type { ClientChannel } from './client-request.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { failureReply } from './failure-reply.ts'
-import { type Incoming, isId, readMessage } from './incoming.ts'
+import { type ClientMessage, isId, readMessage } from './incoming.ts'
 import { CallingClient, LegacyClient } from './legacy-client.ts'
 import type { Methods } from './methods.ts'
 import { ModernClient } from './modern-client.ts'
-import { envelopeFlaw, flawData, isModern } from './modern-envelope.ts'
-import { readOpening, type SessionOpening } from './session-opening.ts'
+import { checkEnvelope, isModern, versionErrorData } from './modern-envelope.ts'
+import { type Handshake, readHandshake } from './session-opening.ts'
 import { errorMessage, notificationMessage, resultMessage, type WireMessage } from './wire-message.ts'
 
 export interface LineClientOptions {
@@ -36,32 +36,32 @@ export interface LineClientOptions {
   /** What messages share that are still coming in. */
   readonly bodies: BodyBudget
   /** What happens in the conversation that servers may have to know. */
-  readonly onConversation: (conversation: string, notice: ConversationNotice) => void
+  readonly onConversation: (conversation: string, notice: ConversationEvent) => void
 }
 
 /** A client that reads so slowly is not read from either, until it caught up. */
-const BACKLOG_LIMIT = 8_000_000
+const PAUSE_BACKLOG_BYTES = 8_000_000
 /** One that does not read at all is given up, before the answers to what it asked fill our memory. */
-const BACKLOG_MOST = 256_000_000
+const MAX_BACKLOG_BYTES = 256_000_000
 
 /** The SDKs lose progress that they read in one go with its answer (typescript-sdk#2580): so long it goes ahead. */
-const PROGRESS_LEAD = 5
+const PROGRESS_LEAD_MS = 5
 
-type ClientCall = Extract<Incoming, { kind: 'request' }>
+type RequestMessage = Extract<ClientMessage, { kind: 'request' }>
 
 /** MCP over a stream of lines: what an agent's stdio becomes once it reached the gateway. */
-export class LineClient implements WayToClient {
+export class LineClient implements ClientChannel {
   readonly #options: LineClientOptions
   readonly #inFlight = new ShortLivedMap<string | number, Cancellation>()
   readonly #subscriptions = new ClientSubscriptions((notification) => this.#write(notificationMessage(notification)))
   readonly #conversation = randomUUID()
   /** What it is before it says `initialize`, and all that a modern one ever is. */
-  #client = this.#clientOf({ protocolVersion: '', capabilities: {}, clientInfo: {} })
+  #client = this.#createClient({ protocolVersion: '', capabilities: {}, clientInfo: {} })
   /** Looks for the id in a message that is too large to be kept. */
-  #passing = new JsonScanner()
+  #skippedScanner = new JsonScanner()
   #leaveHub: (() => void) | undefined
   /** Of the line that has begun and not ended. */
-  #claim: BodyClaim | undefined
+  #claim: BodyReservation | undefined
   /** Why it is passed over, where it is not for its own length. */
   #refusal: SallyportError | undefined
   /** By its token, when the client was last told of a request's progress. */
@@ -75,17 +75,17 @@ export class LineClient implements WayToClient {
   serve(): Promise<void> {
     const { stream, maxMessageBytes } = this.#options
     const reader: LineReader = new LineReader({
-      unfinished: { grow: (bytes) => this.#grow(bytes, () => reader.drop()), end: () => this.#endClaim() },
+      unfinished: { grow: (bytes) => this.#claimBytes(bytes, () => reader.drop()), end: () => this.#releaseClaim() },
       limit: maxMessageBytes,
       onLine: (line) => this.#receive(line),
-      onPassed: (piece) => this.#passing.feed(piece),
-      onOversized: () => this.#passed(),
+      onPassed: (piece) => this.#skippedScanner.feed(piece),
+      onOversized: () => this.#refuseSkipped(),
     })
     stream.on('data', (chunk: Buffer) => reader.feed(chunk))
     return new Promise((resolve) => {
       stream.once('close', () => {
-        this.#endClaim()
-        this.#ended()
+        this.#releaseClaim()
+        this.#handleClose()
         resolve()
       })
       stream.on('error', () => stream.destroy())
@@ -95,34 +95,34 @@ export class LineClient implements WayToClient {
   }
 
   /** A line whose end does not come counts like a body that is still coming in. */
-  #grow(bytes: number, drop: () => void): boolean {
+  #claimBytes(bytes: number, drop: () => void): boolean {
     const { bodies, principal } = this.#options
-    this.#claim ??= bodies.open(ownerOf(principal), (stalled) => {
+    this.#claim ??= bodies.open(toOwnerKey(principal), (stalled) => {
       this.#refusal = stalled
-      this.#endClaim()
+      this.#releaseClaim()
       drop()
     })
-    const refused = this.#claim.take(bytes)
+    const refused = this.#claim.reserve(bytes)
     if (refused === undefined) return true
     this.#refusal = refused
-    this.#endClaim()
+    this.#releaseClaim()
     return false
   }
 
-  #endClaim(): void {
-    this.#claim?.end()
+  #releaseClaim(): void {
+    this.#claim?.release()
     this.#claim = undefined
   }
 
-  #ended(): void {
+  #handleClose(): void {
     this.#leaveHub?.()
     this.#subscriptions.close()
     for (const cancellation of this.#inFlight.values()) cancellation.cancel('the client went away')
-    this.#client.left('it went away')
+    this.#client.close('it went away')
     this.#options.onConversation(this.#conversation, 'over')
   }
 
-  #clientOf(opening: SessionOpening): LegacyClient {
+  #createClient(opening: Handshake): LegacyClient {
     return new LegacyClient(this.#conversation, opening, {
       send: (message) => this.notify(message),
       isOpen: () => true,
@@ -137,11 +137,11 @@ export class LineClient implements WayToClient {
   }
 
   /** Over a pipe nothing but its id tells a client which of its requests was refused. */
-  #passed(): void {
-    const envelope = this.#passing.end()
-    this.#passing = new JsonScanner()
-    const id = envelope?.hasMethod ? (envelope.numericId ?? envelope.textId) : undefined
-    const { kind, code, text } = this.#refusal ?? tooLarge(this.#options.maxMessageBytes)
+  #refuseSkipped(): void {
+    const envelope = this.#skippedScanner.end()
+    this.#skippedScanner = new JsonScanner()
+    const id = envelope?.hasMethod ? (envelope.numericId ?? envelope.stringId) : undefined
+    const { kind, code, text } = this.#refusal ?? messageTooLarge(this.#options.maxMessageBytes)
     this.#refusal = undefined
     const data = { code, retryable: kind.retryable }
     this.#write(errorMessage(isId(id) ? id : undefined, { code: kind.rpc, message: text, data }))
@@ -152,17 +152,19 @@ export class LineClient implements WayToClient {
     if ('error' in message) {
       return void this.#write(errorMessage(message.id, { code: message.error.kind.rpc, message: message.error.text }))
     }
-    if (message.kind === 'request') void this.#request(message)
-    else if (message.kind === 'notification') this.#notified(message)
-    else this.#client.answered(message.id, message.message)
+    if (message.kind === 'request') void this.#handleRequest(message)
+    else if (message.kind === 'notification') this.#handleNotification(message)
+    else this.#client.receiveAnswer(message.id, message.message)
   }
 
-  async #request(message: ClientCall): Promise<void> {
+  async #handleRequest(message: RequestMessage): Promise<void> {
     const { id, method, params } = message
     const era: Era = isModern(message) ? 'modern' : 'legacy'
-    const flaw = this.#inFlight.has(id) ? duplicate(id) : era === 'modern' ? envelopeFlaw(message) : undefined
+    const flaw = this.#inFlight.has(id) ? duplicateId(id) : era === 'modern' ? checkEnvelope(message) : undefined
     if (flaw)
-      return void this.#write(failureReply({ id, method, era }, flaw, { data: flawData(flaw, message) }).message)
+      return void this.#write(
+        failureReply({ id, method, era }, flaw, { data: versionErrorData(flaw, message) }).message,
+      )
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
@@ -178,7 +180,7 @@ export class LineClient implements WayToClient {
       client,
       subscriptions: this.#subscriptions,
     })
-    const lead = this.#progressAt.size === 0 ? 0 : this.#leadOf(params)
+    const lead = this.#progressAt.size === 0 ? 0 : this.#remainingLead(params)
     if (lead > 0) await delay(lead)
     this.#inFlight.delete(id)
     // A cancelled request gets no answer.
@@ -186,21 +188,21 @@ export class LineClient implements WayToClient {
   }
 
   /** How long the answer still has to wait for the progress that was told before it. */
-  #leadOf({ _meta }: JsonObject): number {
+  #remainingLead({ _meta }: JsonObject): number {
     const token = isJsonObject(_meta) ? _meta.progressToken : undefined
     const toldAt = this.#progressAt.get(token)
     this.#progressAt.delete(token)
     // Time may have passed in this very turn: then both would still leave in one go.
-    return toldAt === undefined ? 0 : Math.max(1, toldAt + PROGRESS_LEAD - performance.now())
+    return toldAt === undefined ? 0 : Math.max(1, toldAt + PROGRESS_LEAD_MS - performance.now())
   }
 
-  async #initialize(message: ClientCall): Promise<void> {
+  async #initialize(message: RequestMessage): Promise<void> {
     const { methods, principal } = this.#options
     const { id, method, params } = message
     try {
       const result = await methods.initializeResult(principal, params.protocolVersion)
-      this.#client.left('it began anew')
-      this.#client = this.#clientOf(readOpening(params, String(result.protocolVersion)))
+      this.#client.close('it began anew')
+      this.#client = this.#createClient(readHandshake(params, String(result.protocolVersion)))
       this.#write(resultMessage(id, result))
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
@@ -209,16 +211,16 @@ export class LineClient implements WayToClient {
   }
 
   /** A legacy client hears of changes once it has said that it is ready for them. */
-  #tellChanges(): void {
+  #watchChanges(): void {
     this.#leaveHub ??= this.#options.hub.add({
       principal: this.#options.principal,
       wants: { tools: true, resources: true, prompts: true },
-      tell: (notification) => this.#write(notificationMessage(notification)),
+      notify: (notification) => this.#write(notificationMessage(notification)),
     })
   }
 
-  #notified({ method, params }: Extract<Incoming, { kind: 'notification' }>): void {
-    if (method === 'notifications/initialized') this.#tellChanges()
+  #handleNotification({ method, params }: Extract<ClientMessage, { kind: 'notification' }>): void {
+    if (method === 'notifications/initialized') this.#watchChanges()
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(this.#conversation, method)
     const id = isJsonObject(params) ? params.requestId : undefined
     if (method !== 'notifications/cancelled' || (typeof id !== 'string' && typeof id !== 'number')) return
@@ -233,8 +235,8 @@ export class LineClient implements WayToClient {
     for (const piece of message) stream.write(piece)
     stream.write('\n')
     stream.uncork()
-    if (stream.writableLength > BACKLOG_MOST) stream.destroy()
-    else if (stream.writableLength >= BACKLOG_LIMIT && !stream.isPaused()) {
+    if (stream.writableLength > MAX_BACKLOG_BYTES) stream.destroy()
+    else if (stream.writableLength >= PAUSE_BACKLOG_BYTES && !stream.isPaused()) {
       stream.pause()
       stream.once('drain', () => stream.resume())
     }
@@ -242,10 +244,10 @@ export class LineClient implements WayToClient {
   }
 }
 
-const tooLarge = (limit: number): SallyportError =>
+const messageTooLarge = (limit: number): SallyportError =>
   new SallyportError('BODY_TOO_LARGE', `The message is larger than ${limit} bytes.`, {
     hint: 'Send less, or raise gateway.max_body in config.yaml.',
   })
 
-const duplicate = (id: string | number): SallyportError =>
+const duplicateId = (id: string | number): SallyportError =>
   new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)

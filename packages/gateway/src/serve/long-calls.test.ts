@@ -4,7 +4,7 @@ import { LongCalls } from './long-calls.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
 
-const newCall = () => ({ place: -1, beginStream: vi.fn<() => void>() })
+const newCall = () => ({ index: -1, beginStream: vi.fn<() => void>() })
 
 describe('a call that takes long', () => {
   it('becomes a stream once, after its first ten seconds and within twenty', () => {

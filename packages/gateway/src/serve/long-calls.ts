@@ -1,11 +1,11 @@
 /** A call that can become a stream before it has anything to say. */
 export interface LongCall {
   /** Where it stands; only the table writes it. */
-  place: number
+  index: number
   beginStream(): void
 }
 
-const PATIENCE = 10_000
+const STREAM_DELAY_MS = 10_000
 
 /**
  * Calls that take long become streams though they say nothing: proxies see a sign of life, and a client whose
@@ -18,22 +18,22 @@ export class LongCalls {
   #timer: NodeJS.Timeout | undefined
 
   add(call: LongCall): void {
-    call.place = this.#young.length
+    call.index = this.#young.length
     this.#young.push(call)
-    this.#timer ??= setInterval(() => this.#grow(), PATIENCE).unref()
+    this.#timer ??= setInterval(() => this.#age(), STREAM_DELAY_MS).unref()
   }
 
   /** The last one fills the gap. */
   delete(call: LongCall): void {
-    const calls = this.#young[call.place] === call ? this.#young : this.#old
-    if (calls[call.place] !== call) return
+    const calls = this.#young[call.index] === call ? this.#young : this.#old
+    if (calls[call.index] !== call) return
     const last = calls.pop()
     if (last === undefined || last === call) return
-    calls[call.place] = last
-    last.place = call.place
+    calls[call.index] = last
+    last.index = call.index
   }
 
-  #grow(): void {
+  #age(): void {
     for (const call of this.#old) call.beginStream()
     this.#old = this.#young
     this.#young = []

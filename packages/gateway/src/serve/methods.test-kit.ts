@@ -1,20 +1,20 @@
 import { Cancellation, type JsonObject } from '@sallyport/core'
-import { ANN, type BenchOptions, createBench } from '../pipeline/pipeline.test-kit.ts'
+import { ANN, createTestPipeline, type TestPipelineOptions } from '../pipeline/pipeline.test-kit.ts'
 import { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { createIds } from './ids.ts'
 import { CallingClient, LegacyClient } from './legacy-client.ts'
 import { Methods } from './methods.ts'
 
-const OPENING = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} }
+const HANDSHAKE = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} }
 
-export interface MethodsBenchOptions extends BenchOptions {
+export interface TestMethodsOptions extends TestPipelineOptions {
   readonly maxListeners?: () => number
 }
 
 /** Every method, through a real pipeline, in front of servers that the test plays. */
-export function createMethodsBench({ maxListeners = () => 10, ...options }: MethodsBenchOptions) {
-  const bench = createBench(options)
+export function createTestMethods({ maxListeners = () => 10, ...options }: TestMethodsOptions) {
+  const bench = createTestPipeline(options)
   const { catalog, listings, pipeline } = bench
   const hub = new ChangeHub()
   const methods = new Methods({
@@ -22,14 +22,14 @@ export function createMethodsBench({ maxListeners = () => 10, ...options }: Meth
     ids: createIds(),
     version: '1',
     onBug: String,
-    untilKnown: () => undefined,
-    absenceBehind: () => undefined,
+    waitForServers: () => undefined,
+    findAbsentServer: () => undefined,
   })
   return { ...bench, hub, methods }
 }
 
 /** A request of Ann's, and what she is told on its stream before the answer. */
-export function requestOf(method: string, params: JsonObject, changes: Partial<ClientRequest> = {}) {
+export function createRequest(method: string, params: JsonObject, changes: Partial<ClientRequest> = {}) {
   const told: JsonObject[] = []
   const cancellation = new Cancellation()
   const notify = (notification: JsonObject): boolean => told.push(notification) > 0
@@ -40,12 +40,12 @@ export function requestOf(method: string, params: JsonObject, changes: Partial<C
     principal: ANN,
     era: 'legacy',
     cancellation,
-    client: new CallingClient(new LegacyClient('c', OPENING, { send: () => false, isOpen: () => false }), { notify }),
+    client: new CallingClient(new LegacyClient('c', HANDSHAKE, { send: () => false, isOpen: () => false }), { notify }),
     ...changes,
   }
   return { request, told, cancellation }
 }
 
-export function messageOf({ message }: Reply): JsonObject {
+export function parseReply({ message }: Reply): JsonObject {
   return JSON.parse(message.map(String).join('')) as JsonObject
 }

@@ -1,9 +1,9 @@
 import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
-import { createMethodsBench, messageOf, requestOf } from './methods.test-kit.ts'
+import { createRequest, createTestMethods, parseReply } from './methods.test-kit.ts'
 
 const SENT = 'a'.repeat(32)
 const CARRIED = 'b'.repeat(32)
@@ -21,13 +21,13 @@ const UNKNOWN: readonly (readonly [string, JsonObject, string, string])[] = [
 
 describe(`asking for what is not there (${promise('GOV-24')})`, () => {
   it.each(UNKNOWN)('%s %j is recorded in the trace of who asked', async (method, params, name, error) => {
-    const { methods, log, requests } = createMethodsBench({ catalogues: { files: catalogueOf(['read']) } })
+    const { methods, log, requests } = createTestMethods({ catalogues: { files: createCatalog(['read']) } })
     const answer = async (sent: JsonObject, traceparent?: string): Promise<string> => {
-      const { request } = requestOf(method, sent, {
+      const { request } = createRequest(method, sent, {
         carrier: { headers: { traceparent }, rawHeaders: [] },
         subscriptions: new ClientSubscriptions(() => {}),
       })
-      expect(JSON.stringify(messageOf(await methods.answer(request)))).toContain(error)
+      expect(JSON.stringify(parseReply(await methods.answer(request)))).toContain(error)
       const [record, ...more] = log.events.splice(0)
       expect(more).toEqual([])
       expect(record).toMatchObject({ type: 'TOOL_CALL_FAILED', method, tool_name: name, error, user: 'ann' })

@@ -14,18 +14,18 @@ import {
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import type { Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
-import type { Absence } from '../upstream/upstream.ts'
+import type { AbsentServer } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import { ClientCalls } from './client-calls.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
 import { failureReply } from './failure-reply.ts'
 import type { Ids } from './ids.ts'
 import { LegacyClient } from './legacy-client.ts'
-import { paramFlaw } from './param-headers.ts'
-import { refusalOf } from './refusal-of.ts'
-import { type Heard, Subscriptions } from './subscriptions.ts'
+import { checkParamHeaders } from './param-headers.ts'
+import { toRefusal } from './refusal-of.ts'
+import { type ServerUpdate, Subscriptions } from './subscriptions.ts'
 import { taskRefusal } from './task-refusal.ts'
-import { printedMessage, resultMessage } from './wire-message.ts'
+import { preserializedMessage, resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
   readonly catalog: Catalog
@@ -39,9 +39,9 @@ export interface MethodsOptions {
   /** Says what broke, once; returns the incident that the answer names. */
   readonly onBug: (error: unknown, where: string) => string
   /** Resolves when the servers that are not known yet have had their chance; undefined when there are none. */
-  readonly untilKnown: () => Promise<void> | undefined
+  readonly waitForServers: () => Promise<void> | undefined
   /** The server that a name means and that has not come up yet. */
-  readonly absenceBehind: (name: string) => Absence | undefined
+  readonly findAbsentServer: (name: string) => AbsentServer | undefined
 }
 
 type Handler = (request: ClientRequest) => Reply | Promise<Reply>
@@ -76,15 +76,18 @@ export class Methods {
     this.#subscriptions = new Subscriptions({
       hub: options.hub,
       maxListeners: options.maxListeners,
-      ask: (request) => this.#resource(request),
-      hear: (request, update) => this.#hear(request, update),
+      ask: (request) => this.#callResource(request),
+      checkUpdate: (request, update) => this.#checkUpdate(request, update),
       onBug: options.onBug,
     })
     this.#methods = new Map<string, Method>([
       ['ping', { eras: LEGACY, handle: (request) => ok(request, {}) }],
       [
         'server/discover',
-        { eras: MODERN, handle: (request) => this.#onceKnown(() => ok(request, this.#discovery(request.principal))) },
+        {
+          eras: MODERN,
+          handle: (request) => this.#whenServersKnown(() => ok(request, this.#discovery(request.principal))),
+        },
       ],
       ['tools/list', { eras: BOTH, handle: (request) => this.#list(request, 'tools/list') }],
       ['prompts/list', { eras: BOTH, handle: (request) => this.#list(request, 'prompts/list') }],
@@ -93,9 +96,9 @@ export class Methods {
         'resources/templates/list',
         { eras: BOTH, handle: (request) => this.#list(request, 'resources/templates/list') },
       ],
-      ['tools/call', { eras: BOTH, handle: (request) => this.#named(request, 'tool') }],
-      ['prompts/get', { eras: BOTH, handle: (request) => this.#named(request, 'prompt') }],
-      ['resources/read', { eras: BOTH, handle: (request) => this.#resource(request) }],
+      ['tools/call', { eras: BOTH, handle: (request) => this.#callByName(request, 'tool') }],
+      ['prompts/get', { eras: BOTH, handle: (request) => this.#callByName(request, 'prompt') }],
+      ['resources/read', { eras: BOTH, handle: (request) => this.#callResource(request) }],
       ['resources/subscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.subscribe(request) }],
       ['resources/unsubscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.unsubscribe(request) }],
       ['logging/setLevel', { eras: LEGACY, handle: (request) => setLogLevel(request) }],
@@ -125,7 +128,7 @@ export class Methods {
   }
 
   #failed(request: ClientRequest, error: unknown): Reply {
-    const refusal = refusalOf(error, (bug) => this.#options.onBug(bug, request.method))
+    const refusal = toRefusal(error, (bug) => this.#options.onBug(bug, request.method))
     return failureReply(request, refusal)
   }
 
@@ -133,11 +136,11 @@ export class Methods {
   initializeResult(principal: Principal, wanted: unknown): JsonObject | Promise<JsonObject> {
     const protocolVersion =
       typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
-    return this.#onceKnown(() => ({ protocolVersion, ...this.#introduction(principal, 'legacy') }))
+    return this.#whenServersKnown(() => ({ protocolVersion, ...this.#introduction(principal, 'legacy') }))
   }
 
-  #onceKnown<T>(make: () => T): T | Promise<T> {
-    return this.#options.untilKnown()?.then(make) ?? make()
+  #whenServersKnown<T>(make: () => T): T | Promise<T> {
+    return this.#options.waitForServers()?.then(make) ?? make()
   }
 
   #introduction(principal: Principal, era: Era): JsonObject {
@@ -165,31 +168,31 @@ export class Methods {
     if (request.params.cursor !== undefined)
       throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list comes in one page.')
     const print = (): Reply => {
-      const printed = this.#options.listings.prepared(method, request.principal, request.era)
-      return { message: printedMessage(request.id, printed), status: 200 }
+      const printed = this.#options.listings.renderList(method, request.principal, request.era)
+      return { message: preserializedMessage(request.id, printed), status: 200 }
     }
-    return this.#onceKnown(print)
+    return this.#whenServersKnown(print)
   }
 
-  #named(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
+  #callByName(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
     const name = request.params.name
     if (typeof name !== 'string') throw new SallyportError('INVALID_PARAMS', '"name" must be a string.')
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
     const offer = this.#options.catalog.snapshot[kind](name)
-    return offer ? this.#runNamed(request, offer) : this.#runLater(request, kind, name)
+    return offer ? this.#callOffer(request, offer) : this.#callOnceKnown(request, kind, name)
   }
 
   /** Its server may be one of those that have not been heard of yet. */
-  async #runLater(request: ClientRequest, kind: 'tool' | 'prompt', name: string): Promise<Reply> {
-    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#unknownName(kind, name, request)
-    return this.#runNamed(request, offer)
+  async #callOnceKnown(request: ClientRequest, kind: 'tool' | 'prompt', name: string): Promise<Reply> {
+    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#throwUnknownName(kind, name, request)
+    return this.#callOffer(request, offer)
   }
 
-  #runNamed(request: ClientRequest, offer: Offer): Promise<Reply> {
+  #callOffer(request: ClientRequest, offer: Offer): Promise<Reply> {
     const { params, era, carrier } = request
-    const flaw = era === 'modern' && carrier && paramFlaw(offer, params, carrier)
+    const flaw = era === 'modern' && carrier && checkParamHeaders(offer, params, carrier)
     if (flaw) throw flaw
     return this.#calls.run(request, offer, params.name === offer.name ? params : { ...params, name: offer.name })
   }
@@ -200,30 +203,30 @@ export class Methods {
     return this.#calls.runForTask(request, taskId) ?? taskRefusal(request, taskId)
   }
 
-  async #resource(request: ClientRequest): Promise<Reply> {
-    const offer = await this.#resourceOffer(request.params.uri, request)
+  async #callResource(request: ClientRequest): Promise<Reply> {
+    const offer = await this.#findResource(request.params.uri, request)
     return this.#calls.run(request, offer, request.params)
   }
 
-  #hear({ principal, params }: ClientRequest, update: JsonObject): Heard | undefined {
+  #checkUpdate({ principal, params }: ClientRequest, update: JsonObject): ServerUpdate | undefined {
     const { catalog, pipeline } = this.#options
     const offer = catalog.snapshot.resource(String(params.uri))
-    const heard = offer && pipeline.updates.hear({ principal, offer }, update)
+    const heard = offer && pipeline.updates.check({ principal, offer }, update)
     return heard && { ...heard, server: offer.server }
   }
 
-  async #resourceOffer(uri: unknown, request: ClientRequest): Promise<Offer> {
+  async #findResource(uri: unknown, request: ClientRequest): Promise<Offer> {
     if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', '"uri" must be a string.')
     const offer = await this.#find((snapshot) => snapshot.resource(uri))
     if (offer) return offer
     const message = `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`
-    throw this.#unknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
+    throw this.#recordUnknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
   }
 
   /** Looks again once the servers that were still unknown have had their chance. */
   async #find(look: (snapshot: Catalog['snapshot']) => Offer | undefined): Promise<Offer | undefined> {
     const found = look(this.#options.catalog.snapshot)
-    const waiting = found ? undefined : this.#options.untilKnown()
+    const waiting = found ? undefined : this.#options.waitForServers()
     if (!waiting) return found
     await waiting
     return look(this.#options.catalog.snapshot)
@@ -233,35 +236,45 @@ export class Methods {
     const ref = isJsonObject(request.params.ref) ? request.params.ref : {}
     const { snapshot } = this.#options.catalog
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-      const offer = snapshot.prompt(ref.name) ?? this.#unknownName('prompt', ref.name, request)
+      const offer = snapshot.prompt(ref.name) ?? this.#throwUnknownName('prompt', ref.name, request)
       return this.#calls.run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
       return this.#calls.run(
         request,
-        snapshot.template(ref.uri) ?? (await this.#resourceOffer(ref.uri, request)),
+        snapshot.template(ref.uri) ?? (await this.#findResource(ref.uri, request)),
         request.params,
       )
     }
     throw new SallyportError('INVALID_PARAMS', 'The member "ref" must name a prompt or a resource.')
   }
 
-  #unknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
-    const { listings, absenceBehind } = this.#options
-    const absence = absenceBehind(name)
+  #throwUnknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
+    const { listings, findAbsentServer } = this.#options
+    const absence = findAbsentServer(name)
     // Who may not use a server is not told about it.
     if (absence && listings.includesServer(request.principal, absence.server))
-      throw this.#unknown(request, name, absence.refusal)
+      throw this.#recordUnknown(request, name, absence.refusal)
     const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
     const known = listings.offers(method, request.principal).map((offer) => offer.wire)
     const shown = name.slice(0, 200)
     const message = `Unknown ${kind} ${JSON.stringify(shown)}.${didYouMean(shown, known)}`
-    throw this.#unknown(request, name, new SallyportError(kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN', message))
+    throw this.#recordUnknown(
+      request,
+      name,
+      new SallyportError(kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN', message),
+    )
   }
 
-  #unknown(request: ClientRequest, name: string, error: SallyportError): SallyportError {
+  #recordUnknown(request: ClientRequest, name: string, error: SallyportError): SallyportError {
     const { principal, method } = request
-    const asked = { id: this.#options.ids.callId(), traceId: this.#calls.traceIdOf(request), principal, method, name }
+    const asked = {
+      id: this.#options.ids.callId(),
+      traceId: this.#calls.resolveTraceId(request),
+      principal,
+      method,
+      name,
+    }
     this.#options.pipeline.recordUnknown(asked, error)
     return error
   }

@@ -1,6 +1,6 @@
 import { isJsonObject, isLogLevel, type JsonObject, type LogLevel, META } from '@sallyport/core'
 import type { Client, QuestionAnswer } from '../upstream/upstream.ts'
-import type { WayToClient } from './client-request.ts'
+import type { ClientChannel } from './client-request.ts'
 
 /** A client of the modern era: it says who it is with every request, and can be asked only by what a request returns. */
 export class ModernClient implements Client {
@@ -8,15 +8,15 @@ export class ModernClient implements Client {
   readonly answersInCall = false
   readonly conversation = undefined
   readonly #meta: JsonObject
-  readonly #way: WayToClient
+  readonly #channel: ClientChannel
 
-  constructor({ _meta }: JsonObject, way: WayToClient) {
+  constructor({ _meta }: JsonObject, way: ClientChannel) {
     this.#meta = isJsonObject(_meta) ? _meta : {}
-    this.#way = way
+    this.#channel = way
   }
 
   notify(notification: JsonObject): void {
-    this.#way.notify(notification)
+    this.#channel.notify(notification)
   }
 
   get capabilities(): JsonObject {

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
-import { readHeaderText } from '@sallyport/kit/http-intake'
-import type { Incoming } from './incoming.ts'
+import { decodeHeaderValue } from '@sallyport/kit/http-intake'
+import type { ClientMessage } from './incoming.ts'
 
-type Asked = Extract<Incoming, { method: string }>
+type RequestOrNotification = Extract<ClientMessage, { method: string }>
 
 /** Which member of the parameters the header Mcp-Name repeats. */
-const NAMED_BY: ReadonlyMap<string, string> = new Map([
+const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
@@ -15,25 +15,25 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-const SUPPORTED: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
+const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
 
-const versionOf = (message: Asked): unknown =>
+const readVersion = (message: RequestOrNotification): unknown =>
   isJsonObject(message.params._meta) ? message.params._meta[META.protocolVersion] : undefined
 
 /** A message of the modern era carries its version with it. */
-export function isModern(message: Asked, headers?: IncomingHttpHeaders): boolean {
-  return versionOf(message) !== undefined || headers?.['mcp-protocol-version'] === MODERN_VERSION
+export function isModern(message: RequestOrNotification, headers?: IncomingHttpHeaders): boolean {
+  return readVersion(message) !== undefined || headers?.['mcp-protocol-version'] === MODERN_VERSION
 }
 
 /** What is wrong with a modern request's envelope, whatever the transport. */
-export function envelopeFlaw(message: Asked): SallyportError | undefined {
-  const version = versionOf(message)
+export function checkEnvelope(message: RequestOrNotification): SallyportError | undefined {
+  const version = readVersion(message)
   if (typeof version !== 'string')
     return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.protocolVersion}.`)
   if (version !== MODERN_VERSION) {
     return new SallyportError(
       'VERSION_UNSUPPORTED',
-      `Protocol version ${JSON.stringify(version.slice(0, 100))} is not supported; supported are ${SUPPORTED.join(', ')}.`,
+      `Protocol version ${JSON.stringify(version.slice(0, 100))} is not supported; supported are ${SUPPORTED_VERSIONS.join(', ')}.`,
     )
   }
   const meta = message.params._meta
@@ -44,33 +44,36 @@ export function envelopeFlaw(message: Asked): SallyportError | undefined {
 }
 
 /** What a client needs to choose another version by itself: of those that take an envelope, as `server/discover` says. */
-export function flawData(flaw: SallyportError, message: Asked): JsonObject {
+export function versionErrorData(flaw: SallyportError, message: RequestOrNotification): JsonObject {
   if (flaw.code !== 'VERSION_UNSUPPORTED') return {}
-  return { supported: [MODERN_VERSION], requested: String(versionOf(message)).slice(0, 100) }
+  return { supported: [MODERN_VERSION], requested: String(readVersion(message)).slice(0, 100) }
 }
 
 /** What is wrong with a modern request over HTTP. */
-export function requestFlaw(message: Asked, headers: IncomingHttpHeaders): SallyportError | undefined {
+export function checkModernRequest(
+  message: RequestOrNotification,
+  headers: IncomingHttpHeaders,
+): SallyportError | undefined {
   const told = headers['mcp-protocol-version']
-  const version = versionOf(message)
+  const version = readVersion(message)
   // Of two versions that contradict each other neither can be called the unsupported one.
   const isTorn = told !== undefined && typeof version === 'string' && told !== version
-  return (isTorn ? undefined : envelopeFlaw(message)) ?? headerFlaw(message, headers)
+  return (isTorn ? undefined : checkEnvelope(message)) ?? checkHeaders(message, headers)
 }
 
 /** The headers repeat parts of the body so that intermediaries can route; they must say the same. */
-export function headerFlaw(message: Asked, headers: IncomingHttpHeaders): SallyportError | undefined {
-  const member = NAMED_BY.get(message.method)
+export function checkHeaders(message: RequestOrNotification, headers: IncomingHttpHeaders): SallyportError | undefined {
+  const member = NAME_PARAMS.get(message.method)
   return (
-    contradiction(headers, 'mcp-protocol-version', versionOf(message)) ??
-    contradiction(headers, 'mcp-method', message.method) ??
-    (member === undefined ? undefined : contradiction(headers, 'mcp-name', message.params[member]))
+    compareHeader(headers, 'mcp-protocol-version', readVersion(message)) ??
+    compareHeader(headers, 'mcp-method', message.method) ??
+    (member === undefined ? undefined : compareHeader(headers, 'mcp-name', message.params[member]))
   )
 }
 
-function contradiction(headers: IncomingHttpHeaders, header: string, value: unknown): SallyportError | undefined {
+function compareHeader(headers: IncomingHttpHeaders, header: string, value: unknown): SallyportError | undefined {
   const given = headers[header]
   if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
-  if (readHeaderText(String(given)) === value) return undefined
+  if (decodeHeaderValue(String(given)) === value) return undefined
   return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
 }

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Reply } from './client-request.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import { asLatin1, messageBytes, type WireMessage } from './wire-message.ts'
 
 /** The answer to a request that node:http read. */
-export class NodeAnswer implements HttpAnswer {
+export class NodeResponseWriter implements ResponseWriter {
   readonly response: ServerResponse
   readonly #request: IncomingMessage
 
@@ -17,7 +17,7 @@ export class NodeAnswer implements HttpAnswer {
     return this.#request.socket.remoteAddress
   }
 
-  get isGone(): boolean {
+  get isDisconnected(): boolean {
     return this.response.destroyed
   }
 
@@ -27,16 +27,16 @@ export class NodeAnswer implements HttpAnswer {
 
   send(reply: Reply, headers?: Readonly<Record<string, string>>): void {
     if (this.isSpent) return
-    sendWhole(this.response, reply, headers)
-    if (!this.#request.complete) passOver(this.#request)
+    sendReply(this.response, reply, headers)
+    if (!this.#request.complete) drainBody(this.#request)
   }
 
   open(): ServerResponse {
     return this.response
   }
 
-  onLeave(told: () => void): void {
-    if (this.isGone) return told()
+  onDisconnect(told: () => void): void {
+    if (this.isDisconnected) return told()
     // It happens once; `once` would make an object more for every call.
     this.response.on('close', () => {
       if (!this.response.writableFinished) told()
@@ -44,7 +44,7 @@ export class NodeAnswer implements HttpAnswer {
   }
 }
 
-export function sendWhole(
+export function sendReply(
   response: ServerResponse,
   { message, status }: Reply,
   headers?: Readonly<Record<string, string>>,
@@ -58,14 +58,14 @@ export function sendWhole(
 }
 
 /** A shorter piece is cheaper to copy than to write by itself. */
-const WORTH_WRITING = 256
+const MIN_WRITE_BYTES = 256
 
 /** Node sends a text together with the head, and what follows in the same system call: ending uncorks. */
 function writePieces(response: ServerResponse, message: WireMessage): void {
   response.cork()
   let text = ''
   for (const piece of message) {
-    if (piece.length < WORTH_WRITING) {
+    if (piece.length < MIN_WRITE_BYTES) {
       text += asLatin1(piece)
       continue
     }
@@ -77,11 +77,11 @@ function writePieces(response: ServerResponse, message: WireMessage): void {
 }
 
 /** So long a client that was answered may go on sending its body. */
-const PATIENCE = 1_000
+const DRAIN_TIMEOUT_MS = 1_000
 
 /** Reads past the rest of a body: hanging up while it comes would reset the connection, and the answer with it. */
-function passOver(request: IncomingMessage): void {
+function drainBody(request: IncomingMessage): void {
   request.resume()
-  const timer = setTimeout(() => request.complete || request.destroy(), PATIENCE).unref()
+  const timer = setTimeout(() => request.complete || request.destroy(), DRAIN_TIMEOUT_MS).unref()
   request.once('close', () => clearTimeout(timer))
 }

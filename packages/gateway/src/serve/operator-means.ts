@@ -1,2 +1,2 @@
 /** By what means the operator can say that something was done. */
-export const OPERATOR_MEANS = ['api', 'cli', 'web'] as const
+export const OPERATOR_INTERFACES = ['api', 'cli', 'web'] as const

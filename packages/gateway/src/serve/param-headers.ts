@@ -1,48 +1,48 @@
 import {
+  formatParam,
   isJsonObject,
   type JsonObject,
   type McpParam,
+  matchesParam,
   PARAM_PREFIX,
-  paramAgrees,
-  paramText,
   quoteText,
   SallyportError,
 } from '@sallyport/core'
-import { readHeaderText } from '@sallyport/kit/http-intake'
-import { type Offer, repeatedParams } from '../catalog/catalog.ts'
+import { decodeHeaderValue } from '@sallyport/kit/http-intake'
+import { findHeaderParams, type Offer } from '../catalog/catalog.ts'
 import type { Carrier } from './carrier.ts'
 
 /** What intermediaries were told of the arguments must be what the arguments say (2026-07-28, "Server Validation"). */
-export function paramFlaw(offer: Offer, params: JsonObject, carrier: Carrier): SallyportError | undefined {
-  const repeated = repeatedParams(offer)
+export function checkParamHeaders(offer: Offer, params: JsonObject, carrier: Carrier): SallyportError | undefined {
+  const repeated = findHeaderParams(offer)
   if (repeated.length === 0) return undefined
   const args = isJsonObject(params.arguments) ? params.arguments : {}
   for (const param of repeated) {
-    const expected = paramText(param, args)
-    const [given, another] = valuesOf(carrier, param.header)
+    const expected = formatParam(param, args)
+    const [given, another] = headerValues(carrier, param.header)
     if (given === undefined && expected === undefined) continue
     if (given === undefined) return mismatch(param, 'is missing')
     if (another !== undefined) return mismatch(param, 'stands twice')
-    const text = readHeaderText(given)
+    const text = decodeHeaderValue(given)
     if (text === undefined) return mismatch(param, 'cannot be read')
-    if (!paramAgrees(param, args, text)) return mismatch(param, 'does not say what the body says')
+    if (!matchesParam(param, args, text)) return mismatch(param, 'does not say what the body says')
   }
   return undefined
 }
 
-function valuesOf({ rawHeaders }: Carrier, header: string): readonly string[] {
+function headerValues({ rawHeaders }: Carrier, header: string): readonly string[] {
   return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === header)
 }
 
 /** Headers of that kind that mean nothing to us; the protocol wants them passed on. */
-export function foreignParamHeaders(offer: Offer, { rawHeaders }: Carrier): readonly string[] | undefined {
+export function unknownParamHeaders(offer: Offer, { rawHeaders }: Carrier): readonly string[] | undefined {
   let foreign: string[] | undefined
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const given = rawHeaders[at] as string
     // Nearly none is as long.
     if (given.length <= PARAM_PREFIX.length) continue
     const name = given.toLowerCase()
-    if (!name.startsWith(PARAM_PREFIX) || repeatedParams(offer).some(({ header }) => header === name)) continue
+    if (!name.startsWith(PARAM_PREFIX) || findHeaderParams(offer).some(({ header }) => header === name)) continue
     const value = rawHeaders[at + 1] as string
     if (!/^[\t\x20-\x7e]*$/.test(value)) continue
     foreign ??= []

@@ -4,7 +4,7 @@ import type { Client, Question, QuestionAnswer } from '../upstream/upstream.ts'
 import type { ClientRequest } from './client-request.ts'
 
 /** Where a call stands when its client gets a reply: it is over, or it needs something of the client. */
-export type Turn =
+export type RoundOutcome =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'questions'; readonly inputRequests: JsonObject }
   /** The client made the same request again while this one waited. */
@@ -13,9 +13,9 @@ export type Turn =
   | { readonly kind: 'broken'; readonly error: unknown }
 
 /** What a server asks in one go may come in pieces, and is told in one go: whoever answers will not notice the wait. */
-const GATHER = 20
+const DEBOUNCE_MS = 20
 
-interface Asked {
+interface PendingQuestion {
   readonly question: Question
   readonly resolve: (answer: QuestionAnswer) => void
 }
@@ -32,12 +32,12 @@ export class ParkedCall implements Client {
   readonly capabilities: JsonObject
   readonly clientInfo: JsonObject | undefined
   readonly #logLevel: LogLevel | undefined
-  readonly #questions = new Map<string, Asked>()
+  readonly #questions = new Map<string, PendingQuestion>()
   #waiting: ClientRequest | undefined
-  #wake: ((turn: Turn) => void) | undefined
-  #end: Turn | undefined
-  #asked = 0
-  #gathering: NodeJS.Timeout | undefined
+  #resolveRound: ((turn: RoundOutcome) => void) | undefined
+  #finalOutcome: RoundOutcome | undefined
+  #questionCount = 0
+  #debounceTimer: NodeJS.Timeout | undefined
 
   /** Of the first request only what it said is kept: its connection may be gone long before the call is over. */
   constructor({ client }: ClientRequest) {
@@ -52,7 +52,7 @@ export class ParkedCall implements Client {
   }
 
   /** A request of the client waits for what comes next. */
-  get isAttended(): boolean {
+  get hasWaitingRequest(): boolean {
     return this.#waiting !== undefined
   }
 
@@ -61,7 +61,7 @@ export class ParkedCall implements Client {
   }
 
   /** Under the token of whichever request waits now. */
-  progressed(progress: JsonObject): void {
+  notifyProgress(progress: JsonObject): void {
     const meta = this.#waiting?.params._meta
     const progressToken = isJsonObject(meta) ? meta.progressToken : undefined
     if (progressToken !== undefined)
@@ -69,55 +69,56 @@ export class ParkedCall implements Client {
   }
 
   ask(question: Question): Promise<QuestionAnswer> {
-    const key = `${question.method.split('/')[0]}_${++this.#asked}`
+    const key = `${question.method.split('/')[0]}_${++this.#questionCount}`
     return new Promise((resolve) => {
       this.#questions.set(key, { question, resolve })
-      question.cancellation.onCancel((reason) => this.#close(key, { error: { code: -32603, message: reason } }))
-      clearTimeout(this.#gathering)
-      this.#gathering = setTimeout(() => this.#tell(), GATHER)
+      question.cancellation.onCancel((reason) => this.#closeQuestion(key, { error: { code: -32603, message: reason } }))
+      clearTimeout(this.#debounceTimer)
+      this.#debounceTimer = setTimeout(() => this.#replyIfReady(), DEBOUNCE_MS)
     })
   }
 
   /** The call is over. */
-  end(end: Extract<Turn, { kind: 'answer' | 'broken' }>): void {
-    this.#end = end
-    clearTimeout(this.#gathering)
-    for (const key of [...this.#questions.keys()]) this.#close(key, { error: { code: -32603, message: 'too late' } })
-    this.#tell()
+  end(end: Extract<RoundOutcome, { kind: 'answer' | 'broken' }>): void {
+    this.#finalOutcome = end
+    clearTimeout(this.#debounceTimer)
+    for (const key of [...this.#questions.keys()])
+      this.#closeQuestion(key, { error: { code: -32603, message: 'too late' } })
+    this.#replyIfReady()
   }
 
   /** Takes what this request brings, and waits with it for the next turn. */
-  attend(request: ClientRequest): Promise<Turn> {
+  nextRound(request: ClientRequest): Promise<RoundOutcome> {
     this.#reply({ kind: 'superseded' })
     const responses = isJsonObject(request.params.inputResponses) ? request.params.inputResponses : {}
     // A server would take nothing else for an answer, and wait: what is none has not been given yet.
     for (const [key, result] of Object.entries(responses))
-      if (this.#questions.has(key) && isJsonObject(result)) this.#close(key, { result })
+      if (this.#questions.has(key) && isJsonObject(result)) this.#closeQuestion(key, { result })
     this.#waiting = request
     request.cancellation.onCancel((reason) => this.cancellation.cancel(reason))
     return new Promise((resolve) => {
-      this.#wake = resolve
-      this.#tell()
+      this.#resolveRound = resolve
+      this.#replyIfReady()
     })
   }
 
-  #close(key: string, answer: QuestionAnswer): void {
+  #closeQuestion(key: string, answer: QuestionAnswer): void {
     const asked = this.#questions.get(key)
     this.#questions.delete(key)
     asked?.question.cancellation.onCancel(undefined)
     asked?.resolve(answer)
   }
 
-  #tell(): void {
-    if (this.#end) this.#reply(this.#end)
+  #replyIfReady(): void {
+    if (this.#finalOutcome) this.#reply(this.#finalOutcome)
     else if (this.#questions.size > 0) this.#reply({ kind: 'questions', inputRequests: this.#inputRequests() })
   }
 
-  #reply(turn: Turn): void {
+  #reply(turn: RoundOutcome): void {
     this.#waiting?.cancellation.onCancel(undefined)
     this.#waiting = undefined
-    this.#wake?.(turn)
-    this.#wake = undefined
+    this.#resolveRound?.(turn)
+    this.#resolveRound = undefined
   }
 
   #inputRequests(): JsonObject {

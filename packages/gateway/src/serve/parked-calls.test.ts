@@ -1,23 +1,26 @@
 import { Cancellation, type JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Answer } from '../pipeline/pipeline.ts'
-import { requestOf } from './methods.test-kit.ts'
+import { createRequest } from './methods.test-kit.ts'
 import { ModernClient } from './modern-client.ts'
 import type { ParkedCall } from './parked-call.ts'
-import { type Outcome, ParkedCalls } from './parked-calls.ts'
+import { type ParkedCallOutcome, ParkedCalls } from './parked-calls.ts'
 
 const ANSWER = { kind: 'failure' } as unknown as Answer
 
 /** A request of a modern client for one tool. */
 function ask(more: JsonObject = {}, args: JsonObject = { a: 1, b: 2 }) {
   const params = { name: 'run', arguments: args, ...more }
-  return requestOf('tools/call', params, { era: 'modern', client: new ModernClient(params, { notify: () => true }) })
+  return createRequest('tools/call', params, {
+    era: 'modern',
+    client: new ModernClient(params, { notify: () => true }),
+  })
 }
 
 /** Under a clock that stands still: what is gathered for a moment is told by turning it. */
 function openCalls(patience?: number) {
   const calls = new ParkedCalls(patience)
-  const told = async (outcome: Promise<Outcome>): Promise<Outcome> => {
+  const told = async (outcome: Promise<ParkedCallOutcome>): Promise<ParkedCallOutcome> => {
     outcome.catch(() => {})
     await vi.advanceTimersByTimeAsync(20)
     return outcome
@@ -48,7 +51,7 @@ function serverThatAsks(times: number) {
   return { run, heard, seen }
 }
 
-function inputOf(outcome: Outcome): { readonly requestState: string; readonly keys: readonly string[] } {
+function inputOf(outcome: ParkedCallOutcome): { readonly requestState: string; readonly keys: readonly string[] } {
   if (outcome.kind !== 'input') throw new Error(`it is ${outcome.kind}`)
   const { requestState, inputRequests } = outcome.result
   return { requestState: String(requestState), keys: Object.keys(inputRequests as JsonObject) }
@@ -110,7 +113,7 @@ describe('a call that waits for its client', () => {
     const calls = openCalls()
     const large = { kind: 'frame', frame: { envelope: { bytes: 30_000_000 } } } as unknown as Answer
     /** Its server asks, and ends without the answer. */
-    const park = async (): Promise<() => Promise<Outcome>> => {
+    const park = async (): Promise<() => Promise<ParkedCallOutcome>> => {
       let end = (): void => {}
       const ended = new Promise<void>((resolve) => {
         end = resolve

@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { errorIn, problemOf } from './problem.ts'
+import { parseProblem, toProblem } from './problem.ts'
 
 const passedOn = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
@@ -9,13 +9,13 @@ describe('an error that is told to another process', () => {
     new SallyportError('STATE_HELD', 'It is held.', { hint: 'Wait.' }),
     new SallyportError('CALL_DENIED', 'No.'),
   ])('is the same error there: $code', (error) => {
-    const { code, message, hint } = errorIn(passedOn(problemOf(error))) ?? {}
+    const { code, message, hint } = parseProblem(passedOn(toProblem(error))) ?? {}
     expect({ code, message, hint }).toEqual({ code: error.code, message: error.message, hint: error.hint })
   })
 
   it('is found in the data of a JSON-RPC error', () => {
     const told = { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'No.', data: { code: 'HOST_REFUSED' } } }
-    expect(errorIn(told)).toMatchObject({ code: 'HOST_REFUSED', message: 'No.' })
+    expect(parseProblem(told)).toMatchObject({ code: 'HOST_REFUSED', message: 'No.' })
   })
 
   it.each([
@@ -29,6 +29,6 @@ describe('an error that is told to another process', () => {
     { error: { code: 'constructor', message: 'No.' } },
     { error: { code: -32603, message: 'No.' } },
   ])('is not made up from %j', (told) => {
-    expect(errorIn(told)).toBeUndefined()
+    expect(parseProblem(told)).toBeUndefined()
   })
 })

@@ -6,21 +6,21 @@ export interface Problem {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly hint?: string }
 }
 
-export function problemOf({ code, message, hint }: SallyportError): Problem {
+export function toProblem({ code, message, hint }: SallyportError): Problem {
   return { error: { code, message, ...(hint !== undefined && { hint }) } }
 }
 
 /** The error that a problem told, as if it had been thrown here; nothing when it is none that this version knows. */
-export function errorIn(told: unknown): SallyportError | undefined {
+export function parseProblem(told: unknown): SallyportError | undefined {
   const error = isJsonObject(told) ? told.error : undefined
   if (!isJsonObject(error)) return undefined
-  const code = codeOf(error)
+  const code = readErrorCode(error)
   if (code === undefined) return undefined
   return new SallyportError(code, String(error.message), typeof error.hint === 'string' ? { hint: error.hint } : {})
 }
 
 /** The socket itself refuses in the form of JSON-RPC, which has our code in its data. */
-function codeOf({ code, data }: JsonObject): ErrorCode | undefined {
+function readErrorCode({ code, data }: JsonObject): ErrorCode | undefined {
   const named = isJsonObject(data) ? data.code : code
   return typeof named === 'string' && Object.hasOwn(ERRORS, named) ? (named as ErrorCode) : undefined
 }
@@ -31,7 +31,7 @@ export function sendProblem(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   if (response.headersSent || response.destroyed) return
-  const body = JSON.stringify(problemOf(error))
+  const body = JSON.stringify(toProblem(error))
   response.writeHead(error.kind.http, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(body),

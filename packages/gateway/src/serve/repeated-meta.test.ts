@@ -1,7 +1,7 @@
 import { type Json, printJson } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { RepeatedMeta } from './repeated-meta.ts'
+import { MetaCache } from './repeated-meta.ts'
 
 const META = { 'io.modelcontextprotocol/clientInfo': { name: 'probe', version: '1' }, caps: {} }
 const KNOWN = `"_meta":${JSON.stringify(META)}`
@@ -9,13 +9,13 @@ const message = (params: string): string => `{"jsonrpc":"2.0","id":7,"method":"t
 const MESSAGE = message(`"name":"add",${KNOWN}`)
 
 /** One that has met each of them as often as it takes to know them. */
-function knowing(...texts: readonly string[]): RepeatedMeta {
-  const repeated = new RepeatedMeta()
-  for (const text of texts.flatMap((each) => [each, each])) repeated.note(JSON.parse(text) as Json)
+function knowing(...texts: readonly string[]): MetaCache {
+  const repeated = new MetaCache()
+  for (const text of texts.flatMap((each) => [each, each])) repeated.remember(JSON.parse(text) as Json)
   return repeated
 }
 
-const paramsIn = (repeated: RepeatedMeta, text: string): { readonly _meta: typeof META } =>
+const paramsIn = (repeated: MetaCache, text: string): { readonly _meta: typeof META } =>
   (repeated.read(text) as unknown as { readonly params: { readonly _meta: typeof META } }).params
 
 describe('a _meta that comes again', () => {
@@ -32,11 +32,11 @@ describe('a _meta that comes again', () => {
   })
 
   it('is not kept before it comes a second time in a row, nor one that is long or has a token', () => {
-    const repeated = new RepeatedMeta()
+    const repeated = new MetaCache()
     const long = message(`"name":"add","_meta":{"note":"${'x'.repeat(3_000)}"}`)
     const followed = message('"name":"add","_meta":{"progressToken":1}')
     for (const text of [MESSAGE, message('"_meta":{"kind":1}'), MESSAGE, long, long, followed, followed])
-      repeated.note(JSON.parse(text) as Json)
+      repeated.remember(JSON.parse(text) as Json)
     for (const text of [MESSAGE, long, followed]) expect(repeated.read(text)).toBeUndefined()
   })
 
@@ -75,7 +75,7 @@ describe('a _meta that comes again', () => {
     const others = Array.from({ length: 7 }, (_, kind) => message(`"name":"add","_meta":{"kind":${kind}}`))
     const repeated = knowing(MESSAGE, ...others)
     const hiding = message(`"arguments":{"_meta":1},${KNOWN}`)
-    for (let time = 0; time < 20; time++) repeated.note(JSON.parse(hiding) as Json)
+    for (let time = 0; time < 20; time++) repeated.remember(JSON.parse(hiding) as Json)
     for (const text of [MESSAGE, ...others]) expect(repeated.read(text)).toBeDefined()
   })
 

@@ -5,7 +5,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { openPairs } from './event-reader.test-kit.ts'
 import { ReplayBudget } from './replay-budget.ts'
 import { SessionStreams } from './session-streams.ts'
-import { notificationMessage, printedMessage, resultMessage, type WireMessage } from './wire-message.ts'
+import { notificationMessage, preserializedMessage, resultMessage, type WireMessage } from './wire-message.ts'
 
 const SESSION = '0123abcd-0000-4000-8000-000000000000'
 const TAG = '0123abcd'
@@ -84,7 +84,7 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     const first = await pairs()
     const stream = streams.open(first.response, 1)
     await close(first.response)
-    stream.finish(printedMessage(1, [Buffer.from('{"text":"grüße 😀"}')]))
+    stream.finish(preserializedMessage(1, [Buffer.from('{"text":"grüße 😀"}')]))
     const second = await pairs()
     streams.listen(second.response, `${TAG}-1-0`)
     await second.reader.ends()
@@ -137,7 +137,7 @@ describe('a client that reads slowly', () => {
 describe('what is kept for clients that come back', () => {
   it('is nothing for a session that nobody listens to', () => {
     const { streams, budget } = openStreams()
-    streams.tell({ method: 'notifications/tools/list_changed' })
+    streams.send({ method: 'notifications/tools/list_changed' })
     expect([streams.bytes, budget.bytes]).toEqual([0, 0])
   })
 
@@ -145,13 +145,13 @@ describe('what is kept for clients that come back', () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const first = await pairs()
     streams.listen(first.response, undefined)
-    streams.tell({ method: 'a' })
+    streams.send({ method: 'a' })
     await first.reader.sees('"a"')
     await close(first.response)
-    for (const method of ['a', 'b', 'a', 'b']) streams.tell({ method })
+    for (const method of ['a', 'b', 'a', 'b']) streams.send({ method })
     const second = await pairs()
     streams.listen(second.response, first.reader.events.at(-1)?.[0])
-    streams.tell({ method: 'b' })
+    streams.send({ method: 'b' })
     await second.reader.sees(`${TAG}-0-4`)
     expect(second.reader.events.map(([, data]) => data && JSON.parse(data).method)).toEqual(['', 'a', 'b', 'b'])
   })
@@ -189,14 +189,14 @@ describe('what is kept for clients that come back', () => {
 
   it('takes a request to a client that comes back, and none to one that has been away for long', async () => {
     const [pairs, { streams, clock }] = [await openPairs(), openStreams()]
-    expect(streams.tell({ id: 'q', method: 'ping' })).toBe(false)
+    expect(streams.send({ id: 'q', method: 'ping' })).toBe(false)
     const first = await pairs()
     streams.listen(first.response, undefined)
     await close(first.response)
     clock.now = 30_000
-    expect(streams.tell({ id: 'early', method: 'ping' })).toBe(true)
+    expect(streams.send({ id: 'early', method: 'ping' })).toBe(true)
     clock.now = 30_001
-    expect(streams.tell({ id: 'late', method: 'ping' })).toBe(false)
+    expect(streams.send({ id: 'late', method: 'ping' })).toBe(false)
     const second = await pairs()
     streams.listen(second.response, `${TAG}-0-0`)
     await second.reader.sees('early')
@@ -221,7 +221,7 @@ describe('what is kept for clients that come back', () => {
     const [pairs, { streams, clock, budget }] = [await openPairs(), openStreams()]
     const first = await pairs()
     streams.listen(first.response, undefined)
-    streams.tell({ method: 'a' })
+    streams.send({ method: 'a' })
     await first.reader.sees('"a"')
     await close(first.response)
     clock.now = 300_001
@@ -229,7 +229,7 @@ describe('what is kept for clients that come back', () => {
     expect(budget.bytes).toBe(0)
     const second = await pairs()
     streams.listen(second.response, first.reader.events.at(-1)?.[0])
-    streams.tell({ method: 'b' })
+    streams.send({ method: 'b' })
     await second.reader.sees('"b"')
     expect(second.reader.events.map(([id]) => id)).toEqual([`${TAG}-0-1`, `${TAG}-0-2`])
   })
@@ -239,7 +239,7 @@ describe('what is kept for clients that come back', () => {
     const first = await pairs()
     const stream = streams.open(first.response, 1)
     await close(first.response)
-    stream.finish(printedMessage(1, [Buffer.from(JSON.stringify({ text: 'x'.repeat(9_000_000) }))]))
+    stream.finish(preserializedMessage(1, [Buffer.from(JSON.stringify({ text: 'x'.repeat(9_000_000) }))]))
     expect(budget.bytes).toBeLessThan(1_000)
     const second = await pairs()
     streams.listen(second.response, `${TAG}-1-0`)

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openSocketPlace, requireOwn } from './socket-place.ts'
+import { openSocketLocation, requireOwnFolder } from './socket-place.ts'
 
 function folder(name = ''): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'sallyport-place-')))
@@ -14,19 +14,19 @@ function folder(name = ''): string {
 }
 
 const LONG = 'x'.repeat(150)
-const elsewhere = (temporary: string) => ({ platform: 'darwin', temporary }) as const
+const elsewhere = (temporary: string) => ({ platform: 'darwin', tempFolder: temporary }) as const
 const descriptors = (): number => readdirSync('/proc/self/fd').length
 
 describe('the place of the socket', () => {
   it('is in the state folder by its own name, where the kernel takes that', () => {
     const state = folder()
-    expect(openSocketPlace(state)).toMatchObject({ folder: state, path: join(state, 'gateway.sock') })
+    expect(openSocketLocation(state)).toMatchObject({ folder: state, path: join(state, 'gateway.sock') })
   })
 
   it('is in the state folder also where its path is too long for the kernel, and holds no descriptor for ever', async () => {
     const state = folder(LONG)
     const before = descriptors()
-    const place = openSocketPlace(state, { platform: 'linux', temporary: '/nowhere' })
+    const place = openSocketLocation(state, { platform: 'linux', tempFolder: '/nowhere' })
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(place.path, resolve))
     expect(readdirSync(state)).toEqual(['gateway.sock'])
@@ -39,19 +39,19 @@ describe('the place of the socket', () => {
 
   it('is nowhere when there is no such state', () => {
     const state = join(folder(), LONG)
-    expect(() => openSocketPlace(state)).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+    expect(() => openSocketLocation(state)).toThrow(expect.objectContaining({ code: 'ENOENT' }))
   })
 
   it('has an alias among the temporary files on other systems, another for each state', () => {
     const temporary = folder()
-    const [one, other] = ['a', 'b'].map((end) => openSocketPlace(`/${LONG}${end}`, elsewhere(temporary)))
+    const [one, other] = ['a', 'b'].map((end) => openSocketLocation(`/${LONG}${end}`, elsewhere(temporary)))
     expect(one?.path.startsWith(join(temporary, 'sallyport-'))).toBe(true)
     expect(one?.path).not.toBe(other?.path)
   })
 
   it('is refused where the alias would be cut', () => {
     const refused = expect.objectContaining({ code: 'STATE_UNUSABLE', hint: expect.stringContaining('--state') })
-    expect(() => openSocketPlace(`/${LONG}`, elsewhere(`/${'y'.repeat(120)}`))).toThrow(refused)
+    expect(() => openSocketLocation(`/${LONG}`, elsewhere(`/${'y'.repeat(120)}`))).toThrow(refused)
   })
 
   it('is refused where somebody else could have made the folder of the alias', () => {
@@ -60,7 +60,7 @@ describe('the place of the socket', () => {
     chmodSync(target, 0o700)
     symlinkSync(target, join(temporary, `sallyport-${process.getuid?.()}`))
     const refused = expect.objectContaining({ code: 'STATE_UNUSABLE' })
-    expect(() => openSocketPlace(`/${LONG}`, elsewhere(temporary))).toThrow(refused)
-    expect(() => requireOwn(join(temporary, 'not-there'))).not.toThrow()
+    expect(() => openSocketLocation(`/${LONG}`, elsewhere(temporary))).toThrow(refused)
+    expect(() => requireOwnFolder(join(temporary, 'not-there'))).not.toThrow()
   })
 })

@@ -3,7 +3,7 @@ import { devNull } from 'node:os'
 import { SallyportError } from '@sallyport/core'
 
 /** Refuses unless so many files could be opened at this moment. */
-export function requireDescriptors(count: number): void {
+export function requireFreeDescriptors(count: number): void {
   const opened: number[] = []
   try {
     while (opened.length < count) opened.push(openSync(devNull, 'r'))

@@ -1,15 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { catalogueOf } from '../catalog/catalogue.test-kit.ts'
-import { ANN, frameOf } from '../pipeline/pipeline.test-kit.ts'
+import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { ANN, toTestFrame } from '../pipeline/pipeline.test-kit.ts'
 import type { ClientCall, Frame } from '../upstream/upstream.ts'
 import { ClientSubscriptions } from './client-subscriptions.ts'
 import { deferred } from './deferred.test-kit.ts'
-import { createMethodsBench, messageOf, requestOf } from './methods.test-kit.ts'
+import { createRequest, createTestMethods, parseReply } from './methods.test-kit.ts'
 
-const GRANTED = frameOf({ jsonrpc: '2.0', id: 1, result: {} })
-const REFUSED = frameOf({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'not for you' } })
+const GRANTED = toTestFrame({ jsonrpc: '2.0', id: 1, result: {} })
+const REFUSED = toTestFrame({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'not for you' } })
 
 const resourcesAt = (...uris: readonly string[]) => ({
   capabilities: { tools: {}, resources: { subscribe: true } },
@@ -17,19 +17,20 @@ const resourcesAt = (...uris: readonly string[]) => ({
 })
 /** Two servers with resources, so that a URI which neither lists is nobody's. */
 const catalogues = {
-  files: catalogueOf(['read'], resourcesAt('a://open', 'a://closed')),
-  notes: catalogueOf(['write'], resourcesAt('b://note')),
+  files: createCatalog(['read'], resourcesAt('a://open', 'a://closed')),
+  notes: createCatalog(['write'], resourcesAt('b://note')),
 }
 const subscribe = (uri: string, subscriptions: ClientSubscriptions) =>
-  requestOf('resources/subscribe', { uri }, { subscriptions })
+  createRequest('resources/subscribe', { uri }, { subscriptions })
 const clientOf = () => {
   const heard: JsonObject[] = []
   return { heard, wanted: new ClientSubscriptions((notification) => void heard.push(notification)) }
 }
 /** What the server says of the resource that was asked for at this place. */
 const tell = (requests: readonly ClientCall[], index: number, params: JsonObject): void =>
-  requests[index]?.subscription?.tell(params)
-const listen = (notifications: JsonObject) => requestOf('subscriptions/listen', { notifications }, { era: 'modern' })
+  requests[index]?.subscription?.update(params)
+const listen = (notifications: JsonObject) =>
+  createRequest('subscriptions/listen', { notifications }, { era: 'modern' })
 const acknowledgedIn = ([first]: readonly JsonObject[]): Json | undefined => {
   expect(first?.method).toBe('notifications/subscriptions/acknowledged')
   return isJsonObject(first?.params) ? first.params.notifications : undefined
@@ -38,14 +39,14 @@ const errorCode = (message: JsonObject): unknown => (message.error as { data: Js
 
 describe(`a legacy subscription (${promise('GW-26')})`, () => {
   it('holds once the server granted it, and until it is taken back', async () => {
-    const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const { methods, log, requests } = createTestMethods({ catalogues, serve: async () => GRANTED })
     const { wanted, heard } = clientOf()
-    expect(messageOf(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({ result: {} })
+    expect(parseReply(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({ result: {} })
     expect(wanted.size).toBe(1)
     expect(requests).toMatchObject([{ method: 'resources/subscribe', params: { uri: 'a://open' } }])
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
     tell(requests, 0, { uri: 'a://open', extra: 1 })
-    const { request } = requestOf('resources/unsubscribe', { uri: 'a://open' }, { subscriptions: wanted })
+    const { request } = createRequest('resources/unsubscribe', { uri: 'a://open' }, { subscriptions: wanted })
     await methods.answer(request)
     tell(requests, 0, { uri: 'a://open' })
     expect(wanted.size).toBe(0)
@@ -55,7 +56,7 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
   it('tells nothing of what rules, modes and people would not let its client subscribe to now', async () => {
     const fields = { forbiddenInModes: ['DEGRADED'], requiresApprovalInModes: ['ALERT'] } as const
     const entries = [{ key: 'mcp__files__resources/read', line: 3, fields, lines: {} }]
-    const { methods, requests, setMode } = createMethodsBench({
+    const { methods, requests, setMode } = createTestMethods({
       ...{ catalogues, entries, governance: { enforce: true } },
       serve: async () => GRANTED,
     })
@@ -73,7 +74,7 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
   })
 
   it(`tells no keys, and not of what has one in its URI (${promise('GOV-18')})`, async () => {
-    const { methods, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const { methods, requests } = createTestMethods({ catalogues, serve: async () => GRANTED })
     const { wanted, heard } = clientOf()
     await methods.answer(subscribe('a://open', wanted).request)
     const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
@@ -90,7 +91,7 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
   it('that is asked for twice is held once, and the former ends when the latter is granted', async () => {
     const released: number[] = []
     const releasedWhenAsked: number[] = []
-    const { methods, requests } = createMethodsBench({
+    const { methods, requests } = createTestMethods({
       catalogues,
       serve: async () => {
         releasedWhenAsked.push(released.length)
@@ -100,7 +101,7 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
     const { wanted, heard } = clientOf()
     for (const index of [0, 1]) {
       await methods.answer(subscribe('a://open', wanted).request)
-      requests[index]?.subscription?.heldBy(() => void released.push(index))
+      requests[index]?.subscription?.onRelease(() => void released.push(index))
     }
     expect([wanted.size, releasedWhenAsked, released]).toEqual([1, [0, 0], [0]])
     for (const index of [0, 1]) tell(requests, index, { uri: 'a://open' })
@@ -111,11 +112,11 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
 
   it('that is taken back, or whose client goes, while the server is asked holds nothing', async () => {
     const asked = deferred<Frame>()
-    const { methods, requests } = createMethodsBench({ catalogues, serve: () => asked.promise })
+    const { methods, requests } = createTestMethods({ catalogues, serve: () => asked.promise })
     const { wanted } = clientOf()
     const answers = ['a://open', 'b://note'].map((uri) => methods.answer(subscribe(uri, wanted).request))
     await expect.poll(() => requests.length).toBe(2)
-    await methods.answer(requestOf('resources/unsubscribe', { uri: 'a://open' }, { subscriptions: wanted }).request)
+    await methods.answer(createRequest('resources/unsubscribe', { uri: 'a://open' }, { subscriptions: wanted }).request)
     expect(requests.map(({ subscription }) => subscription?.hasEnded)).toEqual([true, false])
     wanted.close()
     asked.resolve(GRANTED)
@@ -126,41 +127,41 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
 
   it('is asked for anew, decided and recorded, when its server is replaced', async () => {
     const frames = [GRANTED, GRANTED, REFUSED]
-    const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => frames.shift() ?? REFUSED })
+    const { methods, log, requests } = createTestMethods({ catalogues, serve: async () => frames.shift() ?? REFUSED })
     const { wanted, heard } = clientOf()
     await methods.answer(subscribe('a://open', wanted).request)
-    requests[0]?.subscription?.lose()
+    requests[0]?.subscription?.markLost()
     await expect.poll(() => requests[0]?.subscription?.hasEnded).toBe(true)
     expect([wanted.size, requests.length, log.events.length]).toEqual([1, 2, 4])
     tell(requests, 1, { uri: 'a://open' })
     expect(heard).toHaveLength(1)
-    requests[1]?.subscription?.lose()
+    requests[1]?.subscription?.markLost()
     await expect.poll(() => wanted.size).toBe(0)
     expect(requests).toHaveLength(3)
   })
 
   it('is not asked for anew by who is gone, nor when the gateway closes', async () => {
-    const { methods, log, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const { methods, log, requests } = createTestMethods({ catalogues, serve: async () => GRANTED })
     const [gone, there] = [clientOf().wanted, clientOf().wanted]
     for (const wanted of [gone, there]) await methods.answer(subscribe('a://open', wanted).request)
-    requests[0]?.subscription?.lose()
+    requests[0]?.subscription?.markLost()
     gone.close()
     methods.close()
-    requests[1]?.subscription?.lose()
+    requests[1]?.subscription?.markLost()
     await new Promise(setImmediate)
     expect([requests.length, log.events.length]).toEqual([2, 4])
   })
 
   it('tells nothing of a resource that the caller may no longer see, or that is now of another server', async () => {
-    const { methods, catalog, requests } = createMethodsBench({ catalogues, serve: async () => GRANTED })
+    const { methods, catalog, requests } = createTestMethods({ catalogues, serve: async () => GRANTED })
     const { wanted, heard } = clientOf()
     await methods.answer(subscribe('a://open', wanted).request)
     for (const servers of [['notes'], []]) {
-      catalog.arrange(servers, 'prefixed')
+      catalog.reconfigure(servers, 'prefixed')
       tell(requests, 0, { uri: 'a://open' })
     }
     expect(heard).toEqual([])
-    catalog.arrange(['files', 'notes'], 'prefixed')
+    catalog.reconfigure(['files', 'notes'], 'prefixed')
     catalog.put('files', catalogues.files)
     tell(requests, 0, { uri: 'a://open' })
     expect(heard).toHaveLength(1)
@@ -168,9 +169,9 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
   })
 
   it('that is denied is recorded, reaches no server, and subscribes to nothing', async () => {
-    const { methods, log, requests } = createMethodsBench({ catalogues, exclude: ['*'], serve: async () => GRANTED })
+    const { methods, log, requests } = createTestMethods({ catalogues, exclude: ['*'], serve: async () => GRANTED })
     const { wanted } = clientOf()
-    const reply = messageOf(await methods.answer(subscribe('a://open', wanted).request))
+    const reply = parseReply(await methods.answer(subscribe('a://open', wanted).request))
     expect(errorCode(reply)).toBe('CALL_DENIED')
     expect(wanted.size).toBe(0)
     expect(requests).toEqual([])
@@ -178,12 +179,12 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
   })
 
   it('that the server refuses, or that nobody offers, subscribes to nothing', async () => {
-    const { methods, log } = createMethodsBench({ catalogues, serve: async () => REFUSED })
+    const { methods, log } = createTestMethods({ catalogues, serve: async () => REFUSED })
     const { wanted } = clientOf()
-    expect(messageOf(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({
+    expect(parseReply(await methods.answer(subscribe('a://open', wanted).request))).toMatchObject({
       error: { code: -32602, message: 'not for you' },
     })
-    const unknown = messageOf(await methods.answer(subscribe('c://nobody', wanted).request))
+    const unknown = parseReply(await methods.answer(subscribe('c://nobody', wanted).request))
     expect(errorCode(unknown)).toBe('RESOURCE_UNKNOWN')
     expect(wanted.size).toBe(0)
     expect(log.events.at(-1)).toMatchObject({ type: 'TOOL_CALL_FAILED', tool_name: 'c://nobody' })
@@ -191,11 +192,11 @@ describe(`a legacy subscription (${promise('GW-26')})`, () => {
 
   it('is one of a thousand at most, those counted that are still being asked for', async () => {
     const asked = deferred<Frame>()
-    const { methods, requests } = createMethodsBench({ catalogues, most: 2_000, serve: () => asked.promise })
+    const { methods, requests } = createTestMethods({ catalogues, maxCalls: 2_000, serve: () => asked.promise })
     const { wanted } = clientOf()
     const answers = Array.from({ length: 1_001 }, async (_, index) => {
       const reply = await methods.answer(subscribe('a://open', wanted).request)
-      return [index, errorCode(messageOf(reply))]
+      return [index, errorCode(parseReply(reply))]
     })
     asked.resolve(GRANTED)
     const refused = (await Promise.all(answers)).filter(([, code]) => code !== undefined)
@@ -209,7 +210,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
   it('is acknowledged for what is granted alone; every resource is decided and recorded', async () => {
     const serve = async ({ params }: { readonly params: JsonObject }): Promise<Frame> =>
       params.uri === 'a://closed' ? REFUSED : GRANTED
-    const { methods, hub, log, requests } = createMethodsBench({ catalogues, serve })
+    const { methods, hub, log, requests } = createTestMethods({ catalogues, serve })
     const uris = ['a://open', 'a://closed', 'b://note', 'c://nobody', 'a://open', 7]
     const { request, told, cancellation } = listen({ toolsListChanged: true, resourceSubscriptions: uris })
     const answer = methods.answer(request)
@@ -246,7 +247,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
     const asked = deferred<Frame>()
     const serve = ({ params }: ClientCall): Promise<Frame> =>
       params.uri === 'b://note' ? asked.promise : Promise.resolve(GRANTED)
-    const { methods, requests } = createMethodsBench({ catalogues, serve })
+    const { methods, requests } = createTestMethods({ catalogues, serve })
     const { request, told, cancellation } = listen({ resourceSubscriptions: ['a://open', 'b://note'] })
     const answer = methods.answer(request)
     await expect.poll(() => requests.length).toBe(2)
@@ -264,7 +265,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
 
   it('asks for no more once the client went away, and gives up what it had', async () => {
     const asked = deferred<Frame>()
-    const { methods, requests } = createMethodsBench({ catalogues, most: 100, serve: () => asked.promise })
+    const { methods, requests } = createTestMethods({ catalogues, maxCalls: 100, serve: () => asked.promise })
     const uris = ['a://open', 'a://closed', ...Array.from({ length: 18 }, (_, index) => `a://open?${index}`)]
     const { request, cancellation } = listen({ resourceSubscriptions: uris })
     const answer = methods.answer(request)
@@ -281,7 +282,7 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
   })
 
   it('hears of no resource that is denied', async () => {
-    const { methods, hub, log, requests } = createMethodsBench({ catalogues, exclude: ['*'] })
+    const { methods, hub, log, requests } = createTestMethods({ catalogues, exclude: ['*'] })
     const { request, told, cancellation } = listen({ promptsListChanged: true, resourceSubscriptions: ['a://open'] })
     const answer = methods.answer(request)
     await expect.poll(() => hub.size).toBe(1)
@@ -294,9 +295,9 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
   })
 
   it('is refused for more than a thousand resources, before any is asked for', async () => {
-    const { methods, hub, log } = createMethodsBench({ catalogues })
+    const { methods, hub, log } = createTestMethods({ catalogues })
     const uris = Array.from({ length: 1_001 }, (_, index) => `a://${index}`)
-    expect(errorCode(messageOf(await methods.answer(listen({ resourceSubscriptions: uris }).request)))).toBe(
+    expect(errorCode(parseReply(await methods.answer(listen({ resourceSubscriptions: uris }).request)))).toBe(
       'INVALID_PARAMS',
     )
     expect(log.events).toEqual([])
@@ -305,14 +306,14 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
 
   it('is for so many at once as the configuration says now', async () => {
     let most = 1
-    const { methods, hub } = createMethodsBench({ catalogues, maxListeners: () => most })
+    const { methods, hub } = createTestMethods({ catalogues, maxListeners: () => most })
     const [first, second, third] = [listen({}), listen({}), listen({})]
     const answers = [methods.answer(first.request)]
-    expect(errorCode(messageOf(await methods.answer(second.request)))).toBe('OVERLOADED')
+    expect(errorCode(parseReply(await methods.answer(second.request)))).toBe('OVERLOADED')
     most = 2
     answers.push(methods.answer(second.request))
     await expect.poll(() => hub.size).toBe(2)
-    expect(errorCode(messageOf(await methods.answer(third.request)))).toBe('OVERLOADED')
+    expect(errorCode(parseReply(await methods.answer(third.request)))).toBe('OVERLOADED')
     first.cancellation.cancel('the client went away')
     await answers[0]
     answers.push(methods.answer(third.request))
@@ -324,10 +325,10 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
 
   it('counts those whose resources are still being asked for, and gives their place back when that breaks', async () => {
     const asked = deferred<Frame>()
-    const { methods, hub } = createMethodsBench({ catalogues, maxListeners: () => 1, serve: () => asked.promise })
+    const { methods, hub } = createTestMethods({ catalogues, maxListeners: () => 1, serve: () => asked.promise })
     const [slow, other] = [listen({ resourceSubscriptions: ['a://open'] }), listen({})]
     const answer = methods.answer(slow.request)
-    expect(errorCode(messageOf(await methods.answer(other.request)))).toBe('OVERLOADED')
+    expect(errorCode(parseReply(await methods.answer(other.request)))).toBe('OVERLOADED')
     slow.cancellation.cancel('the client went away')
     asked.resolve(GRANTED)
     await answer
@@ -341,13 +342,13 @@ describe(`listening for changes (${promise('GW-26')})`, () => {
   })
 
   it('does not count legacy sessions, which have a limit of their own', async () => {
-    const { methods, hub } = createMethodsBench({ catalogues, maxListeners: () => 1 })
+    const { methods, hub } = createTestMethods({ catalogues, maxListeners: () => 1 })
     const wants = { tools: true, resources: true, prompts: true }
-    const leave = hub.add({ principal: ANN, wants, tell: () => {} })
+    const leave = hub.add({ principal: ANN, wants, notify: () => {} })
     const { request, told, cancellation } = listen({})
     const answer = methods.answer(request)
     cancellation.cancel('the client went away')
-    expect(messageOf(await answer)).toMatchObject({ result: { resultType: 'complete' } })
+    expect(parseReply(await answer)).toMatchObject({ result: { resultType: 'complete' } })
     expect(told).toHaveLength(1)
     leave()
   })

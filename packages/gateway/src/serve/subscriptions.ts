@@ -1,9 +1,9 @@
 import { Cancellation, isJsonObject, type Json, type JsonObject, META, SallyportError } from '@sallyport/core'
-import type { HeardUpdate } from '../pipeline/pipeline.ts'
+import type { PermittedUpdate } from '../pipeline/pipeline.ts'
 import type { ResourceSubscription, SubscriptionEvents } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
 import type { ClientRequest, Reply } from './client-request.ts'
-import { ClientSubscriptions, MAX_RESOURCES } from './client-subscriptions.ts'
+import { ClientSubscriptions, MAX_SUBSCRIBED_RESOURCES } from './client-subscriptions.ts'
 import { resultMessage } from './wire-message.ts'
 
 export interface SubscriptionsOptions {
@@ -12,18 +12,18 @@ export interface SubscriptionsOptions {
   /** Puts a request for a resource through the pipeline; the reply tells whether it was granted. */
   readonly ask: (request: ClientRequest) => Promise<Reply>
   /** News for who subscribed by this request, as the rules are now; undefined where they may not hear of it. */
-  readonly hear: (request: ClientRequest, update: JsonObject) => Heard | undefined
+  readonly checkUpdate: (request: ClientRequest, update: JsonObject) => ServerUpdate | undefined
   /** Says what broke where nobody waits for an answer. */
   readonly onBug: (error: unknown, where: string) => void
 }
 
-export interface Heard extends HeardUpdate {
+export interface ServerUpdate extends PermittedUpdate {
   /** Whose the resource is now. */
   readonly server: string
 }
 
 /** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
-const AT_ONCE = 8
+const MAX_CONCURRENT = 8
 
 /** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
@@ -44,7 +44,7 @@ export class Subscriptions {
   subscribe(request: ClientRequest): Promise<Reply> {
     const { subscriptions, params } = request
     if (!subscriptions || typeof params.uri !== 'string') return this.#options.ask(request)
-    return this.#ask(request, params.uri, subscriptions)
+    return this.#requestResource(request, params.uri, subscriptions)
   }
 
   /** The server is told when nobody else wants to hear of it. */
@@ -62,7 +62,7 @@ export class Subscriptions {
       )
     this.#listeners++
     const stream = new ListenerStream(request)
-    const own = new ClientSubscriptions((notification) => stream.tell(notification))
+    const own = new ClientSubscriptions((notification) => stream.send(notification))
     try {
       return await this.#listenUntilCancelled(request, { stream, own })
     } finally {
@@ -73,11 +73,11 @@ export class Subscriptions {
 
   async #listenUntilCancelled(request: ClientRequest, { stream, own }: Listener): Promise<Reply> {
     const wanted = isJsonObject(request.params.notifications) ? request.params.notifications : {}
-    const uris = await this.#granted(request, wanted.resourceSubscriptions, own)
-    const wants = familiesIn(wanted)
-    stream.acknowledge(acknowledged(wants, uris))
+    const uris = await this.#requestAll(request, wanted.resourceSubscriptions, own)
+    const wants = readListKinds(wanted)
+    stream.acknowledge(acknowledgement(wants, uris))
     const { principal } = request
-    const remove = this.#options.hub.add({ principal, wants, tell: (notification) => stream.tell(notification) })
+    const remove = this.#options.hub.add({ principal, wants, notify: (notification) => stream.send(notification) })
     return new Promise((resolve) => {
       request.cancellation.onCancel(() => {
         remove()
@@ -87,26 +87,29 @@ export class Subscriptions {
   }
 
   /** Each resource is asked for like any other: it is decided and recorded, and its server is told. */
-  async #granted(
+  async #requestAll(
     request: ClientRequest,
     wanted: Json | undefined,
     own: ClientSubscriptions,
   ): Promise<readonly string[]> {
     const texts = (Array.isArray(wanted) ? wanted : []).filter((uri): uri is string => typeof uri === 'string')
-    if (texts.length > MAX_RESOURCES)
-      throw new SallyportError('INVALID_PARAMS', `At most ${MAX_RESOURCES} resources can be listened to at once.`)
+    if (texts.length > MAX_SUBSCRIBED_RESOURCES)
+      throw new SallyportError(
+        'INVALID_PARAMS',
+        `At most ${MAX_SUBSCRIBED_RESOURCES} resources can be listened to at once.`,
+      )
     const uris = [...new Set(texts)]
     const granted: string[] = []
-    for (let from = 0; from < uris.length && request.cancellation.reason === undefined; from += AT_ONCE) {
-      const some = uris.slice(from, from + AT_ONCE)
-      const outcomes = await this.#askForSome(request, some, own)
+    for (let from = 0; from < uris.length && request.cancellation.reason === undefined; from += MAX_CONCURRENT) {
+      const some = uris.slice(from, from + MAX_CONCURRENT)
+      const outcomes = await this.#requestBatch(request, some, own)
       granted.push(...some.filter((_, index) => outcomes[index]))
     }
     return granted
   }
 
   /** One cancellation has one listener, so that each gets its own. */
-  async #askForSome(
+  async #requestBatch(
     request: ClientRequest,
     uris: readonly string[],
     own: ClientSubscriptions,
@@ -117,7 +120,7 @@ export class Subscriptions {
     })
     return Promise.all(
       asks.map(({ uri, cancellation }) =>
-        this.#ask({ ...asking(request, uri), cancellation }, uri, own).then(
+        this.#requestResource({ ...resourceRequest(request, uri), cancellation }, uri, own).then(
           ({ granted }) => granted === true,
           (error: unknown) => {
             if (!(error instanceof SallyportError)) throw error
@@ -128,50 +131,50 @@ export class Subscriptions {
     )
   }
 
-  async #ask(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
-    const hearing = this.#hearing(outlasting(request, uri), own)
+  async #requestResource(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
+    const hearing = this.#createHandlers(durableRequest(request, uri), own)
     const subscription = own.begin(uri, hearing)
     try {
       const reply = await this.#options.ask({ ...request, subscription })
-      if (reply.granted && hearing.isStillTheirs()) own.keep(subscription)
+      if (reply.granted && hearing.isStillVisible()) own.grant(subscription)
       return reply
     } finally {
-      if (!own.holds(subscription)) own.discard(subscription)
+      if (!own.has(subscription)) own.discard(subscription)
     }
   }
 
-  #hearing(request: ClientRequest, own: ClientSubscriptions): Hearing {
-    let first: Heard | undefined
+  #createHandlers(request: ClientRequest, own: ClientSubscriptions): SubscriptionHandlers {
+    let first: ServerUpdate | undefined
     const shown = (update: JsonObject): JsonObject | undefined => {
       // It may be known only once its server has told what it has.
-      first ??= this.#options.hear(request, request.params)
-      const now = this.#options.hear(request, update)
+      first ??= this.#options.checkUpdate(request, request.params)
+      const now = this.#options.checkUpdate(request, update)
       if (!first || now?.server !== first.server || now.strictness > first.strictness) return undefined
       return now.params
     }
     return {
-      isStillTheirs: () => shown(request.params) !== undefined,
-      onUpdate: (update) => this.#tell(own, () => shown(update)),
+      isStillVisible: () => shown(request.params) !== undefined,
+      onUpdate: (update) => this.#sendUpdate(own, () => shown(update)),
       // Its server is being replaced: whoever comes in its place is there in a moment.
-      onLost: (lost) => queueMicrotask(() => void this.#askAgain(request, lost, own)),
+      onLost: (lost) => queueMicrotask(() => void this.#resubscribe(request, lost, own)),
     }
   }
 
   /** The subscription stays while its news are kept back: no client could be told of its end, and ask again afterwards. */
-  #tell(own: ClientSubscriptions, shown: () => JsonObject | undefined): void {
+  #sendUpdate(own: ClientSubscriptions, shown: () => JsonObject | undefined): void {
     try {
       const params = shown()
-      if (params) own.tell({ method: 'notifications/resources/updated', params })
+      if (params) own.notify({ method: 'notifications/resources/updated', params })
     } catch (error) {
       this.#options.onBug(error, 'notifications/resources/updated')
     }
   }
 
   /** Decided and recorded anew: it is another server now, or the same one under another configuration. */
-  async #askAgain(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
+  async #resubscribe(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
     if (lost.hasEnded || this.#isClosed) return
     try {
-      await this.#ask({ ...request, cancellation: new Cancellation() }, lost.uri, own)
+      await this.#requestResource({ ...request, cancellation: new Cancellation() }, lost.uri, own)
     } catch (error) {
       if (!(error instanceof SallyportError)) this.#options.onBug(error, 'resources/subscribe')
     } finally {
@@ -181,20 +184,20 @@ export class Subscriptions {
 }
 
 /** One resource of a request, as if it had been asked for alone; nobody waits for its progress. */
-function asking(request: ClientRequest, uri: string): ClientRequest {
+function resourceRequest(request: ClientRequest, uri: string): ClientRequest {
   const { progressToken: _none, ...meta } = isJsonObject(request.params._meta) ? request.params._meta : {}
   return { ...request, method: 'resources/subscribe', params: { uri, _meta: meta } }
 }
 
 /** What is kept of it for as long as the subscription lasts: nothing of the exchange that it came in. */
-function outlasting(request: ClientRequest, uri: string): ClientRequest {
+function durableRequest(request: ClientRequest, uri: string): ClientRequest {
   const client = request.client.standing ?? request.client
-  return { ...asking(request, uri), client, carrier: undefined, subscription: undefined }
+  return { ...resourceRequest(request, uri), client, carrier: undefined, subscription: undefined }
 }
 
-interface Hearing extends SubscriptionEvents {
+interface SubscriptionHandlers extends SubscriptionEvents {
   /** The resource is of the server that it was of at first, and the caller may see it. */
-  readonly isStillTheirs: () => boolean
+  readonly isStillVisible: () => boolean
 }
 
 interface Listener {
@@ -217,14 +220,14 @@ class ListenerStream {
   acknowledge(notifications: JsonObject): void {
     const early = this.#early ?? new Map<unknown, JsonObject>()
     this.#early = undefined
-    this.tell({ method: 'notifications/subscriptions/acknowledged', params: { notifications } })
-    for (const notification of early.values()) this.tell(notification)
+    this.send({ method: 'notifications/subscriptions/acknowledged', params: { notifications } })
+    for (const notification of early.values()) this.send(notification)
   }
 
-  tell(notification: JsonObject): void {
+  send(notification: JsonObject): void {
     const params = isJsonObject(notification.params) ? notification.params : {}
     if (this.#early) {
-      if (this.#early.size < MAX_RESOURCES) this.#early.set(params.uri, notification)
+      if (this.#early.size < MAX_SUBSCRIBED_RESOURCES) this.#early.set(params.uri, notification)
       return
     }
     const _meta = { ...(isJsonObject(params._meta) && params._meta), ...this.meta }
@@ -232,13 +235,13 @@ class ListenerStream {
   }
 }
 
-interface Families {
+interface ListKinds {
   readonly tools: boolean
   readonly prompts: boolean
   readonly resources: boolean
 }
 
-function familiesIn(wanted: JsonObject): Families {
+function readListKinds(wanted: JsonObject): ListKinds {
   return {
     tools: wanted.toolsListChanged === true,
     prompts: wanted.promptsListChanged === true,
@@ -246,7 +249,7 @@ function familiesIn(wanted: JsonObject): Families {
   }
 }
 
-function acknowledged(wants: Families, uris: readonly string[]): JsonObject {
+function acknowledgement(wants: ListKinds, uris: readonly string[]): JsonObject {
   return {
     ...(wants.tools && { toolsListChanged: true }),
     ...(wants.prompts && { promptsListChanged: true }),

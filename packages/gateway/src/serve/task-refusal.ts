@@ -7,7 +7,7 @@ import { failureReply } from './failure-reply.ts'
 export function taskRefusal(request: ClientRequest, taskId: string): Reply {
   if (request.era === 'modern' && !knowsTasks(request.client)) {
     const requiredCapabilities = { extensions: { [MODERN_TASKS]: {} } }
-    return failureReply(request, undeclared(), { data: { requiredCapabilities } })
+    return failureReply(request, tasksUndeclared(), { data: { requiredCapabilities } })
   }
   const unknown = new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
     hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',
@@ -15,7 +15,7 @@ export function taskRefusal(request: ClientRequest, taskId: string): Reply {
   return failureReply(request, unknown)
 }
 
-const undeclared = (): SallyportError =>
+const tasksUndeclared = (): SallyportError =>
   new SallyportError('CAPABILITY_MISSING', 'The client does not say that it knows tasks.', {
     hint: `It has to declare ${MODERN_TASKS} among the extensions of its capabilities.`,
   })

@@ -3,19 +3,19 @@ import { agentSlug, profileKey } from '../config/config.ts'
 import type { MintedToken, MintRequest } from '../sessions/sessions.ts'
 import type { AdminContext } from './admin-context.ts'
 
-interface Wished extends Omit<MintRequest, 'user'> {
+interface TokenRequestFields extends Omit<MintRequest, 'user'> {
   /** What gives its client servers that are not governed; it is recorded. */
   readonly otherServers: readonly string[]
 }
 
 /** What a token is to be for. */
-export type TokenWish = { readonly [Name in keyof Wished]?: Wished[Name] | undefined }
+export type TokenRequest = { readonly [Name in keyof TokenRequestFields]?: TokenRequestFields[Name] | undefined }
 
-type Desk = Pick<AdminContext, 'tokens' | 'settings' | 'store' | 'record'>
+type TokenContext = Pick<AdminContext, 'tokens' | 'settings' | 'store' | 'record'>
 
 /** A token of which there is no record is not given out. */
-export async function mintToken(desk: Desk, wish: TokenWish): Promise<MintedToken> {
-  const minted = await desk.tokens.mint(requestOf(wish, desk))
+export async function mintToken(desk: TokenContext, wish: TokenRequest): Promise<MintedToken> {
+  const minted = await desk.tokens.mint(toMintRequest(wish, desk))
   const { id, agent, profile } = minted.record
   const others = wish.otherServers ?? []
   try {
@@ -28,14 +28,14 @@ export async function mintToken(desk: Desk, wish: TokenWish): Promise<MintedToke
   }
 }
 
-export async function revokeToken(desk: Desk, id: string): Promise<void> {
+export async function revokeToken(desk: TokenContext, id: string): Promise<void> {
   if (!(await desk.tokens.revoke(id))) throw unknownToken(id)
   // It is gone already: a log that cannot be written must not make that look undone.
   desk.record({ type: 'TOKEN_REVOKED', token_id: id })
 }
 
 /** Where nobody names a session, the profile may. */
-function requestOf(wish: TokenWish, { settings }: Desk): MintRequest {
+function toMintRequest(wish: TokenRequest, { settings }: TokenContext): MintRequest {
   const { agent = 'any', profile = 'default', session, ttlMs, tools, attended } = wish
   const chosen = session ?? settings.profiles.get(profileKey(agentSlug(agent), profile))?.session
   return {
@@ -48,7 +48,7 @@ function requestOf(wish: TokenWish, { settings }: Desk): MintRequest {
   }
 }
 
-async function recordDurably({ store, settings }: Desk, event: SallyportEvent): Promise<void> {
+async function recordDurably({ store, settings }: TokenContext, event: SallyportEvent): Promise<void> {
   try {
     store.log.append(event)
     await store.log.sync()

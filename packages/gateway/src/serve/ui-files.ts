@@ -7,7 +7,7 @@ import { PACKAGE_ROOT } from '../package-root.ts'
 /** Where the built web UI lies. */
 export const UI_FOLDER = join(PACKAGE_ROOT, 'ui')
 
-const TYPES: Readonly<Record<string, string>> = {
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -17,20 +17,20 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Every dot stands between word characters, so that no name can lead out of the folder. */
-const FILE = /^\/((?:assets\/)?[\w-]+(?:\.[\w-]+)+)$/
+const UI_PATH = /^\/((?:assets\/)?[\w-]+(?:\.[\w-]+)+)$/
 /** The build puts only files there whose names carry a hash of their content. */
-const HASHED = /^\/assets\//
+const HASHED_PATH = /^\/assets\//
 
 /** Serves one file of the UI. Throws ROUTE_UNKNOWN for everything that is none. */
 export async function sendUiFile(response: ServerResponse, path: string, folder: string = UI_FOLDER): Promise<void> {
-  const name = path === '/' ? 'index.html' : FILE.exec(path)?.[1]
-  const type = name === undefined ? undefined : TYPES[extname(name)]
+  const name = path === '/' ? 'index.html' : UI_PATH.exec(path)?.[1]
+  const type = name === undefined ? undefined : CONTENT_TYPES[extname(name)]
   if (name === undefined || type === undefined) throw noSuchPage(path)
   const bytes = await readUiFile(join(folder, name), path)
   response.writeHead(200, {
     'content-type': type,
     'content-length': bytes.length,
-    ...(HASHED.test(path) && { 'cache-control': 'private, max-age=31536000, immutable' }),
+    ...(HASHED_PATH.test(path) && { 'cache-control': 'private, max-age=31536000, immutable' }),
   })
   response.end(bytes)
 }

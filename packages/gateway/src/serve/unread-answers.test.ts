@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { openPairs } from './event-reader.test-kit.ts'
-import { UnreadAnswers } from './unread-answers.ts'
+import { Backpressure } from './unread-answers.ts'
 
 /** Far more than the system itself takes for a client that does not read. */
 const LARGE = Buffer.alloc(30_000_000, 0x20)
 
 async function openAnswers() {
   const pairs = await openPairs()
-  const unread = new UnreadAnswers(70_000_000)
+  const unread = new Backpressure(70_000_000)
   const answer = async () => {
     const { response, reader } = await pairs()
     response.on('error', () => {})

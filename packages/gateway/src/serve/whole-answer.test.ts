@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { deferred } from './deferred.test-kit.ts'
-import type { HttpAnswer } from './http-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
 import { echo, openConnections, post } from './http-connections.test-kit.ts'
 import { ResumableStream } from './resumable-stream.ts'
 import { resultMessage } from './wire-message.ts'
@@ -11,7 +11,7 @@ import { resultMessage } from './wire-message.ts'
 const listenersOf = (socket: Socket) =>
   Object.fromEntries(socket.eventNames().map((name) => [String(name), socket.listenerCount(name)]))
 
-function stream(answer: HttpAnswer): ServerResponse {
+function stream(answer: ResponseWriter): ServerResponse {
   const response = answer.open()
   response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"node":1}\n\n')
   return response
@@ -66,7 +66,13 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
 
   it('that can be resumed is known to have been delivered', async () => {
     const last = resultMessage(1, {})
-    const resumable = new ResumableStream({ name: 'a', primes: true, now: () => 0, onKept: () => {}, lost: () => last })
+    const resumable = new ResumableStream({
+      name: 'a',
+      sendsPrimingEvent: true,
+      now: () => 0,
+      onBytesChange: () => {},
+      lost: () => last,
+    })
     const { dial } = await openConnections((_request, answer) => {
       resumable.connect(answer.open(), 0)
       resumable.finish(last)
@@ -109,7 +115,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
   })
 
   it('is not given over a connection that was ended', async () => {
-    const answered = deferred<HttpAnswer>()
+    const answered = deferred<ResponseWriter>()
     const { dialBoth } = await openConnections((_request, answer) => answered.resolve(answer))
     const { client, served } = await dialBoth()
     client.socket.write(post('x'))

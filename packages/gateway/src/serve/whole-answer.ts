@@ -1,26 +1,26 @@
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Reply } from './client-request.ts'
-import type { HttpAnswer } from './http-answer.ts'
-import { sendWhole } from './node-answer.ts'
+import type { ResponseWriter } from './http-answer.ts'
+import { sendReply } from './node-answer.ts'
 import { asLatin1, messageBytes, type WireMessage } from './wire-message.ts'
 
 /** A longer message is written in its pieces, as node does it. */
-const MOST_JOINED = 32_768
+const MAX_JOINED_BYTES = 32_768
 
 /** The answer to a request that came whole: a small message leaves in one write, all else by a response of node's. */
-export class WholeAnswer implements HttpAnswer {
+export class FastResponseWriter implements ResponseWriter {
   readonly #socket: Socket
-  readonly #keptFor: number
+  readonly #keepAliveSeconds: number
   readonly #done: () => void
   #response: ServerResponse | undefined
   #isSent = false
-  #left: (() => void) | undefined
+  #onDisconnect: (() => void) | undefined
 
   /** The connection is kept for so many seconds after it. */
   constructor(socket: Socket, keptFor: number, done: () => void) {
     this.#socket = socket
-    this.#keptFor = keptFor
+    this.#keepAliveSeconds = keptFor
     this.#done = done
   }
 
@@ -28,7 +28,7 @@ export class WholeAnswer implements HttpAnswer {
     return this.#socket.remoteAddress
   }
 
-  get isGone(): boolean {
+  get isDisconnected(): boolean {
     return this.#socket.destroyed
   }
 
@@ -44,9 +44,10 @@ export class WholeAnswer implements HttpAnswer {
     if (this.isSpent) return
     const { status, message } = reply
     const bytes = messageBytes(message)
-    if (this.#response || headers !== undefined || bytes > MOST_JOINED) return sendWhole(this.open(), reply, headers)
+    if (this.#response || headers !== undefined || bytes > MAX_JOINED_BYTES)
+      return sendReply(this.open(), reply, headers)
     this.#isSent = true
-    this.#socket.write(headOf(status, bytes, this.#keptFor) + joined(message), 'latin1')
+    this.#socket.write(formatHead(status, bytes, this.#keepAliveSeconds) + joinPieces(message), 'latin1')
     this.#done()
   }
 
@@ -55,14 +56,14 @@ export class WholeAnswer implements HttpAnswer {
     return this.#response
   }
 
-  onLeave(told: () => void): void {
-    if (this.isGone) told()
-    else this.#left = told
+  onDisconnect(told: () => void): void {
+    if (this.isDisconnected) told()
+    else this.#onDisconnect = told
   }
 
   /** The connection closed before all was said. */
-  leave(): void {
-    this.#left?.()
+  handleDisconnect(): void {
+    this.#onDisconnect?.()
   }
 
   #openResponse(): ServerResponse {
@@ -73,7 +74,7 @@ export class WholeAnswer implements HttpAnswer {
       httpVersionMinor: 1,
     })
     const response = new ServerResponse(request)
-    response.setHeader('keep-alive', `timeout=${this.#keptFor}`)
+    response.setHeader('keep-alive', `timeout=${this.#keepAliveSeconds}`)
     response.assignSocket(socket)
     const onTimeout = (): void => void response.emit('timeout', socket)
     socket.on('timeout', onTimeout)
@@ -98,7 +99,7 @@ function closeResponse(response: ServerResponse): void {
 let second = 0
 let dateLine = ''
 
-function dateAt(now: number): string {
+function formatDate(now: number): string {
   const current = Math.floor(now / 1_000)
   if (current !== second) {
     second = current
@@ -107,11 +108,11 @@ function dateAt(now: number): string {
   return dateLine
 }
 
-function headOf(status: number, bytes: number, keptFor: number): string {
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${dateAt(Date.now())}\r\nconnection: keep-alive\r\nkeep-alive: timeout=${keptFor}\r\n\r\n`
+function formatHead(status: number, bytes: number, keptFor: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${formatDate(Date.now())}\r\nconnection: keep-alive\r\nkeep-alive: timeout=${keptFor}\r\n\r\n`
 }
 
-function joined(message: WireMessage): string {
+function joinPieces(message: WireMessage): string {
   let text = ''
   for (const piece of message) text += asLatin1(piece)
   return text

@@ -5,7 +5,7 @@ import { readBody } from '@sallyport/kit/http-intake'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { readWholeRequest } from './whole-request.ts'
+import { parseFastRequest } from './whole-request.ts'
 
 const BODY = '{"jsonrpc":"2.0"}'
 const HEAD = ['Host: 127.0.0.1:7319', 'Content-Type: application/json', 'Mcp-Method: tools/call']
@@ -17,7 +17,7 @@ const sized = (body = BODY): string => `Content-Length: ${Buffer.byteLength(body
 
 describe(`a request that came whole (${promise('GW-23')})`, () => {
   it('is read with its headers as node:http gives them', () => {
-    const request = readWholeRequest(written([...HEAD, sized(), 'X-Blank:', 'X-Padded: \t a  b \t']))
+    const request = parseFastRequest(written([...HEAD, sized(), 'X-Blank:', 'X-Padded: \t a  b \t']))
     expect(request).toMatchObject({ method: 'POST', url: '/mcp' })
     expect({ ...request?.headers }).toEqual({
       host: '127.0.0.1:7319',
@@ -33,18 +33,18 @@ describe(`a request that came whole (${promise('GW-23')})`, () => {
 
   it('may name a profile in its path, and ask for its connection to be kept', () => {
     const kept = written([...HEAD, sized(), 'connection: Keep-Alive'], BODY, 'POST /mcp/claude-code.main HTTP/1.1')
-    expect(readWholeRequest(kept)?.url).toBe('/mcp/claude-code.main')
+    expect(parseFastRequest(kept)?.url).toBe('/mcp/claude-code.main')
   })
 
   it('has a head that is read once where the next one is the same, byte for byte', () => {
-    const first = readWholeRequest(written([...HEAD, sized()]))
-    const same = readWholeRequest(written([...HEAD, sized()], BODY.toUpperCase()), first?.head)
+    const first = parseFastRequest(written([...HEAD, sized()]))
+    const same = parseFastRequest(written([...HEAD, sized()], BODY.toUpperCase()), first?.head)
     expect(same?.head).toBe(first?.head)
     expect(same?.body.toString()).toBe(BODY.toUpperCase())
-    const other = readWholeRequest(written([...HEAD, sized(), 'X-Other: 1']), first?.head)
+    const other = parseFastRequest(written([...HEAD, sized(), 'X-Other: 1']), first?.head)
     expect(other?.headers['x-other']).toBe('1')
-    expect(readWholeRequest(written([...HEAD, sized()], `${BODY} `), first?.head)).toBeUndefined()
-    expect(readWholeRequest(written([...HEAD, sized()], ''), first?.head)).toBeUndefined()
+    expect(parseFastRequest(written([...HEAD, sized()], `${BODY} `), first?.head)).toBeUndefined()
+    expect(parseFastRequest(written([...HEAD, sized()], ''), first?.head)).toBeUndefined()
   })
 
   it.each([
@@ -78,7 +78,7 @@ describe(`a request that came whole (${promise('GW-23')})`, () => {
     ['a head that is too long', written([...HEAD, sized(), `x: ${'a'.repeat(17_000)}`])],
     ['nothing', Buffer.alloc(0)],
   ])('is left to node:http where it has %s', (_what, bytes) => {
-    expect(readWholeRequest(bytes)).toBeUndefined()
+    expect(parseFastRequest(bytes)).toBeUndefined()
   })
 })
 
@@ -170,7 +170,7 @@ describe('what is read without node:http', () => {
     let accepted = 0
     await fc.assert(
       fc.asyncProperty(requests, async (bytes) => {
-        const request = readWholeRequest(bytes)
+        const request = parseFastRequest(bytes)
         if (request === undefined) return
         accepted++
         const { url, method, rawHeaders, headers, body } = request

@@ -8,7 +8,7 @@ import {
   errorMessage,
   messageBytes,
   notificationMessage,
-  printedMessage,
+  preserializedMessage,
   relayedMessage,
   resultMessage,
   type WireMessage,
@@ -44,7 +44,7 @@ const relayed = (
 describe('messages of our own', () => {
   it('are one line each, with the client’s id as it was', () => {
     expect(textOf(resultMessage('a"b\n', { x: 1 }))).toBe('{"jsonrpc":"2.0","id":"a\\"b\\n","result":{"x":1}}')
-    expect(textOf(printedMessage(7, ['{', Buffer.from('"big":1}')]))).toBe(
+    expect(textOf(preserializedMessage(7, ['{', Buffer.from('"big":1}')]))).toBe(
       '{"jsonrpc":"2.0","id":7,"result":{"big":1}}',
     )
     expect(textOf(errorMessage(undefined, { code: -32700, message: 'no' }))).toBe(

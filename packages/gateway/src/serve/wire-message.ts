@@ -4,12 +4,12 @@ import {
   type Json,
   type JsonMember,
   type JsonObject,
-  jsonMembers,
+  listMembers,
   META,
   SallyportError,
 } from '@sallyport/core'
-import { bytesOf, type Edit, type Frame, spliced } from '../upstream/upstream.ts'
-import { legacyResult, type ModernResult } from './legacy-result.ts'
+import { type Edit, type Frame, sliceBytes, splice } from '../upstream/upstream.ts'
+import { type ModernResult, toLegacyResult } from './legacy-result.ts'
 
 /** A JSON-RPC message on one line, in pieces that are written one after the other. */
 export type WireMessage = readonly (string | Buffer)[]
@@ -32,7 +32,7 @@ export function resultMessage(id: Json, result: JsonObject): WireMessage {
 }
 
 /** With a result that is printed already. */
-export function printedMessage(id: Json, result: readonly (string | Buffer)[]): WireMessage {
+export function preserializedMessage(id: Json, result: readonly (string | Buffer)[]): WireMessage {
   return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, ...result, '}']
 }
 
@@ -53,7 +53,7 @@ export function notificationMessage(notification: JsonObject): WireMessage {
 const NO_EDITS: readonly Edit[] = []
 const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
 
-export interface Relay {
+export interface RelayContext {
   readonly id: Json
   readonly method: string
   readonly from: Era
@@ -65,55 +65,56 @@ export interface Relay {
 }
 
 /** A server's answer under the client's own id: its bytes as they came, wherever the eras leave them as they are. */
-export function relayedMessage(frame: Frame, relay: Relay): WireMessage {
+export function relayedMessage(frame: Frame, relay: RelayContext): WireMessage {
   const { envelope } = frame
   if (relay.from !== relay.to && envelope.result && !isObject(frame.parts, envelope.result.start))
     return errorMessage(relay.id, { code: -32603, message: 'The server answered with a result that is no object.' })
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
-  if (relay.from === relay.to) return spliced(parts, [renamed, ...completed(frame, relay), ...named(frame, relay)])
-  if (relay.from === 'modern') return retold({ parts, envelope }, relay, renamed)
-  return spliced(parts, [renamed, ...modernised(frame, relay.method), ...named(frame, relay)])
+  if (relay.from === relay.to)
+    return splice(parts, [renamed, ...completionEdits(frame, relay), ...serverInfoEdits(frame, relay)])
+  if (relay.from === 'modern') return toLegacyMessage({ parts, envelope }, relay, renamed)
+  return splice(parts, [renamed, ...modernEdits(frame, relay.method), ...serverInfoEdits(frame, relay)])
 }
 
 /** A server of the modern era must say that a result is complete, and clients throw away one that does not. */
-function completed(frame: Frame, { to, method }: Relay): readonly Edit[] {
+function completionEdits(frame: Frame, { to, method }: RelayContext): readonly Edit[] {
   const { result, resultType } = frame.envelope
   if (to !== 'modern' || !result) return NO_EDITS
-  if (resultType === undefined) return [stamp(frame, method)]
-  return method === 'resources/read' && resultType === 'complete' ? cacheable(frame, result.start + 1) : NO_EDITS
+  if (resultType === undefined) return [resultTypeEdit(frame, method)]
+  return method === 'resources/read' && resultType === 'complete' ? cachingEdits(frame, result.start + 1) : NO_EDITS
 }
 
 /** What it says of caching itself comes later and counts. */
-function cacheable({ envelope: { resultMembers = [] } }: Frame, at: number): readonly Edit[] {
+function cachingEdits({ envelope: { resultMembers = [] } }: Frame, at: number): readonly Edit[] {
   const has = (name: string): boolean => resultMembers.some(({ key }) => key === name)
   if (resultMembers.length === 0 || (has('ttlMs') && has('cacheScope'))) return NO_EDITS
   return [{ start: at, end: at, text: '"ttlMs":0,"cacheScope":"private",' }]
 }
 
 /** Nobody but us is the server that the client speaks to. */
-function named({ envelope: { serverInfo } }: Frame, relay: Relay): readonly Edit[] {
+function serverInfoEdits({ envelope: { serverInfo } }: Frame, relay: RelayContext): readonly Edit[] {
   return serverInfo ? [{ ...serverInfo, text: `${SERVER_INFO}${relay.serverInfo}` }] : NO_EDITS
 }
 
 /** What the modern era adds to a result means nothing to a legacy client. */
-function retold(frame: Frame, { id, method, hasWrappedOutput }: Relay, renamed: Edit): WireMessage {
+function toLegacyMessage(frame: Frame, { id, method, hasWrappedOutput }: RelayContext, renamed: Edit): WireMessage {
   const { result, resultMembers } = frame.envelope
-  if (!result) return spliced(frame.parts, [renamed])
+  if (!result) return splice(frame.parts, [renamed])
   const { parts, begin, modern } = resultMembers
-    ? inPieces(frame, resultMembers, renamed)
-    : inOnePiece(frame, result.start, renamed)
+    ? readInPieces(frame, resultMembers, renamed)
+    : readInOnePiece(frame, result.start, renamed)
   const wrapping = method !== 'tools/call' ? 'never' : hasWrappedOutput ? 'always' : 'values'
-  const { edits, foreign } = legacyResult(modern, wrapping)
-  if (foreign === undefined) return spliced(parts, [begin, ...edits])
+  const { edits, unsupported } = toLegacyResult(modern, wrapping)
+  if (unsupported === undefined) return splice(parts, [begin, ...edits])
   return errorMessage(id, {
     code: -32603,
-    message: `The server answered with ${foreign}, which this client cannot take.`,
+    message: `The server answered with ${unsupported}, which this client cannot take.`,
   })
 }
 
-interface Retold {
+interface ModernSource {
   readonly parts: readonly Buffer[]
   readonly modern: ModernResult
   /** Gives it the client's id. */
@@ -121,45 +122,45 @@ interface Retold {
 }
 
 /** A large result is not gone through again, and stays in the pieces in which it came. */
-function inPieces({ parts }: Frame, members: readonly JsonMember[], begin: Edit): Retold {
-  const read = (start: number, end: number): string => bytesOf(parts, start, end).toString('latin1')
+function readInPieces({ parts }: Frame, members: readonly JsonMember[], begin: Edit): ModernSource {
+  const read = (start: number, end: number): string => sliceBytes(parts, start, end).toString('latin1')
   return { parts, modern: { members, read }, begin }
 }
 
-function inOnePiece({ parts, envelope }: Frame, at: number, renamed: Edit): Retold {
-  const bytes = bytesOf(parts, 0, envelope.bytes)
+function readInOnePiece({ parts, envelope }: Frame, at: number, renamed: Edit): ModernSource {
+  const bytes = sliceBytes(parts, 0, envelope.bytes)
   const text = bytes.toString('latin1')
-  const modern = { members: jsonMembers(text, at), read: (start: number, end: number) => text.slice(start, end) }
-  return { parts: [bytes], modern, begin: usualHead(text, at, renamed) ?? renamed }
+  const modern = { members: listMembers(text, at), read: (start: number, end: number) => text.slice(start, end) }
+  return { parts: [bytes], modern, begin: usualHeadEdit(text, at, renamed) ?? renamed }
 }
 
 const BEFORE_ID = '{"jsonrpc":"2.0","id":'
 const BEFORE_RESULT = ',"result":{'
 
 /** What nearly every server writes before the members of a result is one text with the client's id, not three pieces. */
-function usualHead(text: string, at: number, { start, end, text: id }: Edit): Edit | undefined {
+function usualHeadEdit(text: string, at: number, { start, end, text: id }: Edit): Edit | undefined {
   if (start !== BEFORE_ID.length || end + BEFORE_RESULT.length !== at + 1) return undefined
   if (!text.startsWith(BEFORE_ID) || !text.startsWith(BEFORE_RESULT, end)) return undefined
   return { start: 0, end: at + 1, text: BEFORE_ID + id + BEFORE_RESULT }
 }
 
-function modernised(frame: Frame, method: string): readonly Edit[] {
+function modernEdits(frame: Frame, method: string): readonly Edit[] {
   const { result, error, resultType } = frame.envelope
-  if (error && method === 'resources/read') return unknownResource(frame, error.start)
-  return result && resultType === undefined ? [stamp(frame, method)] : []
+  if (error && method === 'resources/read') return unknownResourceEdits(frame, error.start)
+  return result && resultType === undefined ? [resultTypeEdit(frame, method)] : []
 }
 
 /** The legacy era has a code of its own for a resource that is not there. */
-function unknownResource({ parts }: Frame, at: number): readonly Edit[] {
+function unknownResourceEdits({ parts }: Frame, at: number): readonly Edit[] {
   const text = Buffer.concat(parts).toString('latin1')
   if (!isObjectAt(text, at)) return []
-  return [...jsonMembers(text, at)]
+  return [...listMembers(text, at)]
     .filter(({ key, value, end }) => key === 'code' && text.slice(value, end) === '-32002')
     .map(({ value, end }) => ({ start: value, end, text: '-32602' }))
 }
 
 /** In the modern era a result says that it is complete, and one that can be cached for how long. */
-function stamp({ parts, envelope }: Frame, method: string) {
+function resultTypeEdit({ parts, envelope }: Frame, method: string) {
   const at = (envelope.result?.start ?? 0) + 1
   const fields =
     method === 'resources/read' ? '"resultType":"complete","ttlMs":0,"cacheScope":"private"' : '"resultType":"complete"'
@@ -174,12 +175,12 @@ function withoutLineBreaks(part: Buffer): Buffer {
   return copy
 }
 
-const isObject = (parts: readonly Buffer[], from: number): boolean => firstSign(parts, from) === '{'
+const isObject = (parts: readonly Buffer[], from: number): boolean => firstCharacter(parts, from) === '{'
 
-const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstSign(parts, from) === '}'
+const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstCharacter(parts, from) === '}'
 
 /** The first byte from there on that is not white space, as a character. */
-function firstSign(parts: readonly Buffer[], from: number): string | undefined {
+function firstCharacter(parts: readonly Buffer[], from: number): string | undefined {
   let offset = from
   for (const part of parts) {
     for (; offset < part.length; offset++) {

@@ -11,9 +11,9 @@ import {
 import { type Authentication, type AuthenticatorOptions, createAuthenticator, isRefusal } from './authenticate.ts'
 import { createPrincipalVerifier, type PrincipalVerifier } from './jwt-principal.ts'
 import type { LocalTokens } from './local-tokens.ts'
-import { changeOf, mintFor, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
+import { mintFor, nextChange, readStandingToken, TestTokens } from './token-bench.test-kit.ts'
 
-const bench = new TokenBench()
+const bench = new TestTokens()
 const key = await createSigningKey('k1')
 
 let issuer: KeyServer
@@ -74,7 +74,7 @@ describe('a local token', () => {
     expect(refusalOf(authenticate(`Bearer ${here.token}`)).code).toBe('UNAUTHENTICATED')
     expect(authenticate(`Bearer ${there.token}`)).toMatchObject({ agent: 'codex' })
     const other = await bench.open()
-    const noticed = changeOf(tokens)
+    const noticed = nextChange(tokens)
     await other.revoke(there.record.id)
     await noticed
     expect(refusalOf(authenticate(`Bearer ${there.token}`)).code).toBe('UNAUTHENTICATED')

@@ -27,15 +27,15 @@ export interface AuthenticatorOptions {
 
 /** RFC 7235's token68 after the one scheme we take; schemes know no case. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
-const LOCAL = /^sp[ao]_/
+const LOCAL_TOKEN = /^sp[ao]_/
 const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
 
-const MAX_KNOWN = 1_000
+const MAX_CACHED = 1_000
 const MAX_REFUSED = 1_000
 const MAX_VERIFYING = 64
 /** A JWT is looked at again after this, so that a withdrawn key ends it before its own time. */
-const JWT_KNOWN_MS = 60_000
-const REFUSED_MS = 60_000
+const JWT_CACHE_MS = 60_000
+const REFUSAL_CACHE_MS = 60_000
 
 export const isRefusal = (authentication: Authentication): authentication is Refusal => 'refused' in authentication
 
@@ -47,9 +47,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 export class Authenticator {
   readonly #tokens: AuthenticatorOptions['tokens']
   readonly #jwt: PrincipalVerifier | undefined
-  readonly #anybody: Principal | undefined
+  readonly #anonymous: Principal | undefined
   readonly #now: () => number
-  readonly #known: ExpiringMap<Principal>
+  readonly #cached: ExpiringMap<Principal>
   readonly #refused: ExpiringMap<Refusal>
   readonly #verifying = new Map<string, Promise<Authentication>>()
   readonly #unsubscribe: () => void
@@ -57,45 +57,45 @@ export class Authenticator {
   constructor(options: AuthenticatorOptions) {
     this.#tokens = options.tokens
     this.#jwt = options.jwt
-    this.#anybody = options.noAuth ? standingPrincipal('agent') : undefined
+    this.#anonymous = options.noAuth ? standingPrincipal('agent') : undefined
     this.#now = options.now ?? Date.now
-    this.#known = new ExpiringMap(MAX_KNOWN, this.#now)
+    this.#cached = new ExpiringMap(MAX_CACHED, this.#now)
     this.#refused = new ExpiringMap(MAX_REFUSED, this.#now)
-    this.#unsubscribe = options.tokens.onChange(() => this.#known.clear())
+    this.#unsubscribe = options.tokens.onChange(() => this.#cached.clear())
   }
 
   authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
-    if (authorization === undefined) return this.#refuse(ABSENT)
-    return this.#known.get(authorization) ?? this.#identify(authorization)
+    if (authorization === undefined) return this.#refuse(MISSING)
+    return this.#cached.get(authorization) ?? this.#identify(authorization)
   }
 
   close(): void {
     this.#unsubscribe()
-    this.#known.clear()
+    this.#cached.clear()
     this.#refused.clear()
   }
 
   #refuse(refusal: Refusal): Authentication {
-    return this.#anybody ?? refusal
+    return this.#anonymous ?? refusal
   }
 
   #identify(authorization: string): Authentication | Promise<Authentication> {
     if (authorization.length > MAX_HEADER_LENGTH) return this.#refuse(MALFORMED)
     const token = BEARER.exec(authorization)?.[1]
-    if (token === undefined) return this.#refuse(unreadable(authorization))
-    if (LOCAL.test(token)) return this.#local(token, authorization)
-    return this.#jwt === undefined ? this.#refuse(UNKNOWN) : this.#foreign(token, authorization, this.#jwt)
+    if (token === undefined) return this.#refuse(explainUnreadable(authorization))
+    if (LOCAL_TOKEN.test(token)) return this.#verifyLocal(token, authorization)
+    return this.#jwt === undefined ? this.#refuse(UNKNOWN) : this.#verifyJwt(token, authorization, this.#jwt)
   }
 
-  #local(token: string, authorization: string): Authentication {
+  #verifyLocal(token: string, authorization: string): Authentication {
     const credential = this.#tokens.verify(token)
     if (credential === undefined) return this.#refuse(UNKNOWN)
-    this.#known.put(authorization, credential.principal, credential.expiresAt)
+    this.#cached.put(authorization, credential.principal, credential.expiresAt)
     return credential.principal
   }
 
   /** One token is verified once, however many requests bring it at the same time, and only so many at once. */
-  #foreign(token: string, authorization: string, jwt: PrincipalVerifier): Authentication | Promise<Authentication> {
+  #verifyJwt(token: string, authorization: string, jwt: PrincipalVerifier): Authentication | Promise<Authentication> {
     const key = digest(token)
     const refused = this.#refused.get(key)
     if (refused !== undefined) return this.#refuse(refused)
@@ -105,21 +105,21 @@ export class Authenticator {
     const verifying = jwt
       .verify(token)
       .then((outcome) =>
-        'problem' in outcome ? this.#learnRefusal(key, outcome) : this.#learn(authorization, outcome),
+        'problem' in outcome ? this.#cacheRefusal(key, outcome) : this.#cachePrincipal(authorization, outcome),
       )
       .finally(() => this.#verifying.delete(key))
     this.#verifying.set(key, verifying)
     return verifying
   }
 
-  #learn(authorization: string, { principal, expiresAt }: Credential): Principal {
-    this.#known.put(authorization, principal, Math.min(expiresAt, this.#now() + JWT_KNOWN_MS))
+  #cachePrincipal(authorization: string, { principal, expiresAt }: Credential): Principal {
+    this.#cached.put(authorization, principal, Math.min(expiresAt, this.#now() + JWT_CACHE_MS))
     return principal
   }
 
-  #learnRefusal(key: string, outcome: JwtRefusal): Authentication {
-    const refusal = refusalOf(outcome)
-    if (outcome.certainty === 'final') this.#refused.put(key, refusal, this.#now() + REFUSED_MS)
+  #cacheRefusal(key: string, outcome: JwtRefusal): Authentication {
+    const refusal = fromJwtRefusal(outcome)
+    if (outcome.certainty === 'final') this.#refused.put(key, refusal, this.#now() + REFUSAL_CACHE_MS)
     return this.#refuse(refusal)
   }
 }
@@ -129,22 +129,28 @@ const HINT =
   'Send "Authorization: Bearer <token>" with a token of `sallyport token`, or the one in tokens/agent of the state.'
 
 /** What people send whose variable is not set where the client was started. */
-function unreadable(authorization: string): Refusal {
-  if (!/^bearer\b/i.test(authorization)) return ABSENT
+function explainUnreadable(authorization: string): Refusal {
+  if (!/^bearer\b/i.test(authorization)) return MISSING
   const sent = authorization.slice('bearer'.length).trim()
   if (sent === '') return EMPTY
   return /\$\{|\{env:|\{\{|^\$\w|^<.*>$/.test(sent) ? REFERENCE : MALFORMED
 }
 
 /** One value for all who come without: a flood of them costs no stack trace each. */
-const ABSENT: Refusal = { ...unauthenticated('The request carries no bearer token.', REALM), credential: 'missing' }
-const EMPTY = unauthenticated('The bearer token is empty.', invalidToken('empty'))
+const MISSING: Refusal = { ...unauthenticated('The request carries no bearer token.', REALM), credential: 'missing' }
+const EMPTY = unauthenticated('The bearer token is empty.', invalidTokenChallenge('empty'))
 const REFERENCE = unauthenticated(
   `The bearer token is the name of a variable, such as \${TOKEN}, which the client did not replace by its value.`,
-  invalidToken('a variable that was not replaced'),
+  invalidTokenChallenge('a variable that was not replaced'),
 )
-const MALFORMED = unauthenticated('The Authorization header is not one bearer token.', invalidToken('malformed'))
-const UNKNOWN = unauthenticated('The token is not known here, or has expired or been revoked.', invalidToken('unknown'))
+const MALFORMED = unauthenticated(
+  'The Authorization header is not one bearer token.',
+  invalidTokenChallenge('malformed'),
+)
+const UNKNOWN = unauthenticated(
+  'The token is not known here, or has expired or been revoked.',
+  invalidTokenChallenge('unknown'),
+)
 const BUSY: Refusal = {
   refused: new SallyportError('OVERLOADED', 'Too many tokens are being verified at the moment.', {
     hint: 'Try again in a moment.',
@@ -153,8 +159,8 @@ const BUSY: Refusal = {
   credential: 'unverified',
 }
 
-function refusalOf({ problem, certainty, cause }: JwtRefusal): Refusal {
-  if (certainty !== 'unverifiable') return unauthenticated(`${problem}.`, invalidToken(problem), cause)
+function fromJwtRefusal({ problem, certainty, cause }: JwtRefusal): Refusal {
+  if (certainty !== 'unverifiable') return unauthenticated(`${problem}.`, invalidTokenChallenge(problem), cause)
   const hint = 'Try again in a moment; the log of the gateway says more.'
   const refused = new SallyportError('OVERLOADED', `${problem}.`, { hint, cause })
   return { refused, challenge: undefined, credential: 'unverified' }
@@ -166,6 +172,6 @@ function unauthenticated(message: string, challenge: string, cause?: unknown): R
 }
 
 /** The description is one of our own phrases: nothing that was sent can get into a header that way. */
-function invalidToken(description: string): string {
+function invalidTokenChallenge(description: string): string {
   return `${REALM}, error="invalid_token", error_description="${description}"`
 }

@@ -14,9 +14,9 @@ export interface CredentialFailuresOptions {
 const WINDOW_MS = 60_000
 const DELAY_MS = 1_000
 /** So many refusals of one source in a window are answered at once: a client with an old token tries a few times. */
-const MAX_PROMPT = 10
+const MAX_UNDELAYED = 10
 /** So many answers wait at the same time, of all sources together. */
-const MAX_HELD = 100
+const MAX_DELAYED = 100
 const MAX_SOURCES = 64
 /** The sources beyond that. */
 const OTHERS = 'others'
@@ -38,7 +38,7 @@ export class CredentialFailures {
   readonly #windowMs: number
   readonly #delayMs: number
   readonly #sources = new Map<string, Source>()
-  readonly #held = new Map<NodeJS.Timeout, () => void>()
+  readonly #delayed = new Map<NodeJS.Timeout, () => void>()
   readonly #totals: Record<CredentialKind, number> = { token: 0, signature: 0, login: 0, cookie: 0 }
 
   constructor({ report, windowMs = WINDOW_MS, delayMs = DELAY_MS }: CredentialFailuresOptions) {
@@ -54,11 +54,11 @@ export class CredentialFailures {
 
   /** Counts one. Resolves when it may be answered; with an error that takes the answer's place if too many wait already. */
   async penalize(address: string | undefined, kind: CredentialKind): Promise<SallyportError | undefined> {
-    if (this.count(address, kind) <= MAX_PROMPT) return undefined
-    if (this.#held.size >= MAX_HELD) return tooMany()
+    if (this.count(address, kind) <= MAX_UNDELAYED) return undefined
+    if (this.#delayed.size >= MAX_DELAYED) return tooManyRefused()
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => this.#release(timer), this.#delayMs)
-      this.#held.set(timer, resolve)
+      this.#delayed.set(timer, resolve)
     })
     return undefined
   }
@@ -66,32 +66,32 @@ export class CredentialFailures {
   /** Counts one that is answered at once. Returns how many there were in this window. */
   count(address: string | undefined, kind: CredentialKind): number {
     this.#totals[kind] += 1
-    const name = this.#nameOf(address)
+    const name = this.#sourceName(address)
     const source = this.#sources.get(name) ?? this.#open(name)
     source.count += 1
     source.unreported.set(kind, (source.unreported.get(kind) ?? 0) + 1)
     // The first one is reported at once, the others together at the end of the window.
-    if (source.count === 1) this.#tell(name, source)
+    if (source.count === 1) this.#reportSource(name, source)
     return source.count
   }
 
   close(): void {
     for (const [name, source] of this.#sources) {
       clearTimeout(source.timer)
-      this.#tell(name, source)
+      this.#reportSource(name, source)
     }
     this.#sources.clear()
-    for (const timer of [...this.#held.keys()]) this.#release(timer)
+    for (const timer of [...this.#delayed.keys()]) this.#release(timer)
   }
 
   #release(timer: NodeJS.Timeout): void {
     clearTimeout(timer)
-    this.#held.get(timer)?.()
-    this.#held.delete(timer)
+    this.#delayed.get(timer)?.()
+    this.#delayed.delete(timer)
   }
 
-  #nameOf(address: string | undefined): string {
-    const name = sourceOf(address)
+  #sourceName(address: string | undefined): string {
+    const name = toSourceName(address)
     return this.#sources.has(name) || this.#sources.size < MAX_SOURCES ? name : OTHERS
   }
 
@@ -109,12 +109,12 @@ export class CredentialFailures {
   #endWindow(name: string): void {
     const source = this.#sources.get(name)
     if (source === undefined) return
-    if (!this.#tell(name, source)) return void this.#sources.delete(name)
+    if (!this.#reportSource(name, source)) return void this.#sources.delete(name)
     source.count = 1
     source.timer = this.#startWindow(name)
   }
 
-  #tell(source: string, { unreported }: Source): boolean {
+  #reportSource(source: string, { unreported }: Source): boolean {
     if (unreported.size === 0) return false
     const kinds = Object.fromEntries(unreported)
     unreported.clear()
@@ -125,14 +125,14 @@ export class CredentialFailures {
 }
 
 /** One for all of this machine: it has sixteen million addresses of its own. One for each /64 of IPv6, which one host has. */
-function sourceOf(address: string | undefined): string {
+function toSourceName(address: string | undefined): string {
   if (address === undefined) return 'socket'
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
   if (isLoopback(plain)) return 'loopback'
-  return plain.includes(':') ? `${networkOf(plain)}::/64` : plain
+  return plain.includes(':') ? `${ipv6Network(plain)}::/64` : plain
 }
 
-function networkOf(address: string): string {
+function ipv6Network(address: string): string {
   const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? []
   const groups = head === '' ? [] : head.split(':')
   const last = tail === undefined || tail === '' ? [] : tail.split(':')
@@ -141,7 +141,7 @@ function networkOf(address: string): string {
   return [...groups, ...zeros, ...last].slice(0, 4).join(':')
 }
 
-const tooMany = (): SallyportError =>
+const tooManyRefused = (): SallyportError =>
   new SallyportError('RATE_LIMITED', 'Too many credentials from this address were refused.', {
     hint: 'Try again later, with a credential that is valid.',
   })

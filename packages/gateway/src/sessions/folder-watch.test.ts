@@ -52,7 +52,7 @@ it('looks regularly at a folder that is not there yet, and watches it once it is
 it('calls again when it is nudged', async () => {
   const { next } = watched(root)
   const again = next()
-  watch?.nudge()
+  watch?.recheckSoon()
   await again
 })
 

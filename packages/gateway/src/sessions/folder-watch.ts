@@ -1,6 +1,6 @@
 import { type FSWatcher, statSync, watch } from 'node:fs'
 
-const SETTLE_MS = 20
+const DEBOUNCE_MS = 20
 const POLL_MS = 500
 
 /** Calls back soon after a folder's entries changed. It never keeps the process alive. */
@@ -9,7 +9,7 @@ export class FolderWatch {
   readonly #onChange: () => void
   #watcher: FSWatcher | undefined
   #watched: string | undefined
-  #settling: NodeJS.Timeout | undefined
+  #debounce: NodeJS.Timeout | undefined
   #poll: NodeJS.Timeout | undefined
   #closed = false
 
@@ -20,43 +20,43 @@ export class FolderWatch {
   }
 
   /** Calls back once more, for a caller who could not see the change yet. */
-  nudge(): void {
-    this.#soon(POLL_MS)
+  recheckSoon(): void {
+    this.#schedule(POLL_MS)
   }
 
   close(): void {
     this.#closed = true
     this.#stop()
-    clearTimeout(this.#settling)
+    clearTimeout(this.#debounce)
   }
 
   /** A watch dies with its folder, and the system may have none left to give (ENOSPC): then it is looked at regularly. */
   #watch(): void {
     this.#stop()
     try {
-      this.#watched = identityOf(this.#path)
-      this.#watcher = watch(this.#path, { persistent: false }, () => this.#soon(SETTLE_MS))
-      this.#watcher.on('error', () => this.#fallBack())
+      this.#watched = readIdentity(this.#path)
+      this.#watcher = watch(this.#path, { persistent: false }, () => this.#schedule(DEBOUNCE_MS))
+      this.#watcher.on('error', () => this.#pollInstead())
     } catch {
-      this.#fallBack()
+      this.#pollInstead()
     }
   }
 
-  #fallBack(): void {
+  #pollInstead(): void {
     this.#stop()
     if (this.#closed) return
-    this.#poll = setInterval(() => this.#tell(), POLL_MS).unref()
+    this.#poll = setInterval(() => this.#notify(), POLL_MS).unref()
   }
 
-  #soon(delayMs: number): void {
+  #schedule(delayMs: number): void {
     if (this.#closed) return
-    this.#settling ??= setTimeout(() => this.#tell(), delayMs).unref()
+    this.#debounce ??= setTimeout(() => this.#notify(), delayMs).unref()
   }
 
-  #tell(): void {
-    clearTimeout(this.#settling)
-    this.#settling = undefined
-    if (this.#watcher === undefined || identityOf(this.#path) !== this.#watched) this.#watch()
+  #notify(): void {
+    clearTimeout(this.#debounce)
+    this.#debounce = undefined
+    if (this.#watcher === undefined || readIdentity(this.#path) !== this.#watched) this.#watch()
     this.#onChange()
   }
 
@@ -67,7 +67,7 @@ export class FolderWatch {
   }
 }
 
-function identityOf(path: string): string | undefined {
+function readIdentity(path: string): string | undefined {
   try {
     const stats = statSync(path)
     return `${stats.dev}:${stats.ino}`

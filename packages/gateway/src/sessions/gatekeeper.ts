@@ -4,12 +4,12 @@ import { createPrincipalVerifier, type PrincipalVerifier } from './jwt-principal
 import type { LocalTokens } from './local-tokens.ts'
 
 /** Whose credentials a port asks for: for trying things, nobody's. */
-export type Credentials = 'of everybody' | 'of nobody'
+export type CredentialPolicy = 'of everybody' | 'of nobody'
 
 /** Who may come in, by the configuration that is in force now. */
-export class Gatekeeper {
+export class CurrentAuthenticators {
   readonly #tokens: LocalTokens
-  readonly #authenticators = new Map<Credentials, Authenticator>()
+  readonly #authenticators = new Map<CredentialPolicy, Authenticator>()
   #settings: JwtSettings | undefined
   #jwt: PrincipalVerifier | undefined
 
@@ -19,7 +19,7 @@ export class Gatekeeper {
     this.#jwt = jwt && createPrincipalVerifier(jwt)
   }
 
-  authenticatorFor(whose: Credentials): Authenticator {
+  authenticatorFor(whose: CredentialPolicy): Authenticator {
     const known = this.#authenticators.get(whose)
     if (known) return known
     const opened = createAuthenticator({ tokens: this.#tokens, jwt: this.#jwt, noAuth: whose === 'of nobody' })

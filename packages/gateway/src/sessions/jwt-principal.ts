@@ -1,10 +1,10 @@
 import type { Principal } from '@sallyport/core'
 import {
   createJwtVerifier,
-  isClaimText,
+  isPrintableName,
   type JwtRefusal,
   type JwtVerifierOptions,
-  readOwner,
+  readTokenOwner,
   refuseClaim,
   type VerifiedToken,
 } from '@sallyport/kit/identity'
@@ -30,11 +30,11 @@ export function createPrincipalVerifier(settings: JwtSettings, options: JwtVerif
 }
 
 function toCredential({ claims, expiresAt }: VerifiedToken, { issuers }: JwtSettings): Credential | JwtRefusal {
-  const owner = readOwner(claims, issuers)
+  const owner = readTokenOwner(claims, issuers)
   if ('problem' in owner) return owner
   const { agent = 'any', profile = 'default' } = claims
-  if (!isClaimText(agent)) return refuseClaim('agent')
-  if (!isClaimText(profile)) return refuseClaim('profile')
+  if (!isPrintableName(agent)) return refuseClaim('agent')
+  if (!isPrintableName(profile)) return refuseClaim('profile')
   const { userId: user, sessionId: session } = owner
   const principal: Principal = Object.freeze({ user, agent, profile, session, role: 'agent' })
   return { principal, expiresAt }

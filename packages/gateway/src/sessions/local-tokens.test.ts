@@ -1,9 +1,9 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { isRoot, mintFor, modeOf, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
+import { fileModeOf, isRoot, mintFor, readStandingToken, TestTokens } from './token-bench.test-kit.ts'
 
-const bench = new TokenBench()
+const bench = new TestTokens()
 
 describe('a minted token', () => {
   it('gives its principal, and its file holds the digest alone', async () => {
@@ -17,7 +17,7 @@ describe('a minted token', () => {
     const text = readFileSync(bench.file(`${record.id}.json`), 'utf8')
     expect(Object.keys(JSON.parse(text))).toEqual(['id', 'agent', 'profile', 'user', 'session', 'created', 'sha256'])
     expect(text).not.toContain(token.slice(4))
-    expect(modeOf(bench.file(`${record.id}.json`))).toBe(0o600)
+    expect(fileModeOf(bench.file(`${record.id}.json`))).toBe(0o600)
   })
 
   it('speaks for the OS user in a session of its own unless told otherwise', async () => {
@@ -132,7 +132,7 @@ describe('the folder', () => {
     mkdirSync(bench.file(''), { recursive: true })
     chmodSync(bench.file(''), 0o755)
     await bench.open()
-    expect(modeOf(bench.file(''))).toBe(0o700)
+    expect(fileModeOf(bench.file(''))).toBe(0o700)
     expect(bench.troubles[0]).toContain('was open to other users')
   })
 

@@ -1,12 +1,12 @@
 import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { isClaimText, osUser } from '@sallyport/kit/identity'
-import { makePrivateFolder, removeFile, replaceFile, stateUnusable, sweepLeftovers } from '../disk/disk.ts'
+import { getOsUser, isPrintableName } from '@sallyport/kit/identity'
+import { makePrivateFolder, removeFile, removeStaleTempFiles, replaceFile, stateUnusable } from '../disk/disk.ts'
 import type { Credential } from './credential.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { digest, type RandomBytes, randomBytes, randomSecret } from './secret.ts'
-import { ensureStandingToken, PREFIX, STANDING_ROLES } from './standing-token.ts'
+import { ensureStandingToken, STANDING_ROLES, TOKEN_PREFIX } from './standing-token.ts'
 import { type LocalToken, TokenFolder } from './token-folder.ts'
 import { areSelectors, formatStoredToken, isTokenId, type TokenRecord } from './token-record.ts'
 
@@ -16,7 +16,7 @@ export interface LocalTokensOptions {
   readonly now?: () => number
   readonly randomBytes?: RandomBytes
   /** A token file that is refused, or was open to others. The text names the file, never what is in it. */
-  readonly onTrouble?: (text: string) => void
+  readonly onWarning?: (text: string) => void
 }
 
 export interface MintRequest {
@@ -39,22 +39,22 @@ export interface MintedToken {
   readonly record: TokenRecord
 }
 
-const TOKEN = /^sp[ao]_[\w-]{43}$/
+const TOKEN_PATTERN = /^sp[ao]_[\w-]{43}$/
 /** How often a stranger's token may make us look at the folder. */
-const MISS_PAUSE_MS = 500
+const MIN_RESCAN_MS = 500
 
 /** Throws STATE_UNUSABLE when the folder cannot be made or is not ours. */
 export async function openLocalTokens(options: LocalTokensOptions): Promise<LocalTokens> {
   const folder = join(options.state, 'tokens')
-  const onTrouble = options.onTrouble ?? (() => {})
+  const onWarning = options.onWarning ?? (() => {})
   const random = options.randomBytes ?? randomBytes
-  await onDisk(folder, async () => {
+  await wrapStateErrors(folder, async () => {
     const warning = makePrivateFolder(folder)
-    if (warning !== undefined) onTrouble(warning)
-    sweepLeftovers(folder)
-    for (const role of STANDING_ROLES) await ensureStandingToken(role, { folder, randomBytes: random, onTrouble })
+    if (warning !== undefined) onWarning(warning)
+    removeStaleTempFiles(folder)
+    for (const role of STANDING_ROLES) await ensureStandingToken(role, { folder, randomBytes: random, onWarning })
   })
-  return new LocalTokens({ ...options, now: options.now ?? Date.now, randomBytes: random, onTrouble })
+  return new LocalTokens({ ...options, now: options.now ?? Date.now, randomBytes: random, onWarning })
 }
 
 /** The tokens of this machine. Files are the truth, so that another process can mint and revoke too. */
@@ -70,7 +70,7 @@ export class LocalTokens {
 
   constructor(options: Required<LocalTokensOptions>) {
     this.#options = options
-    this.#folder = new TokenFolder(join(options.state, 'tokens'), options.onTrouble)
+    this.#folder = new TokenFolder(join(options.state, 'tokens'), options.onWarning)
     // Watched before the first reading: a change between the two must not be missed.
     this.#watch = new FolderWatch(this.#folder.path, () => this.#scan())
     this.#scan()
@@ -80,11 +80,11 @@ export class LocalTokens {
   /** The token counts, and is on disk, when this resolves. */
   async mint(request: MintRequest): Promise<MintedToken> {
     const id = Buffer.from(this.#options.randomBytes(8)).toString('hex')
-    const record = newRecord(id, request, this.#options.now())
-    const token = `${PREFIX.agent}${randomSecret(this.#options.randomBytes)}`
+    const record = createRecord(id, request, this.#options.now())
+    const token = `${TOKEN_PREFIX.agent}${randomSecret(this.#options.randomBytes)}`
     this.#sweep()
     const text = formatStoredToken({ record, sha256: digest(token) })
-    await replaceFile(this.#fileOf(id), text, { mode: 0o600 })
+    await replaceFile(this.#pathOf(id), text, { mode: 0o600 })
     this.#scan()
     return { token, record }
   }
@@ -102,17 +102,17 @@ export class LocalTokens {
   /** False when there is no such token. It is gone for good when this resolves. */
   async revoke(id: string): Promise<boolean> {
     if (!isTokenId(id)) return false
-    const removed = await onDisk(this.#folder.path, () => removeFile(this.#fileOf(id)))
+    const removed = await wrapStateErrors(this.#folder.path, () => removeFile(this.#pathOf(id)))
     this.#scan()
     return removed
   }
 
   /** Whom the token speaks for. Only digests are compared, so that timing tells nothing about a token. */
   verify(text: string): Credential | undefined {
-    if (!TOKEN.test(text)) return undefined
+    if (!TOKEN_PATTERN.test(text)) return undefined
     const sha256 = digest(text)
     const now = this.#options.now()
-    if (!this.#bySha256.has(sha256) && now - this.#scannedAt >= MISS_PAUSE_MS) this.#scan()
+    if (!this.#bySha256.has(sha256) && now - this.#scannedAt >= MIN_RESCAN_MS) this.#scan()
     const credential = this.#bySha256.get(sha256)?.credential
     return credential !== undefined && now < credential.expiresAt ? credential : undefined
   }
@@ -137,7 +137,7 @@ export class LocalTokens {
   #scan(): void {
     this.#scannedAt = this.#options.now()
     const outcome = this.#folder.scan()
-    if (outcome === 'incomplete') this.#watch.nudge()
+    if (outcome === 'incomplete') this.#watch.recheckSoon()
     if (outcome === 'same') return
     const tokens = this.#folder.tokens()
     this.#bySha256 = new Map(tokens.map((token) => [token.sha256, token]))
@@ -151,20 +151,20 @@ export class LocalTokens {
     for (const { record, credential } of this.#bySha256.values()) {
       if (record === undefined || now < credential.expiresAt) continue
       try {
-        unlinkSync(this.#fileOf(record.id))
+        unlinkSync(this.#pathOf(record.id))
       } catch {
         // An expired token harms nobody while it stays.
       }
     }
   }
 
-  #fileOf(id: string): string {
+  #pathOf(id: string): string {
     return join(this.#folder.path, `${id}.json`)
   }
 }
 
 /** What fails in the folder of the tokens is STATE_UNUSABLE. */
-async function onDisk<Result>(folder: string, action: () => Result | Promise<Result>): Promise<Result> {
+async function wrapStateErrors<Result>(folder: string, action: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await action()
   } catch (cause) {
@@ -172,10 +172,10 @@ async function onDisk<Result>(folder: string, action: () => Result | Promise<Res
   }
 }
 
-function newRecord(id: string, request: MintRequest, now: number): TokenRecord {
-  const { agent, profile, user = osUser(), session = `token:${id}`, ttlMs, tools, attended } = request
+function createRecord(id: string, request: MintRequest, now: number): TokenRecord {
+  const { agent, profile, user = getOsUser(), session = `token:${id}`, ttlMs, tools, attended } = request
   for (const [name, value] of Object.entries({ agent, profile, user, session })) {
-    if (isClaimText(value)) continue
+    if (isPrintableName(value)) continue
     throw new SallyportError('INVALID_PARAMS', `The ${name} of a token is ${JSON.stringify(value)?.slice(0, 80)}.`, {
       hint: 'A text of 1 to 256 printable characters is expected.',
     })
@@ -190,10 +190,10 @@ function newRecord(id: string, request: MintRequest, now: number): TokenRecord {
     ...(tools && { tools }),
     ...(attended && { attended }),
   }
-  return ttlMs === undefined ? record : { ...record, expires: expiry(now, ttlMs) }
+  return ttlMs === undefined ? record : { ...record, expires: computeExpiry(now, ttlMs) }
 }
 
-function expiry(now: number, ttlMs: number): string {
+function computeExpiry(now: number, ttlMs: number): string {
   const expires = new Date(now + ttlMs)
   if (ttlMs > 0 && !Number.isNaN(expires.getTime())) return expires.toISOString()
   throw new SallyportError('INVALID_PARAMS', `A token cannot live for ${ttlMs} ms.`, {

@@ -9,8 +9,8 @@ export interface LoginsOptions {
 
 const COOKIE_NAME = 'sallyport'
 
-const CODE_LIFE_MS = 10 * 60_000
-const IDLE_LIFE_MS = 12 * 3_600_000
+const CODE_TTL_MS = 10 * 60_000
+const IDLE_TIMEOUT_MS = 12 * 3_600_000
 const MAX_CODES = 16
 const MAX_SESSIONS = 64
 
@@ -37,7 +37,7 @@ export class Logins {
   /** The secret part of a login link; good once, for ten minutes. */
   mintLoginCode(): string {
     const code = randomSecret(this.#randomBytes)
-    this.#codes.put(digest(code), 'login', this.#now() + CODE_LIFE_MS)
+    this.#codes.put(digest(code), 'login', this.#now() + CODE_TTL_MS)
     return code
   }
 
@@ -45,7 +45,7 @@ export class Logins {
   redeem(code: string): string | undefined {
     if (!SECRET.test(code) || this.#codes.take(digest(code)) === undefined) return undefined
     const value = randomSecret(this.#randomBytes)
-    this.#sessions.put(digest(value), standingPrincipal('operator'), this.#now() + IDLE_LIFE_MS)
+    this.#sessions.put(digest(value), standingPrincipal('operator'), this.#now() + IDLE_TIMEOUT_MS)
     return value
   }
 
@@ -59,7 +59,7 @@ export class Logins {
     const key = sessionKey(header)
     const principal = key === undefined ? undefined : this.#sessions.get(key)
     if (key === undefined || principal === undefined) return undefined
-    this.#sessions.put(key, principal, this.#now() + IDLE_LIFE_MS)
+    this.#sessions.put(key, principal, this.#now() + IDLE_TIMEOUT_MS)
     return principal
   }
 

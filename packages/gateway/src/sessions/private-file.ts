@@ -18,7 +18,7 @@ export function readPrivateFile(path: string, whenExposed: 'close' | 'leave'): P
     // Without O_NONBLOCK the opening of a FIFO waits for its writer.
     fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
-    return failedOpen(error)
+    return explainOpenFailure(error)
   }
   try {
     return readOpened(fd, whenExposed)
@@ -29,7 +29,7 @@ export function readPrivateFile(path: string, whenExposed: 'close' | 'leave'): P
   }
 }
 
-function failedOpen(error: unknown): PrivateFile {
+function explainOpenFailure(error: unknown): PrivateFile {
   const code = causeCode(error)
   if (code === 'ENOENT') return { state: 'absent' }
   if (code === 'ELOOP') return { state: 'refused', problem: 'is a symbolic link' }
@@ -38,14 +38,14 @@ function failedOpen(error: unknown): PrivateFile {
 
 function readOpened(fd: number, whenExposed: 'close' | 'leave'): PrivateFile {
   const stats = fstatSync(fd)
-  const problem = problemOf(stats)
+  const problem = findProblem(stats)
   if (problem !== undefined) return { state: 'refused', problem }
   const exposed = hasModes() && (stats.mode & 0o077) !== 0
   if (exposed && whenExposed === 'close') fchmodSync(fd, 0o600)
   return { state: exposed ? 'exposed' : 'sound', text: readText(fd) }
 }
 
-function problemOf(stats: Stats): string | undefined {
+function findProblem(stats: Stats): string | undefined {
   if (!stats.isFile()) return 'is not a regular file'
   if (stats.size > MAX_BYTES) return `has ${stats.size} bytes, more than any token needs`
   if (!hasModes()) return undefined

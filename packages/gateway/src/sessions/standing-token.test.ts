@@ -1,9 +1,16 @@
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { changeOf, isRoot, linkAway, modeOf, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
+import {
+  fileModeOf,
+  isRoot,
+  nextChange,
+  readStandingToken,
+  replaceBySymlink,
+  TestTokens,
+} from './token-bench.test-kit.ts'
 
-const bench = new TokenBench()
+const bench = new TestTokens()
 
 describe('the standing tokens', () => {
   it('are made at the first start, closed to others, and kept', async () => {
@@ -12,7 +19,7 @@ describe('the standing tokens', () => {
     const agent = readFileSync(bench.file('agent'), 'utf8').trim()
     expect(operator).toMatch(/^spo_[\w-]{43}$/)
     expect(agent).toMatch(/^spa_[\w-]{43}$/)
-    expect([modeOf(bench.file('')), modeOf(bench.file('operator')), modeOf(bench.file('agent'))]).toEqual([
+    expect([fileModeOf(bench.file('')), fileModeOf(bench.file('operator')), fileModeOf(bench.file('agent'))]).toEqual([
       0o700, 0o600, 0o600,
     ])
     const user = userInfo().username
@@ -35,7 +42,7 @@ describe('the standing tokens', () => {
       'does not hold a token',
     ],
     ['is huge', () => writeFileSync(bench.file('operator'), 'x'.repeat(1_000_000)), 'more than any token needs'],
-    ['is a link', () => linkAway(bench.file('operator')), 'symbolic link'],
+    ['is a link', () => replaceBySymlink(bench.file('operator')), 'symbolic link'],
   ])('are replaced at the start when the file %s', async (_, harm, words) => {
     const before = await bench.open()
     const old = readStandingToken(bench.state, 'operator') as string
@@ -47,7 +54,7 @@ describe('the standing tokens', () => {
     expect(fresh).not.toBe(old)
     expect(tokens.verify(old)).toBeUndefined()
     expect(tokens.verify(fresh)?.principal.role).toBe('operator')
-    expect(modeOf(bench.file('operator'))).toBe(0o600)
+    expect(fileModeOf(bench.file('operator'))).toBe(0o600)
     expect(bench.troubles).toHaveLength(1)
     expect(bench.troubles[0]).toContain(bench.file('operator'))
     expect(bench.troubles[0]).toContain(words)
@@ -67,7 +74,7 @@ describe('the standing tokens', () => {
   it('stop counting while they can be read by others', async () => {
     const tokens = await bench.open()
     const operator = readStandingToken(bench.state, 'operator') as string
-    const changed = changeOf(tokens)
+    const changed = nextChange(tokens)
     chmodSync(bench.file('operator'), 0o604)
     await changed
     expect(tokens.verify(operator)).toBeUndefined()

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Principal } from '@sallyport/core'
-import { osUser } from '@sallyport/kit/identity'
+import { getOsUser } from '@sallyport/kit/identity'
 import { replaceFile } from '../disk/disk.ts'
 import { readPrivateFile } from './private-file.ts'
 import { type RandomBytes, randomSecret } from './secret.ts'
@@ -11,25 +11,25 @@ export type StandingRole = Principal['role']
 
 export const STANDING_ROLES: readonly StandingRole[] = ['operator', 'agent']
 
-export const PREFIX = { operator: 'spo_', agent: 'spa_' } as const
+export const TOKEN_PREFIX = { operator: 'spo_', agent: 'spa_' } as const
 
-const TOKEN = { operator: /^spo_[\w-]{43}$/, agent: /^spa_[\w-]{43}$/ } as const
+const TOKEN_PATTERN = { operator: /^spo_[\w-]{43}$/, agent: /^spa_[\w-]{43}$/ } as const
 const SESSION = { operator: 'operator', agent: 'local' } as const
 
 /** Whom a caller is who has nothing but a standing token, or needs none. */
 export function standingPrincipal(role: StandingRole): Principal {
-  return Object.freeze({ user: osUser(), agent: 'any', profile: 'default', session: SESSION[role], role })
+  return Object.freeze({ user: getOsUser(), agent: 'any', profile: 'default', session: SESSION[role], role })
 }
 
 export function parseStandingToken(text: string, role: StandingRole): string | undefined {
   const token = text.endsWith('\n') ? text.slice(0, -1) : text
-  return TOKEN[role].test(token) ? token : undefined
+  return TOKEN_PATTERN[role].test(token) ? token : undefined
 }
 
 export interface StandingTokenOptions {
   readonly folder: string
   readonly randomBytes: RandomBytes
-  readonly onTrouble: (text: string) => void
+  readonly onWarning: (text: string) => void
 }
 
 /** Makes the token at the first start, and anew when the old one may be known to others or cannot be read. */
@@ -38,11 +38,11 @@ export async function ensureStandingToken(role: StandingRole, options: StandingT
   const file = readPrivateFile(path, 'leave')
   if (file.state === 'sound' && parseStandingToken(file.text, role) !== undefined) return
   if (file.state !== 'absent') {
-    options.onTrouble(`The ${role} token ${path} ${reasonFor(file)}. It was replaced by a new one.`)
+    options.onWarning(`The ${role} token ${path} ${reasonFor(file)}. It was replaced by a new one.`)
     // Otherwise the replacement would keep the old file's link or rights.
     rmSync(path, { force: true })
   }
-  await replaceFile(path, `${PREFIX[role]}${randomSecret(options.randomBytes)}\n`, { mode: 0o600 })
+  await replaceFile(path, `${TOKEN_PREFIX[role]}${randomSecret(options.randomBytes)}\n`, { mode: 0o600 })
 }
 
 function reasonFor(file: Exclude<ReturnType<typeof readPrivateFile>, { state: 'absent' }>): string {

@@ -9,7 +9,7 @@ import { parseStandingToken, type StandingRole } from './standing-token.ts'
 export const isRoot = process.getuid?.() === 0
 
 /** A state folder of its own for each test, with a clock that stands still and everything closed afterwards. */
-export class TokenBench {
+export class TestTokens {
   state = ''
   clock = 0
   troubles: string[] = []
@@ -28,8 +28,8 @@ export class TokenBench {
   }
 
   async open(): Promise<LocalTokens> {
-    const onTrouble = (text: string) => this.troubles.push(text)
-    const tokens = await openLocalTokens({ state: this.state, now: () => this.clock, onTrouble })
+    const onWarning = (text: string) => this.troubles.push(text)
+    const tokens = await openLocalTokens({ state: this.state, now: () => this.clock, onWarning })
     this.#opened.push(tokens)
     return tokens
   }
@@ -45,11 +45,11 @@ export function readStandingToken(state: string, role: StandingRole): string | u
   return file.state === 'sound' ? parseStandingToken(file.text, role) : undefined
 }
 
-export const modeOf = (path: string): number => statSync(path).mode & 0o777
+export const fileModeOf = (path: string): number => statSync(path).mode & 0o777
 
 export const mintFor = (tokens: LocalTokens, agent = 'codex') => tokens.mint({ agent, profile: 'default' })
 
-export function changeOf(tokens: Pick<LocalTokens, 'onChange'>): Promise<void> {
+export function nextChange(tokens: Pick<LocalTokens, 'onChange'>): Promise<void> {
   return new Promise((resolve) => {
     const stop = tokens.onChange(() => {
       stop()
@@ -59,7 +59,7 @@ export function changeOf(tokens: Pick<LocalTokens, 'onChange'>): Promise<void> {
 }
 
 /** Moves a file aside and leaves a link to it in its place. */
-export function linkAway(path: string): void {
+export function replaceBySymlink(path: string): void {
   renameSync(path, `${path}-elsewhere`)
   symlinkSync(`${path}-elsewhere`, path)
 }

@@ -2,9 +2,17 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { changeOf, isRoot, linkAway, mintFor, modeOf, readStandingToken, TokenBench } from './token-bench.test-kit.ts'
+import {
+  fileModeOf,
+  isRoot,
+  mintFor,
+  nextChange,
+  readStandingToken,
+  replaceBySymlink,
+  TestTokens,
+} from './token-bench.test-kit.ts'
 
-const bench = new TokenBench()
+const bench = new TestTokens()
 
 describe('a token file', () => {
   const spoilt: readonly [string, (text: string) => string][] = [
@@ -36,7 +44,7 @@ describe('a token file', () => {
     const path = bench.file(`${record.id}.json`)
     chmodSync(path, 0o644)
     expect((await bench.open()).verify(token)).toBeDefined()
-    expect(modeOf(path)).toBe(0o600)
+    expect(fileModeOf(path)).toBe(0o600)
     expect(bench.troubles.join()).toContain(`${path} could be read by other users`)
   })
 
@@ -46,7 +54,7 @@ describe('a token file', () => {
     chmodSync(path, 0o622)
     const tokens = await bench.open()
     expect(tokens.verify(token)).toBeUndefined()
-    expect(modeOf(path)).toBe(0o622)
+    expect(fileModeOf(path)).toBe(0o622)
     expect(await tokens.revoke(record.id)).toBe(true)
   })
 
@@ -60,7 +68,7 @@ describe('a token file', () => {
   it('that is a link, a folder or a pipe is refused and holds nobody up', async () => {
     const tokens = await bench.open()
     const { token, record } = await mintFor(tokens)
-    linkAway(bench.file(`${record.id}.json`))
+    replaceBySymlink(bench.file(`${record.id}.json`))
     mkdirSync(bench.file(`${'1'.repeat(16)}.json`))
     execFileSync('mkfifo', [bench.file(`${'2'.repeat(16)}.json`)])
     expect((await bench.open()).verify(token)).toBeUndefined()
@@ -80,7 +88,7 @@ describe('a token file', () => {
 describe('another process', () => {
   it('that mints is noticed by the watch, and by a stranger’s token at the latest', async () => {
     const [here, there] = [await bench.open(), await bench.open()]
-    const noticed = changeOf(here)
+    const noticed = nextChange(here)
     const first = await mintFor(there)
     await noticed
     expect(here.verify(first.token)).toBeDefined()
@@ -94,7 +102,7 @@ describe('another process', () => {
     const { token, record } = await mintFor(there)
     bench.clock += 500
     expect(here.verify(token)).toBeDefined()
-    const noticed = changeOf(here)
+    const noticed = nextChange(here)
     await there.revoke(record.id)
     await noticed
     expect(here.verify(token)).toBeUndefined()
@@ -103,14 +111,14 @@ describe('another process', () => {
   it('that removes the folder takes every token with it, and one made anew is watched again', async () => {
     const here = await bench.open()
     const agent = readStandingToken(bench.state, 'agent') as string
-    const gone = changeOf(here)
+    const gone = nextChange(here)
     rmSync(bench.file(''), { recursive: true })
     await gone
     expect(here.verify(agent)).toBeUndefined()
-    const back = changeOf(here)
+    const back = nextChange(here)
     const there = await bench.open()
     await back
-    const noticed = changeOf(here)
+    const noticed = nextChange(here)
     const { token } = await mintFor(there)
     await noticed
     expect(here.verify(token)).toBeDefined()

@@ -5,7 +5,7 @@ import type { Credential } from './credential.ts'
 import { readPrivateFile } from './private-file.ts'
 import { digest } from './secret.ts'
 import { parseStandingToken, STANDING_ROLES, type StandingRole, standingPrincipal } from './standing-token.ts'
-import { credentialOf, isTokenId, parseStoredToken, type TokenRecord } from './token-record.ts'
+import { credentialFromRecord, isTokenId, parseStoredToken, type TokenRecord } from './token-record.ts'
 
 /** A token that counts, known by the digest of its text alone. */
 export interface LocalToken {
@@ -28,13 +28,13 @@ interface Entry {
 /** The files of `tokens/` as they were last seen. A file counts only while it is ours, closed to others and whole. */
 export class TokenFolder {
   readonly path: string
-  readonly #onTrouble: (text: string) => void
+  readonly #onWarning: (text: string) => void
   #entries: ReadonlyMap<string, Entry> = new Map()
   #problem: string | undefined
 
   constructor(path: string, onTrouble: (text: string) => void) {
     this.path = path
-    this.#onTrouble = onTrouble
+    this.#onWarning = onTrouble
   }
 
   tokens(): readonly LocalToken[] {
@@ -47,7 +47,7 @@ export class TokenFolder {
     if (names === undefined) return 'incomplete'
     const entries = new Map<string, Entry>()
     for (const name of names) {
-      const stamp = stampOf(join(this.path, name))
+      const stamp = readStamp(join(this.path, name))
       if (stamp !== undefined) entries.set(name, this.#entry(name, stamp))
     }
     const before = this.#entries
@@ -64,7 +64,7 @@ export class TokenFolder {
       return names
     } catch (error) {
       const problem = causeCode(error)
-      if (problem !== this.#problem) this.#onTrouble(`The token folder ${this.path} cannot be read (${problem}).`)
+      if (problem !== this.#problem) this.#onWarning(`The token folder ${this.path} cannot be read (${problem}).`)
       this.#problem = problem
       return problem === 'ENOENT' || problem === 'ENOTDIR' ? [] : undefined
     }
@@ -75,7 +75,7 @@ export class TokenFolder {
     if (known?.stamp === stamp && stamp !== UNSTAMPED) return known
     const entry = loadEntry(join(this.path, name), name, stamp)
     if (entry.problem !== undefined && entry.problem !== known?.problem)
-      this.#onTrouble(`The token file ${join(this.path, name)} ${entry.problem}.`)
+      this.#onWarning(`The token file ${join(this.path, name)} ${entry.problem}.`)
     return entry
   }
 }
@@ -85,30 +85,36 @@ function loadEntry(path: string, name: string, stamp: string): Entry {
   const file = readPrivateFile(path, role === undefined ? 'close' : 'leave')
   if (file.state === 'absent') return { stamp, token: undefined, problem: undefined }
   if ('problem' in file)
-    return file.state === 'refused' ? refused(stamp, file.problem) : { ...refused('', file.problem), stamp: undefined }
+    return file.state === 'refused'
+      ? refusedEntry(stamp, file.problem)
+      : { ...refusedEntry('', file.problem), stamp: undefined }
   if (role === undefined) return mintedEntry(file.text, idOf(name), { stamp, exposed: file.state === 'exposed' })
   if (file.state === 'exposed')
-    return refused(stamp, 'could be read by other users; restart the gateway to have a new one made')
+    return refusedEntry(stamp, 'could be read by other users; restart the gateway to have a new one made')
   return standingEntry(file.text, role, stamp)
 }
 
 /** Others may know the digest in it, which is of no use to them: closing the file is enough. */
 function mintedEntry(text: string, id: string, found: { readonly stamp: string; readonly exposed: boolean }): Entry {
   const stored = parseStoredToken(text, id)
-  if (stored === undefined) return refused(found.stamp, 'is not a token record of this version')
+  if (stored === undefined) return refusedEntry(found.stamp, 'is not a token record of this version')
   const { record, sha256 } = stored
   const problem = found.exposed ? 'could be read by other users; it is closed to them now' : undefined
-  return { stamp: found.stamp, token: { sha256, credential: credentialOf(record), record }, problem }
+  return { stamp: found.stamp, token: { sha256, credential: credentialFromRecord(record), record }, problem }
 }
 
 function standingEntry(text: string, role: StandingRole, stamp: string): Entry {
   const token = parseStandingToken(text, role)
-  if (token === undefined) return refused(stamp, 'does not hold a token')
+  if (token === undefined) return refusedEntry(stamp, 'does not hold a token')
   const credential = { principal: standingPrincipal(role), expiresAt: Number.POSITIVE_INFINITY }
   return { stamp, token: { sha256: digest(token), credential, record: undefined }, problem: undefined }
 }
 
-const refused = (stamp: string, problem: string): Entry => ({ stamp, token: undefined, problem: `${problem}: refused` })
+const refusedEntry = (stamp: string, problem: string): Entry => ({
+  stamp,
+  token: undefined,
+  problem: `${problem}: refused`,
+})
 
 const isTokenFile = (name: string): boolean =>
   (name.endsWith('.json') && isTokenId(idOf(name))) || STANDING_ROLES.some((role) => role === name)
@@ -116,7 +122,7 @@ const isTokenFile = (name: string): boolean =>
 const idOf = (name: string): string => name.slice(0, -'.json'.length)
 
 /** Changes whenever the file, its rights or its content do; taken before the reading, so that a later change shows. */
-function stampOf(path: string): string | undefined {
+function readStamp(path: string): string | undefined {
   try {
     const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
     return stats && `${stats.dev}:${stats.ino}:${stats.ctimeNs}:${stats.mtimeNs}:${stats.size}`

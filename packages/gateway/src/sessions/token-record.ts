@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type Principal } from '@sallyport/core'
-import { isClaimText } from '@sallyport/kit/identity'
+import { isPrintableName } from '@sallyport/kit/identity'
 import type { Credential } from './credential.ts'
 
 /** What is known of a minted token. The token itself was shown once and is kept nowhere. */
@@ -24,8 +24,8 @@ export interface StoredToken {
 
 const ID = /^[0-9a-f]{16}$/
 const SHA256 = /^[0-9a-f]{64}$/
-const NAMES = ['agent', 'profile', 'user', 'session'] as const
-const KEYS = new Set(['id', ...NAMES, 'created', 'tools', 'attended', 'expires', 'sha256'])
+const CLAIM_FIELDS = ['agent', 'profile', 'user', 'session'] as const
+const KEYS = new Set(['id', ...CLAIM_FIELDS, 'created', 'tools', 'attended', 'expires', 'sha256'])
 
 /** Checked before an id becomes part of a path. */
 export const isTokenId = (text: string): boolean => ID.test(text)
@@ -38,7 +38,7 @@ export function formatStoredToken({ record, sha256 }: StoredToken): string {
 export function parseStoredToken(text: string, id: string): StoredToken | undefined {
   const fields = parseObject(text)
   if (fields === undefined || fields.id !== id || !Object.keys(fields).every((key) => KEYS.has(key))) return undefined
-  if (!NAMES.every((name) => isClaimText(fields[name])) || !isTime(fields.created)) return undefined
+  if (!CLAIM_FIELDS.every((name) => isPrintableName(fields[name])) || !isTime(fields.created)) return undefined
   if (fields.expires !== undefined && !isTime(fields.expires)) return undefined
   if (fields.tools !== undefined && !areSelectors(fields.tools)) return undefined
   if (fields.attended !== undefined && fields.attended !== true) return undefined
@@ -47,7 +47,7 @@ export function parseStoredToken(text: string, id: string): StoredToken | undefi
   return { record: record as unknown as TokenRecord, sha256 }
 }
 
-export function credentialOf(record: TokenRecord): Credential {
+export function credentialFromRecord(record: TokenRecord): Credential {
   const { id: token, user, agent, profile, session, expires, tools, attended } = record
   const principal: Principal = Object.freeze({
     ...{ user, agent, profile, session, role: 'agent', token },
@@ -68,11 +68,11 @@ function parseObject(text: string): JsonObject | undefined {
 
 /** An empty list narrows to nothing. */
 export const areSelectors = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.length <= MOST_SELECTORS && value.every(isSelector)
+  Array.isArray(value) && value.length <= MAX_SELECTORS && value.every(isSelector)
 
-const MOST_SELECTORS = 10_000
-const MOST_CHARACTERS = 1_000
+const MAX_SELECTORS = 10_000
+const MAX_SELECTOR_LENGTH = 1_000
 const isSelector = (value: unknown): boolean =>
-  typeof value === 'string' && value.trim() !== '' && value.length <= MOST_CHARACTERS
+  typeof value === 'string' && value.trim() !== '' && value.length <= MAX_SELECTOR_LENGTH
 
 const isTime = (value: unknown): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value))

@@ -2,10 +2,10 @@ import type { LocalTokens } from './local-tokens.ts'
 
 const BEARER = /^bearer (\S+)$/i
 /** What `setTimeout` can count to. */
-const LONGEST_MS = 2 ** 31 - 1
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /** The token in an Authorization header; what is no bearer token is the empty one, which never counts. */
-export function bearerOf(authorization: string): string {
+export function readBearerToken(authorization: string): string {
   return BEARER.exec(authorization)?.[1] ?? ''
 }
 
@@ -17,7 +17,7 @@ export function watchToken(tokens: LocalTokens, token: string, onEnd: () => void
     const credential = tokens.verify(token)
     if (credential === undefined) return onEnd()
     if (!Number.isFinite(credential.expiresAt)) return
-    timer = setTimeout(look, Math.min(Math.max(1, credential.expiresAt - Date.now()), LONGEST_MS)).unref()
+    timer = setTimeout(look, Math.min(Math.max(1, credential.expiresAt - Date.now()), MAX_TIMEOUT_MS)).unref()
   }
   const unsubscribe = tokens.onChange(look)
   look()

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { type LineHead, lineHead, sealOf } from './chain.ts'
+import { type LineHead, parseLineHead, parseSeal } from './chain.ts'
 import type { LogHead } from './log-head.ts'
 
 /** Something that the writer of the log would not have left so. */
@@ -62,22 +62,22 @@ export class ChainWalk {
     return this.#write?.count ?? 0
   }
 
-  enter(file: string): void {
+  startFile(file: string): void {
     this.#file = file
   }
 
   /** Only behind the newest record may something stand that is none yet. */
-  leave(unread: number): void {
+  finishFile(unread: number): void {
     if (unread > 0) this.#report(this.#nextSeq, `${unread} bytes behind the last record of the file are no record`)
   }
 
-  take(line: Buffer): void {
-    const head = lineHead(line)
-    const trouble = this.#misplaced(head)
+  addLine(line: Buffer): void {
+    const head = parseLineHead(line)
+    const trouble = this.#findMisplacement(head)
     const seq = head?.seq ?? this.#nextSeq
     if (trouble !== undefined) this.#report(seq, trouble)
     if (head?.after !== undefined) this.#begin(seq, head.after, trouble)
-    this.#cover(seq, line, trouble)
+    this.#addToWrite(seq, line, trouble)
     if (head === undefined) return
     this.#records++
     this.#first ??= head
@@ -88,17 +88,17 @@ export class ChainWalk {
     return (this.#last?.seq ?? 0) + 1
   }
 
-  #misplaced(head: LineHead | undefined): string | undefined {
+  #findMisplacement(head: LineHead | undefined): string | undefined {
     if (head === undefined) return 'a line is no record'
     if (this.#last === undefined || head.seq === this.#nextSeq) return undefined
     if (head.seq < this.#nextSeq) return `record ${head.seq} stands behind record ${this.#last.seq}`
-    return `${recordsText(this.#nextSeq, head.seq - 1)} missing before record ${head.seq}`
+    return `${describeRecords(this.#nextSeq, head.seq - 1)} missing before record ${head.seq}`
   }
 
   /** A record says what it follows. */
   #begin(seq: number, after: string, trouble: string | undefined): void {
     if (this.#write !== undefined && !this.#write.isReported)
-      this.#report(this.#write.from, `${recordsText(this.#write.from, seq - 1)} without a chain value`)
+      this.#report(this.#write.from, `${describeRecords(this.#write.from, seq - 1)} without a chain value`)
     else if (this.#chain !== undefined && this.#chain !== after && trouble === undefined)
       this.#report(seq, `record ${seq} follows on other records than those before it`)
     this.#write = undefined
@@ -106,30 +106,30 @@ export class ChainWalk {
     this.#chainedFrom ??= seq
   }
 
-  #cover(seq: number, line: Buffer, trouble: string | undefined): void {
-    const seal = sealOf(line)
+  #addToWrite(seq: number, line: Buffer, trouble: string | undefined): void {
+    const seal = parseSeal(line)
     if (this.#chain === undefined) {
-      if (seal !== undefined) this.#beginUnsaid(seq, seal.chain, trouble)
+      if (seal !== undefined) this.#beginUnstated(seq, seal.chain, trouble)
       return
     }
     this.#write ??= { from: seq, hash: createHash('sha256').update(this.#chain), count: 0, isReported: false }
     this.#write.count++
     if (trouble !== undefined) this.#write.isReported = true
     if (seal === undefined) this.#write.hash.update(line).update('\n')
-    else this.#close(seq, seal.chain, this.#write.hash.update(line.subarray(0, seal.at)))
+    else this.#closeWrite(seq, seal.chain, this.#write.hash.update(line.subarray(0, seal.at)))
   }
 
-  #close(seq: number, chain: string, hash: Hash): void {
+  #closeWrite(seq: number, chain: string, hash: Hash): void {
     const write = this.#write
     if (write !== undefined && !write.isReported && hash.digest('hex') !== chain)
-      this.#report(write.from, alteredText(write.from, seq))
+      this.#report(write.from, describeAlteration(write.from, seq))
     this.#write = undefined
     this.#chain = chain
     this.#options.onSeal({ seq, chain })
   }
 
   /** Where the chain begins the first record says so: without that nothing proves the record. */
-  #beginUnsaid(seq: number, chain: string, trouble: string | undefined): void {
+  #beginUnstated(seq: number, chain: string, trouble: string | undefined): void {
     if (trouble === undefined) this.#report(seq, `record ${seq} does not say what it follows`)
     this.#chain = chain
     this.#chainedFrom ??= seq
@@ -141,10 +141,10 @@ export class ChainWalk {
   }
 }
 
-export function recordsText(from: number, to: number): string {
+export function describeRecords(from: number, to: number): string {
   return from >= to ? `record ${from} is` : `records ${from} to ${to} are`
 }
 
-function alteredText(from: number, to: number): string {
+function describeAlteration(from: number, to: number): string {
   return from >= to ? `record ${from} was altered` : `one of the records ${from} to ${to} was altered, or several`
 }

@@ -33,14 +33,14 @@ const HEAD = /^\{"seq":([1-9]\d{0,15}),"time":"([^"\\]{0,40})"(?:,"after":"([0-9
 const HEAD_LENGTH = 170
 
 /** Nearly every write has room in it. */
-const ROOM = Buffer.allocUnsafeSlow(65_536)
-const MOST_BYTES_OF_CHARACTER = 3
+const WRITE_BUFFER = Buffer.allocUnsafeSlow(65_536)
+const MAX_BYTES_PER_CHARACTER = 3
 
 /** One hash for all records of a write: the last of them gets the value, which covers them all and everything before. */
 export function sealWrite(lines: string, { chain: before, open }: ChainLinks): SealedWrite {
-  const most = (before.length + open.length + lines.length) * MOST_BYTES_OF_CHARACTER + SEAL_LENGTH
+  const most = (before.length + open.length + lines.length) * MAX_BYTES_PER_CHARACTER + SEAL_LENGTH
   // Printed once, and hashed and written from there: of texts each would make a copy first.
-  const room = most <= ROOM.length ? ROOM : Buffer.allocUnsafe(most)
+  const room = most <= WRITE_BUFFER.length ? WRITE_BUFFER : Buffer.allocUnsafe(most)
   const start = room.write(open === '' ? before : before + open)
   const end = start + room.write(lines, start) - END.length
   const chain = hash('sha256', room.subarray(0, end))
@@ -49,12 +49,12 @@ export function sealWrite(lines: string, { chain: before, open }: ChainLinks): S
 }
 
 /** The first record of a file says what it follows, so that the file can be verified without the one before it. */
-export function statingBefore({ members }: EventText, before: string): EventText {
+export function withPreviousChain({ members }: EventText, before: string): EventText {
   return { members: `"after":"${before}",${members}` }
 }
 
 /** Records that were sealed in another file, sealed again as one write that says what it follows. */
-export function sealAgain(text: string, before: string): SealedWrite {
+export function resealWrite(text: string, before: string): SealedWrite {
   const bare = text.replaceAll(SEALS, END).replace(HEAD, `{"seq":$1,"time":"$2","after":"${before}",`)
   return sealWrite(bare, { chain: before, open: '' })
 }
@@ -67,13 +67,13 @@ export interface LineHead {
 }
 
 /** Undefined: the log did not write this line. */
-export function lineHead(line: Buffer): LineHead | undefined {
+export function parseLineHead(line: Buffer): LineHead | undefined {
   const match = HEAD.exec(line.toString('latin1', 0, HEAD_LENGTH))
   return match === null ? undefined : { seq: Number(match[1]), time: String(match[2]), after: match[3] }
 }
 
 /** The value that a line states, and where its own text ends. */
-export function sealOf(line: Buffer): { readonly chain: string; readonly at: number } | undefined {
+export function parseSeal(line: Buffer): { readonly chain: string; readonly at: number } | undefined {
   const at = Math.max(0, line.length - SEAL_LENGTH)
   const match = SEAL.exec(line.toString('latin1', at))
   return match === null ? undefined : { chain: String(match[1]), at }

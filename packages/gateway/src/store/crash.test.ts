@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 
 import { scanLog } from './log-scan.ts'
 import { openEventLog } from './open-event-log.ts'
-import { noted, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
+import { createEvent, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
 import { verifyLog } from './verify-log.ts'
 
 const ROUNDS = 40
@@ -19,9 +19,9 @@ describe('kill -9', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const child = startChild('write', state)
       for (let count = 0; count <= (round * 53) % 211; count++)
-        acknowledged = Number((await child.said()) ?? acknowledged)
+        acknowledged = Number((await child.nextMessage()) ?? acknowledged)
       child.process.kill('SIGKILL')
-      acknowledged = Math.max(acknowledged, ...(await child.rest()).map(Number))
+      acknowledged = Math.max(acknowledged, ...(await child.remainingMessages()).map(Number))
       await child.kill()
     }
     const store = openTestStore({ state })
@@ -40,9 +40,9 @@ describe('kill -9', () => {
     for (let round = 0; round < ROUNDS / 2; round++) {
       const child = startChild('trim', state)
       for (let count = 0; count <= (round * 7) % 23; count++)
-        acknowledged = Number((await child.said()) ?? acknowledged)
+        acknowledged = Number((await child.nextMessage()) ?? acknowledged)
       child.process.kill('SIGKILL')
-      acknowledged = Math.max(acknowledged, ...(await child.rest()).map(Number))
+      acknowledged = Math.max(acknowledged, ...(await child.remainingMessages()).map(Number))
       await child.kill()
       const { problems, last } = await verifyLog({ folder })
       expect(problems).toEqual([])
@@ -62,9 +62,9 @@ describe('kill -9', () => {
     for (let round = 0; round < 12; round++) {
       const child = startChild('replace', state)
       let last = -1
-      for (let count = 0; count < 3 + round; count++) last = Number(await child.said())
+      for (let count = 0; count < 3 + round; count++) last = Number(await child.nextMessage())
       child.process.kill('SIGKILL')
-      last = Math.max(last, ...(await child.rest()).map(Number))
+      last = Math.max(last, ...(await child.remainingMessages()).map(Number))
       await child.kill()
       const { count } = JSON.parse(readFileSync(join(state, 'file.json'), 'utf8')) as { count: number }
       expect(count).toBeGreaterThanOrEqual(last)
@@ -82,7 +82,7 @@ describe('a full disk', () => {
       const ballast = join(disk, 'ballast')
       writeFileSync(ballast, Buffer.alloc(300_000))
       const child = startChild('fill', join(disk, 'state'))
-      const said = (await child.said()) as { appended: number; code: string; hint: string }
+      const said = (await child.nextMessage()) as { appended: number; code: string; hint: string }
       expect(said.code).toBe('AUDIT_UNAVAILABLE')
       expect(said.hint).toContain('space')
       const logs = join(disk, 'state', 'logs')
@@ -91,8 +91,8 @@ describe('a full disk', () => {
       expect(scanLog(logs, {})).toHaveLength(said.appended)
       execFileSync('rm', [ballast])
       child.process.stdin.write('go\n')
-      expect(await child.said()).toBe('closed')
-      await child.rest()
+      expect(await child.nextMessage()).toBe('closed')
+      await child.remainingMessages()
       expect(scanLog(logs, {})).toHaveLength(said.appended + 1)
       expect(await verifyLog({ folder: logs })).toMatchObject({ records: said.appended + 1, problems: [] })
     },
@@ -109,9 +109,11 @@ describe('a full disk', () => {
     fillUp(join(disk, 'ballast'))
     const log = openEventLog({ folder, durability: 'process', now: () => new Date(0) })
     onTestFinished(() => log.close())
-    expect(() => log.append(noted('x'.repeat(5_000)))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    expect(() => log.append(createEvent('x'.repeat(5_000)))).toThrow(
+      expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }),
+    )
     execFileSync('rm', [join(disk, 'ballast')])
-    log.append(noted('y'))
+    log.append(createEvent('y'))
     await log.close()
     expect(scanLog(folder, {}).map(({ type }) => type)).toEqual(['X', 'LOG_REPAIRED', 'CONFIG_REJECTED'])
   })
@@ -129,7 +131,7 @@ describe('a full disk', () => {
       const outcomes = new Set<string>()
       for (let count = 0; count < 400; count++) {
         if (count === 200) execFileSync('rm', [join(disk, 'ballast')])
-        const failure = await store.log.appendSoon(noted('x'.repeat(700)))
+        const failure = await store.log.appendSoon(createEvent('x'.repeat(700)))
         outcomes.add(failure?.code ?? 'written')
         if (count === 350) fillUp(join(disk, 'ballast'))
       }
@@ -138,7 +140,7 @@ describe('a full disk', () => {
       execFileSync('rm', [join(disk, 'ballast')])
       await store.close()
       const again = openTestStore(options)
-      again.log.append(noted('again'))
+      again.log.append(createEvent('again'))
       await again.close()
       expect(await verifyLog({ folder })).toMatchObject({ problems: [], unfinished: { records: 0, bytes: 0 } })
     },
@@ -147,7 +149,7 @@ describe('a full disk', () => {
   test('by a limit on file sizes is the same', async () => {
     const state = scratchFolder()
     const child = startChild('fill', state, 'ulimit -f 256;')
-    const said = (await child.said()) as { appended: number; code: string; hint: string }
+    const said = (await child.nextMessage()) as { appended: number; code: string; hint: string }
     expect(said).toMatchObject({ code: 'AUDIT_UNAVAILABLE', hint: expect.stringContaining('limit') })
     const logs = join(state, 'logs')
     const [file] = readdirSync(logs)
@@ -159,7 +161,7 @@ describe('a full disk', () => {
 test('of the records that are written together only those fail which do not get in', async () => {
   const state = scratchFolder()
   const child = startChild('gather', state, 'ulimit -f 256;')
-  expect(await child.said()).toEqual(['written', 'AUDIT_UNAVAILABLE', 'written'])
+  expect(await child.nextMessage()).toEqual(['written', 'AUDIT_UNAVAILABLE', 'written'])
   const kept = scanLog(join(state, 'logs'), {}).map((event) => 'message' in event && event.message)
   expect(kept).toEqual(['before', 'after'])
 })

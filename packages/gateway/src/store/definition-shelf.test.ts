@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { createDefinitionShelf } from './definition-shelf.ts'
+import { createDefinitionStore } from './definition-shelf.ts'
 import { scratchFolder } from './scratch.test-kit.ts'
 import { closeStateDatabase, openStateDatabase } from './state-database.ts'
 
-function openShelf(most: number, ofServer = most) {
+function openShelf(most: number, perServer = most) {
   const database = openStateDatabase(join(scratchFolder(), 'state.db'), () => new Date())
   if (database === undefined) throw new Error('There is no SQLite here.')
   onTestFinished(() => closeStateDatabase(database))
-  const shelf = createDefinitionShelf(database, { all: most, ofServer })
+  const shelf = createDefinitionStore(database, { total: most, perServer })
   const save = (pins: readonly string[], named: readonly string[], server = 'one'): void =>
     shelf.save(
       server,

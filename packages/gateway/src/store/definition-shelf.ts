@@ -1,36 +1,39 @@
-import type { DefinitionShelf, KeptDefinition } from './records.ts'
-import { type Blob, blobText, type Sqlite } from './sqlite.ts'
+import type { DefinitionStore, StoredDefinition } from './records.ts'
+import { type Blob, decodeBlob, type Sqlite } from './sqlite.ts'
 
 /** Whoever writes definitions may be hostile, and tools.yaml has room for tens of thousands of them. */
-const MOST_BYTES = 256_000_000
+const MAX_BYTES = 256_000_000
 /** So that one server cannot take the room of the others. */
-const MOST_BYTES_OF_SERVER = 32_000_000
+const MAX_BYTES_PER_SERVER = 32_000_000
 
-interface Room {
-  readonly all: number
-  readonly ofServer: number
+interface StorageLimits {
+  readonly total: number
+  readonly perServer: number
 }
 
-const ROOM: Room = { all: MOST_BYTES, ofServer: MOST_BYTES_OF_SERVER }
+const DEFAULT_LIMITS: StorageLimits = { total: MAX_BYTES, perServer: MAX_BYTES_PER_SERVER }
 
 /** A shelf that may be lost: then a changed tool is not shown at all until somebody has accepted it. */
-export function createDefinitionShelf(database: Sqlite | undefined, room: Room = ROOM): DefinitionShelf {
+export function createDefinitionStore(
+  database: Sqlite | undefined,
+  room: StorageLimits = DEFAULT_LIMITS,
+): DefinitionStore {
   if (database === undefined) return { load: () => undefined, save: () => undefined }
   const select = database.prepare('SELECT definition FROM definitions WHERE pin = ?')
   return {
     load(pin) {
       try {
         const row = select.get(pin) as { definition: Blob } | undefined
-        return row && blobText(row.definition)
+        return row && decodeBlob(row.definition)
       } catch {
         return undefined
       }
     },
-    save: openRoom(database, room),
+    save: createSave(database, room),
   }
 }
 
-function openRoom(database: Sqlite, { all, ofServer }: Room): DefinitionShelf['save'] {
+function createSave(database: Sqlite, { total, perServer }: StorageLimits): DefinitionStore['save'] {
   const find = database.prepare('SELECT 1 FROM definitions WHERE pin = ?')
   const insert = database.prepare('INSERT OR IGNORE INTO definitions (pin, definition, server) VALUES (?, ?, ?)')
   const size = database.prepare('SELECT total(length(definition)) AS bytes FROM definitions')
@@ -38,13 +41,13 @@ function openRoom(database: Sqlite, { all, ofServer }: Room): DefinitionShelf['s
   const roomFor = (server: string): number => {
     const { bytes } = size.get() as { bytes: number }
     const { bytes: own } = sizeOfServer.get(server) as { bytes: number }
-    return Math.min(all - bytes, ofServer - own)
+    return Math.min(total - bytes, perServer - own)
   }
-  const put = (server: string, definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void => {
+  const put = (server: string, definitions: readonly StoredDefinition[], named: () => ReadonlySet<string>): void => {
     // As bytes: libsql cuts a text at its first NUL when it reads it back.
     const texts = definitions.map(({ pin, text }) => ({ pin, bytes: Buffer.from(text()) }))
     const wanted = texts.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (wanted > roomFor(server)) letGo(database, named())
+    if (wanted > roomFor(server)) deleteUnreferenced(database, named())
     let room = roomFor(server)
     for (const { pin, bytes } of texts) {
       // What is named stays. A definition for which there is no room counts as one that was lost.
@@ -67,7 +70,7 @@ function openRoom(database: Sqlite, { all, ofServer }: Room): DefinitionShelf['s
   }
 }
 
-function letGo(database: Sqlite, named: ReadonlySet<string>): void {
+function deleteUnreferenced(database: Sqlite, named: ReadonlySet<string>): void {
   const pins = database.prepare('SELECT pin FROM definitions').all() as readonly { readonly pin: string }[]
   const remove = database.prepare('DELETE FROM definitions WHERE pin = ?')
   for (const { pin } of pins) if (!named.has(pin)) remove.run(pin)

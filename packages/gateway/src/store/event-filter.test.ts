@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { canonicalName, NameTable, type ToolRef } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { toolMatcher } from './event-filter.ts'
+import { createToolMatcher } from './event-filter.ts'
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
-const matches = (pattern: string, ref: ToolRef): boolean => toolMatcher(pattern)(canonicalName(ref), ref.server)
+const matches = (pattern: string, ref: ToolRef): boolean => createToolMatcher(pattern)(canonicalName(ref), ref.server)
 
 const wireNames = (refs: readonly ToolRef[]): readonly string[] => {
   const table = new NameTable(refs, { naming: 'prefixed', digest })
@@ -41,17 +41,17 @@ describe(`asking the records for a tool (${promise('GW-15')})`, () => {
 
   it('takes the server from the record: a name is never taken apart', () => {
     const found = (pattern: string): readonly boolean[] =>
-      ['a', 'a__b'].map((server) => toolMatcher(pattern)('mcp__a__b__c', server))
+      ['a', 'a__b'].map((server) => createToolMatcher(pattern)('mcp__a__b__c', server))
     expect(found('a/b__c')).toEqual([true, false])
     expect(found('a__b/c')).toEqual([false, true])
     expect(found('c')).toEqual([false, true])
   })
 
   it('finds what nobody offered, a prompt and a resource by the name that was asked for', () => {
-    expect(toolMatcher('files_raed')('files_raed', '')).toBe(true)
-    expect(toolMatcher('a://*')('a://b', 'files')).toBe(true)
-    expect(toolMatcher('*')(undefined, 'files')).toBe(false)
-    expect(toolMatcher('*')(null, null)).toBe(false)
+    expect(createToolMatcher('files_raed')('files_raed', '')).toBe(true)
+    expect(createToolMatcher('a://*')('a://b', 'files')).toBe(true)
+    expect(createToolMatcher('*')(undefined, 'files')).toBe(false)
+    expect(createToolMatcher('*')(null, null)).toBe(false)
   })
 
   it.each([

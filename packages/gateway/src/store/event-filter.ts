@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { canonicalName, hashedNames, type LoggedEvent, nameGlob, plainName, type ToolRef } from '@sallyport/core'
+import { canonicalName, compileNameGlob, hashedNames, type LoggedEvent, plainName, type ToolRef } from '@sallyport/core'
 import type { EventFilter } from './records.ts'
 
 type Test = (record: Readonly<Record<string, unknown>>) => boolean
 
 /** What a filter means, as a judgement of one record. The index only finds candidates for it faster. */
-export function eventMatcher(filter: EventFilter): (event: LoggedEvent) => boolean {
+export function createEventMatcher(filter: EventFilter): (event: LoggedEvent) => boolean {
   const tests = [...equalities(filter), ...timeTests(filter)]
   const { tool, types } = filter
   if (types !== undefined) tests.push((record) => (types as readonly unknown[]).includes(record.type))
@@ -24,7 +24,7 @@ export function equalFields(filter: EventFilter): ReadonlyMap<string, string> {
   return fields
 }
 
-export function newestLimit(filter: EventFilter): number {
+export function maxResults(filter: EventFilter): number {
   return filter.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(0, Math.floor(filter.limit))
 }
 
@@ -44,28 +44,30 @@ function timeTests({ since, until }: EventFilter): Test[] {
 }
 
 function toolTest(pattern: string): Test {
-  const matches = toolMatcher(pattern)
+  const matches = createToolMatcher(pattern)
   return ({ tool_name, server }) => matches(tool_name, server)
 }
 
 /** A tool may be named as it is recorded, as `server/tool`, as clients call it, or by its own name alone; each may be a glob. */
-export function toolMatcher(pattern: string): (toolName: unknown, server: unknown) => boolean {
-  const matches = nameGlob(pattern)
+export function createToolMatcher(pattern: string): (toolName: unknown, server: unknown) => boolean {
+  const matches = compileNameGlob(pattern)
   // A hash is made for each record only where one is asked for: whatever leaves it open fits the plain name too.
   const namesHash = /_[0-9a-f]{8,}$/.test(pattern)
   return (toolName, server) => {
     if (typeof toolName !== 'string') return false
     if (matches(toolName)) return true
-    const ref = toolRecordedAs(toolName, String(server))
-    return ref !== undefined && (writingsOf(ref).some(matches) || (namesHash && hashedNames(ref, digest).some(matches)))
+    const ref = parseRecordedTool(toolName, String(server))
+    return (
+      ref !== undefined && (listNameForms(ref).some(matches) || (namesHash && hashedNames(ref, digest).some(matches)))
+    )
   }
 }
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-function toolRecordedAs(recorded: string, server: string): ToolRef | undefined {
+function parseRecordedTool(recorded: string, server: string): ToolRef | undefined {
   const head = canonicalName({ server, tool: '' })
   return recorded.startsWith(head) ? { server, tool: recorded.slice(head.length) } : undefined
 }
 
-const writingsOf = (ref: ToolRef): readonly string[] => [`${ref.server}/${ref.tool}`, plainName(ref), ref.tool]
+const listNameForms = (ref: ToolRef): readonly string[] => [`${ref.server}/${ref.tool}`, plainName(ref), ref.tool]

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
+import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts'
 import { loadSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
 
@@ -17,7 +17,7 @@ function indexedIn(state: string): number {
 const STEP = 250
 
 function write(store: Store, records: number): number {
-  for (let count = 0; count < records; count++) store.log.append(noted('x'))
+  for (let count = 0; count < records; count++) store.log.append(createEvent('x'))
   vi.advanceTimersByTime(STEP)
   return records
 }

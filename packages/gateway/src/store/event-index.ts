@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
 import { causeCode } from '../disk/disk.ts'
-import { eventMatcher, newestLimit } from './event-filter.ts'
-import { type IndexQuery, indexQuery } from './index-query.ts'
+import { createEventMatcher, maxResults } from './event-filter.ts'
+import { buildIndexQuery, type IndexQuery } from './index-query.ts'
 import { IndexWriter } from './index-writer.ts'
-import { type RecordPlace, RecordReader } from './record-reader.ts'
+import { type RecordLocation, RecordReader } from './record-reader.ts'
 import type { EventFilter } from './records.ts'
 import type { Position } from './segment.ts'
-import { isDamage, type Sqlite } from './sqlite.ts'
+import { isCorruption, type Sqlite } from './sqlite.ts'
 
 export interface EventIndexOptions {
   readonly database: Sqlite
@@ -18,18 +18,18 @@ export interface EventIndexOptions {
   readonly onDamage: () => void
 }
 
-interface IndexRow extends RecordPlace {
+interface IndexRow extends RecordLocation {
   readonly tool_name: string | null
   readonly server: string | null
 }
 
 /** How long a record may wait for its row when nobody asks, and the pause between two slices of a backlog. */
-const LAG = 250
-const PAUSE = 10
+const INDEX_DELAY_MS = 250
+const BACKLOG_PAUSE_MS = 10
 /** While so many writes come in a second the processor is left to the calls: then a slice comes only so often. */
-const MANY_WRITES = 200
-const BUSY_LAG = 2_000
-const LEAST_PAGE = 256
+const BUSY_WRITES_PER_SECOND = 200
+const BUSY_DELAY_MS = 2_000
+const MIN_PAGE_SIZE = 256
 
 /** Finds records by what they say. It follows the log at leisure, and catches up when it is asked. */
 export class EventIndex {
@@ -39,7 +39,7 @@ export class EventIndex {
   readonly #onDamage: () => void
   #timer: NodeJS.Timeout | undefined
   #writes = 0
-  #lookedAt = performance.now()
+  #lastSlice = performance.now()
   #usable = true
 
   constructor({ database, folder, startedAt, onDamage }: EventIndexOptions) {
@@ -48,13 +48,13 @@ export class EventIndex {
     this.#onDamage = onDamage
     this.#writer = new IndexWriter(database, folder)
     this.#guard(() => this.#writer.forgetAfter(startedAt))
-    this.nudge()
+    this.logGrew()
   }
 
   /** The log has grown. */
-  nudge(): void {
+  logGrew(): void {
     this.#writes++
-    this.#wakeIn(LAG)
+    this.#scheduleSlice(INDEX_DELAY_MS)
   }
 
   /** Undefined: the index cannot answer now, ask the log. */
@@ -79,24 +79,24 @@ export class EventIndex {
     this.#timer = undefined
   }
 
-  #wakeIn(delay: number): void {
+  #scheduleSlice(delay: number): void {
     if (!this.#usable) return
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       const pause = this.#pause()
-      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#wakeIn(pause)
+      if (this.#guard(() => this.#writer.writeSlice()) === 'more') this.#scheduleSlice(pause)
     }, delay).unref()
   }
 
   /** By how fast writes came since the last look: by their number alone a long pause would ask for the next. */
   #pause(): number {
     const writes = this.#writes
-    const seconds = (performance.now() - this.#lookedAt) / 1_000
+    const seconds = (performance.now() - this.#lastSlice) / 1_000
     this.#writes = 0
-    this.#lookedAt = performance.now()
+    this.#lastSlice = performance.now()
     // Whoever asks waits for all of it: what calls may put off has an end.
-    if (writes === 0 || this.#guard(() => this.#writer.isFarBehind()) === true) return PAUSE
-    return writes < MANY_WRITES * seconds ? LAG : BUSY_LAG
+    if (writes === 0 || this.#guard(() => this.#writer.isFarBehind()) === true) return BACKLOG_PAUSE_MS
+    return writes < BUSY_WRITES_PER_SECOND * seconds ? INDEX_DELAY_MS : BUSY_DELAY_MS
   }
 
   /** However far behind it is, other work gets its turn between two slices. */
@@ -105,9 +105,9 @@ export class EventIndex {
   }
 
   #query(filter: EventFilter): readonly LoggedEvent[] | 'stale' {
-    const limit = newestLimit(filter)
-    const query = indexQuery(filter)
-    const matches = eventMatcher(filter)
+    const limit = maxResults(filter)
+    const query = buildIndexQuery(filter)
+    const matches = createEventMatcher(filter)
     const reader = new RecordReader(this.#folder)
     const gone = new Set<number>()
     const newestFirst: LoggedEvent[] = []
@@ -128,7 +128,7 @@ export class EventIndex {
 
   /** In pages, so that a limit is cheap and no read transaction stays open behind an abandoned cursor. */
   *#rows(query: IndexQuery, limit: number): Generator<IndexRow> {
-    const size = limit === Number.POSITIVE_INFINITY ? -1 : Math.max(limit, LEAST_PAGE)
+    const size = limit === Number.POSITIVE_INFINITY ? -1 : Math.max(limit, MIN_PAGE_SIZE)
     const page = this.#database.prepare(
       `SELECT seq, file, offset, length, tool_name, server FROM events WHERE ${query.where} AND seq < ? ORDER BY seq DESC LIMIT ?`,
     )
@@ -148,15 +148,15 @@ export class EventIndex {
     try {
       return work()
     } catch (cause) {
-      if (isDamage(cause)) {
+      if (isCorruption(cause)) {
         this.close()
         this.#onDamage()
         return undefined
       }
-      if (isSqliteTrouble(cause) || causeCode(cause) !== '') return undefined
+      if (isSqliteError(cause) || causeCode(cause) !== '') return undefined
       throw cause
     }
   }
 }
 
-const isSqliteTrouble = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'
+const isSqliteError = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'

@@ -15,7 +15,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EventLogOptions, SegmentedLog } from './event-log.ts'
 import { scanLog } from './log-scan.ts'
 import { openEventLog } from './open-event-log.ts'
-import { noted, scratchFolder } from './scratch.test-kit.ts'
+import { createEvent, scratchFolder } from './scratch.test-kit.ts'
 
 const FIRST = 'events-000000000001.jsonl'
 
@@ -27,7 +27,7 @@ function openLog(folder: string, options: Partial<EventLogOptions> = {}): Segmen
 
 async function writeLog(folder: string, ...messages: readonly string[]): Promise<Buffer> {
   const log = openLog(folder)
-  for (const message of messages) log.append(noted(message))
+  for (const message of messages) log.append(createEvent(message))
   await log.close()
   return readFileSync(join(folder, FIRST))
 }
@@ -45,7 +45,7 @@ describe('a record', () => {
     const folder = scratchFolder()
     const log = openLog(folder)
     for (let count = 1; count <= 3; count++) {
-      log.append(noted('x'))
+      log.append(createEvent('x'))
       expect(readFileSync(join(folder, FIRST), 'utf8').split('\n')).toHaveLength(count + 1)
     }
   })
@@ -53,15 +53,15 @@ describe('a record', () => {
   test('that cannot be written as JSON uses up no number', () => {
     const folder = scratchFolder()
     const log = openLog(folder)
-    expect(() => log.append(noted(1n as unknown as string))).toThrow(TypeError)
-    log.append(noted('fine'))
+    expect(() => log.append(createEvent(1n as unknown as string))).toThrow(TypeError)
+    log.append(createEvent('fine'))
     expect(scanLog(folder, {}).map(({ seq }) => seq)).toEqual([1])
   })
 
   test('is refused once the log is closed', async () => {
     const log = openLog(scratchFolder())
     await log.close()
-    expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    expect(() => log.append(createEvent('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
   })
 })
 
@@ -73,7 +73,7 @@ describe('a torn tail', () => {
       const folder = scratchFolder()
       writeFileSync(join(folder, FIRST), whole.subarray(0, cut))
       const log = openLog(folder)
-      log.append(noted('third'))
+      log.append(createEvent('third'))
       await log.close()
       expect(scanLog(folder, {})).toMatchObject([
         { seq: 1, message: 'first' },
@@ -121,7 +121,7 @@ describe('segments', () => {
     const folder = scratchFolder()
     for (let run = 0; run < 3; run++) {
       const log = openLog(folder, { segmentBytes: 500 })
-      for (let count = 0; count < 20; count++) log.append(noted('x'.repeat(count)))
+      for (let count = 0; count < 20; count++) log.append(createEvent('x'.repeat(count)))
       await log.close()
     }
     const names = readdirSync(folder).sort()
@@ -137,12 +137,12 @@ describe('segments', () => {
   test('go on in the old file when no new one can be made', async () => {
     const folder = scratchFolder()
     const log = openLog(folder, { segmentBytes: 100 })
-    log.append(noted('x'.repeat(100)))
+    log.append(createEvent('x'.repeat(100)))
     const blocked = join(folder, 'events-000000000002.jsonl')
     mkdirSync(blocked)
-    log.append(noted('in the old file'))
+    log.append(createEvent('in the old file'))
     rmSync(blocked, { recursive: true })
-    log.append(noted('in a new file'))
+    log.append(createEvent('in a new file'))
     await log.close()
     expect(readdirSync(folder).sort()).toEqual([FIRST, 'events-000000000003.jsonl'])
     expect(scanLog(folder, {}).map(({ seq }) => seq)).toEqual([1, 2, 3])
@@ -164,8 +164,8 @@ describe('records of one turn', () => {
   test('are all in the file when the first of them is told so, in the order in which they came', async () => {
     const folder = scratchFolder()
     const log = openLog(folder)
-    const first = log.appendSoon(noted('one'))
-    const others = [log.appendSoon(noted('two')), log.appendSoon(noted('three'))]
+    const first = log.appendSoon(createEvent('one'))
+    const others = [log.appendSoon(createEvent('two')), log.appendSoon(createEvent('three'))]
     expect(messages(folder)).toEqual([])
     expect(await first).toBeUndefined()
     expect(messages(folder)).toEqual(['one', 'two', 'three'])
@@ -175,8 +175,8 @@ describe('records of one turn', () => {
   test('stand before one that is written at once after them', async () => {
     const folder = scratchFolder()
     const log = openLog(folder)
-    const gathered = log.appendSoon(noted('gathered'))
-    log.append(noted('at once'))
+    const gathered = log.appendSoon(createEvent('gathered'))
+    log.append(createEvent('at once'))
     expect(messages(folder)).toEqual(['gathered', 'at once'])
     expect(await gathered).toBeUndefined()
   })
@@ -184,10 +184,10 @@ describe('records of one turn', () => {
   test('are written when the log is closed, and refused after that', async () => {
     const folder = scratchFolder()
     const log = openLog(folder)
-    const last = log.appendSoon(noted('last'))
+    const last = log.appendSoon(createEvent('last'))
     await log.close()
     expect(await last).toBeUndefined()
-    expect(await log.appendSoon(noted('late'))).toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+    expect(await log.appendSoon(createEvent('late'))).toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
     expect(messages(folder)).toEqual(['last'])
   })
 
@@ -195,10 +195,10 @@ describe('records of one turn', () => {
     const log = openLog(scratchFolder())
     const heard: number[] = []
     log.watch(({ seq }) => {
-      if (seq === 1) log.append(noted('from a watcher'))
+      if (seq === 1) log.append(createEvent('from a watcher'))
     })
     log.watch(({ seq }) => heard.push(seq))
-    await Promise.all([log.appendSoon(noted('one')), log.appendSoon(noted('two'))])
+    await Promise.all([log.appendSoon(createEvent('one')), log.appendSoon(createEvent('two'))])
     expect(heard).toEqual([1, 2, 3])
   })
 })
@@ -208,13 +208,13 @@ describe('watchers', () => {
     const log = openLog(scratchFolder())
     const heard: number[] = []
     log.watch(({ seq }) => {
-      if (seq === 1) log.append(noted('from a watcher'))
+      if (seq === 1) log.append(createEvent('from a watcher'))
     })
     const stop = log.watch(({ seq }) => heard.push(seq))
-    log.append(noted('one'))
-    log.append(noted('two'))
+    log.append(createEvent('one'))
+    log.append(createEvent('two'))
     stop()
-    log.append(noted('three'))
+    log.append(createEvent('three'))
     expect(heard).toEqual([1, 2, 3])
   })
 
@@ -227,8 +227,8 @@ describe('watchers', () => {
       throw new Error('a bug')
     })
     log.watch(({ seq }) => heard.push(seq))
-    log.append(noted('one'))
-    log.append(noted('two'))
+    log.append(createEvent('one'))
+    log.append(createEvent('two'))
     expect(heard).toEqual([1, 2])
     expect(scanLog(folder, {})).toHaveLength(2)
     expect((await warned).message).toContain('a bug')
@@ -254,13 +254,13 @@ describe('a log file that loses its name', () => {
   ])('because it %s is followed by a new one, and no later record is lost', async (_how, lose) => {
     const folder = join(scratchFolder(), 'logs')
     const log = openLog(folder)
-    log.append(noted('before'))
+    log.append(createEvent('before'))
     await outlive(40)
-    log.append(noted('seen'))
+    log.append(createEvent('seen'))
     lose(folder)
-    for (const message of ['at once', 'again']) log.append(noted(message))
+    for (const message of ['at once', 'again']) log.append(createEvent(message))
     await outlive(40)
-    log.append(noted('later'))
+    log.append(createEvent('later'))
     expect(messages(folder).slice(-3)).toEqual([
       [3, 'at once'],
       [4, 'again'],
@@ -268,7 +268,7 @@ describe('a log file that loses its name', () => {
     ])
     await log.close()
     const again = openLog(folder)
-    again.append(noted('next run'))
+    again.append(createEvent('next run'))
     expect(messages(folder).at(-1)).toEqual([6, 'next run'])
   })
 
@@ -276,7 +276,7 @@ describe('a log file that loses its name', () => {
     const folder = join(scratchFolder(), 'logs')
     const log = openLog(folder)
     rmSync(folder, { recursive: true })
-    log.append(noted('last'))
+    log.append(createEvent('last'))
     await log.close()
     expect(messages(folder)).toEqual([[1, 'last']])
   })
@@ -288,10 +288,10 @@ describe('a log file that loses its name', () => {
     rmSync(folder, { recursive: true })
     writeFileSync(folder, '')
     await outlive(40)
-    expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
-    await Promise.all([log.appendSoon(noted('x')), log.appendSoon(noted('x'))])
+    expect(() => log.append(createEvent('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    await Promise.all([log.appendSoon(createEvent('x')), log.appendSoon(createEvent('x'))])
     rmSync(folder)
-    log.append(noted('y'))
+    log.append(createEvent('y'))
     expect(log.failures).toBe(3)
     expect(messages(folder)).toEqual([[1, 'y']])
   })
@@ -303,7 +303,7 @@ describe('a log file that loses its name', () => {
     renameSync(state, `${state}.old`)
     mkdirSync(state)
     await outlive(40)
-    expect(() => log.append(noted('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
+    expect(() => log.append(createEvent('x'))).toThrow(expect.objectContaining({ code: 'AUDIT_UNAVAILABLE' }))
     expect(readdirSync(state)).toEqual([])
   })
 })

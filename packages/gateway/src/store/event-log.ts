@@ -1,17 +1,17 @@
 import { type BigIntStats, ftruncateSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { type LoggedEvent, SallyportError } from '@sallyport/core'
-import { type ChainEnd, sealAgain, sealWrite, statingBefore } from './chain.ts'
-import { Gathering, type WriteOutcome } from './gathering.ts'
+import { type ChainEnd, resealWrite, sealWrite, withPreviousChain } from './chain.ts'
+import { BatchWriter, type WriteOutcome } from './gathering.ts'
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import type { LogHead } from './log-head.ts'
 import { logUnavailable } from './log-unavailable.ts'
-import { createTimePrinter, eventText, formatRecord } from './record-line.ts'
+import { createTimePrinter, formatRecord, toEventText } from './record-line.ts'
 import type { EventLog, EventText, Recordable } from './records.ts'
 import { type Position, type Segment, segmentAt } from './segment.ts'
-import { createSegment, isNamed, makeAgain } from './segment-file.ts'
-import { Watchers } from './watchers.ts'
+import { createSegment, isFileAt, recreateFolder } from './segment-file.ts'
+import { LogListeners } from './watchers.ts'
 
 export interface EventLogOptions {
   readonly folder: string
@@ -22,9 +22,9 @@ export interface EventLogOptions {
 }
 
 /** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
-const SYNC_DELAY = { process: 40, power: 0 } as const
+const SYNC_DELAY_MS = { process: 40, power: 0 } as const
 /** So old may the knowledge be that the file still has its name. What was written since is still in our hands. */
-const NAMED_FOR = 40
+const NAME_CHECK_INTERVAL_MS = 40
 
 /** Where an opened log goes on. */
 export interface OpenedLog {
@@ -43,8 +43,8 @@ export class SegmentedLog implements EventLog {
   readonly startedAt: Position
   readonly #time: () => string
   #segmentBytes: number
-  readonly #watchers = new Watchers()
-  readonly #gathering = new Gathering((events) => this.#writeAll(events))
+  readonly #watchers = new LogListeners()
+  readonly #batch = new BatchWriter((events) => this.#writeAll(events))
   readonly #sync: GroupSync
   #segment: Segment
   #fd: number
@@ -52,19 +52,19 @@ export class SegmentedLog implements EventLog {
   #nextSeq: number
   #chain: ChainEnd
   /** Up to here the file was seen under its name: what stands behind would be lost with the name. */
-  #named: NamedUpTo
+  #lastNameCheck: NameCheck
   /** The folder of the folder: another one in its place may be another gateway's. */
-  readonly #around: BigIntStats
+  readonly #parentStats: BigIntStats
   /** Bytes of a failed write may stand behind the last whole record. */
   #torn = false
   /** The file lost a sync: nothing more is written to it. */
   #abandoned = false
-  #owed: EventText | undefined
+  #pendingRepairEvent: EventText | undefined
   #closed = false
   failures = 0
   problem: SallyportError | undefined
   #onProblem: (problem: SallyportError | undefined) => void = () => {}
-  #grown = (): void => {}
+  #notifyGrowth = (): void => {}
 
   constructor(options: EventLogOptions, { segment, fd, size, nextSeq, tornBytes, chain }: OpenedLog) {
     this.folder = options.folder
@@ -76,22 +76,22 @@ export class SegmentedLog implements EventLog {
     this.#size = size
     this.#nextSeq = nextSeq
     this.#chain = chain
-    this.#named = this.#namedNow()
-    this.#around = statSync(dirname(options.folder), { bigint: true })
-    this.#sync = new GroupSync({ fd, delay: SYNC_DELAY[options.durability], onFailure: () => this.#abandon() })
-    if (tornBytes > 0) this.#repaired(tornBytes)
+    this.#lastNameCheck = this.#createNameCheck()
+    this.#parentStats = statSync(dirname(options.folder), { bigint: true })
+    this.#sync = new GroupSync({ fd, delay: SYNC_DELAY_MS[options.durability], onFailure: () => this.#abandon() })
+    if (tornBytes > 0) this.#recordRepair(tornBytes)
   }
 
   append(event: Recordable): void {
-    this.#gathering.flush()
-    const failure = this.#attempt([eventText(event)])
+    this.#batch.flush()
+    const failure = this.#attempt([toEventText(event)])
     if (failure === undefined) return
     this.failures++
     throw failure
   }
 
   appendSoon(event: Recordable): Promise<WriteOutcome> {
-    return this.#gathering.add(eventText(event))
+    return this.#batch.add(toEventText(event))
   }
 
   watch(listener: (event: LoggedEvent) => void): () => void {
@@ -100,7 +100,7 @@ export class SegmentedLog implements EventLog {
 
   /** Called after each write; unlike `watch` it costs nothing for each record. */
   onGrowth(listener: () => void): void {
-    this.#grown = listener
+    this.#notifyGrowth = listener
   }
 
   onProblem(listener: (problem: SallyportError | undefined) => void): void {
@@ -123,9 +123,9 @@ export class SegmentedLog implements EventLog {
 
   /** Undefined while no record has its value, or where the file lost its name: what lies there may be another's. */
   head(): LogHead | undefined {
-    this.#gathering.flush()
+    this.#batch.flush()
     const { seq, chain } = this.#chain
-    return seq > 0 && isNamed(this.#fd, this.#segment.path) ? { seq, chain } : undefined
+    return seq > 0 && isFileAt(this.#fd, this.#segment.path) ? { seq, chain } : undefined
   }
 
   sync(): Promise<void> {
@@ -134,8 +134,8 @@ export class SegmentedLog implements EventLog {
 
   async close(): Promise<void> {
     if (this.#closed) return
-    this.#gathering.flush()
-    this.#keepNameAtEnd()
+    this.#batch.flush()
+    this.#ensureNamedAtClose()
     this.#closed = true
     await this.#sync.close()
   }
@@ -153,18 +153,18 @@ export class SegmentedLog implements EventLog {
     try {
       if (this.#closed)
         return new SallyportError('AUDIT_UNAVAILABLE', 'The event log is closed: the gateway is stopping.')
-      if (this.#owed !== undefined) this.#payOwed(this.#owed)
+      if (this.#pendingRepairEvent !== undefined) this.#writeRepairEvent(this.#pendingRepairEvent)
       this.#write(events)
-      this.#become(undefined)
+      this.#setProblem(undefined)
       return undefined
     } catch (error) {
       if (!(error instanceof SallyportError)) throw error
-      this.#become(error)
+      this.#setProblem(error)
       return error
     }
   }
 
-  #become(problem: SallyportError | undefined): void {
+  #setProblem(problem: SallyportError | undefined): void {
     const isChange = (this.problem === undefined) !== (problem === undefined)
     this.problem = problem
     if (isChange) this.#onProblem(problem)
@@ -178,16 +178,16 @@ export class SegmentedLog implements EventLog {
     let lines = ''
     for (const event of events) {
       const isFirst = lines === '' && before.isStated
-      lines += formatRecord(isFirst ? statingBefore(event, before.chain) : event, seq++, time)
+      lines += formatRecord(isFirst ? withPreviousChain(event, before.chain) : event, seq++, time)
     }
     const { bytes, chain } = sealWrite(lines, before)
     this.#writeWhole(bytes)
     this.#size += bytes.length
     this.#nextSeq = seq
     this.#chain = { seq: this.#nextSeq - 1, chain, open: '', isStated: false }
-    this.#sync.wrote()
-    this.#watchers.tell(bytes)
-    this.#grown()
+    this.#sync.markWritten()
+    this.#watchers.notify(bytes)
+    this.#notifyGrowth()
   }
 
   /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */
@@ -203,34 +203,34 @@ export class SegmentedLog implements EventLog {
 
   #prepare(): void {
     if (this.#torn && !this.#cutTorn()) throw logUnavailable(new Error('the rest of a failed write cannot be removed'))
-    if (performance.now() - this.#named.at > NAMED_FOR) this.#keepName()
+    if (performance.now() - this.#lastNameCheck.at > NAME_CHECK_INTERVAL_MS) this.#ensureNamed()
     // Records without a value of their own get it in their own file.
     if ((this.#size >= this.#segmentBytes && this.#chain.open === '') || this.#abandoned) this.#startSegment()
   }
 
   /** A file without its name takes every record and keeps none: what it took since it was last seen goes into a new one. */
-  #keepName(): void {
-    if (!isNamed(this.#fd, this.#segment.path)) this.#replaceLost()
-    this.#named = this.#namedNow()
+  #ensureNamed(): void {
+    if (!isFileAt(this.#fd, this.#segment.path)) this.#replaceLostFile()
+    this.#lastNameCheck = this.#createNameCheck()
   }
 
-  #namedNow(): NamedUpTo {
+  #createNameCheck(): NameCheck {
     return { seq: this.#nextSeq, size: this.#size, chain: this.#chain, at: performance.now() }
   }
 
-  #keepNameAtEnd(): void {
+  #ensureNamedAtClose(): void {
     try {
-      if (this.#size > this.#named.size) this.#keepName()
+      if (this.#size > this.#lastNameCheck.size) this.#ensureNamed()
     } catch {
       // Nobody waits for these records any more, and there is no place for them.
     }
   }
 
-  #replaceLost(): void {
-    const segment = segmentAt(this.folder, this.#named.seq)
+  #replaceLostFile(): void {
+    const segment = segmentAt(this.folder, this.#lastNameCheck.seq)
     try {
-      const rescued = this.#rescue()
-      makeAgain(this.folder, this.#around)
+      const rescued = this.#resealLost()
+      recreateFolder(this.folder, this.#parentStats)
       this.#moveTo(segment, createSegment(this.folder, segment, rescued.bytes))
       this.#size = rescued.bytes.length
       this.#chain = rescued.chain
@@ -240,11 +240,11 @@ export class SegmentedLog implements EventLog {
   }
 
   /** The file before them may be gone: they are sealed again, behind what stood there. */
-  #rescue(): { readonly bytes: Uint8Array; readonly chain: ChainEnd } {
-    const { size, chain: before } = this.#named
+  #resealLost(): { readonly bytes: Uint8Array; readonly chain: ChainEnd } {
+    const { size, chain: before } = this.#lastNameCheck
     const bytes = readAt(this.#fd, size, this.#size - size)
     if (bytes.length === 0) return { bytes, chain: { ...before, open: '', isStated: true } }
-    const sealed = sealAgain(bytes.toString(), before.chain)
+    const sealed = resealWrite(bytes.toString(), before.chain)
     return { bytes: sealed.bytes, chain: { ...this.#chain, chain: sealed.chain } }
   }
 
@@ -267,7 +267,7 @@ export class SegmentedLog implements EventLog {
     } catch {
       return
     }
-    this.#named = this.#namedNow()
+    this.#lastNameCheck = this.#createNameCheck()
   }
 
   #moveTo(segment: Segment, fd: number): void {
@@ -283,28 +283,28 @@ export class SegmentedLog implements EventLog {
     this.#abandoned = true
   }
 
-  #repaired(bytes: number): void {
-    const event = eventText({ type: 'LOG_REPAIRED', file: basename(this.#segment.path), dropped_bytes: bytes })
+  #recordRepair(bytes: number): void {
+    const event = toEventText({ type: 'LOG_REPAIRED', file: basename(this.#segment.path), dropped_bytes: bytes })
     try {
       this.#write([event])
     } catch {
       // A full disk must not keep the gateway from starting: the note is written as soon as anything can be.
-      this.#owed = event
+      this.#pendingRepairEvent = event
     }
   }
 
-  #payOwed(event: EventText): void {
-    this.#owed = undefined
+  #writeRepairEvent(event: EventText): void {
+    this.#pendingRepairEvent = undefined
     try {
       this.#write([event])
     } catch (error) {
-      this.#owed = event
+      this.#pendingRepairEvent = event
       throw error
     }
   }
 }
 
-interface NamedUpTo {
+interface NameCheck {
   readonly seq: number
   readonly size: number
   readonly chain: ChainEnd

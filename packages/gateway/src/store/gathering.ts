@@ -13,7 +13,7 @@ interface Waiter {
 }
 
 /** Gathers what is to be recorded in one turn of the event loop: one write takes it all, before any of it goes on. */
-export class Gathering {
+export class BatchWriter {
   readonly #write: Write
   readonly #flush = (): void => this.flush()
   #events: EventText[] = []

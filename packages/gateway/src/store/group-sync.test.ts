@@ -36,10 +36,10 @@ describe('a group sync', () => {
   test('serves many waiters with one sync, and those who wrote after it began with the next', async () => {
     const { sync, fd, started, syncsStarted } = setUp(60_000)
     onTestFinished(() => closeSync(fd))
-    sync.wrote()
+    sync.markWritten()
     const early = Promise.all([sync.sync(), sync.sync(), sync.sync()])
     await syncsStarted(1)
-    sync.wrote()
+    sync.markWritten()
     let lateDone = false
     const late = Promise.all([sync.sync(), sync.sync()]).then(() => {
       lateDone = true
@@ -59,9 +59,9 @@ describe('a group sync', () => {
     for (const delay of [0, 1]) {
       const { sync, fd, started, syncsStarted } = setUp(delay)
       onTestFinished(() => closeSync(fd))
-      sync.wrote()
+      sync.markWritten()
       await syncsStarted(1)
-      sync.wrote()
+      sync.markWritten()
       started[0]?.end()
       await syncsStarted(2)
       started[1]?.end()
@@ -71,7 +71,7 @@ describe('a group sync', () => {
 
   test('syncs a file that was left behind before it closes it', async () => {
     const { sync, fd, open, started, syncsStarted } = setUp(60_000)
-    sync.wrote()
+    sync.markWritten()
     const first = sync.sync()
     await syncsStarted(1)
     const next = open('two')
@@ -94,7 +94,7 @@ describe('a group sync', () => {
   test('tells its waiters and its owner when the disk fails, and does not try again unasked', async () => {
     const { sync, fd, started, syncsStarted, failures } = setUp(0)
     onTestFinished(() => closeSync(fd))
-    sync.wrote()
+    sync.markWritten()
     const waiting = sync.sync()
     await syncsStarted(1)
     started[0]?.end(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' }))

@@ -1,7 +1,7 @@
 import { closeSync, fdatasync } from 'node:fs'
 import { promisify } from 'node:util'
 import { SallyportError } from '@sallyport/core'
-import { diskFix, diskReason } from '../disk/disk.ts'
+import { describeDiskError, suggestDiskFix } from '../disk/disk.ts'
 
 interface Waiter {
   readonly upTo: number
@@ -39,7 +39,7 @@ export class GroupSync {
   }
 
   /** Something was written: it will be synced soon. */
-  wrote(): void {
+  markWritten(): void {
     this.#written++
     this.#schedule()
   }
@@ -48,7 +48,7 @@ export class GroupSync {
   moveTo(fd: number): void {
     this.#retired.push(this.#fd)
     this.#fd = fd
-    this.wrote()
+    this.markWritten()
   }
 
   /** Resolves once everything written so far is on disk. */
@@ -116,9 +116,9 @@ export class GroupSync {
   #fail(upTo: number, cause: unknown): void {
     const error = new SallyportError(
       'AUDIT_UNAVAILABLE',
-      `The event log could not be synced to disk: ${diskReason(cause)}.`,
+      `The event log could not be synced to disk: ${describeDiskError(cause)}.`,
       {
-        hint: diskFix(cause),
+        hint: suggestDiskFix(cause),
         cause,
       },
     )

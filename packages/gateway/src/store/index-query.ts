@@ -1,4 +1,4 @@
-import { equalFields, toolMatcher } from './event-filter.ts'
+import { createToolMatcher, equalFields } from './event-filter.ts'
 import type { EventFilter } from './records.ts'
 
 export interface IndexQuery {
@@ -10,24 +10,24 @@ export interface IndexQuery {
 }
 
 /** How a text stands in the index. libsql reads a text only up to a NUL, and cannot hold half a surrogate pair. */
-export function indexText(value: unknown): string | null {
+export function toIndexText(value: unknown): string | null {
   return typeof value === 'string' ? value.replaceAll(UNSTORABLE, '\ufffd') : null
 }
 
 const UNSTORABLE = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
-export function indexQuery(filter: EventFilter): IndexQuery {
+export function buildIndexQuery(filter: EventFilter): IndexQuery {
   const conditions = ['TRUE']
   const values: (string | number)[] = []
   const add = (condition: string, ...bound: readonly (string | number)[]) => {
     conditions.push(condition)
     values.push(...bound)
   }
-  for (const [field, value] of equalFields(filter)) add(`${field} = ?`, String(indexText(value)))
+  for (const [field, value] of equalFields(filter)) add(`${field} = ?`, String(toIndexText(value)))
   if (filter.since !== undefined) add('time >= ?', filter.since.getTime())
   if (filter.until !== undefined) add('time <= ?', filter.until.getTime())
   if (filter.types !== undefined) add(`type IN (${filter.types.map(() => '?').join()})`, ...filter.types)
   if (filter.tool !== undefined) add('tool_name IS NOT NULL')
-  const accepts = filter.tool === undefined ? () => true : toolMatcher(String(indexText(filter.tool)))
+  const accepts = filter.tool === undefined ? () => true : createToolMatcher(String(toIndexText(filter.tool)))
   return { where: conditions.join(' AND '), values, accepts }
 }

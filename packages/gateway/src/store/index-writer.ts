@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import type { LoggedEvent } from '@sallyport/core'
-import { indexText } from './index-query.ts'
+import { toIndexText } from './index-query.ts'
 import { type Line, readLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 import { isAfter, listSegments, type Position, segmentAt } from './segment.ts'
@@ -19,14 +19,14 @@ export class IndexWriter {
   readonly #database: Sqlite
   readonly #folder: string
   readonly #insert: Statement
-  readonly #remember: Statement
+  readonly #savePosition: Statement
   #indexed: Position
 
   constructor(database: Sqlite, folder: string) {
     this.#database = database
     this.#folder = folder
     this.#insert = database.prepare(INSERT)
-    this.#remember = database.prepare('UPDATE indexed SET file = ?, offset = ?')
+    this.#savePosition = database.prepare('UPDATE indexed SET file = ?, offset = ?')
     const { file, offset } = database.prepare('SELECT file, offset FROM indexed').get() as Position
     this.#indexed = { file, offset }
   }
@@ -59,9 +59,9 @@ export class IndexWriter {
   }
 
   writeSlice(): 'more' | 'done' {
-    const from = this.#present()
+    const from = this.#findStart()
     if (from === undefined) return 'done'
-    const lines = takeLines(segmentAt(this.#folder, from.file).path, from.offset)
+    const lines = readSlice(segmentAt(this.#folder, from.file).path, from.offset)
     const last = lines.at(-1)
     if (last === undefined) return this.#toNextSegment(from)
     const end = { file: from.file, offset: last.offset + last.length + 1 }
@@ -72,7 +72,7 @@ export class IndexWriter {
   }
 
   /** The place to go on from, in a segment that is there; undefined when the log is empty. */
-  #present(): Position | undefined {
+  #findStart(): Position | undefined {
     const { path } = segmentAt(this.#folder, this.#indexed.file)
     if (existsSync(path)) {
       if (statSync(path).size < this.#indexed.offset) this.forget()
@@ -97,7 +97,7 @@ export class IndexWriter {
     this.#database.exec('BEGIN IMMEDIATE')
     try {
       work()
-      this.#remember.run(end.file, end.offset)
+      this.#savePosition.run(end.file, end.offset)
       this.#database.exec('COMMIT')
     } catch (cause) {
       if (this.#database.inTransaction) this.#database.exec('ROLLBACK')
@@ -109,27 +109,27 @@ export class IndexWriter {
   /** A line that is no record is left out; the log keeps it. */
   #insertLine(file: number, line: Line): void {
     const record = parseRecord(line.text)
-    if (record !== undefined) this.#insert.run(...rowOf(record), file, line.offset, line.length)
+    if (record !== undefined) this.#insert.run(...toRow(record), file, line.offset, line.length)
   }
 }
 
-function rowOf(record: LoggedEvent): readonly (string | number | null)[] {
+function toRow(record: LoggedEvent): readonly (string | number | null)[] {
   const time = Date.parse(record.time)
   const fields = record as unknown as Readonly<Record<string, unknown>>
   return [
     record.seq,
     Number.isNaN(time) ? null : time,
-    indexText(record.type),
-    indexText(fields.trace_id),
-    indexText(fields.call_id),
-    indexText(fields.server),
-    indexText(fields.tool_name),
-    indexText(fields.agent),
-    indexText(fields.session),
+    toIndexText(record.type),
+    toIndexText(fields.trace_id),
+    toIndexText(fields.call_id),
+    toIndexText(fields.server),
+    toIndexText(fields.tool_name),
+    toIndexText(fields.agent),
+    toIndexText(fields.session),
   ]
 }
 
-function takeLines(path: string, from: number): readonly Line[] {
+function readSlice(path: string, from: number): readonly Line[] {
   const lines: Line[] = []
   for (const line of readLines(path, from)) {
     lines.push(line)

@@ -9,7 +9,7 @@ export interface LogHead {
   readonly chain: string
 }
 
-export interface HeadKeeperOptions {
+export interface HeadWriterOptions {
   readonly folder: string
   /** The newest one; undefined where there is none that is ours to keep. */
   readonly head: () => LogHead | undefined
@@ -17,9 +17,9 @@ export interface HeadKeeperOptions {
   readonly sync: () => Promise<void>
 }
 
-const LAG = 5_000
+const SAVE_DELAY_MS = 5_000
 /** A number that no log reaches: one that goes on behind it could not name its files. */
-const MOST_RECORDS = 1e14
+const MAX_RECORDS = 1e14
 
 const headPath = (folder: string): string => join(folder, 'head.json')
 
@@ -29,7 +29,7 @@ export function readHead(folder: string): LogHead | undefined {
     const head = JSON.parse(readFileSync(headPath(folder), 'utf8')) as Json
     if (!isJsonObject(head)) return undefined
     const { seq, chain } = head
-    if (typeof seq !== 'number' || !Number.isInteger(seq) || seq < 1 || seq > MOST_RECORDS) return undefined
+    if (typeof seq !== 'number' || !Number.isInteger(seq) || seq < 1 || seq > MAX_RECORDS) return undefined
     return typeof chain === 'string' && /^[0-9a-f]{64}$/.test(chain) ? { seq, chain } : undefined
   } catch {
     return undefined
@@ -37,22 +37,22 @@ export function readHead(folder: string): LogHead | undefined {
 }
 
 /** Keeps the head beside the log, some seconds behind: a log that ends before it has lost its end. */
-export class HeadKeeper {
-  readonly #options: HeadKeeperOptions
-  #kept: LogHead | undefined
+export class HeadWriter {
+  readonly #options: HeadWriterOptions
+  #saved: LogHead | undefined
   #timer: NodeJS.Timeout | undefined
   #saving: Promise<void> | undefined
 
-  constructor(options: HeadKeeperOptions) {
+  constructor(options: HeadWriterOptions) {
     this.#options = options
   }
 
   /** The log has grown. */
-  nudge(): void {
+  logGrew(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       void this.#save()
-    }, LAG).unref()
+    }, SAVE_DELAY_MS).unref()
   }
 
   async close(): Promise<void> {
@@ -73,11 +73,11 @@ export class HeadKeeper {
   async #saveOnce(): Promise<void> {
     const { folder, head: newest, sync } = this.#options
     const head = newest()
-    if (head === undefined || head.chain === this.#kept?.chain) return
+    if (head === undefined || head.chain === this.#saved?.chain) return
     try {
       await sync()
       await replaceFile(headPath(folder), `${JSON.stringify(head)}\n`)
-      this.#kept = head
+      this.#saved = head
     } catch {
       // The log itself tells of a disk that fails; an older head is only less able to tell.
     }

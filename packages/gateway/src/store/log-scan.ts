@@ -1,6 +1,6 @@
 import type { LoggedEvent } from '@sallyport/core'
 import { causeCode } from '../disk/disk.ts'
-import { eventMatcher, newestLimit } from './event-filter.ts'
+import { createEventMatcher, maxResults } from './event-filter.ts'
 import { readLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 import type { EventFilter } from './records.ts'
@@ -8,8 +8,8 @@ import { listSegments, type Segment } from './segment.ts'
 
 /** Answers a filter by reading the log itself: slow, but right whatever became of the index. */
 export function scanLog(folder: string, filter: EventFilter): readonly LoggedEvent[] {
-  const limit = newestLimit(filter)
-  const matches = eventMatcher(filter)
+  const limit = maxResults(filter)
+  const matches = createEventMatcher(filter)
   let found: LoggedEvent[] = []
   for (const segment of listSegments(folder).toReversed()) {
     if (found.length >= limit) break

@@ -1,5 +1,5 @@
 import { fstatSync } from 'node:fs'
-import { lineHead, sealOf } from './chain.ts'
+import { parseLineHead, parseSeal } from './chain.ts'
 import { lastNewline, readAt, readByteLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 
@@ -26,7 +26,7 @@ export function findTail(fd: number, path: string): LogTail {
   const before = lastNewline(fd, newline)
   const line = newline < 0 ? Buffer.alloc(0) : readAt(fd, before + 1, newline - before - 1)
   const last = parseRecord(line.toString())
-  const chain = sealOf(line)?.chain
+  const chain = parseSeal(line)?.chain
   if (last === undefined || chain === undefined) return searchForward(path, size)
   const end = newline + 1
   return { end, lastSeq: last.seq, tornBytes: size - end, sealed: { chain, end, seq: last.seq } }
@@ -40,11 +40,11 @@ function searchForward(path: string, size: number): LogTail {
   for (const { offset, bytes } of readByteLines(path, 0)) {
     const record = parseRecord(bytes.toString())
     if (record === undefined) continue
-    const after = lineHead(bytes)?.after
+    const after = parseLineHead(bytes)?.after
     if (after !== undefined) sealed = { chain: after, end: offset, seq: record.seq - 1 }
     end = offset + bytes.length + 1
     lastSeq = record.seq
-    const chain = sealOf(bytes)?.chain
+    const chain = parseSeal(bytes)?.chain
     if (chain !== undefined) sealed = { chain, end, seq: lastSeq }
   }
   return { end, lastSeq, tornBytes: size - end, sealed }

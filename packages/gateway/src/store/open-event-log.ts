@@ -20,7 +20,7 @@ export function openEventLog(options: EventLogOptions): SegmentedLog {
     const tail = findTail(fd, segment.path)
     if (tail.tornBytes > 0) ftruncateSync(fd, tail.end)
     if (segments.length === 0) syncFolder(folder)
-    const chain = unlessLost(chainEnd({ fd, tail, earlier: segments.slice(0, -1) }), readHead(folder))
+    const chain = resumeAfterHead(findChainEnd({ fd, tail, earlier: segments.slice(0, -1) }), readHead(folder))
     const nextSeq = Math.max(segment.firstSeq, (tail.lastSeq ?? 0) + 1, chain.seq + 1)
     return new SegmentedLog(options, { segment, fd, size: tail.end, nextSeq, tornBytes: tail.tornBytes, chain })
   } catch (cause) {
@@ -33,7 +33,7 @@ export function openEventLog(options: EventLogOptions): SegmentedLog {
  * A log that ends before the head that was kept of it has lost its end, or it was changed. The numbers and the chain go
  * on behind that head: what is missing stays missing for every reader, and no number is used twice.
  */
-function unlessLost(end: ChainEnd, kept: LogHead | undefined): ChainEnd {
+function resumeAfterHead(end: ChainEnd, kept: LogHead | undefined): ChainEnd {
   if (kept === undefined || kept.seq < end.seq || kept.chain === end.chain) return end
   return { ...kept, open: '', isStated: true }
 }
@@ -44,18 +44,18 @@ interface Tails {
   readonly earlier: readonly Segment[]
 }
 
-function chainEnd({ fd, tail, earlier }: Tails): ChainEnd {
+function findChainEnd({ fd, tail, earlier }: Tails): ChainEnd {
   const { sealed, end, lastSeq } = tail
   if (sealed !== undefined) {
     const open = readAt(fd, sealed.end, end - sealed.end).toString()
     return { seq: sealed.seq, chain: sealed.chain, open, isStated: false }
   }
-  const { seq, chain } = (lastSeq === undefined ? lastSealed(earlier) : undefined) ?? { seq: 0, chain: CHAIN_START }
+  const { seq, chain } = (lastSeq === undefined ? findLastSealed(earlier) : undefined) ?? { seq: 0, chain: CHAIN_START }
   return { seq, chain, open: '', isStated: true }
 }
 
 /** Of a segment that was made and never written to. */
-function lastSealed(segments: readonly Segment[]): SealedUpTo | undefined {
+function findLastSealed(segments: readonly Segment[]): SealedUpTo | undefined {
   for (const { path } of segments.toReversed()) {
     const fd = openSync(path, 'r')
     try {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
 import { causeCode, stateUnusable } from '../disk/disk.ts'
-import { eventMatcher } from './event-filter.ts'
+import { createEventMatcher } from './event-filter.ts'
 import { readLines } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 import type { EventFilter } from './records.ts'
@@ -21,10 +21,10 @@ export async function* readRecords(
   filter: EventFilter,
   signal?: AbortSignal,
 ): AsyncGenerator<FoundRecord> {
-  const matches = eventMatcher(filter)
+  const matches = createEventMatcher(filter)
   let read = 0
   for (const segment of listSegments(folder)) {
-    for (const line of linesOf(segment)) {
+    for (const line of readSegmentLines(segment)) {
       const event = parseRecord(line)
       if (event !== undefined && matches(event)) yield { event, line }
       if (++read % PAUSE_AFTER > 0) continue
@@ -34,7 +34,7 @@ export async function* readRecords(
   }
 }
 
-function* linesOf({ path }: Segment): Generator<string, void, undefined> {
+function* readSegmentLines({ path }: Segment): Generator<string, void, undefined> {
   try {
     for (const { text } of readLines(path, 0)) yield text
   } catch (cause) {

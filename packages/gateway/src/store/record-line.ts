@@ -1,7 +1,7 @@
-import { isJsonObject, jsonIn, type LoggedEvent } from '@sallyport/core'
+import { isJsonObject, type LoggedEvent, tryParseJson } from '@sallyport/core'
 import type { EventText, Recordable } from './records.ts'
 
-export function eventText(event: Recordable): EventText {
+export function toEventText(event: Recordable): EventText {
   return 'members' in event ? event : { members: JSON.stringify(event).slice(1, -1) }
 }
 
@@ -26,7 +26,7 @@ export function createTimePrinter(now: () => Date): () => string {
 
 /** The record that a line holds, or nothing when it is none. */
 export function parseRecord(line: string): LoggedEvent | undefined {
-  const value = jsonIn(line)
+  const value = tryParseJson(line)
   if (!isJsonObject(value)) return undefined
   if (!Number.isSafeInteger(value.seq) || Number(value.seq) < 1) return undefined
   if (typeof value.time !== 'string' || typeof value.type !== 'string') return undefined

@@ -6,7 +6,7 @@ import { parseRecord } from './record-line.ts'
 import { segmentAt } from './segment.ts'
 
 /** Where the index says that a record stands. */
-export interface RecordPlace {
+export interface RecordLocation {
   readonly seq: number
   readonly file: number
   readonly offset: number
@@ -14,7 +14,7 @@ export interface RecordPlace {
 }
 
 /** `gone`: its segment was taken away. `stale`: something else stands there, so the index is of another log. */
-export type RecordRead = LoggedEvent | 'gone' | 'stale'
+export type RecordResult = LoggedEvent | 'gone' | 'stale'
 
 /** Reads single records, with each segment opened once. */
 export class RecordReader {
@@ -25,7 +25,7 @@ export class RecordReader {
     this.#folder = folder
   }
 
-  read({ seq, file, offset, length }: RecordPlace): RecordRead {
+  read({ seq, file, offset, length }: RecordLocation): RecordResult {
     const fd = this.#open(file)
     if (fd === undefined) return 'gone'
     const record = parseRecord(readAt(fd, offset, length).toString())

@@ -43,22 +43,22 @@ export interface EventLog {
 }
 
 /** The last known catalogue of a server, kept so that a start need not wait for it. */
-export interface CatalogueCache {
+export interface CatalogCache {
   load(server: string, fingerprint: string): string | undefined
   save(server: string, fingerprint: string, catalogue: string): void
 }
 
 /** Definitions of tools as people reviewed them, by their pins: they are shown after a server changed them. */
-export interface DefinitionShelf {
+export interface DefinitionStore {
   load(pin: string): string | undefined
   /**
    * Where the shelf is full, those make room that are not `named`: no pin is about them. No server has more than its
    * share of the shelf, so that none of them can push out what others have there.
    */
-  save(server: string, definitions: readonly KeptDefinition[], named: () => ReadonlySet<string>): void
+  save(server: string, definitions: readonly StoredDefinition[], named: () => ReadonlySet<string>): void
 }
 
-export interface KeptDefinition {
+export interface StoredDefinition {
   readonly pin: string
   /** It is asked for where it is not on the shelf yet. */
   readonly text: () => string
@@ -86,8 +86,8 @@ export interface OfferRecords {
 export interface Store {
   readonly log: EventLog
   readonly offers: OfferRecords
-  readonly definitions: DefinitionShelf
-  readonly catalogues: CatalogueCache
+  readonly definitions: DefinitionStore
+  readonly catalogs: CatalogCache
   /** Answers from the index, after bringing it up to the log's end. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>
   /** All that match, oldest first, one after the other: for what is counted, and may be more than memory holds. */

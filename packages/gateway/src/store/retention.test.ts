@@ -5,7 +5,7 @@ import { measureSegment } from './closed-segment.ts'
 import { EventIndex } from './event-index.ts'
 import { openEventLog } from './open-event-log.ts'
 import type { RetentionPolicy } from './retention.ts'
-import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
+import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts'
 import type { Sqlite } from './sqlite.ts'
 import { openStateDatabase } from './state-database.ts'
 import type { Store, StoreOptions } from './store.ts'
@@ -37,7 +37,7 @@ async function withStore(
 const trimmed = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 function fill(store: Store, count: number): void {
-  for (let at = 0; at < count; at++) store.log.append(noted('x'.repeat(100)))
+  for (let at = 0; at < count; at++) store.log.append(createEvent('x'.repeat(100)))
 }
 
 describe('retention', () => {
@@ -71,7 +71,7 @@ describe('retention', () => {
     let day = 0
     const now = (): Date => new Date(Date.UTC(2026, 0, 1) + day * DAY)
     await withStore({ state, now, segmentBytes: 500 }, (store) => {
-      for (day = 0; day < 40; day++) store.log.append(noted('x'.repeat(200)))
+      for (day = 0; day < 40; day++) store.log.append(createEvent('x'.repeat(200)))
     })
     expect(filesIn(state).length).toBeGreaterThan(10)
     await withStore({ state, now, segmentBytes: 500, retention: { ...NO_LIMIT, age: 10 * DAY } })
@@ -130,7 +130,7 @@ describe('retention', () => {
     const log = openEventLog({ folder: join(state, 'logs'), durability: 'process', now })
     const { folder, startedAt } = log
     const index = new EventIndex({ database, folder, startedAt, onDamage: () => undefined })
-    for (let count = 0; count < 350; count++) log.append(noted('x'))
+    for (let count = 0; count < 350; count++) log.append(createEvent('x'))
     await index.find({})
     await index.forgetThrough(230)
     expect(database.prepare('SELECT min(seq) AS first, count(*) AS rows FROM events').get()).toMatchObject({

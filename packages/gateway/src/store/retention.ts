@@ -23,7 +23,7 @@ export interface RetentionOptions {
   readonly onRemoved: (through: number) => Promise<void>
 }
 
-const EVERY = 3_600_000
+const CHECK_INTERVAL_MS = 3_600_000
 /** So many files share the size that is kept: what is removed at a time is a small part of it. */
 const FILES = 8
 
@@ -35,16 +35,16 @@ export class Retention {
   #policy: RetentionPolicy
   #active: number
   #announced = 0
-  #complained = false
+  #hasWarned = false
   #isClosed = false
   #running: Promise<void> | undefined
-  #again = false
+  #isRerunNeeded = false
 
   constructor(options: RetentionOptions) {
     this.#options = options
     this.#policy = options.policy
     this.#active = options.log.active.firstSeq
-    this.#timer = setInterval(() => this.#start(), EVERY).unref()
+    this.#timer = setInterval(() => this.#start(), CHECK_INTERVAL_MS).unref()
     this.update(options.policy)
   }
 
@@ -55,7 +55,7 @@ export class Retention {
   }
 
   /** The log has grown. */
-  nudge(): void {
+  logGrew(): void {
     const { firstSeq } = this.#options.log.active
     if (firstSeq === this.#active) return
     this.#active = firstSeq
@@ -69,7 +69,7 @@ export class Retention {
   }
 
   #start(): void {
-    this.#again = true
+    this.#isRerunNeeded = true
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined
     })
@@ -77,9 +77,9 @@ export class Retention {
 
   async #run(): Promise<void> {
     // A start, and the write that began a new file, are somebody's waiting time.
-    for (await nextTurn(); this.#again && !this.#isClosed; ) {
-      this.#again = false
-      await this.#trim().catch((cause) => this.#complain(cause))
+    for (await nextTurn(); this.#isRerunNeeded && !this.#isClosed; ) {
+      this.#isRerunNeeded = false
+      await this.#trim().catch((cause) => this.#warnOnce(cause))
     }
   }
 
@@ -121,9 +121,9 @@ export class Retention {
   }
 
   /** A full disk passes, and so does a file that cannot be removed now: an hour later it is tried again. */
-  #complain(cause: unknown): void {
-    if (this.#complained) return
-    this.#complained = true
+  #warnOnce(cause: unknown): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
     process.emitWarning(`Old files of the event log could not be removed: ${messageOf(cause)}`)
   }
 }

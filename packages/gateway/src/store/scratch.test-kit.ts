@@ -23,14 +23,14 @@ export function openTestStore(options: Partial<StoreOptions> & { readonly state:
   return store
 }
 
-export const noted = (message: string): SallyportEvent => ({ type: 'CONFIG_REJECTED', message })
+export const createEvent = (message: string): SallyportEvent => ({ type: 'CONFIG_REJECTED', message })
 
 export interface Child {
   readonly process: ChildProcessWithoutNullStreams
   /** The next thing it said; undefined once it has ended. */
-  said(): Promise<unknown>
+  nextMessage(): Promise<unknown>
   /** Everything it had said and that was not asked for, after its end. */
-  rest(): Promise<readonly unknown[]>
+  remainingMessages(): Promise<readonly unknown[]>
   kill(): Promise<void>
 }
 
@@ -48,14 +48,14 @@ export function startChild(job: string, state: string, prefix = ''): Child {
     await ended
   }
   onTestFinished(kill)
-  const said = async () => {
+  const nextMessage = async () => {
     const next = await lines.next()
     return next.done === true ? undefined : (JSON.parse(next.value) as unknown)
   }
-  const rest = async () => {
+  const remainingMessages = async () => {
     const all: unknown[] = []
-    for (let next = await said(); next !== undefined; next = await said()) all.push(next)
+    for (let next = await nextMessage(); next !== undefined; next = await nextMessage()) all.push(next)
     return all
   }
-  return { process: child, said, rest, kill }
+  return { process: child, nextMessage, remainingMessages, kill }
 }

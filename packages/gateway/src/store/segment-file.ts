@@ -20,20 +20,21 @@ export const openSegment = ({ path }: Segment): number =>
   openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
 
 /** Where the path cannot be looked at, a new file cannot be made either, and that says why. */
-export function isNamed(fd: number, path: string): boolean {
+export function isFileAt(fd: number, path: string): boolean {
   try {
-    return isSame(lstatSync(path, { bigint: true }), fstatSync(fd, { bigint: true }))
+    return isSameFile(lstatSync(path, { bigint: true }), fstatSync(fd, { bigint: true }))
   } catch {
     return false
   }
 }
 
-const isSame = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino
+const isSameFile = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino
 
 /** Only where the log was before: whoever took the whole state away took its lock away too, and another may hold that. */
-export function makeAgain(folder: string, around: BigIntStats): void {
+export function recreateFolder(folder: string, around: BigIntStats): void {
   const parent = dirname(folder)
-  if (!isSame(statSync(parent, { bigint: true }), around)) throw new Error(`${parent} is another folder than before`)
+  if (!isSameFile(statSync(parent, { bigint: true }), around))
+    throw new Error(`${parent} is another folder than before`)
   try {
     mkdirSync(folder, { mode: 0o700 })
     syncFolder(parent)

@@ -24,7 +24,7 @@ export function segmentAt(folder: string, firstSeq: number): Segment {
 /** Every segment of the folder, oldest first; none where somebody took the folder away. */
 export function listSegments(folder: string): readonly Segment[] {
   const found: Segment[] = []
-  for (const name of namesIn(folder)) {
+  for (const name of listNames(folder)) {
     const match = NAME.exec(name)
     if (match !== null) found.push({ firstSeq: Number(match[1]), path: join(folder, name) })
   }
@@ -35,7 +35,7 @@ export function isAfter(a: Position, b: Position): boolean {
   return a.file > b.file || (a.file === b.file && a.offset > b.offset)
 }
 
-function namesIn(folder: string): readonly string[] {
+function listNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (cause) {

@@ -21,7 +21,7 @@ export interface Sqlite {
 export type Blob = ArrayBuffer | Uint8Array
 
 /** In place: a kept catalogue may have megabytes, and is read while somebody waits for the first list. */
-export function blobText(blob: Blob): string {
+export function decodeBlob(blob: Blob): string {
   const bytes = ArrayBuffer.isView(blob)
     ? Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength)
     : Buffer.from(blob)
@@ -77,7 +77,7 @@ export function describeLoadFailure(error: unknown): { readonly message: string;
 const DAMAGED = new Set(['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_FORMAT', 'SQLITE_SCHEMA'])
 
 /** The file itself is broken: no later try will read it. */
-export function isDamage(cause: unknown): boolean {
+export function isCorruption(cause: unknown): boolean {
   const code = causeCode(cause)
   if (DAMAGED.has(code) || code.startsWith('SQLITE_CORRUPT_')) return true
   // A table that is not there, under a version that has it, is damage of another kind.

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, createPrivateFile, stateUnusable } from '../disk/disk.ts'
-import { isDamage, loadSqlite, type Sqlite } from './sqlite.ts'
+import { isCorruption, loadSqlite, type Sqlite } from './sqlite.ts'
 
 /** Forward only: the text at index n brings a database of version n to n + 1. Released ones are never edited. */
 const MIGRATIONS: readonly string[] = [
@@ -58,13 +58,13 @@ const PROOF = `
 /** Opens the index and caches; a damaged file is moved aside and begun anew. Nothing where SQLite cannot be loaded. */
 export function openStateDatabase(path: string, now: () => Date): Sqlite | undefined {
   try {
-    return openProven(path)
+    return openVerified(path)
   } catch (cause) {
-    if (!isDamage(cause)) throw databaseUnusable(path, cause)
+    if (!isCorruption(cause)) throw databaseUnusable(path, cause)
   }
-  setAside(path, now)
+  moveDamagedAside(path, now)
   try {
-    return openProven(path)
+    return openVerified(path)
   } catch (cause) {
     throw databaseUnusable(path, cause)
   }
@@ -72,7 +72,7 @@ export function openStateDatabase(path: string, now: () => Date): Sqlite | undef
 
 /** Until it is proven only `exec` is used: libsql keeps a database open, past `close`, for as long as a prepared
  *  statement of it awaits garbage collection, and a file that is to be moved aside should be let go of first. */
-function openProven(path: string): Sqlite | undefined {
+function openVerified(path: string): Sqlite | undefined {
   const Sqlite = loadSqlite()
   if (Sqlite === undefined) return undefined
   createPrivateFile(path)
@@ -121,7 +121,7 @@ export function closeStateDatabase(database: Sqlite): void {
 }
 
 /** Moves a damaged database out of the way. The newest one is kept for whoever wants to know why. */
-export function setAside(path: string, now: () => Date): void {
+export function moveDamagedAside(path: string, now: () => Date): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.broken-`
   for (const name of readdirSync(folder)) if (name.startsWith(prefix)) rmSync(join(folder, name), { force: true })

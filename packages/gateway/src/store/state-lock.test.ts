@@ -22,7 +22,7 @@ test('a state is held by one at a time, who says who it is, and can be taken aga
   for (let count = 0; count < 3; count++)
     expect(await lockState(state, options)).toMatchObject({ held: true, holder: { pid: process.pid, ...options } })
   const other = startChild('lock', state)
-  expect(await other.said()).toMatchObject({ held: true, holder: { pid: process.pid } })
+  expect(await other.nextMessage()).toMatchObject({ held: true, holder: { pid: process.pid } })
   lock.release()
   lock.release()
   expect(existsSync(info)).toBe(false)
@@ -33,7 +33,7 @@ test('kill -9 of the holder gives the state back, and a dead holder is not named
   const state = scratchFolder()
   for (let round = 0; round < 5; round++) {
     const holder = startChild('lock', state)
-    expect(await holder.said()).toEqual({ held: false })
+    expect(await holder.nextMessage()).toEqual({ held: false })
     expect(await lockState(state, options)).toMatchObject({ held: true, holder: { pid: holder.process.pid } })
     await holder.kill()
   }
@@ -46,7 +46,7 @@ test('kill -9 of the holder gives the state back, and a dead holder is not named
 test('a process that the holder started does not keep the state when the holder is killed', async () => {
   const state = scratchFolder()
   const holder = startChild('parent', state)
-  const { held, heir } = (await holder.said()) as { readonly held: boolean; readonly heir: number }
+  const { held, heir } = (await holder.nextMessage()) as { readonly held: boolean; readonly heir: number }
   onTestFinished(() => {
     process.kill(heir, 'SIGKILL')
   })
@@ -61,9 +61,9 @@ test('of two processes that race for it exactly one wins, 50 times', async () =>
   const state = scratchFolder()
   for (let round = 0; round < 50; round++) {
     const racers = [startChild('race', state), startChild('race', state)]
-    for (const racer of racers) expect(await racer.said()).toBe('ready')
+    for (const racer of racers) expect(await racer.nextMessage()).toBe('ready')
     for (const racer of racers) racer.process.stdin.write('go\n')
-    expect((await Promise.all(racers.map((racer) => racer.said()))).toSorted()).toEqual([false, true])
+    expect((await Promise.all(racers.map((racer) => racer.nextMessage()))).toSorted()).toEqual([false, true])
     await Promise.all(racers.map((racer) => racer.kill()))
   }
 }, 180_000)

@@ -13,10 +13,10 @@ import { join } from 'node:path'
 import type { CallFacts, LoggedEvent, SallyportEvent } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { eventMatcher } from './event-filter.ts'
+import { createEventMatcher } from './event-filter.ts'
 import { scanLog } from './log-scan.ts'
 import type { EventFilter } from './records.ts'
-import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
+import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts'
 import { loadSqlite } from './sqlite.ts'
 
 const name = fc.constantFrom(
@@ -149,7 +149,7 @@ describe('finding', () => {
   test('leaves out what stood in a log file that was taken away', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state, segmentBytes: 400 })
-    for (let count = 0; count < 30; count++) store.log.append(noted(`n${count}`))
+    for (let count = 0; count < 30; count++) store.log.append(createEvent(`n${count}`))
     expect(await store.find({})).toHaveLength(30)
     const [first] = readdirSync(join(state, 'logs')).sort()
     const lines = readFileSync(join(state, 'logs', first as string), 'utf8').split('\n').length - 1
@@ -165,13 +165,13 @@ describe('the index', () => {
   test('is built anew from the log when it was deleted, and says the same', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state, segmentBytes: 2_000 })
-    for (let count = 0; count < 250; count++) first.log.append(noted(`n${count}`))
+    for (let count = 0; count < 250; count++) first.log.append(createEvent(`n${count}`))
     const before = await first.find({})
     await first.close()
     for (const file of ['state.db', 'state.db-wal', 'state.db-shm']) rmSync(join(state, file), { force: true })
     const second = openTestStore({ state })
     expect(await second.find({})).toEqual(before)
-    second.log.append(noted('after'))
+    second.log.append(createEvent('after'))
     expect((await second.find({ limit: 1 }))[0]).toMatchObject({ seq: 251, message: 'after' })
   })
 
@@ -185,7 +185,7 @@ describe('the index', () => {
   ])('moves a database of %s aside and begins anew', async (_what, spoil) => {
     const state = scratchFolder()
     const first = openTestStore({ state })
-    for (let count = 0; count < 120; count++) first.log.append(noted(`n${count}`))
+    for (let count = 0; count < 120; count++) first.log.append(createEvent(`n${count}`))
     const before = await first.find({})
     await first.close()
     const path = join(state, 'state.db')
@@ -199,25 +199,25 @@ describe('the index', () => {
   test('that lost a table is moved aside too', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
-    first.log.append(noted('one'))
+    first.log.append(createEvent('one'))
     await first.close()
     alter(join(state, 'state.db'), 'DROP TABLE catalogues')
     const second = openTestStore({ state })
-    second.catalogues.save('a', 'f', 'kept')
-    expect(second.catalogues.load('a', 'f')).toBe('kept')
+    second.catalogs.save('a', 'f', 'kept')
+    expect(second.catalogs.load('a', 'f')).toBe('kept')
     expect(await second.find({})).toHaveLength(1)
   })
 
   test('that breaks while in use is moved aside, and the log answers', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state })
-    store.log.append(noted('one'))
+    store.log.append(createEvent('one'))
     expect(await store.find({})).toHaveLength(1)
     alter(join(state, 'state.db'), 'DROP TABLE events')
-    store.log.append(noted('two'))
+    store.log.append(createEvent('two'))
     expect((await store.find({})).map(({ seq }) => seq)).toEqual([1, 2])
     expect(existsSync(join(state, 'state.db'))).toBe(false)
-    store.catalogues.save('a', 'f', 'x')
+    store.catalogs.save('a', 'f', 'x')
     await store.close()
     const again = openTestStore({ state })
     expect((await again.find({})).map(({ seq }) => seq)).toEqual([1, 2])
@@ -233,7 +233,7 @@ describe('the index', () => {
   test('that knows more than the log, after a power cut, is not believed', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
-    for (let count = 0; count < 10; count++) first.log.append(noted(`n${count}`))
+    for (let count = 0; count < 10; count++) first.log.append(createEvent(`n${count}`))
     await first.find({})
     await first.close()
     const path = join(state, 'logs', 'events-000000000001.jsonl')
@@ -249,13 +249,13 @@ describe('the index', () => {
   test('of another log is found out by its records', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
-    for (let count = 0; count < 10; count++) first.log.append(noted(`n${count}`))
+    for (let count = 0; count < 10; count++) first.log.append(createEvent(`n${count}`))
     await first.find({})
     await first.close()
     const path = join(state, 'logs', 'events-000000000001.jsonl')
     writeFileSync(path, readFileSync(path, 'utf8').split('\n').slice(5).join('\n'))
     for (let seq = 11; seq < 30; seq++)
-      appendFileSync(path, `${JSON.stringify({ seq, time: new Date().toISOString(), ...noted('foreign') })}\n`)
+      appendFileSync(path, `${JSON.stringify({ seq, time: new Date().toISOString(), ...createEvent('foreign') })}\n`)
     const second = openTestStore({ state })
     expect(await second.find({})).toEqual(scanLog(join(state, 'logs'), {}))
   })
@@ -264,21 +264,21 @@ describe('the index', () => {
 test('a catalogue comes back for the same server and fingerprint only, also after a restart', async () => {
   const state = scratchFolder()
   const store = openTestStore({ state })
-  store.catalogues.save('files', 'f1', '{"tools":"é\u0000😀"}')
-  store.catalogues.save('git', 'g1', 'x'.repeat(3_000_000))
+  store.catalogs.save('files', 'f1', '{"tools":"é\u0000😀"}')
+  store.catalogs.save('git', 'g1', 'x'.repeat(3_000_000))
   await store.close()
   const again = openTestStore({ state })
-  expect(again.catalogues.load('files', 'f1')).toBe('{"tools":"é\u0000😀"}')
-  expect(again.catalogues.load('git', 'g1')).toHaveLength(3_000_000)
-  expect(again.catalogues.load('files', 'f2')).toBeUndefined()
-  again.catalogues.save('files', 'f2', 'new')
-  expect(again.catalogues.load('files', 'f1')).toBeUndefined()
+  expect(again.catalogs.load('files', 'f1')).toBe('{"tools":"é\u0000😀"}')
+  expect(again.catalogs.load('git', 'g1')).toHaveLength(3_000_000)
+  expect(again.catalogs.load('files', 'f2')).toBeUndefined()
+  again.catalogs.save('files', 'f2', 'new')
+  expect(again.catalogs.load('files', 'f1')).toBeUndefined()
 })
 
 test('files are for their owner alone', async () => {
   const state = join(scratchFolder(), 'deep', 'state')
   const store = openTestStore({ state })
-  store.log.append(noted('x'))
+  store.log.append(createEvent('x'))
   await store.find({})
   const modes = ['', 'logs'].map((file) => statSync(join(state, file)).mode & 0o777)
   expect(modes).toEqual([0o700, 0o700])
@@ -292,14 +292,14 @@ test('what a killed writer left in the folder of logs is swept, and the head is 
   mkdirSync(logs)
   writeFileSync(join(logs, '.head.json.4194999-0123456789ab.sallyport-tmp'), '')
   const store = openTestStore({ state })
-  store.log.append(noted('x'))
+  store.log.append(createEvent('x'))
   await store.close()
   expect(readdirSync(logs).sort()).toEqual(['events-000000000001.jsonl', 'head.json'])
   expect(statSync(join(logs, 'head.json')).mode & 0o777).toBe(0o600)
 })
 
 test('a matcher of nothing matches all', () => {
-  expect(eventMatcher({})({ seq: 1, time: 'x', type: 'GATEWAY_STOPPED', reason: '' })).toBe(true)
+  expect(createEventMatcher({})({ seq: 1, time: 'x', type: 'GATEWAY_STOPPED', reason: '' })).toBe(true)
 })
 
 function alter(path: string, sql: string): void {
@@ -319,7 +319,7 @@ function rebuildFile(path: string, spoil: (good: Buffer) => Buffer): void {
 test('a folder of logs that was taken away leaves nothing to find, and is no failure', async () => {
   const state = scratchFolder()
   const store = openTestStore({ state })
-  store.log.append(noted('x'))
+  store.log.append(createEvent('x'))
   expect(await store.find({})).toHaveLength(1)
   rmSync(join(state, 'logs'), { recursive: true })
   expect(await store.find({})).toEqual([])

@@ -1,26 +1,26 @@
 import { join } from 'node:path'
 import type { LoggedEvent } from '@sallyport/core'
-import { makeFolder, sweepLeftovers } from '../disk/disk.ts'
-import { createCatalogueCache } from './catalogue-cache.ts'
-import { createDefinitionShelf } from './definition-shelf.ts'
+import { makeFolder, removeStaleTempFiles } from '../disk/disk.ts'
+import { createCatalogCache } from './catalogue-cache.ts'
+import { createDefinitionStore } from './definition-shelf.ts'
 import { EventIndex } from './event-index.ts'
 import type { SegmentedLog } from './event-log.ts'
-import { HeadKeeper } from './log-head.ts'
+import { HeadWriter } from './log-head.ts'
 import { scanLog } from './log-scan.ts'
 import { createOfferRecords } from './offer-records.ts'
 import { openEventLog } from './open-event-log.ts'
 import { readRecords } from './read-records.ts'
-import type { CatalogueCache, DefinitionShelf, EventFilter, OfferRecords, Store } from './records.ts'
+import type { CatalogCache, DefinitionStore, EventFilter, OfferRecords, Store } from './records.ts'
 import { Retention, type RetentionPolicy } from './retention.ts'
 import type { Sqlite } from './sqlite.ts'
-import { closeStateDatabase, openStateDatabase, setAside } from './state-database.ts'
+import { closeStateDatabase, moveDamagedAside, openStateDatabase } from './state-database.ts'
 
-export { eventMatcher } from './event-filter.ts'
-export { openKeptCatalogues } from './kept-catalogues.ts'
+export { createEventMatcher } from './event-filter.ts'
+export { openStoredCatalogs } from './kept-catalogues.ts'
 export { readRecords } from './read-records.ts'
 export type {
-  CatalogueCache,
-  DefinitionShelf,
+  CatalogCache,
+  DefinitionStore,
   EventFilter,
   EventLog,
   EventText,
@@ -50,13 +50,13 @@ export function openStore(options: StoreOptions): Store {
   const { state, durability, retention, now = () => new Date(), segmentBytes = SEGMENT_BYTES } = options
   const folder = join(state, 'logs')
   makeFolder(state)
-  sweepLeftovers(state)
+  removeStaleTempFiles(state)
   const path = join(state, 'state.db')
   const database = openStateDatabase(path, now)
   try {
     const log = openEventLog({ folder, durability, now, segmentBytes })
-    sweepLeftovers(folder)
-    const store = new FileStore({ log, database, now, segmentBytes, onDamage: () => setAside(path, now) })
+    removeStaleTempFiles(folder)
+    const store = new FileStore({ log, database, now, segmentBytes, onDamage: () => moveDamagedAside(path, now) })
     if (retention !== undefined) store.retain(retention)
     return store
   } catch (cause) {
@@ -76,12 +76,12 @@ interface Parts {
 /** The log is the truth; the database beside it makes finding quick and may be lost at any time. */
 class FileStore implements Store {
   readonly log: SegmentedLog
-  readonly catalogues: CatalogueCache
-  readonly definitions: DefinitionShelf
+  readonly catalogs: CatalogCache
+  readonly definitions: DefinitionStore
   readonly offers: OfferRecords
   readonly #parts: Parts
   readonly #index: EventIndex | undefined
-  readonly #head: HeadKeeper
+  readonly #head: HeadWriter
   #retention: Retention | undefined
 
   constructor(parts: Parts) {
@@ -89,15 +89,15 @@ class FileStore implements Store {
     const { folder, startedAt } = log
     this.#parts = parts
     this.log = log
-    this.catalogues = createCatalogueCache(database)
-    this.definitions = createDefinitionShelf(database)
+    this.catalogs = createCatalogCache(database)
+    this.definitions = createDefinitionStore(database)
     this.offers = createOfferRecords(database)
     this.#index = database && new EventIndex({ database, folder, startedAt, onDamage })
-    this.#head = new HeadKeeper({ folder, head: () => log.head(), sync: () => log.sync() })
+    this.#head = new HeadWriter({ folder, head: () => log.head(), sync: () => log.sync() })
     log.onGrowth(() => {
-      this.#index?.nudge()
-      this.#head.nudge()
-      this.#retention?.nudge()
+      this.#index?.logGrew()
+      this.#head.logGrew()
+      this.#retention?.logGrew()
     })
   }
 

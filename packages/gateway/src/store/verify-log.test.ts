@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { EventLogOptions, SegmentedLog } from './event-log.ts'
 import { openEventLog } from './open-event-log.ts'
-import { noted, openTestStore, scratchFolder } from './scratch.test-kit.ts'
+import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts'
 import { type LogReport, verifyLog } from './verify-log.ts'
 
 const FIRST = 'events-000000000001.jsonl'
@@ -20,8 +20,8 @@ function openLog(folder: string, options: Partial<EventLogOptions> = {}): Segmen
 async function writeLog(folder: string, segmentBytes = 2_000): Promise<void> {
   const log = openLog(folder, { segmentBytes })
   for (let round = 0; round < 6; round++) {
-    log.append(noted(`alone ${round}`))
-    await Promise.all([1, 2, 3].map((at) => log.appendSoon(noted(`together ${round}.${at} é😀`))))
+    log.append(createEvent(`alone ${round}`))
+    await Promise.all([1, 2, 3].map((at) => log.appendSoon(createEvent(`together ${round}.${at} é😀`))))
   }
   await log.close()
 }
@@ -76,11 +76,11 @@ describe('a log as it was written', () => {
   test('verifies while it is written to', async () => {
     const folder = scratchFolder()
     const log = openLog(folder, { segmentBytes: 20_000 })
-    for (let count = 0; count < 300; count++) log.append(noted('x'.repeat(100)))
+    for (let count = 0; count < 300; count++) log.append(createEvent('x'.repeat(100)))
     const reports: LogReport[] = []
     for (let round = 0; round < 10; round++) {
       const verifying = verifyLog({ folder })
-      for (let count = 0; count < 50; count++) log.append(noted('y'))
+      for (let count = 0; count < 50; count++) log.append(createEvent('y'))
       reports.push(await verifying)
     }
     expect(reports.flatMap(whats)).toEqual([])
@@ -89,10 +89,10 @@ describe('a log as it was written', () => {
   test('holds a record of ten megabytes', async () => {
     const folder = scratchFolder()
     const log = openLog(folder)
-    for (const length of [1, 10_000_000, 1]) log.append(noted('x'.repeat(length)))
+    for (const length of [1, 10_000_000, 1]) log.append(createEvent('x'.repeat(length)))
     await log.close()
     expect(await verifyLog({ folder })).toMatchObject({ records: 3, problems: [] })
-    openLog(folder).append(noted('next'))
+    openLog(folder).append(createEvent('next'))
     expect(await verifyLog({ folder })).toMatchObject({ records: 4, problems: [] })
   })
 
@@ -101,7 +101,7 @@ describe('a log as it was written', () => {
     let time = Date.UTC(2026, 4, 1)
     const log = openLog(folder, { now: () => new Date(time) })
     for (let count = 0; count < 5; count++) {
-      log.append(noted('x'))
+      log.append(createEvent('x'))
       time -= 3_600_000
     }
     expect(await verifyLog({ folder })).toMatchObject({ records: 5, problems: [] })
@@ -137,7 +137,7 @@ describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
   test('any changed byte of the newest file, once the log was closed', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state })
-    for (let count = 0; count < 3; count++) store.log.append(noted(`n${count}`))
+    for (let count = 0; count < 3; count++) store.log.append(createEvent(`n${count}`))
     await store.close()
     const folder = join(state, 'logs')
     const good = readFileSync(join(folder, FIRST))
@@ -201,7 +201,7 @@ describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
     const [folder, other] = [scratchFolder(), scratchFolder()]
     await writeLog(folder)
     const log = openLog(other, { segmentBytes: 2_000 })
-    for (let count = 0; count < 40; count++) log.append(noted('other'))
+    for (let count = 0; count < 40; count++) log.append(createEvent('other'))
     const [, name = ''] = filesIn(folder)
     copyFileSync(join(other, filesIn(other)[1] as string), join(folder, name))
     expect((await verifyLog({ folder })).problemCount).toBeGreaterThan(0)
@@ -226,7 +226,7 @@ describe('an end that was cut off', () => {
   async function closedState(): Promise<{ readonly state: string; readonly folder: string; readonly path: string }> {
     const state = scratchFolder()
     const store = openTestStore({ state })
-    for (let count = 0; count < 10; count++) store.log.append(noted(`n${count}`))
+    for (let count = 0; count < 10; count++) store.log.append(createEvent(`n${count}`))
     await store.close()
     const folder = join(state, 'logs')
     return { state, folder, path: join(folder, FIRST) }
@@ -242,7 +242,7 @@ describe('an end that was cut off', () => {
     const { state, folder, path } = await closedState()
     writeLines(path, linesOf(path).slice(0, 7))
     const store = openTestStore({ state })
-    store.log.append(noted('next'))
+    store.log.append(createEvent('next'))
     await store.close()
     expect(linesOf(path).at(-1)).toMatch(/^\{"seq":11,/)
     expect(whats(await verifyLog({ folder }))).toEqual(['records 8 to 10 are missing before record 11'])
@@ -255,7 +255,7 @@ describe('an end that was cut off', () => {
     const what = 'record 10 or one before it is another than head.json tells of'
     expect(whats(await verifyLog({ folder }))).toEqual([what])
     const store = openTestStore({ state })
-    store.log.append(noted('next'))
+    store.log.append(createEvent('next'))
     await store.close()
     expect(whats(await verifyLog({ folder }))).toEqual(['record 10 is without a chain value'])
   })
@@ -265,7 +265,7 @@ describe('an end that was cut off', () => {
     rmSync(path)
     expect(whats(await verifyLog({ folder }))).toEqual(['records 1 to 10 are missing at the end'])
     const store = openTestStore({ state })
-    store.log.append(noted('next'))
+    store.log.append(createEvent('next'))
     await store.close()
     expect(whats(await verifyLog({ folder }))[0]).toContain('records 1 to 10 are missing')
   })
@@ -284,9 +284,9 @@ describe('a write that was cut short', () => {
   test('at whatever byte is no alarm, before and after it was repaired', async () => {
     const source = scratchFolder()
     const log = openLog(source)
-    log.append(noted('first'))
+    log.append(createEvent('first'))
     const before = readFileSync(join(source, FIRST)).length
-    await Promise.all(['a', 'b', 'c'].map((text) => log.appendSoon(noted(text))))
+    await Promise.all(['a', 'b', 'c'].map((text) => log.appendSoon(createEvent(text))))
     await log.close()
     const whole = readFileSync(join(source, FIRST))
     for (let cut = before; cut < whole.length; cut += 3) {
@@ -294,7 +294,7 @@ describe('a write that was cut short', () => {
       writeFileSync(join(folder, FIRST), whole.subarray(0, cut))
       expect(whats(await verifyLog({ folder }))).toEqual([])
       const next = openLog(folder, { segmentBytes: 10 })
-      for (const text of ['next', 'one more']) next.append(noted(text))
+      for (const text of ['next', 'one more']) next.append(createEvent(text))
       await next.close()
       expect([cut, ...whats(await verifyLog({ folder }))]).toEqual([cut])
     }
@@ -303,14 +303,14 @@ describe('a write that was cut short', () => {
   test('at the very beginning of a file is no alarm', async () => {
     const source = scratchFolder()
     const log = openLog(source)
-    await Promise.all(['a', 'b', 'c'].map((text) => log.appendSoon(noted(text))))
+    await Promise.all(['a', 'b', 'c'].map((text) => log.appendSoon(createEvent(text))))
     await log.close()
     const whole = readFileSync(join(source, FIRST))
     for (let cut = 0; cut < whole.length; cut += 3) {
       const folder = scratchFolder()
       writeFileSync(join(folder, FIRST), whole.subarray(0, cut))
       const next = openLog(folder)
-      next.append(noted('next'))
+      next.append(createEvent('next'))
       await next.close()
       expect([cut, ...whats(await verifyLog({ folder }))]).toEqual([cut])
     }
@@ -326,7 +326,8 @@ describe('a write that was cut short', () => {
 })
 
 describe('a log that was begun without a chain', () => {
-  const plain = (seq: number): string => JSON.stringify({ seq, time: '2026-01-01T00:00:00.000Z', ...noted('old') })
+  const plain = (seq: number): string =>
+    JSON.stringify({ seq, time: '2026-01-01T00:00:00.000Z', ...createEvent('old') })
 
   test('is verified from where its chain begins, and says so', async () => {
     const folder = scratchFolder()
@@ -378,16 +379,16 @@ describe('a log file that loses its name while it is written to', () => {
   ])('because it is %s is found, and the chain goes on behind it', async (_how, lose, what) => {
     const folder = join(scratchFolder(), 'logs')
     const log = openLog(folder)
-    log.append(noted('before'))
+    log.append(createEvent('before'))
     for (const run of [1, 2]) {
       await outlive(40)
-      log.append(noted(`seen ${run}`))
+      log.append(createEvent(`seen ${run}`))
       lose(join(folder, filesIn(folder).at(-1) as string))
-      for (const message of ['at once', 'again']) await log.appendSoon(noted(message))
+      for (const message of ['at once', 'again']) await log.appendSoon(createEvent(message))
     }
     await log.close()
     const next = openLog(folder)
-    next.append(noted('next run'))
+    next.append(createEvent('next run'))
     await next.close()
     const report = await verifyLog({ folder })
     for (const each of whats(report)) expect(each).toMatch(what)

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { causeCode, stateUnusable } from '../disk/disk.ts'
 import type { LineHead } from './chain.ts'
-import { ChainWalk, type LogProblem, recordsText } from './chain-walk.ts'
+import { ChainWalk, describeRecords, type LogProblem } from './chain-walk.ts'
 import { readByteLines } from './line-reader.ts'
 import { type LogHead, readHead } from './log-head.ts'
 import { parseRecord } from './record-line.ts'
@@ -43,10 +43,10 @@ export interface RecordMark {
   readonly time: string
 }
 
-const MOST_PROBLEMS = 100
-const PATIENCE = 5
+const MAX_PROBLEMS = 100
+const MAX_ATTEMPTS = 5
 /** So many bytes are read before other work, such as an interruption, gets its turn. */
-const SLICE = 4 * 1024 * 1024
+const SLICE_BYTES = 4 * 1024 * 1024
 const TRIMMED = '"type":"LOG_TRIMMED"'
 
 /** Reads a whole log and tells whether it is as it was written. A gateway may go on writing to it meanwhile. */
@@ -56,7 +56,7 @@ export async function verifyLog(options: VerifyOptions): Promise<LogReport> {
       return await new Verification(options).run()
     } catch (cause) {
       // Old files are taken away while they are read: what is left is judged anew.
-      if (causeCode(cause) === 'ENOENT' && attempt < PATIENCE) continue
+      if (causeCode(cause) === 'ENOENT' && attempt < MAX_ATTEMPTS) continue
       throw causeCode(cause) === '' ? cause : stateUnusable(options.folder, cause)
     }
   }
@@ -65,45 +65,48 @@ export async function verifyLog(options: VerifyOptions): Promise<LogReport> {
 class Verification {
   readonly #options: VerifyOptions
   /** Read before the log: whatever is written meanwhile, the log is never behind it. */
-  readonly #kept: LogHead | undefined
-  readonly #walk = new ChainWalk({ onProblem: (problem) => this.#note(problem), onSeal: (head) => this.#passed(head) })
+  readonly #savedHead: LogHead | undefined
+  readonly #walk = new ChainWalk({
+    onProblem: (problem) => this.#addProblem(problem),
+    onSeal: (head) => this.#onSeal(head),
+  })
   readonly #problems: LogProblem[] = []
   #problemCount = 0
   #bytes = 0
   #unread = 0
   #head: LogHead | undefined
-  #keptIsThere = false
+  #isSavedHeadFound = false
   #notedAt: number | undefined
   #trimmedThrough: number | undefined
 
   constructor(options: VerifyOptions) {
     this.#options = options
-    this.#kept = readHead(options.folder)
+    this.#savedHead = readHead(options.folder)
   }
 
   async run(): Promise<LogReport> {
     const segments = listSegments(this.#options.folder)
     for (const [at, segment] of segments.entries()) {
       await this.#read(segment)
-      if (at < segments.length - 1) this.#walk.leave(this.#unread)
+      if (at < segments.length - 1) this.#walk.finishFile(this.#unread)
     }
-    this.#judgeBeginning(segments[0])
-    this.#judgeEnd(segments.at(-1))
+    this.#checkStart(segments[0])
+    this.#checkEnd(segments.at(-1))
     return this.#report(segments.length)
   }
 
   async #read({ path }: Segment): Promise<void> {
-    this.#walk.enter(basename(path))
+    this.#walk.startFile(basename(path))
     // Before the reading: what is written meanwhile is not what was left unread.
     const { size } = statSync(path)
     let end = 0
-    let pauseAt = SLICE
+    let pauseAt = SLICE_BYTES
     for (const { offset, bytes } of readByteLines(path, 0)) {
-      this.#walk.take(bytes)
-      if (bytes.includes(TRIMMED)) this.#trimmed(bytes)
+      this.#walk.addLine(bytes)
+      if (bytes.includes(TRIMMED)) this.#noteTrim(bytes)
       end = offset + bytes.length + 1
       if (end < pauseAt) continue
-      pauseAt = end + SLICE
+      pauseAt = end + SLICE_BYTES
       await nextTurn()
       this.#options.signal?.throwIfAborted()
     }
@@ -111,44 +114,44 @@ class Verification {
     this.#bytes += end
   }
 
-  #trimmed(line: Buffer): void {
+  #noteTrim(line: Buffer): void {
     const record = parseRecord(line.toString())
     if (record?.type !== 'LOG_TRIMMED' || !Number.isSafeInteger(record.through)) return
     this.#trimmedThrough = Math.max(this.#trimmedThrough ?? 0, record.through)
   }
 
-  #passed(head: LogHead): void {
+  #onSeal(head: LogHead): void {
     this.#head = head
-    if (head.seq === this.#kept?.seq) this.#keptIsThere = head.chain === this.#kept.chain
+    if (head.seq === this.#savedHead?.seq) this.#isSavedHeadFound = head.chain === this.#savedHead.chain
     if (head.chain === this.#options.noted) this.#notedAt = head.seq
   }
 
-  #judgeBeginning(segment: Segment | undefined): void {
+  #checkStart(segment: Segment | undefined): void {
     const { first } = this.#walk
     const from = (this.#trimmedThrough ?? 0) + 1
     if (segment === undefined || first === undefined || first.seq <= from) return
-    const what = `${recordsText(from, first.seq - 1)} missing, and no record says that retention removed them`
-    this.#note({ file: basename(segment.path), seq: from, what })
+    const what = `${describeRecords(from, first.seq - 1)} missing, and no record says that retention removed them`
+    this.#addProblem({ file: basename(segment.path), seq: from, what })
   }
 
-  #judgeEnd(segment: Segment | undefined): void {
-    const kept = this.#kept
-    if (kept === undefined || this.#keptIsThere) return
+  #checkEnd(segment: Segment | undefined): void {
+    const kept = this.#savedHead
+    if (kept === undefined || this.#isSavedHeadFound) return
     const last = this.#walk.last?.seq ?? 0
     const file = segment === undefined ? 'head.json' : basename(segment.path)
     if (kept.seq > last)
-      this.#note({ file, seq: last + 1, what: `${recordsText(last + 1, kept.seq)} missing at the end` })
+      this.#addProblem({ file, seq: last + 1, what: `${describeRecords(last + 1, kept.seq)} missing at the end` })
     else if (kept.seq >= (this.#walk.first?.seq ?? 0))
-      this.#note({
+      this.#addProblem({
         file,
         seq: kept.seq,
         what: `record ${kept.seq} or one before it is another than head.json tells of`,
       })
   }
 
-  #note(problem: LogProblem): void {
+  #addProblem(problem: LogProblem): void {
     this.#problemCount++
-    if (this.#problems.length < MOST_PROBLEMS) this.#problems.push(problem)
+    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(problem)
   }
 
   #report(files: number): LogReport {

@@ -8,10 +8,10 @@ interface Entry {
 }
 
 /** Tells listeners what was written, in the order of the log, and survives what they do. */
-export class Watchers {
+export class LogListeners {
   readonly #entries = new Set<Entry>()
-  readonly #waiting: LoggedEvent[] = []
-  #telling = false
+  readonly #queue: LoggedEvent[] = []
+  #isNotifying = false
 
   add(listener: Listener): () => void {
     const entry = { listener, complained: false }
@@ -22,29 +22,29 @@ export class Watchers {
   }
 
   /** A listener may append: what it appends is told after all that was written before it. */
-  tell(lines: Buffer): void {
+  notify(lines: Buffer): void {
     if (this.#entries.size === 0) return
-    for (const line of lines.toString().slice(0, -1).split('\n')) this.#waiting.push(JSON.parse(line) as LoggedEvent)
-    if (this.#telling) return
-    this.#telling = true
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) this.#tellAll(next)
-    this.#telling = false
+    for (const line of lines.toString().slice(0, -1).split('\n')) this.#queue.push(JSON.parse(line) as LoggedEvent)
+    if (this.#isNotifying) return
+    this.#isNotifying = true
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) this.#notifyAll(next)
+    this.#isNotifying = false
   }
 
-  #tellAll(event: LoggedEvent): void {
+  #notifyAll(event: LoggedEvent): void {
     for (const entry of [...this.#entries]) {
       if (!this.#entries.has(entry)) continue
       try {
         entry.listener(event)
       } catch (cause) {
-        complainOnce(entry, cause)
+        warnOnce(entry, cause)
       }
     }
   }
 }
 
 /** A listener's bug must neither fail the append nor be silent. */
-function complainOnce(entry: Entry, cause: unknown): void {
+function warnOnce(entry: Entry, cause: unknown): void {
   if (entry.complained) return
   entry.complained = true
   process.emitWarning(`A watcher of the event log failed: ${cause instanceof Error ? cause.message : String(cause)}`)

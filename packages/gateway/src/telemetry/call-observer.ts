@@ -31,7 +31,7 @@ export interface CallEnd {
 }
 
 /** What of a result did not reach its caller, and what a model took to read it instead. */
-export interface KeptOut {
+export interface TokenSavings {
   readonly tokensKept: number
   readonly tokensIn: number
   readonly tokensOut: number
@@ -51,7 +51,7 @@ export interface CallWatch {
   sent(server: ObservedServer | undefined): JsonObject | undefined
   answered(end: CallEnd): void
   /** Not all of the answer goes back. */
-  returned(kept: KeptOut): void
+  returned(kept: TokenSavings): void
   ended(end: CallEnd): void
 }
 

@@ -43,7 +43,7 @@ export function readExposition(text: string, format: 'plain' | 'open' = 'plain')
     if (!suffixesOf(current, format).includes(sample.name)) throw new Error(`${line} stands under ${current.name}`)
     current.samples.push(sample)
   }
-  for (const family of families.values()) judge(family)
+  for (const family of families.values()) checkFamily(family)
   return families
 }
 
@@ -73,17 +73,17 @@ function readLabels(text: string, line: string): Readonly<Record<string, string>
 }
 
 /** What promtool warns of, and what a histogram must keep to. */
-function judge(family: ReadFamily): void {
+function checkFamily(family: ReadFamily): void {
   const { name, type, samples } = family
   if (samples.length === 0) throw new Error(`${name} has no samples.`)
   if (type === 'gauge' && name.endsWith('_total')) throw new Error(`${name} is no counter.`)
   for (const { labels } of samples)
     for (const reserved of ['le', 'quantile'])
       if (type !== 'histogram' && reserved in labels) throw new Error(`${name} has the label ${reserved}.`)
-  if (type === 'histogram') judgeHistogram(family)
+  if (type === 'histogram') checkHistogram(family)
 }
 
-function judgeHistogram({ name, samples }: ReadFamily): void {
+function checkHistogram({ name, samples }: ReadFamily): void {
   const groups = new Map<string, ReadSample[]>()
   for (const sample of samples) {
     const { le: _, ...rest } = sample.labels
@@ -106,7 +106,7 @@ function judgeHistogram({ name, samples }: ReadFamily): void {
 }
 
 /** The one sample that has all of these labels; undefined where there is none. */
-export function valueIn(
+export function findValue(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,
   labels: Readonly<Record<string, string>> = {},

@@ -6,37 +6,37 @@ export interface Exposition {
   readonly text: string
 }
 
-const PLAIN = { type: 'text/plain; version=0.0.4; charset=utf-8', isOpen: false }
-const OPEN = { type: 'application/openmetrics-text; version=1.0.0; charset=utf-8', isOpen: true }
+const PLAIN_FORMAT = { type: 'text/plain; version=0.0.4; charset=utf-8', isOpen: false }
+const OPEN_METRICS_FORMAT = { type: 'application/openmetrics-text; version=1.0.0; charset=utf-8', isOpen: true }
 
-type Format = typeof PLAIN
+type Format = typeof PLAIN_FORMAT
 
 export function expose(families: readonly MetricFamily[], accept: string | undefined): Exposition {
-  const format = prefersOpenMetrics(accept) ? OPEN : PLAIN
-  const told = families.filter(({ samples }) => samples.length > 0).map((family) => familyText(family, format))
+  const format = prefersOpenMetrics(accept) ? OPEN_METRICS_FORMAT : PLAIN_FORMAT
+  const told = families.filter(({ samples }) => samples.length > 0).map((family) => formatFamily(family, format))
   return { type: format.type, text: `${told.join('')}${format.isOpen ? '# EOF\n' : ''}` }
 }
 
 /** In OpenMetrics a counter's family is called without the `_total` of its samples; in the older format with it. */
-function familyText({ name, help, kind, samples }: MetricFamily, { isOpen }: Format): string {
+function formatFamily({ name, help, kind, samples }: MetricFamily, { isOpen }: Format): string {
   const title = kind === 'counter' && !isOpen ? `${name}_total` : name
-  const lines = samples.map((sample) => sampleText(name, sample))
-  return `# HELP ${title} ${escaped(help)}\n# TYPE ${title} ${kind}\n${lines.join('')}`
+  const lines = samples.map((sample) => formatSample(name, sample))
+  return `# HELP ${title} ${escapeText(help)}\n# TYPE ${title} ${kind}\n${lines.join('')}`
 }
 
-function sampleText(name: string, { suffix, labels, value }: Sample): string {
-  const given = labels.length === 0 ? '' : `{${labels.map(labelText).join(',')}}`
-  return `${name}${suffix}${given} ${numberText(value)}\n`
+function formatSample(name: string, { suffix, labels, value }: Sample): string {
+  const given = labels.length === 0 ? '' : `{${labels.map(formatLabel).join(',')}}`
+  return `${name}${suffix}${given} ${formatNumber(value)}\n`
 }
 
-const labelText = ([name, value]: Label): string => `${name}="${escaped(value)}"`
+const formatLabel = ([name, value]: Label): string => `${name}="${escapeText(value)}"`
 
 /** The older format does not escape quotes in help texts: ours have none. */
-function escaped(text: string): string {
+function escapeText(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }
 
-function numberText(value: number): string {
+function formatNumber(value: number): string {
   if (Number.isFinite(value)) return String(value)
   if (Number.isNaN(value)) return 'NaN'
   return value > 0 ? '+Inf' : '-Inf'
@@ -45,11 +45,11 @@ function numberText(value: number): string {
 /** What Prometheus itself sends prefers OpenMetrics; a browser and curl get text that they show. */
 function prefersOpenMetrics(accept: string | undefined): boolean {
   if (accept === undefined) return false
-  return weightOf(accept, 'application/openmetrics-text') > weightOf(accept, 'text/plain')
+  return qualityOf(accept, 'application/openmetrics-text') > qualityOf(accept, 'text/plain')
 }
 
 /** The greatest `q` under which a media type is named; 0 where it is not. */
-function weightOf(accept: string, type: string): number {
+function qualityOf(accept: string, type: string): number {
   const weights = accept.split(',').map((range) => {
     const [named = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
     if (named !== type) return 0

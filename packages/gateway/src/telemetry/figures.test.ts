@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MOST_TOOLS } from './call-figures.ts'
-import { readExposition, valueIn } from './exposition.test-kit.ts'
-import { Figures, type Readings } from './figures.ts'
-import { live, observedCall } from './telemetry.test-kit.ts'
+import { MAX_TOOLS } from './call-figures.ts'
+import { findValue, readExposition } from './exposition.test-kit.ts'
+import { GatewayMetrics, type GatewayStats } from './figures.ts'
+import { observedCall, observeWholeCall } from './telemetry.test-kit.ts'
 
-const IDLE: Readings = { callsInFlight: 0, sessions: 0, upstreams: [] }
+const IDLE: GatewayStats = { callsInFlight: 0, sessions: 0, upstreams: [] }
 
-function openFigures(): Figures {
-  const figures = new Figures('1.2.3')
+function openFigures(): GatewayMetrics {
+  const figures = new GatewayMetrics('1.2.3')
   onTestFinished(() => figures.close())
   return figures
 }
@@ -18,24 +18,25 @@ const approval = {
   ...{ server: 'files', method: 'tools/call', tool_name: 'mcp__files__rm', is_mcp: true },
 }
 
-const read = (figures: Figures, readings: Readings = IDLE) => readExposition(figures.expose(readings, undefined).text)
+const read = (figures: GatewayMetrics, readings: GatewayStats = IDLE) =>
+  readExposition(figures.expose(readings, undefined).text)
 
 describe('the figures of calls', () => {
   it('count each by its server, tool, verdict and outcome', () => {
     const figures = openFigures()
-    live(figures.calls, observedCall('read'))
-    live(figures.calls, observedCall('read'))
-    live(figures.calls, observedCall('read'), { outcome: 'tool_error' })
-    live(figures.calls, observedCall('write'), { outcome: 'failed', code: 'UPSTREAM_TIMEOUT' })
+    observeWholeCall(figures.calls, observedCall('read'))
+    observeWholeCall(figures.calls, observedCall('read'))
+    observeWholeCall(figures.calls, observedCall('read'), { outcome: 'tool_error' })
+    observeWholeCall(figures.calls, observedCall('write'), { outcome: 'failed', code: 'UPSTREAM_TIMEOUT' })
     const told = read(figures)
-    const of = (labels: Record<string, string>) => valueIn(told, 'sallyport_calls_total', labels)
+    const of = (labels: Record<string, string>) => findValue(told, 'sallyport_calls_total', labels)
     expect(of({ tool: 'mcp__files__read', outcome: 'success' })).toBe(2)
     expect(of({ tool: 'mcp__files__read', outcome: 'tool_error', verdict: 'allow', method: 'tools/call' })).toBe(1)
     expect(of({ tool: 'mcp__files__write', outcome: 'failed', server: 'files' })).toBe(1)
-    expect(valueIn(told, 'sallyport_call_failures_total', { code: 'UPSTREAM_TIMEOUT' })).toBe(1)
+    expect(findValue(told, 'sallyport_call_failures_total', { code: 'UPSTREAM_TIMEOUT' })).toBe(1)
     for (const name of ['sallyport_call_duration_seconds', 'sallyport_upstream_duration_seconds'])
-      expect(valueIn(told, `${name}_count`, { server: 'files' })).toBe(4)
-    expect(valueIn(told, 'sallyport_decision_duration_seconds_count')).toBe(4)
+      expect(findValue(told, `${name}_count`, { server: 'files' })).toBe(4)
+    expect(findValue(told, 'sallyport_decision_duration_seconds_count')).toBe(4)
   })
 
   it('tell a refusal from a failure, by the decision or by who was asked', () => {
@@ -48,9 +49,9 @@ describe('the figures of calls', () => {
     asked.decided({ outcome: 'ask', verdicts: [] }, call)
     asked.ended({ outcome: 'failed', code: 'APPROVAL_DENIED' })
     const told = read(figures)
-    expect(valueIn(told, 'sallyport_denials_total', { code: 'MODE_FORBIDS' })).toBe(1)
-    expect(valueIn(told, 'sallyport_denials_total', { code: 'APPROVAL_DENIED' })).toBe(1)
-    expect(valueIn(told, 'sallyport_calls_total', { verdict: 'ask', outcome: 'denied' })).toBe(1)
+    expect(findValue(told, 'sallyport_denials_total', { code: 'MODE_FORBIDS' })).toBe(1)
+    expect(findValue(told, 'sallyport_denials_total', { code: 'APPROVAL_DENIED' })).toBe(1)
+    expect(findValue(told, 'sallyport_calls_total', { verdict: 'ask', outcome: 'denied' })).toBe(1)
     expect(told.has('sallyport_call_failures_total')).toBe(false)
     expect(told.has('sallyport_call_duration_seconds')).toBe(false)
   })
@@ -64,22 +65,22 @@ describe('the figures of calls', () => {
     watch.ended({ outcome: 'failed', code: 'MODE_FORBIDS' })
     const told = read(figures)
     const labels = { tool: 'mcp__files__inner', verdict: 'deny', outcome: 'denied' }
-    expect(valueIn(told, 'sallyport_calls_total', labels)).toBe(1)
-    expect(valueIn(told, 'sallyport_decision_duration_seconds_count')).toBe(1)
+    expect(findValue(told, 'sallyport_calls_total', labels)).toBe(1)
+    expect(findValue(told, 'sallyport_decision_duration_seconds_count')).toBe(1)
   })
 
   it('take no more than so many tools, however many there are', () => {
     const figures = openFigures()
-    for (let tool = 0; tool < MOST_TOOLS + 100; tool++) live(figures.calls, observedCall(`t${tool}`))
+    for (let tool = 0; tool < MAX_TOOLS + 100; tool++) observeWholeCall(figures.calls, observedCall(`t${tool}`))
     const told = read(figures)
-    expect(told.get('sallyport_calls_total')?.samples).toHaveLength(MOST_TOOLS + 1)
-    expect(valueIn(told, 'sallyport_calls_total', { tool: 'other' })).toBe(100)
-    expect(valueIn(told, 'sallyport_calls_total', { tool: 'mcp__files__t0' })).toBe(1)
+    expect(told.get('sallyport_calls_total')?.samples).toHaveLength(MAX_TOOLS + 1)
+    expect(findValue(told, 'sallyport_calls_total', { tool: 'other' })).toBe(100)
+    expect(findValue(told, 'sallyport_calls_total', { tool: 'mcp__files__t0' })).toBe(1)
   })
 
   it('take no more than so many servers', () => {
     const figures = openFigures()
-    for (let server = 0; server < 300; server++) live(figures.calls, observedCall('t', `s${server}`))
+    for (let server = 0; server < 300; server++) observeWholeCall(figures.calls, observedCall('t', `s${server}`))
     const samples = read(figures).get('sallyport_call_duration_seconds')?.samples ?? []
     expect(new Set(samples.map(({ labels }) => labels.server)).size).toBe(201)
   })
@@ -88,10 +89,10 @@ describe('the figures of calls', () => {
     const figures = openFigures()
     const uri = 'postgres://user:password@db/people'
     const offer = { kind: 'resource' as const, server: 'db', name: uri, wire: uri, recordName: uri }
-    live(figures.calls, observedCall('', 'db', { method: 'resources/read', offer }))
+    observeWholeCall(figures.calls, observedCall('', 'db', { method: 'resources/read', offer }))
     const { text } = figures.expose(IDLE, undefined)
     expect(text).not.toContain('password')
-    expect(valueIn(readExposition(text), 'sallyport_calls_total', { method: 'resources/read', tool: '' })).toBe(1)
+    expect(findValue(readExposition(text), 'sallyport_calls_total', { method: 'resources/read', tool: '' })).toBe(1)
   })
 
   it('can be read whatever names servers give their tools, in both formats', () => {
@@ -101,8 +102,8 @@ describe('the figures of calls', () => {
       .map((parts) => parts.join(''))
     fc.assert(
       fc.property(fc.array(name, { maxLength: 8 }), (names) => {
-        const figures = new Figures('1')
-        for (const tool of names) live(figures.calls, observedCall(tool))
+        const figures = new GatewayMetrics('1')
+        for (const tool of names) observeWholeCall(figures.calls, observedCall(tool))
         const plain = Buffer.from(figures.expose(IDLE, undefined).text).toString()
         const open = Buffer.from(figures.expose(IDLE, 'application/openmetrics-text').text).toString()
         figures.close()
@@ -116,7 +117,7 @@ describe('the figures of calls', () => {
 
   it('keep apart no two names that are printed alike', () => {
     const figures = openFigures()
-    for (const end of ['a', 'b']) live(figures.calls, observedCall(`${'x'.repeat(500)}${end}`))
+    for (const end of ['a', 'b']) observeWholeCall(figures.calls, observedCall(`${'x'.repeat(500)}${end}`))
     expect(read(figures).get('sallyport_calls_total')?.samples).toMatchObject([{ value: 2 }])
   })
 })
@@ -129,38 +130,38 @@ describe('the other figures', () => {
       { id: 'web', isUp: false },
     ]
     const bare = read(figures, { callsInFlight: 3, sessions: 2, upstreams })
-    expect(valueIn(bare, 'sallyport_calls_in_flight')).toBe(3)
-    expect(valueIn(bare, 'sallyport_sessions')).toBe(2)
-    expect(valueIn(bare, 'sallyport_upstream_up', { server: 'files' })).toBe(1)
-    expect(valueIn(bare, 'sallyport_upstream_up', { server: 'web' })).toBe(0)
+    expect(findValue(bare, 'sallyport_calls_in_flight')).toBe(3)
+    expect(findValue(bare, 'sallyport_sessions')).toBe(2)
+    expect(findValue(bare, 'sallyport_upstream_up', { server: 'files' })).toBe(1)
+    expect(findValue(bare, 'sallyport_upstream_up', { server: 'web' })).toBe(0)
     for (const absent of ['sallyport_mode', 'sallyport_approvals_pending', 'sallyport_audit_write_failures_total'])
       expect(bare.has(absent), absent).toBe(false)
     const whole = read(figures, { ...IDLE, mode: 'ALERT', approvalsPending: 4, auditFailures: 5 })
-    expect(valueIn(whole, 'sallyport_mode', { mode: 'ALERT' })).toBe(1)
-    expect(valueIn(whole, 'sallyport_mode', { mode: 'NORMAL' })).toBe(0)
-    expect(valueIn(whole, 'sallyport_approvals_pending')).toBe(4)
-    expect(valueIn(whole, 'sallyport_audit_write_failures_total')).toBe(5)
+    expect(findValue(whole, 'sallyport_mode', { mode: 'ALERT' })).toBe(1)
+    expect(findValue(whole, 'sallyport_mode', { mode: 'NORMAL' })).toBe(0)
+    expect(findValue(whole, 'sallyport_approvals_pending')).toBe(4)
+    expect(findValue(whole, 'sallyport_audit_write_failures_total')).toBe(5)
   })
 
   it('count restarts and answers as they happen', () => {
     const figures = openFigures()
-    figures.happened({ type: 'UPSTREAM_RESTARTED', server: 'files', attempt: 1, took_ms: 5 })
-    figures.happened({ type: 'UPSTREAM_LOST', server: 'files', reason: 'it died' })
-    figures.happened({ ...approval, type: 'APPROVAL_ANSWERED', answer: 'once', by: 'ann', via: 'cli' })
-    figures.happened({ ...approval, type: 'APPROVAL_EXPIRED', reason: 'nobody came' })
+    figures.recordEvent({ type: 'UPSTREAM_RESTARTED', server: 'files', attempt: 1, took_ms: 5 })
+    figures.recordEvent({ type: 'UPSTREAM_LOST', server: 'files', reason: 'it died' })
+    figures.recordEvent({ ...approval, type: 'APPROVAL_ANSWERED', answer: 'once', by: 'ann', via: 'cli' })
+    figures.recordEvent({ ...approval, type: 'APPROVAL_EXPIRED', reason: 'nobody came' })
     const told = read(figures)
-    expect(valueIn(told, 'sallyport_upstream_restarts_total', { server: 'files' })).toBe(1)
-    expect(valueIn(told, 'sallyport_approvals_total', { answer: 'once' })).toBe(1)
-    expect(valueIn(told, 'sallyport_approvals_total', { answer: 'expired' })).toBe(1)
+    expect(findValue(told, 'sallyport_upstream_restarts_total', { server: 'files' })).toBe(1)
+    expect(findValue(told, 'sallyport_approvals_total', { answer: 'once' })).toBe(1)
+    expect(findValue(told, 'sallyport_approvals_total', { answer: 'expired' })).toBe(1)
   })
 
   it('say what the process takes', () => {
     const told = read(openFigures())
-    expect(valueIn(told, 'process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
-    expect(valueIn(told, 'process_cpu_seconds_total')).toBeGreaterThan(0)
-    expect(valueIn(told, 'process_start_time_seconds')).toBeLessThan(Date.now() / 1_000)
-    expect(valueIn(told, 'process_start_time_seconds')).toBeGreaterThan(Date.now() / 1_000 - 86_400)
-    expect(valueIn(told, 'sallyport_build_info', { version: '1.2.3', node: process.version })).toBe(1)
+    expect(findValue(told, 'process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
+    expect(findValue(told, 'process_cpu_seconds_total')).toBeGreaterThan(0)
+    expect(findValue(told, 'process_start_time_seconds')).toBeLessThan(Date.now() / 1_000)
+    expect(findValue(told, 'process_start_time_seconds')).toBeGreaterThan(Date.now() / 1_000 - 86_400)
+    expect(findValue(told, 'sallyport_build_info', { version: '1.2.3', node: process.version })).toBe(1)
   })
 
   it('measure the event loop from the first look on', async () => {
@@ -172,7 +173,7 @@ describe('the other figures', () => {
     await new Promise((resolve) => setImmediate(resolve))
     while (performance.now() < until);
     while (!read(figures).has(lag)) await new Promise((resolve) => setTimeout(resolve, 10))
-    expect(valueIn(read(openFigures()), 'nodejs_eventloop_busy_seconds_total')).toBeGreaterThan(0)
+    expect(findValue(read(openFigures()), 'nodejs_eventloop_busy_seconds_total')).toBeGreaterThan(0)
   })
 })
 

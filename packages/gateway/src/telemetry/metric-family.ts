@@ -19,14 +19,14 @@ export interface MetricFamily {
 type FamilyHead = Pick<MetricFamily, 'name' | 'help'> & { readonly labels: readonly string[] }
 
 /** What is so at the moment. */
-export function gauge(name: string, help: string, readings: readonly Reading[]): MetricFamily {
+export function gauge(name: string, help: string, readings: readonly LabeledValue[]): MetricFamily {
   return { name, help, kind: 'gauge', samples: readings.map(([value, ...labels]) => ({ suffix: '', labels, value })) }
 }
 
-export type Reading = readonly [value: number, ...labels: readonly Label[]]
+export type LabeledValue = readonly [value: number, ...labels: readonly Label[]]
 
 /** What was counted elsewhere. */
-export function counted(name: string, help: string, readings: readonly Reading[]): MetricFamily {
+export function counter(name: string, help: string, readings: readonly LabeledValue[]): MetricFamily {
   const samples = readings.map(([value, ...labels]) => ({ suffix: '_total' as const, labels, value }))
   return { name, help, kind: 'counter', samples }
 }
@@ -50,11 +50,11 @@ export class Counters {
   }
 
   add(values: readonly string[], amount = 1): void {
-    this.of(values).count += amount
+    this.withLabels(values).count += amount
   }
 
   /** For whoever adds to the same one again and again. */
-  of(values: readonly string[]): Count {
+  withLabels(values: readonly string[]): Count {
     const key = keyOf(values)
     const known = this.#counts.get(key) ?? { values, count: 0 }
     this.#counts.set(key, known)
@@ -65,7 +65,7 @@ export class Counters {
     const { name, help, labels } = this.#head
     const samples = [...this.#counts.values()].map(({ values, count }) => ({
       suffix: '_total' as const,
-      labels: labelled(labels, values),
+      labels: zipLabels(labels, values),
       value: count,
     }))
     return { name, help, kind: 'counter', samples }
@@ -105,7 +105,7 @@ export class Histograms {
     this.#bounds = bounds
   }
 
-  of(values: readonly string[]): Distribution {
+  withLabels(values: readonly string[]): Distribution {
     const key = keyOf(values)
     const known = this.#distributions.get(key) ?? new Distribution(values, this.#bounds)
     this.#distributions.set(key, known)
@@ -119,22 +119,22 @@ export class Histograms {
   }
 
   #samplesOf({ values, counts, sum }: Distribution): readonly Sample[] {
-    const labels = labelled(this.#head.labels, values)
+    const labels = zipLabels(this.#head.labels, values)
     let total = 0
     const buckets = counts.map((count, index): Sample => {
       total += count
-      const bound: Label = ['le', boundText(this.#bounds[index])]
+      const bound: Label = ['le', formatBound(this.#bounds[index])]
       return { suffix: '_bucket', labels: [...labels, bound], value: total }
     })
     return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }]
   }
 }
 
-const labelled = (names: readonly string[], values: readonly string[]): readonly Label[] =>
+const zipLabels = (names: readonly string[], values: readonly string[]): readonly Label[] =>
   names.map((name, index) => [name, values[index] ?? ''])
 
 /** OpenMetrics wants a whole number to be recognised as one that could have been broken. */
-function boundText(bound: number | undefined): string {
+function formatBound(bound: number | undefined): string {
   if (bound === undefined) return '+Inf'
   return Number.isInteger(bound) ? `${bound}.0` : String(bound)
 }

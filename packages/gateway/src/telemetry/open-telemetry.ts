@@ -1,9 +1,9 @@
 import { messageOf, SallyportError, type SallyportEvent } from '@sallyport/core'
 import { type CallObserver, joinObservers } from './call-observer.ts'
 import type { Exposition } from './exposition.ts'
-import { Figures, type Readings } from './figures.ts'
+import { GatewayMetrics, type GatewayStats } from './figures.ts'
 import type { Otlp } from './otlp.ts'
-import { type OtlpSettings, type OtlpTarget, otlpTarget } from './otlp-target.ts'
+import { type OtlpSettings, type OtlpTarget, resolveOtlpTarget } from './otlp-target.ts'
 
 export interface TelemetryOptions {
   readonly otlp: OtlpSettings | undefined
@@ -17,19 +17,19 @@ export interface TelemetryOptions {
 export interface Telemetry {
   /** Wants to know of every call; undefined where nobody watches. */
   readonly calls: CallObserver | undefined
-  happened(event: SallyportEvent): void
+  recordEvent(event: SallyportEvent): void
   /** What /metrics answers; undefined where it is off. */
-  expose(readings: () => Readings, accept: string | undefined): Exposition | undefined
+  expose(readings: () => GatewayStats, accept: string | undefined): Exposition | undefined
   /** After this nothing of it is left, and the last figures have been sent if anybody took them. */
   close(): Promise<void>
 }
 
-export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+export async function openGatewayTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const otlp = await openExporter(options)
-  const figures = options.prometheus ? new Figures(options.version) : undefined
+  const figures = options.prometheus ? new GatewayMetrics(options.version) : undefined
   return {
     calls: joinObservers(figures?.calls, otlp?.calls),
-    happened: (event) => figures?.happened(event),
+    recordEvent: (event) => figures?.recordEvent(event),
     expose: (readings, accept) => figures?.expose(readings(), accept),
     close: async () => {
       figures?.close()
@@ -42,7 +42,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
 async function openExporter(options: TelemetryOptions): Promise<Otlp | undefined> {
   const { otlp, environment, version, onWarning } = options
   try {
-    const target = otlpTarget(otlp, environment)
+    const target = resolveOtlpTarget(otlp, environment)
     return target && (await loadOtlp(target))({ target, version, onWarning })
   } catch (error) {
     if (otlp || !(error instanceof SallyportError)) throw error
@@ -63,7 +63,7 @@ async function loadOtlp({ source }: OtlpTarget): Promise<typeof import('./otlp.t
       'CONFIG_INVALID',
       `${wanted} needs the packages of OpenTelemetry, which are not installed.`,
       {
-        hint: `Install them beside sallyport: npm install ${PACKAGES.join(' ')}`,
+        hint: `Install them beside sallyport: npm install ${OTEL_PACKAGES.join(' ')}`,
         cause,
       },
     )
@@ -71,7 +71,7 @@ async function loadOtlp({ source }: OtlpTarget): Promise<typeof import('./otlp.t
 }
 
 /** As in the peer dependencies of the package. */
-export const PACKAGES = [
+export const OTEL_PACKAGES = [
   '@opentelemetry/api@1.9.1',
   '@opentelemetry/otlp-transformer@0.223.1',
   '@opentelemetry/resources@2.12.1',

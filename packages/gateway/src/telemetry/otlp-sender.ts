@@ -11,9 +11,9 @@ export interface SenderOptions {
 
 /** A collector that answers with one of these may take the same later (OTLP specification, "Failures"). */
 const RETRYABLE = new Set([429, 502, 503, 504])
-const PAUSES = [1_000, 2_000]
+const RETRY_DELAYS_MS = [1_000, 2_000]
 
-class Refused extends Error {
+class RejectedExport extends Error {
   readonly isFinal: boolean
   constructor(status: number) {
     super(`it answered ${status}`)
@@ -29,7 +29,7 @@ export class OtlpSender {
   readonly #options: SenderOptions
   readonly #closing = new AbortController()
   readonly #agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) }
-  #isLastChance = false
+  #skipsRetries = false
   #isFailing = false
 
   constructor(options: SenderOptions) {
@@ -40,17 +40,17 @@ export class OtlpSender {
   async post(url: URL, body: Uint8Array): Promise<void> {
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(this.#options.timeout)])
     try {
-      await this.#attempt(url, body, signal)
-      this.#noteWay(url, undefined)
+      await this.#postWithRetries(url, body, signal)
+      this.#warnOnChange(url, undefined)
     } catch (error) {
-      this.#noteWay(url, error)
+      this.#warnOnChange(url, error)
       throw error
     }
   }
 
   /** What is sent from now on gets one attempt: nobody waits for a second. */
-  hurry(): void {
-    this.#isLastChance = true
+  stopRetrying(): void {
+    this.#skipsRetries = true
   }
 
   close(): void {
@@ -58,21 +58,21 @@ export class OtlpSender {
     for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
-  async #attempt(url: URL, body: Uint8Array, signal: AbortSignal): Promise<void> {
-    for (const pause of PAUSES) {
+  async #postWithRetries(url: URL, body: Uint8Array, signal: AbortSignal): Promise<void> {
+    for (const pause of RETRY_DELAYS_MS) {
       try {
-        return await this.#once(url, body, signal)
+        return await this.#postOnce(url, body, signal)
       } catch (error) {
-        if (this.#isLastChance || signal.aborted || (error instanceof Refused && error.isFinal)) throw error
+        if (this.#skipsRetries || signal.aborted || (error instanceof RejectedExport && error.isFinal)) throw error
         await wait(pause, undefined, { signal, ref: false }).catch(() => {
           throw error
         })
       }
     }
-    return this.#once(url, body, signal)
+    return this.#postOnce(url, body, signal)
   }
 
-  #once(url: URL, body: Uint8Array, signal: AbortSignal): Promise<void> {
+  #postOnce(url: URL, body: Uint8Array, signal: AbortSignal): Promise<void> {
     const isSecure = url.protocol === 'https:'
     const options: RequestOptions = {
       method: 'POST',
@@ -82,7 +82,7 @@ export class OtlpSender {
     }
     return new Promise((resolve, reject) => {
       const request = (isSecure ? httpsRequest : httpRequest)(url, options, (response) => {
-        judge(response).then(resolve, reject)
+        checkResponse(response).then(resolve, reject)
       })
       request.on('error', reject)
       request.end(body)
@@ -90,23 +90,24 @@ export class OtlpSender {
   }
 
   /** Told when it begins and when it ends; a collector that is away for a night must not fill a log. */
-  #noteWay({ origin }: URL, error: unknown): void {
+  #warnOnChange({ origin }: URL, error: unknown): void {
     if (this.#closing.signal.aborted || this.#isFailing === (error !== undefined)) return
     this.#isFailing = error !== undefined
     const { onWarning } = this.#options
-    if (this.#isFailing) onWarning(`Telemetry does not reach ${origin}: ${reasonOf(error)}. It is dropped meanwhile.`)
+    if (this.#isFailing)
+      onWarning(`Telemetry does not reach ${origin}: ${describeFailure(error)}. It is dropped meanwhile.`)
     else onWarning(`Telemetry reaches ${origin} again.`)
   }
 }
 
-async function judge(response: IncomingMessage): Promise<void> {
+async function checkResponse(response: IncomingMessage): Promise<void> {
   const { statusCode = 0 } = response
   // Unread, an answer would keep its connection; what it says beyond the status helps nobody here.
   response.on('error', () => {}).resume()
-  if (statusCode < 200 || statusCode > 299) throw new Refused(statusCode)
+  if (statusCode < 200 || statusCode > 299) throw new RejectedExport(statusCode)
 }
 
-function reasonOf(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return 'it does not answer in time'
   if (error instanceof Error && error.name === 'AbortError') return 'it does not answer in time'
   return messageOf(error)

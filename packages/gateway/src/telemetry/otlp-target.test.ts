@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { otlpTarget } from './otlp-target.ts'
+import { resolveOtlpTarget } from './otlp-target.ts'
 import { createSampler } from './sampler.ts'
 
 const CONFIGURED = { endpoint: 'http://collector:4318', headers: { authorization: 'Bearer config' } }
@@ -7,13 +7,13 @@ const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example/base/' }
 
 describe('where telemetry is sent', () => {
   it('is nowhere, unless the home or a variable names an endpoint', () => {
-    expect(otlpTarget(undefined, {})).toBeUndefined()
-    expect(otlpTarget(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' })).toBeUndefined()
-    expect(otlpTarget(undefined, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a' })).toBeUndefined()
+    expect(resolveOtlpTarget(undefined, {})).toBeUndefined()
+    expect(resolveOtlpTarget(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' })).toBeUndefined()
+    expect(resolveOtlpTarget(undefined, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a' })).toBeUndefined()
   })
 
   it('is what the home says, with its headers and not those that belong to the endpoint of a variable', () => {
-    const target = otlpTarget(CONFIGURED, { ...ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret' })
+    const target = resolveOtlpTarget(CONFIGURED, { ...ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret' })
     expect(target).toMatchObject({ source: 'config', headers: CONFIGURED.headers })
     expect(target?.traces?.href).toBe('http://collector:4318/v1/traces')
     expect(target?.metrics?.href).toBe('http://collector:4318/v1/metrics')
@@ -26,7 +26,7 @@ describe('where telemetry is sent', () => {
       OTEL_METRIC_EXPORT_INTERVAL: 'never',
       OTEL_EXPORTER_OTLP_TIMEOUT: '-1',
     }
-    const target = otlpTarget(undefined, { ...ENDPOINT, ...times, OTEL_EXPORTER_OTLP_HEADERS: headers })
+    const target = resolveOtlpTarget(undefined, { ...ENDPOINT, ...times, OTEL_EXPORTER_OTLP_HEADERS: headers })
     expect(target?.traces?.href).toBe('https://otel.example/base/v1/traces')
     expect(target).toMatchObject({
       source: 'environment',
@@ -38,7 +38,7 @@ describe('where telemetry is sent', () => {
   })
 
   it('gets the traces that the sampler of the specification keeps, and all where nobody knows it', () => {
-    const samplerOf = (environment: Record<string, string>) => otlpTarget(CONFIGURED, environment)?.sampler
+    const samplerOf = (environment: Record<string, string>) => resolveOtlpTarget(CONFIGURED, environment)?.sampler
     expect(samplerOf({})).toEqual({ name: 'parentbased_always_on', ratio: 1 })
     const ratio = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }
     expect(samplerOf(ratio)).toEqual({ name: 'parentbased_traceidratio', ratio: 0.25 })
@@ -52,22 +52,24 @@ describe('where telemetry is sent', () => {
   })
 
   it('can be switched off as the specification says', () => {
-    expect(otlpTarget(CONFIGURED, { OTEL_SDK_DISABLED: 'True' })).toBeUndefined()
-    const half = otlpTarget(CONFIGURED, { OTEL_TRACES_EXPORTER: 'none' })
+    expect(resolveOtlpTarget(CONFIGURED, { OTEL_SDK_DISABLED: 'True' })).toBeUndefined()
+    const half = resolveOtlpTarget(CONFIGURED, { OTEL_TRACES_EXPORTER: 'none' })
     expect([half?.traces, half?.metrics?.pathname]).toEqual([undefined, '/v1/metrics'])
   })
 
   it.each(['collector:4318', 'ftp://user:hush@collector', ''])(
     'is refused where it is no address of HTTP: %s',
     (endpoint) => {
-      expect(() => otlpTarget({ endpoint, headers: {} }, {})).toThrow('no http or https address')
-      expect(() => otlpTarget({ endpoint, headers: {} }, {})).not.toThrow('hush')
+      expect(() => resolveOtlpTarget({ endpoint, headers: {} }, {})).toThrow('no http or https address')
+      expect(() => resolveOtlpTarget({ endpoint, headers: {} }, {})).not.toThrow('hush')
     },
   )
 
   it('is refused where a variable asks for gRPC, or holds headers that nobody can read', () => {
-    expect(() => otlpTarget(undefined, { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toThrow('http/json only')
-    expect(() => otlpTarget(undefined, { ...ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: 'a=%zz' })).toThrow(
+    expect(() => resolveOtlpTarget(undefined, { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toThrow(
+      'http/json only',
+    )
+    expect(() => resolveOtlpTarget(undefined, { ...ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: 'a=%zz' })).toThrow(
       'OTEL_EXPORTER_OTLP_HEADERS',
     )
   })

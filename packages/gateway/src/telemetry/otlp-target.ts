@@ -29,11 +29,15 @@ const DEFAULT_METRIC_INTERVAL = 60_000
 const DEFAULT_SAMPLER = 'parentbased_always_on'
 
 /** The home's word comes first; without it the standard variables count, if they name an endpoint. */
-export function otlpTarget(settings: OtlpSettings | undefined, environment: Environment): OtlpTarget | undefined {
-  const endpoint = settings?.endpoint ?? given(environment, 'OTEL_EXPORTER_OTLP_ENDPOINT')
-  if (endpoint === undefined || given(environment, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined
+export function resolveOtlpTarget(
+  settings: OtlpSettings | undefined,
+  environment: Environment,
+): OtlpTarget | undefined {
+  const endpoint = settings?.endpoint ?? readVariable(environment, 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  if (endpoint === undefined || readVariable(environment, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true')
+    return undefined
   const urlOf = (signal: 'traces' | 'metrics'): URL | undefined => {
-    const isOff = given(environment, `OTEL_${signal.toUpperCase()}_EXPORTER`) === 'none'
+    const isOff = readVariable(environment, `OTEL_${signal.toUpperCase()}_EXPORTER`) === 'none'
     return isOff ? undefined : signalUrl(endpoint, signal)
   }
   if (!settings) refuseGrpc(environment)
@@ -42,19 +46,20 @@ export function otlpTarget(settings: OtlpSettings | undefined, environment: Envi
     traces: urlOf('traces'),
     metrics: urlOf('metrics'),
     // A variable's headers may hold the key to another endpoint than the one that the home names.
-    headers: settings?.headers ?? headersIn(given(environment, 'OTEL_EXPORTER_OTLP_HEADERS') ?? ''),
-    timeout: milliseconds(environment, 'OTEL_EXPORTER_OTLP_TIMEOUT', DEFAULT_TIMEOUT),
-    traceDelay: milliseconds(environment, 'OTEL_BSP_SCHEDULE_DELAY', DEFAULT_TRACE_DELAY),
-    metricInterval: milliseconds(environment, 'OTEL_METRIC_EXPORT_INTERVAL', DEFAULT_METRIC_INTERVAL),
+    headers: settings?.headers ?? parseHeaders(readVariable(environment, 'OTEL_EXPORTER_OTLP_HEADERS') ?? ''),
+    timeout: readMilliseconds(environment, 'OTEL_EXPORTER_OTLP_TIMEOUT', DEFAULT_TIMEOUT),
+    traceDelay: readMilliseconds(environment, 'OTEL_BSP_SCHEDULE_DELAY', DEFAULT_TRACE_DELAY),
+    metricInterval: readMilliseconds(environment, 'OTEL_METRIC_EXPORT_INTERVAL', DEFAULT_METRIC_INTERVAL),
     sampler: {
-      name: given(environment, 'OTEL_TRACES_SAMPLER') ?? DEFAULT_SAMPLER,
-      ratio: ratioIn(given(environment, 'OTEL_TRACES_SAMPLER_ARG')),
+      name: readVariable(environment, 'OTEL_TRACES_SAMPLER') ?? DEFAULT_SAMPLER,
+      ratio: parseRatio(readVariable(environment, 'OTEL_TRACES_SAMPLER_ARG')),
     },
   }
 }
 
 /** The specification takes an empty variable for one that is not set. */
-const given = (environment: Environment, name: string): string | undefined => environment[name]?.trim() || undefined
+const readVariable = (environment: Environment, name: string): string | undefined =>
+  environment[name]?.trim() || undefined
 
 function signalUrl(endpoint: string, signal: 'traces' | 'metrics'): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
@@ -68,7 +73,7 @@ function signalUrl(endpoint: string, signal: 'traces' | 'metrics'): URL {
 }
 
 function refuseGrpc(environment: Environment): void {
-  const protocol = given(environment, 'OTEL_EXPORTER_OTLP_PROTOCOL')
+  const protocol = readVariable(environment, 'OTEL_EXPORTER_OTLP_PROTOCOL')
   if (protocol !== 'grpc') return
   throw new SallyportError(
     'CONFIG_INVALID',
@@ -79,7 +84,7 @@ function refuseGrpc(environment: Environment): void {
   )
 }
 
-function headersIn(text: string): Headers {
+function parseHeaders(text: string): Headers {
   const pairs = text.split(',').filter((pair) => pair.includes('='))
   try {
     return Object.fromEntries(
@@ -96,12 +101,12 @@ function headersIn(text: string): Headers {
 }
 
 /** As the specification says, what is no number counts as not set. */
-function milliseconds(environment: Environment, name: string, otherwise: number): number {
-  const value = Number(given(environment, name) ?? otherwise)
+function readMilliseconds(environment: Environment, name: string, otherwise: number): number {
+  const value = Number(readVariable(environment, name) ?? otherwise)
   return Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : otherwise
 }
 
-function ratioIn(text = '1'): number {
+function parseRatio(text = '1'): number {
   const ratio = Number(text)
   return ratio >= 0 && ratio <= 1 ? ratio : 1
 }

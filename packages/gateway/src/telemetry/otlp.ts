@@ -22,28 +22,28 @@ export interface Otlp {
   close(): Promise<void>
 }
 
-const PATIENCE = 1_000
+const SHUTDOWN_TIMEOUT_MS = 1_000
 
 /** The numbers of `ExportResultCode`, which is in a package that nothing else here needs. */
-const TAKEN = { code: 0 } as const
-const FAILED = 1
+const EXPORT_SUCCESS = { code: 0 } as const
+const EXPORT_FAILED_CODE = 1
 
 /** Nothing is registered globally: a program around us may have an OpenTelemetry of its own. */
 export function openOtlp({ target, version, onWarning }: OtlpOptions): Otlp {
   const sender = new OtlpSender({ headers: target.headers, timeout: target.timeout, onWarning })
-  const resource = resourceOf(version)
+  const resource = createResource(version)
   const ids = new RandomIdGenerator()
   let recorded: string | undefined
   const traces = new TracerProvider({
     resource,
     sampler: createSampler(target.sampler),
-    spanProcessors: target.traces ? [batching(spansTo(target.traces, sender), target)] : [],
+    spanProcessors: target.traces ? [createSpanProcessor(createSpanExporter(target.traces, sender), target)] : [],
     idGenerator: {
       generateTraceId: () => recorded ?? ids.generateTraceId(),
       generateSpanId: () => ids.generateSpanId(),
     },
   })
-  const readers = target.metrics ? [reading(metricsTo(target.metrics, sender), target)] : []
+  const readers = target.metrics ? [createMetricReader(createMetricExporter(target.metrics, sender), target)] : []
   const metrics = new MeterProvider({ resource, readers })
   const calls = new CallSpans({
     tracer: traces.getTracer('sallyport', version),
@@ -55,38 +55,41 @@ export function openOtlp({ target, version, onWarning }: OtlpOptions): Otlp {
   return {
     calls,
     close: async () => {
-      sender.hurry()
-      await soon(Promise.allSettled([traces.shutdown(), metrics.shutdown()]))
+      sender.stopRetrying()
+      await withTimeout(Promise.allSettled([traces.shutdown(), metrics.shutdown()]))
       sender.close()
     },
   }
 }
 
 /** What the variables of OpenTelemetry say of the service comes before what we say. */
-function resourceOf(version: string) {
+function createResource(version: string) {
   const ours = resourceFromAttributes({ 'service.name': 'sallyport', 'service.version': version })
   return defaultResource()
     .merge(ours)
     .merge(detectResources({ detectors: [envDetector] }))
 }
 
-function batching(exporter: SpanExporter, { traceDelay, timeout }: OtlpTarget): BatchSpanProcessor {
+function createSpanProcessor(exporter: SpanExporter, { traceDelay, timeout }: OtlpTarget): BatchSpanProcessor {
   return new BatchSpanProcessor({ exporter, scheduledDelayMillis: traceDelay, exportTimeoutMillis: timeout })
 }
 
-function reading(exporter: PushMetricExporter, { metricInterval, timeout }: OtlpTarget): PeriodicExportingMetricReader {
+function createMetricReader(
+  exporter: PushMetricExporter,
+  { metricInterval, timeout }: OtlpTarget,
+): PeriodicExportingMetricReader {
   const exportTimeoutMillis = Math.min(metricInterval, timeout)
   return new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: metricInterval, exportTimeoutMillis })
 }
 
-function spansTo(url: URL, sender: OtlpSender): SpanExporter {
+function createSpanExporter(url: URL, sender: OtlpSender): SpanExporter {
   return {
     export: (spans, done) => send({ url, sender, body: JsonTraceSerializer.serializeRequest(spans) }, done),
     shutdown: async () => {},
   }
 }
 
-function metricsTo(url: URL, sender: OtlpSender): PushMetricExporter {
+function createMetricExporter(url: URL, sender: OtlpSender): PushMetricExporter {
   return {
     export: (metrics, done) => send({ url, sender, body: JsonMetricsSerializer.serializeRequest(metrics) }, done),
     forceFlush: async () => {},
@@ -94,26 +97,27 @@ function metricsTo(url: URL, sender: OtlpSender): PushMetricExporter {
   }
 }
 
-interface Sending {
+interface ExportRequest {
   readonly url: URL
   readonly sender: OtlpSender
   readonly body: Uint8Array | undefined
 }
 
-type Done = Parameters<SpanExporter['export']>[1]
+type ExportCallback = Parameters<SpanExporter['export']>[1]
 
-function send({ url, sender, body }: Sending, done: Done): void {
-  if (body === undefined) return done(TAKEN)
+function send({ url, sender, body }: ExportRequest, done: ExportCallback): void {
+  if (body === undefined) return done(EXPORT_SUCCESS)
   sender.post(url, body).then(
-    () => done(TAKEN),
-    (error: unknown) => done({ code: FAILED, error: error instanceof Error ? error : new Error(String(error)) }),
+    () => done(EXPORT_SUCCESS),
+    (error: unknown) =>
+      done({ code: EXPORT_FAILED_CODE, error: error instanceof Error ? error : new Error(String(error)) }),
   )
 }
 
-function soon(work: Promise<unknown>): Promise<unknown> {
+function withTimeout(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, PATIENCE)
+    timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS)
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

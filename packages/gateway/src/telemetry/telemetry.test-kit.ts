@@ -11,7 +11,11 @@ export const observedCall = (tool: string, server = 'files', changes: Partial<Ob
 })
 
 /** A call that was allowed, sent and answered. */
-export function live(observer: CallObserver, call: ObservedCall, end: CallEnd = { outcome: 'success' }): void {
+export function observeWholeCall(
+  observer: CallObserver,
+  call: ObservedCall,
+  end: CallEnd = { outcome: 'success' },
+): void {
   const watch = observer.begin(call)
   watch.decided({ outcome: 'allow', verdicts: [] }, call)
   watch.sent({ kind: 'stdio' })

@@ -1,21 +1,21 @@
 import {
-  checkCompletion,
   type Era,
   excerpt,
-  invalidMember,
+  findInvalidMember,
   isJsonObject,
   type JsonObject,
   RESULT_SHAPE,
+  sanitizeCompletion,
 } from '@sallyport/core'
 import { isUnrepairable } from './clean-answer.ts'
 import { sharesExtension, sharesTasks } from './extensions.ts'
-import { concerns } from './item-edits.ts'
+import { appliesTo } from './item-edits.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
-import { bytesOf } from './spliced.ts'
+import { sliceBytes } from './spliced.ts'
 import type { Frame } from './transport.ts'
 
 const OPEN_OBJECT = 0x7b
-const TOLD_LENGTH = 200
+const MAX_QUOTE_LENGTH = 200
 /** For at most a hundred values. */
 const MAX_COMPLETION_BYTES = 1_000_000
 /** Deeper ones end readers that call themselves for each level. */
@@ -23,10 +23,10 @@ const MAX_DEPTH = 1_000
 
 const INPUT_REQUIRED = 'input_required'
 /** What a server may ask for more input for. */
-const TAKES_INPUT: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+const INPUT_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** What a complete result must have. A missing `content` is added: it is empty. */
-const REQUIRED: ReadonlyMap<string, { readonly bit: number; readonly member: string }> = new Map([
+const REQUIRED_MEMBERS: ReadonlyMap<string, { readonly bit: number; readonly member: string }> = new Map([
   ['prompts/get', { bit: RESULT_SHAPE.messages, member: 'messages' }],
   ['resources/read', { bit: RESULT_SHAPE.contents, member: 'contents' }],
   ['completion/complete', { bit: RESULT_SHAPE.completion, member: 'completion' }],
@@ -41,58 +41,59 @@ export interface AnswerContext {
 }
 
 /** Why a client must not get an answer: it could not read it, or would do what the protocol does not allow; else undefined. */
-export function answerFlaw(frame: Frame, context: AnswerContext): string | undefined {
+export function findAnswerProblem(frame: Frame, context: AnswerContext): string | undefined {
   const { result, depth, shape, isVersion2 } = frame.envelope
   if (!isVersion2) return 'The server answered with a message whose "jsonrpc" is not "2.0".'
   if (depth > MAX_DEPTH) return `The server's answer is nested deeper than ${MAX_DEPTH} levels.`
   if ((shape & RESULT_SHAPE.overfull) !== 0) return "The server's answer has more errors than are repaired."
-  const invalid = invalidMember(shape)
+  const invalid = findInvalidMember(shape)
   if (invalid !== undefined) return `The server answered with an invalid "${invalid}".`
-  return result ? resultFlaw(frame, result.start, context) : errorFlaw(frame)
+  return result ? findResultProblem(frame, result.start, context) : findErrorProblem(frame)
 }
 
-function resultFlaw({ envelope, parts }: Frame, start: number, context: AnswerContext): string | undefined {
+function findResultProblem({ envelope, parts }: Frame, start: number, context: AnswerContext): string | undefined {
   if (byteAt(parts, start) !== OPEN_OBJECT) return 'The server answered with a result that is not an object.'
   const { shape, resultType } = envelope
-  if (resultType !== undefined && resultType !== 'complete') return typeFlaw(resultType, shape, context)
+  if (resultType !== undefined && resultType !== 'complete') return findResultTypeProblem(resultType, shape, context)
   const { method } = context.request
-  const required = REQUIRED.get(method)
+  const required = REQUIRED_MEMBERS.get(method)
   if (required !== undefined && (shape & required.bit) === 0)
     return `The server answered with a result without "${required.member}".`
   if (isUnrepairable(envelope, { method, era: context.era }))
     return 'The server answered with a result of more members than are read.'
   return (
-    refusedItem(envelope, method) ?? (method === 'completion/complete' ? completionFlaw(envelope, parts) : undefined)
+    findItemProblem(envelope, method) ??
+    (method === 'completion/complete' ? findCompletionProblem(envelope, parts) : undefined)
   )
 }
 
 /** Contents of a resource are data, in which words of ours could be taken for it: there nothing is replaced. */
-function refusedItem({ itemFlaws }: Frame['envelope'], method: string): string | undefined {
-  const refused = itemFlaws?.find((flaw) => flaw.action === 'refuse' && concerns(flaw, method))
-  return refused && `The server answered with an invalid ${refused.path}: ${refused.demand}.`
+function findItemProblem({ itemProblems }: Frame['envelope'], method: string): string | undefined {
+  const refused = itemProblems?.find((flaw) => flaw.action === 'refuse' && appliesTo(flaw, method))
+  return refused && `The server answered with an invalid ${refused.path}: ${refused.requirement}.`
 }
 
-function completionFlaw({ resultMembers }: Frame['envelope'], parts: readonly Buffer[]): string | undefined {
+function findCompletionProblem({ resultMembers }: Frame['envelope'], parts: readonly Buffer[]): string | undefined {
   for (const { key, value, end } of resultMembers ?? []) {
     if (key !== 'completion') continue
     if (end - value > MAX_COMPLETION_BYTES) return `The server answered with more than ${MAX_COMPLETION_BYTES} bytes.`
-    if (checkCompletion(JSON.parse(bytesOf(parts, value, end).toString('utf8'))) === undefined)
+    if (sanitizeCompletion(JSON.parse(sliceBytes(parts, value, end).toString('utf8'))) === undefined)
       return 'The server answered with an invalid "completion": "values" must be a list.'
   }
   return undefined
 }
 
-function typeFlaw(
+function findResultTypeProblem(
   resultType: string,
   shape: number,
   { request, era, capabilities }: AnswerContext,
 ): string | undefined {
-  const shown = JSON.stringify(excerpt(resultType, TOLD_LENGTH))
+  const shown = JSON.stringify(excerpt(resultType, MAX_QUOTE_LENGTH))
   if (era === 'legacy')
     return `The server answered with the resultType ${shown}, which its protocol version does not have.`
   const declared = request.client?.capabilities ?? {}
   if (resultType === INPUT_REQUIRED) {
-    if (!TAKES_INPUT.has(request.method)) return `The server asked for input for ${request.method}, which takes none.`
+    if (!INPUT_METHODS.has(request.method)) return `The server asked for input for ${request.method}, which takes none.`
     const asks = (shape & (RESULT_SHAPE.inputRequests | RESULT_SHAPE.requestState)) !== 0
     return asks ? undefined : 'The server asked for input and did not say which.'
   }
@@ -100,11 +101,11 @@ function typeFlaw(
   return isKnown ? undefined : `The server answered with the resultType ${shown}, which was not agreed on.`
 }
 
-function errorFlaw({ envelope: { error }, parts }: Frame): string | undefined {
+function findErrorProblem({ envelope: { error }, parts }: Frame): string | undefined {
   const text = Buffer.concat(parts).toString('utf8', error?.start, error?.end)
   const { code, message } = readObject(text)
   if (Number.isInteger(code) && typeof message === 'string') return undefined
-  return `The server answered with an error without a code or a message: ${excerpt(text, TOLD_LENGTH)}`
+  return `The server answered with an error without a code or a message: ${excerpt(text, MAX_QUOTE_LENGTH)}`
 }
 
 function readObject(text: string): { readonly code?: unknown; readonly message?: unknown } {

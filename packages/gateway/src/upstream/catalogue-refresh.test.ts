@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { CatalogueRefresh } from './catalogue-refresh.ts'
+import { CatalogRefresh } from './catalogue-refresh.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => {
@@ -10,8 +10,8 @@ afterEach(() => {
 describe('looking again at lists that changed', () => {
   it('happens once for many announcements', async () => {
     let looks = 0
-    const refresh = new CatalogueRefresh(async () => void looks++)
-    for (let index = 0; index < 1_000; index++) refresh.soon()
+    const refresh = new CatalogRefresh(async () => void looks++)
+    for (let index = 0; index < 1_000; index++) refresh.schedule()
     await vi.advanceTimersByTimeAsync(1_000)
     expect(looks).toBe(1)
   })
@@ -20,15 +20,15 @@ describe('looking again at lists that changed', () => {
     let looking = 0
     let most = 0
     let looks = 0
-    const refresh = new CatalogueRefresh(async () => {
+    const refresh = new CatalogRefresh(async () => {
       looks++
       most = Math.max(most, ++looking)
       await new Promise((resolve) => setTimeout(resolve, 1_000))
       looking--
     })
-    refresh.soon()
+    refresh.schedule()
     await vi.advanceTimersByTimeAsync(300)
-    for (let index = 0; index < 5; index++) refresh.soon()
+    for (let index = 0; index < 5; index++) refresh.schedule()
     await vi.advanceTimersByTimeAsync(5_000)
     expect([looks, most]).toEqual([2, 1])
   })
@@ -36,9 +36,9 @@ describe('looking again at lists that changed', () => {
   it('happens at once for a few changes in a row, ever more seldom for a server that never rests', async () => {
     const looks: number[] = []
     const began = performance.now()
-    const refresh = new CatalogueRefresh(async () => void looks.push(performance.now() - began))
+    const refresh = new CatalogRefresh(async () => void looks.push(performance.now() - began))
     for (let second = 0; second < 60; second++) {
-      refresh.soon()
+      refresh.schedule()
       await vi.advanceTimersByTimeAsync(1_000)
     }
     expect(looks.slice(0, 5)).toEqual([200, 1_200, 2_200, 3_200, 4_200])
@@ -48,24 +48,24 @@ describe('looking again at lists that changed', () => {
 
   it('happens at once again when the server has rested', async () => {
     let looks = 0
-    const refresh = new CatalogueRefresh(async () => void looks++)
+    const refresh = new CatalogRefresh(async () => void looks++)
     for (let change = 0; change < 200; change++) {
-      refresh.soon()
+      refresh.schedule()
       await vi.advanceTimersByTimeAsync(100)
     }
     await vi.advanceTimersByTimeAsync(120_000)
     const before = looks
-    refresh.soon()
+    refresh.schedule()
     await vi.advanceTimersByTimeAsync(200)
     expect(looks).toBe(before + 1)
   })
 
   it('does not happen once it was stopped', async () => {
     let looks = 0
-    const refresh = new CatalogueRefresh(async () => void looks++)
-    refresh.soon()
+    const refresh = new CatalogRefresh(async () => void looks++)
+    refresh.schedule()
     refresh.stop()
-    refresh.soon()
+    refresh.schedule()
     await vi.advanceTimersByTimeAsync(1_000)
     expect(looks).toBe(0)
   })

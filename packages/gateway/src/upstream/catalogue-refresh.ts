@@ -1,31 +1,31 @@
 /** Changes of a list come in storms; between two looks at it lies at least this. */
-const FIRST_PAUSE = 200
+const MIN_INTERVAL_MS = 200
 /** A few changes in a row are nothing unusual, and each of them is worth a look at once. */
-const PROMPT_LOOKS = 5
+const MAX_PROMPT_REFRESHES = 5
 /** A server that never rests is looked at this seldom: each look costs everybody. */
-const LONGEST_PAUSE = 30_000
+const MAX_INTERVAL_MS = 30_000
 /** After so long without a change a server has rested. */
-const REST = 10_000
+const QUIET_MS = 10_000
 
 /** Looks again after a change was announced: once for many announcements, never twice at the same time, ever more seldom. */
-export class CatalogueRefresh {
-  readonly #look: () => Promise<void>
+export class CatalogRefresh {
+  readonly #refresh: () => Promise<void>
   #timer: NodeJS.Timeout | undefined
   /** Since the server last rested. */
-  #looks = 0
-  #lookedAt = Number.NEGATIVE_INFINITY
-  #looking = false
+  #refreshCount = 0
+  #refreshedAt = Number.NEGATIVE_INFINITY
+  #isRefreshing = false
   #stopped = false
 
   constructor(look: () => Promise<void>) {
-    this.#look = look
+    this.#refresh = look
   }
 
-  soon(): void {
+  schedule(): void {
     if (this.#stopped) return
-    if (this.#timer === undefined && performance.now() - this.#lookedAt > Math.max(REST, 2 * this.#pause()))
-      this.#looks = 0
-    this.#timer ??= setTimeout(() => void this.#run(), this.#pause())
+    if (this.#timer === undefined && performance.now() - this.#refreshedAt > Math.max(QUIET_MS, 2 * this.#interval()))
+      this.#refreshCount = 0
+    this.#timer ??= setTimeout(() => void this.#run(), this.#interval())
   }
 
   stop(): void {
@@ -33,20 +33,20 @@ export class CatalogueRefresh {
     clearTimeout(this.#timer)
   }
 
-  #pause(): number {
-    return Math.min(FIRST_PAUSE * 2 ** Math.max(0, this.#looks - PROMPT_LOOKS), LONGEST_PAUSE)
+  #interval(): number {
+    return Math.min(MIN_INTERVAL_MS * 2 ** Math.max(0, this.#refreshCount - MAX_PROMPT_REFRESHES), MAX_INTERVAL_MS)
   }
 
   async #run(): Promise<void> {
     this.#timer = undefined
-    if (this.#looking) return this.soon()
-    this.#looking = true
-    this.#lookedAt = performance.now()
-    this.#looks++
+    if (this.#isRefreshing) return this.schedule()
+    this.#isRefreshing = true
+    this.#refreshedAt = performance.now()
+    this.#refreshCount++
     try {
-      await this.#look()
+      await this.#refresh()
     } finally {
-      this.#looking = false
+      this.#isRefreshing = false
     }
   }
 }

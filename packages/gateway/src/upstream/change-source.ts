@@ -4,25 +4,28 @@ import type { OutgoingCall } from './outgoing-call.ts'
 import type { Frame } from './transport.ts'
 
 /** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
-export type AskedBy = Pick<OutgoingCall, 'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'>
+export type SubscribeOptions = Pick<
+  OutgoingCall,
+  'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
+>
 
 /** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
 export interface ChangeSource {
   /** So many resources may be asked for at the same time. */
-  readonly atOnce: number
+  readonly maxConcurrent: number
   /** Asks to be told of a resource. Resolves with a result when that was granted, or with the server's own refusal. */
-  ask(uri: string, by: AskedBy | undefined): Promise<Frame>
+  subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame>
   /** Never rejects: a server that does not take it goes on telling, which harms nobody. */
-  leave(uri: string): Promise<void>
+  unsubscribe(uri: string): Promise<void>
   /** True when the notification was about the telling itself, or came twice: then it is nobody else's affair. */
   consumes(notification: JsonObject): boolean
   close(): void
 }
 
 /** The answer for a client that wants what the server tells us already. */
-export const GRANTED: Frame = frameOf('{"jsonrpc":"2.0","id":0,"result":{}}')
+export const SUBSCRIBED: Frame = createFrame('{"jsonrpc":"2.0","id":0,"result":{}}')
 
-function frameOf(text: string): Frame {
+function createFrame(text: string): Frame {
   const reader = new FrameReader(text.length)
   reader.feed(Buffer.from(text))
   const outcome = reader.finish()

@@ -1,9 +1,9 @@
-import { isJsonObject, type Json, type JsonObject, JsonScanner, withoutOwnMeta } from '@sallyport/core'
+import { isJsonObject, type Json, type JsonObject, JsonScanner, stripReservedMeta } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { cleanAnswer } from './clean-answer.ts'
-import { frameOf } from './frame-of.ts'
+import { scanFrame } from './frame-of.ts'
 
 const key = fc.constantFrom(
   ...['_meta', 'sallyport/a', 'sallyport/b', 'x', 'y', 'content', 'isError', 'structuredContent'],
@@ -43,7 +43,7 @@ function standIn(item: Json, at: number): JsonObject {
 function frameFrom(text: string, cuts: readonly number[]) {
   const bytes = Buffer.from(text)
   const places = [0, ...cuts.map((at) => at % bytes.length).sort((a, b) => a - b), bytes.length]
-  return frameOf(places.slice(1).map((end, at) => bytes.subarray(places[at], end)))
+  return scanFrame(places.slice(1).map((end, at) => bytes.subarray(places[at], end)))
 }
 
 function scan(bytes: Buffer) {
@@ -61,7 +61,7 @@ describe(`an answer for a client (${promise('GW-17')})`, () => {
         const bytes = Buffer.concat(clean.parts)
         expect(JSON.parse(bytes.toString())).toEqual({
           ...{ jsonrpc: '2.0', id: 7, more: 1 },
-          result: repaired(withoutNulls(withoutOwnMeta(json))),
+          result: repaired(withoutNulls(stripReservedMeta(json))),
         })
         // Any other `content` is refused before.
         if (!json.content) expect(scan(bytes)?.resultMembers?.filter(({ key }) => key === 'content')).toHaveLength(1)

@@ -1,6 +1,13 @@
-import { checkCompletion, type Era, type JsonMember, RESULT_SHAPE, type Span, withoutOwnMeta } from '@sallyport/core'
-import { asciiJson, concerns, repairItems } from './item-edits.ts'
-import { bytesOf, type Edit, spliced } from './spliced.ts'
+import {
+  type Era,
+  type JsonMember,
+  RESULT_SHAPE,
+  type Span,
+  sanitizeCompletion,
+  stripReservedMeta,
+} from '@sallyport/core'
+import { appliesTo, repairItems, toAsciiJson } from './item-edits.ts'
+import { type Edit, sliceBytes, splice } from './spliced.ts'
 import type { Frame } from './transport.ts'
 
 const COMMA = 0x2c
@@ -9,10 +16,10 @@ const QUOTE = 0x22
 const OPEN_OBJECT = 0x7b
 const LETTER_N = 0x6e
 /** In the modern era what a tool gives back may be null, or any value. */
-const ANY_VALUE = 'structuredContent'
-const CONTENT = '"content":[]'
+const STRUCTURED_CONTENT = 'structuredContent'
+const EMPTY_CONTENT = '"content":[]'
 
-export interface Answered {
+export interface CleanAnswerOptions {
   readonly method: string
   readonly era: Era
   /** What the server is called here. */
@@ -28,49 +35,49 @@ export interface Answered {
  * the `content` that every result of a tool has, and with words of ours in place of items that the protocol does not
  * allow: a client that checks what it gets would throw all of it away. Nearly all are left as they are.
  */
-export function cleanAnswer(frame: Frame, answered: Answered): Frame {
-  const { ownMembers, nullMembers, itemFlaws, resultType, shape } = frame.envelope
+export function cleanAnswer(frame: Frame, answered: CleanAnswerOptions): Frame {
+  const { reservedMembers, nullMembers, itemProblems, resultType, shape } = frame.envelope
   const { method, era } = answered
-  const isSound = ownMembers === undefined && nullMembers === undefined && itemFlaws === undefined
+  const isSound = reservedMembers === undefined && nullMembers === undefined && itemProblems === undefined
   const isBare = era === 'legacy' && !answered.takesAnyValue && (shape & RESULT_SHAPE.bareValue) !== 0
-  const cut = isSound && !isBare && !RARE.has(method) ? frame : repaired(frame, answered)
+  const cut = isSound && !isBare && !CHECKED_METHODS.has(method) ? frame : repairAnswer(frame, answered)
   const isComplete = resultType === undefined || resultType === 'complete'
-  return method === 'tools/call' && isComplete && lacksContent(frame) ? withContent(cut) : cut
+  return method === 'tools/call' && isComplete && lacksContent(frame) ? addContent(cut) : cut
 }
 
 /** Methods whose results have members of their own to be checked. */
-const RARE: ReadonlySet<string> = new Set(['prompts/get', 'completion/complete'])
+const CHECKED_METHODS: ReadonlySet<string> = new Set(['prompts/get', 'completion/complete'])
 
 /** Whether it cannot be repaired, since nobody noted where its members are: it has more than anybody needs. */
 export function isUnrepairable(
   { resultMembers, shape, result }: Frame['envelope'],
-  { method, era }: Pick<Answered, 'method' | 'era'>,
+  { method, era }: Pick<CleanAnswerOptions, 'method' | 'era'>,
 ): boolean {
   const isBare = era === 'legacy' && (shape & RESULT_SHAPE.bareValue) !== 0
-  return result !== undefined && resultMembers === undefined && (isBare || RARE.has(method))
+  return result !== undefined && resultMembers === undefined && (isBare || CHECKED_METHODS.has(method))
 }
 
-function repaired(frame: Frame, answered: Answered): Frame {
-  const { ownMembers = [], nullMembers = [], itemFlaws = [] } = frame.envelope
+function repairAnswer(frame: Frame, answered: CleanAnswerOptions): Frame {
+  const { reservedMembers = [], nullMembers = [], itemProblems = [] } = frame.envelope
   const { method, era, server, onReplaced } = answered
-  const flaws = itemFlaws.filter((flaw) => concerns(flaw, method))
+  const flaws = itemProblems.filter((flaw) => appliesTo(flaw, method))
   const { edits, cuts, replaced } = repairItems(flaws, frame, server)
   for (const problem of replaced) onReplaced?.(problem)
   const ofMembers = repairMembers(frame, answered)
-  const nulls = nullMembers.filter(({ key }) => era === 'legacy' || key !== ANY_VALUE)
+  const nulls = nullMembers.filter(({ key }) => era === 'legacy' || key !== STRUCTURED_CONTENT)
   const written = [...edits, ...ofMembers.edits]
   const gone = [...written, ...cuts].filter(({ start, end }) => end > start)
-  const own = ownMembers.filter(({ start }) => !gone.some((span) => span.start <= start && start < span.end))
+  const own = reservedMembers.filter(({ start }) => !gone.some((span) => span.start <= start && start < span.end))
   const surplus = [...own, ...nulls, ...cuts, ...ofMembers.cuts]
   if (surplus.length === 0 && written.length === 0) return frame
   surplus.sort((one, other) => one.start - other.start)
-  return editFrame(frame, [...cutsOf(frame.parts, surplus), ...written])
+  return editFrame(frame, [...toCutEdits(frame.parts, surplus), ...written])
 }
 
 /** The members of a result besides its items. */
 function repairMembers(
   { parts, envelope }: Frame,
-  { method, era, takesAnyValue }: Answered,
+  { method, era, takesAnyValue }: CleanAnswerOptions,
 ): { edits: Edit[]; cuts: Span[] } {
   const edits: Edit[] = []
   const cuts: Span[] = []
@@ -79,10 +86,10 @@ function repairMembers(
     if (key === 'description' && method === 'prompts/get') {
       if (byteAt(parts, value) !== QUOTE) cuts.push(member)
     } else if (key === 'completion' && method === 'completion/complete') {
-      const had = JSON.parse(bytesOf(parts, value, end).toString('utf8'))
-      const has = checkCompletion(had)
-      if (has !== undefined && has !== had) edits.push({ start: value, end, text: asciiJson(withoutOwnMeta(has)) })
-    } else if (key === ANY_VALUE && era === 'legacy' && !takesAnyValue && isBareValue(byteAt(parts, value)))
+      const had = JSON.parse(sliceBytes(parts, value, end).toString('utf8'))
+      const has = sanitizeCompletion(had)
+      if (has !== undefined && has !== had) edits.push({ start: value, end, text: toAsciiJson(stripReservedMeta(has)) })
+    } else if (key === STRUCTURED_CONTENT && era === 'legacy' && !takesAnyValue && isBareValue(byteAt(parts, value)))
       edits.push({ start: value, end: value, text: '{"result":' }, { start: end, end, text: '}' })
   }
   return { edits, cuts }
@@ -96,18 +103,18 @@ function lacksContent({ envelope: { result, shape } }: Frame): boolean {
   return result !== undefined && (shape & (RESULT_SHAPE.content | RESULT_SHAPE.task | RESULT_SHAPE.taskId)) === 0
 }
 
-function withContent(frame: Frame): Frame {
+function addContent(frame: Frame): Frame {
   const { result, resultMembers } = frame.envelope
   const at = (result?.start ?? 0) + 1
   const isEmpty = resultMembers === undefined ? nextByte(frame.parts, at) === 0x7d : resultMembers.length === 0
-  const edited = editFrame(frame, [{ start: at, end: at, text: isEmpty ? CONTENT : `${CONTENT},` }])
+  const edited = editFrame(frame, [{ start: at, end: at, text: isEmpty ? EMPTY_CONTENT : `${EMPTY_CONTENT},` }])
   if (edited.envelope.resultMembers === undefined) return edited
-  const added = { key: 'content', start: at, value: at + CONTENT.indexOf('['), end: at + CONTENT.length }
+  const added = { key: 'content', start: at, value: at + EMPTY_CONTENT.indexOf('['), end: at + EMPTY_CONTENT.length }
   return { ...edited, envelope: { ...edited.envelope, resultMembers: [added, ...edited.envelope.resultMembers] } }
 }
 
 /** Each goes with one comma: the one behind it, or where it is the last one the one before. */
-function cutsOf(parts: readonly Buffer[], members: readonly Span[]): readonly Edit[] {
+function toCutEdits(parts: readonly Buffer[], members: readonly Span[]): readonly Edit[] {
   const cuts: Edit[] = []
   for (const { start, end } of members) {
     const after = skipSpace(parts, end, 1)
@@ -121,12 +128,12 @@ function cutsOf(parts: readonly Buffer[], members: readonly Span[]): readonly Ed
       from = last.start
       cuts.pop()
     }
-    cuts.push({ start: withComma(parts, from), end, text: '' })
+    cuts.push({ start: includeComma(parts, from), end, text: '' })
   }
   return cuts
 }
 
-function withComma(parts: readonly Buffer[], start: number): number {
+function includeComma(parts: readonly Buffer[], start: number): number {
   const before = skipSpace(parts, start - 1, -1)
   return byteAt(parts, before) === COMMA ? before : start
 }
@@ -142,12 +149,12 @@ function nextByte(parts: readonly Buffer[], from: number): number | undefined {
 }
 
 function byteAt(parts: readonly Buffer[], at: number): number | undefined {
-  return bytesOf(parts, at, at + 1)[0]
+  return sliceBytes(parts, at, at + 1)[0]
 }
 
 /** The same message with some places rewritten. What was noted of it is moved along, so that it is not read again. */
 function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
-  const pieces = spliced(parts, edits).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))
+  const pieces = splice(parts, edits).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))
   const place = (at: number, of: 'value' | 'rest' = 'rest'): number => {
     let moved = at
     for (const { start, end, text } of edits)
@@ -171,9 +178,9 @@ function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
     error: span(envelope.error),
     serverInfo: span(envelope.serverInfo),
     resultMembers: envelope.resultMembers?.filter(({ start }) => !isCut(start)).map(member),
-    ownMembers: undefined,
+    reservedMembers: undefined,
     nullMembers: undefined,
-    itemFlaws: undefined,
+    itemProblems: undefined,
   }
   return { parts: pieces, envelope: { ...envelope, ...moved } }
 }

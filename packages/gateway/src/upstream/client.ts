@@ -38,27 +38,27 @@ export interface StandingClient extends Client {
 }
 
 /** Where a legacy server asks: only on the stream of the call that it is about, or just so. */
-export type AskingHabit = 'in-call' | 'anywhere'
+export type QuestionScope = 'in-call' | 'anywhere'
 
 /** What a server can ask of a client, and the capability that allows it. */
-const ASKABLE: ReadonlyMap<string, string> = new Map([
+const QUESTION_CAPABILITIES: ReadonlyMap<string, string> = new Map([
   ['elicitation/create', 'elicitation'],
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
 ])
 
 /** Whether it is one of the things that a server may ask of a client at all. */
-export const isAskable = (method: string): boolean => ASKABLE.has(method)
+export const isQuestionMethod = (method: string): boolean => QUESTION_CAPABILITIES.has(method)
 
-export const canBeAsked = ({ capabilities }: Pick<Client, 'capabilities'>): boolean =>
+export const canAnswerQuestions = ({ capabilities }: Pick<Client, 'capabilities'>): boolean =>
   capabilities.elicitation !== undefined || capabilities.sampling !== undefined || capabilities.roots !== undefined
 
 /** What this client would have to declare before it can be asked this; undefined when it has. */
-export function lackedBy(
+export function findMissingCapability(
   { capabilities }: Pick<Client, 'capabilities'>,
   { method, params }: Pick<Question, 'method' | 'params'>,
 ): string | undefined {
-  const family = ASKABLE.get(method)
+  const family = QUESTION_CAPABILITIES.get(method)
   if (family === undefined) return method
   const declared = capabilities[family]
   if (!isJsonObject(declared)) return family
@@ -68,7 +68,7 @@ export function lackedBy(
 }
 
 /** All that any client can be asked. A server is told so at first, so that it lists everything that it has. */
-export const EVERY_CAPABILITY: JsonObject = {
+export const ALL_CAPABILITIES: JsonObject = {
   elicitation: { form: {}, url: {} },
   sampling: { context: {}, tools: {} },
   roots: { listChanged: true },

@@ -1,7 +1,7 @@
 import type { UpstreamState } from './upstream-status.ts'
 
 /** What a server is at the moment, since when, and why. */
-export class Condition {
+export class CurrentState {
   state: UpstreamState
   /** For being shown. */
   since: number
@@ -9,7 +9,7 @@ export class Condition {
   retryAt: number | undefined
   readonly #now: () => number
   /** By a clock that nobody sets. */
-  #becameAt = performance.now()
+  #changedAt = performance.now()
 
   constructor(state: UpstreamState, now: () => number) {
     this.state = state
@@ -19,14 +19,14 @@ export class Condition {
 
   /** How long it has been so, in milliseconds. */
   get age(): number {
-    return performance.now() - this.#becameAt
+    return performance.now() - this.#changedAt
   }
 
-  become(state: UpstreamState, reason?: string): void {
+  changeTo(state: UpstreamState, reason?: string): void {
     this.state = state
     this.since = this.#now()
     this.reason = reason
     this.retryAt = undefined
-    this.#becameAt = performance.now()
+    this.#changedAt = performance.now()
   }
 }

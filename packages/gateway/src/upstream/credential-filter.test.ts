@@ -2,7 +2,7 @@ import { SallyportError } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { CredentialFilter, createCredentialFilter, HIDDEN, hideCredentials } from './credential-filter.ts'
+import { CredentialFilter, createCredentialFilter, hideCredentials, REDACTED } from './credential-filter.ts'
 import { FrameReader } from './frame-reader.ts'
 import { redactFrame } from './redact-frame.ts'
 import type { Frame, Transport, TransportEvents } from './transport.ts'
@@ -85,7 +85,7 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     const filter = new CredentialFilter([SECRET])
     const json = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"before ${write(SECRET)} after"}]}}`
     const shown = textOf(await redactFrame(frameOf(json), filter))
-    expect(shown).toContain(HIDDEN)
+    expect(shown).toContain(REDACTED)
     expect(shown).toContain('before ')
     expect(isReadable(shown, SECRET)).toBe(false)
   })
@@ -127,21 +127,21 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     ]
     for (const json of others) expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json)
     const json = '{"jsonrpc":"2.0","id":12345678,"result":{"nextCursor":"12345678","n":12345678,"s":"12345678"}}'
-    expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json.replace('"s":"12345678"', `"s":"${HIDDEN}"`))
+    expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json.replace('"s":"12345678"', `"s":"${REDACTED}"`))
   })
 
   it('leaves a member that holds bytes one that does', async () => {
     const blob = Buffer.from(`A=${SECRET}\n`).toString('base64')
     const json = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { contents: [{ uri: 'a:b', blob }] } })
     const shown = JSON.parse(textOf(await redactFrame(frameOf(json), new CredentialFilter([SECRET]))))
-    expect(Buffer.from(shown.result.contents[0].blob, 'base64').toString()).toBe(HIDDEN)
+    expect(Buffer.from(shown.result.contents[0].blob, 'base64').toString()).toBe(REDACTED)
   })
 
   it('is found line by line, and in pieces where it is long', () => {
     const key = `-----BEGIN KEY-----\n${'abcdefghijklmnop\n'.repeat(3)}-----END KEY-----`
     const long = Array.from({ length: 500 }, (_, index) => String(index)).join('x')
     const filter = new CredentialFilter([key, long])
-    expect(filter.redact('say abcdefghijklmnop')).toBe(`say ${HIDDEN}`)
+    expect(filter.redact('say abcdefghijklmnop')).toBe(`say ${REDACTED}`)
     expect(filter.redact(`say ${long} now`)).toMatch(/^say (\[redacted: credential of the server\])+\w{0,7} now$/)
   })
 
@@ -170,7 +170,7 @@ describe('a transport whose server has credentials', () => {
     void hideCredentials(transport, filter).open({
       onFrame: (frame, during) => told.push([JSON.parse(textOf(frame)), during]),
       onFailure: (id, error) => told.push([id, error.code, error.text]),
-      onTrouble: (text) => told.push(text),
+      onWarning: (text) => told.push(text),
       onClose: (reason) => told.push(`closed: ${reason}`),
     })
     if (events === undefined) throw new Error('not opened')
@@ -181,13 +181,13 @@ describe('a transport whose server has credentials', () => {
     const { events, told } = open()
     events.onFrame(frameOf(`{"id":1,"result":{"a":${JSON.stringify(SECRET)}}}`), 5)
     events.onFailure(2, new SallyportError('UPSTREAM_FAILED', `It said ${SECRET}.`, { hint: `Not ${SECRET}.` }))
-    events.onTrouble(SECRET)
+    events.onWarning(SECRET)
     events.onClose(`it wrote ${SECRET}`)
     expect(told).toEqual([
-      [{ id: 1, result: { a: HIDDEN } }, 5],
-      [2, 'UPSTREAM_FAILED', `It said ${HIDDEN}. Not ${HIDDEN}.`],
-      HIDDEN,
-      `closed: it wrote ${HIDDEN}`,
+      [{ id: 1, result: { a: REDACTED } }, 5],
+      [2, 'UPSTREAM_FAILED', `It said ${REDACTED}. Not ${REDACTED}.`],
+      REDACTED,
+      `closed: it wrote ${REDACTED}`,
     ])
   })
 
@@ -203,6 +203,6 @@ describe('a transport whose server has credentials', () => {
     expect(told).toEqual([])
     await closed
     expect(told[1]).toBe('closed: it ended')
-    expect(JSON.stringify(told[0])).toContain(HIDDEN)
+    expect(JSON.stringify(told[0])).toContain(REDACTED)
   })
 })

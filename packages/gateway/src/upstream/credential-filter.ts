@@ -1,14 +1,14 @@
 import { SallyportError } from '@sallyport/core'
-import { type Decoded, decodeText, nameControls, packText } from './decoded-text.ts'
+import { type DecodedText, decodeText, normalizeBase64, spellOutControls } from './decoded-text.ts'
 import { type Redaction, redactFrame } from './redact-frame.ts'
 import type { Frame, Transport, TransportEvents } from './transport.ts'
 
-export const HIDDEN = '[redacted: credential of the server]'
+export const REDACTED = '[redacted: credential of the server]'
 
 /** Members of the protocol that hold bytes. */
 const BASE64_MEMBERS: ReadonlySet<string> = new Set(['blob', 'data'])
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
-const HIDDEN_BASE64 = Buffer.from(HIDDEN).toString('base64')
+const REDACTED_BASE64 = Buffer.from(REDACTED).toString('base64')
 
 /** A longer value is looked for in pieces. */
 const MAX_PIECE = 512
@@ -19,18 +19,18 @@ const MIN_ANCHOR = 4
 /** A short message is searched by one pattern for all, a longer one anchor by anchor: each costs a call, and next to nothing for a byte. */
 const SHORT_BYTES = 512
 /** Of what came before, so much is looked at again with the next piece. */
-const SEAM = 64
+const CHUNK_OVERLAP = 64
 /** A long text is looked at in windows, each with so much of the one before as a credential takes when all of it is escaped. */
-const WINDOW = 262_144
-const OVERLAP = 16_384
+const WINDOW_LENGTH = 262_144
+const WINDOW_OVERLAP = 16_384
 
 /** Characters that no encoder has a reason to escape. */
-const PLAIN_RUN = /[A-Za-z0-9_.-]+/g
+const UNESCAPED_RUN = /[A-Za-z0-9_.-]+/g
 /** One of these that is escaped all the same, for JSON or a URL: whatever that hides is looked at closely. */
 const ESCAPES = /(?:\\u00|%(?:25){0,3})(?:2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])|&(?:amp;)*#/i
 
 /** What each of these has in it. */
-const HINTS: readonly string[] = ['\\u00', '%', '&']
+const ESCAPE_HINTS: readonly string[] = ['\\u00', '%', '&']
 
 /**
  * Takes the credentials that the configuration gives to a server out of what it says: as they are, escaped for JSON, a
@@ -40,28 +40,28 @@ export class CredentialFilter implements Redaction {
   readonly #anchors: readonly string[]
   readonly #anchorBytes: readonly Buffer[]
   readonly #anyAnchor: RegExp
-  /** As `decodeText` and `packText` give them. */
+  /** As `decodeText` and `normalizeBase64` give them. */
   readonly #plain: readonly string[]
   readonly #encoded: readonly string[]
 
   constructor(credentials: readonly string[]) {
-    const pieces = [...new Set(credentials.flatMap(piecesOf))]
-    const encoded = pieces.flatMap((piece) => [...encodingsOf(piece), ...base64Of(piece).flatMap(base64Of)])
-    this.#anchors = [...new Set([...pieces.map(anchorIn), ...encoded.map(anchorIn)])]
+    const pieces = [...new Set(credentials.flatMap(splitCredential))]
+    const encoded = pieces.flatMap((piece) => [...encodePiece(piece), ...encodeBase64(piece).flatMap(encodeBase64)])
+    this.#anchors = [...new Set([...pieces.map(findAnchor), ...encoded.map(findAnchor)])]
     this.#anchorBytes = this.#anchors.map((anchor) => Buffer.from(anchor))
-    this.#anyAnchor = new RegExp([...this.#anchors.map(escapeRegExp), ...HINTS.map(escapeRegExp)].join('|'))
-    this.#plain = pieces.map((piece) => nameControls(decodeText(piece)).text)
-    this.#encoded = encoded.map((text) => packText(decodeText(text)).text)
+    this.#anyAnchor = new RegExp([...this.#anchors.map(escapeRegExp), ...ESCAPE_HINTS.map(escapeRegExp)].join('|'))
+    this.#plain = pieces.map((piece) => spellOutControls(decodeText(piece)).text)
+    this.#encoded = encoded.map((text) => normalizeBase64(decodeText(text)).text)
   }
 
   /** A text, such as a line of stderr, as it may be shown. */
   redact(text: string): string {
     const found: Span[] = []
-    for (let from = 0; from === 0 || from + OVERLAP < text.length; from += WINDOW - OVERLAP) {
-      const window = text.slice(from, from + WINDOW)
+    for (let from = 0; from === 0 || from + WINDOW_OVERLAP < text.length; from += WINDOW_LENGTH - WINDOW_OVERLAP) {
+      const window = text.slice(from, from + WINDOW_LENGTH)
       if (this.#windowMayHold(window)) for (const span of this.#find(window)) found.push(shift(span, from))
     }
-    return found.length === 0 ? text : hideSpans(text, found)
+    return found.length === 0 ? text : redactSpans(text, found)
   }
 
   #windowMayHold(text: string): boolean {
@@ -70,16 +70,16 @@ export class CredentialFilter implements Redaction {
 
   #find(text: string): readonly Span[] {
     const decoded = decodeText(text)
-    const named = nameControls(decoded)
-    const plain = this.#plain.flatMap((form) => spansOf(form, named))
-    const packed = packText(decoded)
-    return [...plain, ...this.#encoded.flatMap((form) => spansOf(form, packed).map((span) => widen(span, text)))]
+    const named = spellOutControls(decoded)
+    const plain = this.#plain.flatMap((form) => findSpans(form, named))
+    const packed = normalizeBase64(decoded)
+    return [...plain, ...this.#encoded.flatMap((form) => findSpans(form, packed).map((span) => widen(span, text)))]
   }
 
   readonly show = (name: string, text: string): string => {
     const shown = this.redact(text)
     // With words in it a client would refuse the whole result.
-    return shown !== text && BASE64_MEMBERS.has(name) && BASE64.test(text) ? HIDDEN_BASE64 : shown
+    return shown !== text && BASE64_MEMBERS.has(name) && BASE64.test(text) ? REDACTED_BASE64 : shown
   }
 
   readonly mayHold = (parts: readonly Uint8Array[]): boolean =>
@@ -88,8 +88,8 @@ export class CredentialFilter implements Redaction {
   readonly createSearch = (): ((part: Uint8Array) => boolean) => {
     let seam: Uint8Array = new Uint8Array()
     return (part) => {
-      if (this.#mayHold(part) || this.#mayHold(Buffer.concat([seam, part.subarray(0, SEAM)]))) return true
-      seam = Buffer.concat([seam, part.subarray(-SEAM)]).subarray(-SEAM)
+      if (this.#mayHold(part) || this.#mayHold(Buffer.concat([seam, part.subarray(0, CHUNK_OVERLAP)]))) return true
+      seam = Buffer.concat([seam, part.subarray(-CHUNK_OVERLAP)]).subarray(-CHUNK_OVERLAP)
       return false
     }
   }
@@ -109,7 +109,7 @@ export class CredentialFilter implements Redaction {
       return found !== undefined && (!isEscape(found) || this.#holdsAnchor(buffer) || ESCAPES.test(text))
     }
     if (this.#holdsAnchor(buffer)) return true
-    const mayEscape = HINTS.some((hint) => buffer.includes(hint))
+    const mayEscape = ESCAPE_HINTS.some((hint) => buffer.includes(hint))
     return mayEscape && ESCAPES.test(buffer.toString('latin1'))
   }
 
@@ -119,11 +119,11 @@ export class CredentialFilter implements Redaction {
   }
 }
 
-const isEscape = (found: string): boolean => HINTS.includes(found)
+const isEscape = (found: string): boolean => ESCAPE_HINTS.includes(found)
 
 /** Undefined for a server that is given none. */
 export function createCredentialFilter(credentials: readonly string[]): CredentialFilter | undefined {
-  return credentials.some((value) => piecesOf(value).length > 0) ? new CredentialFilter(credentials) : undefined
+  return credentials.some((value) => splitCredential(value).length > 0) ? new CredentialFilter(credentials) : undefined
 }
 
 /** The same transport, from which nothing comes that holds a credential of its server. */
@@ -144,7 +144,7 @@ function filterEvents(events: TransportEvents, filter: CredentialFilter): Transp
       pending.add(passed)
     },
     onFailure: (id, error) => events.onFailure(id, filter.redactError(error)),
-    onTrouble: (text) => events.onTrouble(filter.redact(text)),
+    onWarning: (text) => events.onWarning(filter.redact(text)),
     onClose: (reason) => {
       const close = (): void => events.onClose(filter.redact(reason))
       if (pending.size === 0) close()
@@ -154,7 +154,7 @@ function filterEvents(events: TransportEvents, filter: CredentialFilter): Transp
 }
 
 /** The value itself, and its lines: a log knows lines only. */
-function piecesOf(value: string): readonly string[] {
+function splitCredential(value: string): readonly string[] {
   const whole = value.trim()
   const lines = whole.split(/[\r\n]+/).map((line) => line.trim())
   const pieces = whole.length <= MAX_PIECE ? [whole, ...lines] : lines.flatMap(cutPieces)
@@ -164,12 +164,12 @@ function piecesOf(value: string): readonly string[] {
 const cutPieces = (text: string): readonly string[] => text.match(new RegExp(`.{1,${MAX_PIECE}}`, 'gsu')) ?? []
 
 /** In base64, where the same bytes read differently by their place, without the ends that neighbours change; and in hex. */
-function encodingsOf(piece: string): readonly string[] {
+function encodePiece(piece: string): readonly string[] {
   const hex = Buffer.from(piece).toString('hex')
-  return [...base64Of(piece), hex, hex.toUpperCase()]
+  return [...encodeBase64(piece), hex, hex.toUpperCase()]
 }
 
-function base64Of(piece: string): readonly string[] {
+function encodeBase64(piece: string): readonly string[] {
   const bytes = Buffer.from(piece)
   return [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
@@ -178,8 +178,8 @@ function base64Of(piece: string): readonly string[] {
 }
 
 /** The longest run of characters that stay as they are in JSON and in a URL. Without one, whatever the value begins with. */
-function anchorIn(text: string): string {
-  const runs = text.match(PLAIN_RUN) ?? []
+function findAnchor(text: string): string {
+  const runs = text.match(UNESCAPED_RUN) ?? []
   const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
   if (longest.length >= MIN_ANCHOR) return longest.slice(0, MAX_ANCHOR)
   return /[^"\\/<>&'\s]{2,4}/.exec(text)?.[0] ?? text.slice(0, 1)
@@ -202,20 +202,20 @@ const BASE64_DIGIT = /[\w+/-]/
 
 const shift = ({ start, end }: Span, by: number): Span => ({ start: start + by, end: end + by })
 
-function hideSpans(text: string, found: readonly Span[]): string {
+function redactSpans(text: string, found: readonly Span[]): string {
   let shown = ''
   let at = 0
   for (const { start, end } of [...found].sort((a, b) => a.start - b.start)) {
     // Those that overlap are one: what stands between their ends would be a part of one of them.
-    if (start >= at) shown += text.slice(at, start) + HIDDEN
+    if (start >= at) shown += text.slice(at, start) + REDACTED
     at = Math.max(at, end)
   }
   return shown + text.slice(at)
 }
 
-function spansOf(form: string, { text, from }: Decoded): readonly Span[] {
+function findSpans(form: string, { text, sourceOffsets }: DecodedText): readonly Span[] {
   const spans: Span[] = []
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length))
-    spans.push({ start: from[at] as number, end: from[at + form.length] as number })
+    spans.push({ start: sourceOffsets[at] as number, end: sourceOffsets[at + form.length] as number })
   return spans
 }

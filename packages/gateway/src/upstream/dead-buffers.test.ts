@@ -3,7 +3,7 @@ import { promise } from '../../../../tests/promises.ts'
 import { exposeGc } from '../cli/expose-gc.ts'
 import { FrameReader } from './frame-reader.ts'
 import { Link } from './link.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+import type { EncodedRequest, Transport, TransportEvents } from './transport.ts'
 
 const CHUNK = 65_536
 const CHUNKS = 40
@@ -19,7 +19,7 @@ class LavishTransport implements Transport {
     this.#events = events
   }
 
-  request({ id }: OutgoingRequest): void {
+  request({ id }: EncodedRequest): void {
     const reader = new FrameReader(10_000_000)
     reader.feed(Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"text":"`))
     for (let at = 0; at < CHUNKS; at++) reader.feed(Buffer.from(new ArrayBuffer(CHUNK)).fill('x'))
@@ -33,7 +33,7 @@ class LavishTransport implements Transport {
   }
 
   send(): void {}
-  agreed(): void {}
+  setProtocolVersion(): void {}
   async close(): Promise<void> {}
 }
 
@@ -45,8 +45,8 @@ describe(`what large answers leave behind (${promise('GW-23')})`, () => {
   async function mostLeft(): Promise<number> {
     const events = {
       onNotification: () => {},
-      onAsked: () => {},
-      onTrouble: () => {},
+      onQuestion: () => {},
+      onWarning: () => {},
       onDropped: () => {},
       onClose: () => {},
     }

@@ -19,7 +19,7 @@ function waitFor(requests: Readonly<Record<string, number>>) {
       if (lateAt <= now && waiting.delete(name)) ended.push(`${name} at ${now - begun}`)
     return Math.min(...waiting.values())
   })
-  for (const lateAt of waiting.values()) deadlines.note(lateAt)
+  for (const lateAt of waiting.values()) deadlines.schedule(lateAt)
   return { deadlines, waiting, ended, looks: () => looks }
 }
 
@@ -44,7 +44,7 @@ describe('the deadlines of a connection', () => {
     const { deadlines, waiting, ended } = waitFor({ first: 10 })
     vi.advanceTimersByTime(100)
     waiting.set('next', performance.now() + 10)
-    deadlines.note(performance.now() + 10)
+    deadlines.schedule(performance.now() + 10)
     vi.advanceTimersByTime(100)
     expect(ended).toEqual(['first at 10', 'next at 110'])
   })

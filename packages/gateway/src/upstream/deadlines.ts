@@ -1,18 +1,18 @@
 /** Ends what is late, and says when the next will be: never, where nothing waits. */
-type Look = (now: number) => number
+type ExpireOverdue = (now: number) => number
 
 /** One timer for all calls of a connection: one for each would cost a call as much as deciding about it does. */
 export class Deadlines {
-  readonly #look: Look
+  readonly #expireOverdue: ExpireOverdue
   #timer: NodeJS.Timeout | undefined
   #wakesAt = Number.POSITIVE_INFINITY
 
-  constructor(look: Look) {
-    this.#look = look
+  constructor(look: ExpireOverdue) {
+    this.#expireOverdue = look
   }
 
   /** Something will be late then. It may be over by that time, or have got more. */
-  note(lateAt: number): void {
+  schedule(lateAt: number): void {
     if (lateAt >= this.#wakesAt) return
     clearTimeout(this.#timer)
     this.#wakesAt = lateAt
@@ -26,6 +26,6 @@ export class Deadlines {
 
   #wake(): void {
     this.#wakesAt = Number.POSITIVE_INFINITY
-    this.note(this.#look(performance.now()))
+    this.schedule(this.#expireOverdue(performance.now()))
   }
 }

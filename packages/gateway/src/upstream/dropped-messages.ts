@@ -19,7 +19,7 @@ export interface DroppedMessagesOptions {
 }
 
 /** From here on it is recorded: below that it may be chance, such as progress that comes after the answer. */
-const FIRST_RECORDED = 100
+const MIN_RECORDED = 100
 
 /** Counts what a server sent and nobody got. Lines and records are written at 1, 10, 100 and so on: a flood fills no log. */
 export class DroppedMessages {
@@ -40,7 +40,7 @@ export class DroppedMessages {
     this.#counts[reason] = count
     if (!Number.isInteger(Math.log10(count))) return undefined
     const { server, onEvent } = this.#options
-    if (count >= FIRST_RECORDED) onEvent({ type: 'UPSTREAM_DROPPED', server, reason, count })
+    if (count >= MIN_RECORDED) onEvent({ type: 'UPSTREAM_DROPPED', server, reason, count })
     return `${count} ${count === 1 ? 'message' : 'messages'} dropped so far: ${DROP_REASONS[reason]}`
   }
 }

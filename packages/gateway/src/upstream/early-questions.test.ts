@@ -17,20 +17,20 @@ describe('what a server asks before the first call', () => {
   afterEach(() => void vi.useRealTimers())
 
   it('is kept for that call, in its order, and given once', () => {
-    early.keep(question(1))
-    early.keep(question(2))
-    early.keep(question(3))
+    early.add(question(1))
+    early.add(question(2))
+    early.add(question(3))
     early.cancel(2)
-    expect(early.take()).toEqual([question(1), question(3)])
-    expect(early.take()).toEqual([])
+    expect(early.takeAll()).toEqual([question(1), question(3)])
+    expect(early.takeAll()).toEqual([])
     vi.advanceTimersByTime(60_000)
     expect(unanswerable).toEqual([])
   })
 
   it('is given up when no call comes', () => {
-    early.keep(question(1))
+    early.add(question(1))
     vi.advanceTimersByTime(4_999)
-    early.keep(question(2))
+    early.add(question(2))
     expect(unanswerable).toEqual([])
     vi.advanceTimersByTime(1)
     expect(unanswerable).toEqual([question(1), question(2)])
@@ -38,7 +38,7 @@ describe('what a server asks before the first call', () => {
   })
 
   it('is limited, and forgotten with the connection', () => {
-    for (let id = 0; id < 9; id++) early.keep(question(id))
+    for (let id = 0; id < 9; id++) early.add(question(id))
     expect(unanswerable).toEqual([question(8)])
     early.stop()
     expect(early.size).toBe(0)

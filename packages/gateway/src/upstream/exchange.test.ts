@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Deadlines } from './deadlines.ts'
-import { Exchange } from './exchange.ts'
-import { OWN_MESSAGE } from './permit.ts'
+import { PendingRequest } from './exchange.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
 
 describe('the time that a request has', () => {
   const late: number[] = []
-  let exchange: Exchange
+  let exchange: PendingRequest
 
   beforeEach(() => {
     vi.useFakeTimers()
@@ -16,14 +16,14 @@ describe('the time that a request has', () => {
 
   function beginExchange(timeout: number, maximum: number): void {
     const deadlines = new Deadlines((now) => {
-      if (exchange.lateAt > now) return exchange.lateAt
+      if (exchange.timeoutAt > now) return exchange.timeoutAt
       late.push(exchange.limit)
       return Number.POSITIVE_INFINITY
     })
-    const call = { method: 'tools/call', params: {}, permit: OWN_MESSAGE }
+    const call = { method: 'tools/call', params: {}, permit: GATEWAY_PERMIT }
     const nothing = (): void => {}
-    exchange = new Exchange({
-      ...{ id: 1, call, text: '', patience: { timeout, maximum }, deadlines },
+    exchange = new PendingRequest({
+      ...{ id: 1, call, text: '', timeouts: { timeout, maximum }, deadlines },
       ...{ resolve: nothing, reject: nothing },
     })
   }
@@ -58,7 +58,7 @@ describe('the time that a request has', () => {
       vi.advanceTimersByTime(60)
       exchange.pause()
       vi.advanceTimersByTime(5_000)
-      exchange.progressed({})
+      exchange.reportProgress({})
       exchange.resume()
     }
     expect(late).toEqual([])

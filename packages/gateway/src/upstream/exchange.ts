@@ -3,28 +3,28 @@ import type { Deadlines } from './deadlines.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { UpstreamReply } from './server-behind.ts'
-import type { OutgoingRequest } from './transport.ts'
+import type { EncodedRequest } from './transport.ts'
 
 /** How long an answer may take: without progress, and at the most, in milliseconds. */
-export interface Patience {
+export interface CallTimeouts {
   readonly timeout: number
   readonly maximum: number
 }
 
 /** A limit of its own takes the place of the server's; what all of a call may take stays. */
-export function patienceFor({ limit }: Pick<OutgoingCall, 'limit'>, usual: Patience): Patience {
+export function timeoutsFor({ limit }: Pick<OutgoingCall, 'limit'>, usual: CallTimeouts): CallTimeouts {
   if (limit === undefined) return usual
   return { timeout: Math.min(limit.timeout, usual.maximum), maximum: usual.maximum }
 }
 
-export interface ExchangeOptions {
+export interface PendingRequestOptions {
   readonly id: number
   readonly call: OutgoingCall
   readonly text: string
-  readonly patience: Patience
+  readonly timeouts: CallTimeouts
   readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
-  readonly deadlines: Pick<Deadlines, 'note'>
+  readonly deadlines: Pick<Deadlines, 'schedule'>
 }
 
 /** Of one call. Nobody can read more, and what is left out is followed by the latest. */
@@ -32,95 +32,95 @@ const PROGRESS_RATE = { burst: 1_000, perSecond: 100 }
 const NEVER = Number.POSITIVE_INFINITY
 
 /** A request that waits for its answer, and the time that it has. */
-export class Exchange implements OutgoingRequest {
+export class PendingRequest implements EncodedRequest {
   readonly id: number
   readonly call: OutgoingCall
   readonly text: string
   readonly resolve: (reply: UpstreamReply) => void
   readonly reject: (error: SallyportError) => void
-  readonly #patience: Patience
-  readonly #deadlines: ExchangeOptions['deadlines']
-  #lateAt = NEVER
+  readonly #timeouts: CallTimeouts
+  readonly #deadlines: PendingRequestOptions['deadlines']
+  #timeoutAt = NEVER
   #deadline: number
-  #questions = 0
+  #openQuestions = 0
   #isOver = false
   #progress = Number.NEGATIVE_INFINITY
   #pausedAt = 0
   /** Most calls tell of no progress. */
-  #progressRate: RateLimit | undefined
-  #unsent: JsonObject | undefined
+  #progressLimit: RateLimit | undefined
+  #unsentProgress: JsonObject | undefined
 
-  constructor({ id, call, text, patience, resolve, reject, deadlines }: ExchangeOptions) {
+  constructor({ id, call, text, timeouts, resolve, reject, deadlines }: PendingRequestOptions) {
     this.id = id
     this.call = call
     this.text = text
     this.resolve = resolve
     this.reject = reject
-    this.#patience = patience
+    this.#timeouts = timeouts
     this.#deadlines = deadlines
     const now = performance.now()
-    this.#deadline = now + patience.maximum
-    this.#begin(now)
+    this.#deadline = now + timeouts.maximum
+    this.#restartClock(now)
   }
 
   /** When it will have taken too long. */
-  get lateAt(): number {
-    return this.#lateAt
+  get timeoutAt(): number {
+    return this.#timeoutAt
   }
 
   /** Which of its limits that is, in milliseconds. */
   get limit(): number {
-    return this.#lateAt === this.#deadline ? this.#patience.maximum : this.#patience.timeout
+    return this.#timeoutAt === this.#deadline ? this.#timeouts.maximum : this.#timeouts.timeout
   }
 
   /** Whether progress does not go back: the protocol has it grow. The same once more may have another message. */
-  isOnward(progress: number): boolean {
+  advanceTo(progress: number): boolean {
     if (progress < this.#progress) return false
     this.#progress = progress
     return true
   }
 
   /** Progress gives it time again, up to its maximum. False where there was too much of it to be passed on. */
-  progressed(progress: JsonObject): boolean {
-    if (this.#questions === 0 && !this.#isOver) this.#begin(performance.now())
+  reportProgress(progress: JsonObject): boolean {
+    if (this.#openQuestions === 0 && !this.#isOver) this.#restartClock(performance.now())
     const { onProgress } = this.call
     if (!onProgress) return true
-    this.#progressRate ??= new RateLimit(PROGRESS_RATE)
-    const mayPass = this.#progressRate.take()
-    this.#unsent = mayPass ? undefined : progress
+    this.#progressLimit ??= new RateLimit(PROGRESS_RATE)
+    const mayPass = this.#progressLimit.take()
+    this.#unsentProgress = mayPass ? undefined : progress
     if (mayPass) onProgress(progress)
     return mayPass
   }
 
   /** How far it came in the end, where that was left out. */
-  tellLast(): void {
-    if (this.#unsent) this.call.onProgress?.(this.#unsent)
-    this.#unsent = undefined
+  flushProgress(): void {
+    if (this.#unsentProgress) this.call.onProgress?.(this.#unsentProgress)
+    this.#unsentProgress = undefined
   }
 
   /** A person is asked, and may take minutes: that is not the server's time. */
   pause(): void {
-    if (this.#questions++ > 0) return
+    if (this.#openQuestions++ > 0) return
     this.#pausedAt = performance.now()
-    this.#lateAt = NEVER
+    this.#timeoutAt = NEVER
   }
 
   /** The time for one step begins anew; all that the server takes together stays limited, however often it asks. */
   resume(): void {
-    if (--this.#questions > 0 || this.#isOver) return
+    if (--this.#openQuestions > 0 || this.#isOver) return
     const now = performance.now()
     this.#deadline += now - this.#pausedAt
-    this.#begin(now)
+    this.#restartClock(now)
   }
 
   /** Nobody waits any more. */
   stop(): void {
     this.#isOver = true
-    this.#lateAt = NEVER
+    this.#timeoutAt = NEVER
   }
 
-  #begin(now: number): void {
-    this.#lateAt = Math.min(now + this.#patience.timeout, this.#deadline)
-    this.#deadlines.note(this.#lateAt)
+  #restartClock(now: number): void {
+    this.#timeoutAt = Math.min(now + this.#timeouts.timeout, this.#deadline)
+    this.#deadlines.schedule(this.#timeoutAt)
   }
 }

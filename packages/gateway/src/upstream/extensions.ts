@@ -2,28 +2,28 @@ import { isJsonObject, type JsonObject } from '@sallyport/core'
 
 /** Extensions whose messages are known: others of the same name prove nothing about a message that nobody knows. */
 const TASKS = 'io.modelcontextprotocol/tasks'
-const KNOWN: ReadonlyMap<string, RegExp> = new Map([
+const KNOWN_EXTENSIONS: ReadonlyMap<string, RegExp> = new Map([
   [TASKS, /^notifications\/tasks(\/|$)/],
   ['io.modelcontextprotocol/ui', /^notifications\/ui\//],
 ])
 
 /** Whether both sides declared tasks, in either era's way. */
 export function sharesTasks(client: JsonObject, server: JsonObject): boolean {
-  return namesOf(client).has(TASKS) && namesOf(server).has(TASKS)
+  return extensionNames(client).has(TASKS) && extensionNames(server).has(TASKS)
 }
 
 /** Whether both sides declared an extension of which we do not know what belongs to it. */
 export function sharesExtension(client: JsonObject, server: JsonObject): boolean {
-  const declared = namesOf(client)
-  for (const name of namesOf(server)) if (declared.has(name) && !KNOWN.has(name)) return true
+  const declared = extensionNames(client)
+  for (const name of extensionNames(server)) if (declared.has(name) && !KNOWN_EXTENSIONS.has(name)) return true
   return false
 }
 
 /** Whether a notification beyond the protocol's own was agreed on. */
 export function mayNotify(method: string, client: JsonObject, server: JsonObject): boolean {
-  const declared = namesOf(client)
-  const offered = namesOf(server)
-  for (const [name, methods] of KNOWN)
+  const declared = extensionNames(client)
+  const offered = extensionNames(server)
+  for (const [name, methods] of KNOWN_EXTENSIONS)
     if (methods.test(method)) {
       // A legacy client declares only the tasks that it carries out itself; it is told of those that it asked for.
       const isLegacyTask = name === TASKS && server.tasks !== undefined
@@ -33,7 +33,7 @@ export function mayNotify(method: string, client: JsonObject, server: JsonObject
 }
 
 /** `experimental` is where earlier versions of the protocol put what later became extensions. */
-function namesOf({ extensions, experimental }: JsonObject): ReadonlySet<string> {
+function extensionNames({ extensions, experimental }: JsonObject): ReadonlySet<string> {
   const names = [extensions, experimental].flatMap((group) => (isJsonObject(group) ? Object.keys(group) : []))
   return new Set(names)
 }

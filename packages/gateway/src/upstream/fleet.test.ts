@@ -4,7 +4,7 @@ import { promise } from '../../../../tests/promises.ts'
 import type { ServerConfig } from '../config/settings.ts'
 import { Fleet } from './fleet.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
-import type { ServerCatalogue } from './server-catalogue.ts'
+import type { ServerCatalog } from './server-catalogue.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 
 interface Opened {
@@ -34,7 +34,7 @@ function openFleet(known: readonly string[] = []) {
       } as Upstream
     },
     listener: {
-      onCatalogue: (server) => void catalogues.push(server),
+      onCatalog: (server) => void catalogues.push(server),
       onEvent: (event) => void events.push(event),
     },
     isKnown: (server) => known.includes(server),
@@ -59,7 +59,7 @@ describe('a server that a call is for', () => {
   it('is waited for until the servers are put to work, and not any more afterwards', async () => {
     const { fleet } = openFleet()
     const [coming, unknown] = [fleet.find('a'), fleet.find('nobody')]
-    fleet.arrange(configs('a'), NONE)
+    fleet.applyConfig(configs('a'), NONE)
     expect(await coming).toBe(fleet.get('a'))
     expect(await unknown).toBeUndefined()
     expect(fleet.find('a')).toBe(fleet.get('a'))
@@ -69,10 +69,10 @@ describe('a server that a call is for', () => {
 
   it('is put to work when it is asked for', async () => {
     const { fleet } = openFleet(['a'])
-    const starting = fleet.untilWanted('calm').then(() => fleet.arrange(configs('a'), NONE))
+    const starting = fleet.waitForStart('calm').then(() => fleet.applyConfig(configs('a'), NONE))
     expect(await fleet.find('a')).toBe(fleet.get('a'))
     await starting
-    await fleet.untilArranged()
+    await fleet.waitUntilConfigured()
     await fleet.close()
   })
 
@@ -87,14 +87,14 @@ describe('a server that a call is for', () => {
 describe(`a changed configuration (${promise('GW-12')})`, () => {
   it('starts what is new, stops what is gone, restarts what changed and touches nothing else', async () => {
     const { fleet, opened, of } = openFleet()
-    expect(fleet.arrange(configs('stays', 'goes', 'changes'), NONE)).toEqual({
+    expect(fleet.applyConfig(configs('stays', 'goes', 'changes'), NONE)).toEqual({
       added: ['stays', 'goes', 'changes'],
       removed: [],
       restarted: [],
     })
     const stays = fleet.get('stays')
     const changed = stdioConfig({ id: 'changes', args: ['other'] })
-    expect(fleet.arrange([...configs('comes', 'stays'), changed], NONE)).toEqual({
+    expect(fleet.applyConfig([...configs('comes', 'stays'), changed], NONE)).toEqual({
       added: ['comes'],
       removed: ['goes'],
       restarted: ['changes'],
@@ -110,11 +110,11 @@ describe(`a changed configuration (${promise('GW-12')})`, () => {
   it('leaves the gateway’s own servers alone', async () => {
     const { fleet } = openFleet()
     let closed = 0
-    const own = fleet.adopt(
+    const own = fleet.add(
       'sallyport',
       () => ({ config: stdioConfig(), start: () => {}, close: async () => void closed++ }) as unknown as Upstream,
     )
-    fleet.arrange([], new Set(['sallyport']))
+    fleet.applyConfig([], new Set(['sallyport']))
     expect(fleet.get('sallyport')).toBe(own)
     await fleet.close()
     expect(closed).toBe(1)
@@ -124,24 +124,24 @@ describe(`a changed configuration (${promise('GW-12')})`, () => {
 describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, () => {
   it('ends when all of them were heard of, or failed', async () => {
     const { fleet, of } = openFleet()
-    fleet.arrange(configs('a', 'b'), NONE)
+    fleet.applyConfig(configs('a', 'b'), NONE)
     let known = false
-    const waiting = fleet.untilKnown(1_000)?.then(() => (known = true))
-    of('b').listener.onCatalogue({} as ServerCatalogue)
+    const waiting = fleet.waitUntilKnown(1_000)?.then(() => (known = true))
+    of('b').listener.onCatalog({} as ServerCatalog)
     await vi.advanceTimersByTimeAsync(0)
     expect(known).toBe(false)
     of('a').listener.onEvent(LOST)
     await waiting
-    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    expect(fleet.waitUntilKnown(1_000)).toBeUndefined()
     await fleet.close()
   })
 
   it('ends when the last of them wants a login: it has been heard of', async () => {
     const { fleet, of, events } = openFleet()
-    fleet.arrange(configs('a'), NONE)
-    const waiting = fleet.untilKnown(60_000)
+    fleet.applyConfig(configs('a'), NONE)
+    const waiting = fleet.waitUntilKnown(60_000)
     of('a').listener.onEvent(WANTS_LOGIN)
-    expect(fleet.untilKnown(60_000)).toBeUndefined()
+    expect(fleet.waitUntilKnown(60_000)).toBeUndefined()
     await waiting
     expect(events).toEqual([WANTS_LOGIN])
     await fleet.close()
@@ -149,47 +149,47 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
 
   it('ends after its patience, counted from their start, and then nobody waits again', async () => {
     const { fleet } = openFleet()
-    fleet.arrange(configs('silent'), NONE)
+    fleet.applyConfig(configs('silent'), NONE)
     await vi.advanceTimersByTimeAsync(600)
     let known = false
-    void fleet.untilKnown(1_000)?.then(() => (known = true))
+    void fleet.waitUntilKnown(1_000)?.then(() => (known = true))
     await vi.advanceTimersByTimeAsync(399)
     expect(known).toBe(false)
     await vi.advanceTimersByTimeAsync(1)
     expect(known).toBe(true)
-    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    expect(fleet.waitUntilKnown(1_000)).toBeUndefined()
     await fleet.close()
   })
 
   it('takes no longer when somebody sets the clock meanwhile', async () => {
     const { fleet } = openFleet()
-    fleet.arrange(configs('silent'), NONE)
+    fleet.applyConfig(configs('silent'), NONE)
     await vi.advanceTimersByTimeAsync(600)
     vi.setSystemTime(Date.now() - 3_600_000)
     let known = false
-    void fleet.untilKnown(1_000)?.then(() => (known = true))
+    void fleet.waitUntilKnown(1_000)?.then(() => (known = true))
     await vi.advanceTimersByTimeAsync(400)
     expect(known).toBe(true)
     vi.setSystemTime(Date.now() - 3_600_000)
-    expect(fleet.untilKnown(1_000)).toBeUndefined()
+    expect(fleet.waitUntilKnown(1_000)).toBeUndefined()
     await fleet.close()
   })
 
   it('does not begin for servers that are known from before, disabled, or gone', async () => {
     const { fleet } = openFleet(['known'])
-    fleet.arrange([...configs('known'), stdioConfig({ id: 'off', enabled: false })], NONE)
-    expect(fleet.untilKnown(1_000)).toBeUndefined()
-    fleet.arrange(configs('known', 'new'), NONE)
-    const waiting = fleet.untilKnown(1_000)
-    fleet.arrange(configs('known'), NONE)
+    fleet.applyConfig([...configs('known'), stdioConfig({ id: 'off', enabled: false })], NONE)
+    expect(fleet.waitUntilKnown(1_000)).toBeUndefined()
+    fleet.applyConfig(configs('known', 'new'), NONE)
+    const waiting = fleet.waitUntilKnown(1_000)
+    fleet.applyConfig(configs('known'), NONE)
     await waiting
     await fleet.close()
   })
 
   it('ends when everything is closed', async () => {
     const { fleet } = openFleet()
-    fleet.arrange(configs('silent'), NONE)
-    const waiting = fleet.untilKnown(60_000)
+    fleet.applyConfig(configs('silent'), NONE)
+    const waiting = fleet.waitUntilKnown(60_000)
     await fleet.close()
     await waiting
   })
@@ -197,36 +197,36 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
   it('ends when everything is closed before the servers were opened', async () => {
     const { fleet } = openFleet()
     fleet.expect(['silent', 'slow'])
-    const waiting = fleet.untilKnown(60_000)
+    const waiting = fleet.waitUntilKnown(60_000)
     await fleet.close()
     await waiting
-    expect(fleet.untilKnown(60_000)).toBeUndefined()
+    expect(fleet.waitUntilKnown(60_000)).toBeUndefined()
   })
 })
 
 describe(`a tool of a server that has not come up (${promise('GW-4')})`, () => {
   it('is told by its name, in any form, and by the longest name of a server that fits', async () => {
     const { fleet } = openFleet(['known'])
-    fleet.arrange(configs('a', 'a-b', 'known'), NONE)
+    fleet.applyConfig(configs('a', 'a-b', 'known'), NONE)
     for (const name of ['a-b/read', 'mcp__a-b__read', 'a_b_read'])
-      expect(fleet.absenceBehind(name)).toMatchObject({
+      expect(fleet.findAbsentServer(name)).toMatchObject({
         server: 'a-b',
         refusal: { code: 'UPSTREAM_RESTARTING', message: 'Server a-b is restarting: it exited with 1.' },
       })
-    expect(fleet.absenceBehind('a_read')).toMatchObject({ server: 'a' })
-    for (const name of ['read', 'ab_read', 'known_read', 'a', '']) expect(fleet.absenceBehind(name)).toBeUndefined()
+    expect(fleet.findAbsentServer('a_read')).toMatchObject({ server: 'a' })
+    for (const name of ['read', 'ab_read', 'known_read', 'a', '']) expect(fleet.findAbsentServer(name)).toBeUndefined()
     await fleet.close()
-    expect(fleet.absenceBehind('a_read')).toBeUndefined()
+    expect(fleet.findAbsentServer('a_read')).toBeUndefined()
   })
 })
 
 describe(`closing the fleet (${promise('GW-6')})`, () => {
   it('waits for all servers, and for those that were on their way out', async () => {
     const { fleet, closing, opened } = openFleet()
-    fleet.arrange(configs('a', 'b'), NONE)
+    fleet.applyConfig(configs('a', 'b'), NONE)
     let gone = (): void => {}
     closing.push(new Promise((resolve) => (gone = resolve)))
-    fleet.arrange(configs('a'), NONE)
+    fleet.applyConfig(configs('a'), NONE)
     let closed = false
     const done = fleet.close().then(() => (closed = true))
     await vi.advanceTimersByTimeAsync(0)
@@ -239,8 +239,8 @@ describe(`closing the fleet (${promise('GW-6')})`, () => {
 
   it('passes on what servers tell, each under its name', async () => {
     const { fleet, of, catalogues, events } = openFleet()
-    fleet.arrange(configs('a'), NONE)
-    of('a').listener.onCatalogue({} as ServerCatalogue)
+    fleet.applyConfig(configs('a'), NONE)
+    of('a').listener.onCatalog({} as ServerCatalog)
     of('a').listener.onEvent(LOST)
     expect([catalogues, events]).toEqual([['a'], [LOST]])
     await fleet.close()

@@ -1,12 +1,12 @@
 import { canonicalName, plainName, type SallyportError, type SallyportEvent } from '@sallyport/core'
-import { type ServerConfig, sameServer } from '../config/config.ts'
+import { isSameServer, type ServerConfig } from '../config/config.ts'
 import type { Upstream, UpstreamListener } from './server-behind.ts'
-import type { ServerCatalogue } from './server-catalogue.ts'
+import type { ServerCatalog } from './server-catalogue.ts'
 import { StartSignal } from './start-signal.ts'
 import { stateRefusal } from './state-refusal.ts'
 
 export interface FleetListener {
-  onCatalogue(server: string, catalogue: ServerCatalogue): void
+  onCatalog(server: string, catalogue: ServerCatalog): void
   onEvent(event: SallyportEvent): void
 }
 
@@ -18,7 +18,7 @@ export interface FleetOptions {
 }
 
 /** Why a server of which nothing is known cannot be called. */
-export interface Absence {
+export interface AbsentServer {
   readonly server: string
   readonly refusal: SallyportError
 }
@@ -38,17 +38,17 @@ export class Fleet {
   readonly #upstreams = new Map<string, Upstream>()
   /** Servers of which nothing is known yet, and since when they have had the chance to tell: by a clock that nobody sets. */
   readonly #unknown = new Map<string, number>()
-  readonly #leaving = new Set<Promise<void>>()
+  readonly #closing = new Set<Promise<void>>()
   readonly #waiters = new Set<() => void>()
   readonly #startSignal = new StartSignal()
   /** Until then a server that is not there may only not have come yet. */
-  readonly #arranged: Promise<void>
-  #onArranged: (() => void) | undefined
+  readonly #configured: Promise<void>
+  #onConfigured: (() => void) | undefined
 
   constructor(options: FleetOptions) {
     this.#options = options
-    this.#arranged = new Promise((resolve) => {
-      this.#onArranged = resolve
+    this.#configured = new Promise((resolve) => {
+      this.#onConfigured = resolve
     })
   }
 
@@ -59,23 +59,23 @@ export class Fleet {
   /** For a call, which may come before the servers have been put to work: what they offer is known from before. */
   find(server: string): Upstream | Promise<Upstream | undefined> | undefined {
     const upstream = this.#upstreams.get(server)
-    if (upstream !== undefined || this.#onArranged === undefined) return upstream
-    return this.untilArranged().then(() => this.#upstreams.get(server))
+    if (upstream !== undefined || this.#onConfigured === undefined) return upstream
+    return this.waitUntilConfigured().then(() => this.#upstreams.get(server))
   }
 
   /** Resolves when the servers should be put to work. */
-  untilWanted(when: StartTime): Promise<void> {
+  waitForStart(when: StartTime): Promise<void> {
     return when === 'now' ? new Promise(setImmediate) : this.#startSignal.wait()
   }
 
-  want(): void {
-    this.#startSignal.give()
+  requestStart(): void {
+    this.#startSignal.trigger()
   }
 
   /** Resolves when the servers have been put to work, which is soon if somebody asks. */
-  untilArranged(): Promise<void> {
-    this.want()
-    return this.#arranged
+  waitUntilConfigured(): Promise<void> {
+    this.requestStart()
+    return this.#configured
   }
 
   all(): readonly Upstream[] {
@@ -83,9 +83,9 @@ export class Fleet {
   }
 
   /** Adds a server that no configuration names: one of the gateway's own. */
-  adopt(server: string, open: (listener: UpstreamListener) => Upstream): Upstream {
-    const upstream = open(this.#listenerOf(server))
-    this.#begin(server, upstream)
+  add(server: string, open: (listener: UpstreamListener) => Upstream): Upstream {
+    const upstream = open(this.#createListener(server))
+    this.#startServer(server, upstream)
     return upstream
   }
 
@@ -94,27 +94,27 @@ export class Fleet {
     for (const server of servers) if (!this.#options.isKnown(server)) this.#unknown.set(server, performance.now())
   }
 
-  arrange(configs: readonly ServerConfig[], own: ReadonlySet<string>): FleetChange {
+  applyConfig(configs: readonly ServerConfig[], own: ReadonlySet<string>): FleetChange {
     const wanted = new Map(configs.map((config) => [config.id, config]))
     const change = { added: [] as string[], removed: [] as string[], restarted: [] as string[] }
     for (const [id, upstream] of [...this.#upstreams]) {
       if (own.has(id)) continue
       const config = wanted.get(id)
-      if (config && sameServer(config, upstream.config as ServerConfig)) continue
+      if (config && isSameServer(config, upstream.config as ServerConfig)) continue
       ;(config ? change.restarted : change.removed).push(id)
-      this.#drop(id, upstream)
+      this.#remove(id, upstream)
     }
     for (const [id, config] of wanted) {
       if (this.#upstreams.has(id)) continue
       if (!change.restarted.includes(id)) change.added.push(id)
-      this.#begin(id, this.#options.open(config, this.#listenerOf(id)))
+      this.#startServer(id, this.#options.open(config, this.#createListener(id)))
     }
-    this.#endWaiting()
+    this.#markConfigured()
     return change
   }
 
   /** Resolves when every server has been heard of, or has had `patience` to be; undefined when nobody need wait. */
-  untilKnown(patience: number): Promise<void> | undefined {
+  waitUntilKnown(patience: number): Promise<void> | undefined {
     const now = performance.now()
     const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + patience - now))
     if (left <= 0) return undefined
@@ -130,63 +130,63 @@ export class Fleet {
   }
 
   /** Why there is no tool of this name: it names a server that has not come up, so that nobody knows what it offers. */
-  absenceBehind(tool: string): Absence | undefined {
+  findAbsentServer(tool: string): AbsentServer | undefined {
     const absent = this.all()
       .map((upstream) => upstream.status())
-      .filter(({ id, state }) => state !== 'ready' && !this.#options.isKnown(id) && isNamedIn(tool, id))
+      .filter(({ id, state }) => state !== 'ready' && !this.#options.isKnown(id) && startsWithServer(tool, id))
     // `a_b_read` is rather a tool of `a-b` than of `a`.
     const status = absent.sort((one, other) => other.id.length - one.id.length)[0]
     return status && { server: status.id, refusal: stateRefusal(status, this.#options.now()) }
   }
 
   async close(): Promise<void> {
-    this.#endWaiting()
-    for (const [id, upstream] of [...this.#upstreams]) this.#drop(id, upstream)
+    this.#markConfigured()
+    for (const [id, upstream] of [...this.#upstreams]) this.#remove(id, upstream)
     // Servers that were expected and have not been opened will not come any more.
-    for (const id of [...this.#unknown.keys()]) this.#heard(id)
-    await Promise.all(this.#leaving)
+    for (const id of [...this.#unknown.keys()]) this.#markKnown(id)
+    await Promise.all(this.#closing)
   }
 
-  #endWaiting(): void {
-    this.#onArranged?.()
-    this.#onArranged = undefined
+  #markConfigured(): void {
+    this.#onConfigured?.()
+    this.#onConfigured = undefined
   }
 
-  #begin(id: string, upstream: Upstream): void {
+  #startServer(id: string, upstream: Upstream): void {
     this.#upstreams.set(id, upstream)
     if (upstream.config.enabled) this.expect([id])
     upstream.start()
   }
 
-  #drop(id: string, upstream: Upstream): void {
+  #remove(id: string, upstream: Upstream): void {
     this.#upstreams.delete(id)
-    this.#heard(id)
-    const gone = upstream.close().finally(() => this.#leaving.delete(gone))
-    this.#leaving.add(gone)
+    this.#markKnown(id)
+    const gone = upstream.close().finally(() => this.#closing.delete(gone))
+    this.#closing.add(gone)
   }
 
-  #heard(id: string): void {
+  #markKnown(id: string): void {
     if (!this.#unknown.delete(id) || this.#unknown.size > 0) return
     for (const wake of [...this.#waiters]) wake()
   }
 
-  #listenerOf(server: string): UpstreamListener {
+  #createListener(server: string): UpstreamListener {
     const { listener } = this.#options
     return {
-      onCatalogue: (catalogue) => {
-        listener.onCatalogue(server, catalogue)
-        this.#heard(server)
+      onCatalog: (catalogue) => {
+        listener.onCatalog(server, catalogue)
+        this.#markKnown(server)
       },
       onEvent: (event) => {
         listener.onEvent(event)
-        if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN') this.#heard(server)
+        if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN') this.#markKnown(server)
       },
     }
   }
 }
 
 /** Whether a name, in any form that people and agents write, begins with this server. */
-function isNamedIn(tool: string, server: string): boolean {
+function startsWithServer(tool: string, server: string): boolean {
   const ref = { server, tool: 'x' }
   return [`${server}/x`, canonicalName(ref), plainName(ref)].some((name) => tool.startsWith(name.slice(0, -1)))
 }

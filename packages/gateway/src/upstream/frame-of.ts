@@ -5,14 +5,14 @@ import type { Frame } from './transport.ts'
 const MAX_DEPTH = 1_000
 
 /** A frame of bytes that we wrote ourselves, in place of what a server said. */
-export function frameOf(parts: readonly Buffer[]): Frame {
+export function scanFrame(parts: readonly Buffer[]): Frame {
   const scanner = new JsonScanner(MAX_DEPTH)
   for (const part of parts) scanner.feed(part)
-  return proven(parts, scanner)
+  return finishScan(parts, scanner)
 }
 
 /** The same, step by step, each over so many bytes: others may have their turn in between. */
-export function* frameInSteps(parts: readonly Buffer[], length: number): Generator<undefined, Frame> {
+export function* scanFrameInSteps(parts: readonly Buffer[], length: number): Generator<undefined, Frame> {
   const scanner = new JsonScanner(MAX_DEPTH)
   for (const part of parts) {
     for (let at = 0; at < part.length; at += length) {
@@ -20,10 +20,10 @@ export function* frameInSteps(parts: readonly Buffer[], length: number): Generat
       yield
     }
   }
-  return proven(parts, scanner)
+  return finishScan(parts, scanner)
 }
 
-function proven(parts: readonly Buffer[], scanner: JsonScanner): Frame {
+function finishScan(parts: readonly Buffer[], scanner: JsonScanner): Frame {
   const envelope = scanner.end()
   if (envelope === undefined)
     throw new SallyportError('INTERNAL', `An answer that was changed is no longer JSON: ${scanner.failure}.`)

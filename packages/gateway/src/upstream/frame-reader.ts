@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { type Envelope, JsonScanner, redactCutText, visibleText } from '@sallyport/core'
-import { plainAnswer } from './plain-answer.ts'
+import { type Envelope, JsonScanner, redactTruncatedText, toVisibleText } from '@sallyport/core'
+import { parseFastResult } from './plain-answer.ts'
 import type { Frame } from './transport.ts'
 import { Utf8Check } from './utf8-check.ts'
 
@@ -25,7 +25,7 @@ const MAX_DEPTH = 100_000
 export class FrameReader {
   readonly #limit: number
   /** All there is so far, not looked into yet: nearly every answer comes in one piece and is a plain one. */
-  #only: Buffer | undefined
+  #singlePart: Buffer | undefined
   #parts: Buffer[] = []
   #bytes = 0
   #scanner: JsonScanner | undefined
@@ -46,12 +46,12 @@ export class FrameReader {
   feed(part: Buffer): void {
     if (part.length === 0) return
     if (this.#bytes === 0) {
-      this.#only = part
+      this.#singlePart = part
       this.#bytes = part.length
-      if (part.length > this.#limit) this.#takeOnly()
+      if (part.length > this.#limit) this.#takeSinglePart()
       return
     }
-    this.#takeOnly()
+    this.#takeSinglePart()
     this.#bytes += part.length
     this.#take(part)
   }
@@ -59,9 +59,9 @@ export class FrameReader {
   /** Ends this message and makes the reader ready for the next. */
   finish(): FrameOutcome {
     if (this.#bytes === 0) return { kind: 'empty' }
-    const plain = this.#only && plainAnswer(this.#only)
-    const outcome = plain && this.#only ? frameOf([this.#only], plain) : this.#outcome()
-    this.#only = undefined
+    const plain = this.#singlePart && parseFastResult(this.#singlePart)
+    const outcome = plain && this.#singlePart ? toFrameOutcome([this.#singlePart], plain) : this.#toOutcome()
+    this.#singlePart = undefined
     this.#parts = []
     this.#bytes = 0
     this.#scanner = undefined
@@ -71,9 +71,9 @@ export class FrameReader {
     return outcome
   }
 
-  #takeOnly(): void {
-    const only = this.#only
-    this.#only = undefined
+  #takeSinglePart(): void {
+    const only = this.#singlePart
+    this.#singlePart = undefined
     if (only !== undefined) this.#take(only)
   }
 
@@ -81,28 +81,28 @@ export class FrameReader {
     this.#scanner ??= new JsonScanner(MAX_DEPTH)
     this.#scanner.feed(part)
     if (this.#bytes > this.#limit || this.#scanner.failure !== undefined) {
-      this.#keepSample(part)
+      this.#retainSample(part)
       return
     }
     if (this.#parts.length > 0) this.#checkUtf8(part)
-    if (this.#parts.length === 0 || part.length >= SMALL_BYTES) this.#keepAsIs(part)
-    else this.#keepCopied(part)
+    if (this.#parts.length === 0 || part.length >= SMALL_BYTES) this.#appendPart(part)
+    else this.#appendCopy(part)
   }
 
-  #outcome(): FrameOutcome {
-    this.#takeOnly()
+  #toOutcome(): FrameOutcome {
+    this.#takeSinglePart()
     const envelope = this.#scanner?.end()
     if (this.#bytes > this.#limit) return { kind: 'oversized', bytes: this.#bytes, envelope }
-    if (envelope === undefined) return this.#garbage(this.#scanner?.failure ?? 'not JSON')
+    if (envelope === undefined) return this.#toGarbage(this.#scanner?.failure ?? 'not JSON')
     const utf8 = this.#utf8 === undefined ? isUtf8(this.#parts[0] as Buffer) : this.#utf8.end()
-    return utf8 ? frameOf(this.#parts, envelope) : this.#garbage('not UTF-8')
+    return utf8 ? toFrameOutcome(this.#parts, envelope) : this.#toGarbage('not UTF-8')
   }
 
-  #garbage(reason: string): FrameOutcome {
+  #toGarbage(reason: string): FrameOutcome {
     const sample = this.#sample().toString('utf8')
     if (this.#bytes <= SAMPLE_BYTES && sample.trim() === '') return { kind: 'empty' }
-    const shown = this.#bytes > SAMPLE_BYTES ? redactCutText(sample) : sample
-    return { kind: 'garbage', reason, sample: visibleText(shown) }
+    const shown = this.#bytes > SAMPLE_BYTES ? redactTruncatedText(sample) : sample
+    return { kind: 'garbage', reason, sample: toVisibleText(shown) }
   }
 
   #sample(): Buffer {
@@ -111,19 +111,19 @@ export class FrameReader {
   }
 
   /** Nothing but the beginning of a message that is lost is worth its memory. */
-  #keepSample(part: Buffer): void {
+  #retainSample(part: Buffer): void {
     const had = this.#parts[0]
     if (this.#parts.length === 1 && had !== undefined && had.length === SAMPLE_BYTES) return
     this.#parts.push(part)
     this.#parts = [this.#sample()]
   }
 
-  #keepAsIs(part: Buffer): void {
+  #appendPart(part: Buffer): void {
     this.#parts.push(part)
     this.#runStart = undefined
   }
 
-  #keepCopied(part: Buffer): void {
+  #appendCopy(part: Buffer): void {
     if (this.#block === undefined || this.#blockUsed + part.length > BLOCK_BYTES) {
       this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
       this.#blockUsed = 0
@@ -146,7 +146,7 @@ export class FrameReader {
   }
 }
 
-const frameOf = (parts: readonly Buffer[], envelope: Envelope): FrameOutcome => ({
+const toFrameOutcome = (parts: readonly Buffer[], envelope: Envelope): FrameOutcome => ({
   kind: 'frame',
   frame: { parts, envelope },
 })

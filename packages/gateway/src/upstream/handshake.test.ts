@@ -1,18 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type HandshakeOptions, shakeHands } from './handshake.ts'
+import { type HandshakeOptions, performHandshake } from './handshake.ts'
 import { Link } from './link.ts'
-import { codeOf, type Heard, MemoryTransport, serverOf } from './memory-transport.test-kit.ts'
+import { codeOf, createServerHandler, MemoryTransport, type ReceivedMessage } from './memory-transport.test-kit.ts'
 
-async function openLink(serve: (message: Heard, server: MemoryTransport) => void) {
+async function openLink(serve: (message: ReceivedMessage, server: MemoryTransport) => void) {
   const transport = new MemoryTransport({ serve })
   const link = new Link(
     transport,
-    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onDropped: () => {}, onClose: () => {} },
+    { onNotification: () => {}, onQuestion: () => {}, onWarning: () => {}, onDropped: () => {}, onClose: () => {} },
     { clientInfo: { name: 'test' }, capabilities: {} },
   )
   await link.open()
-  const shake = (era: HandshakeOptions['era']) => shakeHands(link, { era, timeout: 10_000 }).finally(() => link.close())
-  const methods = (): readonly unknown[] => transport.heard.map(({ method }) => method)
+  const shake = (era: HandshakeOptions['era']) =>
+    performHandshake(link, { era, timeout: 10_000 }).finally(() => link.close())
+  const methods = (): readonly unknown[] => transport.received.map(({ method }) => method)
   return { transport, shake, methods }
 }
 
@@ -24,7 +25,7 @@ afterEach(() => {
 
 describe('the handshake', () => {
   it('greets a legacy server and tells it that it may begin', async () => {
-    const { transport, shake, methods } = await openLink(serverOf({ capabilities: { tools: {} } }))
+    const { transport, shake, methods } = await openLink(createServerHandler({ capabilities: { tools: {} } }))
     expect(await shake('legacy')).toEqual({
       era: 'legacy',
       protocolVersion: '2025-11-25',
@@ -37,19 +38,19 @@ describe('the handshake', () => {
   })
 
   it('asks a modern server what it is, in the modern way', async () => {
-    const { transport, shake, methods } = await openLink(serverOf({ era: 'modern' }))
+    const { transport, shake, methods } = await openLink(createServerHandler({ era: 'modern' }))
     expect(await shake('auto')).toMatchObject({ era: 'modern', protocolVersion: '2026-07-28' })
     expect(methods()).toEqual(['server/discover'])
-    expect(transport.heard[0]?.params?._meta).toMatchObject({
+    expect(transport.received[0]?.params?._meta).toMatchObject({
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': {},
     })
   })
 
   it('falls back on the greeting when the question is refused, or not answered', async () => {
-    const refused = await openLink(serverOf())
+    const refused = await openLink(createServerHandler())
     expect(await refused.shake('auto')).toMatchObject({ era: 'legacy' })
-    const ignored = await openLink(serverOf({ answers: { 'server/discover': () => {} } }))
+    const ignored = await openLink(createServerHandler({ answers: { 'server/discover': () => {} } }))
     const shaking = ignored.shake('auto')
     await vi.advanceTimersByTimeAsync(2_000)
     expect(await shaking).toMatchObject({ era: 'legacy' })
@@ -58,10 +59,10 @@ describe('the handshake', () => {
   it('asks a second time where only the first came too early', async () => {
     let asked = 0
     const answers = {
-      'server/discover': ({ id }: Heard, server: MemoryTransport) =>
+      'server/discover': ({ id }: ReceivedMessage, server: MemoryTransport) =>
         ++asked === 1 ? undefined : server.answer(id, { supportedVersions: ['2026-07-28'], capabilities: {} }),
     }
-    const { shake } = await openLink(serverOf({ era: 'modern', answers }))
+    const { shake } = await openLink(createServerHandler({ era: 'modern', answers }))
     const shaking = shake('auto')
     await vi.advanceTimersByTimeAsync(2_000)
     expect(await shaking).toMatchObject({ era: 'modern' })
@@ -69,18 +70,19 @@ describe('the handshake', () => {
 
   it('asks again where the refusal of its version names that very version, and only once', async () => {
     const error = { code: -32_022, message: 'not this one', data: { supported: ['2026-07-28'] } }
-    const refuse = ({ id }: Heard, server: MemoryTransport): void => server.say({ jsonrpc: '2.0', id, error })
+    const refuse = ({ id }: ReceivedMessage, server: MemoryTransport): void =>
+      server.emit({ jsonrpc: '2.0', id, error })
     let asked = 0
     const once = {
-      'server/discover': (message: Heard, server: MemoryTransport) =>
+      'server/discover': (message: ReceivedMessage, server: MemoryTransport) =>
         ++asked === 1
           ? refuse(message, server)
           : server.answer(message.id, { supportedVersions: ['2026-07-28'], capabilities: {} }),
     }
-    const { shake, methods } = await openLink(serverOf({ era: 'modern', answers: once }))
+    const { shake, methods } = await openLink(createServerHandler({ era: 'modern', answers: once }))
     expect(await shake('auto')).toMatchObject({ era: 'modern' })
     expect(methods()).toEqual(['server/discover', 'server/discover'])
-    const never = await openLink(serverOf({ answers: { 'server/discover': refuse } }))
+    const never = await openLink(createServerHandler({ answers: { 'server/discover': refuse } }))
     expect(await never.shake('auto')).toMatchObject({ era: 'legacy' })
   })
 
@@ -99,15 +101,18 @@ describe('the handshake', () => {
 
   it('refuses versions that it does not know', async () => {
     for (const protocolVersion of ['1999-01-01', 7, undefined, { toString: 1 }]) {
-      const answers = { initialize: ({ id }: Heard, server: MemoryTransport) => server.answer(id, { protocolVersion }) }
-      const { shake } = await openLink(serverOf({ answers }))
+      const answers = {
+        initialize: ({ id }: ReceivedMessage, server: MemoryTransport) => server.answer(id, { protocolVersion }),
+      }
+      const { shake } = await openLink(createServerHandler({ answers }))
       expect(await codeOf(shake('legacy'))).toBe('UPSTREAM_PROTOCOL')
     }
     for (const supportedVersions of [['2030-01-01'], [], 'all', [{ toString: 1, valueOf: 1 }], undefined]) {
       const answers = {
-        'server/discover': ({ id }: Heard, server: MemoryTransport) => server.answer(id, { supportedVersions }),
+        'server/discover': ({ id }: ReceivedMessage, server: MemoryTransport) =>
+          server.answer(id, { supportedVersions }),
       }
-      const { shake } = await openLink(serverOf({ answers }))
+      const { shake } = await openLink(createServerHandler({ answers }))
       expect(await codeOf(shake('modern'))).toBe('UPSTREAM_PROTOCOL')
     }
   })
@@ -123,8 +128,8 @@ describe('the handshake', () => {
 
   it('takes what is of the wrong kind for nothing said', async () => {
     const odd = { protocolVersion: '2024-11-05', capabilities: [], serverInfo: 'me', instructions: 5 }
-    const answers = { initialize: ({ id }: Heard, server: MemoryTransport) => server.answer(id, odd) }
-    const { shake } = await openLink(serverOf({ answers }))
+    const answers = { initialize: ({ id }: ReceivedMessage, server: MemoryTransport) => server.answer(id, odd) }
+    const { shake } = await openLink(createServerHandler({ answers }))
     expect(await shake('legacy')).toMatchObject({ capabilities: {}, serverInfo: {}, instructions: undefined })
   })
 })

@@ -3,10 +3,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Timeouts } from '../config/settings.ts'
 import { DroppedMessages } from './dropped-messages.ts'
-import { type Heard, MemoryTransport, type ServerScript, serverOf } from './memory-transport.test-kit.ts'
-import { OWN_MESSAGE } from './permit.ts'
+import {
+  createServerHandler,
+  MemoryTransport,
+  type ReceivedMessage,
+  type ServerScript,
+} from './memory-transport.test-kit.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
-import { SharedUpstream } from './shared-upstream.ts'
+import { ServerConnection } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 
@@ -17,17 +22,17 @@ async function bench(script: ServerScript, timeouts: Partial<Timeouts> = {}) {
   const opened: MemoryTransport[] = []
   const all = { startup: 30_000, call: 60_000, callMaximum: 600_000, idle: undefined, health: EVERY, ...timeouts }
   const era = script.era ?? 'legacy'
-  const upstream = new SharedUpstream({
+  const upstream = new ServerConnection({
     config: stdioConfig({ id: 'memory', era, timeouts: all }),
     createTransport: () => {
-      opened.push(new MemoryTransport({ serve: serverOf(script) }))
+      opened.push(new MemoryTransport({ serve: createServerHandler(script) }))
       return opened.at(-1) as MemoryTransport
     },
     messages: new StderrTail(),
     dropped: new DroppedMessages({ server: 'memory', onEvent: () => {} }),
-    listener: { onCatalogue: () => {}, onEvent: (event) => void events.push(event) },
-    speaker: { clientInfo: { name: 'test' }, capabilities: {} },
-    onAsked: () => {},
+    listener: { onCatalog: () => {}, onEvent: (event) => void events.push(event) },
+    identity: { clientInfo: { name: 'test' }, capabilities: {} },
+    onQuestion: () => {},
     policy: DEFAULT_RESTART_POLICY,
     now: () => Date.now(),
     random: () => 0.5,
@@ -36,11 +41,11 @@ async function bench(script: ServerScript, timeouts: Partial<Timeouts> = {}) {
   upstream.start()
   await vi.advanceTimersByTimeAsync(0)
   const heard = (method: string): number =>
-    opened.flatMap((transport) => transport.heard).filter((message) => message.method === method).length
+    opened.flatMap((transport) => transport.received).filter((message) => message.method === method).length
   return { upstream, opened, heard, types: () => events.map(({ type }) => type) }
 }
 
-const replied = ({ id }: Heard, server: MemoryTransport): void => server.answer(id)
+const replied = ({ id }: ReceivedMessage, server: MemoryTransport): void => server.answer(id)
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] })
@@ -67,7 +72,7 @@ describe(`the health check of a server (${promise('GOV-24')})`, () => {
   it('is an event only when it finds another thing than before', async () => {
     let isSilent = false
     const answers = {
-      ping: (message: Heard, server: MemoryTransport) => (isSilent ? undefined : replied(message, server)),
+      ping: (message: ReceivedMessage, server: MemoryTransport) => (isSilent ? undefined : replied(message, server)),
     }
     const { upstream, types } = await bench({ answers })
     await vi.advanceTimersByTimeAsync(3 * EVERY)
@@ -86,7 +91,7 @@ describe(`the health check of a server (${promise('GOV-24')})`, () => {
   it('asks nothing of a server that is in use', async () => {
     const { upstream, heard } = await bench({})
     for (let call = 0; call < 5; call++) {
-      await upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', permit: OWN_MESSAGE })
+      await upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', permit: GATEWAY_PERMIT })
       await vi.advanceTimersByTimeAsync(EVERY * 0.9)
     }
     expect(heard('ping')).toBe(0)

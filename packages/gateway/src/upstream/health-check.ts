@@ -13,22 +13,22 @@ export interface Health {
 
 export interface HealthCheckOptions {
   /** Between two checks, in milliseconds; undefined: there are none. */
-  readonly every: number | undefined
+  readonly intervalMs: number | undefined
   readonly now: () => number
   readonly onChange: (health: Health) => void
 }
 
 /** An idle server that takes longer for the cheapest question has no time for a call. */
-const MAX_WAIT = 10_000
+const PROBE_TIMEOUT_MS = 10_000
 /** The cheapest question of each era. An error is an answer too: somebody is there. */
-const QUESTION: Readonly<Record<Era, string>> = { legacy: 'ping', modern: 'server/discover' }
+const PROBE_METHODS: Readonly<Record<Era, string>> = { legacy: 'ping', modern: 'server/discover' }
 
 /** Asks a server that nobody uses, from time to time, whether it is still there. It is no use of the server: one that may rest does. */
 export class HealthCheck {
   readonly #options: HealthCheckOptions
   #timer: NodeJS.Timeout | undefined
   #health: Health | undefined
-  #isAsking = false
+  #isProbing = false
 
   constructor(options: HealthCheckOptions) {
     this.#options = options
@@ -40,11 +40,11 @@ export class HealthCheck {
 
   /** A new connection: what was found of an earlier one is settled by that it could be made. */
   start(link: Link, era: Era): void {
-    const { every } = this.#options
-    if (every === undefined) return
+    const { intervalMs } = this.#options
+    if (intervalMs === undefined) return
     this.stop()
-    if (this.#health?.isHealthy === false) this.#found(undefined)
-    this.#timer = setInterval(() => void this.#check(link, era), every)
+    if (this.#health?.isHealthy === false) this.#update(undefined)
+    this.#timer = setInterval(() => void this.#check(link, era), intervalMs)
     this.#timer.unref()
   }
 
@@ -53,23 +53,23 @@ export class HealthCheck {
   }
 
   async #check(link: Link, era: Era): Promise<void> {
-    const { every = 0 } = this.#options
-    if (this.#isAsking) return
+    const { intervalMs = 0 } = this.#options
+    if (this.#isProbing) return
     const timer = this.#timer
     // Whoever used it lately knows more than a question would tell.
-    if (link.idleFor < every && this.#health?.isHealthy !== false) return this.#found(undefined)
-    const timeout = Math.min(every, MAX_WAIT)
+    if (link.idleFor < intervalMs && this.#health?.isHealthy !== false) return this.#update(undefined)
+    const timeout = Math.min(intervalMs, PROBE_TIMEOUT_MS)
     const times = { timeout, maximum: timeout, isBackground: true }
-    this.#isAsking = true
-    const problem = await link.request({ method: QUESTION[era], params: {}, ...times }).then(
+    this.#isProbing = true
+    const problem = await link.request({ method: PROBE_METHODS[era], params: {}, ...times }).then(
       () => undefined,
       (error: SallyportError) => messageOf(error),
     )
-    this.#isAsking = false
-    if (this.#timer === timer && link.closedBecause === undefined) this.#found(problem)
+    this.#isProbing = false
+    if (this.#timer === timer && link.closeReason === undefined) this.#update(problem)
   }
 
-  #found(reason: string | undefined): void {
+  #update(reason: string | undefined): void {
     const { now, onChange } = this.#options
     const before = this.#health
     const isHealthy = reason === undefined

@@ -1,6 +1,6 @@
 export interface IdleTimerOptions {
   /** Without a time it never tells. */
-  readonly after: number | undefined
+  readonly afterMs: number | undefined
   readonly idleFor: () => number
   readonly onIdle: () => void
 }
@@ -15,19 +15,19 @@ export class IdleTimer {
   }
 
   start(): void {
-    const { after } = this.#options
-    if (after !== undefined) this.#look(after, after)
+    const { afterMs } = this.#options
+    if (afterMs !== undefined) this.#schedule(afterMs, afterMs)
   }
 
   stop(): void {
     clearTimeout(this.#timer)
   }
 
-  #look(after: number, delay: number): void {
+  #schedule(after: number, delay: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       const left = after - this.#options.idleFor()
-      if (left > 0) this.#look(after, left)
+      if (left > 0) this.#schedule(after, left)
       else this.#options.onIdle()
     }, delay)
   }

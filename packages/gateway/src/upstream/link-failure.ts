@@ -1,18 +1,20 @@
-import { formatDuration, MAY_BE_DONE, SallyportError } from '@sallyport/core'
+import { formatDuration, MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
 import type { OutgoingCall } from './outgoing-call.ts'
 
-export function timedOut({ method, limit: own }: OutgoingCall, limit: number): SallyportError {
+export function timeoutError({ method, limit: own }: OutgoingCall, limit: number): SallyportError {
   const isOwn = own?.timeout === limit
   const setBy = isOwn ? `, which is ${own.setBy}` : ''
   const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`
-  const hint = `${MAY_BE_DONE} Raise ${isOwn ? 'the limit' : '`timeouts.call` of the server'} if it needs longer.`
+  const hint = `${MAY_HAVE_RUN_HINT} Raise ${isOwn ? 'the limit' : '`timeouts.call` of the server'} if it needs longer.`
   return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
 }
 
 /** It had the request. */
-export const died = (reason: string): SallyportError =>
-  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, { hint: MAY_BE_DONE })
+export const diedError = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, {
+    hint: MAY_HAVE_RUN_HINT,
+  })
 
 /** It was not sent anything. */
-export const gone = (reason: string): SallyportError =>
+export const goneError = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_GONE', `The server went away before the request was sent: ${reason}.`)

@@ -3,16 +3,16 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { StandingClient } from './client.ts'
-import type { Patience } from './exchange.ts'
-import { Link, type Speaker } from './link.ts'
-import { codeOf, type MemoryOptions, MemoryTransport } from './memory-transport.test-kit.ts'
-import type { OwnCall } from './outgoing-call.ts'
+import type { CallTimeouts } from './exchange.ts'
+import { type ConnectionIdentity, Link } from './link.ts'
+import { codeOf, MemoryTransport, type MemoryTransportOptions } from './memory-transport.test-kit.ts'
+import type { GatewayCall } from './outgoing-call.ts'
 import { TestPermit } from './permit.test-kit.ts'
 import type { Frame } from './transport.ts'
 
 const CLIENT = { name: 'test', version: '1' }
 
-async function openLink(options: MemoryOptions = {}, speaker: Partial<Speaker> = {}) {
+async function openLink(options: MemoryTransportOptions = {}, speaker: Partial<ConnectionIdentity> = {}) {
   const transport = new MemoryTransport(options)
   const told = {
     notifications: [] as JsonObject[],
@@ -24,15 +24,15 @@ async function openLink(options: MemoryOptions = {}, speaker: Partial<Speaker> =
     transport,
     {
       onNotification: (notification) => told.notifications.push(notification),
-      onAsked: () => {},
-      onTrouble: (text) => told.troubles.push(text),
+      onQuestion: () => {},
+      onWarning: (text) => told.troubles.push(text),
       onDropped: (reason) => told.dropped.push(reason),
       onClose: (reason) => told.closes.push(reason),
     },
     { clientInfo: CLIENT, capabilities: {}, ...speaker },
   )
   await link.open()
-  const ask = (changes: Partial<OwnCall & Patience> = {}): Promise<Frame> =>
+  const ask = (changes: Partial<GatewayCall & CallTimeouts> = {}): Promise<Frame> =>
     link.request({ method: 'tools/call', params: {}, timeout: 60_000, maximum: 600_000, ...changes })
   return { transport, link, told, ask }
 }
@@ -65,7 +65,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     const permit = new TestPermit().becomeStale()
     const call = { method: 'tools/call', params: {}, permit }
     expect(await codeOf(link.call(call, { timeout: 60_000, maximum: 600_000 }))).toBe('MODE_FORBIDS')
-    expect([permit.timesSent, permit.timesRenewed, transport.heard, link.inFlight]).toEqual([0, 1, [], 0])
+    expect([permit.timesSent, permit.timesRenewed, transport.received, link.inFlight]).toEqual([0, 1, [], 0])
     await link.close()
   })
 
@@ -89,10 +89,10 @@ describe(`a link (${promise('GW-20')})`, () => {
     transport.answer(one, { text: 'first' })
     transport.answer(one, { text: 'second' })
     transport.answer(123, { text: 'foreign' })
-    transport.say({ jsonrpc: '2.0', id: String(two), result: { text: 'as a text' } })
-    transport.say({ jsonrpc: '2.0', id: null, result: {} })
-    transport.say({ jsonrpc: '2.0', id: true, result: {} })
-    transport.say({ jsonrpc: '2.0', result: {} })
+    transport.emit({ jsonrpc: '2.0', id: String(two), result: { text: 'as a text' } })
+    transport.emit({ jsonrpc: '2.0', id: null, result: {} })
+    transport.emit({ jsonrpc: '2.0', id: true, result: {} })
+    transport.emit({ jsonrpc: '2.0', result: {} })
     expect(resultIn(await first)).toEqual({ text: 'first' })
     expect(told.troubles).toHaveLength(6)
     expect(link.inFlight).toBe(1)
@@ -113,7 +113,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     const { transport, link, ask } = await openLink()
     for (const members of [{}, { result: {}, error: { code: 1, message: '' } }]) {
       const call = codeOf(ask())
-      transport.say({ jsonrpc: '2.0', id: lastId(transport), ...members })
+      transport.emit({ jsonrpc: '2.0', id: lastId(transport), ...members })
       expect(await call).toBe('UPSTREAM_PROTOCOL')
     }
     await link.close()
@@ -124,7 +124,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     const errors = [5, null, {}, { code: 'x', message: 'no' }, { code: 1.5, message: 'no' }, { code: 1, message: {} }]
     for (const members of [{ result: 5 }, { result: null }, { result: [] }, ...errors.map((error) => ({ error }))]) {
       const call = codeOf(ask({ name: 'run' }))
-      transport.say({ jsonrpc: '2.0', id: lastId(transport), ...members } as JsonObject)
+      transport.emit({ jsonrpc: '2.0', id: lastId(transport), ...members } as JsonObject)
       expect(await call, JSON.stringify(members)).toBe('UPSTREAM_PROTOCOL')
     }
     await link.close()
@@ -144,9 +144,9 @@ describe(`a link (${promise('GW-20')})`, () => {
 
   it('answers a ping, and refuses everything else that a server asks of a client', async () => {
     const { transport, link } = await openLink()
-    transport.say({ jsonrpc: '2.0', id: 'p', method: 'ping' })
-    transport.say({ jsonrpc: '2.0', id: 7, method: 'sampling/createMessage', params: {} })
-    expect(transport.heard).toMatchObject([
+    transport.emit({ jsonrpc: '2.0', id: 'p', method: 'ping' })
+    transport.emit({ jsonrpc: '2.0', id: 7, method: 'sampling/createMessage', params: {} })
+    expect(transport.received).toMatchObject([
       { id: 'p', result: {} },
       { id: 7, error: { code: -32_601 } },
     ])
@@ -155,9 +155,9 @@ describe(`a link (${promise('GW-20')})`, () => {
 
   it('passes notifications on and reports what is none', async () => {
     const { transport, link, told } = await openLink()
-    transport.say({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { level: 'info' } })
-    transport.say({ jsonrpc: '2.0', method: 5 })
-    transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(4_100_000) } })
+    transport.emit({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { level: 'info' } })
+    transport.emit({ jsonrpc: '2.0', method: 5 })
+    transport.emit({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(4_100_000) } })
     expect(told.notifications).toHaveLength(1)
     expect(told.dropped).toEqual(['invalid', 'too_large'])
     await link.close()
@@ -165,7 +165,7 @@ describe(`a link (${promise('GW-20')})`, () => {
 })
 
 describe(`what a link writes (${promise('GW-21')})`, () => {
-  const paramsOf = (transport: MemoryTransport): JsonObject => transport.heard.at(-1)?.params ?? {}
+  const paramsOf = (transport: MemoryTransport): JsonObject => transport.received.at(-1)?.params ?? {}
 
   it('lets a key pass to the one client behind it only where each call that it may be about allows that', async () => {
     const heard: JsonObject[] = []
@@ -174,7 +174,7 @@ describe(`what a link writes (${promise('GW-21')})`, () => {
     const { transport, link, ask } = await openLink({}, speaker)
     const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
     const dataHeard = (): unknown => {
-      transport.say({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: key } })
+      transport.emit({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: key } })
       return heard.at(-1)?.params
     }
     const hidden = { level: 'info', data: '[redacted: GitHub token]' }
@@ -212,7 +212,7 @@ describe(`what a link writes (${promise('GW-21')})`, () => {
 
   it('carries the envelope of the modern era, and the client’s own words in it', async () => {
     const { transport, link, ask } = await openLink()
-    link.agree('modern', '2026-07-28', {})
+    link.completeHandshake('modern', '2026-07-28', {})
     const theirs = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
     const call = codeOf(ask({ params: { _meta: { ...theirs, 'io.modelcontextprotocol/protocolVersion': 'old' } } }))
     expect(paramsOf(transport)._meta).toEqual({
@@ -238,13 +238,13 @@ describe('progress', () => {
     const heard: JsonObject[] = []
     const call = ask({ onProgress: (one) => heard.push(one) })
     const id = lastId(transport)
-    transport.say(progress(id, 1))
-    transport.say(progress(String(id), 50))
-    transport.say(progress(id + 1, 51))
-    transport.say({ jsonrpc: '2.0', method: 'notifications/progress', params: [] })
-    transport.say(progress(id, 2))
+    transport.emit(progress(id, 1))
+    transport.emit(progress(String(id), 50))
+    transport.emit(progress(id + 1, 51))
+    transport.emit({ jsonrpc: '2.0', method: 'notifications/progress', params: [] })
+    transport.emit(progress(id, 2))
     transport.answer(id)
-    transport.say(progress(id, 3))
+    transport.emit(progress(id, 3))
     await call
     expect(heard).toEqual([1, 2].map((value) => ({ progress: value, message: 'so far' })))
     expect(told.notifications).toEqual([])
@@ -258,7 +258,7 @@ describe('progress', () => {
     for (let step = 0; step < 3; step++) {
       vi.advanceTimersByTime(800)
       expect(link.inFlight).toBe(1)
-      transport.say(progress(id, step))
+      transport.emit(progress(id, step))
     }
     vi.advanceTimersByTime(2_500)
     expect(await call).toBe('UPSTREAM_TIMEOUT')
@@ -274,7 +274,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     const id = lastId(transport)
     vi.advanceTimersByTime(1_000)
     expect(await call).toBe('UPSTREAM_TIMEOUT')
-    expect(transport.heard.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: id } })
+    expect(transport.received.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: id } })
     transport.answer(id)
     expect(told.troubles).toHaveLength(1)
     await link.close()
@@ -285,7 +285,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     const call = codeOf(ask({ timeout: 1_000 }))
     vi.advanceTimersByTime(1_000)
     expect(await call).toBe('UPSTREAM_TIMEOUT')
-    expect(transport.heard).toHaveLength(1)
+    expect(transport.received).toHaveLength(1)
     await link.close()
   })
 
@@ -294,7 +294,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     const call = codeOf(ask({ method: 'initialize', timeout: 1_000 }))
     vi.advanceTimersByTime(1_000)
     expect(await call).toBe('UPSTREAM_TIMEOUT')
-    expect(transport.heard).toHaveLength(1)
+    expect(transport.received).toHaveLength(1)
     await link.close()
   })
 
@@ -304,7 +304,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     const call = codeOf(ask({ cancellation }))
     cancellation.cancel('no longer wanted')
     expect(await call).toBe('CALL_CANCELLED')
-    expect(transport.heard.at(-1)?.params).toEqual({ requestId: lastId(transport), reason: 'no longer wanted' })
+    expect(transport.received.at(-1)?.params).toEqual({ requestId: lastId(transport), reason: 'no longer wanted' })
     await link.close()
   })
 
@@ -313,7 +313,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     const cancellation = new Cancellation()
     cancellation.cancel('no longer wanted')
     expect(await codeOf(ask({ cancellation }))).toBe('CALL_CANCELLED')
-    expect(transport.heard).toEqual([])
+    expect(transport.received).toEqual([])
     await link.close()
   })
 
@@ -324,7 +324,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     transport.answer(lastId(transport))
     cancellation.cancel('too late')
     await call
-    expect(transport.heard).toHaveLength(1)
+    expect(transport.received).toHaveLength(1)
     await link.close()
   })
 })
@@ -338,14 +338,14 @@ describe('the end of a link', () => {
     expect(await Promise.all(calls)).toEqual(['UPSTREAM_DIED', 'UPSTREAM_DIED'])
     await link.close()
     expect(told.closes).toEqual(['exited with code 3'])
-    expect(link.closedBecause).toBe('exited with code 3')
+    expect(link.closeReason).toBe('exited with code 3')
   })
 
   it('answers calls that come after it at once, and does not send them', async () => {
     const { transport, link, ask } = await openLink()
     await link.close()
     expect(await codeOf(ask())).toBe('UPSTREAM_GONE')
-    expect(transport.heard).toEqual([])
+    expect(transport.received).toEqual([])
   })
 
   it('does not keep calls waiting while the process takes its time to end', async () => {

@@ -14,7 +14,7 @@ export interface ListenStreamOptions {
 }
 
 /** The longest time a Node timer can wait: a listening request ends only with its connection. */
-const FOREVER = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** One `subscriptions/listen` request. What it asks for is fixed; the server's acknowledgement says what it got. */
 export class ListenStream {
@@ -23,7 +23,7 @@ export class ListenStream {
   readonly #cancellation = new Cancellation()
   #id: number | undefined
   #granted: ReadonlySet<string> | undefined
-  #hasNothing = false
+  #grantedNothing = false
 
   constructor(options: ListenStreamOptions) {
     this.uris = options.uris
@@ -40,8 +40,8 @@ export class ListenStream {
       .request({
         method: 'subscriptions/listen',
         params: { notifications },
-        timeout: FOREVER,
-        maximum: FOREVER,
+        timeout: MAX_TIMER_MS,
+        maximum: MAX_TIMER_MS,
         cancellation: this.#cancellation,
         onSent: (id) => {
           this.#id = id
@@ -59,8 +59,8 @@ export class ListenStream {
   }
 
   /** The server acknowledged nothing at all: it ends the request at once, and would do so again. */
-  get hasNothing(): boolean {
-    return this.#hasNothing
+  get grantedNothing(): boolean {
+    return this.#grantedNothing
   }
 
   owns(id: unknown): boolean {
@@ -71,7 +71,7 @@ export class ListenStream {
   acknowledge(honoured: unknown): void {
     const filter = isJsonObject(honoured) ? honoured : {}
     const uris: readonly unknown[] = Array.isArray(filter.resourceSubscriptions) ? filter.resourceSubscriptions : []
-    this.#hasNothing = Object.values(filter).every(
+    this.#grantedNothing = Object.values(filter).every(
       (part) => part === false || (Array.isArray(part) && part.length === 0),
     )
     this.#granted = new Set(uris.filter((uri): uri is string => typeof uri === 'string' && this.uris.has(uri)))
@@ -83,7 +83,7 @@ export class ListenStream {
 }
 
 /** The listening request on which a notification came, by the server's word. */
-export function subscriptionIdOf({ params }: JsonObject): unknown {
+export function readSubscriptionId({ params }: JsonObject): unknown {
   const meta = isJsonObject(params) ? params._meta : undefined
   return isJsonObject(meta) ? meta[META.subscriptionId] : undefined
 }

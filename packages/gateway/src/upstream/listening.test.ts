@@ -1,26 +1,30 @@
 import { isJsonObject, type JsonObject, META, SallyportError } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import type { Opening } from './handshake.ts'
+import type { HandshakeResult } from './handshake.ts'
 import { Link } from './link.ts'
-import { Listening } from './listening.ts'
-import { codeOf, type Heard, MemoryTransport } from './memory-transport.test-kit.ts'
+import { ListenRequests } from './listening.ts'
+import { codeOf, MemoryTransport, type ReceivedMessage } from './memory-transport.test-kit.ts'
 
 const PATIENCE = 10_000
 const GATHER = 20
 
 interface Script {
-  readonly capabilities?: Opening['capabilities']
+  readonly capabilities?: HandshakeResult['capabilities']
   /** What it does with a listening request; by default it grants everything. */
-  readonly serve?: (message: Heard, server: MemoryTransport) => void
+  readonly serve?: (message: ReceivedMessage, server: MemoryTransport) => void
 }
 
-const filterOf = ({ params }: Heard): JsonObject =>
+const filterOf = ({ params }: ReceivedMessage): JsonObject =>
   isJsonObject(params?.notifications) ? params.notifications : ({} as JsonObject)
 
-function acknowledge(message: Heard, server: MemoryTransport, notifications: JsonObject = filterOf(message)): void {
+function acknowledge(
+  message: ReceivedMessage,
+  server: MemoryTransport,
+  notifications: JsonObject = filterOf(message),
+): void {
   const _meta = { [META.subscriptionId]: message.id ?? null }
-  server.say({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications, _meta } })
+  server.emit({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications, _meta } })
 }
 
 async function listening({ capabilities = { tools: {} }, serve = acknowledge }: Script = {}) {
@@ -34,23 +38,26 @@ async function listening({ capabilities = { tools: {} }, serve = acknowledge }: 
     transport,
     {
       onNotification: (notification) => void consumed.push([notification, source.consumes(notification)]),
-      onAsked: () => {},
-      onTrouble: () => {},
+      onQuestion: () => {},
+      onWarning: () => {},
       onDropped: () => {},
       onClose: () => {},
     },
     { clientInfo: {}, capabilities: {} },
   )
   await link.open()
-  const source = new Listening({
-    ...{ link, opening: { capabilities }, patience: PATIENCE },
-    onTrouble: (text) => void troubles.push(text),
+  const source = new ListenRequests({
+    ...{ link, handshake: { capabilities }, timeoutMs: PATIENCE },
+    onWarning: (text) => void troubles.push(text),
     onDropped: (uris) => void dropped.push(...uris),
   })
-  const listens = (): readonly Heard[] => transport.heard.filter(({ method }) => method === 'subscriptions/listen')
+  const listens = (): readonly ReceivedMessage[] =>
+    transport.received.filter(({ method }) => method === 'subscriptions/listen')
   const filters = (): readonly JsonObject[] => listens().map(filterOf)
   const cancelled = (): readonly unknown[] =>
-    transport.heard.filter(({ method }) => method === 'notifications/cancelled').map(({ params }) => params?.requestId)
+    transport.received
+      .filter(({ method }) => method === 'notifications/cancelled')
+      .map(({ params }) => params?.requestId)
   const pass = async (time = GATHER): Promise<void> => void (await vi.advanceTimersByTimeAsync(time))
   const close = async (): Promise<void> => {
     source.close()
@@ -85,13 +92,13 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
   it('puts lists and resources into one request, which takes the place of the former', async () => {
     const { source, filters, listens, cancelled, pass, close } = await listening()
     await pass()
-    const asked = [source.ask('a://1'), source.ask('a://2')]
+    const asked = [source.subscribe('a://1'), source.subscribe('a://2')]
     await pass()
     const granted = await Promise.all(asked)
     expect(granted.every(({ envelope }) => envelope.result !== undefined)).toBe(true)
     expect(filters()[1]).toEqual({ toolsListChanged: true, resourceSubscriptions: ['a://1', 'a://2'] })
     expect(cancelled()).toEqual([listens()[0]?.id])
-    await source.leave('a://1')
+    await source.unsubscribe('a://1')
     await pass()
     expect(filters()[2]).toEqual({ toolsListChanged: true, resourceSubscriptions: ['a://2'] })
     expect(filters()).toHaveLength(3)
@@ -99,16 +106,16 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
   })
 
   it('keeps the former request until the next one is acknowledged, and hears each change once', async () => {
-    const waiting: Heard[] = []
+    const waiting: ReceivedMessage[] = []
     const { source, transport, listens, cancelled, consumed, pass, close } = await listening({
       serve: (message, server) => {
         if (waiting.push(message) === 1) acknowledge(message, server)
       },
     })
-    const first = source.ask('a://1')
+    const first = source.subscribe('a://1')
     await pass()
     await first
-    const second = source.ask('a://2')
+    const second = source.subscribe('a://2')
     await pass()
     const [old, next] = listens()
     const updated = (id: unknown) => ({
@@ -116,30 +123,30 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
       params: { uri: 'a://1', _meta: { [META.subscriptionId]: id } },
     })
     expect(cancelled()).toEqual([])
-    transport.say(updated(old?.id))
-    acknowledge(next as Heard, transport)
+    transport.emit(updated(old?.id))
+    acknowledge(next as ReceivedMessage, transport)
     await second
     expect(cancelled()).toEqual([old?.id])
-    for (const id of [old?.id, next?.id, 'made up']) transport.say(updated(id))
-    transport.say({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'a://1' } })
+    for (const id of [old?.id, next?.id, 'made up']) transport.emit(updated(id))
+    transport.emit({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'a://1' } })
     const updates = consumed.filter(([{ method }]) => method === 'notifications/resources/updated')
     expect(updates.map(([, isConsumed]) => isConsumed)).toEqual([false, true, false, true, false])
     await close()
   })
 
   it('gathers what is asked for while a request is not acknowledged yet', async () => {
-    const heard: Heard[] = []
+    const heard: ReceivedMessage[] = []
     const { source, transport, filters, pass, close } = await listening({
       serve: (message) => void heard.push(message),
     })
     await pass()
-    const asked = ['a://1', 'a://2', 'a://3'].map((uri) => source.ask(uri))
+    const asked = ['a://1', 'a://2', 'a://3'].map((uri) => source.subscribe(uri))
     await pass(1_000)
     expect(filters()).toHaveLength(1)
-    acknowledge(heard[0] as Heard, transport)
+    acknowledge(heard[0] as ReceivedMessage, transport)
     await pass()
     expect(filters()[1]).toMatchObject({ resourceSubscriptions: ['a://1', 'a://2', 'a://3'] })
-    acknowledge(heard[1] as Heard, transport)
+    acknowledge(heard[1] as ReceivedMessage, transport)
     await Promise.all(asked)
     await close()
   })
@@ -149,7 +156,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
       serve: (message, server) =>
         acknowledge(message, server, { resourceSubscriptions: ['a://1', 'b://unasked', 7 as never] }),
     })
-    const [granted, refused] = [source.ask('a://1'), codeOf(source.ask('a://2'))]
+    const [granted, refused] = [source.subscribe('a://1'), codeOf(source.subscribe('a://2'))]
     await pass()
     expect((await granted).envelope.result).toBeDefined()
     expect(await refused).toBe('SUBSCRIPTION_REFUSED')
@@ -185,11 +192,11 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     [
       'taken back',
       (transport: MemoryTransport, id: number) =>
-        transport.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }),
+        transport.emit({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }),
     ],
   ])('begins again after it was %s, with all that was granted', async (_title, end) => {
     const { source, transport, listens, filters, pass, close } = await listening()
-    const asked = source.ask('a://1')
+    const asked = source.subscribe('a://1')
     await pass()
     await asked
     end(transport, Number(listens()[0]?.id))
@@ -205,7 +212,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await pass(600_000)
     expect(filters()).toHaveLength(1)
     expect(troubles).toEqual([expect.stringContaining('Subscription limit reached')])
-    const asked = source.ask('a://1')
+    const asked = source.subscribe('a://1')
     await pass()
     expect((await asked).envelope.error).toBeDefined()
     expect(dropped).toEqual([])
@@ -219,10 +226,10 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     const { source, listens, cancelled, dropped, pass, close } = await listening({
       serve: (message, server) => (served++ === 0 ? acknowledge(message, server) : server.refuse(message.id)),
     })
-    const first = source.ask('a://1')
+    const first = source.subscribe('a://1')
     await pass()
     await first
-    const second = source.ask('a://2')
+    const second = source.subscribe('a://2')
     await pass()
     expect((await second).envelope.error).toBeDefined()
     expect([cancelled(), dropped, listens().length]).toEqual([[], [], 2])
@@ -235,7 +242,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
       serve: (message, server) =>
         acknowledge(message, server, served++ === 0 ? filterOf(message) : { resourceSubscriptions: ['a://2'] }),
     })
-    const asked = [source.ask('a://1'), source.ask('a://2')]
+    const asked = [source.subscribe('a://1'), source.subscribe('a://2')]
     await pass()
     await Promise.all(asked)
     transport.answer(listens()[0]?.id)
@@ -260,7 +267,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
   it('goes on hearing of lists where the server never acknowledges, and refuses resources in time', async () => {
     const { source, listens, cancelled, pass, close } = await listening({ serve: () => {} })
     await pass(PATIENCE + GATHER)
-    const asked = codeOf(source.ask('a://1'))
+    const asked = codeOf(source.subscribe('a://1'))
     await pass(GATHER + PATIENCE)
     expect(await asked).toBe('UPSTREAM_TIMEOUT')
     expect(cancelled()).toEqual([listens()[1]?.id])
@@ -269,9 +276,9 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
 
   it('answers those who wait when it is closed, and leaves no timer', async () => {
     const { source, pass, close } = await listening({ serve: () => {} })
-    const early = codeOf(source.ask('a://1'))
+    const early = codeOf(source.subscribe('a://1'))
     await pass()
-    const late = codeOf(source.ask('a://2'))
+    const late = codeOf(source.subscribe('a://2'))
     await close()
     expect([await early, await late]).toEqual(['UPSTREAM_DIED', 'UPSTREAM_DIED'])
   })

@@ -1,16 +1,16 @@
 import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import { type ChangeSource, GRANTED } from './change-source.ts'
-import { type Opening, refusalOf } from './handshake.ts'
+import { type ChangeSource, SUBSCRIBED } from './change-source.ts'
+import { type HandshakeResult, toProtocolError } from './handshake.ts'
 import type { Link } from './link.ts'
-import { type ListenEnd, ListenStream, subscriptionIdOf } from './listen-stream.ts'
+import { type ListenEnd, ListenStream, readSubscriptionId } from './listen-stream.ts'
 import type { Frame } from './transport.ts'
 
-export interface ListeningOptions {
+export interface ListenRequestsOptions {
   readonly link: Link
-  readonly opening: Pick<Opening, 'capabilities'>
+  readonly handshake: Pick<HandshakeResult, 'capabilities'>
   /** How long the server may take to acknowledge, in milliseconds. */
-  readonly patience: number
-  readonly onTrouble: (text: string) => void
+  readonly timeoutMs: number
+  readonly onWarning: (text: string) => void
   /** The server does not tell of these any more. */
   readonly onDropped: (uris: readonly string[]) => void
 }
@@ -20,24 +20,24 @@ interface Waiter {
   readonly reject: (error: unknown) => void
 }
 
-const FAMILIES: readonly (readonly [capability: string, filter: string])[] = [
+const LIST_FILTERS: readonly (readonly [capability: string, filter: string])[] = [
   ['tools', 'toolsListChanged'],
   ['prompts', 'promptsListChanged'],
   ['resources', 'resourcesListChanged'],
 ]
 
 /** What is asked for in quick succession goes into one request, in milliseconds. */
-const GATHER = 20
-const REOPEN_FIRST = 1_000
-const REOPEN_LAST = 60_000
+const BATCH_MS = 20
+const MIN_REOPEN_MS = 1_000
+const MAX_REOPEN_MS = 60_000
 
 /**
  * The modern era: one `subscriptions/listen` request for changed lists and all resources together. What it asks for is
  * fixed, so that a changed wish needs another one; the former stays until that is acknowledged, and nothing is missed.
  */
-export class Listening implements ChangeSource {
-  readonly atOnce = Number.POSITIVE_INFINITY
-  readonly #options: ListeningOptions
+export class ListenRequests implements ChangeSource {
+  readonly maxConcurrent = Number.POSITIVE_INFINITY
+  readonly #options: ListenRequestsOptions
   readonly #lists: JsonObject
   readonly #wanted = new Set<string>()
   readonly #waiters = new Map<string, Waiter>()
@@ -46,38 +46,39 @@ export class Listening implements ChangeSource {
   #next: ListenStream | undefined
   /** Since when the present request is acknowledged. */
   #acknowledgedAt: number | undefined
-  #endings = 0
-  #gatherTimer: NodeJS.Timeout | undefined
+  #endCount = 0
+  #batchTimer: NodeJS.Timeout | undefined
   #reopenTimer: NodeJS.Timeout | undefined
-  #patienceTimer: NodeJS.Timeout | undefined
+  #acknowledgeTimer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(options: ListeningOptions) {
+  constructor(options: ListenRequestsOptions) {
     this.#options = options
-    const offered = FAMILIES.filter(([capability]) => options.opening.capabilities[capability] !== undefined)
+    const offered = LIST_FILTERS.filter(([capability]) => options.handshake.capabilities[capability] !== undefined)
     this.#lists = Object.fromEntries(offered.map(([, filter]) => [filter, true]))
-    this.#soon()
+    this.#schedule()
   }
 
-  ask(uri: string): Promise<Frame> {
+  subscribe(uri: string): Promise<Frame> {
     this.#wanted.add(uri)
     return new Promise((resolve, reject) => {
       this.#waiters.set(uri, { resolve, reject })
-      this.#soon()
+      this.#schedule()
     })
   }
 
-  async leave(uri: string): Promise<void> {
+  async unsubscribe(uri: string): Promise<void> {
     this.#wanted.delete(uri)
-    this.#soon()
+    this.#schedule()
   }
 
   consumes(notification: JsonObject): boolean {
     const { method, params } = notification
-    const id = subscriptionIdOf(notification)
-    if (method === 'notifications/resources/updated') return id !== undefined && !this.#streamOf(id)
+    const id = readSubscriptionId(notification)
+    if (method === 'notifications/resources/updated') return id !== undefined && !this.#findStream(id)
     if (method === 'notifications/subscriptions/acknowledged') {
-      if (this.#next?.owns(id)) this.#acknowledged(this.#next, isJsonObject(params) ? params.notifications : undefined)
+      if (this.#next?.owns(id))
+        this.#onAcknowledged(this.#next, isJsonObject(params) ? params.notifications : undefined)
       return true
     }
     return false
@@ -85,44 +86,44 @@ export class Listening implements ChangeSource {
 
   close(): void {
     this.#isClosed = true
-    for (const timer of [this.#gatherTimer, this.#reopenTimer, this.#patienceTimer]) clearTimeout(timer)
+    for (const timer of [this.#batchTimer, this.#reopenTimer, this.#acknowledgeTimer]) clearTimeout(timer)
     this.#settle([...this.#waiters.keys()], ({ reject }) =>
       reject(new SallyportError('UPSTREAM_DIED', 'The server went away before it answered.')),
     )
   }
 
-  #streamOf(id: unknown): ListenStream | undefined {
+  #findStream(id: unknown): ListenStream | undefined {
     return [this.#open, this.#next].find((stream) => stream?.owns(id))
   }
 
-  #soon(): void {
+  #schedule(): void {
     if (this.#isClosed || this.#next) return
-    this.#gatherTimer ??= setTimeout(() => this.#replace(), GATHER)
+    this.#batchTimer ??= setTimeout(() => this.#replace(), BATCH_MS)
   }
 
   #replace(): void {
     clearTimeout(this.#reopenTimer)
-    this.#gatherTimer = undefined
+    this.#batchTimer = undefined
     const uris = new Set(this.#wanted)
-    if (uris.size === 0 && Object.keys(this.#lists).length === 0) return this.#listenNoMore()
-    if (this.#open && sameTexts(this.#open.granted ?? this.#open.uris, uris)) return this.#grant(uris)
-    const { link, patience } = this.#options
-    const stream = new ListenStream({ link, uris, filter: this.#lists, onEnd: (end) => this.#ended(stream, end) })
+    if (uris.size === 0 && Object.keys(this.#lists).length === 0) return this.#stopListening()
+    if (this.#open && sameStrings(this.#open.granted ?? this.#open.uris, uris)) return this.#grant(uris)
+    const { link, timeoutMs } = this.#options
+    const stream = new ListenStream({ link, uris, filter: this.#lists, onEnd: (end) => this.#onEnded(stream, end) })
     this.#next = stream
-    this.#patienceTimer = setTimeout(() => this.#unacknowledged(stream), patience)
+    this.#acknowledgeTimer = setTimeout(() => this.#onAcknowledgeTimeout(stream), timeoutMs)
     // Last: a server in this very process may answer before this returns.
     stream.open()
   }
 
-  #listenNoMore(): void {
+  #stopListening(): void {
     this.#open?.cancel('nobody listens any more')
     this.#open = undefined
   }
 
-  #acknowledged(stream: ListenStream, honoured: unknown): void {
+  #onAcknowledged(stream: ListenStream, honoured: unknown): void {
     stream.acknowledge(honoured)
     const granted = stream.granted ?? new Set()
-    this.#take(stream)
+    this.#activate(stream)
     const refused = [...stream.uris].filter((uri) => !granted.has(uri))
     this.#grant(granted)
     this.#giveUp(
@@ -131,52 +132,52 @@ export class Listening implements ChangeSource {
         hint: 'Read it again when it is needed.',
       }),
     )
-    this.#changedMeanwhile(stream)
+    this.#checkWanted(stream)
   }
 
   /** Some servers never say what they grant: of their lists they may tell all the same. */
-  #unacknowledged(stream: ListenStream): void {
-    this.#options.onTrouble('it did not acknowledge subscriptions/listen')
+  #onAcknowledgeTimeout(stream: ListenStream): void {
+    this.#options.onWarning('it did not acknowledge subscriptions/listen')
     const had = this.#open
     if (had) stream.cancel('it was not acknowledged')
-    this.#take(had ?? stream)
+    this.#activate(had ?? stream)
     this.#giveUp(
       [...stream.uris].filter((uri) => !had?.granted?.has(uri)),
       new SallyportError('UPSTREAM_TIMEOUT', 'The server did not acknowledge the subscription in time.'),
     )
-    this.#changedMeanwhile(stream)
+    this.#checkWanted(stream)
   }
 
   /** From now on this is the one that we hear. */
-  #take(stream: ListenStream): void {
-    clearTimeout(this.#patienceTimer)
+  #activate(stream: ListenStream): void {
+    clearTimeout(this.#acknowledgeTimer)
     this.#next = undefined
     this.#acknowledgedAt = performance.now()
     if (this.#open !== stream) this.#open?.cancel('another request took its place')
     this.#open = stream
   }
 
-  #changedMeanwhile({ uris }: ListenStream): void {
-    if (!sameTexts(this.#open?.granted ?? uris, this.#wanted)) this.#soon()
+  #checkWanted({ uris }: ListenStream): void {
+    if (!sameStrings(this.#open?.granted ?? uris, this.#wanted)) this.#schedule()
   }
 
-  #ended(stream: ListenStream, end: ListenEnd): void {
+  #onEnded(stream: ListenStream, end: ListenEnd): void {
     if (this.#isClosed) return
     const isRefusal = 'frame' in end && end.frame.envelope.error !== undefined
     if (isRefusal)
-      this.#options.onTrouble(
-        `${refusalOf(end.frame, 'subscriptions/listen').message} It is not asked again by itself.`,
+      this.#options.onWarning(
+        `${toProtocolError(end.frame, 'subscriptions/listen').message} It is not asked again by itself.`,
       )
-    if (stream === this.#next) this.#failed(stream, end)
+    if (stream === this.#next) this.#onFailed(stream, end)
     else if (stream === this.#open) this.#open = undefined
     if (this.#open || this.#next) return
-    if (isRefusal || stream.hasNothing) this.#options.onDropped([...this.#wanted])
+    if (isRefusal || stream.grantedNothing) this.#options.onDropped([...this.#wanted])
     else this.#reopenLater()
   }
 
   /** It ended before it was acknowledged: what only it asked for is not granted. */
-  #failed(stream: ListenStream, end: ListenEnd): void {
-    clearTimeout(this.#patienceTimer)
+  #onFailed(stream: ListenStream, end: ListenEnd): void {
+    clearTimeout(this.#acknowledgeTimer)
     this.#next = undefined
     const fresh = [...stream.uris].filter((uri) => this.#waiters.has(uri))
     if ('frame' in end && end.frame.envelope.error !== undefined) {
@@ -186,27 +187,27 @@ export class Listening implements ChangeSource {
       const early = new SallyportError('UPSTREAM_PROTOCOL', 'The server ended subscriptions/listen unacknowledged.')
       this.#giveUp(fresh, 'error' in end ? end.error : early)
     }
-    if (this.#waiters.size > 0) this.#soon()
+    if (this.#waiters.size > 0) this.#schedule()
   }
 
   #reopenLater(): void {
     const lasted = this.#acknowledgedAt === undefined ? 0 : performance.now() - this.#acknowledgedAt
     this.#acknowledgedAt = undefined
-    if (lasted > REOPEN_LAST) this.#endings = 0
-    const delay = Math.min(REOPEN_FIRST * 2 ** this.#endings++, REOPEN_LAST)
+    if (lasted > MAX_REOPEN_MS) this.#endCount = 0
+    const delay = Math.min(MIN_REOPEN_MS * 2 ** this.#endCount++, MAX_REOPEN_MS)
     clearTimeout(this.#reopenTimer)
-    this.#reopenTimer = setTimeout(() => this.#soon(), delay)
+    this.#reopenTimer = setTimeout(() => this.#schedule(), delay)
   }
 
   #grant(uris: Iterable<string>): void {
-    this.#settle(uris, ({ resolve }) => resolve(GRANTED))
+    this.#settle(uris, ({ resolve }) => resolve(SUBSCRIBED))
   }
 
   #giveUp(uris: readonly string[], error: unknown): void {
     const dropped = uris.filter((uri) => this.#wanted.delete(uri) && !this.#waiters.has(uri))
     this.#settle(uris, ({ reject }) => reject(error))
     if (dropped.length === 0) return
-    this.#options.onTrouble(`it no longer tells of ${dropped.length} subscribed resource(s)`)
+    this.#options.onWarning(`it no longer tells of ${dropped.length} subscribed resource(s)`)
     this.#options.onDropped(dropped)
   }
 
@@ -219,6 +220,6 @@ export class Listening implements ChangeSource {
   }
 }
 
-function sameTexts(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+function sameStrings(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
   return some.size === others.size && [...some].every((text) => others.has(text))
 }

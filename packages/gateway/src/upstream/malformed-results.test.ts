@@ -9,12 +9,12 @@ import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { answerFlaw } from './answer-flaw.ts'
+import { findAnswerProblem } from './answer-flaw.ts'
 import { cleanAnswer } from './clean-answer.ts'
 import { FrameReader } from './frame-reader.ts'
 import { malformedResults } from './malformed-results.test-kit.ts'
 import { parseFrame } from './parse-frame.ts'
-import { OWN_MESSAGE } from './permit.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
 import type { Frame } from './transport.ts'
 
 const KNOWN = new Set(['text', 'image', 'audio', 'resource', 'resource_link'])
@@ -51,7 +51,10 @@ function frameOf(text: string, cuts: readonly number[] = []): Frame {
 
 /** What a client gets of a result; undefined where it is refused. */
 function passed(method: Method, frame: Frame, era: 'legacy' | 'modern'): JsonObject | undefined {
-  if (answerFlaw(frame, { request: { method, params: {}, permit: OWN_MESSAGE }, era, capabilities: {} }) !== undefined)
+  if (
+    findAnswerProblem(frame, { request: { method, params: {}, permit: GATEWAY_PERMIT }, era, capabilities: {} }) !==
+    undefined
+  )
     return undefined
   return parseFrame(cleanAnswer(frame, { method, era, server: 'odd' })).result as JsonObject
 }

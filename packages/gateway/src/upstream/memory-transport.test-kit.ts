@@ -1,17 +1,17 @@
 import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import { FrameReader } from './frame-reader.ts'
 import { recheckPermit, usePermit } from './permit.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from './transport.ts'
+import type { EncodedRequest, Transport, TransportEvents } from './transport.ts'
 
-export interface Heard extends JsonObject {
+export interface ReceivedMessage extends JsonObject {
   readonly id?: number
   readonly method?: string
   readonly params?: JsonObject
 }
 
-export interface MemoryOptions {
+export interface MemoryTransportOptions {
   /** What the server does with a message; it may answer now, later, wrongly or never. */
-  readonly serve?: (message: Heard, server: MemoryTransport) => void
+  readonly serve?: (message: ReceivedMessage, server: MemoryTransport) => void
   readonly open?: () => Promise<void>
   readonly close?: () => Promise<void>
   /** As over HTTP, where a closed stream tells the server. */
@@ -20,17 +20,17 @@ export interface MemoryOptions {
 
 /** A connection whose other end is the test. */
 export class MemoryTransport implements Transport {
-  readonly heard: Heard[] = []
+  readonly received: ReceivedMessage[] = []
   readonly abandoned: number[] = []
   readonly versions: string[] = []
-  readonly requests: OutgoingRequest[] = []
+  readonly requests: EncodedRequest[] = []
   closed = 0
-  readonly #options: MemoryOptions
+  readonly #options: MemoryTransportOptions
   readonly #reader = new FrameReader(64_000_000)
   #events: TransportEvents | undefined
   #waiters: (() => void)[] = []
 
-  constructor(options: MemoryOptions = {}) {
+  constructor(options: MemoryTransportOptions = {}) {
     this.#options = options
   }
 
@@ -39,7 +39,7 @@ export class MemoryTransport implements Transport {
     await this.#options.open?.()
   }
 
-  request(request: OutgoingRequest): void {
+  request(request: EncodedRequest): void {
     const { id, text, call } = request
     this.requests.push(request)
     if (usePermit(call.permit)) return this.send(text)
@@ -50,8 +50,8 @@ export class MemoryTransport implements Transport {
 
   /** The server hears of it in a turn of its own, as over any pipe. */
   send(text: string): void {
-    const message = JSON.parse(text) as Heard
-    this.heard.push(message)
+    const message = JSON.parse(text) as ReceivedMessage
+    this.received.push(message)
     queueMicrotask(() => this.closed === 0 && this.#options.serve?.(message, this))
     const waiters = this.#waiters
     this.#waiters = []
@@ -63,7 +63,7 @@ export class MemoryTransport implements Transport {
     return this.#options.abandonTells ?? false
   }
 
-  agreed(version: string): void {
+  setProtocolVersion(version: string): void {
     this.versions.push(version)
   }
 
@@ -73,7 +73,7 @@ export class MemoryTransport implements Transport {
   }
 
   /** The server says something: any value, or text as it stands. */
-  say(message: Json | object): void {
+  emit(message: Json | object): void {
     if (this.closed > 0) return
     this.#reader.feed(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
     const outcome = this.#reader.finish()
@@ -82,11 +82,11 @@ export class MemoryTransport implements Transport {
   }
 
   answer(id: number | undefined, result: Json | object = {}): void {
-    this.say({ jsonrpc: '2.0', id: id ?? null, result })
+    this.emit({ jsonrpc: '2.0', id: id ?? null, result })
   }
 
   refuse(id: number | undefined, code = -32601, message: Json = 'Method not found'): void {
-    this.say({ jsonrpc: '2.0', id: id ?? null, error: { code, message } })
+    this.emit({ jsonrpc: '2.0', id: id ?? null, error: { code, message } })
   }
 
   fail(id: number, error: SallyportError): void {
@@ -98,9 +98,9 @@ export class MemoryTransport implements Transport {
   }
 
   /** The message number `index` with this method, once the server has heard it. */
-  async heardOf(method: string, index = 0): Promise<Heard> {
+  async waitForMessage(method: string, index = 0): Promise<ReceivedMessage> {
     for (;;) {
-      const message = this.heard.filter((one) => one.method === method)[index]
+      const message = this.received.filter((one) => one.method === method)[index]
       if (message) return message
       await new Promise<void>((resolve) => this.#waiters.push(resolve))
     }
@@ -112,11 +112,13 @@ export interface ServerScript {
   readonly capabilities?: JsonObject
   readonly tools?: () => readonly Json[]
   /** Answers by method; what stands here comes before everything else. Undefined: no answer. */
-  readonly answers?: Readonly<Record<string, (message: Heard, server: MemoryTransport) => void>>
+  readonly answers?: Readonly<Record<string, (message: ReceivedMessage, server: MemoryTransport) => void>>
 }
 
 /** A well-behaved server of either era, but for what the script says. */
-export function serverOf(script: ServerScript = {}): (message: Heard, server: MemoryTransport) => void {
+export function createServerHandler(
+  script: ServerScript = {},
+): (message: ReceivedMessage, server: MemoryTransport) => void {
   const { era = 'legacy', capabilities = { tools: {} }, tools = () => [toolNamed('echo')], answers = {} } = script
   const about = { capabilities, serverInfo: { name: 'memory', version: '1' } }
   return (message, server) => {
@@ -136,7 +138,8 @@ export function serverOf(script: ServerScript = {}): (message: Heard, server: Me
 
 export const toolNamed = (name: string): JsonObject => ({ name, inputSchema: { type: 'object' } })
 
-const textOf = ({ params }: Heard): string => JSON.stringify(isJsonObject(params) ? (params.arguments ?? {}) : {})
+const textOf = ({ params }: ReceivedMessage): string =>
+  JSON.stringify(isJsonObject(params) ? (params.arguments ?? {}) : {})
 
 /** The code of the error that a promise is rejected with. */
 export async function codeOf(work: Promise<unknown>): Promise<string> {

@@ -53,4 +53,4 @@ export interface OutgoingCall {
 export type ClientCall = OutgoingCall & { readonly name: string; readonly session: string }
 
 /** What the gateway asks by itself. */
-export type OwnCall = Omit<OutgoingCall, 'permit'>
+export type GatewayCall = Omit<OutgoingCall, 'permit'>

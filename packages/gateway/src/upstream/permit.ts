@@ -14,7 +14,7 @@ export interface Permit {
 }
 
 /** For what the gateway itself sends: handshakes, lists, health checks, cancellations, answers to servers. */
-export const OWN_MESSAGE: Permit = Object.freeze({ isCurrent: true, renew: async () => undefined })
+export const GATEWAY_PERMIT: Permit = Object.freeze({ isCurrent: true, renew: async () => undefined })
 
 /**
  * Whether the bytes of a request may go to the operating system. Every transport asks this as its last act before they

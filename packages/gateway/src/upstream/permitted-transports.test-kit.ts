@@ -4,10 +4,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createMcpServer, READ } from '@sallyport/kit'
 import { onTestFinished } from 'vitest'
 import { InProcessTransport } from './built-in/in-process-transport.ts'
-import { httpConfig, MODERN_META, opened, type Recorder } from './http/http-transport.test-kit.ts'
+import { httpConfig, MODERN_META, openTransport, type Recorder } from './http/http-transport.test-kit.ts'
 import { LegacySseTransport } from './http/legacy-sse-transport.ts'
 import { StreamableHttpTransport } from './http/streamable-http-transport.ts'
-import { OWN_MESSAGE, type Permit } from './permit.ts'
+import { GATEWAY_PERMIT, type Permit } from './permit.ts'
 import { openWatchdog } from './processes/processes.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { freshMark, stdioConfig } from './stdio/stdio.test-kit.ts'
@@ -15,7 +15,7 @@ import { StdioTransport } from './stdio/stdio-transport.ts'
 import type { Transport } from './transport.ts'
 
 /** A transport before a server that notes which calls reach it. */
-export interface Rig {
+export interface TestTransport {
   readonly transport: Transport
   readonly events: Recorder
   /** The names of the calls that reached the server. */
@@ -27,8 +27,8 @@ export interface Rig {
 let lastId = 0
 
 /** Sends a call of this name; its id. */
-export function ask({ transport }: Pick<Rig, 'transport'>, name: string, options: AskOptions = {}): number {
-  const { permit = OWN_MESSAGE, weight = 0, session } = options
+export function ask({ transport }: Pick<TestTransport, 'transport'>, name: string, options: AskOptions = {}): number {
+  const { permit = GATEWAY_PERMIT, weight = 0, session } = options
   const id = ++lastId
   const params = { name, arguments: weight > 0 ? { text: 'x'.repeat(weight) } : {}, _meta: MODERN_META }
   const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
@@ -63,13 +63,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 })
 `
 
-export async function openStdioRig(): Promise<Rig> {
+export async function openStdioTransport(): Promise<TestTransport> {
   const mark = freshMark('permit')
-  const watchdog = openWatchdog({ runMark: mark, environment: process.env, onTrouble: () => {} })
+  const watchdog = openWatchdog({ runMark: mark, environment: process.env, onWarning: () => {} })
   onTestFinished(() => watchdog.close())
   const config = stdioConfig({ args: ['--input-type=module', '-e', READER] })
   const options = { config, environment: process.env, mark, watchdog, stderr: new StderrTail() }
-  const { transport, events } = await opened(new StdioTransport(options))
+  const { transport, events } = await openTransport(new StdioTransport(options))
   const fillPipe = async (): Promise<() => void> => {
     const pid = transport.pid as number
     process.kill(pid, 'SIGSTOP')
@@ -145,12 +145,12 @@ class HttpServer {
 
 const ALL_CONNECTIONS = 128
 
-async function httpRig(
+async function openHttpTransport(
   make: (url: string) => Transport,
-  more: (rig: Rig, server: HttpServer) => Rig['waits'] = () => ({}),
+  more: (rig: TestTransport, server: HttpServer) => TestTransport['waits'] = () => ({}),
 ) {
   const server = new HttpServer()
-  const { transport, events } = await opened(make(await server.listen()))
+  const { transport, events } = await openTransport(make(await server.listen()))
   const useAll = async (): Promise<() => void> => {
     const release = server.hold()
     for (let count = 0; count < ALL_CONNECTIONS; count++) ask({ transport }, 'filler')
@@ -159,12 +159,12 @@ async function httpRig(
   }
   const connecting = async (): Promise<() => void> => () => undefined
   const waits = { 'for its connection to be made': connecting, 'while all connections are in use': useAll }
-  const rig: Rig = { transport, events, reached: async () => server.names, waits }
+  const rig: TestTransport = { transport, events, reached: async () => server.names, waits }
   return { ...rig, waits: { ...waits, ...more(rig, server) } }
 }
 
-export function openStreamableRig(): Promise<Rig> {
-  return httpRig(
+export function openStreamableTransport(): Promise<TestTransport> {
+  return openHttpTransport(
     (url) => new StreamableHttpTransport({ config: httpConfig(url) }),
     ({ transport }, server) => ({
       'for the end of the handshake': async () => {
@@ -177,10 +177,10 @@ export function openStreamableRig(): Promise<Rig> {
   )
 }
 
-export const openSseRig = (): Promise<Rig> =>
-  httpRig((url) => new LegacySseTransport({ config: httpConfig(url, { kind: 'sse' }) }))
+export const openSseTransport = (): Promise<TestTransport> =>
+  openHttpTransport((url) => new LegacySseTransport({ config: httpConfig(url, { kind: 'sse' }) }))
 
-export async function openInProcessRig(): Promise<Rig> {
+export async function openInProcessTransport(): Promise<TestTransport> {
   const names: string[] = []
   const server = createMcpServer('here')
   for (const name of ['first', 'late', 'after'])
@@ -189,7 +189,7 @@ export async function openInProcessRig(): Promise<Rig> {
       return 'done'
     })
   const transport = new InProcessTransport({ server, maxMessageBytes: 1_000_000 })
-  const { events } = await opened(transport)
+  const { events } = await openTransport(transport)
   return { transport, events, reached: async () => names, waits: {} }
 }
 

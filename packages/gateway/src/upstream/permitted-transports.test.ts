@@ -4,31 +4,31 @@ import { promise } from '../../../../tests/promises.ts'
 import { lockedDown, TestPermit } from './permit.test-kit.ts'
 import {
   ask,
-  openInProcessRig,
-  openSseRig,
-  openStdioRig,
-  openStreamableRig,
-  type Rig,
+  openInProcessTransport,
+  openSseTransport,
+  openStdioTransport,
+  openStreamableTransport,
+  type TestTransport,
 } from './permitted-transports.test-kit.ts'
 
 const TRANSPORTS: readonly {
   readonly name: string
-  readonly open: () => Promise<Rig>
+  readonly open: () => Promise<TestTransport>
   readonly waits: readonly string[]
 }[] = [
-  { name: 'stdio', open: openStdioRig, waits: ['for a full pipe'] },
+  { name: 'stdio', open: openStdioTransport, waits: ['for a full pipe'] },
   {
     name: 'Streamable HTTP',
-    open: openStreamableRig,
+    open: openStreamableTransport,
     waits: ['for its connection to be made', 'while all connections are in use', 'for the end of the handshake'],
   },
   {
     name: 'HTTP with SSE',
-    open: openSseRig,
+    open: openSseTransport,
     waits: ['for its connection to be made', 'while all connections are in use'],
   },
   // Nothing waits on the way to a server in this very process.
-  { name: 'in process', open: openInProcessRig, waits: [] },
+  { name: 'in process', open: openInProcessTransport, waits: [] },
 ]
 
 function deferred(): { readonly outcome: Promise<SallyportError | undefined>; settle(refusal?: SallyportError): void } {
@@ -40,13 +40,13 @@ function deferred(): { readonly outcome: Promise<SallyportError | undefined>; se
 }
 
 /** What has reached the server, once a further call has come back. */
-async function reachedIn(rig: Rig): Promise<readonly string[]> {
+async function reachedIn(rig: TestTransport): Promise<readonly string[]> {
   await rig.events.answer(ask(rig, 'after'))
   return (await rig.reached()).filter((name) => name !== 'after')
 }
 
 /** A call that was given to a transport in a moment in which its permit has to be renewed. */
-async function renewing(rig: Rig) {
+async function renewing(rig: TestTransport) {
   const { outcome, settle } = deferred()
   const permit = new TestPermit().becomeStale(outcome)
   const id = ask(rig, 'late', { permit })

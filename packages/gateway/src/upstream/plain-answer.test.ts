@@ -1,9 +1,9 @@
 import { JsonScanner } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { plainAnswer } from './plain-answer.ts'
+import { parseFastResult } from './plain-answer.ts'
 
-const look = (text: string) => plainAnswer(Buffer.from(text))
+const look = (text: string) => parseFastResult(Buffer.from(text))
 
 function scanned(text: string) {
   const scanner = new JsonScanner(1_000)
@@ -75,6 +75,6 @@ describe('a plain answer', () => {
   it('is not one whose bytes are no UTF-8', () => {
     const bytes = Buffer.from('{"jsonrpc":"2.0","id":7,"result":{"a":"x"}}')
     bytes[bytes.indexOf('x')] = 0xff
-    expect(plainAnswer(bytes)).toBeUndefined()
+    expect(parseFastResult(bytes)).toBeUndefined()
   })
 })

@@ -1,28 +1,28 @@
 import { isUtf8 } from 'node:buffer'
 import {
+  describeResult,
   type Envelope,
+  forbidsNull,
   hasPlainItems,
   isJsonObject,
-  isNeverNull,
   type JsonObject,
-  jsonIn,
   META,
   RESULT_SHAPE,
-  resultShape,
   type Span,
+  tryParseJson,
 } from '@sallyport/core'
 
 /** So short that it cannot be nested deeper than anything may be. */
-const MOST_BYTES = 2_000
+const MAX_BYTES = 2_000
 
-const HEAD = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
-const FOOT = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
-const BARE_HEAD = '{"result":'
+const ID_FIRST = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
+const ID_LAST = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
+const RESULT_FIRST = '{"result":'
 /** What only the gateway may say in a `_meta`, as it is or behind escapes: the scanner tells where. */
-const CLOSER_LOOK = /sallyport|\\u00[2-7]|\\\//
+const NEEDS_FULL_SCAN = /sallyport|\\u00[2-7]|\\\//
 const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
 /** Members that may have to be changed, so that it has to be known where they are. */
-const LOOKED_INTO = RESULT_SHAPE.completion | RESULT_SHAPE.bareValue
+const CHECKED_SHAPES = RESULT_SHAPE.completion | RESULT_SHAPE.bareValue
 const ID_START = '{"jsonrpc":"2.0","id":'.length
 
 /**
@@ -31,47 +31,47 @@ const ID_START = '{"jsonrpc":"2.0","id":'.length
  * What stands where the result must be is parsed by itself: were anything else there, another member or a part of one,
  * it would be no JSON value. That proves as much as scanning every byte does, in a third of the time.
  */
-export function plainAnswer(bytes: Buffer): Envelope | undefined {
-  if (bytes.length > MOST_BYTES || !isUtf8(bytes)) return undefined
+export function parseFastResult(bytes: Buffer): Envelope | undefined {
+  if (bytes.length > MAX_BYTES || !isUtf8(bytes)) return undefined
   // One character for each byte: places in the text are places in the bytes.
   const text = bytes.toString('latin1')
-  if (text.includes('\n') || text.includes('\r') || CLOSER_LOOK.test(text)) return undefined
-  const head = HEAD.exec(text)
+  if (text.includes('\n') || text.includes('\r') || NEEDS_FULL_SCAN.test(text)) return undefined
+  const head = ID_FIRST.exec(text)
   if (head?.[1] !== undefined) {
-    return answer(text, { id: head[1], idStart: ID_START, start: head[0].length, end: text.length - 1 })
+    return buildEnvelope(text, { id: head[1], idStart: ID_START, start: head[0].length, end: text.length - 1 })
   }
-  if (!text.startsWith(BARE_HEAD)) return undefined
-  const foot = FOOT.exec(text.slice(-64))
+  if (!text.startsWith(RESULT_FIRST)) return undefined
+  const foot = ID_LAST.exec(text.slice(-64))
   if (foot?.[1] === undefined) return undefined
   const idStart = text.length - 1 - foot[1].length
-  return answer(text, { id: foot[1], idStart, start: BARE_HEAD.length, end: text.length - foot[0].length })
+  return buildEnvelope(text, { id: foot[1], idStart, start: RESULT_FIRST.length, end: text.length - foot[0].length })
 }
 
-interface Places {
+interface Offsets {
   readonly id: string
   readonly idStart: number
   readonly start: number
   readonly end: number
 }
 
-function answer(text: string, { id, idStart, start, end }: Places): Envelope | undefined {
+function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Envelope | undefined {
   // Blanks around the result would be taken for parts of it.
   if (!text.endsWith('}') || text[start] !== '{' || text[end - 1] !== '}') return undefined
-  const result = jsonIn(text.slice(start, end))
+  const result = tryParseJson(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
   const { resultType, isError } = result
-  if (text.includes('null') && Object.keys(result).some((key) => result[key] === null && isNeverNull(key)))
+  if (text.includes('null') && Object.keys(result).some((key) => result[key] === null && forbidsNull(key)))
     return undefined
-  const shape = resultShape(result)
-  if (!hasPlainItems(result) || (shape & LOOKED_INTO) !== 0) return undefined
-  const serverInfo = text.includes(SERVER_INFO) ? serverInfoIn(text, result) : undefined
+  const shape = describeResult(result)
+  if (!hasPlainItems(result) || (shape & CHECKED_SHAPES) !== 0) return undefined
+  const serverInfo = text.includes(SERVER_INFO) ? findServerInfo(text, result) : undefined
   if (serverInfo === null) return undefined
   return {
     bytes: text.length,
     hasLineBreaks: false,
     id: { start: idStart, end: idStart + id.length },
     numericId: Number(id),
-    textId: undefined,
+    stringId: undefined,
     result: { start, end },
     error: undefined,
     hasMethod: false,
@@ -85,7 +85,7 @@ function answer(text: string, { id, idStart, start, end }: Places): Envelope | u
 }
 
 /** Where a server names itself, as nearly all write it; null where a closer look is needed. */
-function serverInfoIn(text: string, { _meta }: JsonObject): Span | null {
+function findServerInfo(text: string, { _meta }: JsonObject): Span | null {
   const start = text.indexOf(SERVER_INFO)
   const info = isJsonObject(_meta) ? _meta[META.serverInfo] : undefined
   if (info === undefined || text.includes(SERVER_INFO, start + 1)) return null

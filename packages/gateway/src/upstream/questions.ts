@@ -1,5 +1,5 @@
 import { Cancellation, isJsonObject, type JsonObject, type SallyportError } from '@sallyport/core'
-import { type Client, lackedBy, type Question, type QuestionAnswer } from './client.ts'
+import { type Client, findMissingCapability, type Question, type QuestionAnswer } from './client.ts'
 
 /** Whom a server's question concerns. */
 export interface Addressee {
@@ -26,9 +26,9 @@ interface OpenQuestion {
 const METHOD_NOT_FOUND = -32601
 const INTERNAL = -32603
 /** A server that asks without end must not fill our memory. */
-const MOST_OPEN = 1_000
+const MAX_OPEN = 1_000
 /** In characters, of all questions together; a single one may be as large as any message. */
-const MOST_TEXT = 8_000_000
+const MAX_TEXT_LENGTH = 8_000_000
 
 export interface QuestionsOptions {
   readonly send: (text: string) => void
@@ -54,8 +54,8 @@ export class Questions {
     const params = isJsonObject(message.params) ? message.params : {}
     const question = { method: String(method), params, cancellation: new Cancellation() }
     const size = JSON.stringify(message).length
-    const refusal = this.#refusal(id, question, addressee) ?? this.#lackOfRoom(size)
-    if (refusal || !addressee) return this.#answer(id, refusal ?? this.#unheard(question))
+    const refusal = this.#refusal(id, question, addressee) ?? this.#checkCapacity(size)
+    if (refusal || !addressee) return this.#sendAnswer(id, refusal ?? this.#answerWithoutClient(question))
     this.#open.set(id, { cancellation: question.cancellation, calls: new Set(calls), size })
     this.#size += size
     for (const call of addressee.waiting) call?.pause()
@@ -64,7 +64,7 @@ export class Questions {
       .catch((error: SallyportError) => ({ error: { code: INTERNAL, message: error.message } }))
       .then((answer) => {
         if ('result' in answer) addressee.onAnswered?.(question)
-        this.#answered(id, question, answer)
+        this.#onAnswered(id, question, answer)
       })
       .finally(() => {
         for (const call of addressee.waiting) call?.resume()
@@ -79,7 +79,7 @@ export class Questions {
   }
 
   /** This request is over, and with the last of those that a question may belong to the question. */
-  endOf(call: number): void {
+  endCall(call: number): void {
     if (this.#open.size === 0) return
     for (const { calls, cancellation } of [...this.#open.values()])
       if (calls.delete(call) && calls.size === 0) cancellation.cancel('the call is over')
@@ -91,24 +91,24 @@ export class Questions {
 
   #refusal(id: string | number, question: Question, addressee: Addressee | undefined): QuestionAnswer | undefined {
     if (this.#open.has(id)) return { error: { code: -32600, message: `The id ${JSON.stringify(id)} is in use.` } }
-    const lacked = addressee && lackedBy(addressee.client, question)
+    const lacked = addressee && findMissingCapability(addressee.client, question)
     if (lacked === undefined) return undefined
     return { error: { code: METHOD_NOT_FOUND, message: `The client offers no ${lacked}.` } }
   }
 
-  #lackOfRoom(size: number): QuestionAnswer | undefined {
-    const isFull = this.#open.size >= MOST_OPEN || this.#size + size > MOST_TEXT
+  #checkCapacity(size: number): QuestionAnswer | undefined {
+    const isFull = this.#open.size >= MAX_OPEN || this.#size + size > MAX_TEXT_LENGTH
     return isFull ? { error: { code: INTERNAL, message: `${this.#open.size} questions are open.` } } : undefined
   }
 
   /** A question that was taken back gets no answer. */
-  #answered(id: string | number, { cancellation }: Question, answer: QuestionAnswer): void {
+  #onAnswered(id: string | number, { cancellation }: Question, answer: QuestionAnswer): void {
     this.#size -= this.#open.get(id)?.size ?? 0
     this.#open.delete(id)
-    if (cancellation.reason === undefined) this.#answer(id, answer)
+    if (cancellation.reason === undefined) this.#sendAnswer(id, answer)
   }
 
-  #answer(id: string | number, answer: QuestionAnswer): void {
+  #sendAnswer(id: string | number, answer: QuestionAnswer): void {
     this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
   }
 
@@ -116,7 +116,7 @@ export class Questions {
    * Where no client is behind a connection there are no roots. One that cannot be reached now may have some: a server
    * would keep an empty list for good, while a refusal lets it ask again during a call.
    */
-  #unheard({ method }: Question): QuestionAnswer {
+  #answerWithoutClient({ method }: Question): QuestionAnswer {
     if (method === 'roots/list' && !this.#options.isOneClient) return { result: { roots: [] } }
     const message = `No call is under way to which this ${method} could belong.`
     return { error: { code: METHOD_NOT_FOUND, message } }

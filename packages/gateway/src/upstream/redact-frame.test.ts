@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 // Tests may look inside.
-import { type MadeSecret, madeSecrets, scribe } from '../../../core/src/made-secrets.test-kit.ts'
+import { createFakeSecrets, createRandomText, type FakeSecret } from '../../../core/src/made-secrets.test-kit.ts'
 import { FrameReader } from './frame-reader.ts'
 import { redactFrame } from './redact-frame.ts'
 import type { Frame } from './transport.ts'
 
-const [github] = madeSecrets() as readonly [MadeSecret]
+const [github] = createFakeSecrets() as readonly [FakeSecret]
 const SHOWN = '[redacted: GitHub token]'
 
 function frameOf(message: string | object, cuts: readonly number[] = []): Frame {
@@ -67,7 +67,7 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
   })
 
   it('finds every kind wherever the pieces end, and tells the truth about what is left', () => {
-    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...madeSecrets(seed)))
+    const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
     const cuts = fc.array(fc.nat(), { maxLength: 30 })
     fc.assert(
       fc.property(secret, fc.string(), cuts, ({ kind, secret, text = secret }, other, places) => {
@@ -102,14 +102,14 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     const word = 'hunter22x'
     const url = `{"id":7,"result":{"a":"https:\\/\\/me:${word}@host\\/"}}`
     expect(textOf(redactNow(frameOf(url)))).not.toContain(word)
-    const hook = `{"id":7,"result":{"a":"https:\\/\\/hooks.slack.com\\/services\\/T${scribe(1)('AB12', 30)}"}}`
+    const hook = `{"id":7,"result":{"a":"https:\\/\\/hooks.slack.com\\/services\\/T${createRandomText(1)('AB12', 30)}"}}`
     expect(textOf(redactNow(frameOf(hook)))).toContain('[redacted: Slack hook]')
   })
 
   it('leaves images alone, and the state that a client must give back', () => {
     const image = frameOf(answer({ content: [{ type: 'image', data: randomBytes(1_000_000).toString('base64') }] }))
     expect(redactNow(image)).toBe(image)
-    const jwt = madeSecrets().find(({ kind }) => kind === 'JWT')?.secret
+    const jwt = createFakeSecrets().find(({ kind }) => kind === 'JWT')?.secret
     const asking = frameOf(answer({ resultType: 'input_required', requestState: jwt, inputRequests: { a: {} } }))
     expect(redactNow(asking)).toBe(asking)
   })

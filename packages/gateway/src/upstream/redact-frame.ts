@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createSecretSearch, mayHoldSecret, redactJsonInSteps, redactMember, type ShowText } from '@sallyport/core'
-import { frameInSteps, frameOf } from './frame-of.ts'
+import { createSecretSearch, mayHoldSecret, type RedactString, redactJsonInSteps, redactMember } from '@sallyport/core'
+import { scanFrame, scanFrameInSteps } from './frame-of.ts'
 import type { Frame } from './transport.ts'
 
 /** What is taken out of a frame. */
@@ -10,7 +10,7 @@ export interface Redaction {
   /** The same, piece by piece, each with what came before it in mind. */
   readonly createSearch: () => (part: Uint8Array) => boolean
   /** A string of the JSON as it may be shown. */
-  readonly show: ShowText
+  readonly show: RedactString
 }
 
 /** Keys and tokens of known shapes. */
@@ -21,12 +21,12 @@ const KNOWN_SHAPES: Redaction = {
 }
 
 /** What the client must give back as it is: the protocol's own words, which no model is shown. */
-const OPAQUE: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
+const OPAQUE_MEMBERS: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
 /** Of a message with a method; the server knows its question by the id. */
-const PROTOCOL: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method'])
+const PROTOCOL_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method'])
 
 /** So much is looked through in one turn of the event loop. */
-const LOOK_BYTES = 2_000_000
+const SEARCH_BYTES = 2_000_000
 /** The same for taking secrets out. */
 const REDACT_LENGTH = 1_000_000
 /** The same for a scan, which takes far longer for numbers than for texts. */
@@ -43,32 +43,32 @@ const SHORT_BYTES = 200_000
  */
 export function redactFrame(frame: Frame, redaction: Redaction = KNOWN_SHAPES): Frame | Promise<Frame> {
   const { parts, envelope } = frame
-  if (envelope.bytes > LOOK_BYTES) return redactLarge(frame, redaction)
+  if (envelope.bytes > SEARCH_BYTES) return redactLarge(frame, redaction)
   if (!redaction.mayHold(parts)) return frame
-  return envelope.bytes > SHORT_BYTES ? redactedInTurns(frame, redaction) : redacted(frame, redaction)
+  return envelope.bytes > SHORT_BYTES ? redactInTurns(frame, redaction) : redactAtOnce(frame, redaction)
 }
 
 async function redactLarge(frame: Frame, redaction: Redaction): Promise<Frame> {
   const mayHold = redaction.createSearch()
   let looked = 0
   for (const part of frame.parts) {
-    if (mayHold(part)) return await redactedInTurns(frame, redaction)
+    if (mayHold(part)) return await redactInTurns(frame, redaction)
     looked += part.length
-    if (looked < LOOK_BYTES) continue
+    if (looked < SEARCH_BYTES) continue
     looked = 0
     await nextTurn()
   }
   return frame
 }
 
-async function redactedInTurns(frame: Frame, { show }: Redaction): Promise<Frame> {
-  const written = writtenIn(frame)
+async function redactInTurns(frame: Frame, { show: redactString }: Redaction): Promise<Frame> {
+  const written = readFrameText(frame)
   const { text, except } = written
-  const shown = await inTurns(redactJsonInSteps(text, { except, length: REDACT_LENGTH, show }))
-  return shown === written.text ? frame : inTurns(frameInSteps(partsWith(shown, written), SCAN_BYTES))
+  const shown = await runInTurns(redactJsonInSteps(text, { except, stepLength: REDACT_LENGTH, redactString }))
+  return shown === written.text ? frame : runInTurns(scanFrameInSteps(replaceText(shown, written), SCAN_BYTES))
 }
 
-async function inTurns<Result>(steps: Generator<undefined, Result>): Promise<Result> {
+async function runInTurns<Result>(steps: Generator<undefined, Result>): Promise<Result> {
   for (;;) {
     await nextTurn()
     const { done, value } = steps.next()
@@ -76,15 +76,19 @@ async function inTurns<Result>(steps: Generator<undefined, Result>): Promise<Res
   }
 }
 
-function redacted(frame: Frame, { show }: Redaction): Frame {
-  const written = writtenIn(frame)
+function redactAtOnce(frame: Frame, { show: redactString }: Redaction): Frame {
+  const written = readFrameText(frame)
   const { text, except } = written
-  const { value: shown } = redactJsonInSteps(text, { except, length: Number.POSITIVE_INFINITY, show }).next()
+  const { value: shown } = redactJsonInSteps(text, {
+    except,
+    stepLength: Number.POSITIVE_INFINITY,
+    redactString,
+  }).next()
   if (shown === undefined) throw new Error('It took more than one step.')
-  return shown === written.text ? frame : frameOf(partsWith(shown, written))
+  return shown === written.text ? frame : scanFrame(replaceText(shown, written))
 }
 
-interface Written {
+interface FrameText {
   readonly bytes: Buffer
   readonly start: number
   readonly end: number
@@ -93,14 +97,20 @@ interface Written {
 }
 
 /** Of an answer its result or error, of any other message all of it. */
-function writtenIn({ parts, envelope }: Frame): Written {
+function readFrameText({ parts, envelope }: Frame): FrameText {
   const bytes = Buffer.concat(parts)
   const said = envelope.result ?? envelope.error
   const { start, end } = said ?? { start: 0, end: bytes.length }
-  return { bytes, start, end, text: bytes.toString('utf8', start, end), except: said ? OPAQUE : PROTOCOL }
+  return {
+    bytes,
+    start,
+    end,
+    text: bytes.toString('utf8', start, end),
+    except: said ? OPAQUE_MEMBERS : PROTOCOL_MEMBERS,
+  }
 }
 
-const partsWith = (shown: string, { bytes, start, end }: Written): readonly Buffer[] => [
+const replaceText = (shown: string, { bytes, start, end }: FrameText): readonly Buffer[] => [
   bytes.subarray(0, start),
   Buffer.from(shown),
   bytes.subarray(end),

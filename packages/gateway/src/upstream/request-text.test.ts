@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Client } from './client.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
-import { OWN_MESSAGE } from './permit.ts'
-import { introductionOf, requestText } from './request-text.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
+import { encodeRequest, formatIntroduction } from './request-text.ts'
 
 const META = 'io.modelcontextprotocol'
 const OURS = { name: 'sallyport', version: '1' }
@@ -20,9 +20,9 @@ function clientWith(declared: Pick<Client, 'clientInfo' | 'capabilities' | 'logL
 }
 
 function paramsOf(request: Partial<OutgoingCall>, era: 'legacy' | 'modern' = 'modern'): JsonObject {
-  const text = requestText(
+  const text = encodeRequest(
     7,
-    { method: 'tools/call', params: {}, permit: OWN_MESSAGE, ...request },
+    { method: 'tools/call', params: {}, permit: GATEWAY_PERMIT, ...request },
     { era, clientInfo: OURS },
   )
   expect(text.startsWith('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{')).toBe(true)
@@ -30,7 +30,7 @@ function paramsOf(request: Partial<OutgoingCall>, era: 'legacy' | 'modern' = 'mo
 }
 
 describe(`a call of a legacy client to a modern server (${promise('GW-17')})`, () => {
-  const introduced = clientWith(DECLARED, introductionOf(DECLARED))
+  const introduced = clientWith(DECLARED, formatIntroduction(DECLARED))
 
   it('says with its introduction what it would say without', () => {
     const keys = fc.constantFrom('progressToken', 'x/y', '__proto__', `${META}/clientInfo`, `${META}/logLevel`, 'ü"')

@@ -19,25 +19,25 @@ export interface Sender {
 }
 
 /** A request as it goes out. */
-export function requestText(id: number, request: OutgoingCall, sender: Sender): string {
-  const params = introducedParams(id, request, sender) ?? paramsText(id, request, sender)
+export function encodeRequest(id: number, request: OutgoingCall, sender: Sender): string {
+  const params = formatIntroducedParams(id, request, sender) ?? formatParams(id, request, sender)
   return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)},"params":${params}}`
 }
 
 /** What a modern server is told of a client, as members of `_meta`: one that began with `initialize` does not repeat it. */
-export function introductionOf({ clientInfo, capabilities, logLevel }: Introduced): string {
+export function formatIntroduction({ clientInfo, capabilities, logLevel }: IntroducedClient): string {
   const members =
-    member(META.protocolVersion, MODERN_VERSION) +
-    member(META.clientInfo, clientInfo) +
-    member(META.clientCapabilities, capabilities) +
-    member(META.logLevel, logLevel)
+    formatMember(META.protocolVersion, MODERN_VERSION) +
+    formatMember(META.clientInfo, clientInfo) +
+    formatMember(META.clientCapabilities, capabilities) +
+    formatMember(META.logLevel, logLevel)
   return members.slice(1)
 }
 
-type Introduced = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
+type IntroducedClient = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
 
 /** With what was printed once of a legacy client; undefined where more has to be said than that. */
-function introducedParams(id: number, request: OutgoingCall, { era }: Sender): string | undefined {
+function formatIntroducedParams(id: number, request: OutgoingCall, { era }: Sender): string | undefined {
   const { params, client, onProgress, trace, span } = request
   const introduction = client?.introduction
   if (introduction === undefined || era !== 'modern' || trace || span) return undefined
@@ -45,36 +45,36 @@ function introducedParams(id: number, request: OutgoingCall, { era }: Sender): s
   let theirs = ''
   for (const key in given) {
     if (MODERN_ENVELOPE.has(key)) return undefined
-    if (key !== 'progressToken') theirs += member(key, given[key])
+    if (key !== 'progressToken') theirs += formatMember(key, given[key])
   }
   const members = theirs === '' ? introduction : `${theirs.slice(1)},${introduction}`
-  return paramsWith(params, `{${members}${onProgress ? member('progressToken', id) : ''}}`)
+  return joinParams(params, `{${members}${onProgress ? formatMember('progressToken', id) : ''}}`)
 }
 
-function paramsText(id: number, request: OutgoingCall, sender: Sender): string {
+function formatParams(id: number, request: OutgoingCall, sender: Sender): string {
   const { params } = request
-  const meta = metaOf(id, request, sender)
-  return paramsWith(params, meta && printJson(meta))
+  const meta = buildMeta(id, request, sender)
+  return joinParams(params, meta && printJson(meta))
 }
 
 /** Piece by piece: what is printed already need not be printed again, and nothing is copied first. */
-function paramsWith(params: JsonObject, meta: string | undefined): string {
+function joinParams(params: JsonObject, meta: string | undefined): string {
   let members = ''
-  for (const key in params) if (key !== '_meta') members += member(key, params[key])
+  for (const key in params) if (key !== '_meta') members += formatMember(key, params[key])
   if (meta !== undefined) members += `,"_meta":${meta}`
   return `{${members.slice(1)}}`
 }
 
-function member(key: string, value: unknown): string {
+function formatMember(key: string, value: unknown): string {
   const text = value === undefined ? undefined : JSON.stringify(value)
   return text === undefined ? '' : `,${JSON.stringify(key)}:${text}`
 }
 
-function metaOf(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
+function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
   const { method, params, client, onProgress, trace, span } = request
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
-  if (theirs && isModern && saysAll(theirs) && !onProgress && !trace && !span) return theirs
+  if (theirs && isModern && isCompleteMeta(theirs) && !onProgress && !trace && !span) return theirs
   // Without a prototype: a client's key "__proto__" is a key like any other.
   const ours: Record<string, unknown> = Object.create(null)
   for (const key in theirs)
@@ -94,7 +94,7 @@ function metaOf(id: number, request: OutgoingCall, { era, clientInfo }: Sender):
 }
 
 /** A modern client has said everything that the server wants to know. */
-const saysAll = (meta: JsonObject): boolean =>
+const isCompleteMeta = (meta: JsonObject): boolean =>
   meta[META.protocolVersion] === MODERN_VERSION &&
   meta[META.clientInfo] !== undefined &&
   meta[META.clientCapabilities] !== undefined &&

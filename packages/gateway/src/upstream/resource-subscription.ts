@@ -23,17 +23,17 @@ export class ResourceSubscription {
     return this.#hasEnded
   }
 
-  tell(params: JsonObject): void {
+  update(params: JsonObject): void {
     if (!this.#hasEnded) this.#events.onUpdate(params)
   }
 
   /** Whoever holds it is told once, when the client no longer wants it. */
-  heldBy(release: () => void): void {
+  onRelease(release: () => void): void {
     this.#release = release
   }
 
   /** For its holder: says that it holds it no longer. */
-  lose(): void {
+  markLost(): void {
     this.#release = undefined
     if (!this.#hasEnded) this.#events.onLost(this)
   }

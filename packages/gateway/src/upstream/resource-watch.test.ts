@@ -2,30 +2,34 @@ import { Cancellation, type JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { Link } from './link.ts'
-import { codeOf, type Heard, MemoryTransport } from './memory-transport.test-kit.ts'
+import { codeOf, MemoryTransport, type ReceivedMessage } from './memory-transport.test-kit.ts'
 import { TestPermit } from './permit.test-kit.ts'
-import { OWN_MESSAGE } from './permit.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
 import { ResourceSubscription } from './resource-subscription.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import type { UpstreamReply } from './server-behind.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 
-type Serve = (message: Heard, server: MemoryTransport) => void
+type Serve = (message: ReceivedMessage, server: MemoryTransport) => void
 
 const granting: Serve = ({ id }, server) => server.answer(id)
 const OPENING = { era: 'legacy', capabilities: {} } as const
 
-function openWatch({ most = 100, serve = granting }: { most?: number; serve?: Serve } = {}) {
+function openWatch({ most: maxResources = 100, serve = granting }: { most?: number; serve?: Serve } = {}) {
   const troubles: string[] = []
-  const watch = new ResourceWatch({ config: stdioConfig(), most, onTrouble: (text) => void troubles.push(text) })
+  const watch = new ResourceWatch({
+    config: stdioConfig(),
+    maxResources,
+    onWarning: (text) => void troubles.push(text),
+  })
   const connect = async (): Promise<MemoryTransport> => {
     const transport = new MemoryTransport({
       serve: (message, server) => message.id !== undefined && serve(message, server),
     })
     const quiet = {
       onNotification: () => {},
-      onAsked: () => {},
-      onTrouble: () => {},
+      onQuestion: () => {},
+      onWarning: () => {},
       onDropped: () => {},
       onClose: () => {},
     }
@@ -46,13 +50,20 @@ function subscriberTo(watch: ResourceWatch, uri: string) {
   })
   const ask = (cancellation = new Cancellation()): Promise<UpstreamReply> =>
     watch.subscribe(subscription, {
-      ...{ method: 'resources/subscribe', params: { uri }, name: uri, session: 's', permit: OWN_MESSAGE, cancellation },
+      ...{
+        method: 'resources/subscribe',
+        params: { uri },
+        name: uri,
+        session: 's',
+        permit: GATEWAY_PERMIT,
+        cancellation,
+      },
     })
   return { told, lost, subscription, ask }
 }
 
-const asked = ({ heard }: MemoryTransport): readonly string[] =>
-  heard.map(({ method, params }) => `${String(method).slice('resources/'.length)} ${params?.uri}`)
+const asked = ({ received }: MemoryTransport): readonly string[] =>
+  received.map(({ method, params }) => `${String(method).slice('resources/'.length)} ${params?.uri}`)
 const updated = (uri: string, more: JsonObject = {}): JsonObject => ({
   method: 'notifications/resources/updated',
   params: { uri, ...more },
@@ -60,7 +71,7 @@ const updated = (uri: string, more: JsonObject = {}): JsonObject => ({
 const isGranted = ({ frame }: UpstreamReply): boolean => frame.envelope.result !== undefined
 
 it(`a subscription that waits for the end of another needs a current permit when it is asked for (${promise('GOV-13')})`, async () => {
-  const leaving: Heard[] = []
+  const leaving: ReceivedMessage[] = []
   const serve: Serve = (message, server) =>
     message.method === 'resources/unsubscribe' ? void leaving.push(message) : server.answer(message.id)
   const { watch, connect } = openWatch({ serve })
@@ -68,7 +79,7 @@ it(`a subscription that waits for the end of another needs a current permit when
   const first = subscriberTo(watch, 'a://1')
   await first.ask()
   first.subscription.end()
-  await server.heardOf('resources/unsubscribe')
+  await server.waitForMessage('resources/unsubscribe')
   const permit = new TestPermit()
   const second = subscriberTo(watch, 'a://1')
   const request = { method: 'resources/subscribe', params: { uri: 'a://1' }, name: 'a://1', session: 's', permit }
@@ -86,13 +97,13 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     const [one, two, three] = [subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://1')]
     expect((await Promise.all([one.ask(), two.ask()])).every(isGranted)).toBe(true)
     expect(isGranted(await three.ask())).toBe(true)
-    watch.takes(updated('a://1'))
+    watch.handles(updated('a://1'))
     expect([one, two, three].map(({ told }) => told.length)).toEqual([1, 1, 1])
     one.subscription.end()
     two.subscription.end()
     expect(watch.isHeld).toBe(true)
     three.subscription.end()
-    await server.heardOf('resources/unsubscribe')
+    await server.waitForMessage('resources/unsubscribe')
     expect(watch.isHeld).toBe(false)
     expect(asked(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
   })
@@ -104,18 +115,18 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     const server = await connect()
     const [first, second] = [subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://1')]
     const granted = first.ask()
-    await server.heardOf('resources/subscribe')
+    await server.waitForMessage('resources/subscribe')
     answers.shift()?.()
     await granted
     first.subscription.end()
     const again = second.ask()
-    await server.heardOf('resources/unsubscribe')
+    await server.waitForMessage('resources/unsubscribe')
     expect(asked(server), 'one could overtake the other').toEqual(['subscribe a://1', 'unsubscribe a://1'])
     answers.shift()?.()
-    await server.heardOf('resources/subscribe', 1)
+    await server.waitForMessage('resources/subscribe', 1)
     answers.shift()?.()
     expect(isGranted(await again)).toBe(true)
-    watch.takes(updated('a://1'))
+    watch.handles(updated('a://1'))
     expect(second.told).toHaveLength(1)
   })
 
@@ -126,7 +137,7 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     expect((await one.ask()).frame.envelope.error).toBeDefined()
     expect((await subscriberTo(watch, 'a://1').ask()).frame.envelope.error).toBeDefined()
     expect(asked(server)).toEqual(['subscribe a://1', 'subscribe a://1'])
-    watch.takes(updated('a://1'))
+    watch.handles(updated('a://1'))
     expect([one.told, watch.isHeld]).toEqual([[], false])
   })
 
@@ -144,13 +155,13 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
       patient.ask(),
       codeOf(alone.ask(cancellations[1])),
     ] as const
-    await server.heardOf('resources/subscribe', 1)
+    await server.waitForMessage('resources/subscribe', 1)
     for (const cancellation of cancellations) cancellation.cancel('enough')
     expect([await outcomes[0], await outcomes[2]]).toEqual(['CALL_CANCELLED', 'CALL_CANCELLED'])
     for (const { id } of server.requests) server.answer(id)
     expect(isGranted(await outcomes[1])).toBe(true)
-    expect((await server.heardOf('resources/unsubscribe')).params).toEqual({ uri: 'a://2' })
-    watch.takes(updated('a://1'))
+    expect((await server.waitForMessage('resources/unsubscribe')).params).toEqual({ uri: 'a://2' })
+    watch.handles(updated('a://1'))
     expect([impatient.told.length, patient.told.length]).toEqual([0, 1])
   })
 
@@ -172,11 +183,11 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     subscribers[7]?.subscription.end()
     most = 0
     const server = await connect()
-    await server.heardOf('resources/subscribe', 58)
+    await server.waitForMessage('resources/subscribe', 58)
     expect(asked(server)).toHaveLength(59)
     expect(asked(server)).not.toContain('subscribe a://7')
     expect(most).toBeLessThanOrEqual(16)
-    watch.takes(updated('a://59'))
+    watch.handles(updated('a://59'))
     expect(subscribers[59]?.told).toHaveLength(1)
   })
 
@@ -204,7 +215,7 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     expect(await codeOf(three?.ask() ?? Promise.resolve())).toBe('OVERLOADED')
     expect(isGranted((await subscriberTo(watch, 'a://1').ask()) as UpstreamReply)).toBe(true)
     two?.subscription.end()
-    await server.heardOf('resources/unsubscribe')
+    await server.waitForMessage('resources/unsubscribe')
     await expect.poll(() => codeOf(three?.ask() ?? Promise.resolve())).toBe('no error')
   })
 
@@ -214,7 +225,7 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     const [one, two] = [subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://2')]
     await one.ask()
     watch.dismiss()
-    await server.heardOf('resources/unsubscribe')
+    await server.waitForMessage('resources/unsubscribe')
     await two.ask()
     watch.close()
     expect([one.lost, two.lost]).toEqual([['a://1'], ['a://2']])
@@ -229,7 +240,7 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     const [folder, file, neighbour] = ['x://h/a', 'x://h/a/b', 'x://h/ab'].map((uri) => subscriberTo(watch, uri))
     for (const each of [folder, file, neighbour]) await each?.ask()
     const _meta = { 'io.modelcontextprotocol/subscriptionId': 7 }
-    expect(watch.takes(updated('x://h/a/b', { title: 'b', _meta }))).toBe(true)
+    expect(watch.handles(updated('x://h/a/b', { title: 'b', _meta }))).toBe(true)
     expect(folder?.told).toEqual([{ uri: 'x://h/a/b', title: 'b' }])
     expect([file?.told.length, neighbour?.told.length]).toEqual([1, 0])
   })
@@ -239,9 +250,9 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     await connect()
     const one = subscriberTo(watch, 'a://1')
     await one.ask()
-    expect(watch.takes({ method: 'notifications/tools/list_changed' })).toBe(false)
+    expect(watch.handles({ method: 'notifications/tools/list_changed' })).toBe(false)
     for (const params of [undefined, 7, [], { uri: 7 }, { uri: ['a://1'] }])
-      expect(watch.takes({ method: 'notifications/resources/updated', params } as unknown as JsonObject)).toBe(true)
+      expect(watch.handles({ method: 'notifications/resources/updated', params } as unknown as JsonObject)).toBe(true)
     expect(one.told).toEqual([])
   })
 })

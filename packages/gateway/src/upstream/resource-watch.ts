@@ -1,16 +1,16 @@
 import {
   type Cancellation,
-  callCancelled,
+  callCancelledError,
   isJsonObject,
   type JsonObject,
   META,
   messageOf,
   SallyportError,
 } from '@sallyport/core'
-import { type AskedBy, type ChangeSource, GRANTED } from './change-source.ts'
-import type { Opening } from './handshake.ts'
+import { type ChangeSource, SUBSCRIBED, type SubscribeOptions } from './change-source.ts'
+import type { HandshakeResult } from './handshake.ts'
 import type { Link } from './link.ts'
-import { Listening } from './listening.ts'
+import { ListenRequests } from './listening.ts'
 import type { ClientCall } from './outgoing-call.ts'
 import { requirePermit } from './permit.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
@@ -22,15 +22,15 @@ import { coveringUris } from './uri-cover.ts'
 
 export interface ResourceWatchOptions {
   readonly config: Pick<UpstreamConfig, 'id' | 'timeouts'>
-  readonly onTrouble: (text: string) => void
+  readonly onWarning: (text: string) => void
   /** So many resources of the server can be watched at once. */
-  readonly most?: number
+  readonly maxResources?: number
 }
 
-const DEFAULT_MOST = 5_000
+const DEFAULT_MAX_RESOURCES = 5_000
 const LIST_CHANGE = /^notifications\/(tools|prompts|resources)\/list_changed$/
 
-interface Watched {
+interface WatchedResource {
   readonly uri: string
   /** Who was granted it. They stay through restarts of the server. */
   readonly holders: Set<ResourceSubscription>
@@ -45,7 +45,7 @@ interface Watched {
 /** Which resources of one server somebody wants to hear of: the server is asked once for each, whoever and however many they are. */
 export class ResourceWatch {
   readonly #options: ResourceWatchOptions
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, WatchedResource>()
   #source: ChangeSource | undefined
 
   constructor(options: ResourceWatchOptions) {
@@ -60,34 +60,36 @@ export class ResourceWatch {
 
   /** Answers `resources/subscribe`; the server is asked only if it does not tell of the resource already. */
   async subscribe(subscription: ResourceSubscription, call: ClientCall): Promise<UpstreamReply> {
-    const watched = this.#find(subscription.uri)
+    const watched = this.#findOrAdd(subscription.uri)
     watched.waiting++
     try {
       await unlessCancelled(Promise.resolve(watched.leaving), call.cancellation)
       // The server is asked once for all who want this: in the name of the gateway, or not at all.
       await unlessCancelled(requirePermit(call.permit), call.cancellation)
-      const frame = watched.isGranted ? GRANTED : await unlessCancelled(this.#ask(watched, call), call.cancellation)
-      if (frame.envelope.result !== undefined) this.#hold(watched, subscription)
+      const frame = watched.isGranted
+        ? SUBSCRIBED
+        : await unlessCancelled(this.#subscribeOnce(watched, call), call.cancellation)
+      if (frame.envelope.result !== undefined) this.#addHolder(watched, subscription)
       return { frame, era: 'legacy' }
     } finally {
       watched.waiting--
-      this.#leaveIfUnwanted(watched)
+      this.#unsubscribeIfUnused(watched)
     }
   }
 
   /** What clients wait for already is asked for again. */
-  connected(link: Link, opening: Pick<Opening, 'era' | 'capabilities'>): void {
-    const source = this.#sourceOver(link, opening)
+  connected(link: Link, opening: Pick<HandshakeResult, 'era' | 'capabilities'>): void {
+    const source = this.#createSource(link, opening)
     this.#source = source
-    void this.#renew(source)
+    void this.#resubscribe(source)
   }
 
-  #sourceOver(link: Link, opening: Pick<Opening, 'era' | 'capabilities'>): ChangeSource {
-    const { config, onTrouble } = this.#options
+  #createSource(link: Link, handshake: Pick<HandshakeResult, 'era' | 'capabilities'>): ChangeSource {
+    const { config, onWarning } = this.#options
     const { timeouts } = config
-    if (opening.era === 'legacy') return new SubscribeRequests({ link, timeouts, onTrouble })
-    const onDropped = (uris: readonly string[]): void => this.#dropped(uris)
-    return new Listening({ link, opening, patience: timeouts.call, onTrouble, onDropped })
+    if (handshake.era === 'legacy') return new SubscribeRequests({ link, timeouts, onWarning })
+    const onDropped = (uris: readonly string[]): void => this.#onDropped(uris)
+    return new ListenRequests({ link, handshake, timeoutMs: timeouts.call, onWarning, onDropped })
   }
 
   disconnected(): void {
@@ -95,7 +97,7 @@ export class ResourceWatch {
     this.#source = undefined
     for (const watched of [...this.#watched.values()]) {
       Object.assign(watched, { isGranted: false, asking: undefined, leaving: undefined })
-      this.#leaveIfUnwanted(watched)
+      this.#unsubscribeIfUnused(watched)
     }
   }
 
@@ -104,9 +106,9 @@ export class ResourceWatch {
     const holders = [...this.#watched.values()].flatMap((watched) => [...watched.holders])
     for (const watched of [...this.#watched.values()]) {
       watched.holders.clear()
-      this.#leaveIfUnwanted(watched)
+      this.#unsubscribeIfUnused(watched)
     }
-    for (const holder of holders) holder.lose()
+    for (const holder of holders) holder.markLost()
   }
 
   close(): void {
@@ -116,7 +118,7 @@ export class ResourceWatch {
   }
 
   /** The server stopped telling of these, though nobody asked it to. */
-  #dropped(uris: readonly string[]): void {
+  #onDropped(uris: readonly string[]): void {
     for (const uri of uris) {
       const watched = this.#watched.get(uri)
       if (watched) watched.isGranted = false
@@ -124,35 +126,35 @@ export class ResourceWatch {
   }
 
   /** False for news of a list: those concern everybody, the rest only those who subscribed. */
-  takes(notification: JsonObject): boolean {
+  handles(notification: JsonObject): boolean {
     if (LIST_CHANGE.test(String(notification.method))) return false
     const isStale = this.#source?.consumes(notification)
     const isUpdate = notification.method === 'notifications/resources/updated'
-    if (isUpdate && !isStale && isJsonObject(notification.params)) this.#updated(notification.params)
+    if (isUpdate && !isStale && isJsonObject(notification.params)) this.#onUpdated(notification.params)
     return true
   }
 
-  #updated(params: JsonObject): void {
+  #onUpdated(params: JsonObject): void {
     if (typeof params.uri !== 'string') return
     const told = withoutSubscriptionId(params)
     for (const uri of coveringUris(params.uri)) {
-      for (const holder of [...(this.#watched.get(uri)?.holders ?? [])]) holder.tell(told)
+      for (const holder of [...(this.#watched.get(uri)?.holders ?? [])]) holder.update(told)
     }
   }
 
-  #find(uri: string): Watched {
+  #findOrAdd(uri: string): WatchedResource {
     const known = this.#watched.get(uri)
     if (known) return known
-    const { config, most = DEFAULT_MOST } = this.#options
-    if (this.#watched.size >= most)
+    const { config, maxResources = DEFAULT_MAX_RESOURCES } = this.#options
+    if (this.#watched.size >= maxResources)
       throw new SallyportError(
         'OVERLOADED',
-        `${most} resources of server ${config.id} are watched, which is the limit.`,
+        `${maxResources} resources of server ${config.id} are watched, which is the limit.`,
         {
           hint: 'Unsubscribe from what is no longer needed, and try again.',
         },
       )
-    const watched: Watched = {
+    const watched: WatchedResource = {
       ...{ uri, holders: new Set<ResourceSubscription>(), waiting: 0 },
       ...{ asking: undefined, leaving: undefined, isGranted: false },
     }
@@ -160,41 +162,41 @@ export class ResourceWatch {
     return watched
   }
 
-  #hold(watched: Watched, subscription: ResourceSubscription): void {
+  #addHolder(watched: WatchedResource, subscription: ResourceSubscription): void {
     if (subscription.hasEnded) return
     // We were closed while it was being answered.
-    if (this.#watched.get(watched.uri) !== watched) return subscription.lose()
+    if (this.#watched.get(watched.uri) !== watched) return subscription.markLost()
     watched.holders.add(subscription)
-    subscription.heldBy(() => {
+    subscription.onRelease(() => {
       watched.holders.delete(subscription)
-      this.#leaveIfUnwanted(watched)
+      this.#unsubscribeIfUnused(watched)
     })
   }
 
   /** Whoever asks while the server is being asked shares the outcome. */
-  #ask(watched: Watched, by?: AskedBy): Promise<Frame> {
+  #subscribeOnce(watched: WatchedResource, by?: SubscribeOptions): Promise<Frame> {
     if (watched.asking !== undefined) return watched.asking
-    const asking = this.#askServer(watched, by).finally(() => {
+    const asking = this.#subscribeAtServer(watched, by).finally(() => {
       if (watched.asking !== asking) return
       watched.asking = undefined
-      this.#leaveIfUnwanted(watched)
+      this.#unsubscribeIfUnused(watched)
     })
     watched.asking = asking
     return asking
   }
 
-  async #askServer(watched: Watched, by: AskedBy | undefined): Promise<Frame> {
+  async #subscribeAtServer(watched: WatchedResource, by: SubscribeOptions | undefined): Promise<Frame> {
     const source = this.#source
     // Over HTTP one request can overtake another: it must not be taken back after it was asked for again.
     await watched.leaving
     if (!source || this.#source !== source)
       throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${this.#options.config.id} is not connected.`)
-    const frame = await source.ask(watched.uri, by)
+    const frame = await source.subscribe(watched.uri, by)
     if (this.#source === source && frame.envelope.result !== undefined) watched.isGranted = true
     return frame
   }
 
-  #leaveIfUnwanted(watched: Watched): void {
+  #unsubscribeIfUnused(watched: WatchedResource): void {
     const { uri, holders, waiting, asking, leaving } = watched
     if (holders.size > 0 || waiting > 0 || asking !== undefined || leaving !== undefined) return
     if (!watched.isGranted || !this.#source) {
@@ -202,39 +204,40 @@ export class ResourceWatch {
       return
     }
     watched.isGranted = false
-    const left = this.#source.leave(uri).then(() => {
+    const left = this.#source.unsubscribe(uri).then(() => {
       if (watched.leaving !== left) return
       watched.leaving = undefined
-      this.#leaveIfUnwanted(watched)
+      this.#unsubscribeIfUnused(watched)
     })
     watched.leaving = left
   }
 
-  async #renew(source: ChangeSource): Promise<void> {
+  async #resubscribe(source: ChangeSource): Promise<void> {
     const wanted = [...this.#watched.values()].filter(({ holders }) => holders.size > 0)
     const refusals: string[] = []
     const queue = wanted.values()
     const work = async (): Promise<void> => {
       for (const watched of queue) {
         if (this.#source !== source) return
-        const refusal = watched.holders.size > 0 ? await this.#ask(watched).then(refusalIn, messageOf) : undefined
+        const refusal =
+          watched.holders.size > 0 ? await this.#subscribeOnce(watched).then(findRefusal, messageOf) : undefined
         if (refusal !== undefined) refusals.push(refusal)
       }
     }
-    await Promise.all(Array.from({ length: Math.min(source.atOnce, wanted.length) }, work))
+    await Promise.all(Array.from({ length: Math.min(source.maxConcurrent, wanted.length) }, work))
     if (this.#source === source && refusals.length > 0)
-      this.#options.onTrouble(`it no longer tells of ${refusals.length} subscribed resource(s): ${refusals[0]}`)
+      this.#options.onWarning(`it no longer tells of ${refusals.length} subscribed resource(s): ${refusals[0]}`)
   }
 }
 
-const refusalIn = ({ envelope }: Frame): string | undefined =>
+const findRefusal = ({ envelope }: Frame): string | undefined =>
   envelope.error === undefined ? undefined : 'the server refused it'
 
 /** Stops waiting for what others may go on waiting for. */
 function unlessCancelled<Outcome>(work: Promise<Outcome>, cancellation: Cancellation | undefined): Promise<Outcome> {
   if (!cancellation) return work
   return new Promise((resolve, reject) => {
-    cancellation.onCancel((reason) => reject(callCancelled(reason)))
+    cancellation.onCancel((reason) => reject(callCancelledError(reason)))
     // First of all: whoever waits for this may listen for the cancellation next.
     const done = (): void => cancellation.onCancel(undefined)
     work.finally(done).then(resolve, reject)

@@ -1,22 +1,22 @@
 /** When a server that died is started again, and when it is left alone for a while. */
 export interface RestartPolicy {
-  readonly firstDelay: number
-  readonly longestDelay: number
+  readonly initialDelay: number
+  readonly maxDelay: number
   /** So long without dying, and the count begins anew. */
   readonly healthyAfter: number
   readonly circuitDeaths: number
   readonly circuitWindow: number
   /** How long an open circuit waits before it lets one attempt through. */
-  readonly probeEvery: number
+  readonly probeInterval: number
 }
 
 export const DEFAULT_RESTART_POLICY: RestartPolicy = {
-  firstDelay: 500,
-  longestDelay: 30_000,
+  initialDelay: 500,
+  maxDelay: 30_000,
   healthyAfter: 60_000,
   circuitDeaths: 6,
   circuitWindow: 300_000,
-  probeEvery: 30_000,
+  probeInterval: 30_000,
 }
 
 /** What has gone wrong so far. */
@@ -49,7 +49,7 @@ export function planRestart(before: DeathRecord, death: Death, policy: RestartPo
   const attempt = death.healthyFor >= policy.healthyAfter ? 0 : before.attempt
   const deaths = [...before.deaths, death.at].filter((time) => death.at - time < policy.circuitWindow)
   const record = { attempt: attempt + 1, deaths }
-  if (deaths.length >= policy.circuitDeaths) return { record, state: 'broken', delay: policy.probeEvery }
-  const limit = Math.min(policy.longestDelay, policy.firstDelay * 2 ** attempt)
+  if (deaths.length >= policy.circuitDeaths) return { record, state: 'broken', delay: policy.probeInterval }
+  const limit = Math.min(policy.maxDelay, policy.initialDelay * 2 ** attempt)
   return { record, state: 'restarting', delay: Math.floor(limit * death.random) }
 }

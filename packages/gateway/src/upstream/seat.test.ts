@@ -1,7 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import type { AskingHabit, Client } from './client.ts'
-import { type SharingRules, seatFor } from './seat.ts'
+import type { Client, QuestionScope } from './client.ts'
+import { findSlot, type SharingRules } from './seat.ts'
 
 const GATEWAY = { name: 'gateway' }
 const FORM = { elicitation: {} }
@@ -21,7 +21,7 @@ function clientOf(capabilities: JsonObject, conversation?: string): Client {
   return client
 }
 
-const rulesOf = (kind: SharingRules['kind'], asks: AskingHabit | undefined, perSession = false): SharingRules => ({
+const rulesOf = (kind: SharingRules['kind'], asks: QuestionScope | undefined, perSession = false): SharingRules => ({
   kind,
   asks,
   perSession,
@@ -29,7 +29,7 @@ const rulesOf = (kind: SharingRules['kind'], asks: AskingHabit | undefined, perS
 })
 
 const nameFor = (client: Client | undefined, rules: SharingRules, session = 's'): string | undefined =>
-  seatFor({ session, client }, rules)?.name
+  findSlot({ session, client }, rules)?.name
 
 describe('the seat for a request', () => {
   const one = clientOf(FORM, 'c-1')
@@ -52,9 +52,9 @@ describe('the seat for a request', () => {
     ['http', 'anywhere'],
   ] as const)('is the conversation’s own over %s where the server asks %s', (kind, asks) => {
     const rules = rulesOf(kind, asks)
-    const seat = seatFor({ session: 's', client: one }, rules)
+    const seat = findSlot({ session: 's', client: one }, rules)
     expect(seat).toMatchObject({ conversation: 'c-1', isExclusive: false })
-    expect(seat?.speaker).toMatchObject({ capabilities: FORM, clientInfo: { name: 'client' }, isOneClient: true })
+    expect(seat?.identity).toMatchObject({ capabilities: FORM, clientInfo: { name: 'client' }, isOneClient: true })
     expect(seat?.name).not.toBe(nameFor(other, rules))
     expect(seat?.name).toBe(nameFor(clientOf(FORM, 'c-1'), rules))
   })
@@ -63,7 +63,10 @@ describe('the seat for a request', () => {
     const rules = rulesOf('http', 'in-call')
     expect(nameFor(one, rules, 'a')).toBe(nameFor(other, rules, 'b'))
     expect(nameFor(one, rules)).not.toBe(nameFor(clientOf({ sampling: {} }, 'c-1'), rules))
-    expect(seatFor({ session: 's', client: one }, rules)?.speaker).toEqual({ clientInfo: GATEWAY, capabilities: FORM })
+    expect(findSlot({ session: 's', client: one }, rules)?.identity).toEqual({
+      clientInfo: GATEWAY,
+      capabilities: FORM,
+    })
   })
 
   it('is a client’s own over HTTP when it has roots, which are asked for at any time', () => {
@@ -72,14 +75,14 @@ describe('the seat for a request', () => {
   })
 
   it('is for one call at a time where there is no conversation', () => {
-    expect(seatFor({ session: 's', client: clientOf(FORM) }, rulesOf('stdio', 'anywhere'))?.isExclusive).toBe(true)
-    expect(seatFor({ session: 's', client: clientOf(FORM) }, rulesOf('http', 'in-call'))?.isExclusive).toBe(false)
+    expect(findSlot({ session: 's', client: clientOf(FORM) }, rulesOf('stdio', 'anywhere'))?.isExclusive).toBe(true)
+    expect(findSlot({ session: 's', client: clientOf(FORM) }, rulesOf('http', 'in-call'))?.isExclusive).toBe(false)
   })
 
   it('is one for all who can be asked nothing, and tells the server so', () => {
     const rules = rulesOf('stdio', 'anywhere')
     expect(nameFor(clientOf({}, 'c-1'), rules, 'a')).toBe(nameFor(undefined, rules, 'b'))
-    expect(seatFor({ session: 's' }, rules)?.speaker.capabilities).toEqual({})
+    expect(findSlot({ session: 's' }, rules)?.identity.capabilities).toEqual({})
     const apart = rulesOf('stdio', 'anywhere', true)
     expect(nameFor(undefined, apart, 'a')).not.toBe(nameFor(undefined, apart, 'b'))
   })

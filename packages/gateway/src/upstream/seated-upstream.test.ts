@@ -1,13 +1,13 @@
 import { Cancellation, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import type { AskingHabit } from './client.ts'
+import type { QuestionScope } from './client.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
 import type { ClientCall } from './outgoing-call.ts'
-import { OWN_MESSAGE } from './permit.ts'
-import { type Opened, SeatedUpstream } from './seated-upstream.ts'
-import type { ConnectedUpstream, UpstreamListener, UpstreamReply } from './server-behind.ts'
-import type { ServerCatalogue } from './server-catalogue.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
+import { type NewConnectionOptions, Server } from './seated-upstream.ts'
+import type { UpstreamConnection, UpstreamListener, UpstreamReply } from './server-behind.ts'
+import type { ServerCatalog } from './server-catalogue.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
@@ -16,7 +16,7 @@ const STATUS = {
   ...{ reason: undefined, retryAt: undefined, era: undefined },
 }
 
-const offering = (description: string): ServerCatalogue => ({
+const offering = (description: string): ServerCatalog => ({
   ...({
     era: 'legacy',
     protocolVersion: '2025-11-25',
@@ -29,7 +29,7 @@ const offering = (description: string): ServerCatalogue => ({
 })
 
 /** One process of a server, as far as its owner can see it. */
-class Instance implements ConnectedUpstream {
+class Instance implements UpstreamConnection {
   readonly config = stdioConfig()
   readonly requests: ClientCall[] = []
   readonly finish: (() => void)[] = []
@@ -39,14 +39,14 @@ class Instance implements ConnectedUpstream {
   closed = 0
   readonly idle: number | undefined
   readonly listener: UpstreamListener
-  readonly onAsked: Opened['onAsked']
+  readonly onAsked: NewConnectionOptions['onQuestion']
   readonly watch = { isHeld: false, dismissed: 0, dismiss: () => void this.watch.dismissed++ }
 
-  constructor(pid: number, { config, listener, onAsked }: Opened) {
+  constructor(pid: number, { config, listener, onQuestion }: NewConnectionOptions) {
     this.pid = pid
     this.idle = config.timeouts.idle
     this.listener = listener
-    this.onAsked = onAsked
+    this.onAsked = onQuestion
   }
 
   status(): UpstreamStatus {
@@ -70,7 +70,7 @@ class Instance implements ConnectedUpstream {
     })
   }
 
-  tell(): void {}
+  notifyConversation(): void {}
 
   async close(): Promise<void> {
     this.closed++
@@ -78,26 +78,26 @@ class Instance implements ConnectedUpstream {
   }
 }
 
-function openSessions(most = 2, asks?: AskingHabit) {
+function openSessions(maxConnections = 2, asks?: QuestionScope) {
   const opened: Instance[] = []
-  const catalogues: ServerCatalogue[] = []
-  const upstream = new SeatedUpstream({
+  const catalogues: ServerCatalog[] = []
+  const upstream = new Server({
     clientInfo: {},
     asks,
     config: stdioConfig({ per: 'session' }),
-    most,
+    maxConnections,
     listener: {
-      onCatalogue: (catalogue) => void catalogues.push(catalogue),
+      onCatalog: (catalogue) => void catalogues.push(catalogue),
       onEvent: () => {},
     },
-    openOne: (one) => {
+    connect: (one) => {
       const instance = new Instance(opened.length, one)
       opened.push(instance)
       return instance
     },
   })
   const call = (session: string): Promise<UpstreamReply> =>
-    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session, permit: OWN_MESSAGE })
+    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session, permit: GATEWAY_PERMIT })
   const at = (index: number): Instance => opened[index] as Instance
   const finish = (index: number): void => {
     for (const done of at(index).finish.splice(0)) done()
@@ -128,8 +128,8 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
   it('tells of its tools once, and lets processes rest that nobody uses', async () => {
     const { upstream, call, at, catalogues } = openSessions()
     const calling = call('a')
-    at(0).listener.onCatalogue(offering('Read.'))
-    at(1).listener.onCatalogue(offering('Read.'))
+    at(0).listener.onCatalog(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read.'))
     expect(catalogues).toHaveLength(1)
     expect([at(0).idle, at(1).idle]).toEqual([600_000, 600_000])
     await upstream.close()
@@ -139,10 +139,10 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
   it('tells what the process of a session defines otherwise, whatever the first one says again', async () => {
     const { upstream, call, at, catalogues } = openSessions()
     const calling = call('a')
-    at(0).listener.onCatalogue(offering('Read.'))
-    at(1).listener.onCatalogue(offering('Read, and tell me.'))
-    at(0).listener.onCatalogue(offering('Read.'))
-    at(1).listener.onCatalogue(offering('Read.'))
+    at(0).listener.onCatalog(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read, and tell me.'))
+    at(0).listener.onCatalog(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read.'))
     const texts = catalogues.map(({ tools }) => tools[0]?.description)
     expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.', 'Read.'])
     await upstream.close()
@@ -152,9 +152,9 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
   it(`compares a process that is there before the first one (${promise('GOV-9')})`, async () => {
     const { upstream, call, at, catalogues } = openSessions()
     const calls = [call('a'), call('b')]
-    at(1).listener.onCatalogue(offering('Read.'))
-    at(2).listener.onCatalogue(offering('Read, and tell me.'))
-    at(0).listener.onCatalogue(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read.'))
+    at(2).listener.onCatalog(offering('Read, and tell me.'))
+    at(0).listener.onCatalog(offering('Read.'))
     const texts = catalogues.map(({ tools }) => tools[0]?.description)
     expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.'])
     await upstream.close()
@@ -164,9 +164,9 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
   it('compares the processes of sessions again when the first one changes what it offers', async () => {
     const { upstream, call, at, catalogues } = openSessions()
     const calling = call('a')
-    at(0).listener.onCatalogue(offering('Read, and tell me.'))
-    at(1).listener.onCatalogue(offering('Read, and tell me.'))
-    at(0).listener.onCatalogue(offering('Read.'))
+    at(0).listener.onCatalog(offering('Read, and tell me.'))
+    at(1).listener.onCatalog(offering('Read, and tell me.'))
+    at(0).listener.onCatalog(offering('Read.'))
     expect(catalogues.at(-1)?.tools[0]?.description).toBe('Read, and tell me.')
     await upstream.close()
     await calling
@@ -273,7 +273,7 @@ describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
       notify: () => {},
     },
   }
-  const request = { method: 'tools/call', params: {}, name: 'echo', session: 's', permit: OWN_MESSAGE }
+  const request = { method: 'tools/call', params: {}, name: 'echo', session: 's', permit: GATEWAY_PERMIT }
 
   it('is for one call at a time of those who have no conversation, and for the next one after that', async () => {
     const { upstream, opened, at, finish } = openSessions(10, 'anywhere')

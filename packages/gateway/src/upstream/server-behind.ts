@@ -1,6 +1,6 @@
 import type { Era, SallyportEvent } from '@sallyport/core'
 import type { ClientCall } from './outgoing-call.ts'
-import type { ServerCatalogue } from './server-catalogue.ts'
+import type { ServerCatalog } from './server-catalogue.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
@@ -12,12 +12,12 @@ export interface UpstreamReply {
 }
 
 export interface UpstreamListener {
-  onCatalogue(catalogue: ServerCatalogue): void
+  onCatalog(catalogue: ServerCatalog): void
   onEvent(event: SallyportEvent): void
 }
 
 /** `over`: nobody will use what was kept for it. */
-export type ConversationNotice = 'notifications/roots/list_changed' | 'over'
+export type ConversationEvent = 'notifications/roots/list_changed' | 'over'
 
 /** A server behind the gateway, whatever it runs on and whatever state it is in. */
 export interface Upstream {
@@ -26,12 +26,12 @@ export interface Upstream {
   start(): void
   request(call: ClientCall): Promise<UpstreamReply>
   /** A client's conversation with us has something to say to the servers that it has to itself. */
-  tell(conversation: string, notification: ConversationNotice): void
+  notifyConversation(conversation: string, notification: ConversationEvent): void
   close(): Promise<void>
 }
 
 /** A server over one connection, and who relies on being told of its resources there. */
-export interface ConnectedUpstream extends Upstream {
+export interface UpstreamConnection extends Upstream {
   readonly watch: {
     readonly isHeld: boolean
     dismiss(): void

@@ -1,12 +1,18 @@
 import type { Era, Json, JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import type { Opening } from './handshake.ts'
+import type { HandshakeResult } from './handshake.ts'
 import { Link } from './link.ts'
-import { codeOf, type Heard, MemoryTransport, serverOf, toolNamed } from './memory-transport.test-kit.ts'
-import { fetchCatalogue, type ListSource } from './server-catalogue.ts'
+import {
+  codeOf,
+  createServerHandler,
+  MemoryTransport,
+  type ReceivedMessage,
+  toolNamed,
+} from './memory-transport.test-kit.ts'
+import { fetchCatalog, type ListSource } from './server-catalogue.ts'
 
-type Answers = Readonly<Record<string, (message: Heard, server: MemoryTransport) => void>>
+type Answers = Readonly<Record<string, (message: ReceivedMessage, server: MemoryTransport) => void>>
 
 interface Source {
   readonly era?: Era
@@ -17,15 +23,15 @@ const ALL = { tools: {}, resources: {}, prompts: {} }
 
 async function fetched(answers: Answers, capabilities: JsonObject = { tools: {} }, source: Source = {}) {
   const { era = 'legacy', kind = 'stdio' } = source
-  const transport = new MemoryTransport({ serve: serverOf({ answers }) })
+  const transport = new MemoryTransport({ serve: createServerHandler({ answers }) })
   const link = new Link(
     transport,
-    { onNotification: () => {}, onAsked: () => {}, onTrouble: () => {}, onDropped: () => {}, onClose: () => {} },
+    { onNotification: () => {}, onQuestion: () => {}, onWarning: () => {}, onDropped: () => {}, onClose: () => {} },
     { clientInfo: {}, capabilities: {} },
   )
   await link.open()
-  const opening: Opening = { era, protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }
-  const catalogue = await fetchCatalogue(link, opening, { timeout: 10_000, kind }).finally(() => link.close())
+  const opening: HandshakeResult = { era, protocolVersion: '', capabilities, serverInfo: {}, instructions: undefined }
+  const catalogue = await fetchCatalog(link, opening, { timeout: 10_000, kind }).finally(() => link.close())
   return { catalogue, transport }
 }
 
@@ -43,7 +49,7 @@ afterEach(() => {
 describe(`what a server offers (${promise('GW-19')})`, () => {
   it('is asked for only where the server has it', async () => {
     const { transport } = await fetched({}, { tools: {} })
-    expect(transport.heard.map(({ method }) => method)).toEqual(['tools/list'])
+    expect(transport.received.map(({ method }) => method)).toEqual(['tools/list'])
     const { catalogue } = await fetched({}, { clientInfo: {}, capabilities: {} })
     expect(catalogue).toMatchObject({ tools: [], resources: [], prompts: [], resourceTemplates: [], leftOut: [] })
   })
@@ -65,7 +71,7 @@ describe(`what a server offers (${promise('GW-19')})`, () => {
     const circle = await fetched({
       'tools/list': ({ id }, server) => server.answer(id, { tools: [toolNamed('a')], nextCursor: 'again' }),
     })
-    expect(circle.transport.heard).toHaveLength(2)
+    expect(circle.transport.received).toHaveLength(2)
     let page = 0
     const endless = await fetched({
       'tools/list': ({ id }, server) => server.answer(id, { tools: [toolNamed(`t${page}`)], nextCursor: `c${++page}` }),

@@ -5,19 +5,19 @@ import type { Timeouts } from '../config/settings.ts'
 import { DroppedMessages } from './dropped-messages.ts'
 import {
   codeOf,
-  type Heard,
+  createServerHandler,
   MemoryTransport,
+  type ReceivedMessage,
   type ServerScript,
-  serverOf,
   toolNamed,
 } from './memory-transport.test-kit.ts'
 import type { ClientCall } from './outgoing-call.ts'
 import { TestPermit } from './permit.test-kit.ts'
-import { OWN_MESSAGE } from './permit.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
 import { ResourceSubscription } from './resource-subscription.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
-import type { ServerCatalogue } from './server-catalogue.ts'
-import { SharedUpstream, type SharedUpstreamOptions } from './shared-upstream.ts'
+import type { ServerCatalog } from './server-catalogue.ts'
+import { ServerConnection, type ServerConnectionOptions } from './shared-upstream.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 
@@ -27,7 +27,7 @@ interface Bench {
   readonly era?: 'auto' | 'legacy' | 'modern'
   readonly enabled?: boolean
   readonly timeouts?: Partial<Timeouts>
-  readonly options?: Partial<SharedUpstreamOptions>
+  readonly options?: Partial<ServerConnectionOptions>
   /** What each connection in turn is; the last one stays. */
   readonly transports?: readonly (() => MemoryTransport)[]
 }
@@ -35,9 +35,9 @@ interface Bench {
 function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, transports }: Bench = {}) {
   const opened: MemoryTransport[] = []
   const events: SallyportEvent[] = []
-  const catalogues: ServerCatalogue[] = []
-  const plans = transports ?? [() => new MemoryTransport({ serve: serverOf() })]
-  const upstream = new SharedUpstream({
+  const catalogues: ServerCatalog[] = []
+  const plans = transports ?? [() => new MemoryTransport({ serve: createServerHandler() })]
+  const upstream = new ServerConnection({
     config: stdioConfig({ id: 'memory', era, enabled, timeouts: { ...TIMEOUTS, ...timeouts } }),
     createTransport: () => {
       const transport = (plans[Math.min(opened.length, plans.length - 1)] as () => MemoryTransport)()
@@ -47,11 +47,11 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     messages: new StderrTail(),
     dropped: new DroppedMessages({ server: 'memory', onEvent: (event) => events.push(event) }),
     listener: {
-      onCatalogue: (catalogue) => void catalogues.push(catalogue),
+      onCatalog: (catalogue) => void catalogues.push(catalogue),
       onEvent: (event) => void events.push(event),
     },
-    speaker: { clientInfo: { name: 'test' }, capabilities: {} },
-    onAsked: () => {},
+    identity: { clientInfo: { name: 'test' }, capabilities: {} },
+    onQuestion: () => {},
     policy: DEFAULT_RESTART_POLICY,
     now: () => Date.now(),
     random: () => 0.5,
@@ -59,7 +59,14 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     ...options,
   })
   const call = (changes: Partial<ClientCall> = {}) =>
-    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', permit: OWN_MESSAGE, ...changes })
+    upstream.request({
+      method: 'tools/call',
+      params: {},
+      name: 'echo',
+      session: 's',
+      permit: GATEWAY_PERMIT,
+      ...changes,
+    })
   return {
     upstream,
     opened,
@@ -70,8 +77,8 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
   }
 }
 
-const scripted = (script?: ServerScript) => () => new MemoryTransport({ serve: serverOf(script) })
-const replied = ({ id }: Heard, server: MemoryTransport): void => server.answer(id)
+const scripted = (script?: ServerScript) => () => new MemoryTransport({ serve: createServerHandler(script) })
+const replied = ({ id }: ReceivedMessage, server: MemoryTransport): void => server.answer(id)
 const silent = () => new MemoryTransport()
 /** Everything that promises can do without the passing of time. */
 const settle = (): Promise<void> => vi.advanceTimersByTimeAsync(0).then(() => undefined)
@@ -99,17 +106,17 @@ describe('a request that has to wait before it can be sent', () => {
   const logging = { capabilities: { tools: {}, logging: {} } }
 
   it(`needs a current permit after the server was told how much to say (${promise('GOV-13')})`, async () => {
-    const levels: Heard[] = []
-    const answers = { 'logging/setLevel': (message: Heard) => void levels.push(message) }
+    const levels: ReceivedMessage[] = []
+    const answers = { 'logging/setLevel': (message: ReceivedMessage) => void levels.push(message) }
     const { upstream, at, call } = bench({ transports: [scripted({ ...logging, answers })] })
     await call()
     const permit = new TestPermit()
     const calling = codeOf(call({ client: { ...client, logLevel: 'debug' }, permit }))
-    await at(0).heardOf('logging/setLevel')
+    await at(0).waitForMessage('logging/setLevel')
     permit.becomeStale()
     at(0).answer(levels[0]?.id)
     expect(await calling).toBe('MODE_FORBIDS')
-    expect(at(0).heard.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
+    expect(at(0).received.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
     await upstream.close()
   })
 
@@ -164,7 +171,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
   it('lets a cancelled call go at once, and does not send it when the server is ready', async () => {
     let open = (): void => {}
     const slow = () =>
-      new MemoryTransport({ open: () => new Promise((resolve) => (open = resolve)), serve: serverOf() })
+      new MemoryTransport({ open: () => new Promise((resolve) => (open = resolve)), serve: createServerHandler() })
     const { upstream, at, call } = bench({ transports: [slow] })
     const cancellation = new Cancellation()
     const cancelled = codeOf(call({ cancellation }))
@@ -173,7 +180,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     expect(await cancelled).toBe('CALL_CANCELLED')
     open()
     await other
-    expect(at(0).heard.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
+    expect(at(0).received.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
     await upstream.close()
   })
 
@@ -196,7 +203,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     expect(upstream.status()).toMatchObject({ state: 'needs-login', retryAt: expect.any(Number) })
     expect(opened[0]?.closed).toBe(1)
     expect(events).toEqual([{ type: 'UPSTREAM_NEEDS_LOGIN', server: 'memory', reason: 'It wants a login.' }])
-    await vi.advanceTimersByTimeAsync(DEFAULT_RESTART_POLICY.probeEvery)
+    await vi.advanceTimersByTimeAsync(DEFAULT_RESTART_POLICY.probeInterval)
     await call()
     expect(upstream.status().state).toBe('ready')
     await upstream.close()
@@ -207,7 +214,7 @@ describe('finding the era of a server', () => {
   it('asks, and falls back on the handshake', async () => {
     const { upstream, at, call } = bench({ era: 'auto' })
     await call()
-    expect(at(0).heard[0]?.method).toBe('server/discover')
+    expect(at(0).received[0]?.method).toBe('server/discover')
     expect(upstream.status().era).toBe('legacy')
     await upstream.close()
   })
@@ -215,7 +222,7 @@ describe('finding the era of a server', () => {
   it('spares the question where the answer is known from before', async () => {
     const { upstream, at, call } = bench({ era: 'auto', options: { knownEra: 'legacy' } })
     await call()
-    expect(at(0).heard[0]?.method).toBe('initialize')
+    expect(at(0).received[0]?.method).toBe('initialize')
     await upstream.close()
   })
 
@@ -243,11 +250,11 @@ describe('finding the era of a server', () => {
     const { upstream, at, catalogues, call } = bench({ era: 'auto', transports: [scripted(script)] })
     await call()
     await vi.advanceTimersByTimeAsync(20)
-    expect((await at(0).heardOf('subscriptions/listen')).params).toMatchObject({
+    expect((await at(0).waitForMessage('subscriptions/listen')).params).toMatchObject({
       notifications: { toolsListChanged: true },
     })
     tools = ['one', 'two']
-    at(0).say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    at(0).emit({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     await vi.advanceTimersByTimeAsync(200)
     expect(catalogues.at(-1)?.tools.map(({ name }) => name)).toEqual(['one', 'two'])
     await upstream.close()
@@ -276,7 +283,7 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
     const answers = { 'tools/call': () => {} }
     const { upstream, at, call } = bench({ transports: [scripted({ answers }), scripted()] })
     const lost = codeOf(call())
-    await at(0)?.heardOf('tools/call')
+    await at(0)?.waitForMessage('tools/call')
     at(0).die()
     expect(await lost).toBe('UPSTREAM_DIED')
     await upstream.close()
@@ -324,7 +331,7 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
   it('while it starts fails those who wait, and is tried again', async () => {
     const { upstream, at, call } = bench({ transports: [silent, scripted()] })
     const waiting = codeOf(call())
-    await at(0)?.heardOf('initialize')
+    await at(0)?.waitForMessage('initialize')
     at(0).die()
     expect(await waiting).toBe('UPSTREAM_RESTARTING')
     await vi.advanceTimersByTimeAsync(250)
@@ -351,11 +358,11 @@ describe('the lists of a server', () => {
     const { upstream, at, catalogues, call } = bench()
     await call()
     for (let tenth = 0; tenth < 100; tenth++) {
-      for (let index = 0; index < 100; index++) at(0).say(changed)
+      for (let index = 0; index < 100; index++) at(0).emit(changed)
       await vi.advanceTimersByTimeAsync(100)
     }
     // At the start, then five times after 0.2 seconds, then after 0.2, 0.4, 0.8, 1.6 and 3.2 seconds more.
-    expect(at(0).heard.filter(({ method }) => method === 'tools/list')).toHaveLength(11)
+    expect(at(0).received.filter(({ method }) => method === 'tools/list')).toHaveLength(11)
     expect(catalogues).toHaveLength(11)
     await upstream.close()
   })
@@ -366,7 +373,7 @@ describe('the lists of a server', () => {
       'prompts/list': async (message: { id?: number }, server: MemoryTransport) => {
         if (tools.length === 2) return server.answer(message.id, { prompts: [] })
         tools = ['one', 'two']
-        server.say(changed)
+        server.emit(changed)
         await new Promise((resolve) => setTimeout(resolve, 1_000))
         server.answer(message.id, { prompts: [] })
       },
@@ -382,15 +389,15 @@ describe('the lists of a server', () => {
   it('of a connection that is gone are not told', async () => {
     const answers = {
       'tools/list': (message: { id?: number }, server: MemoryTransport) => {
-        if (server.heard.filter(({ method }) => method === 'tools/list').length === 1)
+        if (server.received.filter(({ method }) => method === 'tools/list').length === 1)
           server.answer(message.id, { tools: [] })
       },
     }
     const { upstream, at, catalogues, call } = bench({ transports: [scripted({ answers }), scripted()] })
     await call()
-    at(0).say(changed)
+    at(0).emit(changed)
     await vi.advanceTimersByTimeAsync(200)
-    await at(0).heardOf('tools/list', 1)
+    await at(0).waitForMessage('tools/list', 1)
     at(0).die()
     await vi.advanceTimersByTimeAsync(250)
     expect(catalogues.map(({ tools }) => tools.length)).toEqual([0, 1])
@@ -406,7 +413,7 @@ describe('the lists of a server', () => {
     const { upstream, at, catalogues, call } = bench({ transports: [scripted({ answers })] })
     await call()
     refuse = true
-    at(0).say(changed)
+    at(0).emit(changed)
     await vi.advanceTimersByTimeAsync(200)
     expect(catalogues).toHaveLength(1)
     expect(upstream.status()).toMatchObject({ state: 'ready' })
@@ -437,7 +444,7 @@ describe(`a server that nobody calls (${promise('GW-5')})`, () => {
     await vi.advanceTimersByTimeAsync(10_000)
     expect(upstream.status().state).toBe('ready')
     subscription.end()
-    await at(0).heardOf('resources/unsubscribe')
+    await at(0).waitForMessage('resources/unsubscribe')
     await vi.advanceTimersByTimeAsync(1_000)
     expect(upstream.status().state).toBe('stopped')
     await upstream.close()
@@ -447,7 +454,7 @@ describe(`a server that nobody calls (${promise('GW-5')})`, () => {
     const answers = { 'tools/call': () => {} }
     const { upstream, at, call } = bench({ timeouts: { idle: 1_000 }, transports: [scripted({ answers })] })
     const slow = call()
-    await at(0)?.heardOf('tools/call')
+    await at(0)?.waitForMessage('tools/call')
     await vi.advanceTimersByTimeAsync(10_000)
     expect(upstream.status().state).toBe('ready')
     at(0).answer(at(0).requests.at(-1)?.id)
@@ -487,7 +494,7 @@ describe(`closing a server (${promise('GW-6')})`, () => {
   it('forgets a change of its lists that was announced a moment ago', async () => {
     const { upstream, at, catalogues, call } = bench()
     await call()
-    at(0).say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    at(0).emit({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     await upstream.close()
     expect(vi.getTimerCount()).toBe(0)
     expect(catalogues).toHaveLength(1)
@@ -507,12 +514,12 @@ describe(`closing a server (${promise('GW-6')})`, () => {
     let ended = (): void => {}
     const slow = () =>
       new MemoryTransport({
-        serve: serverOf({ answers: { 'tools/call': () => {} } }),
+        serve: createServerHandler({ answers: { 'tools/call': () => {} } }),
         close: () => new Promise((resolve) => (ended = resolve)),
       })
     const { upstream, at, call } = bench({ transports: [slow] })
     const lost = codeOf(call())
-    await at(0)?.heardOf('tools/call')
+    await at(0)?.waitForMessage('tools/call')
     let closed = false
     const closing = Promise.all([upstream.close(), upstream.close()]).then(() => (closed = true))
     expect(await lost).toBe('UPSTREAM_DIED')
@@ -524,7 +531,8 @@ describe(`closing a server (${promise('GW-6')})`, () => {
   })
 
   it('survives a transport that breaks while it is closed', async () => {
-    const broken = () => new MemoryTransport({ serve: serverOf(), close: () => Promise.reject(new Error('stuck')) })
+    const broken = () =>
+      new MemoryTransport({ serve: createServerHandler(), close: () => Promise.reject(new Error('stuck')) })
     const { upstream, call } = bench({ transports: [broken] })
     await call()
     await upstream.close()

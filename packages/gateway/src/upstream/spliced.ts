@@ -5,10 +5,10 @@ export interface Edit {
 }
 
 /** The same bytes with some places rewritten, as pieces. Edits do not overlap; what is inserted comes before what is cut. */
-export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): readonly (string | Buffer)[] {
+export function splice(parts: readonly Buffer[], edits: readonly Edit[]): readonly (string | Buffer)[] {
   const out: (string | Buffer)[] = []
   let at = 0
-  for (const edit of inOrder(edits)) {
+  for (const edit of sortEdits(edits)) {
     copyRange(parts, { start: at, end: edit.start }, out)
     if (edit.text !== '') out.push(edit.text)
     at = edit.end
@@ -18,7 +18,7 @@ export function spliced(parts: readonly Buffer[], edits: readonly Edit[]): reado
 }
 
 /** Nearly always they are: only an id that stands behind the result is not. */
-function inOrder(edits: readonly Edit[]): readonly Edit[] {
+function sortEdits(edits: readonly Edit[]): readonly Edit[] {
   for (let at = 1; at < edits.length; at++)
     if ((edits[at - 1] as Edit).start > (edits[at] as Edit).start)
       return [...edits].sort((a, b) => a.start - b.start || a.end - b.end)
@@ -26,7 +26,7 @@ function inOrder(edits: readonly Edit[]): readonly Edit[] {
 }
 
 /** What stands between two places, in one piece. */
-export function bytesOf(parts: readonly Buffer[], start: number, end: number): Buffer {
+export function sliceBytes(parts: readonly Buffer[], start: number, end: number): Buffer {
   const range: Buffer[] = []
   copyRange(parts, { start, end }, range)
   return range.length === 1 ? (range[0] as Buffer) : Buffer.concat(range)

@@ -15,12 +15,12 @@ describe('the signal to put the servers to work', () => {
 
   it('comes as soon as somebody needs a server, before or while it is waited for', async () => {
     const early = new StartSignal(AN_HOUR)
-    early.give()
+    early.trigger()
     await early.wait()
     const asked = new StartSignal(AN_HOUR)
     const waiting = asked.wait()
-    asked.give()
-    asked.give()
+    asked.trigger()
+    asked.trigger()
     expect(await waiting).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { madeSecrets } from '../../../core/src/made-secrets.test-kit.ts'
+import { createFakeSecrets } from '../../../core/src/made-secrets.test-kit.ts'
 import { StderrTail } from './stderr-tail.ts'
 
 function tailOf(text: string | Buffer, options?: ConstructorParameters<typeof StderrTail>[0]): StderrTail {
@@ -67,12 +67,12 @@ describe('StderrTail', () => {
   })
 
   it('shows no key or token that a server writes, whoever gave it', () => {
-    const [github] = madeSecrets()
+    const [github] = createFakeSecrets()
     expect(tailOf(`401 for ${github?.secret}\n`).tail()).toEqual(['401 for [redacted: GitHub token]'])
   })
 
   it('shows nothing of a private key that takes many lines, and all that comes behind it', () => {
-    const pem = madeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
+    const pem = createFakeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
     const tail = tailOf(`read key:\n${pem}\nready\n`).tail()
     expect(tail).toContain('ready')
     for (const line of pem.split('\n').slice(1, -1)) expect(tail.join('\n')).not.toContain(line)

@@ -1,11 +1,11 @@
-import { cutText, maskSecrets, plainText } from '@sallyport/core'
+import { cutText, maskSecrets, toPlainText } from '@sallyport/core'
 import type { CredentialFilter } from './credential-filter.ts'
 
 export interface StderrTailOptions {
   readonly lines?: number
   /** A longer line is cut. */
   readonly lineLength?: number
-  /** What no line may show, as `secretsAmong` gives it. */
+  /** What no line may show, as `listSecretForms` gives it. */
   readonly secrets?: readonly string[]
   /** Takes the server's credentials out, however they are written. */
   readonly filter?: CredentialFilter | undefined
@@ -30,7 +30,7 @@ export class StderrTail {
   readonly #lineLength: number
   readonly #secrets: readonly string[]
   readonly #filter: CredentialFilter | undefined
-  readonly #kept: string[] = []
+  readonly #lines: string[] = []
   #written = 0
   /** The line that has not ended yet, as bytes: a character may be cut between chunks. */
   #open: Buffer | undefined
@@ -52,7 +52,7 @@ export class StderrTail {
 
   /** How many lines are no longer kept. */
   get dropped(): number {
-    return this.#written - this.#kept.length
+    return this.#written - this.#lines.length
   }
 
   push(chunk: Buffer): void {
@@ -79,7 +79,7 @@ export class StderrTail {
 
   /** Oldest first, harmless to print. The first one says how many came before, if any did. */
   tail(): readonly string[] {
-    const shown = (this.#openUsed > 0 ? [...this.#kept, this.#openText()] : this.#kept).slice(-this.#limit)
+    const shown = (this.#openUsed > 0 ? [...this.#lines, this.#openText()] : this.#lines).slice(-this.#limit)
     const missing = this.written - shown.length
     return missing > 0 ? [`… ${missing} earlier lines are not kept`, ...shown] : shown
   }
@@ -98,7 +98,7 @@ export class StderrTail {
       if (from < 0) return 0
     }
     for (let at = 0; at <= from; at++) if (chunk[at] === LINE_FEED) this.#written++
-    this.#kept.length = 0
+    this.#lines.length = 0
     this.#openUsed = 0
     return from + 1
   }
@@ -110,11 +110,11 @@ export class StderrTail {
   }
 
   #endLine(): void {
-    this.#kept.push(this.#openText())
+    this.#lines.push(this.#openText())
     this.#inKey = this.#isKey(this.#openLine())
     this.#openUsed = 0
     this.#written++
-    if (this.#kept.length > this.#limit) this.#kept.shift()
+    if (this.#lines.length > this.#limit) this.#lines.shift()
   }
 
   #openLine(): string {
@@ -130,6 +130,6 @@ export class StderrTail {
     const text = this.#openLine()
     if (this.#inKey && KEY_LINE.test(text)) return '[redacted: private key]'
     // Before it is cut: half a secret would not be recognised as one.
-    return cutText(this.mask(plainText(text.endsWith('\r') ? text.slice(0, -1) : text)), this.#lineLength)
+    return cutText(this.mask(toPlainText(text.endsWith('\r') ? text.slice(0, -1) : text)), this.#lineLength)
   }
 }

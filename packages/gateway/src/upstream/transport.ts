@@ -8,7 +8,7 @@ export interface Frame {
 }
 
 /** A request under its id, printed. */
-export interface OutgoingRequest {
+export interface EncodedRequest {
   readonly id: number
   readonly call: OutgoingCall
   /** The whole JSON-RPC message on one line. */
@@ -21,7 +21,7 @@ export interface TransportEvents {
   /** This one request will get no answer; the connection lives on. */
   onFailure(id: number, error: SallyportError): void
   /** Something odd that harms nobody: a garbage line, a BOM, a line of stderr. */
-  onTrouble(text: string): void
+  onWarning(text: string): void
   /** The connection is gone and with it everything in flight. Told once, and not after `close`. */
   onClose(reason: string): void
 }
@@ -31,13 +31,13 @@ export interface Transport {
   /** Resolves once messages can be sent; rejects with a SallyportError that says what to do. */
   open(events: TransportEvents): Promise<void>
   /** Asks `usePermit` right before it writes it; `onFailure` reports a permit that is no longer given. */
-  request(request: OutgoingRequest): void
+  request(request: EncodedRequest): void
   /** A notification, or the answer to a request of the server. */
   send(text: string): void
   /** Stops waiting for an answer. True when that alone tells the server (a closed HTTP stream); else the caller notifies it. */
   abandon(id: number): boolean
   /** The handshake ended with this protocol version; HTTP repeats it in a header. */
-  agreed(protocolVersion: string): void
+  setProtocolVersion(protocolVersion: string): void
   /** After this nothing of it is left: no process, no socket, no timer. */
   close(): Promise<void>
 }

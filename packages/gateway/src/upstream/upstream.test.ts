@@ -4,9 +4,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { StdioServerConfig } from '../config/settings.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
-import { OWN_MESSAGE } from './permit.ts'
-import { countMarked, freshMark, hostile, stdioConfig } from './stdio/stdio.test-kit.ts'
-import { openUpstream, openWatchdog, type ServerCatalogue, type Upstream } from './upstream.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
+import { countMarked, freshMark, hostileConfig, stdioConfig } from './stdio/stdio.test-kit.ts'
+import { openUpstream, openWatchdog, type ServerCatalog, type Upstream } from './upstream.ts'
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -19,9 +19,9 @@ function openServer(config: StdioServerConfig) {
   const watchdog = openWatchdog({ runMark, environment: process.env })
   const changes = new EventEmitter()
   const events: SallyportEvent[] = []
-  const catalogues: ServerCatalogue[] = []
+  const catalogues: ServerCatalog[] = []
   const listener = {
-    onCatalogue: (catalogue: ServerCatalogue) => {
+    onCatalog: (catalogue: ServerCatalog) => {
       catalogues.push(catalogue)
       changes.emit('change')
     },
@@ -51,7 +51,7 @@ function openServer(config: StdioServerConfig) {
 }
 
 const call = (upstream: Upstream, name: string, session = 's') =>
-  upstream.request({ method: 'tools/call', params: { name, arguments: {} }, name, session, permit: OWN_MESSAGE })
+  upstream.request({ method: 'tools/call', params: { name, arguments: {} }, name, session, permit: GATEWAY_PERMIT })
 const textOf = async (upstream: Upstream, name: string, session?: string): Promise<string> => {
   const { frame } = await call(upstream, name, session)
   return JSON.parse(Buffer.concat(frame.parts).toString()).result.content[0].text as string
@@ -59,7 +59,7 @@ const textOf = async (upstream: Upstream, name: string, session?: string): Promi
 
 describe('a server that is a process', () => {
   it(`is started again after it died in a call, and that call fails (${promise('GW-4')})`, async () => {
-    const { upstream, events, until } = openServer(hostile())
+    const { upstream, events, until } = openServer(hostileConfig())
     const before = await textOf(upstream, 'pid')
     expect(await codeOf(call(upstream, 'kill-self'))).toBe('UPSTREAM_DIED')
     await until(() => events.some(({ type }) => type === 'UPSTREAM_RESTARTED'))
@@ -85,7 +85,7 @@ describe('a server that is a process', () => {
   })
 
   it('that cannot start says why, and is left alone after six attempts', async () => {
-    const { upstream, events, until } = openServer(hostile('exit-at-start=7'))
+    const { upstream, events, until } = openServer(hostileConfig('exit-at-start=7'))
     upstream.start()
     await until(() => events.filter(({ type }) => type === 'UPSTREAM_LOST').length === 6)
     expect(upstream.status()).toMatchObject({ state: 'broken', reason: expect.stringContaining('code 7') })
@@ -93,7 +93,7 @@ describe('a server that is a process', () => {
   })
 
   it(`cannot answer for another call, twice, or under ids of its own making (${promise('GW-20')})`, async () => {
-    const { upstream } = openServer(hostile('garbage'))
+    const { upstream } = openServer(hostileConfig('garbage'))
     const [twice, wrong, echo] = await Promise.all(['twice', 'wrong-id', 'echo'].map((name) => textOf(upstream, name)))
     expect(echo).toBe('{}')
     expect(twice).not.toBe(echo)
@@ -102,7 +102,7 @@ describe('a server that is a process', () => {
   })
 
   it(`offers its other tools beside a broken one (${promise('GW-19')})`, async () => {
-    const { upstream, catalogues, until } = openServer(hostile('bad-tool'))
+    const { upstream, catalogues, until } = openServer(hostileConfig('bad-tool'))
     upstream.start()
     await until(() => catalogues.length === 1)
     expect(catalogues[0]?.tools.map(({ name }) => name)).not.toContain('tool-50')
@@ -111,7 +111,7 @@ describe('a server that is a process', () => {
   })
 
   it('survives a storm of changed lists', async () => {
-    const { upstream, catalogues, until } = openServer(hostile('list-changed-storm=1000'))
+    const { upstream, catalogues, until } = openServer(hostileConfig('list-changed-storm=1000'))
     upstream.start()
     await until(() => catalogues.length >= 2)
     expect(await textOf(upstream, 'echo')).toBe('{}')
@@ -119,7 +119,7 @@ describe('a server that is a process', () => {
   })
 
   it(`is one for each session where the entry says so (${promise('GW-5')})`, async () => {
-    const { upstream } = openServer({ ...hostile(), per: 'session' })
+    const { upstream } = openServer({ ...hostileConfig(), per: 'session' })
     const [one, other, again] = [
       await textOf(upstream, 'pid', 'a'),
       await textOf(upstream, 'pid', 'b'),
@@ -131,9 +131,9 @@ describe('a server that is a process', () => {
 
   it('leaves nothing behind when it is closed in the middle of its start', async () => {
     for (const config of [
-      hostile('never-initialize'),
-      hostile('slow-start=60000'),
-      hostile('grandchildren', 'ignore-term'),
+      hostileConfig('never-initialize'),
+      hostileConfig('slow-start=60000'),
+      hostileConfig('grandchildren', 'ignore-term'),
     ]) {
       const { upstream } = openServer(config)
       upstream.start()

@@ -1,18 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 
 /** Tells whether bytes that come in pieces are UTF-8; a character may be cut in two between pieces. */
 export class Utf8Check {
   #valid = true
   /** The beginning of a character whose rest is still to come. */
-  #cut: Buffer = NOTHING
+  #cut: Buffer = EMPTY
 
   feed(piece: Buffer): void {
     if (!this.#valid) return
     const from = this.#cut.length === 0 ? 0 : this.#complete(piece)
     if (this.#cut.length > 0 || !this.#valid) return
-    const end = endOfWhole(piece, from)
+    const end = findWholeEnd(piece, from)
     this.#valid = isUtf8(piece.subarray(from, end))
     if (end < piece.length) this.#cut = Buffer.from(piece.subarray(end))
   }
@@ -24,29 +24,29 @@ export class Utf8Check {
 
   /** Adds what the cut character lacks, and returns how many bytes that took. */
   #complete(piece: Buffer): number {
-    const length = lengthOfCharacter(this.#cut[0] as number)
+    const length = characterLength(this.#cut[0] as number)
     const taken = Math.min(length - this.#cut.length, piece.length)
     const character = Buffer.concat([this.#cut, piece.subarray(0, taken)])
     if (character.length < length) this.#cut = character
     else {
       this.#valid = isUtf8(character)
-      this.#cut = NOTHING
+      this.#cut = EMPTY
     }
     return taken
   }
 }
 
 /** Where the last whole character ends; the up to three bytes behind it begin one that is not there yet. */
-function endOfWhole(piece: Buffer, from: number): number {
+function findWholeEnd(piece: Buffer, from: number): number {
   for (let at = piece.length - 1; at >= from && at >= piece.length - 3; at--) {
     const byte = piece[at] as number
     if (byte < 0x80) return piece.length
-    if (byte >= 0xc0) return at + lengthOfCharacter(byte) > piece.length ? at : piece.length
+    if (byte >= 0xc0) return at + characterLength(byte) > piece.length ? at : piece.length
   }
   return piece.length
 }
 
-function lengthOfCharacter(lead: number): number {
+function characterLength(lead: number): number {
   if (lead >= 0xf0) return 4
   return lead >= 0xe0 ? 3 : 2
 }

@@ -1,7 +1,7 @@
-import { type Cancellation, callCancelled } from '@sallyport/core'
+import { type Cancellation, callCancelledError } from '@sallyport/core'
 
 /** Where calls wait while their server starts. */
-export class WaitingRoom {
+export class StartWaiters {
   readonly #waiters = new Set<() => void>()
 
   /** Resolves when the start has ended, well or badly, or when `patience` has run out; the state tells which. */
@@ -20,7 +20,7 @@ export class WaitingRoom {
       this.#waiters.add(wake)
       cancellation?.onCancel((reason) => {
         leave()
-        reject(callCancelled(reason))
+        reject(callCancelledError(reason))
       })
     })
   }

@@ -9,8 +9,8 @@ import {
 } from '@sallyport/core'
 import type { RequestId } from '../json-rpc.ts'
 import type { Schema } from '../schema/schema.ts'
-import { createElicitation, type Elicited, type ElicitOptions, readElicited } from './elicitation.ts'
-import { type Askable, canAsk, type Question } from './question.ts'
+import { createElicitation, type Elicited, type ElicitOptions, readElicitAnswer } from './elicitation.ts'
+import { type ClientCapability, canAsk, type Question } from './question.ts'
 
 /** A completion that the client's model is asked for, in the protocol's own shape. */
 export interface SampleRequest {
@@ -35,11 +35,11 @@ export interface CallContext {
   /** The folders that the client works in. The protocol has deprecated it since 2026-07-28. */
   listRoots(options?: { readonly key?: string }): Promise<readonly JsonObject[]>
   /** Has the client declared that it can be asked? */
-  canAsk(what: Askable): boolean
+  canAsk(what: ClientCapability): boolean
 }
 
 /** What carries a call at the moment. */
-export interface CallCarrier {
+export interface ActiveRequest {
   readonly progressToken: RequestId | undefined
   /** The lowest level that is sent; undefined: none. */
   readonly logLevel: string | undefined
@@ -52,7 +52,7 @@ export interface CallChannel {
   readonly signal: AbortSignal
   readonly logger: string
   /** Nothing while the call waits for a client that has to come back. */
-  readonly carrier: CallCarrier | undefined
+  readonly activeRequest: ActiveRequest | undefined
   readonly capabilities: JsonObject
   ask(question: Question): Promise<JsonObject>
 }
@@ -60,23 +60,25 @@ export interface CallChannel {
 export function createCallContext(channel: CallChannel): CallContext {
   return {
     signal: channel.signal,
-    progress: createProgress(channel),
+    progress: createProgressReporter(channel),
     log(level, data) {
-      if (!reaches(level, channel.carrier?.logLevel)) return
-      channel.carrier?.notify('notifications/message', { level, logger: channel.logger, data })
+      if (!isLevelEnabled(level, channel.activeRequest?.logLevel)) return
+      channel.activeRequest?.notify('notifications/message', { level, logger: channel.logger, data })
     },
-    elicit: (question) => handled(elicit(channel, question)) as never,
+    elicit: (question) => ignoreUnhandled(elicit(channel, question)) as never,
     sample({ key, ...params }) {
-      return handled(channel.ask({ method: 'sampling/createMessage', params: params as unknown as JsonObject, key }))
+      return ignoreUnhandled(
+        channel.ask({ method: 'sampling/createMessage', params: params as unknown as JsonObject, key }),
+      )
     },
-    listRoots: ({ key } = {}) => handled(listRoots(channel, key)),
+    listRoots: ({ key } = {}) => ignoreUnhandled(listRoots(channel, key)),
     canAsk: (what) => canAsk(what, channel.capabilities),
   }
 }
 
 async function elicit(channel: CallChannel, question: ElicitOptions): Promise<Elicited> {
   const { params, form } = createElicitation(question)
-  return readElicited(await channel.ask({ method: 'elicitation/create', params, key: question.key }), form)
+  return readElicitAnswer(await channel.ask({ method: 'elicitation/create', params, key: question.key }), form)
 }
 
 async function listRoots(channel: CallChannel, key: string | undefined): Promise<readonly JsonObject[]> {
@@ -85,20 +87,20 @@ async function listRoots(channel: CallChannel, key: string | undefined): Promise
 }
 
 /** A handler that does not wait for its answer must not end the process when the client is gone. */
-function handled<Value>(answer: Promise<Value>): Promise<Value> {
+function ignoreUnhandled<Value>(answer: Promise<Value>): Promise<Value> {
   answer.catch(() => undefined)
   return answer
 }
 
-function createProgress(channel: CallChannel): CallContext['progress'] {
+function createProgressReporter(channel: CallChannel): CallContext['progress'] {
   let furthest = Number.NEGATIVE_INFINITY
   return (progress, total, message) => {
-    const { carrier } = channel
+    const { activeRequest } = channel
     // The protocol wants every notice to go further than the last; NaN compares false and is dropped too.
-    if (carrier?.progressToken === undefined || !(progress > furthest)) return
+    if (activeRequest?.progressToken === undefined || !(progress > furthest)) return
     furthest = progress
-    carrier.notify('notifications/progress', {
-      progressToken: carrier.progressToken,
+    activeRequest.notify('notifications/progress', {
+      progressToken: activeRequest.progressToken,
       progress,
       ...(total === undefined ? {} : { total }),
       ...(message === undefined ? {} : { message }),
@@ -106,6 +108,6 @@ function createProgress(channel: CallChannel): CallContext['progress'] {
   }
 }
 
-function reaches(level: LogLevel, threshold: string | undefined): boolean {
+function isLevelEnabled(level: LogLevel, threshold: string | undefined): boolean {
   return isLogLevel(threshold) && LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(threshold)
 }

@@ -1,5 +1,5 @@
 export { type CallContext, createCallContext, type SampleRequest } from './call-context.ts'
 export type { Elicited, ElicitOptions } from './elicitation.ts'
 export { OutgoingRequests } from './outgoing-requests.ts'
-export { type Claim, ParkedCalls } from './parked-calls.ts'
-export { type Round, RunningCall } from './running-call.ts'
+export { type CallBinding, ParkedCalls } from './parked-calls.ts'
+export { type RoundTrip, RunningCall } from './running-call.ts'

@@ -67,11 +67,13 @@ test('a legacy client is asked with a request of the server, within its call', a
   const client = new RawClient(createAsking())
   await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } })
   const id = client.start('tools/call', { name: 'book', arguments: {} })
-  const first = await client.notified('elicitation/create')
+  const first = await client.waitForNotification('elicitation/create')
   client.send({ jsonrpc: '2.0', id: first.id, result: accept({ seats: 1 }) })
-  const second = await client.find(({ method, id: asked }) => method === 'elicitation/create' && asked !== first.id)
+  const second = await client.waitForMessage(
+    ({ method, id: asked }) => method === 'elicitation/create' && asked !== first.id,
+  )
   client.send({ jsonrpc: '2.0', id: second.id, result: accept({ name: 'Bo' }) })
-  expect(textOf(await client.answerTo(id))).toBe('2 for BO')
+  expect(textOf(await client.waitForAnswer(id))).toBe('2 for BO')
 })
 
 test.each(['decline', 'cancel'] as const)('a person can %s, which is an answer like any other', async (action) => {
@@ -111,7 +113,7 @@ test('an answer that does not fit its form is told to the caller', async () => {
 
 test('a client that cannot be asked is told so: with the protocol’s own error, or in a result', async () => {
   const client = new RawClient(createAsking())
-  const modern = await client.modern('tools/call', { name: 'book', arguments: {} })
+  const modern = await client.requestModern('tools/call', { name: 'book', arguments: {} })
   expect(modern.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: {} } } })
   await client.initialize()
   const legacy = await client.request('tools/call', { name: 'book', arguments: {} })
@@ -144,18 +146,18 @@ test('a client that refuses or leaves does not keep a handler waiting', async ()
   const client = new RawClient(createAsking(steps))
   await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } })
   const id = client.start('tools/call', { name: 'book', arguments: {} })
-  const asked = await client.notified('elicitation/create')
+  const asked = await client.waitForNotification('elicitation/create')
   client.send({ jsonrpc: '2.0', id: asked.id, error: { code: -1, message: 'no' } })
-  expect((await client.answerTo(id)).result).toMatchObject({ isError: true })
+  expect((await client.waitForAnswer(id)).result).toMatchObject({ isError: true })
 })
 
 test('cancelling a call takes its question back', async () => {
   const client = new RawClient(createAsking())
   await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } })
   const requestId = client.start('tools/call', { name: 'book', arguments: {} })
-  const asked = await client.notified('elicitation/create')
+  const asked = await client.waitForNotification('elicitation/create')
   client.notify('notifications/cancelled', { requestId })
-  expect((await client.notified('notifications/cancelled')).params).toEqual({ requestId: asked.id })
+  expect((await client.waitForNotification('notifications/cancelled')).params).toEqual({ requestId: asked.id })
 })
 
 test('a form that no client can show is a bug of the server, not of its caller', async () => {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import { type CheckedSchema, readSchema, type Schema, type ValueOf } from '../schema/schema.ts'
+import { readSchema, type Schema, type SchemaChecker, type ValueOf } from '../schema/schema.ts'
 import { ToolRetryError } from '../tool-error.ts'
 
 /** A question to the person behind the client, with the form that they fill in. */
@@ -19,22 +19,22 @@ export type Elicited<Form extends Schema = Schema> =
 
 export interface Elicitation {
   readonly params: JsonObject
-  readonly form: CheckedSchema
+  readonly form: SchemaChecker
 }
 
 export function createElicitation({ message, schema }: ElicitOptions): Elicitation {
   const form = readSchema(schema, 'input', 'the form of a question')
   const { $schema: _, ...requestedSchema } = form.json
-  requireFlat(requestedSchema)
+  assertFlatForm(requestedSchema)
   return { params: { message, requestedSchema }, form }
 }
 
-const FIELDS: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'array']
+const FORM_FIELD_TYPES: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'array']
 
 /** Clients show forms of one level only, and refuse others (2025-11-25, "Requested Schema"). */
-function requireFlat({ type, properties }: JsonObject): void {
+function assertFlatForm({ type, properties }: JsonObject): void {
   const fields = isJsonObject(properties) ? Object.entries(properties) : []
-  const [odd] = fields.find(([, field]) => !isJsonObject(field) || !FIELDS.includes(field.type)) ?? []
+  const [odd] = fields.find(([, field]) => !isJsonObject(field) || !FORM_FIELD_TYPES.includes(field.type)) ?? []
   if (type === 'object' && odd === undefined) return
   throw new SallyportError(
     'USAGE',
@@ -46,7 +46,7 @@ function requireFlat({ type, properties }: JsonObject): void {
 }
 
 /** An answer is the word of a client: it counts for no more than it proves. */
-export async function readElicited(answer: JsonObject, form: CheckedSchema): Promise<Elicited> {
+export async function readElicitAnswer(answer: JsonObject, form: SchemaChecker): Promise<Elicited> {
   const { action, content = {} } = answer
   if (action === 'decline' || action === 'cancel') return { action }
   if (action !== 'accept' || !isJsonObject(content))

@@ -16,7 +16,7 @@ test('nobody but its owner gets a call, and trying does not lose it', () => {
 })
 
 test('one owner cannot take the room of others', () => {
-  const parked = new ParkedCalls({ most: 3, mostOfOne: 2 })
+  const parked = new ParkedCalls({ maxCalls: 3, maxPerOwner: 2 })
   expect([1, 2, 3].map(() => parked.park(call(), claim('me')) !== undefined)).toEqual([true, true, false])
   expect(parked.park(call(), claim('you'))).toBeDefined()
   expect(parked.park(call(), claim('they'))).toBeUndefined()
@@ -26,7 +26,7 @@ test('one owner cannot take the room of others', () => {
 test('a call whose client does not come back is cancelled, and so is every call at the end', async () => {
   const events = new EventTarget()
   const expired = once(events, 'cancelled')
-  const short = new ParkedCalls({ patienceMs: 1 })
+  const short = new ParkedCalls({ timeoutMs: 1 })
   // The timer holds no process open; the test has to.
   const busy = setInterval(() => undefined, 1_000)
   short.park(

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /** What a parked call belongs to. */
-export interface Claim {
+export interface CallBinding {
   /** Whose it is. */
   readonly owner: string
   /** Of which request: whoever comes back must ask for the same. */
@@ -13,30 +13,30 @@ interface Cancellable {
 }
 
 export interface ParkedCallsOptions {
-  readonly patienceMs?: number
-  readonly most?: number
-  readonly mostOfOne?: number
+  readonly timeoutMs?: number
+  readonly maxCalls?: number
+  readonly maxPerOwner?: number
 }
 
 interface Entry<Call> {
   readonly call: Call
-  readonly claim: Claim
+  readonly binding: CallBinding
   readonly timer: NodeJS.Timeout
 }
 
-const TEN_MINUTES = 600_000
+const DEFAULT_TIMEOUT_MS = 600_000
 
 /** Calls of the modern era that wait for their clients to come back with answers. They live in this process. */
 export class ParkedCalls<Call extends Cancellable = Cancellable> {
   readonly #entries = new Map<string, Entry<Call>>()
-  readonly #patience: number
-  readonly #most: number
-  readonly #mostOfOne: number
+  readonly #timeoutMs: number
+  readonly #maxCalls: number
+  readonly #maxPerOwner: number
 
-  constructor({ patienceMs = TEN_MINUTES, most = 1_000, mostOfOne = 100 }: ParkedCallsOptions = {}) {
-    this.#patience = patienceMs
-    this.#most = most
-    this.#mostOfOne = mostOfOne
+  constructor({ timeoutMs = DEFAULT_TIMEOUT_MS, maxCalls = 1_000, maxPerOwner = 100 }: ParkedCallsOptions = {}) {
+    this.#timeoutMs = timeoutMs
+    this.#maxCalls = maxCalls
+    this.#maxPerOwner = maxPerOwner
   }
 
   get size(): number {
@@ -44,20 +44,20 @@ export class ParkedCalls<Call extends Cancellable = Cancellable> {
   }
 
   /** The state to come back with: a name that nobody can guess, good for once. Nothing where no more fit in. */
-  park(call: Call, claim: Claim): string | undefined {
-    const ofOne = [...this.#entries.values()].filter((entry) => entry.claim.owner === claim.owner).length
-    if (this.#entries.size >= this.#most || ofOne >= this.#mostOfOne) return undefined
+  park(call: Call, binding: CallBinding): string | undefined {
+    const ofOne = [...this.#entries.values()].filter((entry) => entry.binding.owner === binding.owner).length
+    if (this.#entries.size >= this.#maxCalls || ofOne >= this.#maxPerOwner) return undefined
     const state = randomBytes(24).toString('base64url')
-    const timer = setTimeout(() => this.#expire(state), this.#patience)
+    const timer = setTimeout(() => this.#expire(state), this.#timeoutMs)
     timer.unref()
-    this.#entries.set(state, { call, claim, timer })
+    this.#entries.set(state, { call, binding, timer })
     return state
   }
 
   /** The call, for whoever may go on with it. Another's state is left where it is. */
-  take(state: string, claim: Claim): Call | undefined {
+  take(state: string, claim: CallBinding): Call | undefined {
     const entry = this.#entries.get(state)
-    if (entry === undefined || entry.claim.owner !== claim.owner || entry.claim.request !== claim.request)
+    if (entry === undefined || entry.binding.owner !== claim.owner || entry.binding.request !== claim.request)
       return undefined
     clearTimeout(entry.timer)
     this.#entries.delete(state)

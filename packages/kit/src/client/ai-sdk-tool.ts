@@ -6,10 +6,10 @@ export interface AiSdkTool {
   readonly description: string
   /** What `jsonSchema(…)` of the AI SDK gives. */
   readonly inputSchema: never
-  readonly execute: (input: unknown, options: AiSdkCall) => Promise<unknown>
+  readonly execute: (input: unknown, options: AiSdkCallOptions) => Promise<unknown>
   readonly toModelOutput: (options: { readonly output: unknown }) => never
 }
 
-export interface AiSdkCall {
+export interface AiSdkCallOptions {
   readonly abortSignal?: AbortSignal | undefined
 }

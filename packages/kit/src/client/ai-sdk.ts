@@ -1,22 +1,22 @@
 import type { ToolResult } from '../tool-result.ts'
-import type { AiSdkCall, AiSdkTool } from './ai-sdk-tool.ts'
+import type { AiSdkCallOptions, AiSdkTool } from './ai-sdk-tool.ts'
 import { FatalToolError, RetryableToolError } from './tool-failure.ts'
-import { type ToolPart, toolParts } from './tool-parts.ts'
-import { openToolbox, type Toolbox, type ToolSource } from './toolbox.ts'
+import { type ResultPart, toResultParts } from './tool-parts.ts'
+import { createProviderTools, type ProviderTools, type ToolSource } from './toolbox.ts'
 
 export type { AiSdkTool } from './ai-sdk-tool.ts'
 
 /** The tools of a client for `generateText`, `streamText` and agents of the AI SDK. */
 export async function createAiSdkTools(client: ToolSource): Promise<Record<string, AiSdkTool>> {
   const { jsonSchema } = await import('ai')
-  const box = await openToolbox(client)
+  const box = await createProviderTools(client)
   const tools = box.tools.map(({ name, description, schema }): [string, AiSdkTool] => [
     name,
     {
       description,
       inputSchema: jsonSchema(schema as object) as never,
       execute: createExecute(box, name),
-      toModelOutput: ({ output }) => modelOutput(output as ToolResult | FatalToolError) as never,
+      toModelOutput: ({ output }) => renderModelOutput(output as ToolResult | FatalToolError) as never,
     },
   ])
   return Object.fromEntries(tools)
@@ -26,8 +26,8 @@ export async function createAiSdkTools(client: ToolSource): Promise<Record<strin
  * The AI SDK tells a thrown error to the model and goes on. So a fatal one is returned, and thrown when the SDK asks
  * how to show it to the model: nothing catches it there, and the loop ends with it.
  */
-function createExecute(box: Toolbox, name: string): AiSdkTool['execute'] {
-  return async (input: unknown, { abortSignal }: AiSdkCall) => {
+function createExecute(box: ProviderTools, name: string): AiSdkTool['execute'] {
+  return async (input: unknown, { abortSignal }: AiSdkCallOptions) => {
     try {
       const outcome = await box.call(name, input, abortSignal === undefined ? {} : { signal: abortSignal })
       if ('result' in outcome) return outcome.result
@@ -39,17 +39,17 @@ function createExecute(box: Toolbox, name: string): AiSdkTool['execute'] {
   }
 }
 
-function modelOutput(output: ToolResult | FatalToolError): object {
+function renderModelOutput(output: ToolResult | FatalToolError): object {
   if (output instanceof FatalToolError) throw output
-  const parts = toolParts(output)
-  if (parts.every(({ kind }) => kind === 'text')) return { type: 'text', value: textOf(parts) }
-  return { type: 'content', value: parts.map(contentPart) }
+  const parts = toResultParts(output)
+  if (parts.every(({ kind }) => kind === 'text')) return { type: 'text', value: joinText(parts) }
+  return { type: 'content', value: parts.map(renderContentPart) }
 }
 
-const textOf = (parts: readonly ToolPart[]): string =>
+const joinText = (parts: readonly ResultPart[]): string =>
   parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n')
 
-const contentPart = (part: ToolPart): object =>
+const renderContentPart = (part: ResultPart): object =>
   part.kind === 'text'
     ? { type: 'text', text: part.text }
     : { type: 'file', mediaType: part.mimeType, data: { type: 'data', data: part.data } }

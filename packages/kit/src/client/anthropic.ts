@@ -1,7 +1,7 @@
 import type { OperationOptions } from './call-clock.ts'
-import { partText, type ToolPart, toolParts } from './tool-parts.ts'
+import { type ResultPart, renderPart, toResultParts } from './tool-parts.ts'
 import type { ProviderSchema } from './tool-schema.ts'
-import { openToolbox, type ToolOutcome, type ToolSource } from './toolbox.ts'
+import { createProviderTools, type ToolOutcome, type ToolSource } from './toolbox.ts'
 
 /** The tools of a client for the Messages API, and what runs the calls in a message. */
 export interface AnthropicTools {
@@ -39,7 +39,7 @@ const isImageType = (type: string): type is ImageType => IMAGE_TYPES.has(type)
 
 /** Offers the tools of a client to the Messages API of Anthropic. */
 export async function createAnthropicTools(client: ToolSource): Promise<AnthropicTools> {
-  const box = await openToolbox(client)
+  const box = await createProviderTools(client)
   return {
     tools: box.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })),
     runToolCall: async ({ id, name, input }, options) => {
@@ -47,23 +47,23 @@ export async function createAnthropicTools(client: ToolSource): Promise<Anthropi
       return {
         type: 'tool_result',
         tool_use_id: id,
-        content: contentOf(outcome),
+        content: renderContent(outcome),
         is_error: 'failure' in outcome,
       }
     },
   }
 }
 
-function contentOf(outcome: ToolOutcome): AnthropicContent[] {
+function renderContent(outcome: ToolOutcome): AnthropicContent[] {
   // The API refuses empty texts.
   if ('failure' in outcome) return [{ type: 'text', text: outcome.failure || 'The tool failed.' }]
-  return toolParts(outcome.result)
+  return toResultParts(outcome.result)
     .filter((part) => part.kind === 'file' || part.text.trim() !== '')
-    .map(blockOf)
+    .map(renderBlock)
 }
 
-function blockOf(part: ToolPart): AnthropicContent {
+function renderBlock(part: ResultPart): AnthropicContent {
   if (part.kind === 'file' && isImageType(part.mimeType))
     return { type: 'image', source: { type: 'base64', media_type: part.mimeType, data: part.data } }
-  return { type: 'text', text: partText(part) }
+  return { type: 'text', text: renderPart(part) }
 }

@@ -2,7 +2,7 @@ import { SallyportError } from '@sallyport/core'
 import { type BearerToken, endpointName, type HttpEndpoint } from './endpoint.ts'
 
 /** RFC 6750: anything else would break the header, or smuggle another one in. */
-const TOKEN = /^[\w.~+/-]+=*$/
+const TOKEN_PATTERN = /^[\w.~+/-]+=*$/
 
 export interface BearerFetch {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -13,7 +13,7 @@ export interface BearerFetch {
 /** Sends requests with the token of the moment, and asks `beforeSend` last of all: it throws where nothing may leave. */
 export function createBearerFetch(endpoint: HttpEndpoint, beforeSend: (body: unknown) => void): BearerFetch {
   const { bearerToken } = endpoint
-  const secrets = Object.values(endpoint.headers ?? {}).flatMap(secretsIn)
+  const secrets = Object.values(endpoint.headers ?? {}).flatMap(listSecrets)
   const used = new Set<string>()
   const send = async (url: string | URL, init: RequestInit): Promise<Response> => {
     const headers = new Headers(init.headers)
@@ -36,24 +36,24 @@ export function createBearerFetch(endpoint: HttpEndpoint, beforeSend: (body: unk
 }
 
 /** Short values are words such as "true", and would tear holes into any text. */
-const SHORTEST_SECRET = 6
+const MIN_SECRET_LENGTH = 6
 
 /** A header's value, and what comes after its scheme: servers echo the one as well as the other. */
-const secretsIn = (value: string): readonly string[] =>
-  [value, value.replace(/^\S+\s+/, '')].filter((secret) => secret.length >= SHORTEST_SECRET)
+const listSecrets = (value: string): readonly string[] =>
+  [value, value.replace(/^\S+\s+/, '')].filter((secret) => secret.length >= MIN_SECRET_LENGTH)
 
 async function readToken(bearerToken: BearerToken, used: Set<string>): Promise<string> {
-  const token = typeof bearerToken === 'string' ? bearerToken : await askFor(bearerToken)
-  if (typeof token !== 'string' || !TOKEN.test(token))
+  const token = typeof bearerToken === 'string' ? bearerToken : await callTokenProvider(bearerToken)
+  if (typeof token !== 'string' || !TOKEN_PATTERN.test(token))
     throw new SallyportError('UNAUTHENTICATED', 'The bearer token is no token; expected letters, digits and -._~+/=.')
   used.add(token)
-  if (used.size > MAX_REMEMBERED) used.delete(used.values().next().value ?? '')
+  if (used.size > MAX_REMEMBERED_TOKENS) used.delete(used.values().next().value ?? '')
   return token
 }
 
-const MAX_REMEMBERED = 8
+const MAX_REMEMBERED_TOKENS = 8
 
-async function askFor(provider: Exclude<BearerToken, string>): Promise<string> {
+async function callTokenProvider(provider: Exclude<BearerToken, string>): Promise<string> {
   try {
     return await provider()
   } catch (cause) {

@@ -3,7 +3,7 @@ import type { KitConfig } from '../config/config.ts'
 import type { Environment } from '../identity/identity.ts'
 import type { ClientTarget } from './create-client.ts'
 import { readDockerTarget } from './docker-target.ts'
-import { invalidEntry, readList, readText, readTexts } from './entry-value.ts'
+import { invalidEntry, readString, readStringList, readStringMap } from './entry-value.ts'
 import type { EraChoice } from './link.ts'
 
 /** What an entry says to a client. */
@@ -33,24 +33,24 @@ function readTarget(settings: JsonObject, where: string): ClientTarget {
   const url = settings.url ?? settings.httpUrl
   if (url !== undefined)
     return {
-      url: readText(url, `${where}.url`),
-      headers: readTexts(settings.headers, `${where}.headers`),
+      url: readString(url, `${where}.url`),
+      headers: readStringMap(settings.headers, `${where}.headers`),
       ...(settings.type === 'sse' && { transport: 'sse' as const }),
-      ...(urlIsolated !== undefined && { urlIsolated: readText(urlIsolated, `${where}.url_isolated`) }),
+      ...(urlIsolated !== undefined && { urlIsolated: readString(urlIsolated, `${where}.url_isolated`) }),
     }
   if (command === undefined) throw invalidEntry(`${where} has neither a url nor a command`)
   // Somebody who wrote it counts on it; a process has no second instance.
   if (urlIsolated !== undefined) throw invalidEntry(`${where} has a url_isolated, but no url`)
   return {
-    command: readText(command, `${where}.command`),
-    args: readList(settings.args, `${where}.args`),
-    env: readTexts(settings.env ?? settings.environment, `${where}.env`),
-    ...(cwd !== undefined && { cwd: readText(cwd, `${where}.cwd`) }),
+    command: readString(command, `${where}.command`),
+    args: readStringList(settings.args, `${where}.args`),
+    env: readStringMap(settings.env ?? settings.environment, `${where}.env`),
+    ...(cwd !== undefined && { cwd: readString(cwd, `${where}.cwd`) }),
   }
 }
 
 /** The spellings of a call's time-out, and the unit of a bare number. */
-const TIMEOUTS = {
+const TIMEOUT_KEYS = {
   readTimeout: 's',
   timeoutSeconds: 's',
   toolTimeoutSec: 's',
@@ -60,7 +60,7 @@ const TIMEOUTS = {
 
 function readTimeout(settings: JsonObject, where: string): number | undefined {
   const call = isJsonObject(settings.timeouts) ? settings.timeouts.call : undefined
-  const written = Object.entries(TIMEOUTS).find(([key]) => settings[key] !== undefined)
+  const written = Object.entries(TIMEOUT_KEYS).find(([key]) => settings[key] !== undefined)
   if (call === undefined && written === undefined) return undefined
   const [key, unit] = written ?? ['timeouts.call', 's']
   const ms = parseDuration(call ?? settings[key], call === undefined ? unit : 's')

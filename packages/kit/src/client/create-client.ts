@@ -44,28 +44,33 @@ export type ClientTarget =
     }
   | { readonly server: McpServer; readonly serverIsolated?: McpServer; readonly identity?: Identity }
 
-const TIMEOUT_MS = 60_000
-const MAX_SAME_FAILURES = 3
-const CLIENT_INFO = { name: 'sallyport-kit', version: '0.1.0' }
+const DEFAULT_TIMEOUT_MS = 60_000
+const DEFAULT_MAX_SAME_FAILURES = 3
+const DEFAULT_CLIENT_INFO = { name: 'sallyport-kit', version: '0.1.0' }
 
 /** Opens a strict client; with an isolated instance, one that holds both connections. */
 export async function createMcpClient(options: ClientTarget & ClientOptions): Promise<McpClient> {
-  const { timeoutMs = TIMEOUT_MS, maxSameFailures = MAX_SAME_FAILURES, clientInfo = CLIENT_INFO, onElicit } = options
-  requirePositive('timeoutMs', timeoutMs)
-  requirePositive('maxSameFailures', maxSameFailures)
-  const { endpoint, isolated } = endpointsOf(options)
+  const {
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    maxSameFailures = DEFAULT_MAX_SAME_FAILURES,
+    clientInfo = DEFAULT_CLIENT_INFO,
+    onElicit,
+  } = options
+  assertPositive('timeoutMs', timeoutMs)
+  assertPositive('maxSameFailures', maxSameFailures)
+  const { endpoint, isolated } = resolveEndpoints(options)
   const shared = typeof options.label === 'function' ? { read: options.label } : options.label
   const label = new SessionLabel({ shared, privateFrom: options.privateFrom, timeoutMs })
-  const era = options.era ?? (isOfOldKind(options) ? 'legacy' : 'auto')
+  const era = options.era ?? (isLegacyOnly(options) ? 'legacy' : 'auto')
   const route = await openRoute({ endpoint, isolated, label, link: { clientInfo, era, timeoutMs, onElicit } })
   return new McpClient({ route, label, maxSameFailures })
 }
 
 /** Some processes end when they are probed, and the SSE transport has carried nothing but the legacy era. */
-const isOfOldKind = (target: ClientTarget): boolean =>
+const isLegacyOnly = (target: ClientTarget): boolean =>
   'command' in target || ('url' in target && target.transport === 'sse')
 
-function endpointsOf(options: ClientTarget & ClientOptions): {
+function resolveEndpoints(options: ClientTarget & ClientOptions): {
   readonly endpoint: Endpoint
   readonly isolated: Endpoint | undefined
 } {
@@ -77,10 +82,10 @@ function endpointsOf(options: ClientTarget & ClientOptions): {
       ...(transport !== undefined && { transport }),
       ...(bearerToken !== undefined && { bearerToken }),
     }
-    requireHttp('url', url)
+    assertHttpUrl('url', url)
     if (urlIsolated === undefined) return { endpoint: { url, ...rest }, isolated: undefined }
-    requireHttp('urlIsolated', urlIsolated)
-    requireOther(new URL(url).href !== new URL(urlIsolated).href)
+    assertHttpUrl('urlIsolated', urlIsolated)
+    assertDistinct(new URL(url).href !== new URL(urlIsolated).href)
     return { endpoint: { url, ...rest }, isolated: { url: urlIsolated, ...rest } }
   }
   if (bearerToken !== undefined)
@@ -89,19 +94,19 @@ function endpointsOf(options: ClientTarget & ClientOptions): {
     })
   if ('command' in options) return { endpoint: options, isolated: undefined }
   const { server, serverIsolated, identity } = options
-  requireOther(server !== serverIsolated)
+  assertDistinct(server !== serverIsolated)
   const rest = identity === undefined ? {} : { identity }
   return { endpoint: { server, ...rest }, isolated: serverIsolated && { server: serverIsolated, ...rest } }
 }
 
-function requireOther(isOther: boolean): void {
+function assertDistinct(isOther: boolean): void {
   if (isOther) return
   throw new SallyportError('USAGE', 'The isolated instance is the normal one.', {
     hint: 'Give the address of an instance that cannot reach the network, or none.',
   })
 }
 
-function requireHttp(name: string, url: string): void {
+function assertHttpUrl(name: string, url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol))
     throw new SallyportError('USAGE', `${name} is no address of HTTP.`, { hint: 'Expected http://… or https://….' })
@@ -109,7 +114,7 @@ function requireHttp(name: string, url: string): void {
   throw new SallyportError('USAGE', `${name} holds credentials.`, { hint: 'Give a bearerToken, or a header.' })
 }
 
-function requirePositive(name: string, value: number): void {
+function assertPositive(name: string, value: number): void {
   if (Number.isInteger(value) && value > 0) return
   throw new SallyportError('USAGE', `${name} is ${value}; expected a whole number above 0.`)
 }

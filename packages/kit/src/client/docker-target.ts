@@ -1,23 +1,23 @@
 import {
+  buildDockerGatewayArguments,
   DOCKER_ENVIRONMENT,
   DOCKER_GATEWAY_COMMAND,
-  dockerGatewayArguments,
   type Json,
   type JsonObject,
-  splitWords,
+  splitShellWords,
 } from '@sallyport/core'
 import type { Environment } from '../identity/identity.ts'
 import type { ProcessEndpoint } from './endpoint.ts'
-import { invalidEntry, readFlag, readList, readText, readTexts } from './entry-value.ts'
+import { invalidEntry, readBoolean, readString, readStringList, readStringMap } from './entry-value.ts'
 
 /** The Docker MCP Gateway as a process of this program: whatever its entry says of ports is for the gateway. */
 export function readDockerTarget(settings: JsonObject, where: string, environment: Environment): ProcessEndpoint {
-  const text = (key: string) => optional(settings[key], (value) => readText(value, `${where}.${key}`))
-  const list = (key: string) => optional(settings[key], (value) => readList(value, `${where}.${key}`))
-  const flag = (key: string) => optional(settings[key], (value) => readFlag(value, `${where}.${key}`))
+  const text = (key: string) => optional(settings[key], (value) => readString(value, `${where}.${key}`))
+  const list = (key: string) => optional(settings[key], (value) => readStringList(value, `${where}.${key}`))
+  const flag = (key: string) => optional(settings[key], (value) => readBoolean(value, `${where}.${key}`))
   const [command = '', ...words] = readCommand(settings.command, where)
   const cpus = text('cpus')
-  const args = dockerGatewayArguments({
+  const args = buildDockerGatewayArguments({
     servers: list('enabledServers') ?? list('servers') ?? [],
     profile: text('profile'),
     catalogs: list('catalogs'),
@@ -36,8 +36,8 @@ export function readDockerTarget(settings: JsonObject, where: string, environmen
   const cwd = text('cwd')
   return {
     command,
-    args: [...words, ...readList(settings.args, `${where}.args`), ...args],
-    env: { ...passedOn(environment), ...readTexts(settings.env ?? settings.environment, `${where}.env`) },
+    args: [...words, ...readStringList(settings.args, `${where}.args`), ...args],
+    env: { ...pickEnvironment(environment), ...readStringMap(settings.env ?? settings.environment, `${where}.env`) },
     ...(cwd !== undefined && { cwd }),
   }
 }
@@ -47,12 +47,12 @@ const optional = <Value>(value: Json | undefined, read: (value: Json) => Value):
 
 function readCommand(command: Json | undefined, where: string): readonly string[] {
   if (command === undefined) return DOCKER_GATEWAY_COMMAND
-  const words = typeof command === 'string' ? splitWords(command) : readList(command, `${where}.command`)
+  const words = typeof command === 'string' ? splitShellWords(command) : readStringList(command, `${where}.command`)
   if (words?.[0] !== undefined && words[0] !== '') return words
   throw invalidEntry(`${where}.command is no command in which every quote is closed`)
 }
 
-function passedOn(environment: Environment): Readonly<Record<string, string>> {
+function pickEnvironment(environment: Environment): Readonly<Record<string, string>> {
   const found = DOCKER_ENVIRONMENT.map((name) => [name, environment[name]] as const)
   return Object.fromEntries(found.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }

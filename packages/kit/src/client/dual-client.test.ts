@@ -52,11 +52,11 @@ describe.each(['legacy', 'auto'])(`in the era %s: ${promise('KIT-13')}`, (era) =
     expect(client.isIsolated).toBe(false)
     expect(text(await load(client, 3, 'CONFIDENTIAL'))).toBe('normal')
     expect(client.isIsolated).toBe(true)
-    const before = pair.normal.arrivals.length
-    const openings = pair.isolated.openings()
+    const before = pair.normal.received.length
+    const openings = pair.isolated.countOpenings()
     for (const operate of EVERYTHING) await operate(client).catch(() => {})
-    expect(pair.normal.arrivals.slice(before)).toEqual([])
-    expect(pair.isolated.openings()).toBe(openings)
+    expect(pair.normal.received.slice(before)).toEqual([])
+    expect(pair.isolated.countOpenings()).toBe(openings)
     expect(pair.isolated.methods()).toEqual(
       expect.arrayContaining(['tools/list', 'tools/call', 'resources/read', 'prompts/get']),
     )
@@ -81,7 +81,7 @@ describe.each(['legacy', 'auto'])(`in the era %s: ${promise('KIT-13')}`, (era) =
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), fc.boolean(), async (steps, hasCallback) => {
         let outside: Sensitivity = 'PUBLIC'
         const client = await connect({ era, ...(hasCallback && { label: async () => outside }) })
-        const sinceOpen = pair.normal.arrivals.length
+        const sinceOpen = pair.normal.received.length
         const running: { id: number; label: string; end: Promise<unknown> }[] = []
         const lateIds = new Set<number>()
         for (const move of steps) {
@@ -108,7 +108,7 @@ describe.each(['legacy', 'auto'])(`in the era %s: ${promise('KIT-13')}`, (era) =
         for (const { id } of running) pair.gates.release(id)
         await Promise.all(running.map(({ end }) => end))
         const idsAt = (server: LabelledPair['normal'], from: number) =>
-          server.arrivals
+          server.received
             .slice(from)
             .map(({ params }) => params.arguments?.id ?? Number(String(params.uri ?? '').slice('notes://'.length)))
             .filter((id) => id >= 1_000)
@@ -139,10 +139,10 @@ describe('the label', () => {
     ['never answers', () => new Promise(() => {})],
   ])('counts as private where the callback %s', async (_, label) => {
     const client = await connect({ label, timeoutMs: 2_000 })
-    const before = pair.normal.arrivals.length
+    const before = pair.normal.received.length
     await client.listTools({ timeoutMs: 5_000 })
     expect(client.isIsolated).toBe(true)
-    expect(pair.normal.arrivals.length).toBe(before)
+    expect(pair.normal.received.length).toBe(before)
   })
 
   test('is asked for before every operation until it is private, and never goes back', async () => {
@@ -257,7 +257,7 @@ test.each(['legacy', 'modern'])(
     })
     pair.gates.release(2)
     const started = [client.callTool('load', { id: 2 }), client.listTools(), client.readResource('notes://1')]
-    const before = pair.normal.arrivals.length
+    const before = pair.normal.received.length
     pair.gates.release(1)
     await labelling
     giveToken()
@@ -265,7 +265,7 @@ test.each(['legacy', 'modern'])(
     expect(text(called as never)).toBe('isolated')
     expect(listed).toHaveLength(1)
     expect(read).toMatchObject({ contents: [{ text: 'isolated' }] })
-    expect(pair.normal.arrivals.slice(before)).toEqual([])
+    expect(pair.normal.received.slice(before)).toEqual([])
   },
 )
 
@@ -293,7 +293,7 @@ test('both instances get the bearer token, also a new one, in the header and now
   const client = await connect({ bearerToken: () => `token-${++turn}` })
   await load(client, 1, 'SECRET')
   await load(client, 2)
-  const all = [...pair.normal.arrivals, ...pair.isolated.arrivals]
+  const all = [...pair.normal.received, ...pair.isolated.received]
   expect(all.every(({ authorization }) => /^Bearer token-\d+$/.test(authorization ?? ''))).toBe(true)
   expect(new Set(all.map(({ authorization }) => authorization)).size).toBe(all.length)
   expect(JSON.stringify(all.map(({ params }) => params))).not.toContain('token-')
@@ -307,7 +307,7 @@ test.each(['isolated', 'normal'] as const)(
     const url = { normal: pair.normal.url, isolated: pair.isolated.url }
     const opening = createMcpClient({ url: url.normal, urlIsolated: url.isolated, era: 'legacy' })
     await expect(opening).rejects.toThrow(`The ${which} instance (http://127.0.0.1:`)
-    expect(other.openings()).toBe(1)
+    expect(other.countOpenings()).toBe(1)
     expect(other.sessions).toBe(0)
   },
 )
@@ -315,8 +315,8 @@ test.each(['isolated', 'normal'] as const)(
 test('closes the isolated connection first', async () => {
   const ends: string[] = []
   const client = await connect({ era: 'legacy' })
-  pair.isolated.onVerb = (verb) => void ends.push(`isolated ${verb}`)
-  pair.normal.onVerb = (verb) => void ends.push(`normal ${verb}`)
+  pair.isolated.onOtherMethod = (verb) => void ends.push(`isolated ${verb}`)
+  pair.normal.onOtherMethod = (verb) => void ends.push(`normal ${verb}`)
   await client.close()
   expect(ends.filter((end) => end.endsWith('DELETE'))).toEqual(['isolated DELETE', 'normal DELETE'])
 })

@@ -9,7 +9,7 @@ test('counts failures that are alike in tool, arguments and text, and nothing el
   expect(streak.add({ ...failure, text: 'other' })).toBe(1)
   expect(streak.add(failure)).toBe(1)
   expect(streak.add({ ...failure, tool: 'b' })).toBe(1)
-  streak.end()
+  streak.reset()
   expect(streak.add({ ...failure, tool: 'b' })).toBe(1)
 })
 

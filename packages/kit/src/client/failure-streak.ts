@@ -23,7 +23,7 @@ export class FailureStreak {
     return this.#length
   }
 
-  end(): void {
+  reset(): void {
     this.#last = undefined
     this.#length = 0
   }

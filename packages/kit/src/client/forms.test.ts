@@ -5,7 +5,7 @@ import type { FormAnswerer } from '../form.ts'
 import { type HttpServing, serveHttp } from '../http/http.ts'
 import { createMcpServer, type McpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
-import { markWhole } from '../tool-result.ts'
+import { brandWholeResult } from '../tool-result.ts'
 import { type ClientOptions, createMcpClient, type McpClient } from './client.ts'
 import { labelled } from './labelled-pair.test-kit.ts'
 
@@ -28,7 +28,7 @@ function createAsking(name: string, heard: unknown[] = []): McpServer {
     await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
   })
   server.tool('load', { description: 'Loads', permission: READ }, () =>
-    markWhole({ content: [], _meta: labelled('CONFIDENTIAL') }),
+    brandWholeResult({ content: [], _meta: labelled('CONFIDENTIAL') }),
   )
   return server
 }

@@ -85,7 +85,7 @@ test(`opens both instances of a client's entry, with the token: ${promise('KIT-1
   await client.callTool('load', { id: 1, label: 'SECRET' })
   pair.gates.release(2)
   expect(await client.callTool('load', { id: 2 })).toMatchObject({ content: [{ text: 'isolated' }] })
-  expect(pair.isolated.arrivals.every(({ authorization }) => authorization === 'Bearer abc')).toBe(true)
+  expect(pair.isolated.received.every(({ authorization }) => authorization === 'Bearer abc')).toBe(true)
 })
 
 test('opens upstreams of the gateway, over HTTP and as a process', async () => {

@@ -164,7 +164,7 @@ test('a redirect to another origin is not followed, and the token does not go th
   const client = await connect({ era: 'legacy' })
   answerCallsWith(307, { location: other.url }, () => '')
   await failure(client.callTool('echo'))
-  expect(other.arrivals).toEqual([])
+  expect(other.received).toEqual([])
   await other.close()
 })
 
@@ -175,7 +175,7 @@ test('a time-out that no timer can hold is no time-out at once', async () => {
 
 test('a server that does not end its session cannot keep the client open', async () => {
   const client = await connect({ era: 'legacy' })
-  peer.isDeaf = true
+  peer.isSilent = true
   await client.close()
 })
 
@@ -202,10 +202,10 @@ test('a refused token is asked for once more, where it comes from a function', a
 
 test.each(['', 'two words', 'line\r\nx-admin: 1'])('refuses %j as a token', async (bearerToken) => {
   expect(await failure(createMcpClient({ url: peer.url, bearerToken }))).toMatchObject({ code: 'UNAUTHENTICATED' })
-  expect(peer.arrivals).toEqual([])
+  expect(peer.received).toEqual([])
 })
 
 test('the token goes before an Authorization header of the configuration', async () => {
   await connect({ headers: { Authorization: 'Basic x', 'x-team': 'a' } })
-  expect(peer.arrivals.every(({ authorization }) => authorization === `Bearer ${TOKEN}`)).toBe(true)
+  expect(peer.received.every(({ authorization }) => authorization === `Bearer ${TOKEN}`)).toBe(true)
 })

@@ -1,7 +1,7 @@
 import type { Sensitivity } from '@sallyport/core'
 import { createMcpServer, type McpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
-import { markWhole } from '../tool-result.ts'
+import { brandWholeResult } from '../tool-result.ts'
 import { RecordingServer } from './recording-server.test-kit.ts'
 
 /** Answers to calls that a test holds back, by the id in their arguments. */
@@ -48,7 +48,7 @@ function createInstance(name: string, gates: Gates): McpServer {
   const server = createMcpServer(name, { version: '1.0.0' })
   server.tool('load', { description: 'Loads', permission: READ, input: CALL }, async ({ id, label }) => {
     await gates.pass(id)
-    return markWhole({
+    return brandWholeResult({
       content: [{ type: 'text', text: name }],
       ...(label !== undefined && { _meta: labelled(label as Sensitivity) }),
     })

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { describeLinkError } from './link-error.ts'
+import { toLinkError } from './link-error.ts'
 
 const circumstances = { peer: 'the server', redact: (text: string) => text, isGone: false }
 const thrown = (code: number | string) => Object.assign(new Error('no'), { code, data: { status: 401 } })
 
 describe(`${promise('GW-17')} what a server says in the data of an error`, () => {
   it('is not taken for the status of an HTTP answer', () => {
-    const own = describeLinkError(thrown(-32603), circumstances)
-    const ofTransport = describeLinkError(thrown('CLIENT_HTTP_UNEXPECTED_CONTENT'), circumstances)
+    const own = toLinkError(thrown(-32603), circumstances)
+    const ofTransport = toLinkError(thrown('CLIENT_HTTP_UNEXPECTED_CONTENT'), circumstances)
     expect([own, ofTransport]).toMatchObject([{ code: 'UPSTREAM_FAILED' }, { code: 'UNAUTHENTICATED' }])
   })
 })

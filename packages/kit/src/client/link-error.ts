@@ -1,7 +1,7 @@
-import { formatDuration, MAY_BE_DONE, messageOf, SallyportError } from '@sallyport/core'
+import { formatDuration, MAY_HAVE_RUN_HINT, messageOf, SallyportError } from '@sallyport/core'
 
 /** What became of an operation besides the error itself. */
-export interface Circumstances {
+export interface LinkErrorContext {
   /** The server, as it is told to people. */
   readonly peer: string
   readonly redact: (text: string) => string
@@ -13,60 +13,63 @@ export interface Circumstances {
 export const ANSWER_LOST = -32_097
 
 /** Nothing was sent: the connection lets no more requests out. */
-export class TurnedAway extends Error {
+export class SendRefusedError extends Error {
   override readonly name = 'TurnedAway'
 }
 
-export const isTurnedAway = (error: unknown): boolean => ownError(error) instanceof TurnedAway
+export const isSendRefused = (error: unknown): boolean => findOwnError(error) instanceof SendRefusedError
 
 /** The SDK wraps what a transport throws: ours is looked for among the causes. */
-function ownError(error: unknown): Error | undefined {
+function findOwnError(error: unknown): Error | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if (at instanceof SallyportError || at instanceof TurnedAway) return at
+    if (at instanceof SallyportError || at instanceof SendRefusedError) return at
   }
   return undefined
 }
 
-export function timedOut(peer: string, timeoutMs: number): SallyportError {
+export function timeoutError(peer: string, timeoutMs: number): SallyportError {
   return new SallyportError(
     'UPSTREAM_TIMEOUT',
     `${peer} gave no answer in ${formatDuration(timeoutMs)}; the request was cancelled.`,
-    { hint: `${MAY_BE_DONE} Raise read_timeout, or ask for less.` },
+    { hint: `${MAY_HAVE_RUN_HINT} Raise read_timeout, or ask for less.` },
   )
 }
 
 /** What the SDK threw, as an error with a code. Neither its text nor its data can hold our token afterwards. */
-export function describeLinkError(error: unknown, circumstances: Circumstances): Error {
-  const own = ownError(error)
+export function toLinkError(error: unknown, circumstances: LinkErrorContext): Error {
+  const own = findOwnError(error)
   if (own !== undefined) return own
   const { peer, redact, isGone } = circumstances
   const details = isErrorLike(error) ? error : {}
   // A number for a code is the server's own error, and so is its data.
   const status = typeof details.code === 'number' ? undefined : details.data?.status
   if (typeof status === 'number') return httpError(status, redact(messageOf(error)), peer)
-  const said = redact(messageOf(error)).slice(0, MAX_SAID)
+  const said = redact(messageOf(error)).slice(0, MAX_MESSAGE_LENGTH)
   if (details.code === 'REQUEST_TIMEOUT')
-    return new SallyportError('UPSTREAM_TIMEOUT', `${peer}: ${said}`, { hint: MAY_BE_DONE })
-  if (isGone || LOST.has(details.code)) return connectionLost(peer, said)
-  if (BROKEN.test(String(causeOf(error)?.code))) return connectionLost(peer, reasonOf(error, said, redact))
+    return new SallyportError('UPSTREAM_TIMEOUT', `${peer}: ${said}`, { hint: MAY_HAVE_RUN_HINT })
+  if (isGone || LOST_CODES.has(details.code)) return connectionLostError(peer, said)
+  if (BROKEN_CONNECTION.test(String(causeOf(error)?.code)))
+    return connectionLostError(peer, findReason(error, said, redact))
   if (typeof details.code === 'number') return protocolError(details.code, said, peer)
-  if (NOT_OFFERED.has(details.code)) return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${said}`)
-  if (BAD_ANSWER.has(details.code))
+  if (UNSUPPORTED_CODES.has(details.code))
+    return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${said}`)
+  if (INVALID_RESPONSE_CODES.has(details.code))
     return new SallyportError('UPSTREAM_PROTOCOL', `${peer} answered what cannot be understood: ${said}`)
-  return new SallyportError('UPSTREAM_UNAVAILABLE', `${peer} cannot be reached: ${reasonOf(error, said, redact)}`, {
+  return new SallyportError('UPSTREAM_UNAVAILABLE', `${peer} cannot be reached: ${findReason(error, said, redact)}`, {
     hint: 'Check the address or the command, and that the server runs.',
   })
 }
 
-const MAX_SAID = 2_000
-const LOST: ReadonlySet<unknown> = new Set(['CONNECTION_CLOSED', 'NOT_CONNECTED', 'SEND_FAILED', ANSWER_LOST])
+const MAX_MESSAGE_LENGTH = 2_000
+const LOST_CODES: ReadonlySet<unknown> = new Set(['CONNECTION_CLOSED', 'NOT_CONNECTED', 'SEND_FAILED', ANSWER_LOST])
 /** How a connection ends that was made: what was sent over it may have arrived. */
-const BROKEN = /^(?:ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|HPE_\w+|UND_ERR_(?:SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT))$/
-const NOT_OFFERED: ReadonlySet<unknown> = new Set([
+const BROKEN_CONNECTION =
+  /^(?:ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|HPE_\w+|UND_ERR_(?:SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT))$/
+const UNSUPPORTED_CODES: ReadonlySet<unknown> = new Set([
   'CAPABILITY_NOT_SUPPORTED',
   'METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION',
 ])
-const BAD_ANSWER: ReadonlySet<unknown> = new Set([
+const INVALID_RESPONSE_CODES: ReadonlySet<unknown> = new Set([
   'INVALID_RESULT',
   'UNSUPPORTED_RESULT_TYPE',
   'LIST_PAGINATION_EXCEEDED',
@@ -81,14 +84,14 @@ interface ErrorLike {
 
 const isErrorLike = (error: unknown): error is ErrorLike => typeof error === 'object' && error !== null
 
-function connectionLost(peer: string, said: string): SallyportError {
+function connectionLostError(peer: string, said: string): SallyportError {
   return new SallyportError('UPSTREAM_DIED', `The connection to ${peer} is lost: ${said}`, {
-    hint: `${MAY_BE_DONE} Where the server is a process, open a new client.`,
+    hint: `${MAY_HAVE_RUN_HINT} Where the server is a process, open a new client.`,
   })
 }
 
 function httpError(status: number, said: string, peer: string): SallyportError {
-  const message = `${peer} answered with status ${status}: ${said.slice(0, MAX_SAID)}`
+  const message = `${peer} answered with status ${status}: ${said.slice(0, MAX_MESSAGE_LENGTH)}`
   if (status === 401)
     return new SallyportError('UNAUTHENTICATED', `${peer} refused our credentials (status 401).`, {
       hint: 'Give a bearerToken that is valid there.',
@@ -112,7 +115,7 @@ function protocolError(code: number, said: string, peer: string): SallyportError
 }
 
 /** `fetch failed` says nothing; its cause does. */
-function reasonOf(error: unknown, said: string, redact: (text: string) => string): string {
+function findReason(error: unknown, said: string, redact: (text: string) => string): string {
   const cause = causeOf(error)
   const code = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
   return cause === undefined ? said : `${redact(cause.message) || said}${code}`

@@ -7,10 +7,10 @@ import type {
 } from '@modelcontextprotocol/client'
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { Form, FormAnswer, FormAnswerer } from '../form.ts'
-import { CallClock, type OperationOptions, type Progress } from './call-clock.ts'
+import { CallTimer, type OperationOptions, type Progress } from './call-clock.ts'
 import { type Endpoint, endpointName } from './endpoint.ts'
-import { ANSWER_LOST, describeLinkError, TurnedAway, timedOut } from './link-error.ts'
-import { type Carrier, createCarrier } from './transport.ts'
+import { ANSWER_LOST, SendRefusedError, timeoutError, toLinkError } from './link-error.ts'
+import { type ClientTransport, createClientTransport } from './transport.ts'
 
 /** How a client opens and how it agrees on an era. A process is asked for the older one: some end when they are probed. */
 export type EraChoice = 'auto' | 'legacy' | 'modern'
@@ -27,24 +27,24 @@ export interface LinkOptions {
 }
 
 /** What a caller says about an operation, and the end of the run that it belongs to. */
-interface LinkUse extends OperationOptions {
-  readonly run: AbortSignal
+interface LinkRunOptions extends OperationOptions {
+  readonly runSignal: AbortSignal
 }
 
 /** What one operation hands to the SDK. */
-export interface LinkRequest {
+export interface SdkCallOptions {
   readonly options: { readonly signal: AbortSignal; readonly timeout: number }
   readonly meta: { readonly progressToken: string }
 }
 
 /** The longest that a timer can run: the clock of each operation ends it long before. */
 const NO_TIMEOUT = 2 ** 31 - 1
-const ENDING_MS = 1_000
-const MODERN = { pin: '2026-07-28' }
+const SESSION_END_TIMEOUT_MS = 1_000
+const MODERN_MODE = { pin: '2026-07-28' }
 
 export async function openLink(endpoint: Endpoint, options: LinkOptions): Promise<Link> {
   const { Client } = await import('@modelcontextprotocol/client')
-  const mode = options.era === 'modern' ? MODERN : options.era
+  const mode = options.era === 'modern' ? MODERN_MODE : options.era
   // A process that does not answer the probe is asked for the handshake afterwards, and needs time for it.
   const share = 'command' in endpoint ? 2 : 1
   const probe = { timeoutMs: Math.ceil(Math.min(options.timeoutMs, NO_TIMEOUT) / share) }
@@ -55,7 +55,7 @@ export async function openLink(endpoint: Endpoint, options: LinkOptions): Promis
   if (onElicit !== undefined)
     client.setRequestHandler(
       'elicitation/create',
-      async ({ params }) => (await link.answer(params as unknown as Form, onElicit)) as ElicitResult,
+      async ({ params }) => (await link.answerForm(params as unknown as Form, onElicit)) as ElicitResult,
     )
   await link.connect()
   return link
@@ -79,15 +79,15 @@ export class Link {
   readonly #endpoint: Endpoint
   readonly #options: LinkOptions
   /** Of the operations that are under way. */
-  readonly #clocks = new Set<CallClock>()
+  readonly #timers = new Set<CallTimer>()
   #questions = 0
   readonly #progress = new Map<string, (progress: Progress) => void>()
   /** The requests that wait for an answer, by id. */
-  readonly #open = new Set<unknown>()
+  readonly #pendingRequests = new Set<unknown>()
   readonly #listeners = new Set<UpdateListener>()
   /** The messages that were heard. */
-  readonly #known = new WeakSet<object>()
-  #carrier: Carrier | undefined
+  readonly #seenMessages = new WeakSet<object>()
+  #transport: ClientTransport | undefined
   #lastToken = 0
   #isGone = false
 
@@ -103,18 +103,18 @@ export class Link {
   }
 
   async connect(): Promise<void> {
-    const carrier = await createCarrier(this.#endpoint, (body) => this.#judgeBody(body))
-    this.#carrier = carrier
-    this.#tap(carrier.transport)
+    const carrier = await createClientTransport(this.#endpoint, (body) => this.#assertMaySendBody(body))
+    this.#transport = carrier
+    this.#intercept(carrier.transport)
     const { timeoutMs } = this.#options
-    const clock = new CallClock(timeoutMs, [])
+    const clock = new CallTimer(timeoutMs, [])
     try {
       const opened = this.#client.connect(carrier.transport, { signal: clock.signal, timeout: NO_TIMEOUT })
       // The SDK does not look at the signal while it finds out the era.
-      await Promise.race([opened, clock.ended()])
+      await Promise.race([opened, clock.rejectOnAbort()])
     } catch (error) {
       await this.close()
-      throw clock.isLate ? timedOut(this.peer, timeoutMs) : this.#describe(error)
+      throw clock.isTimedOut ? timeoutError(this.peer, timeoutMs) : this.#toError(error)
     } finally {
       clock.stop()
     }
@@ -124,11 +124,11 @@ export class Link {
   }
 
   /** Does one operation with the SDK, within its time, and tells its failure in our words. */
-  async use<T>(
-    operation: (client: Client, request: LinkRequest) => Promise<T>,
-    { signal, run, timeoutMs = this.#options.timeoutMs, onProgress }: LinkUse,
+  async run<T>(
+    operation: (client: Client, request: SdkCallOptions) => Promise<T>,
+    { signal, runSignal, timeoutMs = this.#options.timeoutMs, onProgress }: LinkRunOptions,
   ): Promise<T> {
-    const clock = this.#startClock(timeoutMs, signal === undefined ? [run] : [run, signal])
+    const clock = this.#startTimer(timeoutMs, signal === undefined ? [runSignal] : [runSignal, signal])
     const progressToken = `p${++this.#lastToken}`
     this.#progress.set(progressToken, (progress) => {
       clock.extend()
@@ -139,43 +139,43 @@ export class Link {
       const options = { signal: clock.signal, timeout: NO_TIMEOUT }
       return await operation(this.#client, { options, meta: { progressToken } })
     } catch (error) {
-      if (clock.endedBy !== undefined) throw clock.endedBy.reason
-      throw clock.isLate ? timedOut(this.peer, timeoutMs) : this.#describe(error)
+      if (clock.abortedBy !== undefined) throw clock.abortedBy.reason
+      throw clock.isTimedOut ? timeoutError(this.peer, timeoutMs) : this.#toError(error)
     } finally {
       this.#progress.delete(progressToken)
-      this.#clocks.delete(clock)
+      this.#timers.delete(clock)
       clock.stop()
     }
   }
 
   /** Asks the person on this side. What the normal instance has asked is not answered once it is left. */
-  async answer(form: Form, ask: FormAnswerer): Promise<FormAnswer> {
+  async answerForm(form: Form, ask: FormAnswerer): Promise<FormAnswer> {
     this.#questions++
-    for (const clock of this.#clocks) clock.hold()
+    for (const clock of this.#timers) clock.pause()
     try {
       const answer: FormAnswer = this.#options.maySend() ? await ask(form) : { action: 'cancel' }
       return this.#options.maySend() ? answer : { action: 'cancel' }
     } finally {
-      if (--this.#questions === 0) for (const clock of this.#clocks) clock.release()
+      if (--this.#questions === 0) for (const clock of this.#timers) clock.resume()
     }
   }
 
-  #startClock(timeoutMs: number, callers: readonly AbortSignal[]): CallClock {
-    const clock = new CallClock(timeoutMs, callers)
-    this.#clocks.add(clock)
-    if (this.#questions > 0) clock.hold()
+  #startTimer(timeoutMs: number, callers: readonly AbortSignal[]): CallTimer {
+    const clock = new CallTimer(timeoutMs, callers)
+    this.#timers.add(clock)
+    if (this.#questions > 0) clock.pause()
     return clock
   }
 
   /** In the modern era a stream of its own; in the legacy one a request, and another to end it. */
-  async subscribe(uri: string, onUpdate: () => void, use: LinkUse): Promise<{ close(): Promise<void> }> {
+  async subscribe(uri: string, onUpdate: () => void, use: LinkRunOptions): Promise<{ close(): Promise<void> }> {
     const listener: UpdateListener = { uri, onUpdate }
     this.#listeners.add(listener)
     try {
-      const end = await this.use(async (client, { options }) => {
+      const end = await this.run(async (client, { options }) => {
         if (this.era === 'modern') return client.listen({ resourceSubscriptions: [uri] }, options)
         await client.subscribeResource({ uri }, options)
-        return { close: () => this.use((_, own) => client.unsubscribeResource({ uri }, own.options), use) }
+        return { close: () => this.run((_, own) => client.unsubscribeResource({ uri }, own.options), use) }
       }, use)
       return {
         close: async () => {
@@ -192,36 +192,36 @@ export class Link {
   async close(): Promise<void> {
     await this.#endSession()
     await this.#client.close()
-    await this.#carrier?.transport.close()
+    await this.#transport?.transport.close()
   }
 
   /** A server that is gone, or silent, or does not end sessions, must not keep the client open. */
   async #endSession(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ENDING_MS)
+      timer = setTimeout(resolve, SESSION_END_TIMEOUT_MS)
     })
-    await Promise.race([patience, this.#carrier?.endSession().catch(() => {})])
+    await Promise.race([patience, this.#transport?.endSession().catch(() => {})])
     clearTimeout(timer)
   }
 
   /** A text of the server, safe to be told. */
   redact(text: string): string {
-    return this.#carrier?.redact(text) ?? text
+    return this.#transport?.redact(text) ?? text
   }
 
   /** Set before the SDK: it drops progress that comes in one read with the answer (typescript-sdk#2580). */
-  #tap(transport: Transport): void {
+  #intercept(transport: Transport): void {
     const send = transport.send.bind(transport)
     transport.send = async (message, options) => {
-      this.#judge(message)
+      this.#assertMaySend(message)
       await send(message, this.#watchStream(message, transport, options))
     }
-    this.#tapMessages(transport)
+    this.#interceptMessages(transport)
   }
 
   /** Whoever listens, and the SDK's probe for the era listens in its own way, we hear each message first, and once. */
-  #tapMessages(transport: Transport): void {
+  #interceptMessages(transport: Transport): void {
     let listener: Transport['onmessage']
     Object.defineProperty(transport, 'onmessage', {
       configurable: true,
@@ -229,7 +229,7 @@ export class Link {
         const told = listener
         if (told === undefined) return undefined
         return (message, extra) => {
-          this.#heard(message)
+          this.#handleMessage(message)
           told(message, extra)
         }
       },
@@ -239,21 +239,21 @@ export class Link {
     })
   }
 
-  #heard(message: unknown): void {
-    if (!isJsonObject(message) || this.#known.has(message)) return
-    this.#known.add(message)
+  #handleMessage(message: unknown): void {
+    if (!isJsonObject(message) || this.#seenMessages.has(message)) return
+    this.#seenMessages.add(message)
     this.#options.onMessage(message)
-    if (message.method === undefined) this.#open.delete(message.id)
+    if (message.method === undefined) this.#pendingRequests.delete(message.id)
     if (!isJsonObject(message.params)) return
-    if (message.method === 'notifications/resources/updated') this.#updated(message.params.uri)
-    if (message.method === 'notifications/progress') this.#progressed(message.params)
+    if (message.method === 'notifications/resources/updated') this.#notifyListeners(message.params.uri)
+    if (message.method === 'notifications/progress') this.#reportProgress(message.params)
   }
 
-  #updated(uri: unknown): void {
+  #notifyListeners(uri: unknown): void {
     for (const listener of this.#listeners) if (listener.uri === uri) queueMicrotask(listener.onUpdate)
   }
 
-  #progressed({ progressToken, progress, total, message: words }: JsonObject): void {
+  #reportProgress({ progressToken, progress, total, message: words }: JsonObject): void {
     if (typeof progressToken !== 'string' || typeof progress !== 'number') return
     this.#progress.get(progressToken)?.({
       progress,
@@ -265,31 +265,31 @@ export class Link {
   /** An answer that is lost with its stream is answered here: the SDK would wait for it until the time is up. */
   #watchStream(message: JSONRPCMessage, transport: Transport, options?: TransportSendOptions): TransportSendOptions {
     if (!('method' in message && 'id' in message)) {
-      if ('params' in message) this.#open.delete(message.params?.requestId)
+      if ('params' in message) this.#pendingRequests.delete(message.params?.requestId)
       return options ?? {}
     }
     const { id } = message
-    this.#open.add(id)
-    options?.requestSignal?.addEventListener('abort', () => this.#open.delete(id), { once: true })
+    this.#pendingRequests.add(id)
+    options?.requestSignal?.addEventListener('abort', () => this.#pendingRequests.delete(id), { once: true })
     const ended = (): void => {
       options?.onRequestStreamEnd?.()
       const error = { code: ANSWER_LOST, message: 'the stream ended before the answer' }
-      if (this.#open.delete(id)) transport.onmessage?.({ jsonrpc: '2.0', id, error })
+      if (this.#pendingRequests.delete(id)) transport.onmessage?.({ jsonrpc: '2.0', id, error })
     }
     return { ...options, onRequestStreamEnd: ended }
   }
 
-  #judge(message: object): void {
+  #assertMaySend(message: object): void {
     if ('method' in message && 'id' in message && !this.#options.maySend())
-      throw new TurnedAway('No request may leave on this connection any more')
+      throw new SendRefusedError('No request may leave on this connection any more')
   }
 
-  #judgeBody(body: unknown): void {
-    if (typeof body === 'string' && !this.#options.maySend()) this.#judge(JSON.parse(body))
+  #assertMaySendBody(body: unknown): void {
+    if (typeof body === 'string' && !this.#options.maySend()) this.#assertMaySend(JSON.parse(body))
   }
 
-  #describe(error: unknown): Error {
-    return describeLinkError(error, {
+  #toError(error: unknown): Error {
+    return toLinkError(error, {
       peer: this.peer,
       redact: (text) => this.redact(text),
       isGone: this.#isGone,

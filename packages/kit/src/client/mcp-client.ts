@@ -15,7 +15,7 @@ import type { ToolResult } from '../tool-result.ts'
 import type { AiSdkTool } from './ai-sdk-tool.ts'
 import type { OperationOptions } from './call-clock.ts'
 import { FailureStreak } from './failure-streak.ts'
-import type { Link, LinkRequest } from './link.ts'
+import type { Link, SdkCallOptions } from './link.ts'
 import { openMovingSubscription, type Subscription } from './resource-subscription.ts'
 import type { Route } from './route.ts'
 import type { SessionLabel } from './session-label.ts'
@@ -35,7 +35,7 @@ export interface ResourceListener extends OperationOptions {
   readonly onLost?: (error: unknown) => void
 }
 
-type Operation<T> = (client: Client, request: LinkRequest) => Promise<T>
+type Operation<T> = (client: Client, request: SdkCallOptions) => Promise<T>
 
 /** A strict client, for one run of an agent. After a fatal error it refuses everything. */
 export class McpClient {
@@ -43,7 +43,7 @@ export class McpClient {
   readonly #label: SessionLabel
   readonly #maxSameFailures: number
   readonly #streak = new FailureStreak()
-  readonly #run = new AbortController()
+  readonly #runController = new AbortController()
   #closing: Promise<void> | undefined
 
   constructor({ route, label, maxSameFailures }: ClientParts) {
@@ -61,7 +61,7 @@ export class McpClient {
 
   /** For agent loops: aborted when the run is over. */
   get signal(): AbortSignal {
-    return this.#run.signal
+    return this.#runController.signal
   }
 
   /** What the session is known to hold. */
@@ -76,7 +76,7 @@ export class McpClient {
 
   /** The tools of the instance that will be asked. */
   async listTools(options: OperationOptions = {}): Promise<readonly Tool[]> {
-    return (await this.#do((client, { options: own }) => client.listTools(undefined, own), options)).tools
+    return (await this.#perform((client, { options: own }) => client.listTools(undefined, own), options)).tools
   }
 
   /** A result that is no error; a FatalToolError or RetryableToolError where it is one. */
@@ -84,33 +84,36 @@ export class McpClient {
     const operation: Operation<ToolResult> = async (client, { options: own, meta }) =>
       (await client.callTool({ name, arguments: { ...args }, _meta: { ...meta } }, own)) as ToolResult
     try {
-      const result = await this.#do(operation, options)
+      const result = await this.#perform(operation, options)
       const failure = readToolFailure(result)
-      if (failure?.kind === 'fatal') throw this.#fatal(name, failure)
+      if (failure?.kind === 'fatal') throw this.#toFatalError(name, failure)
       if (failure !== undefined) throw new RetryableToolError(name, this.#route.redact(failure.text))
-      this.#streak.end()
+      this.#streak.reset()
       return result
     } catch (error) {
-      throw await this.#judge(error, { name, args, options })
+      throw await this.#classifyFailure(error, { name, args, options })
     }
   }
 
   async listResources(options: OperationOptions = {}): Promise<readonly Resource[]> {
-    return (await this.#do((client, { options: own }) => client.listResources(undefined, own), options)).resources
+    return (await this.#perform((client, { options: own }) => client.listResources(undefined, own), options)).resources
   }
 
   async listResourceTemplates(options: OperationOptions = {}): Promise<readonly ResourceTemplateType[]> {
     const list: Operation<{ resourceTemplates: ResourceTemplateType[] }> = (client, { options: own }) =>
       client.listResourceTemplates(undefined, own)
-    return (await this.#do(list, options)).resourceTemplates
+    return (await this.#perform(list, options)).resourceTemplates
   }
 
   readResource(uri: string, options: OperationOptions = {}): Promise<ReadResourceResult> {
-    return this.#do((client, { options: own, meta }) => client.readResource({ uri, _meta: { ...meta } }, own), options)
+    return this.#perform(
+      (client, { options: own, meta }) => client.readResource({ uri, _meta: { ...meta } }, own),
+      options,
+    )
   }
 
   async listPrompts(options: OperationOptions = {}): Promise<readonly Prompt[]> {
-    return (await this.#do((client, { options: own }) => client.listPrompts(undefined, own), options)).prompts
+    return (await this.#perform((client, { options: own }) => client.listPrompts(undefined, own), options)).prompts
   }
 
   getPrompt(
@@ -118,31 +121,31 @@ export class McpClient {
     args: Readonly<Record<string, string>> = {},
     options: OperationOptions = {},
   ): Promise<GetPromptResult> {
-    return this.#do(
+    return this.#perform(
       (client, { options: own, meta }) => client.getPrompt({ name, arguments: { ...args }, _meta: { ...meta } }, own),
       options,
     )
   }
 
   async complete(params: CompleteRequestParams, options: OperationOptions = {}): Promise<CompleteResult['completion']> {
-    return (await this.#do((client, { options: own }) => client.complete(params, own), options)).completion
+    return (await this.#perform((client, { options: own }) => client.complete(params, own), options)).completion
   }
 
   /** Hears of changes of a resource. Once the session is private, from the isolated instance. */
   async subscribe(uri: string, listener: ResourceListener): Promise<Subscription> {
-    this.#refuseAfterEnd()
+    this.#assertOpen()
     const { onUpdate, onLost = () => {}, ...options } = listener
     return openMovingSubscription({
       route: this.#route,
       label: this.#label,
-      open: (link) => link.subscribe(uri, onUpdate, { ...options, run: this.signal }),
+      open: (link) => link.subscribe(uri, onUpdate, { ...options, runSignal: this.signal }),
       onLost,
     })
   }
 
   /** Proves that the server answers, in either era. */
   async ping(options: OperationOptions = {}): Promise<void> {
-    await this.#do(async (client, { options: own }) => {
+    await this.#perform(async (client, { options: own }) => {
       await (client.getProtocolEra() === 'modern' ? client.discover(own) : client.ping(own))
     }, options)
   }
@@ -158,30 +161,30 @@ export class McpClient {
     return this.#closing
   }
 
-  async #do<T>(operation: Operation<T>, options: OperationOptions): Promise<T> {
-    this.#refuseAfterEnd()
+  async #perform<T>(operation: Operation<T>, options: OperationOptions): Promise<T> {
+    this.#assertOpen()
     const { signal } = options
     signal?.throwIfAborted()
-    const result = await this.#route.run((link) => this.#use(link, operation, options))
-    await this.#settleLabel()
+    const result = await this.#route.run((link) => this.#runOn(link, operation, options))
+    await this.#storeLabel()
     this.signal.throwIfAborted()
     return result
   }
 
-  #use<T>(link: Link, operation: Operation<T>, options: OperationOptions): Promise<T> {
-    this.#refuseAfterEnd()
-    return link.use(operation, { ...options, run: this.signal })
+  #runOn<T>(link: Link, operation: Operation<T>, options: OperationOptions): Promise<T> {
+    this.#assertOpen()
+    return link.run(operation, { ...options, runSignal: this.signal })
   }
 
-  #refuseAfterEnd(): void {
+  #assertOpen(): void {
     this.signal.throwIfAborted()
     if (this.#closing !== undefined) throw new SallyportError('INVALID_REQUEST', 'The client is closed.')
   }
 
   /** A label rises before the result is released. */
-  async #settleLabel(): Promise<void> {
+  async #storeLabel(): Promise<void> {
     try {
-      await this.#label.settle()
+      await this.#label.flush()
     } catch (cause) {
       throw new SallyportError('RESULT_WITHHELD', 'The result’s label could not be stored; the result is withheld.', {
         hint: 'The call was made. See to the label store before it is made again.',
@@ -191,10 +194,10 @@ export class McpClient {
   }
 
   /** What a failed call comes to: the end of the run, or an error that the caller may act on. */
-  async #judge(error: unknown, call: FailedOperation): Promise<unknown> {
+  async #classifyFailure(error: unknown, call: FailedOperation): Promise<unknown> {
     if (this.isAborted) return this.signal.reason
     if (call.options.signal?.aborted || !(error instanceof Error)) return error
-    const known = await this.#knownFailure(error, call)
+    const known = await this.#explainFailure(error, call)
     if (known instanceof FatalToolError) return this.#abort(known)
     const length = this.#streak.add({ tool: call.name, args: call.args, text: known.message })
     if (length < this.#maxSameFailures) return known
@@ -202,18 +205,18 @@ export class McpClient {
     return this.#abort(new FatalToolError(call.name, message, { cause: known }))
   }
 
-  #fatal(tool: string, { text, nextStep }: ToolFailure): FatalToolError {
+  #toFatalError(tool: string, { text, nextStep }: ToolFailure): FatalToolError {
     const advice = nextStep === undefined ? {} : { nextStep: this.#route.redact(nextStep) }
     return new FatalToolError(tool, this.#route.redact(text), advice)
   }
 
   #abort(error: FatalToolError): unknown {
-    this.#run.abort(error)
+    this.#runController.abort(error)
     return this.signal.reason
   }
 
   /** After the change to the isolated instance a tool that was listed before may not be there. */
-  async #knownFailure(error: Error, { name, options }: FailedOperation): Promise<Error> {
+  async #explainFailure(error: Error, { name, options }: FailedOperation): Promise<Error> {
     if (!this.isIsolated || error instanceof FatalToolError) return error
     try {
       const names = (await this.listTools(options)).map((tool) => tool.name)

@@ -1,15 +1,15 @@
 import type { OperationOptions } from './call-clock.ts'
-import { partText, type ToolPart, toolParts } from './tool-parts.ts'
+import { type ResultPart, renderPart, toResultParts } from './tool-parts.ts'
 import type { ProviderSchema } from './tool-schema.ts'
-import { openToolbox, parseArguments, type ToolOutcome, type ToolSource } from './toolbox.ts'
+import { createProviderTools, parseArguments, type ToolOutcome, type ToolSource } from './toolbox.ts'
 
-type Parameters = ProviderSchema & Record<string, unknown>
+type ToolParameters = ProviderSchema & Record<string, unknown>
 
 /** The tools of a client for `chat.completions`, and what runs the calls in a message. */
 export interface ChatTools {
   readonly tools: {
     readonly type: 'function'
-    readonly function: { readonly name: string; readonly description: string; readonly parameters: Parameters }
+    readonly function: { readonly name: string; readonly description: string; readonly parameters: ToolParameters }
   }[]
   /** The message that answers a call. Throws a FatalToolError: the loop must end. */
   runToolCall(call: ChatToolCall, options?: OperationOptions): Promise<ChatToolMessage>
@@ -31,7 +31,7 @@ export interface ChatToolMessage {
 
 /** Offers the tools of a client to the Chat Completions API of OpenAI. */
 export async function createChatTools(client: ToolSource): Promise<ChatTools> {
-  const box = await openToolbox(client)
+  const box = await createProviderTools(client)
   return {
     tools: box.tools.map(({ name, description, schema }) => ({
       type: 'function',
@@ -40,7 +40,7 @@ export async function createChatTools(client: ToolSource): Promise<ChatTools> {
     runToolCall: async ({ id, function: called }, options) => {
       const { name = '', arguments: args = '' } = called ?? {}
       const outcome = await box.call(name, parseArguments(args), options)
-      return { role: 'tool', tool_call_id: id, content: outcomeText(outcome) }
+      return { role: 'tool', tool_call_id: id, content: renderOutcome(outcome) }
     },
   }
 }
@@ -51,7 +51,7 @@ export interface ResponsesTools {
     readonly type: 'function'
     readonly name: string
     readonly description: string
-    readonly parameters: Parameters
+    readonly parameters: ToolParameters
     readonly strict: false
   }[]
   /** The item that answers a call. Throws a FatalToolError: the loop must end. */
@@ -78,7 +78,7 @@ type ResponsesContent =
 
 /** Offers the tools of a client to the Responses API of OpenAI. */
 export async function createResponsesTools(client: ToolSource): Promise<ResponsesTools> {
-  const box = await openToolbox(client)
+  const box = await createProviderTools(client)
   return {
     tools: box.tools.map(({ name, description, schema }) => ({
       type: 'function',
@@ -89,26 +89,26 @@ export async function createResponsesTools(client: ToolSource): Promise<Response
     })),
     runToolCall: async ({ call_id, name, arguments: args }, options) => {
       const outcome = await box.call(name, parseArguments(args), options)
-      return { type: 'function_call_output', call_id, output: responsesOutput(outcome) }
+      return { type: 'function_call_output', call_id, output: renderResponsesOutput(outcome) }
     },
   }
 }
 
 /** The API has no mark for errors: the model has to read it. */
-function outcomeText(outcome: ToolOutcome): string {
+function renderOutcome(outcome: ToolOutcome): string {
   if ('failure' in outcome) return `Error: ${outcome.failure}`
-  return toolParts(outcome.result).map(partText).join('\n')
+  return toResultParts(outcome.result).map(renderPart).join('\n')
 }
 
-const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/
+const IMAGE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
-function responsesOutput(outcome: ToolOutcome): string | ResponsesContent[] {
-  if ('failure' in outcome) return outcomeText(outcome)
-  const parts = toolParts(outcome.result)
-  return parts.some(({ kind }) => kind === 'file') ? parts.map(responsesContent) : outcomeText(outcome)
+function renderResponsesOutput(outcome: ToolOutcome): string | ResponsesContent[] {
+  if ('failure' in outcome) return renderOutcome(outcome)
+  const parts = toResultParts(outcome.result)
+  return parts.some(({ kind }) => kind === 'file') ? parts.map(renderResponsesContent) : renderOutcome(outcome)
 }
 
-function responsesContent(part: ToolPart): ResponsesContent {
-  if (part.kind === 'text' || !IMAGE.test(part.mimeType)) return { type: 'input_text', text: partText(part) }
+function renderResponsesContent(part: ResultPart): ResponsesContent {
+  if (part.kind === 'text' || !IMAGE_TYPE.test(part.mimeType)) return { type: 'input_text', text: renderPart(part) }
   return { type: 'input_image', detail: 'auto', image_url: `data:${part.mimeType};base64,${part.data}` }
 }

@@ -9,14 +9,14 @@ import type { Connection } from '../protocol/connection.ts'
 type Message = Record<string, any>
 
 /** What reached a server, in the order in which it came. */
-export interface Arrival {
+export interface ReceivedRequest {
   readonly method: string
   readonly params: Message
   readonly authorization: string | undefined
 }
 
 /** Answers in place of the server where it gives a status. */
-type Interceptor = (arrival: Arrival, response: ServerResponse) => boolean
+type Interceptor = (arrival: ReceivedRequest, response: ServerResponse) => boolean
 
 interface Session {
   readonly connection: Connection
@@ -25,11 +25,11 @@ interface Session {
 
 /** A server of the kit on loopback that writes down whatever reaches it. */
 export class RecordingServer {
-  readonly arrivals: Arrival[] = []
+  readonly received: ReceivedRequest[] = []
   /** Told of requests that are no POST. */
-  onVerb: (verb: string) => void = () => {}
+  onOtherMethod: (verb: string) => void = () => {}
   /** Leaves requests that are no POST without an answer. */
-  isDeaf = false
+  isSilent = false
   /** The id of the newest request. */
   lastId: unknown
   intercept: Interceptor = () => false
@@ -53,11 +53,11 @@ export class RecordingServer {
   }
 
   methods(): string[] {
-    return this.arrivals.map(({ method }) => method)
+    return this.received.map(({ method }) => method)
   }
 
   /** How often a client opened: by a handshake or a probe. */
-  openings(): number {
+  countOpenings(): number {
     return this.methods().filter((method) => method === 'initialize').length
   }
 
@@ -78,8 +78,8 @@ export class RecordingServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'POST') {
-      this.onVerb(request.method ?? '')
-      if (this.isDeaf) return
+      this.onOtherMethod(request.method ?? '')
+      if (this.isSilent) return
       if (request.method === 'DELETE') this.#sessions.delete(String(request.headers['mcp-session-id']))
       response.writeHead(request.method === 'DELETE' ? 200 : 405).end()
       return
@@ -87,7 +87,7 @@ export class RecordingServer {
     const message = (await json(request)) as Message
     const { authorization } = request.headers
     const arrival = { method: message.method, params: message.params ?? {}, authorization }
-    this.arrivals.push(arrival)
+    this.received.push(arrival)
     this.lastId = message.id
     if (this.intercept(arrival, response)) return
     if (message.method === 'subscriptions/listen') {

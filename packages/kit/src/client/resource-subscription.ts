@@ -22,7 +22,7 @@ export async function openMovingSubscription({ route, label, open, onLost }: Sub
   const move = async (): Promise<Subscription> => {
     const old = await current.catch(() => undefined)
     await old?.close().catch(() => {})
-    return isClosed ? NOTHING : route.run(open)
+    return isClosed ? CLOSED_SUBSCRIPTION : route.run(open)
   }
   const unwatch = label.onPrivate(() => {
     current = move()
@@ -33,9 +33,9 @@ export async function openMovingSubscription({ route, label, open, onLost }: Sub
     close: async () => {
       isClosed = true
       unwatch()
-      await (await current.catch(() => NOTHING)).close()
+      await (await current.catch(() => CLOSED_SUBSCRIPTION)).close()
     },
   }
 }
 
-const NOTHING: Subscription = { close: async () => {} }
+const CLOSED_SUBSCRIPTION: Subscription = { close: async () => {} }

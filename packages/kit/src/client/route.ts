@@ -1,7 +1,7 @@
 import { messageOf, SallyportError } from '@sallyport/core'
 import { type Endpoint, endpointName } from './endpoint.ts'
 import { type Link, type LinkOptions, openLink } from './link.ts'
-import { isTurnedAway } from './link-error.ts'
+import { isSendRefused } from './link-error.ts'
 import type { SessionLabel } from './session-label.ts'
 
 export interface RouteOptions {
@@ -33,13 +33,13 @@ export class Route {
    * sent, so doing it again on the isolated one does nothing twice.
    */
   async run<T>(operation: (link: Link) => Promise<T>): Promise<T> {
-    await this.#label.ask()
+    await this.#label.refresh()
     if (this.#isolated === undefined) return operation(this.#normal)
     if (this.#label.isPrivate) return operation(this.#isolated)
     try {
       return await operation(this.#normal)
     } catch (error) {
-      if (!isTurnedAway(error)) throw error
+      if (!isSendRefused(error)) throw error
       return operation(this.#isolated)
     }
   }
@@ -58,7 +58,7 @@ export class Route {
 
 /** Opens every connection that the client will ever use. Where one fails none stays open. */
 export async function openRoute({ endpoint, isolated, label, link }: RouteOptions): Promise<Route> {
-  const onMessage = (message: unknown): void => label.hear(message)
+  const onMessage = (message: unknown): void => label.observe(message)
   const mayUseNormal = isolated === undefined ? () => true : () => !label.isPrivate
   const opening = [openLink(endpoint, { ...link, onMessage, maySend: mayUseNormal })]
   if (isolated !== undefined) opening.push(openLink(isolated, { ...link, onMessage, maySend: () => true }))
@@ -67,12 +67,12 @@ export async function openRoute({ endpoint, isolated, label, link }: RouteOption
     return new Route({ normal: normalEnd.value, isolated: isolatedEnd?.value }, label)
   for (const end of [isolatedEnd, normalEnd]) if (end?.status === 'fulfilled') await end.value.close()
   if (isolated !== undefined && isolatedEnd?.status === 'rejected')
-    throw openingFailed('isolated instance', isolated, isolatedEnd.reason)
+    throw createOpenError('isolated instance', isolated, isolatedEnd.reason)
   const reason = normalEnd?.status === 'rejected' ? normalEnd.reason : undefined
-  throw openingFailed(isolated === undefined ? 'server' : 'normal instance', endpoint, reason)
+  throw createOpenError(isolated === undefined ? 'server' : 'normal instance', endpoint, reason)
 }
 
-function openingFailed(which: string, endpoint: Endpoint, reason: unknown): Error {
+function createOpenError(which: string, endpoint: Endpoint, reason: unknown): Error {
   const code = reason instanceof SallyportError ? reason.code : 'UPSTREAM_UNAVAILABLE'
   const hint = reason instanceof SallyportError ? reason.hint : undefined
   return new SallyportError(

@@ -40,7 +40,7 @@ export class SessionLabel {
   readonly #unstored = new Map<string, PrivateDataset>()
   /** Servers repeat their label with every result. */
   readonly #stored = new Set<string>()
-  #known: Sensitivity = LOWEST_SENSITIVITY
+  #sensitivity: Sensitivity = LOWEST_SENSITIVITY
   #storing: Promise<void> = Promise.resolve()
 
   constructor({ shared, privateFrom, timeoutMs }: SessionLabelOptions) {
@@ -50,11 +50,11 @@ export class SessionLabel {
   }
 
   get sensitivity(): Sensitivity {
-    return this.#known
+    return this.#sensitivity
   }
 
   get isPrivate(): boolean {
-    return isPrivate(this.#known, this.#privateFrom)
+    return isPrivate(this.#sensitivity, this.#privateFrom)
   }
 
   /** Called once, in the same turn in which the session becomes private. Returns the unsubscribe. */
@@ -64,31 +64,31 @@ export class SessionLabel {
   }
 
   /** Asks everybody who may know. A label that is private already is asked for no more: nothing lowers it. */
-  async ask(): Promise<void> {
+  async refresh(): Promise<void> {
     if (this.#shared === undefined || this.isPrivate) return
-    this.#rise(await this.#readShared(this.#shared))
+    this.#raise(await this.#readShared(this.#shared))
   }
 
   /** Takes what a message says of private data. In time: it is called before anybody gets the message. */
-  hear(message: unknown): void {
-    const said = labelIn(message)
+  observe(message: unknown): void {
+    const said = findLabel(message)
     if (said === undefined) return
     // A client takes anybody's word: a label only takes away.
     const claim = readLabelClaim(said)
-    this.#rise(claim.sensitivity)
-    for (const dataset of datasetsOf(claim)) this.#remember(dataset)
+    this.#raise(claim.sensitivity)
+    for (const dataset of listDatasets(claim)) this.#queue(dataset)
     // Whoever waits for it hears of a failure; nobody may be waiting.
-    this.settle().catch(() => {})
+    this.flush().catch(() => {})
   }
 
   /** Resolves when all that was heard is in the shared label; throws where it could not be put there, and tries again. */
-  settle(): Promise<void> {
+  flush(): Promise<void> {
     if (this.#unstored.size === 0) return this.#storing
     this.#storing = this.#storing.catch(() => {}).then(() => this.#store())
     return this.#storing
   }
 
-  #remember(dataset: PrivateDataset): void {
+  #queue(dataset: PrivateDataset): void {
     const key = `${dataset.sensitivity} ${dataset.name}`
     if (this.#shared?.raise === undefined || this.#stored.has(key)) return
     this.#unstored.set(key, dataset)
@@ -102,9 +102,9 @@ export class SessionLabel {
     }
   }
 
-  #rise(sensitivity: Sensitivity): void {
+  #raise(sensitivity: Sensitivity): void {
     const wasPrivate = this.isPrivate
-    this.#known = higherSensitivity(this.#known, sensitivity)
+    this.#sensitivity = higherSensitivity(this.#sensitivity, sensitivity)
     if (wasPrivate || !this.isPrivate) return
     for (const watcher of this.#watchers) watcher()
   }
@@ -125,7 +125,7 @@ export class SessionLabel {
   }
 }
 
-function labelIn(message: unknown): unknown {
+function findLabel(message: unknown): unknown {
   if (!isJsonObject(message)) return undefined
   const { result, params, error } = message
   const data = isJsonObject(error) ? error.data : undefined
@@ -137,7 +137,7 @@ function labelIn(message: unknown): unknown {
 }
 
 /** What a claim says dataset by dataset, and one more where the server holds more than it names. */
-function datasetsOf({ sensitivity, datasets }: LabelClaim): readonly PrivateDataset[] {
+function listDatasets({ sensitivity, datasets }: LabelClaim): readonly PrivateDataset[] {
   const isCovered = datasets.some((each) => isAtLeast(each.sensitivity, sensitivity))
   return isCovered ? datasets : [...datasets, { name: 'data without a name', sensitivity }]
 }

@@ -39,12 +39,12 @@ export interface ToolFailure {
  */
 export function readToolFailure(result: ToolResult): ToolFailure | undefined {
   if (result.isError !== true) return undefined
-  const text = textOf(result)
+  const text = joinErrorText(result)
   const bare = unwrapErrorText(text)
   const hasPrefix = bare.startsWith(FATAL_PREFIX)
   const facts = result._meta?.['sallyport/error']
   const kind = isJsonObject(facts) ? facts.kind : undefined
-  const isFatal = kind === 'fatal' || (hasPrefix && !KNOWN_MILD.has(kind))
+  const isFatal = kind === 'fatal' || (hasPrefix && !NON_FATAL_KINDS.has(kind))
   if (!isFatal) return { kind: 'retry', text }
   const nextStep = isJsonObject(facts) ? facts.next_step : undefined
   return {
@@ -54,9 +54,9 @@ export function readToolFailure(result: ToolResult): ToolFailure | undefined {
   }
 }
 
-const KNOWN_MILD: ReadonlySet<unknown> = new Set(['retry', 'bug'])
+const NON_FATAL_KINDS: ReadonlySet<unknown> = new Set(['retry', 'bug'])
 
-function textOf({ content }: ToolResult): string {
+function joinErrorText({ content }: ToolResult): string {
   const texts = content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
   return texts.length === 0 ? 'The tool failed without a word.' : texts.join('\n')
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { providerNames } from './tool-names.ts'
+import { toProviderNames } from './tool-names.ts'
 
 test('names are acceptable, all different, and those that were acceptable stay', () => {
   const name = fc.oneof(
@@ -9,7 +9,7 @@ test('names are acceptable, all different, and those that were acceptable stay',
   )
   fc.assert(
     fc.property(fc.uniqueArray(name, { maxLength: 12 }), (names) => {
-      const shown = providerNames(names)
+      const shown = toProviderNames(names)
       expect(new Set(shown.values()).size).toBe(names.length)
       for (const [own, provider] of shown) {
         expect(provider).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
@@ -20,8 +20,8 @@ test('names are acceptable, all different, and those that were acceptable stay',
 })
 
 test('a tool that is called like the replacement of another takes nothing from it', () => {
-  const [replaced = ''] = providerNames(['a.b']).values()
-  const both = providerNames(['a.b', replaced])
+  const [replaced = ''] = toProviderNames(['a.b']).values()
+  const both = toProviderNames(['a.b', replaced])
   expect(both.get(replaced)).toBe(replaced)
   expect(both.get('a.b')).not.toBe(replaced)
 })

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 
 /** What every provider takes as the name of a tool. */
-const ACCEPTED = /^[a-zA-Z0-9_-]{1,64}$/
+const ACCEPTED_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 const MAX_LENGTH = 64
 const HASH_LENGTH = 16
 
 /** The names under which tools are shown to a model, by their own names. No two are alike, and each depends on its own only. */
-export function providerNames(names: readonly string[]): ReadonlyMap<string, string> {
-  const taken = new Set(names.filter((name) => ACCEPTED.test(name)))
-  return new Map(names.map((name) => [name, ACCEPTED.test(name) ? name : replacement(name, taken)]))
+export function toProviderNames(names: readonly string[]): ReadonlyMap<string, string> {
+  const taken = new Set(names.filter((name) => ACCEPTED_NAME.test(name)))
+  return new Map(names.map((name) => [name, ACCEPTED_NAME.test(name) ? name : createReplacement(name, taken)]))
 }
 
-function replacement(name: string, taken: Set<string>): string {
+function createReplacement(name: string, taken: Set<string>): string {
   const plain = name.replaceAll(/[^a-zA-Z0-9_-]+/g, '_').slice(0, MAX_LENGTH - HASH_LENGTH - 1)
   // Whoever names a tool like another's replacement gets no more than another hash.
   for (let round = 0; ; round++) {

@@ -1,45 +1,45 @@
 import type { Content, ToolResult } from '../tool-result.ts'
 
 /** A piece of a result in words that the providers share. */
-export type ToolPart =
+export type ResultPart =
   | { readonly kind: 'text'; readonly text: string }
   /** Base64, as it came. */
   | { readonly kind: 'file'; readonly mimeType: string; readonly data: string }
 
 /** What a model should see of a result. Structured content is shown where no text says the same. */
-export function toolParts({ content, structuredContent }: ToolResult): readonly ToolPart[] {
-  const parts = content.map(partOf)
+export function toResultParts({ content, structuredContent }: ToolResult): readonly ResultPart[] {
+  const parts = content.map(toPart)
   if (structuredContent !== undefined && !parts.some(({ kind }) => kind === 'text'))
-    parts.push(text(JSON.stringify(structuredContent)))
+    parts.push(textPart(JSON.stringify(structuredContent)))
   return parts
 }
 
 /** For providers, or kinds of files, that take text alone. */
-const describeFile = ({ mimeType, data }: Extract<ToolPart, { kind: 'file' }>): string =>
+const describeFile = ({ mimeType, data }: Extract<ResultPart, { kind: 'file' }>): string =>
   `[${mimeType}, ${Math.floor((data.length * 3) / 4)} bytes, not shown]`
 
-export const partText = (part: ToolPart): string => (part.kind === 'text' ? part.text : describeFile(part))
+export const renderPart = (part: ResultPart): string => (part.kind === 'text' ? part.text : describeFile(part))
 
-const text = (words: string): ToolPart => ({ kind: 'text', text: words })
+const textPart = (words: string): ResultPart => ({ kind: 'text', text: words })
 
-function partOf(block: Content): ToolPart {
-  if (block.type === 'text' && typeof block.text === 'string') return text(block.text)
+function toPart(block: Content): ResultPart {
+  if (block.type === 'text' && typeof block.text === 'string') return textPart(block.text)
   if (block.type === 'image' || block.type === 'audio')
     return filePart(block.mimeType, block.data) ?? unknownPart(block)
-  if (block.type === 'resource_link') return text(`[${block.title ?? block.name ?? 'resource'}](${block.uri})`)
+  if (block.type === 'resource_link') return textPart(`[${block.title ?? block.name ?? 'resource'}](${block.uri})`)
   if (block.type === 'resource') return resourcePart(block.resource) ?? unknownPart(block)
   return unknownPart(block)
 }
 
-const unknownPart = (block: Content): ToolPart => text(JSON.stringify(block))
+const unknownPart = (block: Content): ResultPart => textPart(JSON.stringify(block))
 
-function filePart(mimeType: unknown, data: unknown): ToolPart | undefined {
+function filePart(mimeType: unknown, data: unknown): ResultPart | undefined {
   return typeof mimeType === 'string' && typeof data === 'string' ? { kind: 'file', mimeType, data } : undefined
 }
 
-function resourcePart(resource: unknown): ToolPart | undefined {
+function resourcePart(resource: unknown): ResultPart | undefined {
   if (typeof resource !== 'object' || resource === null) return undefined
-  if ('text' in resource && typeof resource.text === 'string') return text(resource.text)
+  if ('text' in resource && typeof resource.text === 'string') return textPart(resource.text)
   if (!('blob' in resource)) return undefined
   return filePart('mimeType' in resource ? resource.mimeType : 'application/octet-stream', resource.blob)
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { providerSchema } from './tool-schema.ts'
+import { toProviderSchema } from './tool-schema.ts'
 
 const name = { type: 'string' }
 
@@ -47,7 +47,7 @@ test.each([
     { type: 'object', properties: {}, additionalProperties: false },
   ],
 ])('a schema with %s becomes one that providers take', (_, schema, expected) => {
-  expect(providerSchema(schema)).toEqual(expected)
+  expect(toProviderSchema(schema)).toEqual(expected)
 })
 
 test('whatever a server sends, the schema is an object without alternatives at the top', () => {
@@ -59,7 +59,7 @@ test('whatever a server sends, the schema is an object without alternatives at t
         { allOf: [one, other], required: one },
         { $ref: one },
       ]) {
-        const made = providerSchema(schema)
+        const made = toProviderSchema(schema)
         expect(made.type).toBe('object')
         expect(typeof made.properties).toBe('object')
         for (const keyword of ['oneOf', 'anyOf', 'allOf', 'not', 'enum', '$schema'])
@@ -76,8 +76,8 @@ test('references that double at every step do not take forever', () => {
       return [`d${at}`, { allOf: Array.from({ length: 64 }, () => next) }]
     }),
   )
-  expect(providerSchema({ $ref: '#/$defs/d0', $defs }).type).toBe('object')
+  expect(toProviderSchema({ $ref: '#/$defs/d0', $defs }).type).toBe('object')
   const again = Array.from({ length: 64 }, () => ({ $ref: '#' }))
   const circular = { properties: { name }, allOf: again, anyOf: again, oneOf: again }
-  expect(providerSchema(circular)).toEqual({ type: 'object', properties: { name } })
+  expect(toProviderSchema(circular)).toEqual({ type: 'object', properties: { name } })
 })

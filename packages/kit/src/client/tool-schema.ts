@@ -9,7 +9,7 @@ export interface ProviderSchema {
 }
 
 /** Keywords that providers refuse at the top, or that mean nothing to a model. */
-const DROPPED = new Set([
+const DROPPED_KEYWORDS = new Set([
   '$schema',
   '$id',
   '$ref',
@@ -30,10 +30,10 @@ const MAX_BRANCHES = 64
  * Providers want an object at the top, without alternatives. The branches are laid over each other, so a model sees
  * every argument there is; which of them go together the server still judges, by its own schema.
  */
-export function providerSchema(schema: unknown): ProviderSchema {
+export function toProviderSchema(schema: unknown): ProviderSchema {
   if (!isJsonObject(schema)) return { type: 'object', properties: {} }
-  const merged = mergeBranches(schema, { root: schema, known: new Map() }, 0)
-  const kept = Object.entries(schema).filter(([keyword]) => !DROPPED.has(keyword))
+  const merged = mergeBranches(schema, { root: schema, mergedBranches: new Map() }, 0)
+  const kept = Object.entries(schema).filter(([keyword]) => !DROPPED_KEYWORDS.has(keyword))
   const required = merged.required.filter((name) => Object.hasOwn(merged.properties, name))
   const { required: _, ...rest } = Object.fromEntries(kept)
   return {
@@ -51,39 +51,39 @@ interface Branch {
 
 const MAX_DEPTH = 8
 
-interface Walk {
+interface MergeContext {
   readonly root: JsonObject
   /** What was merged already: references that double at every step would take for ever, and circles too. */
-  readonly known: Map<JsonObject, Branch>
+  readonly mergedBranches: Map<JsonObject, Branch>
 }
 
-function mergeBranches(schema: JsonObject, walk: Walk, depth: number): Branch {
-  const known = walk.known.get(schema)
+function mergeBranches(schema: JsonObject, walk: MergeContext, depth: number): Branch {
+  const known = walk.mergedBranches.get(schema)
   if (known !== undefined) return known
   const own: Branch = {
     properties: isJsonObject(schema.properties) ? schema.properties : {},
-    required: textsOf(schema.required),
+    required: toStrings(schema.required),
   }
   if (depth >= MAX_DEPTH) return own
-  walk.known.set(schema, own)
-  const inside = (part: Json): Branch => (isJsonObject(part) ? mergeBranches(part, walk, depth + 1) : NOTHING)
-  const target = typeof schema.$ref === 'string' ? resolve(walk.root, schema.$ref) : undefined
-  const all = [own, ...(target === undefined ? [] : [inside(target)]), ...listOf(schema.allOf).map(inside)]
-  const anyOf = [schema.anyOf, schema.oneOf].map(listOf).filter((branches) => branches.length > 0)
+  walk.mergedBranches.set(schema, own)
+  const inside = (part: Json): Branch => (isJsonObject(part) ? mergeBranches(part, walk, depth + 1) : EMPTY_BRANCH)
+  const target = typeof schema.$ref === 'string' ? resolveRef(walk.root, schema.$ref) : undefined
+  const all = [own, ...(target === undefined ? [] : [inside(target)]), ...toArray(schema.allOf).map(inside)]
+  const anyOf = [schema.anyOf, schema.oneOf].map(toArray).filter((branches) => branches.length > 0)
   for (const branches of anyOf) all.push(mergeAlternatives(branches.map(inside)))
   const merged = {
     properties: Object.assign({}, ...all.map(({ properties }) => properties).reverse()),
     required: [...new Set(all.flatMap(({ required }) => required))],
   }
-  walk.known.set(schema, merged)
+  walk.mergedBranches.set(schema, merged)
   return merged
 }
 
-const NOTHING: Branch = { properties: {}, required: [] }
+const EMPTY_BRANCH: Branch = { properties: {}, required: [] }
 
 /** Only what every alternative requires is required. */
 function mergeAlternatives(branches: readonly Branch[]): Branch {
-  const [first = NOTHING] = branches
+  const [first = EMPTY_BRANCH] = branches
   return {
     properties: Object.assign({}, ...branches.map(({ properties }) => properties)),
     required: first.required.filter((name) => branches.every(({ required }) => required.includes(name))),
@@ -91,7 +91,7 @@ function mergeAlternatives(branches: readonly Branch[]): Branch {
 }
 
 /** `#/$defs/x`, one step at a time; anything else is not looked up. */
-function resolve(root: JsonObject, reference: string): JsonObject | undefined {
+function resolveRef(root: JsonObject, reference: string): JsonObject | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: Json | undefined = root
   for (const step of reference.slice(2).split('/')) {
@@ -101,6 +101,6 @@ function resolve(root: JsonObject, reference: string): JsonObject | undefined {
   return isJsonObject(at) ? at : undefined
 }
 
-const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value.slice(0, MAX_BRANCHES) : [])
-const textsOf = (value: Json | undefined): readonly string[] =>
-  listOf(value).filter((item): item is string => typeof item === 'string')
+const toArray = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value.slice(0, MAX_BRANCHES) : [])
+const toStrings = (value: Json | undefined): readonly string[] =>
+  toArray(value).filter((item): item is string => typeof item === 'string')

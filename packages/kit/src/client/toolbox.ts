@@ -1,9 +1,16 @@
-import { isJsonObject, isTextDeeper, type JsonObject, jsonIn, MAX_DEPTH, SallyportError } from '@sallyport/core'
+import {
+  isJsonDeeperThan,
+  isJsonObject,
+  type JsonObject,
+  MAX_DEPTH,
+  SallyportError,
+  tryParseJson,
+} from '@sallyport/core'
 import type { ToolResult } from '../tool-result.ts'
 import type { OperationOptions } from './call-clock.ts'
 import { RetryableToolError } from './tool-failure.ts'
-import { providerNames } from './tool-names.ts'
-import { type ProviderSchema, providerSchema } from './tool-schema.ts'
+import { toProviderNames } from './tool-names.ts'
+import { type ProviderSchema, toProviderSchema } from './tool-schema.ts'
 
 /** What an adapter needs of a client. */
 export interface ToolSource {
@@ -18,7 +25,7 @@ export interface ToolSource {
 }
 
 /** A tool as it is shown to a model. */
-export interface OfferedTool {
+export interface ProviderTool {
   /** Acceptable to providers; not always the tool's own. */
   readonly name: string
   readonly description: string
@@ -28,24 +35,24 @@ export interface OfferedTool {
 /** How a call ended that the model may hear of. Everything else is thrown. */
 export type ToolOutcome = { readonly result: ToolResult } | { readonly failure: string }
 
-export interface Toolbox {
-  readonly tools: readonly OfferedTool[]
+export interface ProviderTools {
+  readonly tools: readonly ProviderTool[]
   /** Calls by the name that the model knows. A FatalToolError comes out: it must end the loop. */
   call(name: string, args: unknown, options?: OperationOptions): Promise<ToolOutcome>
 }
 
 /** All that OpenAI takes; others take more. */
-const MAX_DESCRIPTION = 1_024
+const MAX_DESCRIPTION_LENGTH = 1_024
 
-export async function openToolbox(source: ToolSource): Promise<Toolbox> {
+export async function createProviderTools(source: ToolSource): Promise<ProviderTools> {
   const listed = await source.listTools()
-  const names = providerNames(listed.map(({ name }) => name))
+  const names = toProviderNames(listed.map(({ name }) => name))
   const ownNames = new Map([...names].map(([own, shown]) => [shown, own]))
   return {
     tools: listed.map(({ name, description = '', inputSchema }) => ({
       name: names.get(name) ?? name,
-      description: description.slice(0, MAX_DESCRIPTION),
-      schema: providerSchema(inputSchema),
+      description: description.slice(0, MAX_DESCRIPTION_LENGTH),
+      schema: toProviderSchema(inputSchema),
     })),
     call: async (shown, args, options) => {
       const name = ownNames.get(shown)
@@ -54,23 +61,23 @@ export async function openToolbox(source: ToolSource): Promise<Toolbox> {
       try {
         return { result: await source.callTool(name, args, options) }
       } catch (error) {
-        return { failure: textForModel(error) }
+        return { failure: messageForModel(error) }
       }
     },
   }
 }
 
 /** Wrong parameters and unknown names are the model's to correct, although the protocol calls them errors of its own. */
-const CORRECTABLE = new Set(['INVALID_PARAMS', 'TOOL_UNKNOWN'])
+const CORRECTABLE_CODES = new Set(['INVALID_PARAMS', 'TOOL_UNKNOWN'])
 
-function textForModel(error: unknown): string {
+function messageForModel(error: unknown): string {
   if (error instanceof RetryableToolError) return error.message
-  if (error instanceof SallyportError && (error.kind.forModel || CORRECTABLE.has(error.code))) return error.text
+  if (error instanceof SallyportError && (error.kind.forModel || CORRECTABLE_CODES.has(error.code))) return error.text
   throw error
 }
 
 /** Arguments as some providers give them: a text that should be JSON. */
 export function parseArguments(text: string): unknown {
   if (text.trim() === '') return {}
-  return isTextDeeper(text, MAX_DEPTH) ? undefined : jsonIn(text)
+  return isJsonDeeperThan(text, MAX_DEPTH) ? undefined : tryParseJson(text)
 }

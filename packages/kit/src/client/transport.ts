@@ -4,7 +4,7 @@ import type { Endpoint, HttpEndpoint, ProcessEndpoint } from './endpoint.ts'
 import { MemoryTransport } from './memory-transport.ts'
 
 /** A way to one server that is not yet open. */
-export interface Carrier {
+export interface ClientTransport {
   readonly transport: Transport
   readonly redact: (text: string) => string
   /** Tells a server that keeps a session that it is over. */
@@ -12,13 +12,16 @@ export interface Carrier {
 }
 
 /** `beforeSend` throws where a request may not leave any more; it is asked at the last possible moment. */
-export async function createCarrier(endpoint: Endpoint, beforeSend: (body: unknown) => void): Promise<Carrier> {
-  if ('server' in endpoint) return plainCarrier(new MemoryTransport(endpoint))
-  if ('command' in endpoint) return plainCarrier(await createProcessTransport(endpoint))
-  return createHttpCarrier(endpoint, beforeSend)
+export async function createClientTransport(
+  endpoint: Endpoint,
+  beforeSend: (body: unknown) => void,
+): Promise<ClientTransport> {
+  if ('server' in endpoint) return wrapTransport(new MemoryTransport(endpoint))
+  if ('command' in endpoint) return wrapTransport(await createProcessTransport(endpoint))
+  return createHttpTransport(endpoint, beforeSend)
 }
 
-const plainCarrier = (transport: Transport): Carrier => ({
+const wrapTransport = (transport: Transport): ClientTransport => ({
   transport,
   redact: (text) => text,
   endSession: async () => {},
@@ -34,7 +37,10 @@ async function createProcessTransport({ command, args = [], env, cwd }: ProcessE
   })
 }
 
-async function createHttpCarrier(endpoint: HttpEndpoint, beforeSend: (body: unknown) => void): Promise<Carrier> {
+async function createHttpTransport(
+  endpoint: HttpEndpoint,
+  beforeSend: (body: unknown) => void,
+): Promise<ClientTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
   const { fetch, redact } = createBearerFetch(endpoint, beforeSend)
   const options = { fetch, requestInit: { headers: { ...endpoint.headers } } }

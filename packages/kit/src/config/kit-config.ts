@@ -1,12 +1,12 @@
-import { camelCase, didYouMean, isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
-import { type ConfigPlace, readConfigFile } from './config-file.ts'
+import { didYouMean, isJsonObject, type Json, type JsonObject, SallyportError, toCamelCase } from '@sallyport/core'
+import { type ConfigLocation, readConfigFile } from './config-file.ts'
 import { type ConfigTree, parseConfig } from './config-tree.ts'
 import { EntryReader } from './entry-reader.ts'
-import { CLIENT_KEYS, type Keys, SERVER_KEYS, UPSTREAM_KEYS } from './known-keys.ts'
+import { CLIENT_KEYS, type KnownKeys, SERVER_KEYS, UPSTREAM_KEYS } from './known-keys.ts'
 import { readVariables } from './variables.ts'
 
 /** Where the configuration is read from, and who is warned about it. */
-export interface KitConfigOptions extends Partial<ConfigPlace> {
+export interface KitConfigOptions extends Partial<ConfigLocation> {
   /** Told of each key that nobody reads. Absent: standard error. */
   readonly onWarning?: (warning: string) => void
 }
@@ -20,7 +20,7 @@ export interface KitConfig {
   readonly settings: JsonObject
 }
 
-const KEYS: Readonly<Record<KitConfig['kind'], Keys>> = {
+const KEYS: Readonly<Record<KitConfig['kind'], KnownKeys>> = {
   server: SERVER_KEYS,
   client: CLIENT_KEYS,
   upstream: UPSTREAM_KEYS,
@@ -40,23 +40,26 @@ export async function readKitConfig(name: string, options: KitConfigOptions = {}
   const { section, written } = findEntry(tree, file.path, name)
   const path = [section, name]
   const entry = reader.expand(written, path)
-  if (!isJsonObject(entry)) throw invalid(file.path, [`${tree.placeOf(path)}: ${path.join('.')}: expected a mapping.`])
+  if (!isJsonObject(entry))
+    throw invalidConfig(file.path, [`${tree.locate(path)}: ${path.join('.')}: expected a mapping.`])
   const kind =
-    reader.errors.length === 0 ? kindOf(entry.type, (problem) => reader.reject([...path, 'type'], problem)) : 'upstream'
-  const settings = reader.respell(entry, KEYS[kind], path)
-  if (reader.errors.length > 0) throw invalid(file.path, reader.errors)
+    reader.errors.length === 0
+      ? resolveKind(entry.type, (problem) => reader.reject([...path, 'type'], problem))
+      : 'upstream'
+  const settings = reader.normalizeKeys(entry, KEYS[kind], path)
+  if (reader.errors.length > 0) throw invalidConfig(file.path, reader.errors)
   for (const warning of reader.warnings) onWarning(warning)
   return { file: file.path, name, kind, settings }
 }
 
-interface WrittenEntry {
+interface RawEntry {
   readonly section: string
   readonly written: Json
 }
 
-function findEntry({ value }: ConfigTree, file: string, name: string): WrittenEntry {
-  const sections = isJsonObject(value) ? Object.keys(value).filter((key) => camelCase(key) === 'mcpServers') : []
-  if (sections.length > 1) throw invalid(file, [`${file}: mcp_servers stands twice, in two spellings.`])
+function findEntry({ value }: ConfigTree, file: string, name: string): RawEntry {
+  const sections = isJsonObject(value) ? Object.keys(value).filter((key) => toCamelCase(key) === 'mcpServers') : []
+  if (sections.length > 1) throw invalidConfig(file, [`${file}: mcp_servers stands twice, in two spellings.`])
   const [section = 'mcp_servers'] = sections
   const written = isJsonObject(value) ? value[section] : undefined
   const servers: JsonObject = isJsonObject(written) ? written : {}
@@ -73,14 +76,14 @@ function findEntry({ value }: ConfigTree, file: string, name: string): WrittenEn
   )
 }
 
-function kindOf(type: Json | undefined, reject: (problem: string) => void): KitConfig['kind'] {
+function resolveKind(type: Json | undefined, reject: (problem: string) => void): KitConfig['kind'] {
   if (type === undefined || type === null) return 'upstream'
   if (typeof type !== 'string' || !TYPES.includes(type))
     reject(`expected one of ${TYPES.join(', ')}.${typeof type === 'string' ? didYouMean(type, TYPES) : ''}`)
   return type === 'server' || type === 'client' ? type : 'upstream'
 }
 
-function invalid(file: string, problems: readonly string[]): SallyportError {
+function invalidConfig(file: string, problems: readonly string[]): SallyportError {
   return new SallyportError('CONFIG_INVALID', problems.join('\n'), {
     hint: `Correct ${file}, or set what it refers to.`,
   })

@@ -34,23 +34,23 @@ export async function readServerConfig(name: string, options: KitConfigOptions =
     throw new SallyportError('CONFIG_INVALID', `${where} is no server of the kit.`, {
       hint: 'Add "type: server" to it.',
     })
-  const read = new Fields(settings, where)
+  const read = new FieldReader(settings, where)
   return {
-    name: read.text('name') ?? name,
-    options: defined({
-      title: read.text('title'),
-      version: read.text('version'),
-      instructions: read.text('instructions'),
+    name: read.string('name') ?? name,
+    options: omitUndefined({
+      title: read.string('title'),
+      version: read.string('version'),
+      instructions: read.string('instructions'),
       auth: readAuth(settings.auth, `${where}.auth`),
-      dev: read.flag('dev'),
-      dataFolder: read.text('dataFolder'),
+      dev: read.boolean('dev'),
+      dataFolder: read.string('dataFolder'),
     }),
-    listen: defined({
-      host: read.text('host'),
+    listen: omitUndefined({
+      host: read.string('host'),
       port: read.port('port') ?? DEFAULT_PORT,
-      path: read.text('path'),
-      allowedHosts: read.texts('allowedHosts'),
-      allowedOrigins: read.texts('allowedOrigins'),
+      path: read.string('path'),
+      allowedHosts: read.strings('allowedHosts'),
+      allowedOrigins: read.strings('allowedOrigins'),
     }),
   }
 }
@@ -58,23 +58,23 @@ export async function readServerConfig(name: string, options: KitConfigOptions =
 function readAuth(auth: Json | undefined, where: string): AuthOptions | undefined {
   if (!isJsonObject(auth)) return undefined
   const { jwt } = auth
-  if (!isJsonObject(jwt)) throw expected(`${where}.jwt`, 'a mapping')
-  const read = new Fields(jwt, `${where}.jwt`)
+  if (!isJsonObject(jwt)) throw invalidValue(`${where}.jwt`, 'a mapping')
+  const read = new FieldReader(jwt, `${where}.jwt`)
   const options: JwtOptions = {
-    secret: read.text('secret'),
-    jwksUri: read.text('jwksUri'),
-    publicKey: read.text('publicKey'),
-    algorithms: read.texts('algorithms'),
-    issuers: read.texts('issuers'),
-    audience: typeof jwt.audience === 'string' ? jwt.audience : read.texts('audience'),
-    clockTolerance: typeof jwt.clockTolerance === 'number' ? jwt.clockTolerance : read.text('clockTolerance'),
-    maxAge: typeof jwt.maxAge === 'number' ? jwt.maxAge : read.text('maxAge'),
+    secret: read.string('secret'),
+    jwksUri: read.string('jwksUri'),
+    publicKey: read.string('publicKey'),
+    algorithms: read.strings('algorithms'),
+    issuers: read.strings('issuers'),
+    audience: typeof jwt.audience === 'string' ? jwt.audience : read.strings('audience'),
+    clockTolerance: typeof jwt.clockTolerance === 'number' ? jwt.clockTolerance : read.string('clockTolerance'),
+    maxAge: typeof jwt.maxAge === 'number' ? jwt.maxAge : read.string('maxAge'),
   }
-  return { jwt: defined(options), resourceMetadata: new Fields(auth, where).text('resourceMetadata') }
+  return { jwt: omitUndefined(options), resourceMetadata: new FieldReader(auth, where).string('resourceMetadata') }
 }
 
 /** The values of one mapping. A message says where and what was expected, never what was got: it may be a secret. */
-class Fields {
+class FieldReader {
   readonly #values: JsonObject
   readonly #where: string
 
@@ -83,25 +83,25 @@ class Fields {
     this.#where = where
   }
 
-  text(key: string): string | undefined {
+  string(key: string): string | undefined {
     const value = this.#values[key]
     if (value === undefined || (typeof value === 'string' && value !== '')) return value
-    throw expected(`${this.#where}.${key}`, 'a text; put it in quotes if it looks like a number')
+    throw invalidValue(`${this.#where}.${key}`, 'a text; put it in quotes if it looks like a number')
   }
 
-  texts(key: string): readonly string[] | undefined {
+  strings(key: string): readonly string[] | undefined {
     const value = this.#values[key]
     if (value === undefined) return undefined
     if (isJsonList(value) && value.every((item) => typeof item === 'string')) return value as readonly string[]
-    throw expected(`${this.#where}.${key}`, 'a list of texts')
+    throw invalidValue(`${this.#where}.${key}`, 'a list of texts')
   }
 
-  flag(key: string): boolean | undefined {
+  boolean(key: string): boolean | undefined {
     const value = this.#values[key]
     if (value === undefined) return undefined
     if (value === true || value === 'true') return true
     if (value === false || value === 'false') return false
-    throw expected(`${this.#where}.${key}`, 'true or false')
+    throw invalidValue(`${this.#where}.${key}`, 'true or false')
   }
 
   /** A variable is always a text, so that a text of digits counts. */
@@ -110,13 +110,15 @@ class Fields {
     if (value === undefined) return undefined
     const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value
     if (typeof port === 'number' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port
-    throw expected(`${this.#where}.${key}`, 'a whole number from 0 to 65535')
+    throw invalidValue(`${this.#where}.${key}`, 'a whole number from 0 to 65535')
   }
 }
 
 /** Without the keys that have no value, so that a spread takes nothing away. */
-const defined = <Values extends object>(values: Values): { [Key in keyof Values]: Exclude<Values[Key], undefined> } =>
+const omitUndefined = <Values extends object>(
+  values: Values,
+): { [Key in keyof Values]: Exclude<Values[Key], undefined> } =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 
-const expected = (where: string, what: string): SallyportError =>
+const invalidValue = (where: string, what: string): SallyportError =>
   new SallyportError('CONFIG_INVALID', `${where} has a wrong value: expected ${what}.`, { hint: 'Correct the file.' })

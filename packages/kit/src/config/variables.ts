@@ -2,9 +2,9 @@ import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Environment } from '../identity/identity.ts'
-import { readText } from './config-file.ts'
+import { readTextFile } from './config-file.ts'
 
-export type Lookup = (name: string) => string | undefined
+export type VariableLookup = (name: string) => string | undefined
 
 /**
  * What `${NAME}` stands for: the environment, then `.env` beside the configuration. Not that of the working folder,
@@ -12,7 +12,7 @@ export type Lookup = (name: string) => string | undefined
  * references alone: it never replaces a variable that is set, and nothing of it gets into the environment that children
  * inherit.
  */
-export async function readVariables(configFile: string, environment: Environment): Promise<Lookup> {
+export async function readVariables(configFile: string, environment: Environment): Promise<VariableLookup> {
   const extra = await readDotEnv(join(dirname(configFile), '.env'))
   return (name) => ownValue(environment, name) ?? ownValue(extra, name)
 }
@@ -23,7 +23,7 @@ async function readDotEnv(path: string): Promise<Variables> {
   const found = await stat(path).catch(() => undefined)
   // Python calls a folder so.
   if (found?.isDirectory()) return {}
-  const text = await readText(path)
+  const text = await readTextFile(path)
   return text === undefined ? {} : parseEnv(text.replace(/^\uFEFF/, ''))
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { OpenFile } from '../workspace/workspace.ts'
 import { detectDelimiter, readRecords } from './csv-record.ts'
-import { findTail, readLines } from './file-lines.ts'
+import { findTailStart, readLines } from './file-lines.ts'
 
 /** A file that gives no more than so many bytes at once. */
 function fileOf(bytes: Buffer, most: number): OpenFile {
@@ -42,7 +42,7 @@ test('lines are the same wherever the bytes are parted, and are those of the tex
       expect(lines.map(({ text }) => text)).toEqual(
         expected.map((line) => line.replace(/^\ufeff/, '').replace(/\r$/, '')),
       )
-      const tail = await findTail(fileOf(bytes, Number.MAX_SAFE_INTEGER), 2, 1_000)
+      const tail = await findTailStart(fileOf(bytes, Number.MAX_SAFE_INTEGER), 2, 1_000)
       expect(await all(readLines(fileOf(bytes, most), { from: tail ?? 0, lineBytes: 1_000 }))).toHaveLength(
         Math.min(2, lines.length),
       )

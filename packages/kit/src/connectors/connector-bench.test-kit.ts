@@ -5,13 +5,13 @@ import { afterEach, beforeEach, expect } from 'vitest'
 import { createWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { ConnectorError } from './connector-error.ts'
 
-export interface Bench {
+export interface TestWorkspace {
   readonly root: string
   readonly options: { readonly workspace: Workspace }
 }
 
 /** A workspace of its own for each test. */
-export function useBench(): Bench {
+export function useTestWorkspace(): TestWorkspace {
   let home = ''
   let workspace: Workspace
   beforeEach(async () => {
@@ -31,7 +31,7 @@ export function useBench(): Bench {
 }
 
 /** The connector's error, which tells nothing of the host. */
-export async function refusalOf(work: Promise<unknown>): Promise<ConnectorError> {
+export async function expectRefusal(work: Promise<unknown>): Promise<ConnectorError> {
   const error = await work.then(
     (value) => expect.fail(`expected a refusal, got ${JSON.stringify(value)?.slice(0, 200)}`),
     (thrown: unknown) => thrown,

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { refusalOf, useBench } from './connector-bench.test-kit.ts'
+import { expectRefusal, useTestWorkspace } from './connector-bench.test-kit.ts'
 import { CsvConnector } from './csv-connector.ts'
 
-const bench = useBench()
+const bench = useTestWorkspace()
 const PATH = '/workspace/t.csv'
 const put = (content: string | Uint8Array): Promise<void> => writeFile(join(bench.root, 't.csv'), content)
 const text = (): Promise<string> => readFile(join(bench.root, 't.csv'), 'utf8')
@@ -50,9 +50,9 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
 
   test('a quotation mark that is never closed is told, not guessed', async () => {
     await put('a,b\n"1,2\n3,4\n')
-    expect((await refusalOf(CsvConnector.read(PATH, bench.options))).message).toContain('never closed')
+    expect((await expectRefusal(CsvConnector.read(PATH, bench.options))).message).toContain('never closed')
     await put(`a,b\n"${'x,\n'.repeat(2_000_000)}`)
-    expect((await refusalOf(CsvConnector.read(PATH, bench.options))).message).toContain('never closed')
+    expect((await expectRefusal(CsvConnector.read(PATH, bench.options))).message).toContain('never closed')
   })
 
   test('columns without a name, with the same one or a strange one are kept apart', async () => {
@@ -114,8 +114,8 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
       { limit: 0 },
       { offset: -1 },
     ])
-      await refusalOf(CsvConnector.read(PATH, { ...bench.options, ...(wrong as object) }))
-    expect((await refusalOf(CsvConnector.read(PATH, { ...bench.options, columns: ['c'] }))).message).toContain(
+      await expectRefusal(CsvConnector.read(PATH, { ...bench.options, ...(wrong as object) }))
+    expect((await expectRefusal(CsvConnector.read(PATH, { ...bench.options, columns: ['c'] }))).message).toContain(
       '"a", "b"',
     )
   })
@@ -163,9 +163,9 @@ describe(`${promise('KIT-7')} CsvConnector`, () => {
     await put('a;b\n1;2')
     await CsvConnector.append(PATH, [{ b: 'x;y', a: 3 }, [4, 5]], bench.options)
     expect(await text()).toBe('a;b\n1;2\n3;"x;y"\n4;5\n')
-    await refusalOf(CsvConnector.append(PATH, [{ c: 1 }], bench.options))
-    await refusalOf(CsvConnector.append(PATH, [[1, 2, 3]], bench.options))
-    await refusalOf(CsvConnector.append('/workspace/none.csv', [[1]], bench.options))
+    await expectRefusal(CsvConnector.append(PATH, [{ c: 1 }], bench.options))
+    await expectRefusal(CsvConnector.append(PATH, [[1, 2, 3]], bench.options))
+    await expectRefusal(CsvConnector.append('/workspace/none.csv', [[1]], bench.options))
     expect(await text()).toBe('a;b\n1;2\n3;"x;y"\n4;5\n')
   })
 

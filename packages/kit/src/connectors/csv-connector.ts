@@ -1,9 +1,9 @@
 import type { OpenFile, Workspace, WrittenFile } from '../workspace/workspace.ts'
 import { type CsvCondition, compileFilter } from './csv-filter.ts'
-import { delimiterCode, detectDelimiter, readRecords } from './csv-record.ts'
-import { type CsvRow, formatRecord, formatRows, isList, unknownColumn } from './csv-text.ts'
+import { detectDelimiter, parseDelimiter, readRecords } from './csv-record.ts'
+import { type CsvRow, formatRecord, formatRows, isArrayRow, unknownColumnError } from './csv-text.ts'
 import { makeParent } from './file-connector.ts'
-import { boundCount, type ConnectorOptions, checkOffset, refusal, useSource } from './source.ts'
+import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
 
 /** How a CSV file is written. */
 export interface CsvFormat {
@@ -42,17 +42,17 @@ export interface CsvWriteOptions extends ConnectorOptions {
   readonly columns?: readonly string[]
 }
 
-const MOST_ROWS = 10_000
-const MOST_PAGE_LENGTH = 4 * 1024 * 1024
+const MAX_ROWS = 10_000
+const MAX_PAGE_LENGTH = 4 * 1024 * 1024
 
 /** Tables in text files of the workspace. Fields are texts: what a spreadsheet would make of them is not our affair. */
 export const CsvConnector = {
   read: (path: string, options: CsvReadOptions = {}): Promise<CsvRows> =>
-    useSource(options, (workspace) => workspace.useFile(path, (file) => readRows(path, file, options))),
+    withWorkspace(options, (workspace) => workspace.useFile(path, (file) => readRows(path, file, options))),
 
   /** The whole table anew, with a header. */
   write: (path: string, rows: readonly CsvRow[], options: CsvWriteOptions = {}): Promise<WrittenFile> =>
-    useSource(options, async (workspace) => {
+    withWorkspace(options, async (workspace) => {
       const text = formatTable(rows, options)
       await makeParent(workspace, path)
       return workspace.writeFile(path, text)
@@ -60,19 +60,19 @@ export const CsvConnector = {
 
   /** Rows at the end, in the file's own columns and with its own delimiter. */
   append: (path: string, rows: readonly CsvRow[], options: ConnectorOptions & CsvFormat = {}): Promise<WrittenFile> =>
-    useSource(options, async (workspace) => appendRows(workspace, path, { rows, format: options })),
+    withWorkspace(options, async (workspace) => appendRows(workspace, path, { rows, format: options })),
 } as const
 
-interface Table {
+interface TableFormat {
   readonly columns: readonly string[]
   readonly delimiter: number
 }
 
-const delimiterOf = async (file: OpenFile, { delimiter }: CsvFormat): Promise<number> =>
-  delimiter === undefined ? detectDelimiter(file) : delimiterCode(delimiter)
+const resolveDelimiter = async (file: OpenFile, { delimiter }: CsvFormat): Promise<number> =>
+  delimiter === undefined ? detectDelimiter(file) : parseDelimiter(delimiter)
 
-async function readTable(file: OpenFile, format: CsvFormat): Promise<Table> {
-  const delimiter = await delimiterOf(file, format)
+async function readTable(file: OpenFile, format: CsvFormat): Promise<TableFormat> {
+  const delimiter = await resolveDelimiter(file, format)
   for await (const fields of readRecords(file, delimiter))
     return { columns: nameColumns(format.header === 'none' ? fields.map(() => '') : fields), delimiter }
   return { columns: [], delimiter }
@@ -96,16 +96,16 @@ function nameColumns(fields: readonly string[]): readonly string[] {
 
 async function readRows(path: string, file: OpenFile, options: CsvReadOptions): Promise<CsvRows> {
   const offset = checkOffset(options.offset ?? 0)
-  const limit = boundCount('limit', options.limit ?? 100, MOST_ROWS)
+  const limit = clampCount('limit', options.limit ?? 100, MAX_ROWS)
   const { columns, delimiter } = await readTable(file, options)
   const select = compileSelection(columns, options.columns)
   const isWanted = compileFilter(options.where ?? [], columns)
-  const page: Page = { rows: [], length: 0 }
+  const page: RowPage = { rows: [], length: 0 }
   let [index, skipped] = [0, 0]
   for await (const fields of readRecords(file, delimiter)) {
     if (index++ === 0 && options.header !== 'none') continue
     if (!isWanted(fields) || skipped++ < offset) continue
-    if (page.rows.length === limit || page.length > MOST_PAGE_LENGTH)
+    if (page.rows.length === limit || page.length > MAX_PAGE_LENGTH)
       return {
         path,
         columns: options.columns ?? columns,
@@ -119,7 +119,7 @@ async function readRows(path: string, file: OpenFile, options: CsvReadOptions): 
   return { path, columns: options.columns ?? columns, rows: page.rows, offset }
 }
 
-interface Page {
+interface RowPage {
   readonly rows: Readonly<Record<string, string>>[]
   length: number
 }
@@ -138,31 +138,32 @@ function compileSelection(
   const byName = new Map(columns.map((name, at) => [name, at]))
   const places = wanted.map((name) => {
     const at = byName.get(name)
-    if (at === undefined) throw unknownColumn(name, columns)
+    if (at === undefined) throw unknownColumnError(name, columns)
     return [name, at] as const
   })
   return (fields) => Object.fromEntries(places.map(([name, at]) => [name, fields[at] ?? '']))
 }
 
 function formatTable(rows: readonly CsvRow[], { columns, delimiter = ',' }: CsvWriteOptions): string {
-  delimiterCode(delimiter)
-  const names = columns ?? columnsOf(rows)
+  parseDelimiter(delimiter)
+  const names = columns ?? inferColumns(rows)
   return formatRecord(names, delimiter) + formatRows(rows, names, delimiter)
 }
 
-function columnsOf([first]: readonly CsvRow[]): readonly string[] {
-  if (first === undefined || isList(first)) throw refusal('The columns are not known: give them, or rows by column.')
+function inferColumns([first]: readonly CsvRow[]): readonly string[] {
+  if (first === undefined || isArrayRow(first))
+    throw refusal('The columns are not known: give them, or rows by column.')
   const names = Object.keys(first)
   if (names.length === 0) throw refusal('The first row has no columns.')
   return names
 }
 
-interface Addition {
+interface RowsToAppend {
   readonly rows: readonly CsvRow[]
   readonly format: CsvFormat
 }
 
-async function appendRows(workspace: Workspace, path: string, { rows, format }: Addition): Promise<WrittenFile> {
+async function appendRows(workspace: Workspace, path: string, { rows, format }: RowsToAppend): Promise<WrittenFile> {
   const { table, isBroken } = await workspace.useFile(path, async (file) => ({
     table: await readTable(file, format),
     isBroken: file.size > 0 && !/[\r\n]/.test((await file.read(file.size - 1, 1)).toString('latin1')),

@@ -1,4 +1,4 @@
-import { unknownColumn } from './csv-text.ts'
+import { unknownColumnError } from './csv-text.ts'
 import { compileSearch } from './file-search.ts'
 import { refusal } from './source.ts'
 
@@ -37,7 +37,7 @@ function compileCondition(
   columns: readonly string[],
 ): (fields: readonly string[]) => boolean {
   const at = columns.indexOf(column)
-  if (at < 0) throw unknownColumn(column, columns)
+  if (at < 0) throw unknownColumnError(column, columns)
   if (!Object.hasOwn(COMPARISONS, operator))
     throw refusal(`The operator is ${JSON.stringify(operator)}; expected one of ${Object.keys(COMPARISONS).join(' ')}.`)
   const wanted = String(value)
@@ -45,21 +45,21 @@ function compileCondition(
     const find = compileSearch(wanted)
     return (fields) => find(fields[at] ?? '') >= 0
   }
-  return (fields) => COMPARISONS[operator](compare(fields[at] ?? '', wanted))
+  return (fields) => COMPARISONS[operator](compareFields(fields[at] ?? '', wanted))
 }
 
-function compare(left: string, right: string): number {
-  const [a, b] = [asNumber(left), asNumber(right)]
+function compareFields(left: string, right: string): number {
+  const [a, b] = [parseNumber(left), parseNumber(right)]
   if (a !== undefined && b !== undefined) return a - b
   return left === right ? 0 : left < right ? -1 : 1
 }
 
 /** No place where digits could belong to one part or to the next: trying both takes the square of their number. */
-const NUMBER = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/
+const NUMBER_PATTERN = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/
 
 /** Whole numbers that a double cannot hold are told apart as texts. */
-function asNumber(text: string): number | undefined {
-  if (!NUMBER.test(text)) return undefined
+function parseNumber(text: string): number | undefined {
+  if (!NUMBER_PATTERN.test(text)) return undefined
   const value = Number(text)
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
 }

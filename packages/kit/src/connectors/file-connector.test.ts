@@ -2,10 +2,10 @@ import { open, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { refusalOf, useBench } from './connector-bench.test-kit.ts'
+import { expectRefusal, useTestWorkspace } from './connector-bench.test-kit.ts'
 import { FileConnector } from './file-connector.ts'
 
-const bench = useBench()
+const bench = useTestWorkspace()
 const put = (name: string, content: string | Uint8Array): Promise<void> => writeFile(join(bench.root, name), content)
 
 describe(`${promise('KIT-7')} FileConnector`, () => {
@@ -31,20 +31,20 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
       isWhole: true,
     })
     await FileConnector.delete('/workspace/notes/a.txt', options)
-    expect((await refusalOf(FileConnector.read('/workspace/notes/a.txt', options))).retryable).toBe(true)
+    expect((await expectRefusal(FileConnector.read('/workspace/notes/a.txt', options))).retryable).toBe(true)
   })
 
   test('an edit needs one place, unless all are meant', async () => {
     const { options } = bench
     await put('a.txt', 'x x x')
     const path = '/workspace/a.txt'
-    expect((await refusalOf(FileConnector.edit(path, { find: 'x', replace: 'y' }, options))).message).toContain(
+    expect((await expectRefusal(FileConnector.edit(path, { find: 'x', replace: 'y' }, options))).message).toContain(
       '3 times',
     )
-    expect((await refusalOf(FileConnector.edit(path, { find: 'z', replace: 'y' }, options))).message).toContain(
+    expect((await expectRefusal(FileConnector.edit(path, { find: 'z', replace: 'y' }, options))).message).toContain(
       'not in',
     )
-    await refusalOf(FileConnector.edit(path, { find: '', replace: 'y' }, options))
+    await expectRefusal(FileConnector.edit(path, { find: '', replace: 'y' }, options))
     await FileConnector.edit(path, { find: 'x', replace: 'y', occurrences: 'all' }, options)
     expect(await readFile(join(bench.root, 'a.txt'), 'utf8')).toBe('y y y')
   })
@@ -119,7 +119,7 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     expect((await FileConnector.head('/workspace/a.txt', { ...options, lines: 1 })).lines).toEqual(['begin'])
     const page = await FileConnector.read('/workspace/a.txt', { ...bench.options, offset: 100 * 2 ** 30 + 1 })
     expect(page.text).toBe('last but one\nlast\n')
-    expect((await refusalOf(FileConnector.tail('/workspace/a.txt', { ...options, lines: 3 }))).message).toContain(
+    expect((await expectRefusal(FileConnector.tail('/workspace/a.txt', { ...options, lines: 3 }))).message).toContain(
       'pages',
     )
   })
@@ -165,6 +165,6 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
       () => FileConnector.read('/etc/passwd', bench.options),
       () => FileConnector.write('/workspace', 'x', bench.options),
     ])
-      expect((await refusalOf(work())).retryable).toBe(true)
+      expect((await expectRefusal(work())).retryable).toBe(true)
   })
 })

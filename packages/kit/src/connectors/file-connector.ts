@@ -1,9 +1,9 @@
 import { findPreset, shapeText } from '@sallyport/core'
 import type { DirectoryPage, FoundFiles, OpenFile, Page, Workspace, WrittenFile } from '../workspace/workspace.ts'
 import { applyEdit, type TextEdit } from './file-edit.ts'
-import { findTail, type Line, readLines } from './file-lines.ts'
+import { findTailStart, type Line, readLines } from './file-lines.ts'
 import { type FoundLines, type LineSearch, searchLines } from './file-search.ts'
-import { boundCount, type ConnectorOptions, checkOffset, refusal, useSource } from './source.ts'
+import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
 
 /** A part of a text file. */
 export interface TextPage {
@@ -37,65 +37,65 @@ export type LineOptions = ConnectorOptions & { readonly lines?: number }
 /** Which files a search returns. */
 export type FindFileOptions = ConnectorOptions & { readonly glob?: string; readonly limit?: number }
 
-const PAGE_BYTES = 64 * 1024
-const MOST_PAGE_BYTES = 4 * 1024 * 1024
-const MOST_LINES = 10_000
-const LINE_BYTES = 8 * 1024
+const DEFAULT_PAGE_BYTES = 64 * 1024
+const MAX_PAGE_BYTES = 4 * 1024 * 1024
+const MAX_LINES = 10_000
+const MAX_LINE_BYTES = 8 * 1024
 /** What head and tail look at; a text with longer lines than this is none. */
-const MOST_SCANNED = 64 * 1024 * 1024
+const MAX_SCANNED_BYTES = 64 * 1024 * 1024
 /** The longest UTF-8 sequence. */
-const LONGEST = 4
+const MAX_UTF8_BYTES = 4
 
 /** Text files of the workspace. */
 export const FileConnector = {
   /** A page of text, by bytes; characters are not torn apart. */
   read: (path: string, options: ReadOptions = {}): Promise<TextPage> =>
-    useSource(options, (workspace) => workspace.useFile(path, (file) => readText(path, file, options))),
+    withWorkspace(options, (workspace) => workspace.useFile(path, (file) => readTextPage(path, file, options))),
 
   /** The first lines. */
   head: (path: string, options: LineOptions = {}): Promise<Lines> =>
-    useSource(options, (workspace) =>
-      workspace.useFile(path, (file) => takeLines(path, file, { ...options, from: 0 })),
+    withWorkspace(options, (workspace) =>
+      workspace.useFile(path, (file) => readLinesFrom(path, file, { ...options, from: 0 })),
     ),
 
   /** The last lines, as the file was when it was opened. */
   tail: (path: string, options: LineOptions = {}): Promise<Lines> =>
-    useSource(options, (workspace) => workspace.useFile(path, (file) => takeTail(path, file, options))),
+    withWorkspace(options, (workspace) => workspace.useFile(path, (file) => readTail(path, file, options))),
 
   /** The whole file anew; its directories are made. */
   write: (path: string, text: string, options: ConnectorOptions = {}): Promise<WrittenFile> =>
-    useSource(options, async (workspace) => {
+    withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.writeFile(path, text)
     }),
 
   /** At the end; the file and its directories are made when they are missing. */
   append: (path: string, text: string, options: ConnectorOptions = {}): Promise<WrittenFile> =>
-    useSource(options, async (workspace) => {
+    withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.appendFile(path, text)
     }),
 
   /** Puts one text in the place of another. */
   edit: (path: string, edit: TextEdit, options: ConnectorOptions = {}): Promise<WrittenFile> =>
-    useSource(options, (workspace) => workspace.editFile(path, (text) => applyEdit(text, edit))),
+    withWorkspace(options, (workspace) => workspace.editFile(path, (text) => applyEdit(text, edit))),
 
   delete: (path: string, options: ConnectorOptions = {}): Promise<void> =>
-    useSource(options, (workspace) => workspace.deleteFile(path)),
+    withWorkspace(options, (workspace) => workspace.deleteFile(path)),
 
   list: (path = '/workspace', options: ListOptions = {}): Promise<DirectoryPage> =>
-    useSource(options, (workspace) => workspace.listDirectory(path, pageOf(options))),
+    withWorkspace(options, (workspace) => workspace.listDirectory(path, pickPage(options))),
 
   /** Files by name or path, such as `*.csv`. */
   find: (path = '/workspace', options: FindFileOptions = {}): Promise<FoundFiles> =>
-    useSource(options, (workspace) => workspace.findFiles(path, options)),
+    withWorkspace(options, (workspace) => workspace.findFiles(path, options)),
 
   /** Lines that hold a text, in the files below a directory. */
   search: (path: string, search: LineSearch, options: ConnectorOptions = {}): Promise<FoundLines> =>
-    useSource(options, (workspace) => searchLines(workspace, path, search)),
+    withWorkspace(options, (workspace) => searchLines(workspace, path, search)),
 } as const
 
-const pageOf = ({ offset, limit }: Page): Page => ({
+const pickPage = ({ offset, limit }: Page): Page => ({
   ...(offset === undefined ? {} : { offset }),
   ...(limit === undefined ? {} : { limit }),
 })
@@ -105,12 +105,12 @@ export async function makeParent(workspace: Workspace, path: string): Promise<vo
   if (slash > 0) await workspace.makeDirectory(path.slice(0, slash))
 }
 
-async function readText(path: string, file: OpenFile, page: ReadOptions): Promise<TextPage> {
+async function readTextPage(path: string, file: OpenFile, page: ReadOptions): Promise<TextPage> {
   const offset = checkOffset(page.offset ?? 0)
-  const limit = Math.max(boundCount('limit', page.limit ?? PAGE_BYTES, MOST_PAGE_BYTES), LONGEST)
+  const limit = Math.max(clampCount('limit', page.limit ?? DEFAULT_PAGE_BYTES, MAX_PAGE_BYTES), MAX_UTF8_BYTES)
   const bytes = await file.read(offset, Math.min(limit, Math.max(0, file.size - offset)))
   const isEnd = offset + bytes.length >= file.size || bytes.length < limit
-  const used = isEnd ? bytes : bytes.subarray(0, wholeCharacters(bytes))
+  const used = isEnd ? bytes : bytes.subarray(0, countCompleteBytes(bytes))
   const whole = used.toString()
   const text = page.preset === undefined ? whole : shapeText(whole, findPreset(page.preset), { name: path }).text
   const nextOffset = isEnd ? {} : { nextOffset: offset + used.length }
@@ -118,8 +118,8 @@ async function readText(path: string, file: OpenFile, page: ReadOptions): Promis
 }
 
 /** Without a character at the end that goes on behind it. */
-function wholeCharacters(bytes: Buffer): number {
-  for (let back = 1; back < LONGEST && back <= bytes.length; back++) {
+function countCompleteBytes(bytes: Buffer): number {
+  for (let back = 1; back < MAX_UTF8_BYTES && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number
     if (byte >= 0xc0) return sequenceLength(byte) > back ? bytes.length - back : bytes.length
     if (byte < 0x80) break
@@ -129,20 +129,20 @@ function wholeCharacters(bytes: Buffer): number {
 
 const sequenceLength = (lead: number): number => (lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2)
 
-async function takeTail(path: string, file: OpenFile, options: LineOptions): Promise<Lines> {
-  const wanted = boundCount('lines', options.lines ?? 10, MOST_LINES)
-  const from = await findTail(file, wanted, MOST_SCANNED)
+async function readTail(path: string, file: OpenFile, options: LineOptions): Promise<Lines> {
+  const wanted = clampCount('lines', options.lines ?? 10, MAX_LINES)
+  const from = await findTailStart(file, wanted, MAX_SCANNED_BYTES)
   if (from === undefined)
-    throw refusal(`${path}: the last ${wanted} lines are over ${MOST_SCANNED} bytes long. Read the file in pages.`)
-  return takeLines(path, file, { ...options, from })
+    throw refusal(`${path}: the last ${wanted} lines are over ${MAX_SCANNED_BYTES} bytes long. Read the file in pages.`)
+  return readLinesFrom(path, file, { ...options, from })
 }
 
-async function takeLines(path: string, file: OpenFile, options: LineOptions & { from: number }): Promise<Lines> {
+async function readLinesFrom(path: string, file: OpenFile, options: LineOptions & { from: number }): Promise<Lines> {
   const { from } = options
-  const wanted = boundCount('lines', options.lines ?? 10, MOST_LINES)
-  const to = Math.min(file.size, from + MOST_SCANNED)
+  const wanted = clampCount('lines', options.lines ?? 10, MAX_LINES)
+  const to = Math.min(file.size, from + MAX_SCANNED_BYTES)
   const taken: Line[] = []
-  for await (const line of readLines(file, { from, to, lineBytes: LINE_BYTES })) {
+  for await (const line of readLines(file, { from, to, lineBytes: MAX_LINE_BYTES })) {
     taken.push(line)
     if (taken.length === wanted) break
   }

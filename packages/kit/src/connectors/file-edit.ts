@@ -15,7 +15,7 @@ const MAX_LENGTH = 256 * 1024 * 1024
 /** A text that is there twice names no place: the caller gives more of what is around it. */
 export function applyEdit(text: string, { find, replace, occurrences = 'one' }: TextEdit): string {
   if (find === '') throw refusal('The text to find is empty.')
-  const places = findAll(text, find)
+  const places = findOccurrences(text, find)
   const { length: count } = places
   if (count === 0) throw refusal('The text to find is not in the file. Read it, and give the text as it stands there.')
   if (count > 1 && occurrences === 'one')
@@ -30,7 +30,7 @@ export function applyEdit(text: string, { find, replace, occurrences = 'one' }: 
 }
 
 /** Each place behind the one before it. */
-function findAll(text: string, find: string): readonly number[] {
+function findOccurrences(text: string, find: string): readonly number[] {
   const findFrom = compileSearch(find)
   const places: number[] = []
   for (let at = findFrom(text); at >= 0; at = findFrom(text, at + find.length)) places.push(at)

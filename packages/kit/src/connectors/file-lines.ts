@@ -18,7 +18,7 @@ export interface LineRange {
   readonly lineBytes: number
 }
 
-const CHUNK = 64 * 1024
+const CHUNK_BYTES = 64 * 1024
 const LINE_FEED = 0x0a
 
 /** The lines of a file, however long they and it are: no more is held than one chunk and one line's beginning. */
@@ -30,7 +30,7 @@ export async function* readLines(file: OpenFile, range: LineRange): AsyncGenerat
   const finish = (end: number): Line => {
     const bytes = Buffer.concat(kept)
     const isCut = length > bytes.length
-    const line = { text: lineText(bytes, isCut ? 'cut' : 'whole'), number: ++number, isCut, end }
+    const line = { text: decodeLine(bytes, isCut ? 'cut' : 'whole'), number: ++number, isCut, end }
     kept = []
     length = 0
     return line
@@ -41,7 +41,7 @@ export async function* readLines(file: OpenFile, range: LineRange): AsyncGenerat
     length += bytes.length
   }
   for (let at = from; at < to; ) {
-    const chunk = await file.read(at, Math.min(CHUNK, to - at))
+    const chunk = await file.read(at, Math.min(CHUNK_BYTES, to - at))
     if (chunk.length === 0) break
     let start = 0
     for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
@@ -56,16 +56,16 @@ export async function* readLines(file: OpenFile, range: LineRange): AsyncGenerat
 }
 
 /** A character that the cut tears apart is left out. */
-function lineText(bytes: Buffer, extent: 'cut' | 'whole'): string {
+function decodeLine(bytes: Buffer, extent: 'cut' | 'whole'): string {
   const text = new TextDecoder().decode(bytes, { stream: extent === 'cut' })
   return text.endsWith('\r') ? text.slice(0, -1) : text
 }
 
 /** Where the last lines begin, sought backwards; nothing when more than `most` bytes would have to be looked at. */
-export async function findTail(file: OpenFile, lines: number, most: number): Promise<number | undefined> {
+export async function findTailStart(file: OpenFile, lines: number, most: number): Promise<number | undefined> {
   let missing = lines
   for (let end = file.size; end > 0; ) {
-    const start = Math.max(0, end - CHUNK)
+    const start = Math.max(0, end - CHUNK_BYTES)
     if (file.size - start > most) return undefined
     const chunk = await file.read(start, end - start)
     for (let at = chunk.lastIndexOf(LINE_FEED); at >= 0; at = at === 0 ? -1 : chunk.lastIndexOf(LINE_FEED, at - 1)) {

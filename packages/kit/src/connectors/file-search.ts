@@ -1,7 +1,7 @@
 import { ToolRetryError } from '../agent-error.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { readLines } from './file-lines.ts'
-import { boundCount, refusal } from './source.ts'
+import { clampCount, refusal } from './source.ts'
 
 /** The string that is looked for, and in which files. */
 export interface LineSearch {
@@ -25,22 +25,22 @@ export interface FoundLines {
   readonly isWhole: boolean
 }
 
-const MOST_FOUND = 1_000
-const MOST_BYTES = 256 * 1024 * 1024
-const LINE_BYTES = 64 * 1024
-const SHOWN = 500
+const MAX_FOUND = 1_000
+const MAX_SEARCHED_BYTES = 256 * 1024 * 1024
+const MAX_LINE_BYTES = 64 * 1024
+const MAX_SHOWN = 500
 
 /** Files that vanish or cannot be read are passed over; long lines are searched as far as they are held. */
 export async function searchLines(workspace: Workspace, path: string, search: LineSearch): Promise<FoundLines> {
   if (search.text === '') throw refusal('The text to search for is empty.')
-  const limit = boundCount('limit', search.limit ?? 100, MOST_FOUND)
+  const limit = clampCount('limit', search.limit ?? 100, MAX_FOUND)
   const { files, isWhole } = await workspace.findFiles(path, search.glob === undefined ? {} : { glob: search.glob })
   const find = compileSearch(search.text)
   const lines: FoundLine[] = []
   let bytes = 0
   for (const file of files) {
     bytes += file.size
-    if (bytes > MOST_BYTES) return { lines, isWhole: false }
+    if (bytes > MAX_SEARCHED_BYTES) return { lines, isWhole: false }
     const found = await searchFile(workspace, file.path, {
       find,
       length: search.text.length,
@@ -55,15 +55,15 @@ export async function searchLines(workspace: Workspace, path: string, search: Li
 async function searchFile(
   workspace: Workspace,
   path: string,
-  { find, length, limit }: { readonly find: Find; readonly length: number; readonly limit: number },
+  { find, length, limit }: { readonly find: FindInLine; readonly length: number; readonly limit: number },
 ): Promise<readonly FoundLine[]> {
   const found: FoundLine[] = []
   try {
     await workspace.useFile(path, async (file) => {
-      for await (const line of readLines(file, { lineBytes: LINE_BYTES })) {
+      for await (const line of readLines(file, { lineBytes: MAX_LINE_BYTES })) {
         if (found.length >= limit) return
         const at = find(line.text)
-        if (at >= 0) found.push({ path, line: line.number, text: around(line.text, at, length) })
+        if (at >= 0) found.push({ path, line: line.number, text: excerptAround(line.text, at, length) })
       }
     })
   } catch (error) {
@@ -73,22 +73,22 @@ async function searchFile(
 }
 
 /** Of a long line, what stands around the place. */
-function around(line: string, at: number, length: number): string {
-  if (line.length <= SHOWN) return line
-  const start = Math.max(0, Math.min(at - 100, line.length - SHOWN))
-  return line.slice(start, Math.max(start + SHOWN, at + Math.min(length, SHOWN)))
+function excerptAround(line: string, at: number, length: number): string {
+  if (line.length <= MAX_SHOWN) return line
+  const start = Math.max(0, Math.min(at - 100, line.length - MAX_SHOWN))
+  return line.slice(start, Math.max(start + MAX_SHOWN, at + Math.min(length, MAX_SHOWN)))
 }
 
 /** Where a text begins in a line, from a place on; -1 where it is not. */
-export type Find = (line: string, from?: number) => number
+export type FindInLine = (line: string, from?: number) => number
 
 /** So many comparisons for each character are no harm; the engine's own search makes as many as the text is long. */
-const SHORT = 16
+const MAX_SHORT_TEXT = 16
 
 /** Knuth, Morris and Pratt: no line and no text, however they repeat themselves, make it more than linear. */
-export function compileSearch(text: string): Find {
-  if (text.length <= SHORT) return (line, from = 0) => line.indexOf(text, from)
-  const borders = bordersOf(text)
+export function compileSearch(text: string): FindInLine {
+  if (text.length <= MAX_SHORT_TEXT) return (line, from = 0) => line.indexOf(text, from)
+  const borders = computeBorders(text)
   return (line, from = 0) => {
     let matched = 0
     for (let at = from; at < line.length; at++) {
@@ -102,7 +102,7 @@ export function compileSearch(text: string): Find {
 }
 
 /** For each beginning of the text, how much of its end is a beginning of the text as well. */
-function bordersOf(text: string): Int32Array {
+function computeBorders(text: string): Int32Array {
   const borders = new Int32Array(text.length)
   for (let at = 1, matched = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)

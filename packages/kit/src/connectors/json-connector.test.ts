@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { refusalOf, useBench } from './connector-bench.test-kit.ts'
+import { expectRefusal, useTestWorkspace } from './connector-bench.test-kit.ts'
 import { JsonConnector } from './json-connector.ts'
 
-const bench = useBench()
+const bench = useTestWorkspace()
 const PATH = '/workspace/d.json'
 const put = (content: string | Uint8Array): Promise<void> => writeFile(join(bench.root, 'd.json'), content)
 const text = (): Promise<string> => readFile(join(bench.root, 'd.json'), 'utf8')
@@ -21,8 +21,8 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     expect(await read('/items/1')).toEqual({ id: 2 })
     expect(await read('/total')).toBe(1.5)
     for (const pointer of ['items', '/items/2', '/items/-', '/items/01', '/none', '/total/x', '/a~2'])
-      await refusalOf(read(pointer))
-    expect((await refusalOf(read('/none'))).message).toContain('"items", "total"')
+      await expectRefusal(read(pointer))
+    expect((await expectRefusal(read('/none'))).message).toContain('"items", "total"')
   })
 
   test.each([
@@ -46,7 +46,7 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
   test('paths that are none are told', async () => {
     await put(STORE)
     for (const path of ['', 'items', '$items..', '$.', '$..', '$.items[?(@.id)]', '$[', '$.items[1', '$.a b'])
-      await refusalOf(JsonConnector.query(PATH, path, bench.options))
+      await expectRefusal(JsonConnector.query(PATH, path, bench.options))
   })
 
   test('matches come in pages', async () => {
@@ -66,9 +66,9 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     expect(await text()).toBe(
       '{\n  "items": [\n    {"id": "one", "a/b": "x"},\n    {"id": 2, "name": "n"},\n    {"id":3}\n  ],\n  "total": [1],\n  "new": null\n}\n',
     )
-    await refusalOf(set('/items/9', 1))
-    await refusalOf(set('/nowhere/x', 1))
-    await refusalOf(set('/total', undefined))
+    await expectRefusal(set('/items/9', 1))
+    await expectRefusal(set('/nowhere/x', 1))
+    await expectRefusal(set('/total', undefined))
     await set('', 5)
     expect(await text()).toBe('5\n')
   })
@@ -80,7 +80,7 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     await append('/b', 2)
     await append('/b')
     expect(await text()).toBe('{"a":[1, "x"],"b":[1,2],"c":{}}')
-    await refusalOf(append('/c', 1))
+    await expectRefusal(append('/c', 1))
   })
 
   test('after any change the document is what the change makes of the value', async () => {
@@ -106,7 +106,7 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
   test('numbers that a double cannot hold are refused or come as texts, and survive changes', async () => {
     const source = '{"id": 9007199254740993, "pi": 3.14159265358979323846, "big": 1e999, "s": "123456789012345678901"}'
     await put(source)
-    expect((await refusalOf(read())).message).toContain('bigNumbers')
+    expect((await expectRefusal(read())).message).toContain('bigNumbers')
     expect(await JsonConnector.read(PATH, { ...bench.options, bigNumbers: 'text' })).toEqual({
       id: '9007199254740993',
       pi: '3.14159265358979323846',
@@ -140,12 +140,12 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
       '['.repeat(1e5),
     ]) {
       await put(content)
-      expect((await refusalOf(read())).message).not.toContain('hunter')
+      expect((await expectRefusal(read())).message).not.toContain('hunter')
     }
     await put(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)
-    expect((await refusalOf(read())).message).toContain('deeper')
+    expect((await expectRefusal(read())).message).toContain('deeper')
     await put('{\n"a": 1,\n"b" 2}')
-    expect((await refusalOf(read())).message).toContain('line 3')
+    expect((await expectRefusal(read())).message).toContain('line 3')
   })
 
   test('a key named __proto__ is a key', async () => {
@@ -169,10 +169,10 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     await put('{"a":1}\r\n\r\n{"a":2}')
     expect((await JsonConnector.readLines(PATH, bench.options)).values).toEqual([{ a: 1 }, { a: 2 }])
     await put('1\n2\n{broken\n')
-    expect((await refusalOf(JsonConnector.readLines(PATH, bench.options))).message).toContain('line 3')
+    expect((await expectRefusal(JsonConnector.readLines(PATH, bench.options))).message).toContain('line 3')
     expect((await JsonConnector.readLines(PATH, { ...bench.options, limit: 2 })).values).toEqual([1, 2])
     await put(`1\n"${'x'.repeat(10 * 1024 * 1024)}"\n2\n`)
-    expect((await refusalOf(JsonConnector.readLines(PATH, bench.options))).message).toContain('line 2')
+    expect((await expectRefusal(JsonConnector.readLines(PATH, bench.options))).message).toContain('line 2')
   })
 
   test('writes a document that people can read', async () => {

@@ -2,10 +2,10 @@ import type { Json } from '@sallyport/core'
 import type { OpenFile, WrittenFile } from '../workspace/workspace.ts'
 import { makeParent } from './file-connector.ts'
 import { readLines } from './file-lines.ts'
-import { type JsonMatch, queryJson, readJsonPath } from './json-query.ts'
-import { appendJson, findPlace, readSteps, setJson } from './json-splice.ts'
-import { type BigNumbers, parseJson, prove } from './json-text.ts'
-import { boundCount, type ConnectorOptions, checkOffset, refusal, useSource } from './source.ts'
+import { type JsonMatch, parseJsonPath, queryJson } from './json-query.ts'
+import { appendJson, findValueSpan, parsePointer, setJson } from './json-splice.ts'
+import { type BigNumbers, checkJson, parseJson } from './json-text.ts'
+import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
 
 /** Which part of a document is read. */
 export interface JsonReadOptions extends ConnectorOptions {
@@ -49,41 +49,41 @@ export interface JsonLines {
   readonly nextOffset?: number
 }
 
-const MOST_DOCUMENT_BYTES = 64 * 1024 * 1024
-const MOST_LINE_BYTES = 4 * 1024 * 1024
-const MOST_PAGE_LENGTH = 16 * 1024 * 1024
-const MOST_VALUES = 10_000
-const PIECE = 16 * 1024 * 1024
+const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+const MAX_LINE_BYTES = 4 * 1024 * 1024
+const MAX_PAGE_LENGTH = 16 * 1024 * 1024
+const MAX_VALUES = 10_000
+const CHUNK_BYTES = 16 * 1024 * 1024
 
 /** JSON documents and JSON lines in files of the workspace. */
 export const JsonConnector = {
   /** The document, or the value at a pointer. */
   read: (path: string, options: JsonReadOptions = {}): Promise<Json> =>
-    useSource(options, (workspace) =>
+    withWorkspace(options, (workspace) =>
       workspace.useFile(path, async (file) => {
         const text = await readDocument(path, file)
-        const steps = readSteps(options.pointer ?? '')
+        const steps = parsePointer(options.pointer ?? '')
         if (steps.length === 0) return parseJson(text, path, options.bigNumbers)
-        prove(text, path)
-        const { start, end } = findPlace(text, steps)
+        checkJson(text, path)
+        const { start, end } = findValueSpan(text, steps)
         return parseJson(text.slice(start, end), `${path} ${options.pointer}`, options.bigNumbers)
       }),
     ),
 
   /** What a JSON path leads to, such as `$.items[*].name`. */
   query: (path: string, jsonPath: string, options: JsonPageOptions = {}): Promise<JsonMatches> =>
-    useSource(options, (workspace) =>
+    withWorkspace(options, (workspace) =>
       workspace.useFile(path, async (file) => {
-        const steps = readJsonPath(jsonPath)
+        const steps = parseJsonPath(jsonPath)
         const document = parseJson(await readDocument(path, file), path, options.bigNumbers)
-        const { values: matches, ...rest } = await takePage(lazily(queryJson(document, steps)), options)
+        const { values: matches, ...rest } = await takePage(toLazy(queryJson(document, steps)), options)
         return { path, matches, ...rest }
       }),
     ),
 
   /** The whole document anew, indented. */
   write: (path: string, value: Json, options: ConnectorOptions = {}): Promise<WrittenFile> =>
-    useSource(options, async (workspace) => {
+    withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.writeFile(path, `${JSON.stringify(value, null, 2)}\n`)
     }),
@@ -98,7 +98,7 @@ export const JsonConnector = {
 
   /** A page of a file with one value on each line (NDJSON). */
   readLines: (path: string, options: JsonPageOptions = {}): Promise<JsonLines> =>
-    useSource(options, (workspace) =>
+    withWorkspace(options, (workspace) =>
       workspace.useFile(path, async (file) => ({
         path,
         ...(await takePage(parseLines(path, file, options), options)),
@@ -106,39 +106,39 @@ export const JsonConnector = {
     ),
 
   appendLines: (path: string, values: readonly Json[], options: ConnectorOptions = {}): Promise<WrittenFile> =>
-    useSource(options, async (workspace) => {
+    withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.appendFile(path, values.map((value) => `${JSON.stringify(value)}\n`).join(''))
     }),
 } as const
 
-const MARK = '\ufeff'
+const BOM = '\ufeff'
 
 function changeDocument(
   path: string,
   options: ConnectorOptions,
   change: (text: string) => string,
 ): Promise<WrittenFile> {
-  return useSource(options, (workspace) =>
+  return withWorkspace(options, (workspace) =>
     workspace.editFile(path, (text) => {
-      const mark = text.startsWith(MARK) ? MARK : ''
+      const mark = text.startsWith(BOM) ? BOM : ''
       const json = text.slice(mark.length)
-      prove(json, path)
+      checkJson(json, path)
       return mark + change(json)
     }),
   )
 }
 
 async function readDocument(path: string, file: OpenFile): Promise<string> {
-  if (file.size > MOST_DOCUMENT_BYTES)
+  if (file.size > MAX_DOCUMENT_BYTES)
     throw refusal(
-      `${path}: the document has ${file.size} bytes; at most ${MOST_DOCUMENT_BYTES} are read at once. Keep large data as JSON lines.`,
+      `${path}: the document has ${file.size} bytes; at most ${MAX_DOCUMENT_BYTES} are read at once. Keep large data as JSON lines.`,
     )
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
   try {
-    for (let at = 0; at < file.size; at += PIECE)
-      text += decoder.decode(await file.read(at, Math.min(PIECE, file.size - at)), { stream: true })
+    for (let at = 0; at < file.size; at += CHUNK_BYTES)
+      text += decoder.decode(await file.read(at, Math.min(CHUNK_BYTES, file.size - at)), { stream: true })
     return text + decoder.decode()
   } catch (error) {
     if (error instanceof TypeError) throw refusal(`${path}: the file is not UTF-8 text.`)
@@ -147,15 +147,15 @@ async function readDocument(path: string, file: OpenFile): Promise<string> {
 }
 
 async function* parseLines(path: string, file: OpenFile, options: JsonPageOptions): AsyncGenerator<() => Json> {
-  for await (const line of readLines(file, { lineBytes: MOST_LINE_BYTES })) {
+  for await (const line of readLines(file, { lineBytes: MAX_LINE_BYTES })) {
     if (line.text.trim() === '') continue
     const where = `${path} line ${line.number}`
-    if (line.isCut) throw refusal(`${where}: the line is over ${MOST_LINE_BYTES} bytes long.`)
+    if (line.isCut) throw refusal(`${where}: the line is over ${MAX_LINE_BYTES} bytes long.`)
     yield () => parseJson(line.text, where, options.bigNumbers)
   }
 }
 
-function* lazily<Value>(values: Iterable<Value>): Generator<() => Value> {
+function* toLazy<Value>(values: Iterable<Value>): Generator<() => Value> {
   for (const value of values) yield () => value
 }
 
@@ -165,12 +165,12 @@ async function takePage<Value>(
   page: JsonPageOptions,
 ): Promise<{ values: Value[]; offset: number; nextOffset?: number }> {
   const offset = checkOffset(page.offset ?? 0)
-  const limit = boundCount('limit', page.limit ?? 100, MOST_VALUES)
+  const limit = clampCount('limit', page.limit ?? 100, MAX_VALUES)
   const taken: Value[] = []
   let [skipped, length] = [0, 0]
   for await (const read of values) {
     if (skipped++ < offset) continue
-    if (taken.length === limit || length > MOST_PAGE_LENGTH)
+    if (taken.length === limit || length > MAX_PAGE_LENGTH)
       return { values: taken, offset, nextOffset: offset + taken.length }
     const value = read()
     taken.push(value)

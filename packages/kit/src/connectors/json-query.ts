@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, type Json, pointerTo } from '@sallyport/core'
+import { formatPointer, isJsonList, isJsonObject, type Json } from '@sallyport/core'
 import { refusal } from './source.ts'
 
 /** A value that a query found, and where. */
@@ -7,33 +7,33 @@ export interface JsonMatch {
   readonly value: Json
 }
 
-type Step =
+type PathStep =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'each' }
   | { readonly kind: 'below' }
 
-const MOST_VISITED = 500_000
-const DEEPEST = 500
-const STEP =
+const MAX_VISITED = 500_000
+const MAX_DEPTH = 500
+const STEP_PATTERN =
   /\.\.(?=[^.])|\.?\*|\.?\[\*\]|\.?\[(?<index>-?\d{1,15})\]|\.?\[(?<quoted>"(?:[^"\\]|\\.){0,1000}"|'[^'\\]{0,1000}')\]|\.?(?<name>[^.[\]*'"\s]{1,1000})/y
 
 /** `$.items[*].name`, `$..id`, `$['a key'][-1]`: names, places, `*` and `..`; no expressions. */
-export function readJsonPath(path: string): readonly Step[] {
-  const steps: Step[] = []
+export function parseJsonPath(path: string): readonly PathStep[] {
+  const steps: PathStep[] = []
   const wrong = (): Error =>
     refusal(`The path is ${JSON.stringify(path.slice(0, 80))}; expected one such as "$.items[*].name" or "$..id".`)
   if (!path.startsWith('$') || path.length > 2_000) throw wrong()
-  for (let at = 1; at < path.length; at = STEP.lastIndex) {
-    STEP.lastIndex = at
-    const found = STEP.exec(path)
+  for (let at = 1; at < path.length; at = STEP_PATTERN.lastIndex) {
+    STEP_PATTERN.lastIndex = at
+    const found = STEP_PATTERN.exec(path)
     if (found === null) throw wrong()
-    steps.push(readStep(found))
+    steps.push(parseStep(found))
   }
   return steps
 }
 
-function readStep({ 0: source, groups: { index, quoted, name } = {} }: RegExpExecArray): Step {
+function parseStep({ 0: source, groups: { index, quoted, name } = {} }: RegExpExecArray): PathStep {
   if (source === '..') return { kind: 'below' }
   if (index !== undefined) return { kind: 'index', index: Number(index) }
   if (name !== undefined) return { kind: 'name', name }
@@ -41,37 +41,37 @@ function readStep({ 0: source, groups: { index, quoted, name } = {} }: RegExpExe
   return { kind: 'name', name: quoted.startsWith('"') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1) }
 }
 
-interface Visit {
+interface VisitedValue {
   readonly value: Json
   readonly steps: readonly string[]
 }
 
 /** In the order of the document, step by step. */
-export function* queryJson(document: Json, path: readonly Step[]): Generator<JsonMatch> {
-  const budget = { left: MOST_VISITED }
+export function* queryJson(document: Json, path: readonly PathStep[]): Generator<JsonMatch> {
+  const budget = { left: MAX_VISITED }
   for (const { value, steps } of follow({ value: document, steps: [] }, path, budget))
-    yield { pointer: pointerTo(steps), value }
+    yield { pointer: formatPointer(steps), value }
 }
 
-function* follow(visit: Visit, path: readonly Step[], budget: { left: number }): Generator<Visit> {
-  if (--budget.left < 0) throw refusal(`The path leads to over ${MOST_VISITED} places. Give a narrower one.`)
+function* follow(visit: VisitedValue, path: readonly PathStep[], budget: { left: number }): Generator<VisitedValue> {
+  if (--budget.left < 0) throw refusal(`The path leads to over ${MAX_VISITED} places. Give a narrower one.`)
   const [step, ...rest] = path
   if (step === undefined) yield visit
   else if (step.kind === 'below') yield* followBelow(visit, { path, rest }, budget)
-  else for (const next of take(visit, step)) yield* follow(next, rest, budget)
+  else for (const next of applyStep(visit, step)) yield* follow(next, rest, budget)
 }
 
 function* followBelow(
-  visit: Visit,
-  { path, rest }: { readonly path: readonly Step[]; readonly rest: readonly Step[] },
+  visit: VisitedValue,
+  { path, rest }: { readonly path: readonly PathStep[]; readonly rest: readonly PathStep[] },
   budget: { left: number },
-): Generator<Visit> {
-  if (visit.steps.length > DEEPEST) throw refusal(`The document is nested deeper than ${DEEPEST}.`)
+): Generator<VisitedValue> {
+  if (visit.steps.length > MAX_DEPTH) throw refusal(`The document is nested deeper than ${MAX_DEPTH}.`)
   yield* follow(visit, rest, budget)
   for (const child of children(visit)) yield* follow(child, path, budget)
 }
 
-function* take(visit: Visit, step: Exclude<Step, { kind: 'below' }>): Generator<Visit> {
+function* applyStep(visit: VisitedValue, step: Exclude<PathStep, { kind: 'below' }>): Generator<VisitedValue> {
   const { value, steps } = visit
   if (step.kind === 'each') yield* children(visit)
   else if (step.kind === 'name') {
@@ -84,7 +84,7 @@ function* take(visit: Visit, step: Exclude<Step, { kind: 'below' }>): Generator<
   }
 }
 
-function* children({ value, steps }: Visit): Generator<Visit> {
+function* children({ value, steps }: VisitedValue): Generator<VisitedValue> {
   if (typeof value !== 'object' || value === null) return
   for (const [key, member] of Object.entries(value))
     if (member !== undefined) yield { value: member, steps: [...steps, key] }

@@ -1,4 +1,4 @@
-import { findInexactNumber, isTextDeeper, type Json, quoteInexactNumbers } from '@sallyport/core'
+import { findInexactNumber, isJsonDeeperThan, type Json, quoteInexactNumbers } from '@sallyport/core'
 import { refusal } from './source.ts'
 
 /** `refuse` (unless told): a number that JavaScript cannot hold exactly is an error; `text`: it comes as a text. */
@@ -6,7 +6,7 @@ export type BigNumbers = 'refuse' | 'text'
 
 /** Nothing of the text is quoted in the error: it may be private. */
 export function parseJson(text: string, where: string, bigNumbers: BigNumbers = 'refuse'): Json {
-  const value = prove(text, where)
+  const value = checkJson(text, where)
   const inexact = findInexactNumber(text)
   if (inexact === undefined) return value
   if (bigNumbers === 'text') return JSON.parse(quoteInexactNumbers(text)) as Json
@@ -16,15 +16,15 @@ export function parseJson(text: string, where: string, bigNumbers: BigNumbers = 
 }
 
 /** What nobody needs, and what writes values out does not survive. */
-const DEEPEST = 500
+const MAX_DEPTH = 500
 
 /** The value, where the text is JSON; an error otherwise. */
-export function prove(text: string, where: string): Json {
-  if (isTextDeeper(text, DEEPEST)) throw refusal(`${where}: the document is nested deeper than ${DEEPEST}.`)
-  return parse(text, where)
+export function checkJson(text: string, where: string): Json {
+  if (isJsonDeeperThan(text, MAX_DEPTH)) throw refusal(`${where}: the document is nested deeper than ${MAX_DEPTH}.`)
+  return parseText(text, where)
 }
 
-function parse(text: string, where: string): Json {
+function parseText(text: string, where: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch (error) {

@@ -21,7 +21,7 @@ export interface ConnectorOptions {
 }
 
 /** The one way of File, Csv and Json to their files. */
-export async function useSource<Value>(
+export async function withWorkspace<Value>(
   { workspace, sensitive, signal }: ConnectorOptions,
   work: (workspace: Workspace) => Promise<Value>,
 ): Promise<Value> {
@@ -29,14 +29,14 @@ export async function useSource<Value>(
   signal?.throwIfAborted()
   try {
     const used = workspace ?? currentWorkspace()
-    return await work(signal === undefined ? used : cancellable(used, signal))
+    return await work(signal === undefined ? used : makeCancellable(used, signal))
   } catch (error) {
-    throw asConnectorError(error)
+    throw toConnectorError(error)
   }
 }
 
 /** The same workspace, which reads nothing more once the signal is aborted. */
-function cancellable(workspace: Workspace, signal: AbortSignal): Workspace {
+function makeCancellable(workspace: Workspace, signal: AbortSignal): Workspace {
   const useFile: Workspace['useFile'] = (path, use) =>
     workspace.useFile(path, (file) => {
       const read: OpenFile['read'] = async (offset, length) => {
@@ -48,7 +48,7 @@ function cancellable(workspace: Workspace, signal: AbortSignal): Workspace {
   return { ...workspace, useFile, findFiles: (path, options) => workspace.findFiles(path, { ...options, signal }) }
 }
 
-function asConnectorError(error: unknown): unknown {
+function toConnectorError(error: unknown): unknown {
   if (error instanceof ToolRetryError) return new ConnectorError(error.message, { retryable: true, cause: error.cause })
   if (error instanceof ToolFatalError) {
     const { message, nextStep, cause } = error
@@ -62,7 +62,7 @@ export const refusal = (message: string, cause?: unknown): ConnectorError =>
   new ConnectorError(message, { retryable: true, cause })
 
 /** A whole number from 1, not above the most that is ever given. */
-export function boundCount(name: string, value: number, most: number): number {
+export function clampCount(name: string, value: number, most: number): number {
   if (!Number.isSafeInteger(value) || value < 1) throw refusal(`${name} is ${value}; expected a whole number from 1.`)
   return Math.min(value, most)
 }

@@ -2,19 +2,19 @@ import { SallyportError } from '@sallyport/core'
 
 export interface BodyBudgetOptions {
   /** What all bodies that are still coming in may weigh, in bytes. */
-  readonly total: () => number
+  readonly maxTotalBytes: () => number
   /** The same for those of one caller. */
-  readonly share: () => number
+  readonly maxBytesPerOwner: () => number
   /** How long a body may be silent. */
-  readonly stallMs?: number
+  readonly stallTimeoutMs?: number
 }
 
 /** The part of one body. */
-export interface BodyClaim {
+export interface BodyReservation {
   /** Says why these bytes must not be kept, if they must not. */
-  take(bytes: number): SallyportError | undefined
+  reserve(bytes: number): SallyportError | undefined
   /** The body is complete or given up. */
-  end(): void
+  release(): void
 }
 
 interface OpenBody {
@@ -22,37 +22,40 @@ interface OpenBody {
   quietChecks: number
 }
 
-const STALL_MS = 5_000
-const CHECKS = 5
+const STALL_TIMEOUT_MS = 5_000
+const CHECKS_PER_TIMEOUT = 5
 
 /** Bounds the memory of request bodies on their way in: of all together, and of one caller. Ends those that stall. */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions
   /** Bytes by caller; who has none is not in it. */
-  readonly #held = new Map<string, number>()
+  readonly #bytesByOwner = new Map<string, number>()
   readonly #open = new Set<OpenBody>()
-  #sum = 0
+  #totalBytes = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options
   }
 
-  open(owner: string, onStall: (error: SallyportError) => void): BodyClaim {
+  open(owner: string, onStall: (error: SallyportError) => void): BodyReservation {
     const body: OpenBody = { onStall, quietChecks: 0 }
     let own = 0
     this.#open.add(body)
-    this.#timer ??= setInterval(() => this.#check(), (this.#options.stallMs ?? STALL_MS) / CHECKS).unref()
+    this.#timer ??= setInterval(
+      () => this.#checkStalls(),
+      (this.#options.stallTimeoutMs ?? STALL_TIMEOUT_MS) / CHECKS_PER_TIMEOUT,
+    ).unref()
     return {
-      take: (bytes) => {
+      reserve: (bytes) => {
         body.quietChecks = 0
-        const refused = this.#refusalOf(owner, bytes)
+        const refused = this.#checkLimits(owner, bytes)
         if (refused !== undefined) return refused
         own += bytes
         this.#add(owner, bytes)
         return undefined
       },
-      end: () => {
+      release: () => {
         if (!this.#open.delete(body)) return
         this.#add(owner, -own)
         if (this.#open.size > 0) return
@@ -62,41 +65,41 @@ export class BodyBudget {
     }
   }
 
-  #refusalOf(owner: string, bytes: number): SallyportError | undefined {
-    const { share, total } = this.#options
-    if ((this.#held.get(owner) ?? 0) + bytes > share())
+  #checkLimits(owner: string, bytes: number): SallyportError | undefined {
+    const { maxBytesPerOwner, maxTotalBytes } = this.#options
+    if ((this.#bytesByOwner.get(owner) ?? 0) + bytes > maxBytesPerOwner())
       return new SallyportError(
         'RATE_LIMITED',
-        `Requests of this caller that are still coming in exceed ${share()} bytes.`,
+        `Requests of this caller that are still coming in exceed ${maxBytesPerOwner()} bytes.`,
         {
           hint: 'Send fewer large requests at the same time.',
         },
       )
-    if (this.#sum + bytes <= total()) return undefined
-    return new SallyportError('OVERLOADED', `Requests that are still coming in exceed ${total()} bytes.`, {
+    if (this.#totalBytes + bytes <= maxTotalBytes()) return undefined
+    return new SallyportError('OVERLOADED', `Requests that are still coming in exceed ${maxTotalBytes()} bytes.`, {
       hint: 'Try again in a moment.',
     })
   }
 
   #add(owner: string, bytes: number): void {
-    this.#sum += bytes
-    const held = (this.#held.get(owner) ?? 0) + bytes
-    if (held > 0) this.#held.set(owner, held)
-    else this.#held.delete(owner)
+    this.#totalBytes += bytes
+    const held = (this.#bytesByOwner.get(owner) ?? 0) + bytes
+    if (held > 0) this.#bytesByOwner.set(owner, held)
+    else this.#bytesByOwner.delete(owner)
   }
 
-  #check(): void {
+  #checkStalls(): void {
     for (const body of [...this.#open]) {
       body.quietChecks += 1
-      if (body.quietChecks > CHECKS) body.onStall(stalled())
+      if (body.quietChecks > CHECKS_PER_TIMEOUT) body.onStall(stallError())
     }
   }
 }
 
-const stalled = (): SallyportError =>
+const stallError = (): SallyportError =>
   new SallyportError('BODY_STALLED', 'Nothing more of the body came for several seconds.', {
     hint: 'Send the whole body at once.',
   })
 
 /** In seconds, for who asked while too much was coming in. */
-export const RETRY_AFTER: Readonly<Record<string, string>> = { 'retry-after': '1' }
+export const RETRY_AFTER_HEADERS: Readonly<Record<string, string>> = { 'retry-after': '1' }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { headerText, readHeaderText } from './header-text.ts'
+import { decodeHeaderValue, encodeHeaderValue } from './header-text.ts'
 
 describe(`a text in a header (${promise('GW-17')})`, () => {
   it.each([
@@ -12,15 +12,15 @@ describe(`a text in a header (${promise('GW-17')})`, () => {
     ['line1\nline2', '=?base64?bGluZTEKbGluZTI=?='],
     ['=?base64?eA==?=', '=?base64?PT9iYXNlNjQ/ZUE9PT89?='],
   ])('writes %j as %s', (value, written) => {
-    expect(headerText(value)).toBe(written)
+    expect(encodeHeaderValue(value)).toBe(written)
   })
 
   it('comes back as it was, in bytes that HTTP does not touch', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (value) => {
-        const written = headerText(value)
+        const written = encodeHeaderValue(value)
         expect(written).toMatch(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/)
-        expect(readHeaderText(written)).toBe(value)
+        expect(decodeHeaderValue(written)).toBe(value)
       }),
     )
   })
@@ -28,7 +28,7 @@ describe(`a text in a header (${promise('GW-17')})`, () => {
   it.each(['SGVsbG8=', '=?base64?SGVsbG8=', 'SGVsbG8=?=', '=?BASE64?SGVsbG8=?=', '=?base64?=', 'a\tb', ''])(
     'takes %j as it stands',
     (value) => {
-      expect(readHeaderText(value)).toBe(value)
+      expect(decodeHeaderValue(value)).toBe(value)
     },
   )
 
@@ -40,6 +40,6 @@ describe(`a text in a header (${promise('GW-17')})`, () => {
     ['bytes beyond ASCII', 'R\u00e9gion'],
     ['a control character', 'a\u0001b'],
   ])('reads nothing from %s', (_what, value) => {
-    expect(readHeaderText(value)).toBeUndefined()
+    expect(decodeHeaderValue(value)).toBeUndefined()
   })
 })

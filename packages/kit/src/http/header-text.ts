@@ -1,17 +1,17 @@
-const PLAIN = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/
+const PLAIN_VALUE = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/
 /** What HTTP lets stand in a value; its tabs too may be inside. */
 const READABLE = /^[\t\x20-\x7e]*$/
 const SENTINEL = /^=\?base64\?(.*)\?=$/
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /** A text as the value of an `mcp-…` header: as it is where HTTP carries it unchanged, else in base64 between marks. */
-export function headerText(value: string): string {
-  if (PLAIN.test(value) && !SENTINEL.test(value)) return value
+export function encodeHeaderValue(value: string): string {
+  if (PLAIN_VALUE.test(value) && !SENTINEL.test(value)) return value
   return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }
 
 /** The text that such a value stands for; nothing when it is not written as the protocol says. */
-export function readHeaderText(value: string): string | undefined {
+export function decodeHeaderValue(value: string): string | undefined {
   if (!READABLE.test(value)) return undefined
   const encoded = SENTINEL.exec(value)?.[1]
   if (encoded === undefined) return value
@@ -19,7 +19,7 @@ export function readHeaderText(value: string): string | undefined {
   const bytes = Buffer.from(encoded, 'base64')
   const text = bytes.toString('utf8')
   // What is no UTF-8, or has bits after its end, would be one text here and another elsewhere.
-  return headerBytes(text) === encoded ? text : undefined
+  return toBase64(text) === encoded ? text : undefined
 }
 
-const headerBytes = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
+const toBase64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64')

@@ -13,24 +13,24 @@ import {
 } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
 import { BodyBudget } from './body-budget.ts'
-import { Exchange } from './exchange.ts'
+import { PostExchange } from './exchange.ts'
 import type { LegacySession } from './legacy-session.ts'
 import { LegacySessions, type LegacySessionsOptions } from './legacy-sessions.ts'
-import { findFlaw, findParamFlaw, isModern } from './modern-headers.ts'
+import { findHeaderProblem, findParamHeaderProblem, isModern } from './modern-headers.ts'
 import { sendRefusal } from './refusal.ts'
 import { readRequestMessage } from './request-body.ts'
 
 export interface EndpointOptions extends LegacySessionsOptions {
   readonly maxBodyBytes: number
   /** Of the modern era, which has no sessions to count them by. */
-  readonly mostRequestsOfUser: number
+  readonly maxRequestsPerUser: number
 }
 
 /** What bodies of one caller that are still coming in may weigh, unless a single one may weigh more. */
-const MIN_SHARE = 32 * 1_024 * 1_024
+const MIN_BYTES_PER_OWNER = 32 * 1_024 * 1_024
 
 /** A request whose caller is known. */
-interface Visit {
+interface AuthenticatedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly identity: Identity
@@ -39,21 +39,21 @@ interface Visit {
 }
 
 /** MCP over HTTP: both eras at one address, told apart message by message. */
-export class HttpEndpoint {
+export class McpHttpEndpoint {
   readonly #server: McpServer
   readonly #options: EndpointOptions
   readonly #sessions: LegacySessions
   readonly #parked = new ParkedCalls<RunningCall>()
-  readonly #bodies: BodyBudget
+  readonly #bodyBudget: BodyBudget
   /** What ends each request of the modern era that is in flight, by user. */
-  readonly #modern = new Map<string, Set<() => void>>()
+  readonly #inFlight = new Map<string, Set<() => void>>()
 
   constructor(server: McpServer, options: EndpointOptions) {
     this.#server = server
     this.#options = options
     this.#sessions = new LegacySessions(server, options)
-    const share = (): number => Math.max(MIN_SHARE, options.maxBodyBytes)
-    this.#bodies = new BodyBudget({ share, total: () => 4 * share() })
+    const maxBytesPerOwner = (): number => Math.max(MIN_BYTES_PER_OWNER, options.maxBodyBytes)
+    this.#bodyBudget = new BodyBudget({ maxBytesPerOwner, maxTotalBytes: () => 4 * maxBytesPerOwner() })
   }
 
   /** Throws what is to be refused. */
@@ -70,40 +70,46 @@ export class HttpEndpoint {
     if (request.method === 'POST') return this.#post(visit)
     if (request.method === 'GET') return this.#listen(visit)
     if (request.method === 'DELETE') return this.#endSession(visit)
-    throw wrongVerb()
+    throw methodNotAllowed()
   }
 
   close(): void {
     this.#sessions.close()
-    for (const ends of [...this.#modern.values()]) for (const end of [...ends]) end()
+    for (const ends of [...this.#inFlight.values()]) for (const end of [...ends]) end()
     this.#parked.close()
   }
 
-  async #post(visit: Visit): Promise<void> {
+  async #post(visit: AuthenticatedRequest): Promise<void> {
     const { request, response } = visit
     if (!accepts(request, 'application/json') && !accepts(request, 'text/event-stream'))
       throw new SallyportError('ACCEPT_REFUSED', 'The answer is application/json or text/event-stream: accept both.')
     const limit = this.#options.maxBodyBytes
-    const raw = await readRequestMessage(request, { limit, budget: this.#bodies, owner: visit.identity.userId })
+    const raw = await readRequestMessage(request, { limit, budget: this.#bodyBudget, owner: visit.identity.userId })
     const message = readMessage(raw)
     if (message.kind === 'bad') return sendRefusal(response, { status: 400, error: message.error, id: message.id })
     if (message.kind !== 'response' && isModern(message, request.headers)) return this.#postModern(visit, message, raw)
-    requireLegacyVersion(request)
+    assertLegacyVersion(request)
     const isOpening = message.kind === 'request' && message.method === 'initialize'
-    const session = isOpening ? this.#openSession(visit, message) : this.#sessionOf(visit)
+    const session = isOpening ? this.#openSession(visit, message) : this.#findSession(visit)
     const acceptsStream = accepts(request, 'text/event-stream')
     session.post({ response, message, raw, acceptsStream, caller: visit.identity })
   }
 
-  #openSession({ identity }: Visit, { params }: Incoming<'request'>): LegacySession {
+  #openSession({ identity }: AuthenticatedRequest, { params }: Incoming<'request'>): LegacySession {
     if (typeof params.protocolVersion !== 'string')
       throw new SallyportError('INVALID_PARAMS', 'params.protocolVersion is missing or not a string.')
     return this.#sessions.open(identity)
   }
 
-  #postModern(visit: Visit, message: Incoming<'request'> | Incoming<'notification'>, raw: unknown): void {
+  #postModern(
+    visit: AuthenticatedRequest,
+    message: Incoming<'request'> | Incoming<'notification'>,
+    raw: unknown,
+  ): void {
     const { request, response, identity } = visit
-    const flaw = findFlaw(message, request.headers) ?? findParamFlaw(message, this.#repeatedBy(message), request)
+    const flaw =
+      findHeaderProblem(message, request.headers) ??
+      findParamHeaderProblem(message, this.#listHeaderParams(message), request)
     if (flaw !== undefined)
       return sendRefusal(response, { status: 400, error: flaw, id: message.kind === 'request' ? message.id : null })
     if (message.kind === 'notification') {
@@ -111,57 +117,57 @@ export class HttpEndpoint {
       return
     }
     const acceptsStream = accepts(request, 'text/event-stream')
-    if (message.method === 'subscriptions/listen' && !acceptsStream) throw noStream()
+    if (message.method === 'subscriptions/listen' && !acceptsStream) throw streamNotAccepted()
     const inFlight = this.#inFlightOf(identity)
-    const exchange = new Exchange(response, { acceptsStream, statusOf: modernStatus })
+    const exchange = new PostExchange(response, { acceptsStream, toHttpStatus: modernHttpStatus })
     const connection = this.#server.connect(
-      (said) => ('method' in said ? exchange.tell(said) : exchange.answer(said)),
+      (said) => ('method' in said ? exchange.notify(said) : exchange.answer(said)),
       { identity, parked: this.#parked },
     )
     const end = (): void => connection.close()
     inFlight.add(end)
-    this.#modern.set(identity.userId, inFlight)
+    this.#inFlight.set(identity.userId, inFlight)
     // A closed stream is how the modern era cancels.
     response.once('close', () => {
       inFlight.delete(end)
-      if (inFlight.size === 0) this.#modern.delete(identity.userId)
+      if (inFlight.size === 0) this.#inFlight.delete(identity.userId)
       end()
     })
-    if (message.method === 'subscriptions/listen') endWithToken(visit)
+    if (message.method === 'subscriptions/listen') endAtExpiry(visit)
     connection.receive(raw)
   }
 
   /** Throws when there are too many: one connection can carry any number of them, one behind the other. */
   #inFlightOf({ userId }: Identity): Set<() => void> {
-    const inFlight = this.#modern.get(userId) ?? new Set()
-    const { mostRequestsOfUser: most } = this.#options
+    const inFlight = this.#inFlight.get(userId) ?? new Set()
+    const { maxRequestsPerUser: most } = this.#options
     if (inFlight.size < most) return inFlight
     throw new SallyportError('OVERLOADED', `${most} requests of this user are in flight, which is the limit.`, {
       hint: 'Wait until some of them are answered, or end streams that nobody reads.',
     })
   }
 
-  #repeatedBy({ method, params }: Incoming<'request'> | Incoming<'notification'>) {
+  #listHeaderParams({ method, params }: Incoming<'request'> | Incoming<'notification'>) {
     return method === 'tools/call' ? this.#server.headerParams(String(params.name)) : []
   }
 
-  #listen(visit: Visit): void {
-    const session = this.#sessionOf(visit)
-    if (!accepts(visit.request, 'text/event-stream')) throw noStream()
-    endWithToken(visit)
+  #listen(visit: AuthenticatedRequest): void {
+    const session = this.#findSession(visit)
+    if (!accepts(visit.request, 'text/event-stream')) throw streamNotAccepted()
+    endAtExpiry(visit)
     session.listen(visit.response)
   }
 
-  #endSession(visit: Visit): void {
-    this.#sessions.end(this.#sessionOf(visit))
+  #endSession(visit: AuthenticatedRequest): void {
+    this.#sessions.end(this.#findSession(visit))
     visit.response.writeHead(204).end()
   }
 
-  #sessionOf({ request, identity }: Visit): LegacySession {
+  #findSession({ request, identity }: AuthenticatedRequest): LegacySession {
     const { 'mcp-session-id': id, 'mcp-protocol-version': version } = request.headers
     // The modern era knows neither sessions nor the verbs that belong to them.
-    if (request.method !== 'POST' && (id === undefined || version === MODERN_VERSION)) throw wrongVerb()
-    requireLegacyVersion(request)
+    if (request.method !== 'POST' && (id === undefined || version === MODERN_VERSION)) throw methodNotAllowed()
+    assertLegacyVersion(request)
     if (typeof id !== 'string')
       throw new SallyportError('SESSION_REQUIRED', 'The header Mcp-Session-Id is missing.', {
         hint: `Send initialize first, or the _meta envelope of ${MODERN_VERSION}.`,
@@ -177,7 +183,7 @@ function accepts({ headers: { accept } }: IncomingMessage, type: 'application/js
   return [type, `${family}/*`, '*/*'].some((range) => offered.includes(range))
 }
 
-function requireLegacyVersion({ headers }: IncomingMessage): void {
+function assertLegacyVersion({ headers }: IncomingMessage): void {
   const version = headers['mcp-protocol-version']
   if (version === undefined || LEGACY_VERSIONS.includes(String(version))) return
   throw new SallyportError('INVALID_REQUEST', `The header MCP-Protocol-Version is ${quoteText(String(version), 40)}.`, {
@@ -185,31 +191,31 @@ function requireLegacyVersion({ headers }: IncomingMessage): void {
   })
 }
 
-const BAD_REQUESTS: readonly unknown[] = [
+const BAD_REQUEST_CODES: readonly unknown[] = [
   INVALID_REQUEST,
   HEADER_MISMATCH,
   MISSING_CAPABILITY,
   UNSUPPORTED_PROTOCOL_VERSION,
 ]
 
-function modernStatus(code: unknown): number {
+function modernHttpStatus(code: unknown): number {
   if (code === METHOD_NOT_FOUND) return 404
-  return BAD_REQUESTS.includes(code) ? 400 : 200
+  return BAD_REQUEST_CODES.includes(code) ? 400 : 200
 }
 
 /** The longest that a timer can wait. */
-const LONGEST_TIMER = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Every request proves anew who makes it; a stream was let in once, and may stay for no longer than its token. */
-function endWithToken({ response, expiresAt }: Visit): void {
+function endAtExpiry({ response, expiresAt }: AuthenticatedRequest): void {
   if (expiresAt === undefined) return
-  const left = Math.min(Math.max(expiresAt - Date.now(), 0), LONGEST_TIMER)
+  const left = Math.min(Math.max(expiresAt - Date.now(), 0), MAX_TIMER_MS)
   const timer = setTimeout(() => response.end(), left).unref()
   response.once('close', () => clearTimeout(timer))
 }
 
-const noStream = (): SallyportError =>
+const streamNotAccepted = (): SallyportError =>
   new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
 
-const wrongVerb = (): SallyportError =>
+const methodNotAllowed = (): SallyportError =>
   new SallyportError('VERB_REFUSED', 'This address takes POST; GET and DELETE only with a session.')

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { createScope, type Identity } from '../identity/identity.ts'
-import { INVALID_REQUEST, type Incoming, type RequestId, refuse } from '../json-rpc.ts'
+import { errorAnswer, INVALID_REQUEST, type Incoming, type RequestId } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
 import type { Connection } from '../protocol/protocol.ts'
-import { beginStream, Exchange, tellOn } from './exchange.ts'
-import { type Refusal, sendRefusal } from './refusal.ts'
+import { beginStream, PostExchange, writeEvent } from './exchange.ts'
+import { type HttpRefusal, sendRefusal } from './refusal.ts'
 
 /** While nobody listens, so many notices are kept; what a client missed beyond, it learns from a new list. */
-const MOST_MISSED = 100
+const MAX_MISSED = 100
 /** A client can leave its calls behind and begin others. */
-const MOST_IN_FLIGHT = 1_000
+const MAX_IN_FLIGHT = 1_000
 const OVERLOADED = -32000
 
-export interface Post {
+export interface PostedMessage {
   readonly response: ServerResponse
   readonly message: Exclude<Incoming, { kind: 'bad' }>
   /** As it came. */
@@ -27,17 +27,17 @@ export interface Post {
 export class LegacySession {
   readonly id = randomUUID()
   readonly owner: Identity
-  seenAt: number
+  lastSeenAt: number
   readonly #server: McpServer
   readonly #connection: Connection
-  readonly #exchanges = new Map<RequestId, Exchange>()
+  readonly #exchanges = new Map<RequestId, PostExchange>()
   readonly #missed: object[] = []
   #stream: ServerResponse | undefined
 
   constructor(server: McpServer, owner: Identity, now: number) {
     this.#server = server
     this.owner = owner
-    this.seenAt = now
+    this.lastSeenAt = now
     this.#connection = server.connect((message, during) => this.#send(message, during), {
       identity: owner,
       onCancelled: (id) => this.#drop(id),
@@ -45,7 +45,7 @@ export class LegacySession {
   }
 
   /** Nothing is under way. */
-  get isQuiet(): boolean {
+  get isIdle(): boolean {
     return this.#exchanges.size === 0 && this.#stream === undefined
   }
 
@@ -54,7 +54,7 @@ export class LegacySession {
     return this.#stream === undefined && ![...this.#exchanges.values()].some(({ isAwaited }) => isAwaited)
   }
 
-  post({ response, message, raw, acceptsStream, caller }: Post): void {
+  post({ response, message, raw, acceptsStream, caller }: PostedMessage): void {
     const scope = createScope(caller, this.#server.dataFolder)
     if (message.kind !== 'request') {
       this.#connection.receive(raw, scope)
@@ -62,10 +62,10 @@ export class LegacySession {
       return
     }
     const { id } = message
-    const refusal = this.#refusalOf(id)
+    const refusal = this.#checkRequest(id)
     if (refusal !== undefined) return sendRefusal(response, { ...refusal, id })
     const headers = message.method === 'initialize' ? { 'mcp-session-id': this.id } : {}
-    this.#exchanges.set(id, new Exchange(response, { acceptsStream, statusOf: () => 200, headers }))
+    this.#exchanges.set(id, new PostExchange(response, { acceptsStream, toHttpStatus: () => 200, headers }))
     this.#connection.receive(raw, scope)
   }
 
@@ -77,7 +77,7 @@ export class LegacySession {
       if (this.#stream === response) this.#stream = undefined
     })
     beginStream(response, { 'mcp-session-id': this.id })
-    for (const message of this.#missed.splice(0)) tellOn(response, message)
+    for (const message of this.#missed.splice(0)) writeEvent(response, message)
   }
 
   end(): void {
@@ -87,11 +87,11 @@ export class LegacySession {
     this.#stream?.end()
   }
 
-  #refusalOf(id: RequestId): Pick<Refusal, 'status' | 'error'> | undefined {
+  #checkRequest(id: RequestId): Pick<HttpRefusal, 'status' | 'error'> | undefined {
     if (this.#exchanges.has(id))
-      return { status: 400, ...refuse(INVALID_REQUEST, 'A request with this id is still in flight.') }
-    if (this.#exchanges.size < MOST_IN_FLIGHT) return undefined
-    return { status: 503, ...refuse(OVERLOADED, `${MOST_IN_FLIGHT} requests of this session are in flight.`) }
+      return { status: 400, ...errorAnswer(INVALID_REQUEST, 'A request with this id is still in flight.') }
+    if (this.#exchanges.size < MAX_IN_FLIGHT) return undefined
+    return { status: 503, ...errorAnswer(OVERLOADED, `${MAX_IN_FLIGHT} requests of this session are in flight.`) }
   }
 
   #send(message: object, during: RequestId | undefined): boolean {
@@ -101,11 +101,11 @@ export class LegacySession {
       if (during !== undefined) this.#exchanges.delete(during)
       return true
     }
-    if (exchange?.tell(message)) return true
+    if (exchange?.notify(message)) return true
     // What is told in the course of a request belongs on its own stream; a question is worth another way.
     if (during !== undefined && !('id' in message)) return false
-    if (this.#stream !== undefined) return tellOn(this.#stream, message)
-    if (during === undefined && this.#missed.push(message) > MOST_MISSED) this.#missed.shift()
+    if (this.#stream !== undefined) return writeEvent(this.#stream, message)
+    if (during === undefined && this.#missed.push(message) > MAX_MISSED) this.#missed.shift()
     return during === undefined
   }
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { SallyportError } from '@sallyport/core'
 import type { RequestId, RpcError } from '../json-rpc.ts'
-import { RETRY_AFTER } from './body-budget.ts'
+import { RETRY_AFTER_HEADERS } from './body-budget.ts'
 
-export interface Refusal {
+export interface HttpRefusal {
   readonly status: number
   readonly error: RpcError
   readonly id?: RequestId | null
@@ -11,22 +11,22 @@ export interface Refusal {
 }
 
 /** So long a client that was refused may go on sending its body. */
-const PATIENCE = 1_000
+const DRAIN_TIMEOUT_MS = 1_000
 
-export function refusalOf(error: SallyportError): Refusal {
+export function toHttpRefusal(error: SallyportError): HttpRefusal {
   return {
     status: error.kind.http,
     error: { code: error.kind.rpc, message: error.text },
-    headers: headersOf(error),
+    headers: refusalHeaders(error),
   }
 }
 
-function headersOf({ code }: SallyportError): Readonly<Record<string, string>> {
+function refusalHeaders({ code }: SallyportError): Readonly<Record<string, string>> {
   if (code === 'VERB_REFUSED') return { allow: 'POST, GET, DELETE' }
-  return code === 'RATE_LIMITED' || code === 'OVERLOADED' ? RETRY_AFTER : {}
+  return code === 'RATE_LIMITED' || code === 'OVERLOADED' ? RETRY_AFTER_HEADERS : {}
 }
 
-export function sendRefusal(response: ServerResponse, { status, error, id = null, headers = {} }: Refusal): void {
+export function sendRefusal(response: ServerResponse, { status, error, id = null, headers = {} }: HttpRefusal): void {
   if (response.headersSent || response.destroyed) return
   const body = JSON.stringify({ jsonrpc: '2.0', id, error })
   const length = Buffer.byteLength(body)
@@ -35,6 +35,6 @@ export function sendRefusal(response: ServerResponse, { status, error, id = null
   if (request.complete) return
   // Hanging up while the body still comes would reset the connection, and the answer with it.
   request.resume()
-  const timer = setTimeout(() => request.complete || request.destroy(), PATIENCE).unref()
+  const timer = setTimeout(() => request.complete || request.destroy(), DRAIN_TIMEOUT_MS).unref()
   request.once('close', () => clearTimeout(timer))
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import { isTextDeeper, SallyportError } from '@sallyport/core'
-import { MAX_TEXT_DEPTH } from '../json-rpc.ts'
+import { isJsonDeeperThan, SallyportError } from '@sallyport/core'
+import { MAX_UNPARSED_DEPTH } from '../json-rpc.ts'
 import type { BodyBudget } from './body-budget.ts'
 
 /** The message that a request holds. Throws what is wrong with it. */
@@ -11,8 +11,8 @@ export async function readRequestMessage(request: IncomingMessage, bounds: Omit<
   const bytes = await readBody(request, { ...bounds, hint: 'Send less, or raise maxBodyBytes of serveHttp.' })
   if (!isUtf8(bytes)) throw new SallyportError('PARSE_ERROR', 'The body is not UTF-8.')
   const text = bytes.toString('utf8')
-  if (isTextDeeper(text, MAX_TEXT_DEPTH))
-    throw new SallyportError('INVALID_REQUEST', `The body is nested deeper than ${MAX_TEXT_DEPTH} levels.`)
+  if (isJsonDeeperThan(text, MAX_UNPARSED_DEPTH))
+    throw new SallyportError('INVALID_REQUEST', `The body is nested deeper than ${MAX_UNPARSED_DEPTH} levels.`)
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -45,36 +45,36 @@ export function receiveBody(
 ): void {
   const { limit, budget, owner = '' } = bounds
   // Whoever left while the credentials were looked at will not say so again.
-  if (request.destroyed && !request.complete) return done(cutOff())
+  if (request.destroyed && !request.complete) return done(cutOffError())
   if (Number(request.headers['content-length'] ?? 0) > limit) return done(bodyTooLarge(bounds))
   let chunks: Buffer[] | undefined = []
   let bytes = 0
   const end = (body: Buffer | SallyportError): void => {
     if (chunks === undefined) return
     chunks = undefined
-    claim?.end()
+    claim?.release()
     done(body)
   }
   const claim = budget?.open(owner, end)
   request
     .on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      const refused = bytes > limit ? bodyTooLarge(bounds) : chunks && claim?.take(chunk.length)
+      const refused = bytes > limit ? bodyTooLarge(bounds) : chunks && claim?.reserve(chunk.length)
       if (refused !== undefined) end(refused)
       else chunks?.push(chunk)
     })
-    .on('end', () => end(joined(chunks ?? [])))
+    .on('end', () => end(joinChunks(chunks ?? [])))
     // Node emits its errors only where somebody listens for them, and closes it in any case.
-    .on('close', () => chunks && end(cutOff()))
+    .on('close', () => chunks && end(cutOffError()))
 }
 
 /** The error for a body that is larger than its limit. */
 export const bodyTooLarge = ({ limit, hint }: BodyLimit): SallyportError =>
   new SallyportError('BODY_TOO_LARGE', `The body is larger than ${limit} bytes.`, { hint })
 
-const joined = (chunks: readonly Buffer[]): Buffer =>
+const joinChunks = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 
 /** A client that went away or stopped speaking HTTP is no bug of ours. */
-const cutOff = (): SallyportError =>
+const cutOffError = (): SallyportError =>
   new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.')

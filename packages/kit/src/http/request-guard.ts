@@ -29,67 +29,73 @@ const WILDCARDS = new Set(['0.0.0.0', '::', ''])
 
 /** Keeps web pages out: a page whose name was rebound to our address still sends its own Host, and any page sends its Origin. */
 export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
-  const hosts = new Set([...options.listening.flatMap(hostsOf), ...options.allowedHosts.map(lower)])
+  const hosts = new Set([...options.listening.flatMap(listHosts), ...options.allowedHosts.map(lower)])
   const origins = new Set([
-    ...options.listening.flatMap(originsOf),
+    ...options.listening.flatMap(listOrigins),
     ...options.allowedHosts.map((host) => `http://${lower(host)}`),
     ...options.allowedOrigins,
   ])
   const { hints } = options
   return (request) => {
-    const found = findHeaders(request.rawHeaders)
+    const found = readGuardedHeaders(request.rawHeaders)
     return (
-      judgeHost(found, hosts, hints.host) ??
-      judgeTarget(request.url, found.host) ??
-      judgeOrigin(found, origins, hints.origin) ??
-      judgeAuthorization(found)
+      checkHost(found, hosts, hints.host) ??
+      checkTarget(request.url, found.host) ??
+      checkOrigin(found, origins, hints.origin) ??
+      checkAuthorization(found)
     )
   }
 }
 
 /** An address that is listened on may be named by itself: no name service stands between, so nothing can be rebound. */
-function namesOf({ host }: ListeningAddress): readonly string[] {
+function listHostNames({ host }: ListeningAddress): readonly string[] {
   if (WILDCARDS.has(host)) return LOOPBACK_NAMES
   return [...LOOPBACK_NAMES, host.includes(':') ? `[${lower(host)}]` : lower(host)]
 }
 
-function hostsOf(address: ListeningAddress): readonly string[] {
-  const withPort = namesOf(address).map((name) => `${name}:${address.port}`)
-  return address.port === 80 ? [...withPort, ...namesOf(address)] : withPort
+function listHosts(address: ListeningAddress): readonly string[] {
+  const withPort = listHostNames(address).map((name) => `${name}:${address.port}`)
+  return address.port === 80 ? [...withPort, ...listHostNames(address)] : withPort
 }
 
 /** Browsers leave the default port out of an origin, always. */
-function originsOf(address: ListeningAddress): readonly string[] {
+function listOrigins(address: ListeningAddress): readonly string[] {
   const port = address.port === 80 ? '' : `:${address.port}`
-  return namesOf(address).map((name) => `http://${name}${port}`)
+  return listHostNames(address).map((name) => `http://${name}${port}`)
 }
 
-interface FoundHeaders {
+interface GuardedHeaders {
   host: string | undefined
-  hosts: number
+  hostCount: number
   origin: string | undefined
-  origins: number
-  authorizations: number
+  originCount: number
+  authorizationCount: number
 }
 
 /** Reads the raw list: `headers` keeps the first of two Hosts and hides that there was a second. */
-function findHeaders(rawHeaders: readonly string[]): FoundHeaders {
-  const found: FoundHeaders = { host: undefined, hosts: 0, origin: undefined, origins: 0, authorizations: 0 }
+function readGuardedHeaders(rawHeaders: readonly string[]): GuardedHeaders {
+  const found: GuardedHeaders = {
+    host: undefined,
+    hostCount: 0,
+    origin: undefined,
+    originCount: 0,
+    authorizationCount: 0,
+  }
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string
     if (name.length === 4 && lower(name) === 'host') {
       found.host = rawHeaders[at + 1]
-      found.hosts++
+      found.hostCount++
     } else if (name.length === 6 && lower(name) === 'origin') {
       found.origin = rawHeaders[at + 1]
-      found.origins++
-    } else if (name.length === 13 && lower(name) === 'authorization') found.authorizations++
+      found.originCount++
+    } else if (name.length === 13 && lower(name) === 'authorization') found.authorizationCount++
   }
   return found
 }
 
-function judgeHost(
-  { host, hosts: count }: FoundHeaders,
+function checkHost(
+  { host, hostCount: count }: GuardedHeaders,
   hosts: ReadonlySet<string>,
   remedy: string,
 ): SallyportError | undefined {
@@ -102,7 +108,7 @@ function judgeHost(
 }
 
 /** A target like `http://evil/mcp` overrules the Host header (RFC 9112, 3.2.2), so both must say the same. */
-function judgeTarget(url: string | undefined, host: string | undefined): SallyportError | undefined {
+function checkTarget(url: string | undefined, host: string | undefined): SallyportError | undefined {
   if (url === undefined || url.startsWith('/') || url === '*') return undefined
   const authority = /^http:\/\/([^/?#]*)/i.exec(url)?.[1]
   if (authority !== undefined && lower(authority) === lower(host ?? '')) return undefined
@@ -111,8 +117,8 @@ function judgeTarget(url: string | undefined, host: string | undefined): Sallypo
   })
 }
 
-function judgeOrigin(
-  { origin, origins: count }: FoundHeaders,
+function checkOrigin(
+  { origin, originCount: count }: GuardedHeaders,
   origins: ReadonlySet<string>,
   hint: string,
 ): SallyportError | undefined {
@@ -123,11 +129,11 @@ function judgeOrigin(
 }
 
 /** Of two Authorization headers node:http keeps the first and a proxy before it may have judged the second. */
-function judgeAuthorization({ authorizations }: FoundHeaders): SallyportError | undefined {
-  if (authorizations <= 1) return undefined
+function checkAuthorization({ authorizationCount }: GuardedHeaders): SallyportError | undefined {
+  if (authorizationCount <= 1) return undefined
   return new SallyportError(
     'INVALID_REQUEST',
-    `The request has ${authorizations} Authorization headers; at most one is accepted.`,
+    `The request has ${authorizationCount} Authorization headers; at most one is accepted.`,
     { hint: 'Send one token.' },
   )
 }

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SallyportError } from '@sallyport/core'
-import { watchRejections } from '../late-rejections.ts'
+import { watchUnhandledRejections } from '../late-rejections.ts'
 import type { McpServer } from '../mcp-server.ts'
-import { HttpEndpoint } from './http-endpoint.ts'
-import { refusalOf, sendRefusal } from './refusal.ts'
+import { McpHttpEndpoint } from './http-endpoint.ts'
+import { sendRefusal, toHttpRefusal } from './refusal.ts'
 import { createRequestGuard } from './request-guard.ts'
 
 /** Where and for whom a server listens over HTTP, and its limits. */
@@ -47,18 +47,18 @@ const HINTS = {
   host: 'add the exact Host value to the allowedHosts of serveHttp.',
   origin: 'add its exact origin to the allowedOrigins of serveHttp.',
 }
-const GOODBYE_MS = 200
+const SHUTDOWN_TIMEOUT_MS = 200
 
 /** Serves Streamable HTTP in both protocol eras. Every request is authenticated. */
 export async function serveHttp(server: McpServer, options: HttpOptions): Promise<HttpServing> {
   const { host = '127.0.0.1', path = '/mcp', allowedHosts = [], allowedOrigins = [] } = options
   server.assertMayListen(host)
-  const endpoint = new HttpEndpoint(server, {
+  const endpoint = new McpHttpEndpoint(server, {
     maxBodyBytes: options.maxBodyBytes ?? 4 * 1024 * 1024,
-    idleMs: options.sessionIdleMs ?? 3_600_000,
-    most: options.maxSessions ?? 1_000,
-    mostOfUser: options.maxSessionsPerUser ?? 100,
-    mostRequestsOfUser: options.maxRequestsPerUser ?? 1_000,
+    idleTimeoutMs: options.sessionIdleMs ?? 3_600_000,
+    maxSessions: options.maxSessions ?? 1_000,
+    maxSessionsPerUser: options.maxSessionsPerUser ?? 100,
+    maxRequestsPerUser: options.maxRequestsPerUser ?? 1_000,
     now: Date.now,
   })
   const listener = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false })
@@ -71,11 +71,11 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
     await endpoint.handle(request, response)
   }
   listener.on('request', (request, response) => {
-    route(request, response).catch((error) => refuseThrown(server, response, error))
+    route(request, response).catch((error) => sendThrown(server, response, error))
   })
-  const unwatch = watchRejections((error) => server.reportBug('work that no handler awaited', error))
+  const unwatch = watchUnhandledRejections((error) => server.reportBug('work that no handler awaited', error))
   return {
-    url: `http://${authorityOf(host)}:${port}${path}`,
+    url: `http://${formatReachableHost(host)}:${port}${path}`,
     close: () => {
       unwatch()
       endpoint.close()
@@ -85,21 +85,21 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
 }
 
 /** How this machine reaches what listens there. */
-function authorityOf(host: string): string {
+function formatReachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
 }
 
-function refuseThrown(server: McpServer, response: ServerResponse, error: unknown): void {
-  if (error instanceof SallyportError) return sendRefusal(response, refusalOf(error))
+function sendThrown(server: McpServer, response: ServerResponse, error: unknown): void {
+  if (error instanceof SallyportError) return sendRefusal(response, toHttpRefusal(error))
   const incident = server.reportBug('serveHttp', error)
   const message = `Something went wrong inside the server (incident ${incident}).`
   sendRefusal(response, { status: 500, error: { code: -32603, message } })
 }
 
 function listen(listener: Server, host: string, port: number): Promise<number> {
-  refuseNonsense(listener)
+  refuseNonHttp(listener)
   return new Promise((resolve, reject) => {
     listener.once('error', (error: NodeJS.ErrnoException) => {
       const message = `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`
@@ -114,7 +114,7 @@ function listen(listener: Server, host: string, port: number): Promise<number> {
 }
 
 /** What is no HTTP gets a status, unless an answer is under way, within which ours would be taken for a part of it. */
-function refuseNonsense(listener: Server): void {
+function refuseNonHttp(listener: Server): void {
   const answers = new WeakMap<object, ServerResponse>()
   listener.prependListener('request', (request, response) => answers.set(request.socket, response))
   listener.on('clientError', (_error, socket) => {
@@ -132,6 +132,6 @@ function closeListener(listener: Server): Promise<void> {
     listener.close(() => resolve())
     listener.closeIdleConnections()
     // Whoever does not read the end of its stream is not waited for.
-    setTimeout(() => listener.closeAllConnections(), GOODBYE_MS).unref()
+    setTimeout(() => listener.closeAllConnections(), SHUTDOWN_TIMEOUT_MS).unref()
   })
 }

@@ -44,10 +44,10 @@ export function createAuthenticator({ auth, dev, now }: AuthenticatorOptions): A
       hint: 'Remove one of them.',
     })
   if (auth !== undefined) return new BearerAuthenticator(auth, now ?? Date.now)
-  return dev === true ? DEV : CLOSED
+  return dev === true ? DEV_AUTHENTICATOR : CLOSED_AUTHENTICATOR
 }
 
-const DEV: Authenticator = {
+const DEV_AUTHENTICATOR: Authenticator = {
   authenticate: async () => ({ identity: DEV_IDENTITY }),
   assertMayListen(host) {
     if (!isLoopback(host))
@@ -60,7 +60,7 @@ const DEV: Authenticator = {
   },
 }
 
-const CLOSED: Authenticator = {
+const CLOSED_AUTHENTICATOR: Authenticator = {
   authenticate: async () => ({
     status: 401,
     wwwAuthenticate: 'Bearer realm="closed"',

@@ -4,14 +4,14 @@ import type { Authentication, Authenticator, AuthOptions, RequestHeaders } from 
 import { readJwtOptions } from './jwt-options.ts'
 import type { JwtRefusal } from './jwt-refusal.ts'
 import { createJwtVerifier, type JwtSettings, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
-import { readOwner } from './token-owner.ts'
+import { readTokenOwner } from './token-owner.ts'
 
 /** RFC 7235's token68 after the one scheme we take; schemes know no case. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
 const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
-const MAX_KNOWN = 1_000
+const MAX_CACHED = 1_000
 /** A token is looked at again after this, so that a withdrawn key ends it before its own time. */
-const KNOWN_MS = 60_000
+const CACHE_MS = 60_000
 const RETRY_AFTER_SECONDS = 3
 
 /** Tells callers apart by their bearer JWT. One that was verified is known for a minute, or until it expires. */
@@ -20,25 +20,25 @@ export class BearerAuthenticator implements Authenticator {
   readonly #verifier: JwtVerifier
   readonly #challenge: string
   readonly #now: () => number
-  readonly #known: ExpiringMap<Authentication>
+  readonly #cache: ExpiringMap<Authentication>
   readonly #verifying = new Map<string, Promise<Authentication>>()
 
   constructor({ jwt, resourceMetadata }: AuthOptions, now: () => number) {
     this.#settings = readJwtOptions(jwt)
     this.#verifier = createJwtVerifier(this.#settings, { now })
-    this.#challenge = challengeOf(resourceMetadata)
+    this.#challenge = buildChallenge(resourceMetadata)
     this.#now = now
-    this.#known = new ExpiringMap(MAX_KNOWN, now)
+    this.#cache = new ExpiringMap(MAX_CACHED, now)
   }
 
   async authenticate({ authorization }: RequestHeaders): Promise<Authentication> {
     const [header, ...others] = typeof authorization === 'string' ? [authorization] : (authorization ?? [])
-    if (header === undefined) return this.#absent()
+    if (header === undefined) return this.#refuseMissing()
     // Of two headers, somebody before us may have looked at the other one.
-    if (others.length > 0 || header.length > MAX_HEADER_LENGTH) return this.#malformed()
+    if (others.length > 0 || header.length > MAX_HEADER_LENGTH) return this.#refuseMalformed()
     const token = BEARER.exec(header)?.[1]
     if (token !== undefined) return this.#identify(token)
-    return /^bearer\b/i.test(header) ? this.#malformed() : this.#absent()
+    return /^bearer\b/i.test(header) ? this.#refuseMalformed() : this.#refuseMissing()
   }
 
   assertMayListen(): void {
@@ -49,7 +49,7 @@ export class BearerAuthenticator implements Authenticator {
   #identify(token: string): Authentication | Promise<Authentication> {
     // The digest, so that no token stays in memory longer than its request.
     const key = createHash('sha256').update(token).digest('base64')
-    const known = this.#known.get(key) ?? this.#verifying.get(key)
+    const known = this.#cache.get(key) ?? this.#verifying.get(key)
     if (known !== undefined) return known
     const verifying = this.#verify(token, key).finally(() => this.#verifying.delete(key))
     this.#verifying.set(key, verifying)
@@ -58,29 +58,29 @@ export class BearerAuthenticator implements Authenticator {
 
   async #verify(token: string, key: string): Promise<Authentication> {
     const verified = await this.#verifier.verify(token)
-    if ('problem' in verified) return this.#refusalOf(verified)
+    if ('problem' in verified) return this.#toRefusal(verified)
     const { claims, expiresAt } = verified
-    const owner = readOwner(claims, this.#settings.issuers)
-    if ('problem' in owner) return this.#refusalOf(owner)
+    const owner = readTokenOwner(claims, this.#settings.issuers)
+    if ('problem' in owner) return this.#toRefusal(owner)
     const authentication = Object.freeze({
-      identity: Object.freeze({ ...owner, claims: freezeAll(claims) }),
+      identity: Object.freeze({ ...owner, claims: deepFreeze(claims) }),
       expiresAt,
     })
-    this.#known.put(key, authentication, Math.min(expiresAt, this.#now() + KNOWN_MS))
+    this.#cache.put(key, authentication, Math.min(expiresAt, this.#now() + CACHE_MS))
     return authentication
   }
 
-  #refusalOf({ problem, certainty }: JwtRefusal): Authentication {
+  #toRefusal({ problem, certainty }: JwtRefusal): Authentication {
     if (certainty === 'unverifiable')
       return { status: 503, retryAfterSeconds: RETRY_AFTER_SECONDS, problem: `${problem}.` }
     return this.#refuse(problem, 'invalid_token')
   }
 
-  #absent(): Authentication {
+  #refuseMissing(): Authentication {
     return this.#refuse('The request carries no bearer token')
   }
 
-  #malformed(): Authentication {
+  #refuseMalformed(): Authentication {
     return this.#refuse('The Authorization header is not one bearer token', 'invalid_token')
   }
 
@@ -92,13 +92,13 @@ export class BearerAuthenticator implements Authenticator {
 }
 
 /** Handlers of many requests see the same claims: what one of them wrote there, the next would read. */
-function freezeAll<Value>(value: Value): Value {
+function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value
-  for (const part of Object.values(value)) freezeAll(part)
+  for (const part of Object.values(value)) deepFreeze(part)
   return Object.freeze(value)
 }
 
-function challengeOf(resourceMetadata: string | undefined): string {
+function buildChallenge(resourceMetadata: string | undefined): string {
   const challenge = 'Bearer realm="mcp"'
   if (resourceMetadata === undefined) return challenge
   const url = URL.canParse(resourceMetadata) ? new URL(resourceMetadata) : undefined

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { isClaimText } from './claim-text.ts'
+import { isPrintableName } from './claim-text.ts'
 
 it.each(['ada', 'ada@example.com', '../../evil', 'Zoë Å', '用户', 'a b', 'x'.repeat(256)])(
   'accepts %j as data',
   (text) => {
-    expect(isClaimText(text)).toBe(true)
+    expect(isPrintableName(text)).toBe(true)
   },
 )
 
@@ -23,5 +23,5 @@ it.each([
   undefined,
   ['ada'],
 ])('refuses %j', (value) => {
-  expect(isClaimText(value)).toBe(false)
+  expect(isPrintableName(value)).toBe(false)
 })

@@ -5,7 +5,7 @@ export {
   createAuthenticator,
   type RequestHeaders,
 } from './authenticate.ts'
-export { isClaimText } from './claim-text.ts'
+export { isPrintableName } from './claim-text.ts'
 export { type Environment, findDataFolder } from './data-folder.ts'
 export type { JwtOptions } from './jwt-options.ts'
 export { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
@@ -16,8 +16,8 @@ export {
   MAX_JWT_LENGTH,
   type VerifiedToken,
 } from './jwt-verifier.ts'
-export { localIdentity } from './local-identity.ts'
-export { osUser } from './os-user.ts'
+export { readLocalIdentity } from './local-identity.ts'
+export { getOsUser } from './os-user.ts'
 export { ownerFolder } from './owner-folder.ts'
 export {
   createScope,
@@ -29,4 +29,4 @@ export {
   type RequestScope,
   runInScope,
 } from './request-scope.ts'
-export { readOwner } from './token-owner.ts'
+export { readTokenOwner } from './token-owner.ts'

@@ -1,4 +1,4 @@
-import { findWeakness, isLoopback, MAKE_SECRET, parseDuration, SallyportError } from '@sallyport/core'
+import { findWeakness, GENERATE_SECRET_HINT, isLoopback, parseDuration, SallyportError } from '@sallyport/core'
 import type { JwtSettings } from './jwt-verifier.ts'
 import { readPublicKey } from './public-key.ts'
 
@@ -25,11 +25,23 @@ export interface JwtOptions {
 const DEFAULT_TOLERANCE_MS = 5_000
 const MAX_TOLERANCE_MS = 600_000
 /** RFC 7518 (3.2): the key of an HMAC is at least as long as its hash. */
-const SECRET_BYTES: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
-const PUBLIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-const PUBLIC_DEFAULT = ['RS256', 'PS256', 'ES256', 'EdDSA']
+const MIN_SECRET_BYTES: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
+const PUBLIC_KEY_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 /** RFC 9864 gave the algorithm a second name; issuers use both. */
-const EDWARDS = ['EdDSA', 'Ed25519']
+const EDDSA_NAMES = ['EdDSA', 'Ed25519']
 
 /** The only judge of `auth.jwt` in the kit: what it lets pass can be verified without a further look. */
 export function readJwtOptions(options: JwtOptions): JwtSettings {
@@ -41,12 +53,12 @@ export function readJwtOptions(options: JwtOptions): JwtSettings {
       'Give one key; is the variable that holds it set?',
     )
   const algorithms = readAlgorithms(options)
-  const own = publicKey === undefined ? undefined : readPublicKey(publicKey, wants(options, algorithms))
+  const own = publicKey === undefined ? undefined : readPublicKey(publicKey, createAlgorithmFilter(options, algorithms))
   if (secret !== undefined) checkSecret(secret, algorithms)
   if (jwksUri !== undefined) checkJwksUri(jwksUri)
   return {
     issuers: readIssuers(options),
-    audience: readTexts('audience', typeof options.audience === 'string' ? [options.audience] : options.audience),
+    audience: readStrings('audience', typeof options.audience === 'string' ? [options.audience] : options.audience),
     algorithms: own?.algorithms ?? algorithms,
     secret,
     jwksUri,
@@ -57,16 +69,16 @@ export function readJwtOptions(options: JwtOptions): JwtSettings {
 }
 
 /** One key speaks for itself: unless some are listed, it may verify whatever it is made for. */
-const wants =
+const createAlgorithmFilter =
   ({ algorithms }: JwtOptions, read: readonly string[]) =>
   (name: string): boolean =>
     algorithms === undefined || read.includes(name)
 
 /** Only what the given key can verify: a public key must never be taken as a shared secret. */
 function readAlgorithms({ secret, algorithms }: JwtOptions): readonly string[] {
-  const known = secret === undefined ? PUBLIC : Object.keys(SECRET_BYTES)
-  const listed = algorithms ?? (secret === undefined ? PUBLIC_DEFAULT : ['HS256'])
-  const asked = readTexts('algorithms', listed)
+  const known = secret === undefined ? PUBLIC_KEY_ALGORITHMS : Object.keys(MIN_SECRET_BYTES)
+  const listed = algorithms ?? (secret === undefined ? DEFAULT_ALGORITHMS : ['HS256'])
+  const asked = readStrings('algorithms', listed)
   if (asked.length === 0) throw invalid('algorithms is empty', `Choose from ${known.join(', ')}.`)
   const stranger = asked.find((name) => !known.includes(name))
   if (stranger !== undefined) {
@@ -76,11 +88,11 @@ function readAlgorithms({ secret, algorithms }: JwtOptions): readonly string[] {
       `Choose from ${known.join(', ')}.`,
     )
   }
-  return [...new Set(asked.flatMap((name) => (EDWARDS.includes(name) ? EDWARDS : [name])))]
+  return [...new Set(asked.flatMap((name) => (EDDSA_NAMES.includes(name) ? EDDSA_NAMES : [name])))]
 }
 
 function readIssuers({ issuers, jwksUri }: JwtOptions): readonly string[] {
-  const read = readTexts('issuers', issuers)
+  const read = readStrings('issuers', issuers)
   if (jwksUri !== undefined && read.length === 0)
     throw invalid(
       'issuers is missing',
@@ -92,7 +104,7 @@ function readIssuers({ issuers, jwksUri }: JwtOptions): readonly string[] {
   return read
 }
 
-function readTexts(key: string, value: readonly string[] | undefined): readonly string[] {
+function readStrings(key: string, value: readonly string[] | undefined): readonly string[] {
   const list: unknown = value ?? []
   if (Array.isArray(list) && list.every((text) => typeof text === 'string' && text !== '')) return list
   throw invalid(`${key} is no list of texts`, `Give ${key} as ["…"].`)
@@ -106,8 +118,9 @@ function checkSecret(secret: unknown, algorithms: readonly string[]): void {
       'Give a public key as publicKey, with algorithms such as RS256.',
     )
   for (const algorithm of algorithms) {
-    const weakness = findWeakness(secret, SECRET_BYTES[algorithm] ?? 0)
-    if (weakness !== undefined) throw invalid(`secret can be guessed: ${weakness} for ${algorithm}`, `${MAKE_SECRET}.`)
+    const weakness = findWeakness(secret, MIN_SECRET_BYTES[algorithm] ?? 0)
+    if (weakness !== undefined)
+      throw invalid(`secret can be guessed: ${weakness} for ${algorithm}`, `${GENERATE_SECRET_HINT}.`)
   }
 }
 

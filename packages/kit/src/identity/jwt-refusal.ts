@@ -6,11 +6,11 @@ export interface JwtRefusal {
   readonly cause?: unknown
 }
 
-export const refuseFinally = (problem: string): JwtRefusal => ({ problem, certainty: 'final' })
-export const refuseForNow = (problem: string): JwtRefusal => ({ problem, certainty: 'for-now' })
+export const refusePermanently = (problem: string): JwtRefusal => ({ problem, certainty: 'final' })
+export const refuseTemporarily = (problem: string): JwtRefusal => ({ problem, certainty: 'for-now' })
 
 const KNOWN_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'agent', 'profile', 'session_id'])
 
 /** The claim is named only where its name is one of ours: other names are words of the token. */
 export const refuseClaim = (claim: string): JwtRefusal =>
-  refuseFinally(`The token's claim ${KNOWN_CLAIMS.has(claim) ? `${claim} ` : ''}is missing or not accepted here`)
+  refusePermanently(`The token's claim ${KNOWN_CLAIMS.has(claim) ? `${claim} ` : ''}is missing or not accepted here`)

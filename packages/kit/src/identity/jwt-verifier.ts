@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
-import { type JsonObject, repeatsName, SallyportError } from '@sallyport/core'
+import { hasDuplicateKey, type JsonObject, SallyportError } from '@sallyport/core'
 import type { FlattenedJWSInput, JWSHeaderParameters, JWTVerifyOptions, JWTVerifyResult } from 'jose'
-import { type JwtRefusal, refuseClaim, refuseFinally, refuseForNow } from './jwt-refusal.ts'
+import { type JwtRefusal, refuseClaim, refusePermanently, refuseTemporarily } from './jwt-refusal.ts'
 import { RemoteKeys } from './remote-keys.ts'
 
 type Jose = typeof import('jose')
@@ -43,7 +43,7 @@ export interface JwtVerifierOptions {
 export const MAX_JWT_LENGTH = 8192
 
 const KEYS_HINT = 'Check that jwksUri is right and that the issuer can be reached; the next request tries again.'
-const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+const COMPACT_JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 /** A token made for another purpose (a logout, a DPoP proof) says so here; it is no access token (RFC 8725, 3.11). */
 const ACCEPTED_TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
 
@@ -53,10 +53,11 @@ export function createJwtVerifier(settings: JwtSettings, options: JwtVerifierOpt
   let opened: Promise<OpenVerifier> | undefined
   return {
     async verify(token) {
-      if (token.length > MAX_JWT_LENGTH) return refuseFinally(`The token is longer than ${MAX_JWT_LENGTH} characters`)
-      if (!COMPACT.test(token)) return refuseFinally('The token is not a signed JWT')
+      if (token.length > MAX_JWT_LENGTH)
+        return refusePermanently(`The token is longer than ${MAX_JWT_LENGTH} characters`)
+      if (!COMPACT_JWT.test(token)) return refusePermanently('The token is not a signed JWT')
       opened ??= openVerifier(settings, { now, keysHint })
-      return judge(await opened, { token, settings, now })
+      return verifyToken(await opened, { token, settings, now })
     },
   }
 }
@@ -83,43 +84,46 @@ async function openVerifier(settings: JwtSettings, options: Required<JwtVerifier
   return { jose, verify: (token, verifyWith) => jose.jwtVerify(token, keyFor, verifyWith) }
 }
 
-interface Question {
+interface TokenCheck {
   readonly token: string
   readonly settings: JwtSettings
   readonly now: () => number
 }
 
-async function judge({ jose, verify }: OpenVerifier, question: Question): Promise<VerifiedToken | JwtRefusal> {
+async function verifyToken({ jose, verify }: OpenVerifier, question: TokenCheck): Promise<VerifiedToken | JwtRefusal> {
   const { settings, token, now } = question
   try {
-    const verified = await verify(token, verifyOptions(settings, now()))
-    return flawOf(verified, question) ?? toVerified(verified, settings)
+    const verified = await verify(token, toVerifyOptions(settings, now()))
+    return findTokenProblem(verified, question) ?? toVerified(verified, settings)
   } catch (error) {
     return toRefusal(error, jose)
   }
 }
 
 /** What is wrong with a token that is signed and timely. */
-function flawOf({ payload, protectedHeader }: JWTVerifyResult, { settings, token }: Question): JwtRefusal | undefined {
+function findTokenProblem(
+  { payload, protectedHeader }: JWTVerifyResult,
+  { settings, token }: TokenCheck,
+): JwtRefusal | undefined {
   const { typ } = protectedHeader
   if (typ !== undefined && !ACCEPTED_TYPES.has(typ.toLowerCase()))
-    return refuseFinally('The token was made for another purpose')
+    return refusePermanently('The token was made for another purpose')
   if (settings.audience.length === 0 && payload.aud !== undefined) return refuseClaim('aud')
-  const untimely = TIME_CLAIMS.find((claim) => payload[claim] !== undefined && !isTime(payload[claim]))
+  const untimely = TIME_CLAIMS.find((claim) => payload[claim] !== undefined && !isValidTime(payload[claim]))
   if (untimely !== undefined) return refuseClaim(untimely)
   // Decoded as jose does: a byte order mark is not part of the text.
   const parts = token.split('.', 2).map((part) => new TextDecoder().decode(Buffer.from(part, 'base64url')))
-  return parts.some(repeatsName) ? refuseFinally('The token says something twice') : undefined
+  return parts.some(hasDuplicateKey) ? refusePermanently('The token says something twice') : undefined
 }
 
 const TIME_CLAIMS = ['exp', 'nbf', 'iat'] as const
 /** The end of the year 9999. */
-const LATEST_TIME = 253_402_300_799
+const MAX_TIME_SECONDS = 253_402_300_799
 
 /** `1e400` is a number of JSON, and read as Infinity: a token that never ends. */
-const isTime = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= LATEST_TIME
+const isValidTime = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= MAX_TIME_SECONDS
 
-function verifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
+function toVerifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {
   return {
     algorithms: [...settings.algorithms],
     clockTolerance: settings.toleranceSeconds,
@@ -140,16 +144,16 @@ function toVerified({ payload }: JWTVerifyResult, { toleranceSeconds, maxAgeSeco
 function toRefusal(error: unknown, { errors }: Jose): JwtRefusal {
   if (error instanceof SallyportError)
     return { problem: 'The token cannot be verified at the moment', certainty: 'unverifiable', cause: error }
-  if (error instanceof errors.JWTExpired) return refuseFinally('The token has expired')
+  if (error instanceof errors.JWTExpired) return refusePermanently('The token has expired')
   if (error instanceof errors.JWTClaimValidationFailed)
-    return error.claim === 'nbf' ? refuseForNow('The token is not valid yet') : refuseClaim(error.claim)
-  if (error instanceof errors.JWKSNoMatchingKey) return refuseForNow('The token is signed with an unknown key')
+    return error.claim === 'nbf' ? refuseTemporarily('The token is not valid yet') : refuseClaim(error.claim)
+  if (error instanceof errors.JWKSNoMatchingKey) return refuseTemporarily('The token is signed with an unknown key')
   if (error instanceof errors.JWKSMultipleMatchingKeys)
-    return refuseFinally('The token does not say with which of several keys it is signed')
+    return refusePermanently('The token does not say with which of several keys it is signed')
   if (error instanceof errors.JOSEAlgNotAllowed)
-    return refuseFinally('The token is signed with an algorithm not accepted here')
+    return refusePermanently('The token is signed with an algorithm not accepted here')
   if (error instanceof errors.JWSSignatureVerificationFailed)
-    return refuseFinally("The token's signature does not verify")
-  if (error instanceof errors.JOSEError) return refuseFinally('The token is not a valid signed JWT')
-  return { ...refuseForNow('The token could not be verified'), cause: error }
+    return refusePermanently("The token's signature does not verify")
+  if (error instanceof errors.JOSEError) return refusePermanently('The token is not a valid signed JWT')
+  return { ...refuseTemporarily('The token could not be verified'), cause: error }
 }

@@ -5,21 +5,21 @@ import { createMcpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
 import { MODERN_META } from '../raw-client.test-kit.ts'
 import { serveStdio } from '../serve-stdio.ts'
-import { localIdentity } from './local-identity.ts'
-import { osUser } from './os-user.ts'
+import { readLocalIdentity } from './local-identity.ts'
+import { getOsUser } from './os-user.ts'
 import { getSessionId, getUserId, type Identity } from './request-scope.ts'
 
 it('is the user of the system in one session as long as the process lives', () => {
-  const identity = localIdentity({})
-  expect(identity).toEqual({ userId: osUser(), sessionId: expect.stringMatching(/^stdio:/) })
-  expect(localIdentity({})).toEqual(identity)
+  const identity = readLocalIdentity({})
+  expect(identity).toEqual({ userId: getOsUser(), sessionId: expect.stringMatching(/^stdio:/) })
+  expect(readLocalIdentity({})).toEqual(identity)
 })
 
 it('is what the variables say, which have to be names', () => {
   const environment = { SALLYPORT_USER_ID: 'ada', SALLYPORT_SESSION_ID: 's1' }
-  expect(localIdentity(environment)).toEqual({ userId: 'ada', sessionId: 's1' })
-  expect(() => localIdentity({ SALLYPORT_USER_ID: '' })).toThrow(/SALLYPORT_USER_ID/)
-  expect(() => localIdentity({ SALLYPORT_SESSION_ID: 'a\nb' })).toThrow(/SALLYPORT_SESSION_ID/)
+  expect(readLocalIdentity(environment)).toEqual({ userId: 'ada', sessionId: 's1' })
+  expect(() => readLocalIdentity({ SALLYPORT_USER_ID: '' })).toThrow(/SALLYPORT_USER_ID/)
+  expect(() => readLocalIdentity({ SALLYPORT_SESSION_ID: 'a\nb' })).toThrow(/SALLYPORT_SESSION_ID/)
 })
 
 async function askOverStdio(environment: Record<string, string>, identity?: Identity): Promise<string> {

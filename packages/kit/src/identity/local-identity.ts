@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { SallyportError } from '@sallyport/core'
-import { isClaimText } from './claim-text.ts'
+import { isPrintableName } from './claim-text.ts'
 import type { Environment } from './data-folder.ts'
-import { osUser } from './os-user.ts'
+import { getOsUser } from './os-user.ts'
 import type { Identity } from './request-scope.ts'
 
 let processSession: string | undefined
@@ -11,17 +11,17 @@ let processSession: string | undefined
  * Who speaks over the standard streams: whoever started the process, in one session as long as it lives.
  * `$SALLYPORT_USER_ID` and `$SALLYPORT_SESSION_ID` say it otherwise.
  */
-export function localIdentity(environment: Environment): Identity {
+export function readLocalIdentity(environment: Environment): Identity {
   processSession ??= `stdio:${randomUUID()}`
   return {
-    userId: readName(environment, 'SALLYPORT_USER_ID') ?? osUser(),
+    userId: readName(environment, 'SALLYPORT_USER_ID') ?? getOsUser(),
     sessionId: readName(environment, 'SALLYPORT_SESSION_ID') ?? processSession,
   }
 }
 
 function readName(environment: Environment, variable: string): string | undefined {
   const value = environment[variable]
-  if (value === undefined || isClaimText(value)) return value
+  if (value === undefined || isPrintableName(value)) return value
   throw new SallyportError('CONFIG_INVALID', `The variable ${variable} holds no name.`, {
     hint: 'Give 1 to 256 printable characters, or unset it.',
   })

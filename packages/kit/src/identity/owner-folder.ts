@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 
-const SHOWN = 24
+const MAX_SHOWN_CHARS = 24
 
 /**
  * The folder below the root that belongs to one session of one user, and to no other. Whatever the two texts hold, it
@@ -15,7 +15,7 @@ export function ownerFolder(root: string, userId: string, sessionId: string): st
     .digest('hex')
   const shown = userId
     .replace(/[^A-Za-z0-9]/g, '')
-    .slice(0, SHOWN)
+    .slice(0, MAX_SHOWN_CHARS)
     .toLowerCase()
   return join(root, `${shown === '' ? 'user' : shown}-${digest}`)
 }

@@ -1,4 +1,4 @@
-import { isTextDeeper, MAX_DEPTH, SallyportError } from '@sallyport/core'
+import { isJsonDeeperThan, MAX_DEPTH, SallyportError } from '@sallyport/core'
 import type { FlattenedJWSInput, JSONWebKeySet, JWSHeaderParameters } from 'jose'
 
 type Jose = typeof import('jose')
@@ -41,11 +41,11 @@ export class RemoteKeys {
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput) {
     if (this.#age() >= MAX_AGE_MS) await this.#refresh()
     try {
-      return await this.#usable()(header, token)
+      return await this.#requireKeys()(header, token)
     } catch (error) {
-      if (!(error instanceof this.#jose.errors.JWKSNoMatchingKey) || !this.#mayAskAgain()) throw error
+      if (!(error instanceof this.#jose.errors.JWKSNoMatchingKey) || !this.#mayRefetch()) throw error
       await this.#refresh()
-      return await this.#usable()(header, token)
+      return await this.#requireKeys()(header, token)
     }
   }
 
@@ -54,14 +54,14 @@ export class RemoteKeys {
   }
 
   /** True once per cool-down, and for everybody who comes while that one fetch is under way. */
-  #mayAskAgain(): boolean {
+  #mayRefetch(): boolean {
     if (this.#pending !== undefined) return true
     if (this.#options.now() - this.#missedAt < MISS_COOL_DOWN_MS) return false
     this.#missedAt = this.#options.now()
     return true
   }
 
-  #usable(): KeySet {
+  #requireKeys(): KeySet {
     if (this.#keys !== undefined && this.#age() < MAX_STALE_MS) return this.#keys
     throw new SallyportError('OVERLOADED', `The keys at ${this.#options.url} could not be fetched.`, {
       hint: this.#options.keysHint,
@@ -101,7 +101,7 @@ async function fetchKeySet(url: string): Promise<JSONWebKeySet> {
     throw new SallyportError('UPSTREAM_PROTOCOL', `The key set was answered with ${response.status} instead of 200.`)
   }
   const text = await readLimited(response)
-  if (isTextDeeper(text, MAX_DEPTH))
+  if (isJsonDeeperThan(text, MAX_DEPTH))
     throw new SallyportError('UPSTREAM_PROTOCOL', `The key set is nested deeper than ${MAX_DEPTH} levels.`)
   return JSON.parse(text) as JSONWebKeySet
 }

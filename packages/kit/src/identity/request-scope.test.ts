@@ -108,15 +108,15 @@ describe(`${promise('KIT-1')} who calls`, () => {
     server.resource('me://', { name: 'me' }, who)
     server.prompt('me', {}, who)
     const client = new RawClient(server, { userId: 'ada', sessionId: 's1' })
-    expect((await client.modern('resources/read', { uri: 'me://' })).result.contents[0].text).toBe('ada/s1')
-    expect((await client.modern('prompts/get', { name: 'me' })).result.messages[0].content.text).toBe('ada/s1')
+    expect((await client.requestModern('resources/read', { uri: 'me://' })).result.contents[0].text).toBe('ada/s1')
+    expect((await client.requestModern('prompts/get', { name: 'me' })).result.messages[0].content.text).toBe('ada/s1')
   })
 
   it('is nobody outside of a call, and on a connection without an identity', async () => {
     for (const ask of [getUserId, getSessionId, currentScope]) expect(ask).toThrow(/There is no caller here/)
     const server = createMcpServer('sample', { onBug: () => undefined })
     server.tool('me', { description: '', permission: READ }, who)
-    expect((await new RawClient(server).modern('tools/call', { name: 'me' })).result.isError).toBe(true)
+    expect((await new RawClient(server).requestModern('tools/call', { name: 'me' })).result.isError).toBe(true)
   })
 
   it('is not inherited by a server that is called from inside a handler of another', async () => {
@@ -124,13 +124,13 @@ describe(`${promise('KIT-1')} who calls`, () => {
     inner.tool('me', { description: '', permission: READ }, who)
     const outer = createMcpServer('outer')
     outer.tool('ask', { description: '', permission: READ }, async () => {
-      const nobody = await new RawClient(inner).modern('tools/call', { name: 'me' })
+      const nobody = await new RawClient(inner).requestModern('tools/call', { name: 'me' })
       const other = new RawClient(inner, { userId: 'bob', sessionId: 's2' })
-      const bob = await other.modern('tools/call', { name: 'me' })
+      const bob = await other.requestModern('tools/call', { name: 'me' })
       return [nobody.result.isError, bob.result.content[0].text, who()]
     })
     const client = new RawClient(outer, { userId: 'ada', sessionId: 's1' })
-    const { result } = await client.modern('tools/call', { name: 'ask' })
+    const { result } = await client.requestModern('tools/call', { name: 'ask' })
     expect(result.structuredContent).toEqual([true, 'bob/s2', 'ada/s1'])
   })
 
@@ -144,6 +144,6 @@ describe(`${promise('KIT-1')} who calls`, () => {
       return who()
     })
     const client = new RawClient(server, { userId: 'ada', sessionId: 's1' })
-    expect((await client.modern('tools/call', { name: 'become' })).result.content[0].text).toBe('ada/s1')
+    expect((await client.requestModern('tools/call', { name: 'become' })).result.content[0].text).toBe('ada/s1')
   })
 })

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import { type Answer, INVALID_PARAMS, refuse } from '../json-rpc.ts'
+import { type Answer, errorAnswer, INVALID_PARAMS } from '../json-rpc.ts'
 import type { Definitions } from './definitions.ts'
 
 /** Values for what a person has typed so far. `others` are the arguments that are filled in already. */
@@ -9,24 +9,24 @@ export type Completer = (
 ) => readonly string[] | Promise<readonly string[]>
 
 /** The protocol's own limit for one answer. */
-const MOST_VALUES = 100
+const MAX_VALUES = 100
 
 /** What `completion/complete` is about: a completer, none for an argument that has none, or what is wrong. */
 export async function complete(definitions: Definitions, params: JsonObject): Promise<Answer> {
   const { ref, argument, context } = params
   if (!isJsonObject(argument) || typeof argument.name !== 'string' || typeof argument.value !== 'string')
-    return refuse(INVALID_PARAMS, 'params.argument is missing; expected { name, value }.')
+    return errorAnswer(INVALID_PARAMS, 'params.argument is missing; expected { name, value }.')
   const completers = isJsonObject(ref) ? findCompleters(definitions, ref) : undefined
   if (completers === undefined)
-    return refuse(INVALID_PARAMS, 'params.ref names no prompt and no resource template of this server.')
+    return errorAnswer(INVALID_PARAMS, 'params.ref names no prompt and no resource template of this server.')
   const completer = completers.get(argument.name)
-  const values: unknown = (await completer?.(argument.value, textsIn(context))) ?? []
+  const values: unknown = (await completer?.(argument.value, readStringArguments(context))) ?? []
   if (!Array.isArray(values) || values.some((value) => typeof value !== 'string'))
     throw new TypeError('A completer did not return an array of strings.')
   const completion = {
-    values: values.slice(0, MOST_VALUES),
+    values: values.slice(0, MAX_VALUES),
     total: values.length,
-    hasMore: values.length > MOST_VALUES,
+    hasMore: values.length > MAX_VALUES,
   }
   return { result: { completion } }
 }
@@ -38,7 +38,7 @@ function findCompleters(definitions: Definitions, { type, name, uri }: JsonObjec
   return type === 'ref/resource' ? definitions.templates.get(String(uri))?.completers : undefined
 }
 
-function textsIn(context: unknown): Readonly<Record<string, string>> {
+function readStringArguments(context: unknown): Readonly<Record<string, string>> {
   const given = isJsonObject(context) && isJsonObject(context.arguments) ? context.arguments : {}
   return Object.fromEntries(
     Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),

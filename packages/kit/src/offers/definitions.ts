@@ -9,7 +9,7 @@ import {
 } from '@sallyport/core'
 import { type AuthOptions, type Environment, findScope } from '../identity/identity.ts'
 import { type LabelOptions, type LabelSettings, readLabelOptions } from '../private-data/private-data.ts'
-import { narrowGrant, readServerGrant } from './granted-permissions.ts'
+import { narrowPermissions, readGrantedPermissions } from './granted-permissions.ts'
 import { type Icon, iconsField } from './icon.ts'
 import type { Prompt } from './prompt-definition.ts'
 import { Registry } from './registry.ts'
@@ -64,16 +64,16 @@ export class Definitions {
   readonly info: JsonObject
   readonly instructions: string | undefined
   readonly toolsOfOthers: boolean
-  readonly tools = new Registry<Tool>('tool', () => this.#changed('tools'))
-  readonly resources = new Registry<Resource>('resource', () => this.#changed('resources'))
-  readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#changed('resources'))
-  readonly prompts = new Registry<Prompt>('prompt', () => this.#changed('prompts'))
+  readonly tools = new Registry<Tool>('tool', () => this.#notifyChanged('tools'))
+  readonly resources = new Registry<Resource>('resource', () => this.#notifyChanged('resources'))
+  readonly templates = new Registry<ResourceTemplate>('resource template', () => this.#notifyChanged('resources'))
+  readonly prompts = new Registry<Prompt>('prompt', () => this.#notifyChanged('prompts'))
   readonly labels: LabelSettings
   readonly #presets: Presets
   readonly #granted: readonly Permission[]
   readonly #onBug: (bug: Bug) => void
   readonly #watchers = new Set<(change: Change) => void>()
-  readonly #untold = new Set<ListKind>()
+  readonly #pendingChanges = new Set<ListKind>()
 
   constructor(name: string, options: ServerOptions) {
     const { title, version = '0.0.0', websiteUrl, icons } = options
@@ -88,14 +88,14 @@ export class Definitions {
     this.toolsOfOthers = options.toolsOfOthers ?? false
     this.labels = readLabelOptions(options.labels)
     this.#presets = readPresets(options.presets ?? {})
-    this.#granted = readServerGrant(options.permissions)
+    this.#granted = readGrantedPermissions(options.permissions)
     this.#onBug = options.onBug ?? printBug
   }
 
   offers(kind: ListKind): boolean {
     if (kind === 'tools') return true
-    if (kind === 'prompts') return this.prompts.offered
-    return this.resources.offered || this.templates.offered
+    if (kind === 'prompts') return this.prompts.isOffered
+    return this.resources.isOffered || this.templates.isOffered
   }
 
   /** An unknown name is an error of the author, told when the tool is registered. */
@@ -104,8 +104,8 @@ export class Definitions {
   }
 
   /** May the caller use the tool? What is not granted is neither listed nor run. */
-  grants(tool: Tool): boolean {
-    const granted = narrowGrant(this.#granted, findScope()?.claims.permissions)
+  isGranted(tool: Tool): boolean {
+    const granted = narrowPermissions(this.#granted, findScope()?.claims.permissions)
     return tool.permissions.every((permission) => granted.includes(permission))
   }
 
@@ -141,11 +141,11 @@ export class Definitions {
     return incident
   }
 
-  #changed(kind: ListKind): void {
-    if (this.#watchers.size === 0 || this.#untold.has(kind)) return
-    this.#untold.add(kind)
+  #notifyChanged(kind: ListKind): void {
+    if (this.#watchers.size === 0 || this.#pendingChanges.has(kind)) return
+    this.#pendingChanges.add(kind)
     queueMicrotask(() => {
-      this.#untold.delete(kind)
+      this.#pendingChanges.delete(kind)
       for (const watcher of [...this.#watchers]) watcher({ kind })
     })
   }

@@ -8,7 +8,7 @@ import {
 } from '@sallyport/core'
 
 /** What a server lets anybody do. Absent: all. */
-export function readServerGrant(declared: PermissionDeclaration | undefined): readonly Permission[] {
+export function readGrantedPermissions(declared: PermissionDeclaration | undefined): readonly Permission[] {
   if (declared === undefined) return PERMISSIONS
   const granted = readPermissions(declared)
   if (granted !== undefined) return granted
@@ -21,7 +21,7 @@ export function readServerGrant(declared: PermissionDeclaration | undefined): re
  * What is left of it for one caller by the `permissions` claim of the token: a list, or a text with spaces as scopes
  * are written. Without the claim all is left; one that cannot be read leaves nothing, as do words that are not known.
  */
-export function narrowGrant(granted: readonly Permission[], claim: Json | undefined): readonly Permission[] {
+export function narrowPermissions(granted: readonly Permission[], claim: Json | undefined): readonly Permission[] {
   if (claim === undefined) return granted
   const words = typeof claim === 'string' ? claim.split(/\s+/) : claim
   if (!Array.isArray(words)) return []

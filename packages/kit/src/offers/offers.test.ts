@@ -39,7 +39,7 @@ test('arguments of prompts and variables of templates are completed', async () =
   const { client } = createOffering()
   const complete = async (ref: object, name: string, value: string) =>
     (
-      await client.modern('completion/complete', {
+      await client.requestModern('completion/complete', {
         ref: ref as never,
         argument: { name, value },
         context: { arguments: { folder: 'inbox' } },
@@ -61,7 +61,7 @@ test.each([
   { argument: { name: 'a', value: '' } },
 ])('%j is refused as nothing that can be completed', async (params) => {
   const { client } = createOffering()
-  expect((await client.modern('completion/complete', params as never)).error.code).toBe(-32602)
+  expect((await client.requestModern('completion/complete', params as never)).error.code).toBe(-32602)
 })
 
 test('a changed resource is told to those who subscribed to it, in the way of their era', async () => {
@@ -71,13 +71,13 @@ test('a changed resource is told to those who subscribed to it, in the way of th
   const modern = new RawClient(server)
   const notifications = { resourceSubscriptions: ['notes://all'] }
   const id = modern.start('subscriptions/listen', { notifications, _meta: MODERN_META })
-  expect((await modern.notified('notifications/subscriptions/acknowledged')).params.notifications).toEqual(
+  expect((await modern.waitForNotification('notifications/subscriptions/acknowledged')).params.notifications).toEqual(
     notifications,
   )
   server.resourceUpdated('notes://other')
   server.resourceUpdated('notes://all')
-  expect((await legacy.notified('notifications/resources/updated')).params).toEqual({ uri: 'notes://all' })
-  expect((await modern.notified('notifications/resources/updated')).params).toEqual({
+  expect((await legacy.waitForNotification('notifications/resources/updated')).params).toEqual({ uri: 'notes://all' })
+  expect((await modern.waitForNotification('notifications/resources/updated')).params).toEqual({
     uri: 'notes://all',
     _meta: { 'io.modelcontextprotocol/subscriptionId': id },
   })

@@ -22,8 +22,8 @@ export {
   type ResourceTemplateOptions,
 } from './resource-definition.ts'
 export {
+  assertValidTool,
   defineTool,
-  requireOwnTool,
   type Tool,
   type ToolAnnotations,
   type ToolHandler,

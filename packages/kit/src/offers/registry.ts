@@ -8,18 +8,18 @@ export interface Registration {
 /** The named things of one kind that a server offers, in the order of their names. */
 export class Registry<Entry> {
   readonly #noun: string
-  readonly #changed: () => void
+  readonly #onChange: () => void
   readonly #entries = new Map<string, Entry>()
-  #offered = false
+  #isOffered = false
 
   constructor(noun: string, changed: () => void) {
     this.#noun = noun
-    this.#changed = changed
+    this.#onChange = changed
   }
 
   /** Something of this kind has been there; a server does not take back a capability that it declared. */
-  get offered(): boolean {
-    return this.#offered
+  get isOffered(): boolean {
+    return this.#isOffered
   }
 
   add(key: string, entry: Entry): Registration {
@@ -28,8 +28,8 @@ export class Registry<Entry> {
         hint: 'Remove the first registration before adding another.',
       })
     this.#entries.set(key, entry)
-    this.#offered = true
-    this.#changed()
+    this.#isOffered = true
+    this.#onChange()
     return { remove: () => this.#remove(key, entry) }
   }
 
@@ -46,6 +46,6 @@ export class Registry<Entry> {
   #remove(key: string, entry: Entry): void {
     if (this.#entries.get(key) !== entry) return
     this.#entries.delete(key)
-    this.#changed()
+    this.#onChange()
   }
 }

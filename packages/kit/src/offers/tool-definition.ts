@@ -11,16 +11,16 @@ import {
 } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
 import {
-  type CheckedSchema,
   type InputSchema,
   type PlainSchema,
   readForeignSchema,
   readSchema,
   type Schema,
+  type SchemaChecker,
 } from '../schema/schema.ts'
 import { type Icon, iconsField } from './icon.ts'
-import { refuseIdentityFields } from './identity-fields.ts'
-import { readOutput, type ToolOutput } from './output-check.ts'
+import { assertNoIdentityFields } from './identity-fields.ts'
+import { readOutputSchema, type ToolOutput } from './output-check.ts'
 
 /** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
 export interface ToolAnnotations {
@@ -56,7 +56,7 @@ export interface Tool {
   /** For clients of the legacy era, which know results that are objects only. */
   readonly legacyDefinition: ToolDefinition
   readonly permissions: readonly Permission[]
-  readonly input: CheckedSchema
+  readonly input: SchemaChecker
   readonly output: ToolOutput | undefined
   /** The arguments that HTTP repeats in headers. */
   readonly headerParams: readonly McpParam[]
@@ -71,7 +71,7 @@ const NO_ARGUMENTS: InputSchema = { type: 'object', properties: {}, additionalPr
 export function defineTool(name: string, options: AnyToolOptions, handler: ToolHandler<JsonObject>): Tool {
   const permissions = readPermissions(options.permission)
   if (permissions === undefined)
-    throw new SallyportError('USAGE', `The tool "${name}" has permission ${shown(options.permission)}.`, {
+    throw new SallyportError('USAGE', `The tool "${name}" has permission ${formatPermission(options.permission)}.`, {
       hint: 'Expected READ, WRITE or CONNECT, or a list of them.',
     })
   if (!TOOL_NAME.test(name))
@@ -79,7 +79,7 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
       hint: 'Use 1 to 128 letters, digits, "_", "-" or ".".',
     })
   const input = readInput(name, options)
-  const output = options.output === undefined ? undefined : readOutput(name, options.output)
+  const output = options.output === undefined ? undefined : readOutputSchema(name, options.output)
   const definition = {
     name,
     ...(options.title === undefined ? {} : { title: options.title }),
@@ -94,12 +94,13 @@ export function defineTool(name: string, options: AnyToolOptions, handler: ToolH
     ...iconsField(options.icons),
     _meta: { 'sallyport/permission': permissions },
   }
-  const legacyDefinition = output?.wrapped === undefined ? definition : { ...definition, outputSchema: output.wrapped }
+  const legacyDefinition =
+    output?.wrappedSchema === undefined ? definition : { ...definition, outputSchema: output.wrappedSchema }
   const headerParams = readHeaderParams(input.json)
   return { definition, legacyDefinition, permissions, input, output, headerParams, handler }
 }
 
-function readInput(tool: string, { input: schema = NO_ARGUMENTS, isForeign }: AnyToolOptions): CheckedSchema {
+function readInput(tool: string, { input: schema = NO_ARGUMENTS, isForeign }: AnyToolOptions): SchemaChecker {
   const input =
     isForeign && !('~standard' in schema)
       ? readForeignSchema(schema)
@@ -117,12 +118,13 @@ function readHeaderParams(schema: JsonObject): readonly McpParam[] {
 }
 
 /** What an author has to mend; a tool that somebody else wrote is taken as it is. */
-export function requireOwnTool({ definition: { name, inputSchema } }: Tool): void {
+export function assertValidTool({ definition: { name, inputSchema } }: Tool): void {
   const schema = inputSchema as JsonObject
-  refuseIdentityFields(name, schema)
+  assertNoIdentityFields(name, schema)
   const read = readMcpParams(schema)
   if ('params' in read) return
-  throw new SallyportError('USAGE', `The input of the tool "${name}" cannot be used over HTTP: ${read.flaw}.`)
+  throw new SallyportError('USAGE', `The input of the tool "${name}" cannot be used over HTTP: ${read.problem}.`)
 }
 
-const shown = (declared: unknown): string => (declared === undefined ? 'none' : String(JSON.stringify(declared)))
+const formatPermission = (declared: unknown): string =>
+  declared === undefined ? 'none' : String(JSON.stringify(declared))

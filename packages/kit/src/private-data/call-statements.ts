@@ -16,18 +16,18 @@ interface CallStatements {
 const statements = new WeakMap<RequestScope, CallStatements>()
 
 /** How often somebody asked for private data where no caller is known. */
-let unowned = 0
+let unownedCount = 0
 
-/** Counted, since nobody can tell which call it was meant for: `findUnowned` withholds all that were in flight. */
-export function noteUnowned(): void {
-  unowned++
+/** Counted, since nobody can tell which call it was meant for: `watchUnowned` withholds all that were in flight. */
+export function countUnowned(): void {
+  unownedCount++
 }
 
 /** Taken when a call begins. Asked at its end, it returns an error if a statement without a caller was made meanwhile. */
-export function findUnowned(): () => unknown {
-  const before = unowned
+export function watchUnowned(): () => unknown {
+  const before = unownedCount
   return () =>
-    unowned === before
+    unownedCount === before
       ? undefined
       : new SallyportError(
           'USAGE',
@@ -39,7 +39,7 @@ export function findUnowned(): () => unknown {
 }
 
 export function addStatement(scope: RequestScope, statement: Promise<unknown>): void {
-  const stated = statementsOf(scope)
+  const stated = ensureStatements(scope)
   stated.pending.add(statement)
   const settled = (): void => void stated.pending.delete(statement)
   const failed = (): void => {
@@ -57,7 +57,7 @@ export function addStatement(scope: RequestScope, statement: Promise<unknown>): 
 
 /** The statement could not be understood. */
 export function failStatement(scope: RequestScope, error: unknown): void {
-  const stated = statementsOf(scope)
+  const stated = ensureStatements(scope)
   stated.failure ??= { error }
   stated.reportLate?.(error)
 }
@@ -78,13 +78,13 @@ export async function settleStatements(scope: RequestScope): Promise<void> {
 
 /** From now on a statement is too late for the result of the call. False if one was made that is not settled yet. */
 export function closeStatements(scope: RequestScope, reportLate: (error: unknown) => void): boolean {
-  const stated = statementsOf(scope)
+  const stated = ensureStatements(scope)
   if (stated.pending.size > 0 || stated.failure !== undefined) return false
   stated.reportLate = reportLate
   return true
 }
 
-function statementsOf(scope: RequestScope): CallStatements {
+function ensureStatements(scope: RequestScope): CallStatements {
   const known = statements.get(scope)
   if (known !== undefined) return known
   const made: CallStatements = { pending: new Set() }

@@ -1,16 +1,16 @@
 import { isPrivate, quoteText, type Sensitivity } from '@sallyport/core'
 import type { RequestScope } from '../identity/identity.ts'
 import type { Label } from './label.ts'
-import { labelStoreBelow } from './session-data.ts'
+import { getLabelStore } from './session-data.ts'
 
 /** Why a call is not made, and what can be done instead: for the model, and for the person it works for. */
-export interface Refusal {
+export interface ConnectRefusal {
   readonly reason: string
   readonly nextStep: string
 }
 
-const SHOWN_NAMES = 3
-const SHOWN_CHARACTERS = 60
+const MAX_SHOWN_NAMES = 3
+const MAX_SHOWN_CHARS = 60
 
 /**
  * Asked right before a tool that reaches out is run, of the store that all processes share. A call that had begun when
@@ -20,21 +20,21 @@ export async function findConnectRefusal(
   tool: string,
   scope: RequestScope,
   privateFrom: Sensitivity,
-): Promise<Refusal | undefined> {
-  const label = await labelStoreBelow(scope.dataFolder).read(scope)
+): Promise<ConnectRefusal | undefined> {
+  const label = await getLabelStore(scope.dataFolder).read(scope)
   if (!isPrivate(label.sensitivity, privateFrom)) return undefined
   return {
-    reason: `${tool} was not run: it reaches out (CONNECT), and this session ${describe(label)}.`,
+    reason: `${tool} was not run: it reaches out (CONNECT), and this session ${describeLabel(label)}.`,
     nextStep:
       'Go on with tools that do not reach out, ask the user to do this step, or do it in a new session that has not read private data.',
   }
 }
 
-function describe({ sensitivity, datasets, doubt }: Label): string {
+function describeLabel({ sensitivity, datasets, doubt }: Label): string {
   if (doubt !== undefined)
     return `counts as ${sensitivity}, because what it holds cannot be read (the server's log says why)`
   const guarded = datasets.filter((dataset) => dataset.sensitivity === sensitivity)
-  const names = guarded.slice(0, SHOWN_NAMES).map(({ name }) => quoteText(name, SHOWN_CHARACTERS))
-  const more = guarded.length > SHOWN_NAMES ? ` and ${guarded.length - SHOWN_NAMES} more` : ''
+  const names = guarded.slice(0, MAX_SHOWN_NAMES).map(({ name }) => quoteText(name, MAX_SHOWN_CHARS))
+  const more = guarded.length > MAX_SHOWN_NAMES ? ` and ${guarded.length - MAX_SHOWN_NAMES} more` : ''
   return `holds private data (${sensitivity}: ${names.join(', ')}${more})`
 }

@@ -22,12 +22,12 @@ export function readLabelClaim(value: unknown): LabelClaim {
   const listed = isJsonList(value.datasets) ? value.datasets : []
   const datasets = listed.filter(isDataset).map(({ name, sensitivity }) => ({ name, sensitivity }))
   const said = datasets.map(({ sensitivity }) => sensitivity)
-  const whole = datasets.length < listed.length ? HIGHEST_SENSITIVITY : wholeOf(value, said)
+  const whole = datasets.length < listed.length ? HIGHEST_SENSITIVITY : readOverallSensitivity(value, said)
   return { sensitivity: said.reduce(higherSensitivity, whole), datasets }
 }
 
 /** Datasets speak for themselves where nothing is said of the whole. */
-function wholeOf({ sensitivity }: JsonObject, said: readonly Sensitivity[]): Sensitivity {
+function readOverallSensitivity({ sensitivity }: JsonObject, said: readonly Sensitivity[]): Sensitivity {
   if (sensitivity === undefined && said[0] !== undefined) return said[0]
   return isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY
 }

@@ -47,7 +47,7 @@ export async function addFile(path: string, text: string, incoming: string): Pro
   const temporary = join(incoming, randomUUID())
   try {
     await writeSynced(temporary, text)
-    await place(temporary, path)
+    await moveIntoPlace(temporary, path)
   } finally {
     await rm(temporary, { force: true })
   }
@@ -55,7 +55,7 @@ export async function addFile(path: string, text: string, incoming: string): Pro
   await syncFolder(dirname(path))
 }
 
-async function place(temporary: string, path: string): Promise<void> {
+async function moveIntoPlace(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path)
   } catch (error) {

@@ -12,26 +12,26 @@ export const MAX_RECORD_BYTES = 6 * MAX_NAME_LENGTH + 2
  */
 const RECORD_NAME = /^([a-z]+)-([0-9a-f]{64})$/
 
-export const recordName = ({ name, sensitivity }: PrivateDataset): string =>
+export const recordFileName = ({ name, sensitivity }: PrivateDataset): string =>
   `${sensitivity.toLowerCase()}-${createHash('sha256').update(recordText(name)).digest('hex')}`
 
 /** JSON writes a lone surrogate as an escape, where UTF-8 would make two names one. */
 export const recordText = (dataset: string): string => JSON.stringify(dataset)
 
-export function readRecordName(file: string): Sensitivity | undefined {
+export function readRecordSensitivity(file: string): Sensitivity | undefined {
   const sensitivity = RECORD_NAME.exec(file)?.[1]?.toUpperCase()
   return isSensitivity(sensitivity) ? sensitivity : undefined
 }
 
 /** The dataset that a file is about; nothing when its text is not what its name proves. */
 export function readRecord(file: string, text: string): PrivateDataset | undefined {
-  const sensitivity = readRecordName(file)
-  const name = parseText(text)
+  const sensitivity = readRecordSensitivity(file)
+  const name = parseString(text)
   if (sensitivity === undefined || name === undefined) return undefined
-  return recordName({ name, sensitivity }) === file ? { name, sensitivity } : undefined
+  return recordFileName({ name, sensitivity }) === file ? { name, sensitivity } : undefined
 }
 
-function parseText(text: string): string | undefined {
+function parseString(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'string' ? value : undefined

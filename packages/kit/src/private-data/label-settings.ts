@@ -1,4 +1,4 @@
-import { findWeakness, MAKE_SECRET, parseSensitivity, SallyportError, type Sensitivity } from '@sallyport/core'
+import { findWeakness, GENERATE_SECRET_HINT, parseSensitivity, SallyportError, type Sensitivity } from '@sallyport/core'
 
 /** How a server labels sessions that hold private data. */
 export interface LabelOptions {
@@ -16,15 +16,15 @@ export interface LabelSettings {
 const MIN_SECRET_BYTES = 32
 
 export function readLabelOptions({ secret, privateFrom = 'CONFIDENTIAL' }: LabelOptions = {}): LabelSettings {
-  if (secret !== undefined) checkSecret(secret)
+  if (secret !== undefined) checkLabelSecret(secret)
   return { secret, privateFrom: parseSensitivity(privateFrom, 'labels.privateFrom') }
 }
 
 /** Whoever knows the secret can only raise labels; one that can be guessed would let anybody. */
-export function checkSecret(secret: unknown): void {
+export function checkLabelSecret(secret: unknown): void {
   const weakness = typeof secret === 'string' ? findWeakness(secret, MIN_SECRET_BYTES) : 'it is not a string'
   if (weakness === undefined) return
   throw new SallyportError('CONFIG_INVALID', `The secret that signs labels can be guessed: ${weakness}.`, {
-    hint: `${MAKE_SECRET}.`,
+    hint: `${GENERATE_SECRET_HINT}.`,
   })
 }

@@ -319,7 +319,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     const client = await connectInMemory(server, ADA)
     const waiting = client.callTool('wait')
     await setImmediate()
-    const { result } = await new RawClient(server).modern('tools/call', { name: 'nobody' })
+    const { result } = await new RawClient(server).requestModern('tools/call', { name: 'nobody' })
     expect(result).toMatchObject({ isError: true })
     expect(JSON.stringify(result)).not.toContain('salaries')
     gate.resolve()

@@ -35,18 +35,18 @@ export interface LabelStoreOptions {
 }
 
 /** So many sessions are remembered; the rest is read again when it is asked for. */
-const REMEMBERED = 4096
+const MAX_CACHED_OWNERS = 4096
 
 /** Opens the store of labels in a folder, which several processes may share. */
 export function openLabelStore(folder: string, { onDoubt = printDoubt }: LabelStoreOptions = {}): LabelStore {
-  return new FolderLabels(resolve(folder), onDoubt)
+  return new FolderLabelStore(resolve(folder), onDoubt)
 }
 
-class FolderLabels implements LabelStore {
+class FolderLabelStore implements LabelStore {
   readonly #folder: string
   readonly #onDoubt: (doubt: string) => void
   readonly #owners = new Map<string, OwnerLabel>()
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
   constructor(folder: string, onDoubt: (doubt: string) => void) {
     this.#folder = folder
@@ -55,42 +55,42 @@ class FolderLabels implements LabelStore {
 
   async raise(owner: LabelOwner, dataset: string, sensitivity: Sensitivity): Promise<Label> {
     checkDataset(dataset, sensitivity)
-    await this.#labelOf(owner).raise({ name: dataset, sensitivity })
+    await this.#openLabel(owner).raise({ name: dataset, sensitivity })
     return this.read(owner)
   }
 
   async read(owner: LabelOwner): Promise<Label> {
-    const label = await this.#labelOf(owner).read()
-    if (label.doubt !== undefined) this.#tell(ownerFolder(this.#folder, owner.userId, owner.sessionId), label.doubt)
+    const label = await this.#openLabel(owner).read()
+    if (label.doubt !== undefined) this.#report(ownerFolder(this.#folder, owner.userId, owner.sessionId), label.doubt)
     return label
   }
 
   settle(owner: LabelOwner): Promise<void> {
-    return this.#labelOf(owner).settle()
+    return this.#openLabel(owner).settle()
   }
 
-  #labelOf({ userId, sessionId }: LabelOwner): OwnerLabel {
+  #openLabel({ userId, sessionId }: LabelOwner): OwnerLabel {
     const folder = ownerFolder(this.#folder, userId, sessionId)
     const label = this.#owners.get(folder) ?? new OwnerLabel(folder)
     // The one used last is last in the map, and forgotten last.
     this.#owners.delete(folder)
     this.#owners.set(folder, label)
-    if (this.#owners.size > REMEMBERED) this.#forgetOldest()
+    if (this.#owners.size > MAX_CACHED_OWNERS) this.#forgetOldest()
     return label
   }
 
   #forgetOldest(): void {
     for (const [folder, label] of this.#owners) {
-      if (label.isBusy) continue
+      if (label.hasPendingWrites) continue
       this.#owners.delete(folder)
       return
     }
   }
 
-  #tell(folder: string, doubt: string): void {
+  #report(folder: string, doubt: string): void {
     const message = `${folder}: ${doubt}. The session counts as ${HIGHEST_SENSITIVITY} until that is mended.`
-    if (this.#told.has(message) || this.#told.size > REMEMBERED) return
-    this.#told.add(message)
+    if (this.#reported.has(message) || this.#reported.size > MAX_CACHED_OWNERS) return
+    this.#reported.add(message)
     this.#onDoubt(message)
   }
 }

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { higherSensitivity, isAtLeast, quoteText, SallyportError, type Sensitivity } from '@sallyport/core'
 import { createLabel, type Label, type PrivateDataset } from './label.ts'
 import { addFile, codeOf, listNames, makeDurableFolder, readSmallFile } from './label-folder.ts'
-import { MAX_RECORD_BYTES, readRecord, readRecordName, recordName, recordText } from './label-record.ts'
+import { MAX_RECORD_BYTES, readRecord, readRecordSensitivity, recordFileName, recordText } from './label-record.ts'
 
 /** Beside the folders of the owners, whose names all end with a digest. */
 const INCOMING = '.incoming'
@@ -17,20 +17,20 @@ export class OwnerLabel {
   readonly #folder: string
   readonly #datasets = new Map<string, Sensitivity>()
   /** The files whose texts have been read or written here. */
-  readonly #read = new Set<string>()
+  readonly #readFiles = new Set<string>()
   /** What was raised and is not known to be on the disk. */
   readonly #unwritten = new Map<string, Sensitivity>()
   /** What this process put on the disk and synced there. */
   readonly #durable = new Map<string, Sensitivity>()
   readonly #writing = new Set<Promise<void>>()
-  #isMade = false
+  #hasFolder = false
 
   constructor(folder: string) {
     this.#folder = folder
   }
 
   /** Something would be lost if this were forgotten. */
-  get isBusy(): boolean {
+  get hasPendingWrites(): boolean {
     return this.#writing.size > 0 || this.#unwritten.size > 0
   }
 
@@ -53,7 +53,7 @@ export class OwnerLabel {
   }
 
   async #write(dataset: PrivateDataset): Promise<void> {
-    if (!reaches(this.#durable, dataset)) {
+    if (!hasAtLeast(this.#durable, dataset)) {
       const writing = this.#addRecord(dataset)
       this.#writing.add(writing)
       await writing.finally(() => this.#writing.delete(writing))
@@ -66,19 +66,19 @@ export class OwnerLabel {
   async #addRecord(dataset: PrivateDataset): Promise<void> {
     const top = dirname(this.#folder)
     const incoming = join(top, INCOMING)
-    const file = recordName(dataset)
+    const file = recordFileName(dataset)
     try {
-      if (!this.#isMade) for (const folder of [incoming, this.#folder]) await makeDurableFolder(folder, top)
-      this.#isMade = true
+      if (!this.#hasFolder) for (const folder of [incoming, this.#folder]) await makeDurableFolder(folder, top)
+      this.#hasFolder = true
       await addFile(join(this.#folder, file), recordText(dataset.name), incoming)
     } catch (cause) {
-      this.#isMade = false
+      this.#hasFolder = false
       throw new SallyportError('STATE_UNUSABLE', `The label in ${this.#folder} was not raised: ${codeOf(cause)}.`, {
         hint: 'No result of the session is released until that is possible: see to the space on the disk and to the owner of the folder.',
         cause,
       })
     }
-    this.#read.add(file)
+    this.#readFiles.add(file)
   }
 
   /** Takes in what the folder says, and says what of it could not be read: without the path, which is not for agents. */
@@ -91,19 +91,19 @@ export class OwnerLabel {
     }
     let doubt: string | undefined
     for (const name of names) {
-      if (!this.#read.has(name)) doubt = (await this.#readFile(name)) ?? doubt
+      if (!this.#readFiles.has(name)) doubt = (await this.#readFile(name)) ?? doubt
     }
     return doubt
   }
 
   async #readFile(file: string): Promise<string | undefined> {
     const shown = quoteText(file, 100)
-    if (readRecordName(file) === undefined) return `The file ${shown} is none of ours`
+    if (readRecordSensitivity(file) === undefined) return `The file ${shown} is none of ours`
     try {
       const record = readRecord(file, await readSmallFile(join(this.#folder, file), MAX_RECORD_BYTES))
       if (record === undefined) return `The file ${shown} is damaged`
       raiseIn(this.#datasets, record)
-      this.#read.add(file)
+      this.#readFiles.add(file)
       return undefined
     } catch (error) {
       return `The file ${shown} cannot be read (${codeOf(error)})`
@@ -115,7 +115,7 @@ function raiseIn(datasets: Map<string, Sensitivity>, { name, sensitivity }: Priv
   datasets.set(name, higherSensitivity(datasets.get(name) ?? sensitivity, sensitivity))
 }
 
-function reaches(datasets: ReadonlyMap<string, Sensitivity>, { name, sensitivity }: PrivateDataset): boolean {
+function hasAtLeast(datasets: ReadonlyMap<string, Sensitivity>, { name, sensitivity }: PrivateDataset): boolean {
   const known = datasets.get(name)
   return known !== undefined && isAtLeast(known, sensitivity)
 }

@@ -297,9 +297,12 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
   test('outside of a call for somebody there is no private data to speak of', async () => {
     expect(() => privateData()).toThrow('There is no caller here')
     const client = new RawClient(createServer())
-    const answer = await client.modern('tools/call', { name: 'load', arguments: { name: 'x', sensitivity: 'SECRET' } })
+    const answer = await client.requestModern('tools/call', {
+      name: 'load',
+      arguments: { name: 'x', sensitivity: 'SECRET' },
+    })
     expect(answer.result).toMatchObject({ isError: true, _meta: { 'sallyport/error': { kind: 'bug' } } })
-    expect((await client.modern('tools/call', { name: 'send' })).result.content).toEqual([
+    expect((await client.requestModern('tools/call', { name: 'send' })).result.content).toEqual([
       { type: 'text', text: 'sent' },
     ])
   })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { HIGHEST_SENSITIVITY, isPrivate, SallyportError, type Sensitivity } from '@sallyport/core'
 import { currentScope, findScope, type RequestScope } from '../identity/identity.ts'
-import { addStatement, failStatement, noteUnowned } from './call-statements.ts'
+import { addStatement, countUnowned, failStatement } from './call-statements.ts'
 import type { Label } from './label.ts'
 import { checkDataset, type LabelStore, openLabelStore } from './label-store.ts'
 
@@ -20,7 +20,7 @@ export interface PrivateData {
 const stores = new Map<string, LabelStore>()
 
 /** One for each data folder: what a process raised must be known to all who ask in it. */
-export function labelStoreBelow(dataFolder: string): LabelStore {
+export function getLabelStore(dataFolder: string): LabelStore {
   const opened = stores.get(dataFolder)
   if (opened !== undefined) return opened
   const store = openLabelStore(join(dataFolder, 'labels'))
@@ -31,18 +31,18 @@ export function labelStoreBelow(dataFolder: string): LabelStore {
 /** The private data of the user and session on whose behalf the running handler was called. */
 export function privateData(): PrivateData {
   // Whoever catches the error below may go on to return the data.
-  if (findScope() === undefined) noteUnowned()
+  if (findScope() === undefined) countUnowned()
   const scope = currentScope()
   const read = async (): Promise<Label> => {
     const here = findScope() ?? scope
-    requireOneOwner([scope, here])
-    return labelStoreBelow(here.dataFolder).read(here)
+    assertSameOwner([scope, here])
+    return getLabelStore(here.dataFolder).read(here)
   }
   return {
     addPrivateDataset(name, sensitivity) {
       // Another call than this was asked in, if somebody kept the object: it counts for both.
       const scopes = new Set([scope, findScope() ?? scope])
-      const raised = raise([...scopes], { name, sensitivity })
+      const raised = raiseLabel([...scopes], { name, sensitivity })
       for (const each of scopes) addStatement(each, raised)
       return raised
     },
@@ -53,7 +53,7 @@ export function privateData(): PrivateData {
 }
 
 /** The name under which a statement is kept that could not be understood. */
-const INVALID = 'invalid statement (the log of the server has it)'
+const INVALID_STATEMENT = 'invalid statement (the log of the server has it)'
 
 interface Statement {
   readonly name: string
@@ -61,23 +61,23 @@ interface Statement {
 }
 
 /** What cannot be understood counts as the strictest, for the session, and fails the call that said it. */
-async function raise(scopes: readonly RequestScope[], { name, sensitivity }: Statement): Promise<Label> {
+async function raiseLabel(scopes: readonly RequestScope[], { name, sensitivity }: Statement): Promise<Label> {
   try {
     checkDataset(name, sensitivity)
-    requireOneOwner(scopes)
+    assertSameOwner(scopes)
   } catch (error) {
     for (const scope of scopes) failStatement(scope, error)
-    await Promise.all(scopes.map((scope) => raiseFor(scope, INVALID, HIGHEST_SENSITIVITY)))
+    await Promise.all(scopes.map((scope) => raiseFor(scope, INVALID_STATEMENT, HIGHEST_SENSITIVITY)))
     throw error
   }
   return raiseFor(scopes[0] as RequestScope, name, sensitivity)
 }
 
 const raiseFor = (scope: RequestScope, name: string, sensitivity: Sensitivity): Promise<Label> =>
-  labelStoreBelow(scope.dataFolder).raise(scope, name, sensitivity)
+  getLabelStore(scope.dataFolder).raise(scope, name, sensitivity)
 
 /** Nobody can tell which of two sessions is meant, and neither may learn what the other one holds. */
-function requireOneOwner(scopes: readonly RequestScope[]): void {
+function assertSameOwner(scopes: readonly RequestScope[]): void {
   const owners = scopes.map(({ dataFolder, userId, sessionId }) => JSON.stringify([dataFolder, userId, sessionId]))
   if (new Set(owners).size === 1) return
   throw new SallyportError('USAGE', 'privateData() was asked in a call of another session than it is used in.', {

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
-import { isJsonObject, jsonIn } from '@sallyport/core'
+import { isJsonObject, tryParseJson } from '@sallyport/core'
 import { type LabelClaim, readLabelClaim } from './label-claim.ts'
-import { checkSecret } from './label-settings.ts'
+import { checkLabelSecret } from './label-settings.ts'
 
 /** A label, and the session that it is valid for. */
 export interface SessionClaim extends LabelClaim {
@@ -29,16 +29,16 @@ export interface LabelTrust {
 }
 
 /** A compact JWS. Its header never varies, so nobody can talk a verifier into another algorithm. */
-const HEADER = encode({ alg: 'HS256', typ: 'sallyport-label' })
-const MAX_TOKEN = 256 * 1024
+const HEADER = encodeJson({ alg: 'HS256', typ: 'sallyport-label' })
+const MAX_TOKEN_LENGTH = 256 * 1024
 
 /** Signs a label, so that a client with the same secret can verify it. */
 export function signLabel(claim: SessionClaim, { secret, now = Date.now }: SigningOptions): string {
-  checkSecret(secret)
+  checkLabelSecret(secret)
   const { session, sensitivity, datasets } = claim
   const payload = { session, sensitivity, datasets, iat: Math.floor(now() / 1000), jti: randomUUID() }
-  const body = `${HEADER}.${encode(payload)}`
-  return `${body}.${mac(body, secret).toString('base64url')}`
+  const body = `${HEADER}.${encodeJson(payload)}`
+  return `${body}.${computeMac(body, secret).toString('base64url')}`
 }
 
 /**
@@ -46,12 +46,12 @@ export function signLabel(claim: SessionClaim, { secret, now = Date.now }: Signi
  * that is shown again can only raise what it had raised before.
  */
 export function verifyLabel(signed: unknown, { secret, session }: VerifyingOptions): SessionClaim | undefined {
-  checkSecret(secret)
-  if (typeof signed !== 'string' || signed.length > MAX_TOKEN) return undefined
+  checkLabelSecret(secret)
+  if (typeof signed !== 'string' || signed.length > MAX_TOKEN_LENGTH) return undefined
   const [header, payload, signature, ...rest] = signed.split('.')
   if (header !== HEADER || payload === undefined || signature === undefined || rest.length > 0) return undefined
-  const expected = mac(`${header}.${payload}`, secret).toString('base64url')
-  if (!isSame(signature, expected)) return undefined
+  const expected = computeMac(`${header}.${payload}`, secret).toString('base64url')
+  if (!isEqualConstantTime(signature, expected)) return undefined
   const label = readPayload(payload)
   return label !== undefined && (session === undefined || label.session === session) ? label : undefined
 }
@@ -64,22 +64,22 @@ export function readLabelMeta(value: unknown, { secret, session }: LabelTrust): 
 }
 
 /** A key of its own: where the secret also signs tokens of users, neither can be taken for the other. */
-function mac(body: string, secret: string): Buffer {
+function computeMac(body: string, secret: string): Buffer {
   const key = createHmac('sha256', secret).update('sallyport/private_data').digest()
   return createHmac('sha256', key).update(body).digest()
 }
 
-function isSame(given: string, expected: string): boolean {
+function isEqualConstantTime(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-function encode(value: object): string {
+function encodeJson(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
 function readPayload(payload: string): SessionClaim | undefined {
-  const value = jsonIn(Buffer.from(payload, 'base64url').toString())
+  const value = tryParseJson(Buffer.from(payload, 'base64url').toString())
   if (!isJsonObject(value) || typeof value.session !== 'string') return undefined
   return { session: value.session, ...readLabelClaim(value) }
 }

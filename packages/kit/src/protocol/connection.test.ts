@@ -4,24 +4,24 @@ import { createMcpServer } from '../mcp-server.ts'
 import type { Bug } from '../offers/definitions.ts'
 import { READ } from '../permission.ts'
 import { MODERN_META, RawClient } from '../raw-client.test-kit.ts'
-import { createSample, OPTIONS } from '../sample-server.test-kit.ts'
+import { createSampleServer, SAMPLE_OPTIONS } from '../sample-server.test-kit.ts'
 
 test('a result that JSON cannot carry is answered as an error, and the connection lives on', async () => {
   const bugs: Bug[] = []
-  const server = createMcpServer('sample', { ...OPTIONS, onBug: (bug) => bugs.push(bug) })
+  const server = createMcpServer('sample', { ...SAMPLE_OPTIONS, onBug: (bug) => bugs.push(bug) })
   server.tool('cyclic', { description: '', permission: READ }, () => ({ rows: [1n] }))
   const client = new RawClient(server)
-  expect((await client.modern('tools/call', { name: 'cyclic' })).result).toMatchObject({ isError: true })
+  expect((await client.requestModern('tools/call', { name: 'cyclic' })).result).toMatchObject({ isError: true })
   expect(String(bugs[0]?.error)).toContain('a BigInt at rows[0]')
   expect(bugs).toHaveLength(1)
-  expect((await client.modern('tools/list')).result.tools).toHaveLength(1)
+  expect((await client.requestModern('tools/list')).result.tools).toHaveLength(1)
 })
 
 test('a log that throws does not take the server with it', async () => {
   const printed = vi.spyOn(console, 'error').mockImplementation(() => undefined)
   onTestFinished(() => printed.mockRestore())
   const server = createMcpServer('sample', {
-    ...OPTIONS,
+    ...SAMPLE_OPTIONS,
     onBug: () => {
       throw new Error('the log is full')
     },
@@ -30,13 +30,13 @@ test('a log that throws does not take the server with it', async () => {
     throw new Error('x')
   })
   const client = new RawClient(server)
-  expect((await client.modern('tools/call', { name: 'bug' })).result.isError).toBe(true)
+  expect((await client.requestModern('tools/call', { name: 'bug' })).result.isError).toBe(true)
   expect(printed).toHaveBeenCalledOnce()
 })
 
 test('cancelling aborts the call, and nothing is answered', async () => {
   const bugs: Bug[] = []
-  const client = new RawClient(createSample((bug) => bugs.push(bug)))
+  const client = new RawClient(createSampleServer((bug) => bugs.push(bug)))
   await client.initialize()
   const id = client.start('tools/call', { name: 'wait' })
   client.notify('notifications/cancelled', { requestId: id })
@@ -47,7 +47,7 @@ test('cancelling aborts the call, and nothing is answered', async () => {
 
 test('closing aborts every call, and nothing is sent afterwards', async () => {
   const aborted: boolean[] = []
-  const server = createSample()
+  const server = createSampleServer()
   server.tool('watch', { description: '', permission: READ }, (_, { signal, progress }) => {
     signal.addEventListener('abort', () => {
       aborted.push(true)
@@ -65,7 +65,7 @@ test('closing aborts every call, and nothing is sent afterwards', async () => {
 })
 
 test('progress carries the caller’s token, only rises, and ends with the result', async () => {
-  const server = createMcpServer('sample', OPTIONS)
+  const server = createMcpServer('sample', SAMPLE_OPTIONS)
   const late: (() => void)[] = []
   server.tool('work', { description: '', permission: READ }, (_, { progress }) => {
     progress(0, 2, 'begun')
@@ -76,9 +76,9 @@ test('progress carries the caller’s token, only rises, and ends with the resul
     return 'done'
   })
   const client = new RawClient(server)
-  await client.modern('tools/call', { name: 'work', _meta: { progressToken: 0 } })
+  await client.requestModern('tools/call', { name: 'work', _meta: { progressToken: 0 } })
   late[0]?.()
-  await client.modern('tools/call', { name: 'work' })
+  await client.requestModern('tools/call', { name: 'work' })
   const notices = client.received.filter(({ method }) => method === 'notifications/progress')
   expect(notices.map(({ params }) => params)).toEqual([
     { progressToken: 0, progress: 0, total: 2, message: 'begun' },
@@ -87,7 +87,7 @@ test('progress carries the caller’s token, only rises, and ends with the resul
 })
 
 test('logs go out from the level that was asked for: per session in one era, per request in the other', async () => {
-  const server = createMcpServer('sample', OPTIONS)
+  const server = createMcpServer('sample', SAMPLE_OPTIONS)
   server.tool('talk', { description: '', permission: READ }, (_, { log }) => {
     log('debug', 'low')
     log('error', { high: true })
@@ -103,19 +103,19 @@ test('logs go out from the level that was asked for: per session in one era, per
   await client.request('logging/setLevel', { level: 'debug' })
   expect(await logsOf(() => client.request('tools/call', { name: 'talk' }))).toEqual(['low', { high: true }])
   expect((await client.request('logging/setLevel', { level: 'loud' })).error.code).toBe(-32602)
-  expect(await logsOf(() => client.modern('tools/call', { name: 'talk' }))).toEqual([])
+  expect(await logsOf(() => client.requestModern('tools/call', { name: 'talk' }))).toEqual([])
   const asked = { name: 'talk', _meta: { 'io.modelcontextprotocol/logLevel': 'debug' } }
-  expect(await logsOf(() => client.modern('tools/call', asked))).toEqual(['low', { high: true }])
+  expect(await logsOf(() => client.requestModern('tools/call', asked))).toEqual(['low', { high: true }])
 })
 
 test('tools that come and go are told once a turn, to those who opened a session', async () => {
-  const server = createSample()
+  const server = createSampleServer()
   const client = new RawClient(server)
   const stranger = new RawClient(server)
   await client.initialize()
   server.tool('new1', { description: '', permission: READ }, () => '')
   const second = server.tool('new2', { description: '', permission: READ }, () => '')
-  await client.notified('notifications/tools/list_changed')
+  await client.waitForNotification('notifications/tools/list_changed')
   expect(client.received.filter(({ method }) => method !== undefined)).toHaveLength(1)
   expect(stranger.received).toEqual([])
   second.remove()
@@ -125,14 +125,14 @@ test('tools that come and go are told once a turn, to those who opened a session
 })
 
 test('a modern subscription is acknowledged first, hears only what it asked for, and ends with a result', async () => {
-  const server = createSample()
+  const server = createSampleServer()
   const client = new RawClient(server)
   const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['x:y'] }
   const id = client.start('subscriptions/listen', { _meta: MODERN_META, notifications })
   const tagged = { 'io.modelcontextprotocol/subscriptionId': id }
   server.tool('new', { description: '', permission: READ }, () => '')
   server.prompt('later', {}, () => '')
-  await client.notified('notifications/tools/list_changed')
+  await client.waitForNotification('notifications/tools/list_changed')
   client.connection.close()
   expect(client.received).toEqual([
     {
@@ -146,12 +146,12 @@ test('a modern subscription is acknowledged first, hears only what it asked for,
 })
 
 test('a cancelled subscription is silent', async () => {
-  const server = createSample()
+  const server = createSampleServer()
   const client = new RawClient(server)
   const id = client.start('subscriptions/listen', { _meta: MODERN_META, notifications: { toolsListChanged: true } })
   client.notify('notifications/cancelled', { requestId: id })
   server.tool('new', { description: '', permission: READ }, () => '')
-  await client.modern('tools/list')
+  await client.requestModern('tools/list')
   client.connection.close()
   expect(client.received.map(({ method }) => method)).toEqual(['notifications/subscriptions/acknowledged', undefined])
 })
@@ -166,21 +166,21 @@ test.each([
   [{ jsonrpc: '2.0', id: null, method: 'ping' }],
   [{ jsonrpc: '2.0', method: 7 }],
 ])('%j is refused as no message', async (message) => {
-  const client = new RawClient(createSample())
+  const client = new RawClient(createSampleServer())
   client.send(message)
-  expect((await client.answerTo(null)).error.code).toBe(-32600)
+  expect((await client.waitForAnswer(null)).error.code).toBe(-32600)
 })
 
 test.each(['result', 'error'])('a request that is an answer too, by its %s, is refused', async (member) => {
-  const client = new RawClient(createSample())
+  const client = new RawClient(createSampleServer())
   client.send({ jsonrpc: '2.0', id: 1, method: 'ping', [member]: {} })
-  expect((await client.answerTo(1)).error.code).toBe(-32600)
+  expect((await client.waitForAnswer(1)).error.code).toBe(-32600)
 })
 
 test('bad parameters, unknown notifications and stray answers harm nobody', async () => {
-  const client = new RawClient(createSample())
+  const client = new RawClient(createSampleServer())
   client.send({ jsonrpc: '2.0', id: 1, method: 'ping', params: [] })
-  expect((await client.answerTo(1)).error.code).toBe(-32600)
+  expect((await client.waitForAnswer(1)).error.code).toBe(-32600)
   client.notify('notifications/unheard-of')
   client.notify('notifications/cancelled', { requestId: 'nobody' })
   client.send({ jsonrpc: '2.0', id: 5, result: {} })
@@ -188,12 +188,12 @@ test('bad parameters, unknown notifications and stray answers harm nobody', asyn
 })
 
 test('a cursor that was never given out is refused', async () => {
-  const client = new RawClient(createSample())
-  expect((await client.modern('tools/list', { cursor: 'MTA=' })).error.code).toBe(-32602)
+  const client = new RawClient(createSampleServer())
+  expect((await client.requestModern('tools/list', { cursor: 'MTA=' })).error.code).toBe(-32602)
 })
 
 test('an id that is in flight cannot be used again', async () => {
-  const client = new RawClient(createSample())
+  const client = new RawClient(createSampleServer())
   client.send({ jsonrpc: '2.0', id: 'a', method: 'tools/call', params: { name: 'wait', _meta: MODERN_META } })
   client.send({ jsonrpc: '2.0', id: 'a', method: 'tools/list', params: { _meta: MODERN_META } })
   expect(client.received[0]).toMatchObject({ id: 'a', error: { code: -32600 } })
@@ -201,7 +201,7 @@ test('an id that is in flight cannot be used again', async () => {
 })
 
 test('what is nested too deeply is refused before anything walks through it', async () => {
-  const client = new RawClient(createSample())
+  const client = new RawClient(createSampleServer())
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   const params = { name: 'echo', arguments: { value: deep }, requestState: 'x', _meta: MODERN_META }
   expect((await client.request('tools/call', params as never)).error.code).toBe(-32600)

@@ -1,24 +1,31 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, isJsonObject, isLogLevel, type JsonObject } from '@sallyport/core'
-import { type Claim, createCallContext, OutgoingRequests, ParkedCalls, type Round, RunningCall } from '../call/call.ts'
-import { agreeLegacyVersion, NO_OPENING, type RequestMeta, readMeta, stampAnswer } from '../era.ts'
+import {
+  type CallBinding,
+  createCallContext,
+  OutgoingRequests,
+  ParkedCalls,
+  type RoundTrip,
+  RunningCall,
+} from '../call/call.ts'
+import { addEraFields, HANDSHAKE_REQUIRED, negotiateLegacyVersion, type RequestMeta, readRequestMeta } from '../era.ts'
 import { type RequestScope, runInScope } from '../identity/identity.ts'
 import {
   type Answer,
+  createNotification,
+  errorAnswer,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
   type Incoming,
   isRequestId,
-  notification,
   type RequestId,
   readMessage,
-  refuse,
 } from '../json-rpc.ts'
 import type { Definitions } from '../offers/offers.ts'
 import { hasOpenStatement, settleStatements } from '../private-data/private-data.ts'
-import { openRelease } from './label-steps.ts'
-import { findMethod, introduce, type Method, unknownMethod } from './methods.ts'
+import { openAnswerLabeler } from './label-steps.ts'
+import { describeServer, findMethod, type Method, refuseUnknownMethod } from './methods.ts'
 import { Subscriptions } from './subscriptions.ts'
 
 /** One peer of a server. Messages are JSON-RPC objects; whoever carries them is no concern of it. */
@@ -45,14 +52,14 @@ export interface Peer {
   readonly onCancelled?: ((id: RequestId) => void) | undefined
 }
 
-interface Asked extends Pick<RequestMeta, 'era'> {
+interface ScopedRequest extends Pick<RequestMeta, 'era'> {
   readonly params: JsonObject
   readonly scope: RequestScope | undefined
 }
 
-const FIRST_LOG_LEVEL = 'info'
+const DEFAULT_LOG_LEVEL = 'info'
 
-export class ServerConnection implements Connection {
+export class McpConnection implements Connection {
   readonly #definitions: Definitions
   readonly #peer: Peer
   readonly #calls = new Map<RequestId, RunningCall>()
@@ -60,7 +67,7 @@ export class ServerConnection implements Connection {
   readonly #ownParked = new ParkedCalls<RunningCall>()
   readonly #subscriptions: Subscriptions
   #capabilities: JsonObject | undefined
-  #logLevel: string = FIRST_LOG_LEVEL
+  #logLevel: string = DEFAULT_LOG_LEVEL
   #closed = false
 
   constructor(definitions: Definitions, peer: Peer) {
@@ -72,12 +79,12 @@ export class ServerConnection implements Connection {
   receive(message: unknown, scope = this.#peer.scope): void {
     if (this.#closed) return
     const incoming = readMessage(message)
-    if (incoming.kind === 'bad') this.#answer(incoming.id, incoming)
-    if (incoming.kind === 'notification') this.#notified(incoming)
-    if (incoming.kind === 'response') this.#outgoing.answered(incoming)
+    if (incoming.kind === 'bad') this.#sendAnswer(incoming.id, incoming)
+    if (incoming.kind === 'notification') this.#handleNotification(incoming)
+    if (incoming.kind === 'response') this.#outgoing.handleResponse(incoming)
     if (incoming.kind !== 'request') return
-    const answer = this.#request(incoming, scope)
-    if (answer !== undefined) this.#answer(incoming.id, answer)
+    const answer = this.#handleRequest(incoming, scope)
+    if (answer !== undefined) this.#sendAnswer(incoming.id, answer)
   }
 
   close(): void {
@@ -90,7 +97,7 @@ export class ServerConnection implements Connection {
     this.#ownParked.close()
   }
 
-  #notified({ method, params }: Incoming<'notification'>): void {
+  #handleNotification({ method, params }: Incoming<'notification'>): void {
     const { requestId: id } = params
     if (method !== 'notifications/cancelled' || !isRequestId(id)) return
     const isKnown = this.#subscriptions.has(id) || this.#calls.has(id)
@@ -101,121 +108,123 @@ export class ServerConnection implements Connection {
   }
 
   /** The answer, where it is known at once. */
-  #request(request: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
+  #handleRequest(request: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     const { id, method, params } = request
     if (this.#calls.has(id) || this.#subscriptions.has(id))
-      return refuse(INVALID_REQUEST, 'A request with this id is still in flight.')
-    const meta = readMeta(params)
+      return errorAnswer(INVALID_REQUEST, 'A request with this id is still in flight.')
+    const meta = readRequestMeta(params)
     if ('error' in meta) return meta
     if (meta.era === 'legacy' && method === 'initialize') return this.#initialize(request, scope)
-    const own = meta.era === 'legacy' ? this.#legacyRequest(method, params) : undefined
+    const own = meta.era === 'legacy' ? this.#handleLegacyRequest(method, params) : undefined
     if (own !== undefined) return own
     if (meta.era === 'modern' && method === 'subscriptions/listen') return this.#subscriptions.listen(id, params)
-    return this.#begin(request, meta, scope)
+    return this.#startCall(request, meta, scope)
   }
 
   /** The requests of the legacy era that are about the connection itself. */
-  #legacyRequest(method: string, params: JsonObject): Answer | undefined {
+  #handleLegacyRequest(method: string, params: JsonObject): Answer | undefined {
     if (method === 'ping') return undefined
-    if (this.#capabilities === undefined) return NO_OPENING
+    if (this.#capabilities === undefined) return HANDSHAKE_REQUIRED
     if (method === 'resources/subscribe' || method === 'resources/unsubscribe')
-      return this.#subscriptions.legacyRequest(method, params)
+      return this.#subscriptions.handleLegacyRequest(method, params)
     if (method !== 'logging/setLevel') return undefined
-    if (!isLogLevel(params.level)) return refuse(INVALID_PARAMS, 'params.level is no log level.')
+    if (!isLogLevel(params.level)) return errorAnswer(INVALID_PARAMS, 'params.level is no log level.')
     this.#logLevel = params.level
     return { result: {} }
   }
 
   #initialize({ id, params }: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     if (typeof params.protocolVersion !== 'string')
-      return refuse(INVALID_PARAMS, 'params.protocolVersion is missing or not a string.')
+      return errorAnswer(INVALID_PARAMS, 'params.protocolVersion is missing or not a string.')
     this.#capabilities = isJsonObject(params.capabilities) ? params.capabilities : {}
     this.#subscriptions.openLegacy()
-    const protocolVersion = agreeLegacyVersion(params.protocolVersion)
-    const answer = { result: { protocolVersion, serverInfo: this.#definitions.info, ...introduce(this.#definitions) } }
+    const protocolVersion = negotiateLegacyVersion(params.protocolVersion)
+    const answer = {
+      result: { protocolVersion, serverInfo: this.#definitions.info, ...describeServer(this.#definitions) },
+    }
     if (scope === undefined) return answer
     // A client with an isolated instance has to know the label before its first call.
-    runInScope(scope, () => openRelease('initialize', this.#definitions).label(answer))
-      .catch((error) => crashed(this.#definitions, error))
+    runInScope(scope, () => openAnswerLabeler('initialize', this.#definitions).label(answer))
+      .catch((error) => reportCrash(this.#definitions, error))
       .then(
-        (labelled) => this.#answer(id, labelled),
+        (labelled) => this.#sendAnswer(id, labelled),
         () => undefined,
       )
     return undefined
   }
 
-  #begin(request: Incoming<'request'>, meta: RequestMeta, scope: RequestScope | undefined): Answer | undefined {
+  #startCall(request: Incoming<'request'>, meta: RequestMeta, scope: RequestScope | undefined): Answer | undefined {
     const { id, params } = request
     const method = findMethod(request.method, meta.era, this.#definitions)
-    if (method === undefined) return unknownMethod(request.method)
-    const round = this.#openRound(request, meta, method)
-    if ('error' in round) return round
-    const claim = (): Claim => claimOf(request, scope)
+    if (method === undefined) return refuseUnknownMethod(request.method)
+    const roundTrip = this.#openRoundTrip(request, meta, method)
+    if ('error' in roundTrip) return roundTrip
+    const createBinding = (): CallBinding => createCallBinding(request, scope)
     const parked = this.#peer.parked ?? this.#ownParked
-    if (meta.era === 'modern' && method.asks && params.requestState !== undefined) {
-      const call = parked.take(String(params.requestState), claim())
+    if (meta.era === 'modern' && method.mayAsk && params.requestState !== undefined) {
+      const call = parked.take(String(params.requestState), createBinding())
       if (call === undefined) return UNKNOWN_STATE
       this.#calls.set(id, call)
-      call.resume(round)
+      call.resume(roundTrip)
       return undefined
     }
     // An object of its own for each call: what its handler says of private data belongs to this call.
     const own = scope && Object.freeze({ ...scope })
-    const isHeld = (): boolean => own !== undefined && hasOpenStatement(own)
+    const isWithheld = (): boolean => own !== undefined && hasOpenStatement(own)
     const settle = async (): Promise<void> => own && settleStatements(own)
     const logger = String(this.#definitions.info.name)
-    const call = new RunningCall({ round, logger, parked, claim, isHeld, settle })
+    const call = new RunningCall({ roundTrip, logger, parked, createBinding, isWithheld, settle })
     this.#calls.set(id, call)
     this.#run(call, method, { era: meta.era, params, scope: own })
     return undefined
   }
 
-  #run(call: RunningCall, method: Method, { era, params, scope }: Asked): void {
+  #run(call: RunningCall, method: Method, { era, params, scope }: ScopedRequest): void {
     const context = createCallContext(call)
     const request = { definitions: this.#definitions, era, params, context }
-    const toCrash = (error: unknown): Answer => crashed(this.#definitions, error)
+    const toCrash = (error: unknown): Answer => reportCrash(this.#definitions, error)
     runInScope(scope, async () => method.answer(request))
       .catch(toCrash)
       .then((answer) => call.finish(answer), toCrash)
   }
 
   /** The way of a call through this connection, as long as the request is in flight. */
-  #openRound(
+  #openRoundTrip(
     { id, params }: Incoming<'request'>,
     meta: RequestMeta,
     method: Method,
-  ): Round | Extract<Answer, { error: unknown }> {
+  ): RoundTrip | Extract<Answer, { error: unknown }> {
     const { era, progressToken } = meta
-    const { inputResponses: responses = {} } = era === 'modern' && method.asks ? params : {}
-    if (!isJsonObject(responses)) return refuse(INVALID_PARAMS, 'params.inputResponses is not an object.')
+    const { inputResponses: responses = {} } = era === 'modern' && method.mayAsk ? params : {}
+    if (!isJsonObject(responses)) return errorAnswer(INVALID_PARAMS, 'params.inputResponses is not an object.')
     const { info: serverInfo } = this.#definitions
-    const isOn = (): boolean => this.#calls.get(id)?.carrier === round
-    const round: Round = {
+    const isOn = (): boolean => this.#calls.get(id)?.activeRequest === round
+    const round: RoundTrip = {
       progressToken,
       responses,
       logLevel: era === 'modern' ? meta.logLevel : this.#logLevel,
       capabilities: era === 'modern' ? meta.capabilities : (this.#capabilities ?? {}),
       push: era === 'modern' ? undefined : (question, signal) => this.#outgoing.ask(question, id, signal),
       notify: (name, body) => {
-        if (isOn()) this.#deliver(notification(name, body), id)
+        if (isOn()) this.#deliver(createNotification(name, body), id)
       },
       answer: (answer) => {
         this.#calls.delete(id)
-        this.#answer(id, stampAnswer(answer, { era, serverInfo, cacheScope: method.cacheScope }))
+        this.#sendAnswer(id, addEraFields(answer, { era, serverInfo, cacheScope: method.cacheScope }))
       },
     }
     return round
   }
 
-  #answer(id: RequestId | null, answer: Answer): void {
+  #sendAnswer(id: RequestId | null, answer: Answer): void {
     if (this.#closed) return
     try {
       this.#peer.send({ jsonrpc: '2.0', id, ...answer }, id ?? undefined)
     } catch (error) {
       // A result that cannot be carried (a cycle, a BigInt) must still be answered.
       const incident = this.#definitions.reportBug('an answer', error)
-      const refusal = refuse(INTERNAL_ERROR, `The answer could not be sent (incident ${incident}).`)
-      if (!('error' in answer)) this.#answer(id, refusal)
+      const refusal = errorAnswer(INTERNAL_ERROR, `The answer could not be sent (incident ${incident}).`)
+      if (!('error' in answer)) this.#sendAnswer(id, refusal)
     }
   }
 
@@ -230,17 +239,17 @@ export class ServerConnection implements Connection {
   }
 }
 
-function crashed(definitions: Definitions, error: unknown): Answer {
+function reportCrash(definitions: Definitions, error: unknown): Answer {
   const incident = definitions.reportBug('the kit', error)
-  return refuse(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
+  return errorAnswer(INTERNAL_ERROR, `Something went wrong inside the server (incident ${incident}).`)
 }
 
-const UNKNOWN_STATE = refuse(
+const UNKNOWN_STATE = errorAnswer(
   INVALID_PARAMS,
   'params.requestState is not (or no longer) one of this server for this request. Send the request anew, without it.',
 )
 
-function claimOf({ method, params }: Incoming<'request'>, scope: RequestScope | undefined): Claim {
+function createCallBinding({ method, params }: Incoming<'request'>, scope: RequestScope | undefined): CallBinding {
   const { name, uri, arguments: args } = params
   const request = canonicalJson({
     method,

@@ -40,7 +40,7 @@ function eras(made: McpServer): readonly ((method: string, params: Message) => P
   const ready = legacy.initialize()
   return [
     (method, params) => ready.then(() => legacy.request(method, params)),
-    (method, params) => new RawClient(made).modern(method, params),
+    (method, params) => new RawClient(made).requestModern(method, params),
   ]
 }
 

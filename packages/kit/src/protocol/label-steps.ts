@@ -3,14 +3,14 @@ import type { CallContext } from '../call/call.ts'
 import { findScope } from '../identity/identity.ts'
 import type { Answer } from '../json-rpc.ts'
 import type { Definitions, Tool } from '../offers/offers.ts'
-import { findConnectRefusal, findUnowned, PRIVATE_DATA_META, releaseLabel } from '../private-data/private-data.ts'
+import { finalizeLabel, findConnectRefusal, PRIVATE_DATA_META, watchUnowned } from '../private-data/private-data.ts'
 import { ToolRefusedError, WithheldError } from '../tool-error.ts'
 
 /** Is the label asked before the tool is run? Only a tool that reaches out has to wait for that. */
-export const reachesOut = (tool: Tool): boolean => tool.permissions.includes('CONNECT')
+export const needsConnect = (tool: Tool): boolean => tool.permissions.includes('CONNECT')
 
 /** A tool that reaches out is refused while the session holds private data, before anything of it runs. */
-export async function assertMayReachOut(tool: Tool, { labels }: Definitions, signal: AbortSignal): Promise<void> {
+export async function assertMayConnect(tool: Tool, { labels }: Definitions, signal: AbortSignal): Promise<void> {
   const scope = findScope()
   // Where nobody is known, there is no session that could hold anything.
   if (scope === undefined) return
@@ -26,7 +26,7 @@ export async function assertMayReachOut(tool: Tool, { labels }: Definitions, sig
 export function guardAnswers(tool: Tool, context: CallContext, definitions: Definitions): CallContext {
   const judge = async <Value>(answer: Promise<Value>): Promise<Value> => {
     const value = await answer
-    await assertMayReachOut(tool, definitions, context.signal)
+    await assertMayConnect(tool, definitions, context.signal)
     return value
   }
   return {
@@ -38,20 +38,20 @@ export function guardAnswers(tool: Tool, context: CallContext, definitions: Defi
 }
 
 /** What a call needs at its end to be released. */
-export interface Release {
+export interface AnswerLabeler {
   /** The answer with the label of its session. Throws a WithheldError if that must stay here. */
   label(answer: Answer): Promise<Answer>
 }
 
 /** Taken before a handler runs: nothing that it says of private data from then on is lost. */
-export function openRelease(where: string, definitions: Definitions): Release {
+export function openAnswerLabeler(where: string, definitions: Definitions): AnswerLabeler {
   const scope = findScope()
-  const findError = findUnowned()
+  const findError = watchUnowned()
   return {
     async label(answer) {
       try {
         const reportLate = (late: unknown) => definitions.reportBug(`a label after ${where}`, late)
-        const label = scope && (await releaseLabel(scope, definitions.labels, reportLate))
+        const label = scope && (await finalizeLabel(scope, definitions.labels, reportLate))
         const error = findError()
         if (error !== undefined) throw error
         return label === undefined ? answer : labelAnswer(answer, label)
@@ -64,12 +64,12 @@ export function openRelease(where: string, definitions: Definitions): Release {
 
 /** An error may be private as well. */
 function labelAnswer(answer: Answer, label: JsonObject): Answer {
-  if ('result' in answer) return { ...answer, result: labelled(answer.result, label) }
+  if ('result' in answer) return { ...answer, result: addLabelMeta(answer.result, label) }
   const data = isJsonObject(answer.error.data) ? answer.error.data : {}
-  return { error: { ...answer.error, data: labelled(data, label) } }
+  return { error: { ...answer.error, data: addLabelMeta(data, label) } }
 }
 
-function labelled<Carrier extends object>(
+function addLabelMeta<Carrier extends object>(
   carrier: Carrier,
   label: JsonObject,
 ): Carrier & { readonly _meta: JsonObject } {

@@ -1,1 +1,1 @@
-export { type Connection, type Send, ServerConnection } from './connection.ts'
+export { type Connection, McpConnection, type Send } from './connection.ts'

@@ -25,26 +25,26 @@ export interface MediaBlock {
 }
 
 export function readMedia(block: Content): MediaBlock | undefined {
-  if (block.type === 'image' || block.type === 'audio') return media(block.type, block.data, block.mimeType)
+  if (block.type === 'image' || block.type === 'audio') return createMedia(block.type, block.data, block.mimeType)
   const { resource } = block
   if (block.type !== 'resource' || !isRecord(resource)) return undefined
-  return media('resource', resource.blob, resource.mimeType)
+  return createMedia('resource', resource.blob, resource.mimeType)
 }
 
-function media(noun: string, data: unknown, mimeType: unknown): MediaBlock | undefined {
+function createMedia(noun: string, data: unknown, mimeType: unknown): MediaBlock | undefined {
   if (typeof data !== 'string') return undefined
   return {
     noun,
-    mimeType: typeof mimeType === 'string' ? mimeType.slice(0, LONGEST_TYPE) : 'application/octet-stream',
+    mimeType: typeof mimeType === 'string' ? mimeType.slice(0, MAX_TYPE_LENGTH) : 'application/octet-stream',
     size: Math.floor((data.length * 3) / 4),
     bytes: () => Buffer.from(data, 'base64'),
   }
 }
 
-const LONGEST_TYPE = 100
+const MAX_TYPE_LENGTH = 100
 
 /** So much beside its text or its bytes is usual, and not counted. */
-const USUAL = 200
+const USUAL_OVERHEAD = 200
 
 /**
  * How many characters a block makes a model read: its text, and whatever else is in it beyond what is usual. What is of
@@ -53,14 +53,14 @@ const USUAL = 200
 export function blockWeight(block: Content): number {
   const text = blockText(block)
   if (text === undefined && readMedia(block) === undefined) return JSON.stringify(block).length
-  return (text?.length ?? 0) + strayWeight(block)
+  return (text?.length ?? 0) + extraWeight(block)
 }
 
 /** What stands beside the text or the bytes of a block, beyond what is usual. */
-export function strayWeight(block: Content): number {
+export function extraWeight(block: Content): number {
   const { text: _text, data: _data, resource, ...rest } = block
   const { text: _inner, blob: _blob, ...about } = isRecord(resource) ? resource : {}
-  return Math.max(0, JSON.stringify(rest).length + JSON.stringify(about).length - USUAL)
+  return Math.max(0, JSON.stringify(rest).length + JSON.stringify(about).length - USUAL_OVERHEAD)
 }
 
 /** Whether a block alone is more than a model should be given. */
@@ -71,10 +71,10 @@ export function isLargeBlock(block: Content, { threshold, mediaBytes }: Preset):
 /** `An image (image/png, 2.1 MB)` */
 export function describeMedia({ noun, mimeType, size }: MediaBlock): string {
   const article = noun === 'resource' ? 'A resource' : noun === 'audio' ? 'Audio' : `An ${noun}`
-  return `${article} (${mimeType.replaceAll(/\s+/g, ' ')}, ${megabytes(size)})`
+  return `${article} (${mimeType.replaceAll(/\s+/g, ' ')}, ${formatSize(size)})`
 }
 
-const megabytes = (bytes: number): string =>
+const formatSize = (bytes: number): string =>
   bytes < 100_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => isJsonObject(value)

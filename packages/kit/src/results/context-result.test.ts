@@ -6,7 +6,7 @@ import { READ } from '../permission.ts'
 import { connectInMemory } from '../testing/testing.ts'
 import type { ToolResult } from '../tool-result.ts'
 import { contextResult } from './context-result.ts'
-import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 import { readResult } from './read-result.ts'
 
 const log = Array.from({ length: 2_000 }, (_, index) => `[INFO] request ${index} was answered`).join('\n')
@@ -24,7 +24,7 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
   })
 
   it('turns a long text into a short one, and saves it', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const search = contextResult('log_search', async (_query: string) => log, { shelf, name: 'search' })
     const text = await search('x')
     expectTypeOf(text).toBeString()
@@ -37,7 +37,7 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
 
   it('turns large values into results, and leaves what JSON cannot carry to others', async () => {
     const rows = Array.from({ length: 900 }, (_, id) => ({ id, at: new Date(0) }))
-    const result = await contextResult('sql_query', () => rows, { shelf: shelfIn(makeRoot()) })()
+    const result = await contextResult('sql_query', () => rows, { shelf: openTestShelf(createTestRoot()) })()
     expect(result).toMatchObject({ content: [{ type: 'text' }, { type: 'resource_link' }] })
     const cycle: { self?: object } = {}
     cycle.self = cycle
@@ -65,7 +65,7 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
 function createLogServer() {
   const server = createMcpServer('logs', {
     version: '1.0.0',
-    dataFolder: makeRoot(),
+    dataFolder: createTestRoot(),
     presets: { tiny: { threshold: 500 } },
   })
   server.tool('search', { description: 'Searches', permission: READ, result: 'tiny' }, () => log)

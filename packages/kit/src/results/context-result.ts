@@ -1,5 +1,5 @@
 import { findPreset, PRESETS, type Preset, type Presets } from '@sallyport/core'
-import { createToolResult, isWholeResult, markWhole, type ToolResult, textContent } from '../tool-result.ts'
+import { brandWholeResult, createToolResult, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
 import { currentShelf } from './current-shelf.ts'
 import type { ResultShelf } from './result-shelf.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
@@ -34,16 +34,16 @@ export function contextResult<Args extends readonly unknown[], Value>(
 }
 
 async function shapeValue(value: unknown, preset: Preset, { shelf, name }: ContextResultOptions): Promise<unknown> {
-  const result = toolResultOf(value)
+  const result = toToolResult(value)
   if (result === undefined) return value
   const shaping = { preset, openShelf: () => shelf ?? currentShelf(), ...(name === undefined ? {} : { tool: name }) }
   const shaped = await shapeToolResult(result, shaping)
   if (shaped === result) return value
-  return typeof value === 'string' ? shaped.content[0]?.text : markWhole(shaped)
+  return typeof value === 'string' ? shaped.content[0]?.text : brandWholeResult(shaped)
 }
 
 /** Nothing for what JSON cannot carry: whoever sends it says what is wrong with it. */
-function toolResultOf(value: unknown): ToolResult | undefined {
+function toToolResult(value: unknown): ToolResult | undefined {
   if (typeof value === 'string') return { content: [textContent(value)] }
   if (value === undefined || isWholeResult(value)) return value
   try {

@@ -6,14 +6,14 @@ import { createWorkspace, type WorkspaceOptions } from '../workspace/workspace.t
 import { openResultShelf, type ResultShelf, type ShelfOptions } from './result-shelf.ts'
 
 /** A folder of its own for a test, gone afterwards. */
-export function makeRoot(): string {
+export function createTestRoot(): string {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-results-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   mkdirSync(root, { recursive: true })
   return root
 }
 
-export function shelfIn(
+export function openTestShelf(
   root: string,
   options: Omit<ShelfOptions, 'workspace'> = {},
   workspace: WorkspaceOptions = {},

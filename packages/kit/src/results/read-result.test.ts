@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { ToolRetryError } from '../tool-error.ts'
-import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 import { type ReadResultArguments, readResult } from './read-result.ts'
 
 const csv = ['id,name', ...Array.from({ length: 3_000 }, (_, index) => `${index + 1},name ${index + 1}`)].join('\n')
 
 async function savedTable() {
-  const shelf = shelfIn(makeRoot())
+  const shelf = openTestShelf(createTestRoot())
   const { handle } = await shelf.save(csv)
   return { shelf, handle }
 }
@@ -69,7 +69,7 @@ describe(`${promise('ISO-16')}: readResult`, () => {
   })
 
   it('describes what is no text', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const { handle } = await shelf.save(Buffer.from([1, 2, 3]), { mimeType: 'image/png' })
     expect(await readResult(shelf, { handle })).toMatch(
       /\.png is image\/png of 3 bytes, which cannot be shown as text\.\]$/,

@@ -45,17 +45,17 @@ export interface ReadResultOptions {
   readonly most?: number
 }
 
-const MOST = 4_000
-const LONGEST_ARGUMENT = 500
-const WAYS = ['offset', 'lines', 'rows', 'path', 'grep', 'pattern'] as const
+const DEFAULT_MAX_CHARACTERS = 4_000
+const MAX_ARGUMENT_LENGTH = 500
+const SELECTORS = ['offset', 'lines', 'rows', 'path', 'grep', 'pattern'] as const
 
 /** One page of a saved result, and the words that ask for the next. */
 export async function readResult(
   shelf: ResultShelf,
   args: ReadResultArguments,
-  { compile, most = MOST }: ReadResultOptions = {},
+  { compile, most: maxLength = DEFAULT_MAX_CHARACTERS }: ReadResultOptions = {},
 ): Promise<string> {
-  const request = readRequest(args, compile)
+  const request = parseRequest(args, compile)
   const found = isHandle(args.handle) ? await shelf.read(args.handle) : undefined
   // What belongs to another session, is too old or never was: all the same to whoever asks.
   if (found === undefined)
@@ -65,13 +65,13 @@ export async function readResult(
   const { saved, bytes } = found
   if (!isTextType(saved.mimeType))
     return `[${saved.path} is ${saved.mimeType} of ${saved.size} bytes, which cannot be shown as text.]`
-  const page = pageText(bytes.toString('utf8'), request, { most, mimeType: saved.mimeType })
+  const page = pageText(bytes.toString('utf8'), request, { maxLength, mimeType: saved.mimeType })
   if ('problem' in page) throw new ToolRetryError(page.problem)
-  return `[${page.says} ${sayNext(saved, args, page.next)}]\n${page.text}`
+  return `[${page.summary} ${formatNext(saved, args, page.next)}]\n${page.text}`
 }
 
 /** The next page in the words of the arguments, so that they can be copied. */
-function sayNext({ handle }: SavedResult, args: ReadResultArguments, next: object | undefined): string {
+function formatNext({ handle }: SavedResult, args: ReadResultArguments, next: object | undefined): string {
   if (next === undefined) return 'This is the end.'
   const asked = 'from' in next ? { ...(args.grep === undefined ? { pattern: args.pattern } : { grep: args.grep }) } : {}
   const words = Object.entries(next).map(([key, value]) => [key, isRange(value) ? `${value.from}-${value.to}` : value])
@@ -80,9 +80,9 @@ function sayNext({ handle }: SavedResult, args: ReadResultArguments, next: objec
 
 const isRange = (value: unknown): value is PageRange => typeof value === 'object' && value !== null && 'to' in value
 
-function readRequest(args: ReadResultArguments, compile: CompilePattern | undefined): PageRequest {
+function parseRequest(args: ReadResultArguments, compile: CompilePattern | undefined): PageRequest {
   checkLengths(args)
-  const given = WAYS.filter((way) => args[way] !== undefined)
+  const given = SELECTORS.filter((way) => args[way] !== undefined)
   // A value that is a long text is read by its path and an offset in it.
   const [way, ...others] =
     given.length === 2 && given.includes('path') ? given.filter((name) => name !== 'offset') : given
@@ -90,17 +90,17 @@ function readRequest(args: ReadResultArguments, compile: CompilePattern | undefi
   switch (way) {
     case 'lines':
     case 'rows':
-      return { [way]: readRange(way, args[way] ?? '') } as PageRequest
+      return { [way]: parseRange(way, args[way] ?? '') } as PageRequest
     case 'path':
-      return { path: args.path ?? '', offset: whole('offset', args.offset ?? 0) }
+      return { path: args.path ?? '', offset: checkWholeNumber('offset', args.offset ?? 0) }
     case 'grep':
-      return { grep: args.grep ?? '', from: whole('from', args.from ?? 1) }
+      return { grep: args.grep ?? '', from: checkWholeNumber('from', args.from ?? 1) }
     case 'pattern':
-      return { grep: compiled(args.pattern ?? '', compile), from: whole('from', args.from ?? 1) }
+      return { grep: compileGrep(args.pattern ?? '', compile), from: checkWholeNumber('from', args.from ?? 1) }
     default:
       return {
-        offset: whole('offset', args.offset ?? 0),
-        ...(args.limit === undefined ? {} : { limit: whole('limit', args.limit) }),
+        offset: checkWholeNumber('offset', args.offset ?? 0),
+        ...(args.limit === undefined ? {} : { limit: checkWholeNumber('limit', args.limit) }),
       }
   }
 }
@@ -108,11 +108,11 @@ function readRequest(args: ReadResultArguments, compile: CompilePattern | undefi
 /** What is asked for is repeated in the words for the next page. */
 function checkLengths(args: ReadResultArguments): void {
   for (const [name, value] of Object.entries(args))
-    if (typeof value === 'string' && value.length > LONGEST_ARGUMENT)
-      throw new ToolRetryError(`${name} has ${value.length} characters; at most ${LONGEST_ARGUMENT} are taken.`)
+    if (typeof value === 'string' && value.length > MAX_ARGUMENT_LENGTH)
+      throw new ToolRetryError(`${name} has ${value.length} characters; at most ${MAX_ARGUMENT_LENGTH} are taken.`)
 }
 
-function readRange(name: string, written: string): PageRange {
+function parseRange(name: string, written: string): PageRange {
   const [, first = '', dash, last] = /^\s*(\d{1,15})\s*(?:(-)\s*(\d{1,15})?)?\s*$/.exec(written) ?? []
   const from = Number(first)
   const to = dash === undefined ? from : last === undefined ? Number.MAX_SAFE_INTEGER : Number(last)
@@ -123,12 +123,12 @@ function readRange(name: string, written: string): PageRange {
   return { from, to }
 }
 
-function whole(name: string, value: number): number {
+function checkWholeNumber(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 0) return value
   throw new ToolRetryError(`${name} is ${value}; expected a whole number from 0.`)
 }
 
-function compiled(pattern: string, compile: CompilePattern | undefined) {
+function compileGrep(pattern: string, compile: CompilePattern | undefined) {
   if (compile === undefined) throw new ToolRetryError('Patterns are not offered here: give a plain text as grep.')
   const found = compile(pattern)
   if ('problem' in found) throw new ToolRetryError(`The pattern cannot be used: ${found.problem}`)

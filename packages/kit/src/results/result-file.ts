@@ -11,8 +11,8 @@ export interface ResultFile {
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'
 const HANDLE_LENGTH = 20
-const HANDLE = /^r_[a-z2-7]{20}$/
-const FILE = /^(\d{8})-(\d{9})-(?:[a-z0-9_]{1,40}-)?(r_[a-z2-7]{20})\.([a-z0-9]{1,8})$/
+const HANDLE_PATTERN = /^r_[a-z2-7]{20}$/
+const FILE_PATTERN = /^(\d{8})-(\d{9})-(?:[a-z0-9_]{1,40}-)?(r_[a-z2-7]{20})\.([a-z0-9]{1,8})$/
 
 /** The first extension of each type is the one that is given. */
 const TYPES: readonly (readonly [extension: string, mimeType: string])[] = [
@@ -38,10 +38,10 @@ const TYPES: readonly (readonly [extension: string, mimeType: string])[] = [
   ['pdf', 'application/pdf'],
   ['bin', 'application/octet-stream'],
 ]
-const BY_EXTENSION: ReadonlyMap<string, string> = new Map(TYPES)
-const BY_TYPE: ReadonlyMap<string, string> = new Map(TYPES.map(([extension, type]) => [type, extension]))
+const TYPE_BY_EXTENSION: ReadonlyMap<string, string> = new Map(TYPES)
+const EXTENSION_BY_TYPE: ReadonlyMap<string, string> = new Map(TYPES.map(([extension, type]) => [type, extension]))
 
-const BY_KIND: Readonly<Record<ContentKind, string>> = {
+const EXTENSION_BY_KIND: Readonly<Record<ContentKind, string>> = {
   json: 'json',
   ndjson: 'ndjson',
   csv: 'csv',
@@ -61,7 +61,7 @@ function createHandle(): string {
   return `r_${letters.join('')}`
 }
 
-export const isHandle = (value: unknown): value is string => typeof value === 'string' && HANDLE.test(value)
+export const isHandle = (value: unknown): value is string => typeof value === 'string' && HANDLE_PATTERN.test(value)
 
 export interface NewResult {
   /** Of the tool; only what is harmless in a file name is taken of it. */
@@ -85,8 +85,8 @@ export function createResultFile({ tool, created, extension }: NewResult): Resul
 }
 
 /** Nothing for what is no file of ours: agents may put their own beside. */
-export function readResultFile(name: string): ResultFile | undefined {
-  const [, day, time, handle, extension] = FILE.exec(name) ?? []
+export function parseResultFile(name: string): ResultFile | undefined {
+  const [, day, time, handle, extension] = FILE_PATTERN.exec(name) ?? []
   if (day === undefined || time === undefined || handle === undefined || extension === undefined) return undefined
   const date = `${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6)}`
   const clock = `${time.slice(0, 2)}:${time.slice(2, 4)}:${time.slice(4, 6)}.${time.slice(6)}`
@@ -94,12 +94,12 @@ export function readResultFile(name: string): ResultFile | undefined {
   return Number.isNaN(created) ? undefined : { name, handle, created, mimeType: mimeTypeOf(extension) }
 }
 
-export const extensionOfKind = (kind: ContentKind): string => BY_KIND[kind]
+export const extensionOfKind = (kind: ContentKind): string => EXTENSION_BY_KIND[kind]
 
 export const extensionOfType = (mimeType: string | undefined): string =>
-  BY_TYPE.get(mimeType?.split(';')[0]?.trim().toLowerCase() ?? '') ?? 'bin'
+  EXTENSION_BY_TYPE.get(mimeType?.split(';')[0]?.trim().toLowerCase() ?? '') ?? 'bin'
 
-const mimeTypeOf = (extension: string): string => BY_EXTENSION.get(extension) ?? 'application/octet-stream'
+const mimeTypeOf = (extension: string): string => TYPE_BY_EXTENSION.get(extension) ?? 'application/octet-stream'
 
 /** Whether what is saved under this type is text: the types that we give, and those of which they are the first part. */
 export const isTextType = (mimeType: string): boolean =>

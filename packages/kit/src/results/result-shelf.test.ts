@@ -2,15 +2,15 @@ import { linkSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 
 const DAY = 24 * 60 * 60_000
 const START = Date.parse('2026-03-01T10:20:30.456Z')
 
 describe(`${promise('ISO-16')}: the shelf of a session`, () => {
   it('keeps every byte, under a name of ours and an extension of what it is', async () => {
-    const root = makeRoot()
-    const shelf = shelfIn(root, { now: () => START })
+    const root = createTestRoot()
+    const shelf = openTestShelf(root, { now: () => START })
     const saved = await shelf.save('{"a": 1}', { tool: '../Search Records', mimeType: 'text/plain' })
     expect(saved).toMatchObject({ mimeType: 'application/json', size: 8, created: START })
     expect(saved.path).toMatch(/^\/workspace\/results\/20260301-102030456-_search_records-r_[a-z2-7]{20}\.json$/)
@@ -21,14 +21,14 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
   })
 
   it('outlives the process that filled it', async () => {
-    const root = makeRoot()
-    const { handle } = await shelfIn(root).save('kept')
-    expect((await shelfIn(root).read(handle))?.bytes.toString()).toBe('kept')
+    const root = createTestRoot()
+    const { handle } = await openTestShelf(root).save('kept')
+    expect((await openTestShelf(root).read(handle))?.bytes.toString()).toBe('kept')
   })
 
   it('has nothing of another session, and nothing for names that are no handles', async () => {
-    const mine = shelfIn(makeRoot())
-    const yours = shelfIn(makeRoot())
+    const mine = openTestShelf(createTestRoot())
+    const yours = openTestShelf(createTestRoot())
     const { handle, path } = await mine.save('mine')
     expect(await yours.read(handle)).toBeUndefined()
     for (const name of [path, handle.slice(0, -1), handle.toUpperCase(), '../x', '', `${handle}\0`, 'r_'])
@@ -36,9 +36,9 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
   })
 
   it('removes what is too old, and has it no longer even before that', async () => {
-    const root = makeRoot()
+    const root = createTestRoot()
     let now = START
-    const shelf = shelfIn(root, { now: () => now, limits: { age: DAY } })
+    const shelf = openTestShelf(root, { now: () => now, limits: { age: DAY } })
     const { handle } = await shelf.save('old')
     now += DAY + 1
     expect(await shelf.read(handle)).toBeUndefined()
@@ -49,7 +49,7 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
 
   it('removes the oldest first where all together are too large or too many, and never the new one', async () => {
     let now = START
-    const shelf = shelfIn(makeRoot(), { now: () => now++, limits: { bytes: 100, results: 3 } })
+    const shelf = openTestShelf(createTestRoot(), { now: () => now++, limits: { bytes: 100, results: 3 } })
     const first = await shelf.save('1'.repeat(40))
     const second = await shelf.save('2'.repeat(40))
     const third = await shelf.save('3'.repeat(40))
@@ -63,8 +63,8 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
   })
 
   it('is used by many at once', async () => {
-    const root = makeRoot()
-    const shelves = [shelfIn(root), shelfIn(root)]
+    const root = createTestRoot()
+    const shelves = [openTestShelf(root), openTestShelf(root)]
     const saved = await Promise.all(
       Array.from({ length: 40 }, async (_, index) => ({
         index,
@@ -77,10 +77,10 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
   })
 
   it('leaves alone what others put beside, and follows none of their links', async () => {
-    const root = makeRoot()
-    const outside = join(makeRoot(), 'secret')
+    const root = createTestRoot()
+    const outside = join(createTestRoot(), 'secret')
     writeFileSync(outside, 'secret')
-    const shelf = shelfIn(root, { limits: { results: 1 } })
+    const shelf = openTestShelf(root, { limits: { results: 1 } })
     const { handle, path } = await shelf.save('mine')
     const folder = join(root, 'results')
     const name = path.split('/').at(-1) ?? ''
@@ -97,10 +97,10 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
   })
 
   it('writes nothing through a link that took the place of its folder', async () => {
-    const root = makeRoot()
-    const elsewhere = makeRoot()
+    const root = createTestRoot()
+    const elsewhere = createTestRoot()
     symlinkSync(elsewhere, join(root, 'results'))
-    await expect(shelfIn(root).save('text')).rejects.toThrow()
+    await expect(openTestShelf(root).save('text')).rejects.toThrow()
     expect(readdirSync(elsewhere)).toEqual([])
   })
 })

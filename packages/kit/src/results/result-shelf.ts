@@ -5,8 +5,8 @@ import {
   extensionOfKind,
   extensionOfType,
   isHandle,
+  parseResultFile,
   type ResultFile,
-  readResultFile,
 } from './result-file.ts'
 
 /** What is known about a result before its content is looked at. */
@@ -58,9 +58,9 @@ export interface ShelfLimits {
   readonly results: number
 }
 
-const RESULTS = '/workspace/results'
+const RESULTS_FOLDER = '/workspace/results'
 const DEFAULT_LIMITS: ShelfLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
-const PIECE = 16 * 1024 * 1024
+const CHUNK_BYTES = 16 * 1024 * 1024
 
 /** Each result is one file that is named by us and replaced whole: there is no index to be torn, and a restart changes nothing. */
 export function openResultShelf(options: ShelfOptions): ResultShelf {
@@ -72,7 +72,7 @@ class FolderShelf implements ResultShelf {
   readonly #limits: ShelfLimits
   readonly #now: () => number
   /** Being saved: their callers have not even heard of them, so they are never removed to make room. */
-  readonly #fresh = new Set<string>()
+  readonly #saving = new Set<string>()
 
   constructor({ workspace, limits, now = Date.now }: ShelfOptions) {
     this.#workspace = workspace
@@ -87,28 +87,32 @@ class FolderShelf implements ResultShelf {
         'STATE_UNUSABLE',
         `The result has ${bytes.length} bytes; ${this.#limits.bytes} are kept.`,
       )
-    const file = createResultFile({ tool: about.tool, created: this.#now(), extension: extensionFor(content, about) })
-    this.#fresh.add(file.name)
+    const file = createResultFile({
+      tool: about.tool,
+      created: this.#now(),
+      extension: chooseExtension(content, about),
+    })
+    this.#saving.add(file.name)
     try {
-      await this.#workspace.makeDirectory(RESULTS)
+      await this.#workspace.makeDirectory(RESULTS_FOLDER)
       await this.#makeRoom(bytes.length)
       await this.#workspace.writeFile(pathOf(file), bytes)
-      return savedOf(file, bytes.length)
+      return toSavedResult(file, bytes.length)
     } finally {
-      this.#fresh.delete(file.name)
+      this.#saving.delete(file.name)
     }
   }
 
   async read(handle: string): Promise<{ readonly saved: SavedResult; readonly bytes: Buffer } | undefined> {
     if (!isHandle(handle)) return undefined
     const found = (await this.#files()).find(({ file }) => file.handle === handle)
-    if (found === undefined || this.#isOld(found.file)) return undefined
-    const bytes = await this.#bytesOf(found.file)
-    return bytes && { saved: savedOf(found.file, bytes.length), bytes }
+    if (found === undefined || this.#isExpired(found.file)) return undefined
+    const bytes = await this.#readBytes(found.file)
+    return bytes && { saved: toSavedResult(found.file, bytes.length), bytes }
   }
 
   /** Nothing where the file went meanwhile, or has grown beyond what was ever saved. */
-  async #bytesOf(file: ResultFile): Promise<Buffer | undefined> {
+  async #readBytes(file: ResultFile): Promise<Buffer | undefined> {
     try {
       return await this.#workspace.useFile(pathOf(file), (opened) => this.#readAll(opened))
     } catch (error) {
@@ -120,37 +124,38 @@ class FolderShelf implements ResultShelf {
   async #readAll({ size, read }: OpenFile): Promise<Buffer | undefined> {
     if (size > this.#limits.bytes) return undefined
     const pieces: Buffer[] = []
-    for (let offset = 0; offset < size; offset += PIECE) pieces.push(await read(offset, Math.min(PIECE, size - offset)))
+    for (let offset = 0; offset < size; offset += CHUNK_BYTES)
+      pieces.push(await read(offset, Math.min(CHUNK_BYTES, size - offset)))
     return Buffer.concat(pieces)
   }
 
   async list(): Promise<readonly SavedResult[]> {
     const files = await this.#files()
-    return files.filter(({ file }) => !this.#isOld(file)).map(({ file, size }) => savedOf(file, size))
+    return files.filter(({ file }) => !this.#isExpired(file)).map(({ file, size }) => toSavedResult(file, size))
   }
 
   async tidy(): Promise<void> {
-    const old = (await this.#files()).filter(({ file }) => this.#isOld(file))
+    const old = (await this.#files()).filter(({ file }) => this.#isExpired(file))
     // Another process may have been faster.
     for (const { file } of old) await this.#workspace.deleteFile(pathOf(file)).catch(() => undefined)
   }
 
-  #isOld({ created }: ResultFile): boolean {
+  #isExpired({ created }: ResultFile): boolean {
     return this.#now() - created > this.#limits.age
   }
 
   /** The oldest first: names begin with the time. */
-  async #files(): Promise<readonly KeptFile[]> {
+  async #files(): Promise<readonly StoredFile[]> {
     const entries = await this.#entries()
     return entries.flatMap(({ name, kind, size }) => {
-      const file = kind === 'file' ? readResultFile(name) : undefined
+      const file = kind === 'file' ? parseResultFile(name) : undefined
       return file === undefined ? [] : [{ file, size: size ?? 0 }]
     })
   }
 
   async #entries() {
     try {
-      return (await this.#workspace.listDirectory(RESULTS)).entries
+      return (await this.#workspace.listDirectory(RESULTS_FOLDER)).entries
     } catch (error) {
       if (await this.#isMissing()) return []
       throw error
@@ -164,11 +169,11 @@ class FolderShelf implements ResultShelf {
 
   /** Removes what is too old, and of the rest the oldest until the new one fits. */
   async #makeRoom(bytes: number): Promise<void> {
-    const files = (await this.#files()).filter(({ file }) => !this.#fresh.has(file.name))
+    const files = (await this.#files()).filter(({ file }) => !this.#saving.has(file.name))
     let total = files.reduce((sum, { size }) => sum + size, bytes)
     let count = files.length + 1
     for (const { file, size } of files) {
-      if (!this.#isOld(file) && total <= this.#limits.bytes && count <= this.#limits.results) return
+      if (!this.#isExpired(file) && total <= this.#limits.bytes && count <= this.#limits.results) return
       // Another process may have been faster.
       await this.#workspace.deleteFile(pathOf(file)).catch(() => undefined)
       total -= size
@@ -177,14 +182,14 @@ class FolderShelf implements ResultShelf {
   }
 }
 
-interface KeptFile {
+interface StoredFile {
   readonly file: ResultFile
   readonly size: number
 }
 
-const pathOf = ({ name }: ResultFile): string => `${RESULTS}/${name}`
+const pathOf = ({ name }: ResultFile): string => `${RESULTS_FOLDER}/${name}`
 
-const savedOf = (file: ResultFile, size: number): SavedResult => ({
+const toSavedResult = (file: ResultFile, size: number): SavedResult => ({
   handle: file.handle,
   path: pathOf(file),
   mimeType: file.mimeType,
@@ -192,7 +197,7 @@ const savedOf = (file: ResultFile, size: number): SavedResult => ({
   created: file.created,
 })
 
-function extensionFor(content: string | Uint8Array, { mimeType, kind }: AboutResult): string {
+function chooseExtension(content: string | Uint8Array, { mimeType, kind }: AboutResult): string {
   if (typeof content !== 'string') return extensionOfType(mimeType)
   return extensionOfKind(kind ?? detectKind(content, mimeType === undefined ? {} : { mimeType }))
 }

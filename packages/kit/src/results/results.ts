@@ -10,4 +10,4 @@ export {
   type ShelfLimits,
   type ShelfOptions,
 } from './result-shelf.ts'
-export { RESULT_URI, type ResultShaping, SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
+export { RESULT_URI_PREFIX, type ResultShaping, SHAPED_META, shapeToolResult } from './shape-tool-result.ts'

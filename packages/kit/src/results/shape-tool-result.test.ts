@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { type Content, type ToolResult, textContent } from '../tool-result.ts'
-import { makeRoot, shelfIn } from './made-shelf.test-kit.ts'
+import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 import type { ResultShelf } from './result-shelf.ts'
 import { SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
 
@@ -28,7 +28,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('that is large is saved whole, then cut, and linked', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const shaped = await shape({ content: [textContent(json)], _meta: { mine: 1 } }, shelf)
     const [facts] = metaOf(shaped).results
     expect((await shelf.read(facts.handle))?.bytes.toString()).toBe(json)
@@ -44,10 +44,10 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('that cannot be kept is shown in part all the same, and says that the rest is lost', async () => {
-    const full = shelfIn(makeRoot(), {}, { limits: { workspaceBytes: 1_000 } })
-    const blocked = makeRoot()
+    const full = openTestShelf(createTestRoot(), {}, { limits: { workspaceBytes: 1_000 } })
+    const blocked = createTestRoot()
     writeFileSync(join(blocked, 'results'), 'a file')
-    for (const shelf of [full, shelfIn(blocked)]) {
+    for (const shelf of [full, openTestShelf(blocked)]) {
       const shaped = await shape({ content: [textContent(json)] }, shelf)
       expect(textsOf(shaped)[0]).toContain('The rest could not be kept, and is lost')
       expect(metaOf(shaped).results[0].lost).toBeDefined()
@@ -57,7 +57,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('with large images, audio and bytes describes and links them', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const data = Buffer.alloc(3_000, 7).toString('base64')
     const shaped = await shape(
       {
@@ -82,7 +82,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('of many blocks is bounded as a whole, and what is left out is saved', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const content = Array.from({ length: 300 }, (_, index) => textContent(`block ${index} ${'word '.repeat(100)}`))
     const shaped = await shape({ content, isError: true }, shelf)
     expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
@@ -93,7 +93,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
   })
 
   it('of countless empty blocks, or of one that nobody knows, is bounded too', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const empty = await shape({ content: Array.from({ length: 100_000 }, () => textContent('')) }, shelf)
     expect(empty.content.length).toBeLessThan(20)
     const unknown = await shape({ content: [{ type: 'hologram', pixels: 'x'.repeat(9_000) }] }, shelf)
@@ -102,13 +102,13 @@ describe(`${promise('ISO-16')}: a result`, () => {
 
   it('that is fatal still says so first', async () => {
     const text = `[FATAL] ${'The disk is gone.\n'.repeat(900)}`
-    const shaped = await shape({ content: [textContent(text)], isError: true }, shelfIn(makeRoot()))
+    const shaped = await shape({ content: [textContent(text)], isError: true }, openTestShelf(createTestRoot()))
     expect(textsOf(shaped)[0]).toMatch(/^\[FATAL\] \[Preview of /)
     expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
   })
 
   it('is never longer than the threshold, however its texts are spread', async () => {
-    const root = makeRoot()
+    const root = createTestRoot()
     const blocks = fc.array(
       fc
         .tuple(fc.integer({ min: 0, max: 9_000 }), fc.boolean())
@@ -122,7 +122,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
     )
     await fc.assert(
       fc.asyncProperty(blocks, async (content) => {
-        const shaped = await shape({ content }, shelfIn(root))
+        const shaped = await shape({ content }, openTestShelf(root))
         const length = shaped.content.reduce((sum, block) => {
           const resource = block.resource as { text?: string } | undefined
           return sum + String(block.text ?? resource?.text ?? '').length
@@ -136,7 +136,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
 
 describe(`${promise('ISO-17')}: structured content`, () => {
   it('is left out with the reason where it is too large, and can be read by the handle of the same text', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const shaped = await shape({ content: [textContent(json)], structuredContent: rows }, shelf)
     expect('structuredContent' in shaped).toBe(false)
     expect(metaOf(shaped).structuredContent).toMatch(/^Left out: it has [\d,]+ characters, and 5000 are shown\.$/)
@@ -144,7 +144,7 @@ describe(`${promise('ISO-17')}: structured content`, () => {
   })
 
   it('is saved on its own where the text says something else', async () => {
-    const shelf = shelfIn(makeRoot())
+    const shelf = openTestShelf(createTestRoot())
     const shaped = await shape({ content: [textContent('500 rows')], structuredContent: { rows } }, shelf)
     const handle = /r_[a-z2-7]{20}/.exec(metaOf(shaped).structuredContent)?.[0] ?? ''
     expect(JSON.parse((await shelf.read(handle))?.bytes.toString() ?? '')).toEqual({ rows })
@@ -152,7 +152,10 @@ describe(`${promise('ISO-17')}: structured content`, () => {
   })
 
   it('that is small stays whole beside a text that is cut', async () => {
-    const shaped = await shape({ content: [textContent(json)], structuredContent: { count: 500 } }, shelfIn(makeRoot()))
+    const shaped = await shape(
+      { content: [textContent(json)], structuredContent: { count: 500 } },
+      openTestShelf(createTestRoot()),
+    )
     expect(shaped.structuredContent).toEqual({ count: 500 })
   })
 })

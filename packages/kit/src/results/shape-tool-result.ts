@@ -1,7 +1,7 @@
 import {
   type ContentHints,
-  counted,
   detectKind,
+  formatCount,
   type JsonObject,
   type Preset,
   READ_RESULT_TOOL,
@@ -12,10 +12,10 @@ import {
   blockText,
   blockWeight,
   describeMedia,
+  extraWeight,
   isLargeBlock,
   type MediaBlock,
   readMedia,
-  strayWeight,
   withText,
 } from './content-block.ts'
 import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
@@ -36,13 +36,13 @@ export interface ResultShaping {
 }
 
 /** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
-const LEAST_SHARE = 400
-const LEAST_TOKENS = 150
+const MIN_BLOCK_CHARACTERS = 400
+const MIN_PREVIEW_TOKENS = 150
 /** Blocks cost their callers something even where they are empty. */
-const MOST_BLOCKS = 100
+const MAX_BLOCKS = 100
 /** What clients look for at the very beginning of an error (KIT-12). */
-const FATAL = '[FATAL] '
-const LONGEST_WORD = 100
+const FATAL_PREFIX = '[FATAL] '
+const MAX_RESULT_TYPE_LENGTH = 100
 
 /**
  * A result that a model can take: texts cut by their kind, large images and other bytes described, and all of it saved
@@ -56,13 +56,13 @@ export async function shapeToolResult(result: ToolResult, shaping: ResultShaping
   const isStructureLarge = (structure?.length ?? 0) > preset.threshold
   const isRestLarge = JSON.stringify(rest).length > preset.threshold
   const texts = content.reduce((sum, block) => sum + blockWeight(block), 0)
-  const isFew = content.length <= MOST_BLOCKS && texts <= preset.threshold && mediaSize(content) <= preset.mediaBytes
+  const isFew = content.length <= MAX_BLOCKS && texts <= preset.threshold && mediaSize(content) <= preset.mediaBytes
   if (isFew && !isStructureLarge && !isRestLarge) return result
-  const work = new Shaping(shaping)
-  const kept = await work.blocks(content, texts)
+  const work = new ResultShaper(shaping)
+  const kept = await work.shapeBlocks(content, texts)
   const isDropped = structure !== undefined && (isStructureLarge || writtenStructure !== undefined)
-  const dropped = isDropped ? await work.structure(structure, content) : undefined
-  const left = isRestLarge ? await work.rest(rest) : undefined
+  const dropped = isDropped ? await work.omitStructure(structure, content) : undefined
+  const left = isRestLarge ? await work.omitRest(rest) : undefined
   const { _meta, ...fields } = left === undefined ? rest : left.fields
   return {
     ...fields,
@@ -79,98 +79,100 @@ const mediaSize = (content: readonly Content[]): number =>
 type RestOfResult = Omit<ToolResult, 'content' | 'structuredContent'>
 
 /** What one result is turned into, and where its parts went. */
-class Shaping {
+class ResultShaper {
   readonly links: Content[] = []
   readonly facts: JsonObject[] = []
   readonly #shaping: ResultShaping
   /** How many bytes of images and the like are shown already. */
-  #media = 0
+  #mediaBytes = 0
 
   constructor(shaping: ResultShaping) {
     this.#shaping = shaping
   }
 
-  async blocks(content: readonly Content[], texts: number): Promise<readonly Content[]> {
+  async shapeBlocks(content: readonly Content[], texts: number): Promise<readonly Content[]> {
     const { preset } = this.#shaping
     const most = Math.max(
       1,
-      Math.min(preset.items.head + preset.items.tail, Math.floor(preset.threshold / LEAST_SHARE)),
+      Math.min(preset.items.head + preset.items.tail, Math.floor(preset.threshold / MIN_BLOCK_CHARACTERS)),
     )
-    const isCrowded = content.length > (texts > preset.threshold ? most : MOST_BLOCKS)
+    const isCrowded = content.length > (texts > preset.threshold ? most : MAX_BLOCKS)
     const head = isCrowded ? content.slice(0, Math.max(1, most - 1)) : content
     const shown = head.filter((block) => blockWeight(block) > 0).length + (isCrowded ? 1 : 0)
-    const share = sharedPreset(preset, texts <= preset.threshold ? 1 : shown)
+    const share = splitPreset(preset, texts <= preset.threshold ? 1 : shown)
     const blocks: Content[] = []
-    for (const block of head) blocks.push(await this.#block(block, share))
-    if (isCrowded) blocks.push(await this.#leaveOut(content, content.length - head.length))
+    for (const block of head) blocks.push(await this.#shapeBlock(block, share))
+    if (isCrowded) blocks.push(await this.#omitBlocks(content, content.length - head.length))
     return blocks
   }
 
   /** Structured content is whole or it is not there (ISO-17). */
-  async structure(structure: string | Uint8Array, content: readonly Content[]): Promise<JsonObject> {
+  async omitStructure(structure: string | Uint8Array, content: readonly Content[]): Promise<JsonObject> {
     const isShown = content.some((block) => isSameText(blockText(block), structure))
-    const where = isShown ? '' : ` ${this.#saidRest(await this.#save(structure, { kind: 'json' }))}`
+    const where = isShown ? '' : ` ${this.#describeRest(await this.#save(structure, { kind: 'json' }))}`
     const { threshold } = this.#shaping.preset
     const isLarge = structure.length > threshold
     const why = isLarge
-      ? `it has ${counted(structure.length, typeof structure === 'string' ? 'character' : 'byte')}, and ${threshold} are shown`
+      ? `it has ${formatCount(structure.length, typeof structure === 'string' ? 'character' : 'byte')}, and ${threshold} are shown`
       : 'it holds numbers with more digits than can be repeated'
     return { structuredContent: `Left out: ${why}.${where}` }
   }
 
   /** No model is shown these, but some clients write all of a result into its context. */
-  async rest(rest: RestOfResult): Promise<{ readonly fields: RestOfResult; readonly facts: JsonObject }> {
+  async omitRest(rest: RestOfResult): Promise<{ readonly fields: RestOfResult; readonly facts: JsonObject }> {
     const written = JSON.stringify(rest)
     const saved = await this.#save(written, { kind: 'json' })
     const { isError, resultType } = rest as RestOfResult & { readonly resultType?: unknown }
     const fields = {
       ...(typeof isError === 'boolean' && { isError }),
-      ...(typeof resultType === 'string' && resultType.length < LONGEST_WORD && { resultType }),
+      ...(typeof resultType === 'string' && resultType.length < MAX_RESULT_TYPE_LENGTH && { resultType }),
     }
-    const said = `Left out: ${counted(written.length, 'character')}. ${this.#saidRest(saved)}`
+    const said = `Left out: ${formatCount(written.length, 'character')}. ${this.#describeRest(saved)}`
     return { fields, facts: { fields: said } }
   }
 
-  async #block(block: Content, preset: Preset): Promise<Content> {
+  async #shapeBlock(block: Content, preset: Preset): Promise<Content> {
     const media = readMedia(block)
-    const isOver = this.#media + (media?.size ?? 0) > preset.mediaBytes
+    const isOver = this.#mediaBytes + (media?.size ?? 0) > preset.mediaBytes
     if (!isLargeBlock(block, preset) && !(media && isOver)) {
-      this.#media += media?.size ?? 0
+      this.#mediaBytes += media?.size ?? 0
       return block
     }
-    if (strayWeight(block) > 0) return this.#other(block)
+    if (extraWeight(block) > 0) return this.#omitBlock(block)
     const text = blockText(block)
-    if (text !== undefined) return this.#text(block, text, preset)
-    return media === undefined ? this.#other(block) : this.#leaveMedia(media)
+    if (text !== undefined) return this.#shapeText(block, text, preset)
+    return media === undefined ? this.#omitBlock(block) : this.#omitMedia(media)
   }
 
-  async #text(block: Content, text: string, preset: Preset): Promise<Content> {
-    const kind = detectKind(text, typeOf(block))
+  async #shapeText(block: Content, text: string, preset: Preset): Promise<Content> {
+    const kind = detectKind(text, readHints(block))
     const saved = await this.#save(text, { kind })
-    const lead = text.startsWith(FATAL) ? FATAL : ''
+    const lead = text.startsWith(FATAL_PREFIX) ? FATAL_PREFIX : ''
     const room = { ...preset, threshold: preset.threshold - lead.length }
-    const { text: shown, omission } = shapeText(text, room, { kind, rest: this.#saidRest(saved) })
-    this.#note(saved, { kind, characters: text.length, ...(omission && { omitted: { ...omission } }) })
+    const { text: shown, omission } = shapeText(text, room, { kind, rest: this.#describeRest(saved) })
+    this.#record(saved, { kind, characters: text.length, ...(omission && { omitted: { ...omission } }) })
     return withText(block, `${lead}${shown}`)
   }
 
-  async #other(block: Content): Promise<Content> {
+  async #omitBlock(block: Content): Promise<Content> {
     const written = JSON.stringify(block)
     const saved = await this.#save(written, { kind: 'json' })
-    this.#note(saved, { kind: 'json', characters: written.length })
-    return textContent(`[A block of ${counted(written.length, 'character')} left out. ${this.#saidRest(saved)}]`)
+    this.#record(saved, { kind: 'json', characters: written.length })
+    return textContent(
+      `[A block of ${formatCount(written.length, 'character')} left out. ${this.#describeRest(saved)}]`,
+    )
   }
 
-  async #leaveMedia(media: MediaBlock): Promise<Content> {
+  async #omitMedia(media: MediaBlock): Promise<Content> {
     const saved = await this.#save(media.bytes(), { mimeType: media.mimeType })
-    this.#note(saved, { kind: 'binary', bytes: media.size })
-    return textContent(`[${describeMedia(media)} left out. ${this.#saidRest(saved)}]`)
+    this.#record(saved, { kind: 'binary', bytes: media.size })
+    return textContent(`[${describeMedia(media)} left out. ${this.#describeRest(saved)}]`)
   }
 
-  async #leaveOut(content: readonly Content[], count: number): Promise<Content> {
+  async #omitBlocks(content: readonly Content[], count: number): Promise<Content> {
     const saved = await this.#save(JSON.stringify(content), { kind: 'json' })
-    this.#note(saved, { kind: 'json', blocks: content.length, omitted: { noun: 'block', count, of: content.length } })
-    return textContent(`[… ${counted(count, 'block')} omitted … ${this.#saidRest(saved)}]`)
+    this.#record(saved, { kind: 'json', blocks: content.length, omitted: { noun: 'block', count, of: content.length } })
+    return textContent(`[… ${formatCount(count, 'block')} omitted … ${this.#describeRest(saved)}]`)
   }
 
   /** A result that cannot be kept is still told, as far as it fits: losing all of it would be worse. */
@@ -180,18 +182,18 @@ class Shaping {
       const shelf = openShelf()
       if (shelf === undefined) return { reason: 'The rest was not kept: there is no session to keep it for.' }
       const saved = await shelf.save(content, { ...about, ...(tool === undefined ? {} : { tool }) })
-      this.links.push(linkTo(saved))
+      this.links.push(createLink(saved))
       return saved
     } catch {
       return { reason: 'The rest could not be kept, and is lost: ask for less at once.' }
     }
   }
 
-  #saidRest(saved: SavedResult | NotSaved): string {
-    return 'handle' in saved ? (this.#shaping.sayRest ?? byTool)(saved) : saved.reason
+  #describeRest(saved: SavedResult | NotSaved): string {
+    return 'handle' in saved ? (this.#shaping.sayRest ?? describeReadTool)(saved) : saved.reason
   }
 
-  #note(saved: SavedResult | NotSaved, facts: JsonObject): void {
+  #record(saved: SavedResult | NotSaved, facts: JsonObject): void {
     const where = 'handle' in saved ? { handle: saved.handle, path: saved.path } : { lost: saved.reason }
     this.facts.push({ ...where, ...facts })
   }
@@ -207,26 +209,26 @@ interface NotSaved {
   readonly reason: string
 }
 
-const sharedPreset = (preset: Preset, blocks: number): Preset => ({
+const splitPreset = (preset: Preset, blocks: number): Preset => ({
   ...preset,
   threshold: Math.floor(preset.threshold / Math.max(1, blocks)),
-  previewTokens: Math.max(LEAST_TOKENS, Math.floor(preset.previewTokens / Math.max(1, blocks))),
+  previewTokens: Math.max(MIN_PREVIEW_TOKENS, Math.floor(preset.previewTokens / Math.max(1, blocks))),
 })
 
-const byTool = ({ handle }: SavedResult): string => `The whole: ${READ_RESULT_TOOL} with handle ${handle}.`
+const describeReadTool = ({ handle }: SavedResult): string => `The whole: ${READ_RESULT_TOOL} with handle ${handle}.`
 
-export const RESULT_URI = 'sallyport://results/'
+export const RESULT_URI_PREFIX = 'sallyport://results/'
 
-const linkTo = ({ handle, path, mimeType, size }: SavedResult): Content => ({
+const createLink = ({ handle, path, mimeType, size }: SavedResult): Content => ({
   type: 'resource_link',
-  uri: `${RESULT_URI}${handle}`,
+  uri: `${RESULT_URI_PREFIX}${handle}`,
   name: path.slice(path.lastIndexOf('/') + 1),
   mimeType,
   size,
 })
 
 /** What the resource in a block is declared to be. */
-function typeOf(block: Content): ContentHints {
+function readHints(block: Content): ContentHints {
   const { resource } = block as { readonly resource?: { readonly mimeType?: unknown } }
   return typeof resource?.mimeType === 'string' ? { mimeType: resource.mimeType } : {}
 }

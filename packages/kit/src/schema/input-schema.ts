@@ -9,7 +9,7 @@ export interface InputSchema {
   readonly [keyword: string]: unknown
 }
 
-interface TypeNames {
+interface TypeByName {
   readonly string: string
   readonly number: number
   readonly integer: number
@@ -22,8 +22,8 @@ interface TypeNames {
 /** What a value is, as far as the outermost type of its schema says. */
 export type PlainValueOf<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
   ? Choice
-  : Schema extends { readonly type: infer Name extends keyof TypeNames }
-    ? TypeNames[Name]
+  : Schema extends { readonly type: infer Name extends keyof TypeByName }
+    ? TypeByName[Name]
     : Json
 
 type PropertiesOf<Schema> = Schema extends { readonly properties: infer Properties } ? Properties : object
@@ -65,10 +65,10 @@ function checkUnknown(field: string, schema: InputSchema): string | undefined {
 function checkValue(field: string, value: Json | undefined, schema: JsonObject | undefined): string | undefined {
   const choices = schema?.enum
   if (Array.isArray(choices) && !choices.includes(value as Json))
-    return `The argument "${field}" is ${show(value)}; expected one of ${choices.map(show).join(', ')}.`
+    return `The argument "${field}" is ${formatValue(value)}; expected one of ${choices.map(formatValue).join(', ')}.`
   const types = expectedTypes(schema?.type)
   if (types.length === 0 || types.some((type) => hasType(value, type))) return undefined
-  return `The argument "${field}" is ${show(value)}; expected ${types.join(' or ')}.`
+  return `The argument "${field}" is ${formatValue(value)}; expected ${types.join(' or ')}.`
 }
 
 const expectedTypes = (type: Json | undefined): readonly string[] => {
@@ -91,13 +91,13 @@ function hasType(value: unknown, type: string): boolean {
   }
 }
 
-const SHOWN = 60
+const MAX_SHOWN_CHARS = 60
 
 /** Enough of a value to recognise it: an argument can be megabytes. */
-function show(value: Json | undefined): string {
+function formatValue(value: Json | undefined): string {
   if (Array.isArray(value)) return 'an array'
   if (isJsonObject(value)) return 'an object'
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-const quote = (text: string): string => quoteText(text, SHOWN)
+const quote = (text: string): string => quoteText(text, MAX_SHOWN_CHARS)

@@ -10,7 +10,10 @@ const serve = (input: object, toolsOfOthers = false) => {
   const server = createMcpServer('schemas', { toolsOfOthers })
   server.tool('call', { description: '', permission: READ, input: { type: 'object', ...input } }, () => 'called')
   return async (args: object): Promise<string> => {
-    const { result } = await new RawClient(server).modern('tools/call', { name: 'call', arguments: args as never })
+    const { result } = await new RawClient(server).requestModern('tools/call', {
+      name: 'call',
+      arguments: args as never,
+    })
     return result.content[0].text
   }
 }

@@ -12,7 +12,7 @@ function serve(onBug: (bug: { error: unknown }) => void = () => undefined) {
   const server = createMcpServer('schemas', { version: '1', onBug })
   const client = new RawClient(server)
   const call = async (name: string, args: object) =>
-    (await client.modern('tools/call', { name, arguments: args as never })).result
+    (await client.requestModern('tools/call', { name, arguments: args as never })).result
   const listed = async (era: 'legacy' | 'modern') => {
     if (era === 'legacy') await client.initialize()
     const { result } = await client.request('tools/list', era === 'modern' ? { _meta: MODERN_META } : {})
@@ -88,7 +88,10 @@ test('a server that stands for another takes its tools as they are', async () =>
   const server = createMcpServer('other', { version: '1', toolsOfOthers: true })
   const input = { type: 'object', properties: { user_id: { type: 'string' } } } as const
   server.tool('kick', { ...base, input }, ({ user_id }) => `${user_id} is out`)
-  const { result } = await new RawClient(server).modern('tools/call', { name: 'kick', arguments: { user_id: 'U1' } })
+  const { result } = await new RawClient(server).requestModern('tools/call', {
+    name: 'kick',
+    arguments: { user_id: 'U1' },
+  })
   expect(result.content[0].text).toBe('U1 is out')
 })
 
@@ -98,7 +101,7 @@ test.each([
 ])('and refuses no arguments that they take: $schema', async ({ schema, args }) => {
   const server = createMcpServer('other', { version: '1', toolsOfOthers: true })
   server.tool('kick', { ...base, input: { type: 'object', ...schema } }, () => 'kicked')
-  const { result } = await new RawClient(server).modern('tools/call', { name: 'kick', arguments: args })
+  const { result } = await new RawClient(server).requestModern('tools/call', { name: 'kick', arguments: args })
   expect(result.content[0].text).toBe('kicked')
 })
 

@@ -1,11 +1,11 @@
 export type { ArgumentsOf, InputSchema } from './input-schema.ts'
 export {
-  type CheckedSchema,
   type PlainSchema,
-  type ReturnedFor,
+  type ReturnValueFor,
   readForeignSchema,
   readSchema,
   type Schema,
+  type SchemaChecker,
   type ValueOf,
 } from './read-schema.ts'
 export type { StandardSchema } from './standard-schema.ts'

@@ -5,11 +5,11 @@ interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-type Validated<Output> =
+type ValidationResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly Issue[]; readonly value?: undefined }
 
-interface Conversion {
+interface ConversionOptions {
   readonly target: 'draft-2020-12'
 }
 
@@ -18,11 +18,11 @@ export interface StandardSchema<Input = unknown, Output = unknown> {
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
-    readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>
+    readonly validate: (value: unknown) => ValidationResult<Output> | Promise<ValidationResult<Output>>
     readonly types?: { readonly input: Input; readonly output: Output } | undefined
     readonly jsonSchema: {
-      readonly input: (options: Conversion) => Record<string, unknown>
-      readonly output: (options: Conversion) => Record<string, unknown>
+      readonly input: (options: ConversionOptions) => Record<string, unknown>
+      readonly output: (options: ConversionOptions) => Record<string, unknown>
     }
   }
 }
@@ -53,14 +53,14 @@ export function toJsonSchema(schema: StandardSchema, direction: 'input' | 'outpu
   throw new SallyportError('USAGE', `A schema of ${quoteText(vendor, 40)} gave no object as its JSON Schema.`)
 }
 
-const MOST_ISSUES = 5
-const LONGEST_ISSUE = 300
+const MAX_ISSUES = 5
+const MAX_ISSUE_LENGTH = 300
 
 /** The issues as one text for a model that has to correct them. */
-export function readIssues(issues: readonly Issue[]): string {
-  const told = issues.slice(0, MOST_ISSUES).map(({ message, path = [] }) => {
+export function formatIssues(issues: readonly Issue[]): string {
+  const told = issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
     const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
-    return `${place === '' ? '' : `${place.slice(0, 100)}: `}${message.slice(0, LONGEST_ISSUE)}`
+    return `${place === '' ? '' : `${place.slice(0, 100)}: `}${message.slice(0, MAX_ISSUE_LENGTH)}`
   })
   return [...told, ...(issues.length > told.length ? ['and more'] : [])].join('; ')
 }

@@ -60,7 +60,7 @@ export class InMemoryClient {
     this.#options = options
     this.#pipe = new MessagePipe(server, {
       identity: { userId, sessionId, claims },
-      onNotification: (method, params) => this.#notified(method, params),
+      onNotification: (method, params) => this.#handleNotification(method, params),
       onQuestion: (method, params) => this.#answer(method, params),
     })
   }
@@ -124,7 +124,7 @@ export class InMemoryClient {
   async request(method: string, params: JsonObject = {}, signal?: AbortSignal): Promise<JsonObject> {
     let answers: JsonObject = {}
     for (;;) {
-      const result = await this.#pipe.request(method, this.#dress({ ...params, ...answers }), signal)
+      const result = await this.#pipe.request(method, this.#withMeta({ ...params, ...answers }), signal)
       if (result.resultType !== 'input_required') return result
       const { requestState } = result
       const inputResponses = await this.#answerAll(result.inputRequests)
@@ -154,7 +154,7 @@ export class InMemoryClient {
     return Array.isArray(entries) ? entries : []
   }
 
-  #dress(params: JsonObject): JsonObject {
+  #withMeta(params: JsonObject): JsonObject {
     if (this.#era === 'legacy') return params
     const meta = isJsonObject(params._meta) ? params._meta : {}
     return {
@@ -168,7 +168,7 @@ export class InMemoryClient {
     }
   }
 
-  #notified(method: string, params: JsonObject): void {
+  #handleNotification(method: string, params: JsonObject): void {
     this.notifications.push({ method, params })
     if (method === 'notifications/progress') this.#progress.get(params.progressToken as number)?.(params)
   }

@@ -1,15 +1,15 @@
 import type { Stats } from 'node:fs'
 import { lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
 import { ToolRetryError } from '../agent-error.ts'
-import { type EditedText, readForEdit } from './edit-file.ts'
+import { type EditableText, readForEdit } from './edit-file.ts'
 import { measureTree } from './measure.ts'
-import { codeOf, hideHost, orMissing } from './refusals.ts'
+import { hideHostPath, systemErrorCode, undefinedIfMissing } from './refusals.ts'
 import { DIRECTORY_MODE, type OpenedEntry } from './safe-open.ts'
-import { checkFileSize, createSpace, type Space, type WorkspaceLimits } from './space.ts'
-import { takeTurns } from './turns.ts'
-import { type Tree, useEntry } from './walk.ts'
-import { readWorkspacePath, workspacePath } from './workspace-path.ts'
-import { appendToFile, hostNameOf, lookAt, lookAtFile, type Place, replaceFile } from './write-file.ts'
+import { checkFileSize, createQuota, type Quota, type WorkspaceLimits } from './space.ts'
+import { runInOrder } from './turns.ts'
+import { useEntry, type WorkspaceTree } from './walk.ts'
+import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
+import { appendToFile, type ChildEntry, hostPathOf, inspectEntry, inspectFile, replaceFile } from './write-file.ts'
 
 /** A file after it was written. */
 export interface WrittenFile {
@@ -34,20 +34,24 @@ export interface WorkspaceChanges {
   rename(from: string, to: string): Promise<void>
 }
 
-interface Grounds {
-  readonly tree: Tree
+interface ChangeContext {
+  readonly tree: WorkspaceTree
   readonly limits: WorkspaceLimits
-  readonly space: Space
+  readonly space: Quota
 }
 
-export function createChanges(tree: Tree, limits: WorkspaceLimits): WorkspaceChanges {
-  const grounds: Grounds = { tree, limits, space: createSpace(limits, () => measureTree(tree, limits.entries + 1)) }
-  const at = <Value>(path: string, change: (place: Place, path: string) => Promise<Value>): Promise<Value> =>
-    changeAt(tree, path, change)
+export function createChanges(tree: WorkspaceTree, limits: WorkspaceLimits): WorkspaceChanges {
+  const grounds: ChangeContext = {
+    tree,
+    limits,
+    space: createQuota(limits, () => measureTree(tree, limits.entries + 1)),
+  }
+  const at = <Value>(path: string, change: (place: ChildEntry, path: string) => Promise<Value>): Promise<Value> =>
+    changeEntry(tree, path, change)
   return {
-    writeFile: (path, content) => at(path, (place, plain) => write(grounds, place, { plain, bytes: bytesOf(content) })),
+    writeFile: (path, content) => at(path, (place, plain) => write(grounds, place, { plain, bytes: toBytes(content) })),
     appendFile: (path, content) =>
-      at(path, (place, plain) => append(grounds, place, { plain, bytes: bytesOf(content) })),
+      at(path, (place, plain) => append(grounds, place, { plain, bytes: toBytes(content) })),
     editFile: (path, change) => at(path, (place, plain) => edit(grounds, place, { plain, change })),
     deleteFile: (path) => at(path, (place) => deleteFile(grounds, place)),
     makeDirectory: (path) => makeDirectories(grounds, path),
@@ -56,141 +60,147 @@ export function createChanges(tree: Tree, limits: WorkspaceLimits): WorkspaceCha
   }
 }
 
-const bytesOf = (content: string | Uint8Array): Uint8Array =>
+const toBytes = (content: string | Uint8Array): Uint8Array =>
   typeof content === 'string' ? Buffer.from(content) : content
 
-async function changeAt<Value>(
-  tree: Tree,
+async function changeEntry<Value>(
+  tree: WorkspaceTree,
   path: string,
-  change: (place: Place, path: string) => Promise<Value>,
+  change: (place: ChildEntry, path: string) => Promise<Value>,
 ): Promise<Value> {
-  const segments = readWorkspacePath(path)
-  const plain = workspacePath(segments)
+  const segments = parseWorkspacePath(path)
+  const plain = formatWorkspacePath(segments)
   try {
-    return await inTurn(tree, segments, (place) => change(place, plain))
+    return await changeInOrder(tree, segments, (place) => change(place, plain))
   } catch (error) {
-    throw hideHost(error, plain)
+    throw hideHostPath(error, plain)
   }
 }
 
 /** Within this process changes to one path wait for each other, so that none is lost. */
-async function inTurn<Value>(
-  tree: Tree,
+async function changeInOrder<Value>(
+  tree: WorkspaceTree,
   segments: readonly string[],
-  change: (place: Place) => Promise<Value>,
+  change: (place: ChildEntry) => Promise<Value>,
 ): Promise<Value> {
   const name = segments.at(-1)
   if (name === undefined) throw new ToolRetryError('This is the workspace itself: give a path below it.')
-  return takeTurns(`${tree.root}\0${segments.join('/')}`, () =>
-    useEntry(tree, segments.slice(0, -1), (parent) => change(placeIn(parent, name))),
+  return runInOrder(`${tree.root}\0${segments.join('/')}`, () =>
+    useEntry(tree, segments.slice(0, -1), (parent) => change(toChild(parent, name))),
   )
 }
 
-function placeIn(parent: OpenedEntry, name: string): Place {
+function toChild(parent: OpenedEntry, name: string): ChildEntry {
   if (!parent.stats.isDirectory()) throw new ToolRetryError('a part of the path is no directory, or is a link.')
   return { parent, name }
 }
 
-interface Content {
+interface NewContent {
   readonly plain: string
   readonly bytes: Uint8Array
 }
 
-async function write(grounds: Grounds, place: Place, { plain, bytes }: Content): Promise<WrittenFile> {
-  const before = await lookAtFile(place)
+async function write(grounds: ChangeContext, place: ChildEntry, { plain, bytes }: NewContent): Promise<WrittenFile> {
+  const before = await inspectFile(place)
   return replace(grounds, place, { plain, bytes, before, strictness: 'whatever' })
 }
 
 async function replace(
-  { limits, space }: Grounds,
-  place: Place,
-  content: Content & { readonly before: Stats | undefined; readonly strictness: 'unchanged' | 'whatever' },
+  { limits, space }: ChangeContext,
+  place: ChildEntry,
+  content: NewContent & { readonly before: Stats | undefined; readonly strictness: 'unchanged' | 'whatever' },
 ): Promise<WrittenFile> {
   const { plain, bytes, before } = content
   checkFileSize(bytes.length, limits)
   const growth = { bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 }
-  await space.spend(growth, () => replaceFile(place, content))
+  await space.reserve(growth, () => replaceFile(place, content))
   return { path: plain, size: bytes.length, isNew: before === undefined }
 }
 
-async function append({ limits, space }: Grounds, place: Place, { plain, bytes }: Content): Promise<WrittenFile> {
-  const before = await lookAtFile(place)
+async function append(
+  { limits, space }: ChangeContext,
+  place: ChildEntry,
+  { plain, bytes }: NewContent,
+): Promise<WrittenFile> {
+  const before = await inspectFile(place)
   checkFileSize((before?.size ?? 0) + bytes.length, limits)
   const growth = { bytes: bytes.length, entries: before === undefined ? 1 : 0 }
-  const size = await space.spend(growth, () => appendToFile(place, bytes))
+  const size = await space.reserve(growth, () => appendToFile(place, bytes))
   return { path: plain, size, isNew: before === undefined }
 }
 
 async function edit(
-  grounds: Grounds,
-  place: Place,
+  grounds: ChangeContext,
+  place: ChildEntry,
   { plain, change }: { readonly plain: string; readonly change: (text: string) => string },
 ): Promise<WrittenFile> {
-  const { text, stats }: EditedText = await readForEdit(place)
+  const { text, stats }: EditableText = await readForEdit(place)
   const changed = change(text)
   if (changed === text) return { path: plain, size: stats.size, isNew: false }
   return replace(grounds, place, { plain, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
 }
 
-async function deleteFile({ space }: Grounds, place: Place): Promise<void> {
-  const before = await lookAtFile(place)
+async function deleteFile({ space }: ChangeContext, place: ChildEntry): Promise<void> {
+  const before = await inspectFile(place)
   await place.parent.confirm()
-  await unlink(hostNameOf(place))
-  space.giveBack({ bytes: before?.size ?? 0, entries: 1 })
+  await unlink(hostPathOf(place))
+  space.release({ bytes: before?.size ?? 0, entries: 1 })
 }
 
-async function deleteDirectory({ space }: Grounds, place: Place): Promise<void> {
-  const before = await lookAt(place)
+async function deleteDirectory({ space }: ChangeContext, place: ChildEntry): Promise<void> {
+  const before = await inspectEntry(place)
   if (before?.isFile()) throw new ToolRetryError('The path names a file, not a directory.')
   await place.parent.confirm()
-  await rmdir(hostNameOf(place))
-  space.giveBack({ bytes: 0, entries: 1 })
+  await rmdir(hostPathOf(place))
+  space.release({ bytes: 0, entries: 1 })
 }
 
 /** Each directory is opened, and judged, before the next is made in it. */
-async function makeDirectories(grounds: Grounds, path: string): Promise<void> {
-  const segments = readWorkspacePath(path)
+async function makeDirectories(grounds: ChangeContext, path: string): Promise<void> {
+  const segments = parseWorkspacePath(path)
   try {
     for (let depth = 0; depth < segments.length; depth++)
       await useEntry(grounds.tree, segments.slice(0, depth), (parent) =>
-        makeDirectory(grounds, placeIn(parent, segments[depth] as string)),
+        makeDirectory(grounds, toChild(parent, segments[depth] as string)),
       )
-    await useEntry(grounds.tree, segments, async (entry) => placeIn(entry, '.'))
+    await useEntry(grounds.tree, segments, async (entry) => toChild(entry, '.'))
   } catch (error) {
-    throw hideHost(error, workspacePath(segments))
+    throw hideHostPath(error, formatWorkspacePath(segments))
   }
 }
 
-async function makeDirectory({ space }: Grounds, place: Place): Promise<void> {
-  if ((await orMissing(lstat(hostNameOf(place)))) !== undefined) return
-  await space.spend({ bytes: 0, entries: 1 }, async () => {
+async function makeDirectory({ space }: ChangeContext, place: ChildEntry): Promise<void> {
+  if ((await undefinedIfMissing(lstat(hostPathOf(place)))) !== undefined) return
+  await space.reserve({ bytes: 0, entries: 1 }, async () => {
     await place.parent.confirm()
     try {
-      await mkdir(hostNameOf(place), DIRECTORY_MODE)
+      await mkdir(hostPathOf(place), DIRECTORY_MODE)
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
+      if (systemErrorCode(error) !== 'EEXIST') throw error
     }
   })
 }
 
 /** Turns are taken in one order, so that two moves in opposite directions do not wait for each other for ever. */
-async function moveEntry(tree: Tree, from: string, to: string): Promise<void> {
-  const [source, target] = [readWorkspacePath(from), readWorkspacePath(to)]
-  const [fromPath, toPath] = [workspacePath(source), workspacePath(target)]
+async function moveEntry(tree: WorkspaceTree, from: string, to: string): Promise<void> {
+  const [source, target] = [parseWorkspacePath(from), parseWorkspacePath(to)]
+  const [fromPath, toPath] = [formatWorkspacePath(source), formatWorkspacePath(target)]
   if (fromPath === toPath) throw new ToolRetryError(`${fromPath} would be moved to itself.`)
   try {
-    if (fromPath < toPath) await inTurn(tree, source, (here) => inTurn(tree, target, (there) => moveTo(here, there)))
-    else await inTurn(tree, target, (there) => inTurn(tree, source, (here) => moveTo(here, there)))
+    if (fromPath < toPath)
+      await changeInOrder(tree, source, (here) => changeInOrder(tree, target, (there) => moveTo(here, there)))
+    else await changeInOrder(tree, target, (there) => changeInOrder(tree, source, (here) => moveTo(here, there)))
   } catch (error) {
-    throw hideHost(error, `${fromPath} to ${toPath}`)
+    throw hideHostPath(error, `${fromPath} to ${toPath}`)
   }
 }
 
-async function moveTo(source: Place, target: Place): Promise<void> {
-  if ((await lookAt(source)) === undefined) throw new ToolRetryError('there is no such file or directory to move.')
-  if ((await orMissing(lstat(hostNameOf(target)))) !== undefined)
+async function moveTo(source: ChildEntry, target: ChildEntry): Promise<void> {
+  if ((await inspectEntry(source)) === undefined)
+    throw new ToolRetryError('there is no such file or directory to move.')
+  if ((await undefinedIfMissing(lstat(hostPathOf(target)))) !== undefined)
     throw new ToolRetryError('there is something of that name already.')
   await source.parent.confirm()
   await target.parent.confirm()
-  await rename(hostNameOf(source), hostNameOf(target))
+  await rename(hostPathOf(source), hostPathOf(target))
 }

@@ -4,11 +4,11 @@ import type { DirectoryPage } from './list-directory.ts'
 import { listPage } from './list-directory.ts'
 import { type FilePage, type OpenFile, openFile, readPage } from './open-file.ts'
 import type { Page } from './page.ts'
-import { hideHost } from './refusals.ts'
+import { hideHostPath } from './refusals.ts'
 import { chooseSafeOpen, findRoot, type OpenedEntry, reachRoot, type WorkspaceRoot } from './safe-open.ts'
-import { DEFAULT_LIMITS, type WorkspaceLimits } from './space.ts'
-import { type Tree, useEntry } from './walk.ts'
-import { readWorkspacePath, workspacePath } from './workspace-path.ts'
+import { DEFAULT_WORKSPACE_LIMITS, type WorkspaceLimits } from './space.ts'
+import { useEntry, type WorkspaceTree } from './walk.ts'
+import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
 
 /** What is known about a file or directory without reading it. */
 export interface EntryFacts {
@@ -48,38 +48,44 @@ export function createWorkspace(root: string, options: WorkspaceOptions = {}): W
       if (held === undefined) throw new Error('there is no such directory')
       return held
     })
-  return operationsOn({ root, holdRoot, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }, options)
+  return createOperations({ root, holdRoot, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }, options)
 }
 
 /** The workspace of a directory that was found before. */
-export function workspaceIn(root: WorkspaceRoot): Workspace {
-  return operationsOn({ root: root.path, holdRoot: async () => root, safeOpen: chooseSafeOpen(process.platform) }, {})
+export function createWorkspaceAt(root: WorkspaceRoot): Workspace {
+  return createOperations(
+    { root: root.path, holdRoot: async () => root, safeOpen: chooseSafeOpen(process.platform) },
+    {},
+  )
 }
 
-function operationsOn(tree: Tree, { limits }: WorkspaceOptions): Workspace {
+function createOperations(tree: WorkspaceTree, { limits }: WorkspaceOptions): Workspace {
   const within = <Value>(path: string, use: (entry: OpenedEntry, path: string) => Promise<Value>): Promise<Value> =>
-    told(path, (segments) => useEntry(tree, segments, (entry) => use(entry, workspacePath(segments))))
+    withHostHidden(path, (segments) => useEntry(tree, segments, (entry) => use(entry, formatWorkspacePath(segments))))
   return {
     readFile: (path, page = {}) => within(path, (entry) => readPage(entry, page)),
     useFile: (path, use) => within(path, async (entry) => use(openFile(entry))),
     listDirectory: (path, page = {}) => within(path, (entry) => listPage(entry, page)),
-    findFiles: (path, options = {}) => told(path, (segments) => findFiles(tree, segments, options)),
-    stat: (path) => within(path, async (entry, plain) => factsOf(entry, plain)),
-    ...createChanges(tree, { ...DEFAULT_LIMITS, ...limits }),
+    findFiles: (path, options = {}) => withHostHidden(path, (segments) => findFiles(tree, segments, options)),
+    stat: (path) => within(path, async (entry, plain) => toEntryFacts(entry, plain)),
+    ...createChanges(tree, { ...DEFAULT_WORKSPACE_LIMITS, ...limits }),
   }
 }
 
-function factsOf({ stats }: OpenedEntry, path: string): EntryFacts {
+function toEntryFacts({ stats }: OpenedEntry, path: string): EntryFacts {
   const modified = stats.mtime
   return stats.isFile() ? { path, kind: 'file', size: stats.size, modified } : { path, kind: 'directory', modified }
 }
 
 /** Failures are told by the agent's path. */
-async function told<Value>(path: string, work: (segments: readonly string[]) => Promise<Value>): Promise<Value> {
-  const segments = readWorkspacePath(path)
+async function withHostHidden<Value>(
+  path: string,
+  work: (segments: readonly string[]) => Promise<Value>,
+): Promise<Value> {
+  const segments = parseWorkspacePath(path)
   try {
     return await work(segments)
   } catch (error) {
-    throw hideHost(error, workspacePath(segments))
+    throw hideHostPath(error, formatWorkspacePath(segments))
   }
 }

@@ -2,17 +2,17 @@ import { mkdirSync, realpathSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { ToolFatalError } from '../agent-error.ts'
 import { currentScope, ownerFolder } from '../identity/identity.ts'
-import { type Workspace, workspaceIn } from './create-workspace.ts'
-import { bareCause } from './refusals.ts'
+import { createWorkspaceAt, type Workspace } from './create-workspace.ts'
+import { toSafeCause } from './refusals.ts'
 import { DIRECTORY_MODE, findRoot, isSameRoot, type WorkspaceRoot } from './safe-open.ts'
 
-interface KeptWorkspace {
+interface CachedWorkspace {
   readonly workspace: Workspace
   readonly root: WorkspaceRoot
 }
 
-const MOST_KEPT = 1_000
-const kept = new Map<string, KeptWorkspace>()
+const MAX_CACHED = 1_000
+const cache = new Map<string, CachedWorkspace>()
 
 /** The workspace of the user and session on whose behalf the running handler was called. */
 export function currentWorkspace(): Workspace {
@@ -24,12 +24,12 @@ export function currentWorkspaceRoot(): string {
   return openCurrent().root.path
 }
 
-function openCurrent(): KeptWorkspace {
+function openCurrent(): CachedWorkspace {
   const { dataFolder, userId, sessionId } = currentScope()
   const path = ownerFolder(join(dataFolder, 'workspaces'), userId, sessionId)
   const root = makeRoot(dataFolder, path)
-  const known = kept.get(root.path)
-  return known !== undefined && isSameRoot(known.root, root) ? known : keep(root)
+  const known = cache.get(root.path)
+  return known !== undefined && isSameRoot(known.root, root) ? known : cacheWorkspace(root)
 }
 
 /** Only the data folder may be reached through links: it is the operator's, and what is below it is ours. */
@@ -41,15 +41,15 @@ function makeRoot(dataFolder: string, path: string): WorkspaceRoot {
     if (root?.path === expected) return root
     throw new Error('a link, or something else, is in the place of the workspace')
   } catch (error) {
-    throw new ToolFatalError('The workspace cannot be made.', { cause: bareCause(error) })
+    throw new ToolFatalError('The workspace cannot be made.', { cause: toSafeCause(error) })
   }
 }
 
 /** Kept for what it knows of the space that is left; whoever was not there for long is measured again. */
-function keep(root: WorkspaceRoot): KeptWorkspace {
-  const [oldest] = kept.keys()
-  if (oldest !== undefined && kept.size >= MOST_KEPT) kept.delete(oldest)
-  const made = { workspace: workspaceIn(root), root }
-  kept.set(root.path, made)
+function cacheWorkspace(root: WorkspaceRoot): CachedWorkspace {
+  const [oldest] = cache.keys()
+  if (oldest !== undefined && cache.size >= MAX_CACHED) cache.delete(oldest)
+  const made = { workspace: createWorkspaceAt(root), root }
+  cache.set(root.path, made)
   return made
 }

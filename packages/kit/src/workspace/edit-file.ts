@@ -1,15 +1,15 @@
 import { constants, type Stats } from 'node:fs'
 import { ToolRetryError } from '../agent-error.ts'
 import { MAX_READ_BYTES, openFile } from './open-file.ts'
-import type { Place } from './write-file.ts'
+import type { ChildEntry } from './write-file.ts'
 
-export interface EditedText {
+export interface EditableText {
   readonly text: string
   readonly stats: Stats
 }
 
 /** Bytes that are no UTF-8 would be destroyed by writing the text back. */
-export async function readForEdit({ parent, name }: Place): Promise<EditedText> {
+export async function readForEdit({ parent, name }: ChildEntry): Promise<EditableText> {
   const entry = await parent.openChild(name, constants.O_RDONLY)
   try {
     const { size, read } = openFile(entry)

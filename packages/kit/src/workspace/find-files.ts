@@ -1,9 +1,9 @@
-import { matchRuns, nameGlob } from '@sallyport/core'
+import { compileNameGlob, matchWildcards } from '@sallyport/core'
 import { ToolRetryError } from '../agent-error.ts'
-import { boundPage } from './page.ts'
+import { clampPage } from './page.ts'
 import { isTemporaryName } from './temporary-name.ts'
-import { type Tree, walkTree } from './walk.ts'
-import { workspacePath } from './workspace-path.ts'
+import { type WorkspaceTree, walkTree } from './walk.ts'
+import { formatWorkspacePath } from './workspace-path.ts'
 
 /** Which files a search returns. */
 export interface FindOptions {
@@ -29,27 +29,33 @@ export interface FoundFiles {
 
 const MAX_FOUND = 10_000
 const MAX_VISITED = 100_000
-const MAX_GLOB = 1_000
+const MAX_GLOB_LENGTH = 1_000
 
-export async function findFiles(tree: Tree, start: readonly string[], options: FindOptions): Promise<FoundFiles> {
-  const { limit } = boundPage({ limit: options.limit ?? MAX_FOUND }, MAX_FOUND)
-  const matches = pathGlob(options.glob ?? '**')
+export async function findFiles(
+  tree: WorkspaceTree,
+  start: readonly string[],
+  options: FindOptions,
+): Promise<FoundFiles> {
+  const { limit } = clampPage({ limit: options.limit ?? MAX_FOUND }, MAX_FOUND)
+  const matches = compilePathGlob(options.glob ?? '**')
   const files: FoundFile[] = []
   let visited = 0
   for await (const { entry, segments } of walkTree(tree, start, MAX_VISITED + 1)) {
     options.signal?.throwIfAborted()
     if (files.length >= limit || ++visited > MAX_VISITED) return { files, isWhole: false }
     if (entry.kind !== 'file' || isTemporaryName(entry.name)) continue
-    if (matches(segments.slice(start.length))) files.push({ path: workspacePath(segments), size: entry.size ?? 0 })
+    if (matches(segments.slice(start.length)))
+      files.push({ path: formatWorkspacePath(segments), size: entry.size ?? 0 })
   }
   return { files, isWhole: true }
 }
 
 /** Without a slash the pattern is for the name alone; with one it is for the whole path, where `**` is any directories. */
-export function pathGlob(pattern: string): (segments: readonly string[]) => boolean {
-  if (pattern.length > MAX_GLOB) throw new ToolRetryError(`The pattern is over ${MAX_GLOB} characters long.`)
+export function compilePathGlob(pattern: string): (segments: readonly string[]) => boolean {
+  if (pattern.length > MAX_GLOB_LENGTH)
+    throw new ToolRetryError(`The pattern is over ${MAX_GLOB_LENGTH} characters long.`)
   const parts = pattern.split('/').filter((part) => part !== '')
-  const matchers = parts.map((part) => (part === '**' ? ANY : nameGlob(part)))
+  const matchers = parts.map((part) => (part === '**' ? ANY : compileNameGlob(part)))
   if (!pattern.includes('/')) return (segments) => matchers.every((matcher) => matcher(segments.at(-1) ?? ''))
   return (segments) => matchesPath(matchers, segments)
 }
@@ -58,4 +64,4 @@ type NameMatcher = (name: string) => boolean
 const ANY: NameMatcher = () => true
 
 const matchesPath = (matchers: readonly NameMatcher[], segments: readonly string[]): boolean =>
-  matchRuns({ wanted: matchers, run: ANY, fits: (matcher, segment) => matcher(segment) }, segments)
+  matchWildcards({ items: matchers, wildcard: ANY, matches: (matcher, segment) => matcher(segment) }, segments)

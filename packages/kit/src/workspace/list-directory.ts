@@ -1,8 +1,8 @@
 import type { Stats } from 'node:fs'
 import { lstat, opendir } from 'node:fs/promises'
 import { ToolRetryError } from '../agent-error.ts'
-import { boundPage, type Page } from './page.ts'
-import { orMissing } from './refusals.ts'
+import { clampPage, type Page } from './page.ts'
+import { undefinedIfMissing } from './refusals.ts'
 import type { OpenedEntry } from './safe-open.ts'
 import { isTemporaryName } from './temporary-name.ts'
 
@@ -26,7 +26,7 @@ export interface DirectoryPage {
 const MAX_NAMES = 10_000
 
 export async function listPage(entry: OpenedEntry, page: Page): Promise<DirectoryPage> {
-  const { offset, limit } = boundPage(page, MAX_NAMES)
+  const { offset, limit } = clampPage(page, MAX_NAMES)
   const { names, overfull } = await readNames(entry, MAX_NAMES)
   const shown = names.filter((name) => !isTemporaryName(name))
   const entries = await describeEntries(entry.location, shown.slice(offset, offset + limit))
@@ -34,13 +34,13 @@ export async function listPage(entry: OpenedEntry, page: Page): Promise<Director
   return { entries, total: shown.length, offset, overfull }
 }
 
-interface Names {
+interface NameList {
   readonly names: readonly string[]
   readonly overfull: boolean
 }
 
 /** In their order; of more than the most, whichever the system gives first. */
-export async function readNames(entry: OpenedEntry, most: number): Promise<Names> {
+export async function readNames(entry: OpenedEntry, most: number): Promise<NameList> {
   if (!entry.stats.isDirectory()) throw new ToolRetryError('The path names a file, not a directory.')
   const names: string[] = []
   let overfull = false
@@ -60,7 +60,7 @@ export async function describeEntries(location: string, names: readonly string[]
   const entries: DirectoryEntry[] = []
   for (let at = 0; at < names.length; at += BATCH) {
     const batch = names.slice(at, at + BATCH)
-    const looked = await Promise.all(batch.map((name) => orMissing(lstat(`${location}/${name}`))))
+    const looked = await Promise.all(batch.map((name) => undefinedIfMissing(lstat(`${location}/${name}`))))
     for (const [index, stats] of looked.entries())
       if (stats !== undefined) entries.push(describeEntry(batch[index] as string, stats))
   }

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { boundPage, type Page } from './page.ts'
+import { clampPage, type Page } from './page.ts'
 import { directoryRefusal } from './refusals.ts'
 import type { OpenedEntry } from './safe-open.ts'
 
@@ -33,7 +33,7 @@ export function openFile({ handle, stats }: OpenedEntry): OpenFile {
 
 export async function readPage(entry: OpenedEntry, page: Page): Promise<FilePage> {
   const { size, read } = openFile(entry)
-  const { offset, limit } = boundPage(page, MAX_READ_BYTES)
+  const { offset, limit } = clampPage(page, MAX_READ_BYTES)
   return { bytes: await read(offset, Math.min(limit, Math.max(0, size - offset))), size, offset }
 }
 

@@ -6,7 +6,7 @@ export interface Page {
   readonly limit?: number
 }
 
-export function boundPage({ offset = 0, limit = Number.MAX_SAFE_INTEGER }: Page, most: number): Required<Page> {
+export function clampPage({ offset = 0, limit = Number.MAX_SAFE_INTEGER }: Page, most: number): Required<Page> {
   for (const [name, value] of Object.entries({ offset, limit }))
     if (!Number.isSafeInteger(value) || value < 0)
       throw new ToolRetryError(`The ${name} is ${value}; expected a whole number from 0.`)

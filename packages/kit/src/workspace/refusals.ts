@@ -7,7 +7,7 @@ export const specialRefusal = (): ToolRetryError => new ToolRetryError('The path
 
 export const directoryRefusal = (): ToolRetryError => new ToolRetryError('The path names a directory, not a file.')
 
-const BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
+const MESSAGE_BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
   ['ENOENT', 'there is no such file or directory.'],
   ['ELOOP', linkRefusal().message],
   ['ENOTDIR', 'a part of the path is no directory, or is a link.'],
@@ -24,38 +24,38 @@ const BY_CODE: ReadonlyMap<string | undefined, string> = new Map([
   ['ENAMETOOLONG', 'a name in the path is too long.'],
 ])
 
-const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT'])
+const DISK_FULL_CODES: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT'])
 
 /** Node's own errors carry the path on the host in their text: none of it may reach an agent. */
-export function hideHost(error: unknown, path: string): unknown {
+export function hideHostPath(error: unknown, path: string): unknown {
   if (error instanceof ToolRetryError) return new ToolRetryError(`${path}: ${error.message}`, { cause: error.cause })
-  const code = codeOf(error)
+  const code = systemErrorCode(error)
   if (code === undefined) return error
-  const cause = bareCause(error)
-  const told = BY_CODE.get(code)
+  const cause = toSafeCause(error)
+  const told = MESSAGE_BY_CODE.get(code)
   if (told !== undefined) return new ToolRetryError(`${path}: ${told}`, { cause })
-  const reason = FULL.has(code) ? 'the disk is full' : `the file system failed (${code})`
+  const reason = DISK_FULL_CODES.has(code) ? 'the disk is full' : `the file system failed (${code})`
   return new ToolFatalError(`${path}: ${reason}.`, { cause })
 }
 
 /** The same failure without the names that were looked up on the host. */
-export function bareCause(error: unknown): Error {
+export function toSafeCause(error: unknown): Error {
   const syscall = error instanceof Error && 'syscall' in error ? String(error.syscall) : 'a call'
-  return new Error(`${codeOf(error) ?? 'an error'} from ${syscall}`)
+  return new Error(`${systemErrorCode(error) ?? 'an error'} from ${syscall}`)
 }
 
 /** Of a failed system call; what a caller's own function throws, with whatever code, is his. */
-export function codeOf(error: unknown): string | undefined {
+export function systemErrorCode(error: unknown): string | undefined {
   const isOfSystem = error instanceof Error && 'code' in error && 'syscall' in error
   return isOfSystem && typeof error.code === 'string' ? error.code : undefined
 }
 
 /** Gives nothing where there is nothing of that name. */
-export async function orMissing<Value>(work: Promise<Value>): Promise<Value | undefined> {
+export async function undefinedIfMissing<Value>(work: Promise<Value>): Promise<Value | undefined> {
   try {
     return await work
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
+    if (systemErrorCode(error) === 'ENOENT') return undefined
     throw error
   }
 }

@@ -2,7 +2,7 @@ import { type BigIntStats, constants, lstatSync, realpathSync, type Stats } from
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
-import { bareCause, linkRefusal, specialRefusal } from './refusals.ts'
+import { linkRefusal, specialRefusal, toSafeCause } from './refusals.ts'
 
 /** A file or directory that was opened first and judged afterwards, so that nobody can swap it in between. */
 export interface OpenedEntry {
@@ -42,8 +42,8 @@ export const isSameRoot = (one: WorkspaceRoot, other: WorkspaceRoot): boolean =>
 export type SafeOpen = (root: WorkspaceRoot, segments: readonly string[], flags: number) => Promise<OpenedEntry>
 
 // A FIFO must not block the open, and a terminal must not become ours.
-const CAREFUL = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
-const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY
+const SAFE_FLAGS = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
+const DIRECTORY_FLAGS = constants.O_RDONLY | constants.O_DIRECTORY
 /** macOS only: the kernel itself refuses a link anywhere in the path. Node has no name for it. */
 const O_NOFOLLOW_ANY = 0x20000000
 
@@ -54,7 +54,7 @@ export const DIRECTORY_MODE = 0o700
 /** Linux has a way to look up one name in an open directory, `/proc/self/fd/N/name`; elsewhere names must do. */
 export function chooseSafeOpen(platform: NodeJS.Platform): SafeOpen {
   if (platform === 'linux') return openByDescriptor
-  const careful = platform === 'darwin' ? CAREFUL | O_NOFOLLOW_ANY : CAREFUL
+  const careful = platform === 'darwin' ? SAFE_FLAGS | O_NOFOLLOW_ANY : SAFE_FLAGS
   return (root, segments, flags) => openByName({ root, careful }, segments, flags)
 }
 
@@ -62,12 +62,12 @@ const descriptorPath = (handle: FileHandle): string => `/proc/self/fd/${handle.f
 
 /** Walks from descriptor to descriptor: nothing that happens to the names behind us has any effect. */
 const openByDescriptor: SafeOpen = async (root, segments, flags) => {
-  let directory = await reachRoot(() => open(root.path, DIRECTORY | constants.O_NOFOLLOW))
+  let directory = await reachRoot(() => open(root.path, DIRECTORY_FLAGS | constants.O_NOFOLLOW))
   try {
-    await reachRoot(async () => requireRoot(root, await directory.stat({ bigint: true })))
+    await reachRoot(async () => assertSameRoot(root, await directory.stat({ bigint: true })))
     const top = await reachRoot(() => readlink(descriptorPath(directory)))
     for (const segment of segments.slice(0, -1)) {
-      const next = await open(`${descriptorPath(directory)}/${segment}`, DIRECTORY | constants.O_NOFOLLOW)
+      const next = await open(`${descriptorPath(directory)}/${segment}`, DIRECTORY_FLAGS | constants.O_NOFOLLOW)
       await directory.close()
       directory = next
     }
@@ -77,22 +77,22 @@ const openByDescriptor: SafeOpen = async (root, segments, flags) => {
   }
 }
 
-interface DescriptorPlace {
+interface DescriptorDirectory {
   /** The root's own path. */
   readonly top: string
   readonly directory: string
 }
 
 async function openInDescriptor(
-  { top, directory }: DescriptorPlace,
+  { top, directory }: DescriptorDirectory,
   name: string,
   flags: number,
 ): Promise<OpenedEntry> {
-  const handle = await open(`${directory}/${name}`, flags | CAREFUL, FILE_MODE)
+  const handle = await open(`${directory}/${name}`, flags | SAFE_FLAGS, FILE_MODE)
   const location = descriptorPath(handle)
   // A directory that was moved out of the root while we stood in it is told by its own path.
-  const confirm = async (): Promise<void> => refuseOutside(top, await readlink(location))
-  return judged(handle, async () => {
+  const confirm = async (): Promise<void> => assertInside(top, await readlink(location))
+  return checkOpened(handle, async () => {
     await confirm()
     const openChild = async (child: string, childFlags: number): Promise<OpenedEntry> => {
       await confirm()
@@ -115,17 +115,17 @@ interface NamedRoot {
 async function openByName(from: NamedRoot, segments: readonly string[], flags: number): Promise<OpenedEntry> {
   const { path: top } = from.root
   const confirmRoot = (): Promise<void> =>
-    reachRoot(async () => requireRoot(from.root, await lstat(top, { bigint: true })))
+    reachRoot(async () => assertSameRoot(from.root, await lstat(top, { bigint: true })))
   await confirmRoot()
   const location = join(top, ...segments)
   const making = (flags & constants.O_CREAT) !== 0
-  await refuseLinks(top, making ? segments.slice(0, -1) : segments)
+  await assertNoLinks(top, making ? segments.slice(0, -1) : segments)
   const handle = await open(location, flags | from.careful, FILE_MODE)
-  return judged(handle, async (opened) => {
+  return checkOpened(handle, async (opened) => {
     const confirm = async (): Promise<void> => {
       await confirmRoot()
-      await refuseLinks(top, segments)
-      refuseOutside(top, await realpath(location))
+      await assertNoLinks(top, segments)
+      assertInside(top, await realpath(location))
       const named = await lstat(location)
       if (named.dev !== opened.dev || named.ino !== opened.ino)
         throw new ToolRetryError('The path changed while it was opened.')
@@ -139,7 +139,7 @@ async function openByName(from: NamedRoot, segments: readonly string[], flags: n
   })
 }
 
-function requireRoot(root: WorkspaceRoot, { dev, ino }: BigIntStats): void {
+function assertSameRoot(root: WorkspaceRoot, { dev, ino }: BigIntStats): void {
   if (dev !== root.dev || ino !== root.ino) throw new Error('another directory is in the place of the root')
 }
 
@@ -150,12 +150,12 @@ export async function reachRoot<Value>(reach: () => Promise<Value>): Promise<Val
   } catch (error) {
     throw new ToolFatalError('The workspace cannot be reached.', {
       nextStep: 'Its operator must look at it.',
-      cause: bareCause(error),
+      cause: toSafeCause(error),
     })
   }
 }
 
-async function refuseLinks(top: string, segments: readonly string[]): Promise<void> {
+async function assertNoLinks(top: string, segments: readonly string[]): Promise<void> {
   let path = top
   for (const segment of segments) {
     path = join(path, segment)
@@ -164,13 +164,13 @@ async function refuseLinks(top: string, segments: readonly string[]): Promise<vo
 }
 
 /** The checks on an open descriptor. It is closed unless all of them hold. */
-async function judged(
+async function checkOpened(
   handle: FileHandle,
   check: (stats: Stats) => Promise<Pick<OpenedEntry, 'location' | 'confirm' | 'openChild'>>,
 ): Promise<OpenedEntry> {
   try {
     const stats = await handle.stat()
-    judgeStats(stats)
+    checkStats(stats)
     return { handle, stats, ...(await check(stats)) }
   } catch (error) {
     await handle.close()
@@ -179,14 +179,14 @@ async function judged(
 }
 
 /** What is neither a directory nor a file with one name is refused. */
-export function judgeStats(stats: Stats): void {
+export function checkStats(stats: Stats): void {
   if (stats.isSymbolicLink()) throw linkRefusal()
   if (!stats.isFile() && !stats.isDirectory()) throw specialRefusal()
   // Another name of the same file may stand outside, where somebody else decides what is in it.
   if (stats.isFile() && stats.nlink > 1) throw new ToolRetryError('The file has hard links, which are not followed.')
 }
 
-function refuseOutside(top: string, real: string): void {
+function assertInside(top: string, real: string): void {
   const prefix = top.endsWith(sep) ? top : `${top}${sep}`
   if (real !== top && !real.startsWith(prefix)) throw new ToolRetryError('The path leads out of the workspace.')
 }

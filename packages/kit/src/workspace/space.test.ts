@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSpace, type Usage } from './space.ts'
+import { createQuota, type Usage } from './space.ts'
 
 const LIMITS = { fileBytes: 1_000, workspaceBytes: 1_000, entries: 10 }
 const growth = (bytes: number): Usage => ({ bytes, entries: 1 })
@@ -25,10 +25,10 @@ const begun = () => new Promise((resolve) => setImmediate(resolve))
 
 test('what is being written counts, although nothing of it can be measured yet', async () => {
   const disk = createDisk()
-  const space = createSpace(LIMITS, disk.measure)
-  const first = space.spend(growth(600), disk.write(600))
+  const space = createQuota(LIMITS, disk.measure)
+  const first = space.reserve(growth(600), disk.write(600))
   await begun()
-  const second = space.spend(growth(600), disk.write(600))
+  const second = space.reserve(growth(600), disk.write(600))
   await begun()
   disk.finishAll()
   await expect(second).rejects.toThrow('at most 1000')
@@ -40,18 +40,18 @@ test('a measuring that runs meanwhile does not forget what began after it', asyn
   const disk = createDisk()
   let answer: (usage: Usage) => void = () => undefined
   let rounds = 0
-  const space = createSpace(LIMITS, () => {
+  const space = createQuota(LIMITS, () => {
     rounds++
     return rounds === 1 ? disk.measure() : new Promise((resolve) => (answer = resolve))
   })
-  const running = space.spend(growth(500), disk.write(500))
+  const running = space.reserve(growth(500), disk.write(500))
   await begun()
   // Does not fit: it waits for the first, and has the disk measured.
-  const large = space.spend(growth(900), disk.write(900))
+  const large = space.reserve(growth(900), disk.write(900))
   disk.finishAll()
   await running
   await begun()
-  const small = space.spend(growth(400), disk.write(400))
+  const small = space.reserve(growth(400), disk.write(400))
   await begun()
   answer(await disk.measure())
   await expect(large).rejects.toThrow('1800 bytes')
@@ -61,10 +61,10 @@ test('a measuring that runs meanwhile does not forget what began after it', asyn
 
 test('work that fails took nothing', async () => {
   const disk = createDisk()
-  const space = createSpace(LIMITS, disk.measure)
-  const failing = space.spend(growth(900), () => Promise.reject(new Error('the disk is full')))
+  const space = createQuota(LIMITS, disk.measure)
+  const failing = space.reserve(growth(900), () => Promise.reject(new Error('the disk is full')))
   await expect(failing).rejects.toThrow('full')
-  const next = space.spend(growth(900), disk.write(900))
+  const next = space.reserve(growth(900), disk.write(900))
   await begun()
   disk.finishAll()
   await next

@@ -10,7 +10,7 @@ export interface WorkspaceLimits {
   readonly entries: number
 }
 
-export const DEFAULT_LIMITS: WorkspaceLimits = {
+export const DEFAULT_WORKSPACE_LIMITS: WorkspaceLimits = {
   fileBytes: 100 * 1024 * 1024,
   workspaceBytes: 1024 * 1024 * 1024,
   entries: 100_000,
@@ -22,32 +22,32 @@ export interface Usage {
 }
 
 /** What is left of a workspace's limits. */
-export interface Space {
+export interface Quota {
   /** Does work that makes the workspace grow so much; refuses what would not fit. Work that fails took nothing. */
-  spend<Value>(growth: Usage, work: () => Promise<Value>): Promise<Value>
-  giveBack(usage: Usage): void
+  reserve<Value>(growth: Usage, work: () => Promise<Value>): Promise<Value>
+  release(usage: Usage): void
 }
 
-interface Spending {
+interface PendingWrite {
   readonly growth: Usage
   readonly done: Promise<unknown>
 }
 
 /** Others may write to the directory as well: after this long it is measured again. */
-const TRUSTED_MS = 60_000
-const NOTHING: Usage = { bytes: 0, entries: 0 }
+const MEASUREMENT_TTL_MS = 60_000
+const NO_USAGE: Usage = { bytes: 0, entries: 0 }
 
 /** Counts along, and measures before it refuses: the limit is kept as well as it can be among several processes. */
-export function createSpace(limits: WorkspaceLimits, measure: () => Promise<Usage>): Space {
-  const running = new Set<Spending>()
-  let used = NOTHING
-  let unmeasured = NOTHING
+export function createQuota(limits: WorkspaceLimits, measure: () => Promise<Usage>): Quota {
+  const running = new Set<PendingWrite>()
+  let used = NO_USAGE
+  let unmeasured = NO_USAGE
   let measuredAt = Number.NEGATIVE_INFINITY
   let measuring: Promise<void> | undefined
   const beginMeasuring = async (): Promise<void> => {
     // Of what is being written nobody knows how much is on the disk yet: it counts in full, besides.
-    unmeasured = [...running].reduce((sum, { growth }) => add(sum, grown(growth)), NOTHING)
-    used = add(await measure(), unmeasured)
+    unmeasured = [...running].reduce((sum, { growth }) => addUsage(sum, toGrowth(growth)), NO_USAGE)
+    used = addUsage(await measure(), unmeasured)
     measuredAt = performance.now()
   }
   const refresh = (): Promise<void> => {
@@ -57,21 +57,21 @@ export function createSpace(limits: WorkspaceLimits, measure: () => Promise<Usag
     return measuring
   }
   const take = (growth: Usage): void => {
-    used = add(used, growth)
-    unmeasured = add(unmeasured, grown(growth))
+    used = addUsage(used, growth)
+    unmeasured = addUsage(unmeasured, toGrowth(growth))
   }
-  const giveBack = (usage: Usage): void => {
-    used = add(used, { bytes: -usage.bytes, entries: -usage.entries })
+  const release = (usage: Usage): void => {
+    used = addUsage(used, { bytes: -usage.bytes, entries: -usage.entries })
   }
   return {
-    giveBack,
-    spend: async (growth, work) => {
-      if (performance.now() - measuredAt > TRUSTED_MS) await refresh()
-      if (excess(add(used, growth), growth, limits) !== undefined) {
+    release,
+    reserve: async (growth, work) => {
+      if (performance.now() - measuredAt > MEASUREMENT_TTL_MS) await refresh()
+      if (findExcess(addUsage(used, growth), growth, limits) !== undefined) {
         await Promise.allSettled([...running].map(({ done }) => done))
         await refresh()
       }
-      const problem = excess(add(used, growth), growth, limits)
+      const problem = findExcess(addUsage(used, growth), growth, limits)
       if (problem !== undefined) throw new ToolRetryError(problem)
       take(growth)
       const spending = { growth, done: work() }
@@ -79,7 +79,7 @@ export function createSpace(limits: WorkspaceLimits, measure: () => Promise<Usag
       try {
         return await spending.done
       } catch (error) {
-        giveBack(growth)
+        release(growth)
         throw error
       } finally {
         running.delete(spending)
@@ -88,11 +88,11 @@ export function createSpace(limits: WorkspaceLimits, measure: () => Promise<Usag
   }
 }
 
-const add = (a: Usage, b: Usage): Usage => ({ bytes: a.bytes + b.bytes, entries: a.entries + b.entries })
+const addUsage = (a: Usage, b: Usage): Usage => ({ bytes: a.bytes + b.bytes, entries: a.entries + b.entries })
 
-const grown = ({ bytes, entries }: Usage): Usage => ({ bytes: Math.max(0, bytes), entries: Math.max(0, entries) })
+const toGrowth = ({ bytes, entries }: Usage): Usage => ({ bytes: Math.max(0, bytes), entries: Math.max(0, entries) })
 
-function excess(used: Usage, growth: Usage, limits: WorkspaceLimits): string | undefined {
+function findExcess(used: Usage, growth: Usage, limits: WorkspaceLimits): string | undefined {
   if (growth.bytes > 0 && used.bytes > limits.workspaceBytes)
     return `The workspace would have ${used.bytes} bytes; at most ${limits.workspaceBytes} are allowed. Delete something first.`
   if (growth.entries > 0 && used.entries > limits.entries)

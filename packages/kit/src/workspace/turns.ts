@@ -1,16 +1,16 @@
-const last = new Map<string, Promise<void>>()
+const lastByKey = new Map<string, Promise<void>>()
 
 /** Work under one key is done one after the other, in the order in which it came, within this process. */
-export async function takeTurns<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
-  const mine = (last.get(key) ?? Promise.resolve()).then(work)
+export async function runInOrder<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
+  const mine = (lastByKey.get(key) ?? Promise.resolve()).then(work)
   const settled = mine.then(
     () => undefined,
     () => undefined,
   )
-  last.set(key, settled)
+  lastByKey.set(key, settled)
   try {
     return await mine
   } finally {
-    if (last.get(key) === settled) last.delete(key)
+    if (lastByKey.get(key) === settled) lastByKey.delete(key)
   }
 }

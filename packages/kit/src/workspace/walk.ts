@@ -1,11 +1,11 @@
 import { constants } from 'node:fs'
 import { ToolRetryError } from '../agent-error.ts'
 import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
-import { codeOf } from './refusals.ts'
+import { systemErrorCode } from './refusals.ts'
 import type { OpenedEntry, SafeOpen, WorkspaceRoot } from './safe-open.ts'
 import { MAX_PATH_DEPTH } from './workspace-path.ts'
 
-export interface Tree {
+export interface WorkspaceTree {
   readonly safeOpen: SafeOpen
   /** By which the workspace is told from others. */
   readonly root: string
@@ -18,19 +18,23 @@ export interface WalkedEntry {
   readonly segments: readonly string[]
 }
 
-const PASSED_OVER: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
+const SKIPPED_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
 
 /**
  * What is below a directory, breadth first, and no more than so many entries of it. What vanishes or turns into a link
  * meanwhile is passed over.
  */
-export async function* walkTree(tree: Tree, start: readonly string[], most: number): AsyncGenerator<WalkedEntry> {
+export async function* walkTree(
+  tree: WorkspaceTree,
+  start: readonly string[],
+  most: number,
+): AsyncGenerator<WalkedEntry> {
   const waiting: (readonly string[])[] = [start]
   let left = most
   for (let at = 0; at < waiting.length && left > 0; at++) {
     const directory = waiting[at] as readonly string[]
-    const reading = entriesOf(tree, directory, left)
-    const entries = directory === start ? await reading : await orPassOver(reading)
+    const reading = readEntries(tree, directory, left)
+    const entries = directory === start ? await reading : await skipUnreadable(reading)
     left -= entries.length
     for (const entry of entries) {
       const segments = [...directory, entry.name]
@@ -40,12 +44,16 @@ export async function* walkTree(tree: Tree, start: readonly string[], most: numb
   }
 }
 
-const entriesOf = (tree: Tree, segments: readonly string[], most: number): Promise<readonly DirectoryEntry[]> =>
+const readEntries = (
+  tree: WorkspaceTree,
+  segments: readonly string[],
+  most: number,
+): Promise<readonly DirectoryEntry[]> =>
   useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry, most)).names))
 
 /** Opened for reading, used, and closed whatever happens. */
 export async function useEntry<Value>(
-  { safeOpen, holdRoot }: Tree,
+  { safeOpen, holdRoot }: WorkspaceTree,
   segments: readonly string[],
   use: (entry: OpenedEntry) => Promise<Value>,
 ): Promise<Value> {
@@ -57,11 +65,11 @@ export async function useEntry<Value>(
   }
 }
 
-async function orPassOver(work: Promise<readonly DirectoryEntry[]>): Promise<readonly DirectoryEntry[]> {
+async function skipUnreadable(work: Promise<readonly DirectoryEntry[]>): Promise<readonly DirectoryEntry[]> {
   try {
     return await work
   } catch (error) {
-    if (error instanceof ToolRetryError || PASSED_OVER.has(codeOf(error))) return []
+    if (error instanceof ToolRetryError || SKIPPED_CODES.has(systemErrorCode(error))) return []
     throw error
   }
 }

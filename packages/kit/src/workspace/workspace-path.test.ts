@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ToolRetryError } from '../agent-error.ts'
-import { hostToWorkspacePath, readWorkspacePath, workspaceToHostPath } from './workspace-path.ts'
+import { hostToWorkspacePath, parseWorkspacePath, workspaceToHostPath } from './workspace-path.ts'
 
 test.each([
   ['/workspace', []],
@@ -12,7 +12,7 @@ test.each([
   ['/workspace/100%', ['100%']],
   ['/workspace/a b/é', ['a b', 'é']],
 ])('%s is split into its names', (path, segments) => {
-  expect(readWorkspacePath(path)).toEqual(segments)
+  expect(parseWorkspacePath(path)).toEqual(segments)
 })
 
 test.each([
@@ -43,7 +43,7 @@ test.each([
   [`/workspace/${'a/'.repeat(2100)}`],
   ['file:///workspace/a'],
 ])('%j is refused', (path) => {
-  expect(() => readWorkspacePath(path)).toThrow(ToolRetryError)
+  expect(() => parseWorkspacePath(path)).toThrow(ToolRetryError)
 })
 
 test('whatever is accepted is made of plain names', () => {
@@ -61,7 +61,7 @@ test('whatever is accepted is made of plain names', () => {
 
 function attempt(path: string): readonly string[] | undefined {
   try {
-    return readWorkspacePath(path)
+    return parseWorkspacePath(path)
   } catch (error) {
     expect(error).toBeInstanceOf(ToolRetryError)
     return undefined

@@ -10,40 +10,40 @@ const MAX_PATH_BYTES = 4096
 const MAX_SEGMENT_BYTES = 255
 /** Making a path's directories costs the square of its depth. */
 export const MAX_PATH_DEPTH = 100
-const SHOWN = 80
+const MAX_SHOWN = 80
 
 /** The names between the slashes of a path under /workspace, each fit to be looked up in one directory. */
-export function readWorkspacePath(path: string): readonly string[] {
+export function parseWorkspacePath(path: string): readonly string[] {
   if (typeof path !== 'string') throw new ToolRetryError(`The path is ${typeof path}; expected text.`)
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new ToolRetryError(`The path is over ${MAX_PATH_BYTES} bytes long.`)
   if (path.includes('\0')) throw new ToolRetryError('The path has a NUL character in it.')
   // A lone surrogate turns into U+FFFD on its way to the disk, where it would name another file.
   if (!isWellFormed(path)) throw new ToolRetryError('The path is not well-formed Unicode.')
-  const segments = below(path)
+  const segments = splitPath(path)
   if (segments.length > MAX_PATH_DEPTH)
     throw new ToolRetryError(`The path is ${segments.length} names deep; at most ${MAX_PATH_DEPTH} are allowed.`)
   for (const segment of segments) checkSegment(segment)
   return segments
 }
 
-export const workspacePath = (segments: readonly string[]): string => [WORKSPACE, ...segments].join('/')
+export const formatWorkspacePath = (segments: readonly string[]): string => [WORKSPACE, ...segments].join('/')
 
 /** For programs that need a file's name on the host. It is a name and no more: what it leads to may change at any time. */
-export const workspaceToHostPath = (root: string, path: string): string => join(root, ...readWorkspacePath(path))
+export const workspaceToHostPath = (root: string, path: string): string => join(root, ...parseWorkspacePath(path))
 
 /** What an agent calls a file of the host. No message tells the host's name for it. */
 export function hostToWorkspacePath(root: string, hostPath: string): string {
   const below = relative(root, hostPath)
   if (!isAbsolute(hostPath) || isAbsolute(below) || below.split(sep)[0] === '..')
     throw new ToolRetryError('The file is outside the workspace.')
-  return workspacePath(readWorkspacePath(`${WORKSPACE}/${sep === '/' ? below : below.replaceAll(sep, '/')}`))
+  return formatWorkspacePath(parseWorkspacePath(`${WORKSPACE}/${sep === '/' ? below : below.replaceAll(sep, '/')}`))
 }
 
-function below(path: string): readonly string[] {
+function splitPath(path: string): readonly string[] {
   if (path !== WORKSPACE && !path.startsWith(`${WORKSPACE}/`))
     throw new ToolRetryError(
-      `The path ${quoteText(path, SHOWN)} is outside ${WORKSPACE}. Give one such as ${WORKSPACE}/notes.txt.`,
+      `The path ${quoteText(path, MAX_SHOWN)} is outside ${WORKSPACE}. Give one such as ${WORKSPACE}/notes.txt.`,
     )
   return path
     .slice(WORKSPACE.length)

@@ -1,12 +1,12 @@
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, rename, unlink } from 'node:fs/promises'
 import { ToolRetryError } from '../agent-error.ts'
-import { directoryRefusal, orMissing } from './refusals.ts'
-import { FILE_MODE, judgeStats, type OpenedEntry } from './safe-open.ts'
+import { directoryRefusal, undefinedIfMissing } from './refusals.ts'
+import { checkStats, FILE_MODE, type OpenedEntry } from './safe-open.ts'
 import { createTemporaryName } from './temporary-name.ts'
 
 /** A name in an opened directory. */
-export interface Place {
+export interface ChildEntry {
   readonly parent: OpenedEntry
   readonly name: string
 }
@@ -20,14 +20,14 @@ export interface Replacement {
 }
 
 /** The entry of that name, when it is one that may be touched; nothing when there is none. */
-export async function lookAt({ parent, name }: Place): Promise<Stats | undefined> {
-  const stats = await orMissing(lstat(`${parent.location}/${name}`))
-  if (stats !== undefined) judgeStats(stats)
+export async function inspectEntry({ parent, name }: ChildEntry): Promise<Stats | undefined> {
+  const stats = await undefinedIfMissing(lstat(`${parent.location}/${name}`))
+  if (stats !== undefined) checkStats(stats)
   return stats
 }
 
-export async function lookAtFile(place: Place): Promise<Stats | undefined> {
-  const stats = await lookAt(place)
+export async function inspectFile(place: ChildEntry): Promise<Stats | undefined> {
+  const stats = await inspectEntry(place)
   if (stats?.isDirectory()) throw directoryRefusal()
   return stats
 }
@@ -37,24 +37,24 @@ export async function lookAtFile(place: Place): Promise<Stats | undefined> {
  * whatever is put under that name meanwhile (a link, a FIFO) is replaced and not written through; readers see the old
  * file or the new one. Of two writers at once the later one wins, whole.
  */
-export async function replaceFile(place: Place, { bytes, before, strictness }: Replacement): Promise<void> {
+export async function replaceFile(place: ChildEntry, { bytes, before, strictness }: Replacement): Promise<void> {
   const temporary = { parent: place.parent, name: createTemporaryName() }
   const made = await writeTemporary(temporary, bytes, before)
   try {
-    if (strictness === 'unchanged') refuseChanged(before, await lookAt(place))
+    if (strictness === 'unchanged') assertUnchanged(before, await inspectEntry(place))
     await place.parent.confirm()
-    await rename(hostNameOf(temporary), hostNameOf(place))
+    await rename(hostPathOf(temporary), hostPathOf(place))
   } catch (error) {
-    await orMissing(unlink(hostNameOf(temporary)))
+    await undefinedIfMissing(unlink(hostPathOf(temporary)))
     throw error
   }
-  if ((await orMissing(lstat(hostNameOf(place))))?.ino !== made.ino)
+  if ((await undefinedIfMissing(lstat(hostPathOf(place))))?.ino !== made.ino)
     throw new ToolRetryError('The file was replaced by somebody else while it was written.')
 }
 
-async function writeTemporary(place: Place, bytes: Uint8Array, before: Stats | undefined): Promise<Stats> {
+async function writeTemporary(place: ChildEntry, bytes: Uint8Array, before: Stats | undefined): Promise<Stats> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  const handle = await open(hostNameOf(place), flags, FILE_MODE)
+  const handle = await open(hostPathOf(place), flags, FILE_MODE)
   try {
     await writeFully(handle, bytes)
     if (before !== undefined) await handle.chmod(before.mode & 0o777)
@@ -62,7 +62,7 @@ async function writeTemporary(place: Place, bytes: Uint8Array, before: Stats | u
     await handle.datasync()
     return await handle.stat()
   } catch (error) {
-    await orMissing(unlink(hostNameOf(place)))
+    await undefinedIfMissing(unlink(hostPathOf(place)))
     throw error
   } finally {
     await handle.close()
@@ -70,13 +70,13 @@ async function writeTemporary(place: Place, bytes: Uint8Array, before: Stats | u
 }
 
 /** In place and at the end, whoever else appends: the descriptor is judged before the first byte is written. */
-export async function appendToFile({ parent, name }: Place, bytes: Uint8Array): Promise<number> {
+export async function appendToFile({ parent, name }: ChildEntry, bytes: Uint8Array): Promise<number> {
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
   const { handle, stats } = await parent.openChild(name, flags)
   try {
     if (stats.isDirectory()) throw directoryRefusal()
     await writeFully(handle, bytes)
-    const named = await orMissing(lstat(hostNameOf({ parent, name })))
+    const named = await undefinedIfMissing(lstat(hostPathOf({ parent, name })))
     if (named?.ino !== stats.ino)
       throw new ToolRetryError('The file was replaced while it was appended to. Look at it.')
     return (await handle.stat()).size
@@ -90,7 +90,7 @@ async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> 
   while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten
 }
 
-function refuseChanged(before: Stats | undefined, now: Stats | undefined): void {
+function assertUnchanged(before: Stats | undefined, now: Stats | undefined): void {
   const same =
     before?.ino === now?.ino &&
     before?.dev === now?.dev &&
@@ -100,4 +100,4 @@ function refuseChanged(before: Stats | undefined, now: Stats | undefined): void 
   if (!same) throw new ToolRetryError('The file changed while it was edited. Read it again.')
 }
 
-export const hostNameOf = ({ parent, name }: Place): string => `${parent.location}/${name}`
+export const hostPathOf = ({ parent, name }: ChildEntry): string => `${parent.location}/${name}`

@@ -11,7 +11,7 @@ export const aider: AgentAdapter = {
   toolFilter: undefined,
   defaultMcpConfigPath: () => undefined,
   nativeFiles: () => [],
-  getMcpConfig: () => ({ servers: [], document: {}, serversAt: [], ownParts: [], problems: [] }),
+  getMcpConfig: () => ({ servers: [], document: {}, serversPath: [], builtInNames: [], problems: [] }),
   toServer: () => ({ ok: false, why: 'Aider uses no MCP servers.' }),
   filterAvailableMcpTools: (config) => ({ config, wrap: [], unmatched: [] }),
 }

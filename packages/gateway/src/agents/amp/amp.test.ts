@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed } from '../adapter.test-kit.ts'
+import { importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { amp } from './amp.ts'
 
 const FILE = `{
@@ -15,11 +15,14 @@ const FILE = `{
 
 describe('Amp', () => {
   it('has a file of the user and one of the workspace', () => {
-    expect(filesOf(amp)).toEqual(['user /home/ada/.config/amp/settings.json', 'project /srv/app/.amp/settings.json'])
+    expect(listNativeFiles(amp)).toEqual([
+      'user /home/ada/.config/amp/settings.json',
+      'project /srv/app/.amp/settings.json',
+    ])
   })
 
   it('has its servers under one key with a dot in it', () => {
-    expect(imported(amp, FILE)).toEqual({
+    expect(importNativeText(amp, FILE)).toEqual({
       servers: {
         playwright: { command: 'npx', args: ['-y', '@playwright/mcp@latest', '--headless'] },
         linear: { url: 'https://mcp.linear.app/sse', headers: { Authorization: 'Bearer ${LINEAR}' } },
@@ -29,7 +32,7 @@ describe('Amp', () => {
   })
 
   it('keeps the flat key where servers are taken away', () => {
-    const { document } = amp.filterAvailableMcpTools(parsed(amp, FILE), ['linear'], []).config
+    const { document } = amp.filterAvailableMcpTools(parseNativeText(amp, FILE), ['linear'], []).config
     expect(Object.keys(document)).toEqual(['amp.notifications.enabled', 'amp.mcpServers', 'amp'])
     expect(Object.keys(document['amp.mcpServers'] ?? {})).toEqual(['linear'])
   })

@@ -1,6 +1,6 @@
-import { inHome, namedPath, projectFile, userFile } from '../agent-folders.ts'
+import { homePath, pathFromVariable, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { args, command, env, headers, includeTools, ownAffair, url } from '../entry-keys.ts'
+import { args, command, env, headers, ignored, includeTools, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'
 
 export const amp = createAdapter({
@@ -9,12 +9,12 @@ export const amp = createAdapter({
   program: 'amp',
   syntax: 'json',
   files: (place) => [
-    userFile(namedPath(place, 'AMP_SETTINGS_FILE') ?? inHome(place, '.config', 'amp', 'settings.json')),
+    userFile(pathFromVariable(place, 'AMP_SETTINGS_FILE') ?? homePath(place, '.config', 'amp', 'settings.json')),
     projectFile(place, '.amp', 'settings.json'),
   ],
   // One key with a dot in it, not a path.
-  serversAt: () => ['amp.mcpServers'],
-  entries: { variables: BRACED, keys: { command, args, env, url, headers, includeTools, transport: ownAffair } },
+  serversPath: () => ['amp.mcpServers'],
+  entries: { variables: BRACED, keys: { command, args, env, url, headers, includeTools, transport: ignored } },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of the user’s: --settings-file. It is not started where the workspace or a skill names servers. What Amp’s own service adds stays.',

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
-import { filesOf, imported, PLACE, parsed, placeWith } from '../adapter.test-kit.ts'
+import { HOST, hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { claudeCode } from './claude-code.ts'
 
 const USER_FILE = `{
@@ -32,24 +32,24 @@ const USER_FILE = `{
 
 describe(`Claude Code (${promise('AG-1')})`, () => {
   it('has a file of the user, one of the project, and in the former a part for the folder', () => {
-    expect(filesOf(claudeCode)).toEqual([
+    expect(listNativeFiles(claudeCode)).toEqual([
       'user /home/ada/.claude.json',
       'project /srv/app/.mcp.json',
       'local /home/ada/.claude.json',
     ])
-    expect(claudeCode.defaultMcpConfigPath(PLACE)).toBe('/home/ada/.claude.json')
-    const moved = placeWith({ environment: { CLAUDE_CONFIG_DIR: '/etc/claude' } })
+    expect(claudeCode.defaultMcpConfigPath(HOST)).toBe('/home/ada/.claude.json')
+    const moved = hostWith({ environment: { CLAUDE_CONFIG_DIR: '/etc/claude' } })
     expect(claudeCode.defaultMcpConfigPath(moved)).toBe('/etc/claude/.claude.json')
   })
 
   it('keeps the servers of the user, of the folder, and of other folders apart', () => {
-    expect(parsed(claudeCode, USER_FILE).servers.map(({ name }) => name)).toEqual(['github', 'db', 'live'])
-    expect(parsed(claudeCode, USER_FILE, 'local').servers.map(({ name }) => name)).toEqual(['notes'])
-    expect(parsed(claudeCode, '{"numStartups": 1}', 'local').servers).toEqual([])
+    expect(parseNativeText(claudeCode, USER_FILE).servers.map(({ name }) => name)).toEqual(['github', 'db', 'live'])
+    expect(parseNativeText(claudeCode, USER_FILE, 'local').servers.map(({ name }) => name)).toEqual(['notes'])
+    expect(parseNativeText(claudeCode, '{"numStartups": 1}', 'local').servers).toEqual([])
   })
 
   it('is translated into our entries', () => {
-    expect(imported(claudeCode, USER_FILE)).toEqual({
+    expect(importNativeText(claudeCode, USER_FILE)).toEqual({
       servers: {
         github: {
           url: 'https://api.githubcopilot.com/mcp/',
@@ -65,14 +65,18 @@ describe(`Claude Code (${promise('AG-1')})`, () => {
       },
       notes: ['github: "oauth" is left out: the gateway does not sign in by OAuth. Put a token into "headers".'],
     })
-    expect(imported(claudeCode, USER_FILE, 'local')).toEqual({
+    expect(importNativeText(claudeCode, USER_FILE, 'local')).toEqual({
       servers: { notes: { command: './notes' } },
       notes: ['notes: A path is relative to the folder in which the agent starts. Write it out in full.'],
     })
   })
 
   it('has no filter for single tools in its entries, so that the gateway is for those', () => {
-    const { config, wrap } = claudeCode.filterAvailableMcpTools(parsed(claudeCode, USER_FILE), ['db/query'], [])
+    const { config, wrap } = claudeCode.filterAvailableMcpTools(
+      parseNativeText(claudeCode, USER_FILE),
+      ['db/query'],
+      [],
+    )
     expect(config.servers).toEqual([])
     expect(wrap).toEqual([{ name: 'db', why: 'The agent has no filter of its own for single tools.' }])
   })

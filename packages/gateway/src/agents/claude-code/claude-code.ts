@@ -1,6 +1,6 @@
-import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { args, callMilliseconds, command, env, headers, leftOut, oauth, ownAffair, type, url } from '../entry-keys.ts'
+import { args, callTimeoutMs, command, env, headers, ignored, oauth, omitWithNote, type, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'
 
 export const claudeCode = createAdapter({
@@ -10,10 +10,10 @@ export const claudeCode = createAdapter({
   program: 'claude',
   syntax: 'json',
   files: (place) => {
-    const path = joinPath(place, namedFolder(place, 'CLAUDE_CONFIG_DIR'), '.claude.json')
+    const path = joinPath(place, folderFromVariable(place, 'CLAUDE_CONFIG_DIR'), '.claude.json')
     return [userFile(path), projectFile(place, '.mcp.json'), { path, scope: 'local', project: place.cwd }]
   },
-  serversAt: ({ scope, project = '' }) => (scope === 'local' ? ['projects', project, 'mcpServers'] : ['mcpServers']),
+  serversPath: ({ scope, project = '' }) => (scope === 'local' ? ['projects', project, 'mcpServers'] : ['mcpServers']),
   entries: {
     variables: BRACED,
     keys: {
@@ -23,9 +23,9 @@ export const claudeCode = createAdapter({
       env,
       url,
       headers,
-      timeout: callMilliseconds,
-      alwaysLoad: ownAffair,
-      headersHelper: leftOut('the gateway runs no programs for headers. Put the value into "headers".'),
+      timeout: callTimeoutMs,
+      alwaysLoad: ignored,
+      headersHelper: omitWithNote('the gateway runs no programs for headers. Put the value into "headers".'),
       oauth,
     },
   },

@@ -8,7 +8,7 @@ export const claudeDesktop = createAdapter({
   title: 'Claude Desktop',
   syntax: 'json',
   files: (place) => [userFile(joinPath(place, applicationData(place), 'Claude', 'claude_desktop_config.json'))],
-  serversAt: () => ['mcpServers'],
+  serversPath: () => ['mcpServers'],
   entries: { variables: NO_VARIABLES, keys: { type, command, args, env, url, headers } },
   enforcement: {
     level: 'none',

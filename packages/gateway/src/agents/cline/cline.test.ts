@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed } from '../adapter.test-kit.ts'
+import { importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { cline } from './cline.ts'
 
 const FILE = `{"mcpServers": {
@@ -12,11 +12,11 @@ const FILE = `{"mcpServers": {
 
 describe('Cline', () => {
   it('has one file', () => {
-    expect(filesOf(cline)).toEqual(['user /home/ada/.cline/data/settings/cline_mcp_settings.json'])
+    expect(listNativeFiles(cline)).toEqual(['user /home/ada/.cline/data/settings/cline_mcp_settings.json'])
   })
 
   it('is translated into our entries: a URL without a type is SSE', () => {
-    expect(imported(cline, FILE).servers).toEqual({
+    expect(importNativeText(cline, FILE).servers).toEqual({
       old: { type: 'sse', url: 'https://h/sse', timeouts: { call: '60s' } },
       new: { url: 'https://h/mcp', headers: { A: '${A}' } },
       fs: { command: 'npx', args: ['srv'], exclude_tools: ['rm'], enabled: false },
@@ -24,7 +24,7 @@ describe('Cline', () => {
   })
 
   it('can leave out tools, but not be held to some', () => {
-    const config = parsed(cline, FILE)
+    const config = parseNativeText(cline, FILE)
     const less = cline.filterAvailableMcpTools(config, ['fs', '!fs/write'], [])
     expect(less.config.servers[0]?.entry.disabledTools).toEqual(['rm', 'write'])
     expect(cline.filterAvailableMcpTools(config, ['fs/read'], []).wrap.map(({ name }) => name)).toEqual(['fs'])

@@ -1,29 +1,29 @@
-import { inHome, userFile } from '../agent-folders.ts'
+import { homePath, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,
-  callSeconds,
+  callTimeoutSeconds,
   command,
   cwd,
   disabled,
   env,
   excludeTools,
   headers,
-  leftOut,
+  omitWithNote,
   sseUrl,
   type,
 } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'
 
-const APPROVALS = leftOut('say in tools.yaml which tools need an approval.')
+const APPROVALS = omitWithNote('say in tools.yaml which tools need an approval.')
 
 export const cline = createAdapter({
   id: 'cline',
   title: 'Cline',
   program: 'cline',
   syntax: 'json',
-  files: (place) => [userFile(inHome(place, '.cline', 'data', 'settings', 'cline_mcp_settings.json'))],
-  serversAt: () => ['mcpServers'],
+  files: (place) => [userFile(homePath(place, '.cline', 'data', 'settings', 'cline_mcp_settings.json'))],
+  serversPath: () => ['mcpServers'],
   toolFilter: { exclude: 'disabledTools' },
   entries: {
     variables: EDITOR,
@@ -36,7 +36,7 @@ export const cline = createAdapter({
       url: sseUrl,
       headers,
       disabled,
-      timeout: callSeconds,
+      timeout: callTimeoutSeconds,
       disabledTools: excludeTools,
       autoApprove: APPROVALS,
       alwaysAllow: APPROVALS,

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { codex } from './codex.ts'
 
 const FILE = `# my settings
@@ -36,20 +36,20 @@ trust_level = "trusted"
 
 describe('Codex', () => {
   it('has a file of the user and one of the project, in TOML', () => {
-    expect(filesOf(codex)).toEqual(['user /home/ada/.codex/config.toml', 'project /srv/app/.codex/config.toml'])
-    const moved = placeWith({ environment: { CODEX_HOME: 'here' } })
+    expect(listNativeFiles(codex)).toEqual(['user /home/ada/.codex/config.toml', 'project /srv/app/.codex/config.toml'])
+    const moved = hostWith({ environment: { CODEX_HOME: 'here' } })
     expect(codex.defaultMcpConfigPath(moved)).toBe('/srv/app/here/config.toml')
   })
 
   it('keeps both kinds of servers, with every field', () => {
-    const { servers, document } = parsed(codex, FILE)
+    const { servers, document } = parseNativeText(codex, FILE)
     expect(servers.map(({ name }) => name)).toEqual(['docs', 'figma'])
     expect(servers[0]?.entry).toMatchObject({ tools: { search: { approval_mode: 'approve' } }, tool_timeout_sec: 45.5 })
     expect(Object.keys(document)).toEqual(['model', 'approval_policy', 'mcp_servers', 'projects'])
   })
 
   it('is translated into our entries; what looks like a variable is none in Codex', () => {
-    expect(imported(codex, FILE)).toEqual({
+    expect(importNativeText(codex, FILE)).toEqual({
       servers: {
         docs: {
           command: 'npx',
@@ -74,7 +74,7 @@ describe('Codex', () => {
   })
 
   it('narrows a server down with its own lists, and never widens them', () => {
-    const config = parsed(codex, FILE)
+    const config = parseNativeText(codex, FILE)
     const narrowed = codex.filterAvailableMcpTools(config, ['docs/search', 'docs/write'], [])
     expect(narrowed.config.servers).toEqual([
       { name: 'docs', entry: { ...config.servers[0]?.entry, enabled_tools: ['search'] } },
@@ -88,7 +88,7 @@ describe('Codex', () => {
   })
 
   it('names the line and column of a mistake, and nothing of what stands there', () => {
-    expect(() => parsed(codex, 'model = "x"\n[mcp_servers.docs]\ncommand = "sk-secret\n')).toThrow(
+    expect(() => parseNativeText(codex, 'model = "x"\n[mcp_servers.docs]\ncommand = "sk-secret\n')).toThrow(
       /^\/home\/ada\/\.codex\/config\.toml:3:\d+: [a-z ]+\.$/,
     )
   })

@@ -1,27 +1,27 @@
-import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,
   bearerVariable,
-  callSeconds,
+  callTimeoutSeconds,
   command,
   cwd,
   enabled,
   env,
   excludeTools,
   headers,
+  ignored,
   includeTools,
-  leftOut,
-  ownAffair,
+  omitWithNote,
   passedVariables,
-  startupMilliseconds,
-  startupSeconds,
+  startupTimeoutMs,
+  startupTimeoutSeconds,
   url,
   variableHeaders,
 } from '../entry-keys.ts'
 import { NO_VARIABLES } from '../variable-syntax.ts'
 
-const OAUTH = leftOut('the gateway does not sign in by OAuth. Name a variable that holds a token.')
+const OAUTH = omitWithNote('the gateway does not sign in by OAuth. Name a variable that holds a token.')
 
 export const codex = createAdapter({
   id: 'codex',
@@ -30,10 +30,10 @@ export const codex = createAdapter({
   program: 'codex',
   syntax: 'toml',
   files: (place) => [
-    userFile(joinPath(place, namedFolder(place, 'CODEX_HOME', '.codex'), 'config.toml')),
+    userFile(joinPath(place, folderFromVariable(place, 'CODEX_HOME', '.codex'), 'config.toml')),
     projectFile(place, '.codex', 'config.toml'),
   ],
-  serversAt: () => ['mcp_servers'],
+  serversPath: () => ['mcp_servers'],
   toolFilter: { include: 'enabled_tools', exclude: 'disabled_tools' },
   entries: {
     variables: NO_VARIABLES,
@@ -47,20 +47,20 @@ export const codex = createAdapter({
       bearer_token_env_var: bearerVariable,
       http_headers: headers,
       env_http_headers: variableHeaders,
-      http_headers_helper: leftOut('the gateway runs no programs for headers.'),
+      http_headers_helper: omitWithNote('the gateway runs no programs for headers.'),
       enabled,
       enabled_tools: includeTools,
       disabled_tools: excludeTools,
-      startup_timeout_sec: startupSeconds,
-      startup_timeout_ms: startupMilliseconds,
-      tool_timeout_sec: callSeconds,
-      tools: leftOut('say in tools.yaml which tools need an approval.'),
-      default_tools_approval_mode: leftOut('say in tools.yaml which tools need an approval.'),
-      required: ownAffair,
-      startup_readiness: ownAffair,
-      supports_parallel_tool_calls: ownAffair,
-      omit_tools_from: ownAffair,
-      tool_input_schema_max_bytes: ownAffair,
+      startup_timeout_sec: startupTimeoutSeconds,
+      startup_timeout_ms: startupTimeoutMs,
+      tool_timeout_sec: callTimeoutSeconds,
+      tools: omitWithNote('say in tools.yaml which tools need an approval.'),
+      default_tools_approval_mode: omitWithNote('say in tools.yaml which tools need an approval.'),
+      required: ignored,
+      startup_readiness: ignored,
+      supports_parallel_tool_calls: ignored,
+      omit_tools_from: ignored,
+      tool_input_schema_max_bytes: ignored,
       scopes: OAUTH,
       oauth: OAUTH,
       oauth_resource: OAUTH,

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '@sallyport/core'
-import { joinPath, namedFolder } from '../agent-folders.ts'
+import { folderFromVariable, joinPath } from '../agent-folders.ts'
 import { readNativeFile } from '../read-native-file.ts'
 import type { SourceSearch } from '../server-sources.ts'
 
@@ -10,18 +10,18 @@ const PERSONAL: ReadonlySet<string> = new Set(['free', 'go', 'plus', 'pro', 'pro
 const TOKENS = ['CODEX_ACCESS_TOKEN', 'OPENAI_IDENTITY_TOKEN_FILE']
 
 /** Logins with which the service may hand out servers that no file names. */
-export async function loginsOfOrganizations({ place, native }: SourceSearch): Promise<readonly string[]> {
-  const stored = native.filter(({ config }) => /keyring|auto/.test(String(config.document[STORE] ?? '')))
+export async function findOrganizationLogins({ host, native }: SourceSearch): Promise<readonly string[]> {
+  const stored = native.filter(({ config }) => /keyring|auto/.test(String(config.document[CREDENTIAL_STORE_KEY] ?? '')))
   return [
-    ...TOKENS.filter((name) => place.environment[name]),
-    ...stored.map(({ file }) => `${STORE} in ${file.path}, which hides the login`),
-    ...(await loginIn(joinPath(place, namedFolder(place, 'CODEX_HOME', '.codex'), 'auth.json'))),
+    ...TOKENS.filter((name) => host.environment[name]),
+    ...stored.map(({ file }) => `${CREDENTIAL_STORE_KEY} in ${file.path}, which hides the login`),
+    ...(await checkLoginFile(joinPath(host, folderFromVariable(host, 'CODEX_HOME', '.codex'), 'auth.json'))),
   ]
 }
 
-const STORE = 'cli_auth_credentials_store'
+const CREDENTIAL_STORE_KEY = 'cli_auth_credentials_store'
 
-async function loginIn(path: string): Promise<readonly string[]> {
+async function checkLoginFile(path: string): Promise<readonly string[]> {
   try {
     const text = await readNativeFile(path)
     if (text === undefined) return []

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
-import { type AgentOverlay, CALL_PATIENCE_S, type OverlayRequest, START_PATIENCE_S } from '../agent-overlay.ts'
+import { type AgentOverlay, CALL_TIMEOUT_S, type OverlayRequest, STARTUP_TIMEOUT_S } from '../agent-overlay.ts'
 import { hasFlag } from '../flag-values.ts'
-import { byName, createOverlay, unwantedNames } from '../overlay-parts.ts'
-import { tomlValue } from '../toml-value.ts'
+import { createOverlay, entriesByName, unwantedNames } from '../overlay-parts.ts'
+import { formatTomlValue } from '../toml-value.ts'
 import { CODEX_SOURCES } from './sources.ts'
 
 /**
@@ -12,62 +12,65 @@ import { CODEX_SOURCES } from './sources.ts'
  */
 export const codexOverlay: AgentOverlay = {
   // A profile is a file of its own, with servers of its own.
-  reserved: ['--ignore-user-config', '--profile', '-p', '--remote'],
+  reservedFlags: ['--ignore-user-config', '--profile', '-p', '--remote'],
   // They use servers of a process that runs already, or elsewhere.
   reservedCommands: ['agents', 'cloud', 'queue', 'remote-control'],
-  stays: ['user', 'project', 'local'],
+  remainingScopes: ['user', 'project', 'local'],
   sources: CODEX_SOURCES,
   isAttended: (args) => !args.some((arg) => UNATTENDED.has(arg)),
-  entry: (window) => ({
+  createEntry: (window) => ({
     ...window,
     // An optional server is missing from the first turn when it needs a moment.
     required: true,
-    startup_timeout_sec: START_PATIENCE_S,
-    tool_timeout_sec: CALL_PATIENCE_S,
+    startup_timeout_sec: STARTUP_TIMEOUT_S,
+    tool_timeout_sec: CALL_TIMEOUT_S,
     default_tools_approval_mode: 'approve',
   }),
   overlay: (request) => {
     const off = unwantedNames(request).map(
-      (name): NativeServer => ({ name, entry: switchedOff(ownEntry(request, name)) }),
+      (name): NativeServer => ({ name, entry: disabledEntry(findNativeEntry(request, name)) }),
     )
-    const on = request.servers.map(({ name, entry }) => ({ name, entry: changesOf(entry, ownEntry(request, name)) }))
-    const table = byName([...on, ...off])
-    refuseOverrides(request.args)
-    const alone = request.ours.length > 0 ? aloneWithOurs(request) : []
+    const on = request.servers.map(({ name, entry }) => ({
+      name,
+      entry: diffEntry(entry, findNativeEntry(request, name)),
+    }))
+    const table = entriesByName([...on, ...off])
+    assertNoOverrides(request.args)
+    const alone = request.ours.length > 0 ? disabledFeatureFlags(request) : []
     return createOverlay({
-      args: ['-c', `mcp_servers=${tomlValue(table)}`, ...alone, ...folderOf(request), ...request.args],
+      args: ['-c', `mcp_servers=${formatTomlValue(table)}`, ...alone, ...workingFolderFlags(request), ...request.args],
     })
   },
 }
 
 /** Codex would ask whether to work in the folder of the session, whose servers nobody switched off. */
-function folderOf({ args, place }: OverlayRequest): readonly string[] {
+function workingFolderFlags({ args, host }: OverlayRequest): readonly string[] {
   const resumes = args.some((arg) => arg === 'resume' || arg === 'fork')
   const isNamed = hasFlag(args, '-C') || hasFlag(args, '--cd')
-  return resumes && !isNamed && !args.some((arg) => UNATTENDED.has(arg)) ? ['-C', place.cwd] : []
+  return resumes && !isNamed && !args.some((arg) => UNATTENDED.has(arg)) ? ['-C', host.cwd] : []
 }
 
 /** Subcommands that answer what a server asks by themselves, and never with yes. */
 const UNATTENDED: ReadonlySet<string> = new Set(['exec', 'e', 'review', 'mcp-server', 'app-server', 'cloud', 'apply'])
 
 /** What brings servers that no file names. */
-const BRINGERS = ['apps', 'plugins', 'skill_mcp_dependency_install']
+const SERVER_FEATURES = ['apps', 'plugins', 'skill_mcp_dependency_install']
 
 /** The older name of `apps`. It wins where both are said, and Codex complains of it, so that it is not said without need. */
-const OLDER_NAME = 'connectors'
+const OLD_APPS_FEATURE = 'connectors'
 
-function aloneWithOurs({ native }: OverlayRequest): readonly string[] {
+function disabledFeatureFlags({ native }: OverlayRequest): readonly string[] {
   const older = native.some(({ config: { document } }) => {
-    return isJsonObject(document.features) && Object.hasOwn(document.features, OLDER_NAME)
+    return isJsonObject(document.features) && Object.hasOwn(document.features, OLD_APPS_FEATURE)
   })
-  const features = older ? [...BRINGERS, OLDER_NAME] : BRINGERS
+  const features = older ? [...SERVER_FEATURES, OLD_APPS_FEATURE] : SERVER_FEATURES
   // Whoever resumes a session in the window is otherwise asked to go to its folder, with the servers of that.
   const settings = [...features.map((name) => `features.${name}=false`), 'tui.resume_cwd="current"']
   return settings.flatMap((setting) => ['-c', setting])
 }
 
 /** Of two `-c` the later one counts, and so does one of the user's behind ours. */
-function refuseOverrides(args: readonly string[]): void {
+function assertNoOverrides(args: readonly string[]): void {
   const end = args.indexOf('--')
   const flags = args.slice(0, end < 0 ? undefined : end)
   const clash = flags.find((arg, at) =>
@@ -87,17 +90,17 @@ const OVERRIDE =
   /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins|connectors|skill_mcp_dependency_install)\b|agents\b|(features|tui)\s*=|tui\s*\.\s*["']?resume_cwd\b)/
 
 /** Complete in itself: a server in a file that Codex does not read after all would otherwise be one without a transport. */
-const switchedOff = (own: JsonObject): JsonObject => ({
+const disabledEntry = (own: JsonObject): JsonObject => ({
   enabled: false,
   ...(Object.hasOwn(own, 'url') ? { url: 'http://127.0.0.1/' } : { command: 'false' }),
 })
 
-function ownEntry({ native }: OverlayRequest, name: string): JsonObject {
+function findNativeEntry({ native }: OverlayRequest, name: string): JsonObject {
   const found = native.flatMap(({ config }) => config.servers).findLast((server) => server.name === name)
   return found?.entry ?? {}
 }
 
-function changesOf(entry: JsonObject, own: JsonObject): JsonObject {
+function diffEntry(entry: JsonObject, own: JsonObject): JsonObject {
   const same = (key: string): boolean =>
     Object.hasOwn(own, key) && JSON.stringify(own[key]) === JSON.stringify(entry[key])
   return Object.fromEntries(Object.entries(entry).filter(([key]) => !same(key)))

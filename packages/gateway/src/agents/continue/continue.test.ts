@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed } from '../adapter.test-kit.ts'
+import { importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { continueCli } from './continue.ts'
 
 const FILE = `name: Local
@@ -22,17 +22,17 @@ mcpServers:
 
 describe('Continue', () => {
   it('has one file', () => {
-    expect(filesOf(continueCli)).toEqual(['user /home/ada/.continue/config.yaml'])
+    expect(listNativeFiles(continueCli)).toEqual(['user /home/ada/.continue/config.yaml'])
   })
 
   it('has a list of servers, each with its name; one without is none of them', () => {
-    const { servers, problems } = parsed(continueCli, FILE)
+    const { servers, problems } = parseNativeText(continueCli, FILE)
     expect(servers.map(({ name }) => name)).toEqual(['SQLite', 'docs'])
     expect(problems).toEqual(['An entry without a name is left out.'])
   })
 
   it('is translated into our entries', () => {
-    expect(imported(continueCli, FILE)).toEqual({
+    expect(importNativeText(continueCli, FILE)).toEqual({
       servers: {
         SQLite: {
           command: 'npx',
@@ -47,7 +47,7 @@ describe('Continue', () => {
   })
 
   it('stays a list where servers are taken away', () => {
-    const { document } = continueCli.filterAvailableMcpTools(parsed(continueCli, FILE), ['sqlite'], []).config
-    expect(document.mcpServers).toEqual([parsed(continueCli, FILE).servers[0]?.entry])
+    const { document } = continueCli.filterAvailableMcpTools(parseNativeText(continueCli, FILE), ['sqlite'], []).config
+    expect(document.mcpServers).toEqual([parseNativeText(continueCli, FILE).servers[0]?.entry])
   })
 })

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { copilot } from './copilot.ts'
 
 const FILE = `{
@@ -14,17 +14,17 @@ const FILE = `{
 
 describe('Copilot CLI', () => {
   it('has a file of the user and two of the project', () => {
-    expect(filesOf(copilot)).toEqual([
+    expect(listNativeFiles(copilot)).toEqual([
       'user /home/ada/.copilot/mcp-config.json',
       'project /srv/app/.mcp.json',
       'project /srv/app/.github/mcp.json',
     ])
-    const moved = placeWith({ environment: { COPILOT_HOME: '/c' } })
+    const moved = hostWith({ environment: { COPILOT_HOME: '/c' } })
     expect(copilot.defaultMcpConfigPath(moved)).toBe('/c/mcp-config.json')
   })
 
   it('is translated into our entries: a star means all tools, an empty list none', () => {
-    expect(imported(copilot, FILE).servers).toEqual({
+    expect(importNativeText(copilot, FILE).servers).toEqual({
       all: { command: 'npx', args: ['srv'], env: { KEY: '${KEY}' } },
       some: {
         url: 'https://h/mcp',
@@ -38,7 +38,7 @@ describe('Copilot CLI', () => {
 
   it('narrows a server down with its own list', () => {
     const { config } = copilot.filterAvailableMcpTools(
-      parsed(copilot, FILE),
+      parseNativeText(copilot, FILE),
       ['all/x', 'some/b', 'some/c', 'none/a'],
       [],
     )

@@ -1,6 +1,6 @@
-import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { callMilliseconds, includeToolsOrAll, oauth, PLAIN_KEYS } from '../entry-keys.ts'
+import { callTimeoutMs, includeToolsOrAll, oauth, SHARED_KEYS } from '../entry-keys.ts'
 import { SHELL_LIKE } from '../variable-syntax.ts'
 
 export const copilot = createAdapter({
@@ -10,18 +10,18 @@ export const copilot = createAdapter({
   program: 'copilot',
   syntax: 'json',
   files: (place) => [
-    userFile(joinPath(place, namedFolder(place, 'COPILOT_HOME', '.copilot'), 'mcp-config.json')),
+    userFile(joinPath(place, folderFromVariable(place, 'COPILOT_HOME', '.copilot'), 'mcp-config.json')),
     projectFile(place, '.mcp.json'),
     projectFile(place, '.github', 'mcp.json'),
   ],
-  serversAt: () => ['mcpServers'],
+  serversPath: () => ['mcpServers'],
   toolFilter: { include: 'tools', all: '*' },
   entries: {
     variables: SHELL_LIKE,
     keys: {
-      ...PLAIN_KEYS,
+      ...SHARED_KEYS,
       tools: includeToolsOrAll,
-      timeout: callMilliseconds,
+      timeout: callTimeoutMs,
       oauthClientId: oauth,
       oauthPublicClient: oauth,
     },

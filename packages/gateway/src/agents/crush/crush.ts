@@ -1,8 +1,8 @@
-import { applicationData, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { applicationData, joinPath, pathFromVariable, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,
-  callSeconds,
+  callTimeoutSeconds,
   command,
   disabled,
   env,
@@ -21,14 +21,14 @@ export const crush = createAdapter({
   syntax: 'json',
   files: (place) => {
     const settings = place.platform === 'win32' ? applicationData(place) : xdgConfig(place)
-    const folder = namedPath(place, 'CRUSH_GLOBAL_CONFIG') ?? joinPath(place, settings, 'crush')
+    const folder = pathFromVariable(place, 'CRUSH_GLOBAL_CONFIG') ?? joinPath(place, settings, 'crush')
     return [
       userFile(joinPath(place, folder, 'crush.json')),
       projectFile(place, 'crush.json'),
       projectFile(place, '.crush.json'),
     ]
   },
-  serversAt: () => ['mcp'],
+  serversPath: () => ['mcp'],
   toolFilter: { include: 'enabled_tools', exclude: 'disabled_tools' },
   entries: {
     variables: SHELL_WITH_COMMANDS,
@@ -39,7 +39,7 @@ export const crush = createAdapter({
       env,
       url,
       headers,
-      timeout: callSeconds,
+      timeout: callTimeoutSeconds,
       disabled,
       enabled_tools: includeTools,
       disabled_tools: excludeTools,

@@ -1,28 +1,28 @@
 import { join } from 'node:path'
-import { namedPath, xdgConfig } from '../agent-folders.ts'
-import { type AgentOverlay, CALL_PATIENCE_S } from '../agent-overlay.ts'
-import { byName, createOverlay, settingsWith } from '../overlay-parts.ts'
-import { projectFiles } from '../server-sources.ts'
+import { pathFromVariable, xdgConfig } from '../agent-folders.ts'
+import { type AgentOverlay, CALL_TIMEOUT_S } from '../agent-overlay.ts'
+import { createOverlay, entriesByName, settingsWithServers } from '../overlay-parts.ts'
+import { projectFilesSource } from '../server-sources.ts'
 
 const FILE = 'crush.json'
 
 /** A configuration folder of its own with everything of the user's linked but the file of the servers. */
 export const crushOverlay: AgentOverlay = {
-  reserved: [],
-  stays: ['project'],
+  reservedFlags: [],
+  remainingScopes: ['project'],
   sources: [
-    { name: 'configuration of the user', state: 'closed', means: '`CRUSH_GLOBAL_CONFIG`' },
-    projectFiles('`crush.json`, `.crush.json`'),
-    { name: 'what Crush itself keeps', state: 'open', means: '`crush.json` in its data folder; not driven here' },
+    { name: 'configuration of the user', state: 'closed', mechanism: '`CRUSH_GLOBAL_CONFIG`' },
+    projectFilesSource('`crush.json`, `.crush.json`'),
+    { name: 'what Crush itself keeps', state: 'open', mechanism: '`crush.json` in its data folder; not driven here' },
   ],
-  entry: (window) => ({ type: 'stdio', ...window, timeout: CALL_PATIENCE_S, disabled: false }),
+  createEntry: (window) => ({ type: 'stdio', ...window, timeout: CALL_TIMEOUT_S, disabled: false }),
   overlay: (request) => {
-    const { place } = request
-    const source = namedPath(place, 'CRUSH_GLOBAL_CONFIG') ?? join(xdgConfig(place), 'crush')
+    const { host } = request
+    const source = pathFromVariable(host, 'CRUSH_GLOBAL_CONFIG') ?? join(xdgConfig(host), 'crush')
     return createOverlay({
       args: request.args,
       environment: { CRUSH_GLOBAL_CONFIG: join(request.folder, 'config') },
-      files: { [`config/${FILE}`]: settingsWith(request, 'mcp', byName(request.servers)) },
+      files: { [`config/${FILE}`]: settingsWithServers(request, 'mcp', entriesByName(request.servers)) },
       mirrors: [{ source, path: 'config', except: [FILE] }],
     })
   },

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported } from '../adapter.test-kit.ts'
+import { importNativeText, listNativeFiles } from '../adapter.test-kit.ts'
 import { cursor } from './cursor.ts'
 
 const FILE = `{
@@ -19,11 +19,11 @@ const FILE = `{
 
 describe('Cursor', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(cursor)).toEqual(['user /home/ada/.cursor/mcp.json', 'project /srv/app/.cursor/mcp.json'])
+    expect(listNativeFiles(cursor)).toEqual(['user /home/ada/.cursor/mcp.json', 'project /srv/app/.cursor/mcp.json'])
   })
 
   it('is translated into our entries, with what cannot be said named', () => {
-    const { servers, notes } = imported(cursor, FILE)
+    const { servers, notes } = importNativeText(cursor, FILE)
     expect(servers).toMatchObject({
       postgres: {
         command: 'uvx',

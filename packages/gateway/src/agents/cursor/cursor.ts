@@ -1,6 +1,6 @@
-import { inHome, projectFile, userFile } from '../agent-folders.ts'
+import { homePath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { leftOut, oauth, PLAIN_KEYS } from '../entry-keys.ts'
+import { oauth, omitWithNote, SHARED_KEYS } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'
 
 export const cursor = createAdapter({
@@ -9,13 +9,13 @@ export const cursor = createAdapter({
   aliases: ['cursor-agent', 'cursor-cli'],
   program: 'cursor-agent',
   syntax: 'json',
-  files: (place) => [userFile(inHome(place, '.cursor', 'mcp.json')), projectFile(place, '.cursor', 'mcp.json')],
-  serversAt: () => ['mcpServers'],
+  files: (place) => [userFile(homePath(place, '.cursor', 'mcp.json')), projectFile(place, '.cursor', 'mcp.json')],
+  serversPath: () => ['mcpServers'],
   entries: {
     variables: EDITOR,
     keys: {
-      ...PLAIN_KEYS,
-      envFile: leftOut('set these variables where the gateway is started.'),
+      ...SHARED_KEYS,
+      envFile: omitWithNote('set these variables where the gateway is started.'),
       auth: oauth,
     },
   },

@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles } from '../adapter.test-kit.ts'
 import { droid } from './droid.ts'
 
 describe('Droid', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(droid)).toEqual(['user /home/ada/.factory/mcp.json', 'project /srv/app/.factory/mcp.json'])
-    const moved = placeWith({ environment: { FACTORY_HOME_OVERRIDE: '/f' } })
+    expect(listNativeFiles(droid)).toEqual(['user /home/ada/.factory/mcp.json', 'project /srv/app/.factory/mcp.json'])
+    const moved = hostWith({ environment: { FACTORY_HOME_OVERRIDE: '/f' } })
     expect(droid.defaultMcpConfigPath(moved)).toBe('/f/.factory/mcp.json')
   })
 
@@ -15,7 +15,7 @@ describe('Droid', () => {
     const file = `{"mcpServers": {
       "linear": {"type": "http", "url": "https://mcp.linear.app/mcp", "headers": {"A": "\${T:-t}"}, "disabled": false},
       "fs": {"type": "stdio", "command": "npx", "args": ["srv"], "disabled": true}}}`
-    expect(imported(droid, file).servers).toEqual({
+    expect(importNativeText(droid, file).servers).toEqual({
       linear: { url: 'https://mcp.linear.app/mcp', headers: { A: '${T:-t}' } },
       fs: { command: 'npx', args: ['srv'], enabled: false },
     })

@@ -1,4 +1,4 @@
-import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, command, cwd, disabled, env, headers, type, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'
@@ -10,10 +10,10 @@ export const droid = createAdapter({
   program: 'droid',
   syntax: 'json',
   files: (place) => [
-    userFile(joinPath(place, namedFolder(place, 'FACTORY_HOME_OVERRIDE'), '.factory', 'mcp.json')),
+    userFile(joinPath(place, folderFromVariable(place, 'FACTORY_HOME_OVERRIDE'), '.factory', 'mcp.json')),
     projectFile(place, '.factory', 'mcp.json'),
   ],
-  serversAt: () => ['mcpServers'],
+  serversPath: () => ['mcpServers'],
   entries: { variables: BRACED, keys: { type, command, args, env, cwd, url, headers, disabled } },
   enforcement: {
     level: 'partial',

@@ -1,76 +1,78 @@
 import { join, resolve } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
-import { namedFolder, namedPath } from '../agent-folders.ts'
+import { folderFromVariable, pathFromVariable } from '../agent-folders.ts'
 import type { AgentOverlay } from '../agent-overlay.ts'
-import { enabledPluginsWithServers } from '../enabled-plugins.ts'
-import { flagValues, hasFlag } from '../flag-values.ts'
-import { byName, createOverlay, folderFrom, settingsWith } from '../overlay-parts.ts'
+import { findEnabledPluginServers } from '../enabled-plugins.ts'
+import { findFlagValues, hasFlag } from '../flag-values.ts'
+import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../overlay-parts.ts'
 import { readNativeFile } from '../read-native-file.ts'
 import {
-  drivenBy,
-  filesWithServers,
-  mayHold,
-  otherFolders,
-  projectFiles,
+  drivingProgramSource,
+  fileMayContain,
+  findFilesWithKey,
+  projectFilesSource,
+  resumedSessionSource,
   type ServerSource,
   type SourceSearch,
 } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
-const SHARED = '.factory'
+const CONFIG_FOLDER = '.factory'
 
-const LONG_FLAGS = otherFolders('--resume', '--fork', '--session-id', '--worktree')
+const LONG_FLAG_SOURCE = resumedSessionSource('--resume', '--fork', '--session-id', '--worktree')
 /** `-r` and `-s` mean something else in the other of the two. */
-const RESUMING: ServerSource = {
-  ...LONG_FLAGS,
+const RESUME_SOURCE: ServerSource = {
+  ...LONG_FLAG_SOURCE,
   find: (search) => [
-    ...LONG_FLAGS.find(search),
+    ...LONG_FLAG_SOURCE.find(search),
     ...[search.args.includes('exec') ? '-s' : '-r', '-w'].filter((flag) => hasFlag(search.args, flag)),
   ],
 }
 
 /** A home of its own with everything of the user's linked but the file of the servers. */
 export const droidOverlay: AgentOverlay = {
-  reserved: [],
+  reservedFlags: [],
   // `resume` works in the folder of the session, which is not searched.
   reservedCommands: ['daemon', 'computer', 'resume'],
-  stays: ['project'],
+  remainingScopes: ['project'],
   sources: [
-    { name: 'file of the user', state: 'closed', means: '`FACTORY_HOME_OVERRIDE`' },
-    projectFiles('`.factory/mcp.json`'),
+    { name: 'file of the user', state: 'closed', mechanism: '`FACTORY_HOME_OVERRIDE`' },
+    projectFilesSource('`.factory/mcp.json`'),
     {
       name: 'plugins',
       state: 'refused',
-      means: '`mcp.json` of an installed plugin, wherever it lies, or of one that its settings switch on',
-      find: pluginsWithServers,
+      mechanism: '`mcp.json` of an installed plugin, wherever it lies, or of one that its settings switch on',
+      find: findPluginsWithServers,
     },
     {
       name: 'settings for one run',
       state: 'refused',
-      means:
+      mechanism:
         '`mcpServers` in a file that `--settings`, `FACTORY_RUNTIME_SETTINGS_PATH` or a variable of its organization names; `FACTORY_ORG_MANAGED_SETTINGS_URL`',
-      find: runSettingsWithServers,
+      find: findRunSettingsWithServers,
     },
     {
       name: 'settings of the system',
       state: 'refused',
-      means: '`mcpServers` or `enabledPlugins` in `/etc/factory`',
-      find: systemSettings,
+      mechanism: '`mcpServers` or `enabledPlugins` in `/etc/factory`',
+      find: findSystemSettings,
     },
-    RESUMING,
-    drivenBy('--input-format', 'acp', 'acp-daemon'),
-    { name: 'its organization', state: 'open', means: 'servers and connectors that Factory hands out' },
+    RESUME_SOURCE,
+    drivingProgramSource('--input-format', 'acp', 'acp-daemon'),
+    { name: 'its organization', state: 'open', mechanism: 'servers and connectors that Factory hands out' },
   ],
-  entry: (window) => ({ type: 'stdio', ...window, disabled: false }),
+  createEntry: (window) => ({ type: 'stdio', ...window, disabled: false }),
   overlay: (request) =>
     createOverlay({
       args: request.args,
       environment: { FACTORY_HOME_OVERRIDE: join(request.folder, 'home') },
-      files: { [`home/${SHARED}/${FILE}`]: settingsWith(request, 'mcpServers', byName(request.servers)) },
+      files: {
+        [`home/${CONFIG_FOLDER}/${FILE}`]: settingsWithServers(request, 'mcpServers', entriesByName(request.servers)),
+      },
       mirrors: [
         {
-          source: join(folderFrom(request, 'FACTORY_HOME_OVERRIDE', '.'), SHARED),
-          path: `home/${SHARED}`,
+          source: join(resolveFolder(request, 'FACTORY_HOME_OVERRIDE', '.'), CONFIG_FOLDER),
+          path: `home/${CONFIG_FOLDER}`,
           except: [FILE],
         },
       ],
@@ -79,18 +81,21 @@ export const droidOverlay: AgentOverlay = {
 
 const PLUGIN_FILES = { key: 'mcpServers', files: /\.json$/, depth: 6 }
 
-async function pluginsWithServers({ place, folders }: SourceSearch): Promise<readonly string[]> {
-  const homes = [join(namedFolder(place, 'FACTORY_HOME_OVERRIDE'), SHARED), ...folders.map((one) => join(one, SHARED))]
-  const installed = (await Promise.all(homes.map((home) => installedIn(join(home, 'plugins'))))).flat()
-  const serversIn = (folder: string): Promise<readonly string[]> => filesWithServers(folder, PLUGIN_FILES)
+async function findPluginsWithServers({ host, folders }: SourceSearch): Promise<readonly string[]> {
+  const homes = [
+    join(folderFromVariable(host, 'FACTORY_HOME_OVERRIDE'), CONFIG_FOLDER),
+    ...folders.map((one) => join(one, CONFIG_FOLDER)),
+  ]
+  const installed = (await Promise.all(homes.map((home) => listInstalledPlugins(join(home, 'plugins'))))).flat()
+  const findPluginServers = (folder: string): Promise<readonly string[]> => findFilesWithKey(folder, PLUGIN_FILES)
   const kept = homes.map((home) => join(home, 'plugins'))
   const found = await Promise.all([
-    ...[...kept, ...installed.map(({ path }) => path)].map(serversIn),
-    enabledPluginsWithServers({
+    ...[...kept, ...installed.map(({ path }) => path)].map(findPluginServers),
+    findEnabledPluginServers({
       files: homes.flatMap((home) => [join(home, 'settings.json'), join(home, 'settings.local.json')]),
-      cwd: place.cwd,
+      cwd: host.cwd,
       isInstalled: (id) => installed.some((plugin) => plugin.id === id),
-      serversIn,
+      findPluginServers,
     }),
   ])
   return found.flat()
@@ -102,12 +107,12 @@ interface InstalledPlugin {
 }
 
 /** Droid reads plugins from wherever its list says; newer versions have a file for each. */
-async function installedIn(plugins: string): Promise<readonly InstalledPlugin[]> {
-  const lists = await filesWithServers(plugins, { key: 'installPath', files: /installed_plugins/, depth: 1 })
-  return (await Promise.all(lists.map(pluginsIn))).flat()
+async function listInstalledPlugins(plugins: string): Promise<readonly InstalledPlugin[]> {
+  const lists = await findFilesWithKey(plugins, { key: 'installPath', files: /installed_plugins/, depth: 1 })
+  return (await Promise.all(lists.map(readPluginList))).flat()
 }
 
-async function pluginsIn(list: string): Promise<readonly InstalledPlugin[]> {
+async function readPluginList(list: string): Promise<readonly InstalledPlugin[]> {
   try {
     const said: unknown = JSON.parse((await readNativeFile(list)) ?? '')
     if (!isJsonObject(said)) return []
@@ -125,24 +130,29 @@ async function pluginsIn(list: string): Promise<readonly InstalledPlugin[]> {
   }
 }
 
-async function systemSettings({ place }: SourceSearch): Promise<readonly string[]> {
+async function findSystemSettings({ host }: SourceSearch): Promise<readonly string[]> {
   const folders: Partial<Record<NodeJS.Platform, string>> = {
     darwin: '/Library/Application Support/Factory',
     win32: 'C:\\Program Files\\Factory',
   }
-  const folder = folders[place.platform] ?? '/etc/factory'
+  const folder = folders[host.platform] ?? '/etc/factory'
   const keys = ['mcpServers', 'enabledPlugins']
-  return (await Promise.all(keys.map((key) => filesWithServers(folder, { key, files: /\.json$/ })))).flat()
+  return (await Promise.all(keys.map((key) => findFilesWithKey(folder, { key, files: /\.json$/ })))).flat()
 }
 
 /** What it says is not known before the run. */
-const SETTINGS_ADDRESS = 'FACTORY_ORG_MANAGED_SETTINGS_URL'
+const SETTINGS_URL_VARIABLE = 'FACTORY_ORG_MANAGED_SETTINGS_URL'
 
 const SETTINGS_VARIABLES = ['FACTORY_RUNTIME_SETTINGS_PATH', 'FACTORY_ORG_MANAGED_SETTINGS_LOCAL_PATH']
 
-async function runSettingsWithServers({ place, args }: SourceSearch): Promise<readonly string[]> {
-  const given = flagValues(args, ['--settings']).map(({ value }) => resolve(place.cwd, value))
-  const named = SETTINGS_VARIABLES.map((variable) => namedPath(place, variable)).filter((path) => path !== undefined)
-  const found = [...given, ...named].map(async (path) => ((await mayHold(path, 'mcpServers')) ? [path] : []))
-  return [...(place.environment[SETTINGS_ADDRESS] ? [SETTINGS_ADDRESS] : []), ...(await Promise.all(found)).flat()]
+async function findRunSettingsWithServers({ host, args }: SourceSearch): Promise<readonly string[]> {
+  const given = findFlagValues(args, ['--settings']).map(({ value }) => resolve(host.cwd, value))
+  const named = SETTINGS_VARIABLES.map((variable) => pathFromVariable(host, variable)).filter(
+    (path) => path !== undefined,
+  )
+  const found = [...given, ...named].map(async (path) => ((await fileMayContain(path, 'mcpServers')) ? [path] : []))
+  return [
+    ...(host.environment[SETTINGS_URL_VARIABLE] ? [SETTINGS_URL_VARIABLE] : []),
+    ...(await Promise.all(found)).flat(),
+  ]
 }

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { geminiCli } from './gemini-cli.ts'
 
 const FILE = `{
@@ -23,16 +23,16 @@ const FILE = `{
 
 describe('Gemini CLI', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(geminiCli)).toEqual([
+    expect(listNativeFiles(geminiCli)).toEqual([
       'user /home/ada/.gemini/settings.json',
       'project /srv/app/.gemini/settings.json',
     ])
-    const moved = placeWith({ environment: { GEMINI_CLI_HOME: '/g' } })
+    const moved = hostWith({ environment: { GEMINI_CLI_HOME: '/g' } })
     expect(geminiCli.defaultMcpConfigPath(moved)).toBe('/g/.gemini/settings.json')
   })
 
   it('is translated into our entries: a url is SSE, an httpUrl is not', () => {
-    expect(imported(geminiCli, FILE)).toEqual({
+    expect(importNativeText(geminiCli, FILE)).toEqual({
       servers: {
         search: {
           url: 'https://search.example/mcp',
@@ -48,7 +48,7 @@ describe('Gemini CLI', () => {
   })
 
   it('narrows a server down with its own lists', () => {
-    const config = parsed(geminiCli, FILE)
+    const config = parseNativeText(geminiCli, FILE)
     const tools = [
       { server: 'local', tool: 'ls' },
       { server: 'local', tool: 'rm' },

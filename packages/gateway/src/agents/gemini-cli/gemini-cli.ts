@@ -1,4 +1,4 @@
-import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { GEMINI_ENTRIES } from '../gemini-entries.ts'
 
@@ -9,10 +9,10 @@ export const geminiCli = createAdapter({
   program: 'gemini',
   syntax: 'json',
   files: (place) => [
-    userFile(joinPath(place, namedFolder(place, 'GEMINI_CLI_HOME'), '.gemini', 'settings.json')),
+    userFile(joinPath(place, folderFromVariable(place, 'GEMINI_CLI_HOME'), '.gemini', 'settings.json')),
     projectFile(place, '.gemini', 'settings.json'),
   ],
-  serversAt: () => ['mcpServers'],
+  serversPath: () => ['mcpServers'],
   toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
   entries: GEMINI_ENTRIES,
   enforcement: {

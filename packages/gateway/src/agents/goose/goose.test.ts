@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { goose } from './goose.ts'
 
 const FILE = `# Goose
@@ -30,13 +30,13 @@ extensions:
 
 describe('Goose', () => {
   it('has one file, where the platform keeps it', () => {
-    expect(filesOf(goose)).toEqual(['user /home/ada/.config/goose/config.yaml'])
-    const windows = placeWith({ platform: 'win32', home: 'C:\\Users\\ada', environment: { APPDATA: 'C:\\Roaming' } })
+    expect(listNativeFiles(goose)).toEqual(['user /home/ada/.config/goose/config.yaml'])
+    const windows = hostWith({ platform: 'win32', home: 'C:\\Users\\ada', environment: { APPDATA: 'C:\\Roaming' } })
     expect(goose.defaultMcpConfigPath(windows)).toBe('C:\\Roaming\\Block\\goose\\config\\config.yaml')
   })
 
   it('is translated into our entries; what is built in is no server', () => {
-    expect(imported(goose, FILE)).toEqual({
+    expect(importNativeText(goose, FILE)).toEqual({
       servers: {
         github: {
           command: 'npx',
@@ -51,11 +51,11 @@ describe('Goose', () => {
       },
       notes: ['github: It is switched off in the agent, and so it is here.'],
     })
-    expect(parsed(goose, FILE).ownParts).toEqual(['developer'])
+    expect(parseNativeText(goose, FILE).builtInNames).toEqual(['developer'])
   })
 
   it('narrows a server down with its own list, of which an empty one means all', () => {
-    const { config } = goose.filterAvailableMcpTools(parsed(goose, FILE), ['github/search', 'web/post'], [])
+    const { config } = goose.filterAvailableMcpTools(parseNativeText(goose, FILE), ['github/search', 'web/post'], [])
     expect(config.servers.map(({ name, entry }) => [name, entry.available_tools])).toEqual([['github', ['search']]])
     expect(Object.keys(config.document.extensions ?? {})).toEqual(['developer', 'github'])
   })

@@ -2,14 +2,14 @@ import { applicationData, joinPath, userFile, xdgConfig } from '../agent-folders
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,
-  callSeconds,
+  callTimeoutSeconds,
   command,
   description,
   enabled,
   env,
   headers,
+  ignored,
   includeTools,
-  ownAffair,
   passedVariables,
   title,
   type,
@@ -29,8 +29,8 @@ export const goose = createAdapter({
         : joinPath(place, xdgConfig(place), 'goose', 'config.yaml'),
     ),
   ],
-  serversAt: () => ['extensions'],
-  isOwnPart: ({ type: kind }) => ['builtin', 'platform', 'frontend', 'inline_python'].includes(String(kind)),
+  serversPath: () => ['extensions'],
+  isBuiltIn: ({ type: kind }) => ['builtin', 'platform', 'frontend', 'inline_python'].includes(String(kind)),
   // An empty list means all tools.
   toolFilter: { include: 'available_tools', all: 'if empty' },
   entries: {
@@ -43,15 +43,15 @@ export const goose = createAdapter({
       env_keys: passedVariables,
       uri: url,
       headers,
-      timeout: callSeconds,
+      timeout: callTimeoutSeconds,
       enabled,
       available_tools: (value, draft, key) => {
         if (!Array.isArray(value) || value.length > 0) includeTools(value, draft, key)
       },
-      name: ownAffair,
+      name: ignored,
       display_name: title,
       description,
-      bundled: ownAffair,
+      bundled: ignored,
     },
   },
   enforcement: {

@@ -2,22 +2,22 @@ import type { JsonObject } from '@sallyport/core'
 import type { ImportedServer, NativeScope } from '../agent-adapter.ts'
 
 /** An entry as it stands under `mcp_servers` in our config.yaml. */
-export type Entry = JsonObject
+export type ConfigEntry = JsonObject
 
 /** Where a server was found: in which file of which agent, and under which name. */
-export interface ServerSource {
+export interface ServerOrigin {
   readonly agent: string
   readonly file: string
   readonly scope: NativeScope
   readonly name: string
 }
 
-export interface FoundServer extends ServerSource {
+export interface FoundServer extends ServerOrigin {
   readonly server: ImportedServer
 }
 
 /** A part of an entry as a mapping of names to texts; what is none is left out. */
-export function textsOf(entry: Entry, key: 'env' | 'headers'): Readonly<Record<string, string>> {
+export function readStrings(entry: ConfigEntry, key: 'env' | 'headers'): Readonly<Record<string, string>> {
   const part = entry[key]
   if (typeof part !== 'object' || part === null || Array.isArray(part)) return {}
   return Object.fromEntries(
@@ -26,12 +26,12 @@ export function textsOf(entry: Entry, key: 'env' | 'headers'): Readonly<Record<s
 }
 
 /** The program and its arguments; none for a server that is reached by its URL. */
-export function wordsOf({ command, args }: Entry): readonly string[] {
+export function readCommandWords({ command, args }: ConfigEntry): readonly string[] {
   const words = [...(Array.isArray(command) ? command : [command]), ...(Array.isArray(args) ? args : [])]
   return words.filter((word): word is string => typeof word === 'string')
 }
 
-export function urlOf({ url, httpUrl, http_url }: Entry): string | undefined {
+export function urlOf({ url, httpUrl, http_url }: ConfigEntry): string | undefined {
   const found = url ?? httpUrl ?? http_url
   return typeof found === 'string' ? found : undefined
 }

@@ -1,6 +1,6 @@
-import { mapTexts } from './entry-texts.ts'
-import { type Entry, hasReference } from './found-server.ts'
-import { secretParts, type TextPlace } from './secret-parts.ts'
+import { mapStrings } from './entry-texts.ts'
+import { type ConfigEntry, hasReference } from './found-server.ts'
+import { findSecretParts, type StringLocation } from './secret-parts.ts'
 
 /** A secret that was found, and the variable that stands in its place. */
 export interface HiddenSecret {
@@ -12,7 +12,7 @@ export interface HiddenSecret {
 }
 
 export interface HiddenEntry {
-  readonly entry: Entry
+  readonly entry: ConfigEntry
   readonly secrets: readonly HiddenSecret[]
 }
 
@@ -50,13 +50,13 @@ function* withNumbers(names: readonly string[]): Iterable<string> {
 }
 
 /** The entry of a server with a variable in the place of each secret. */
-export function hideSecrets(entry: Entry, id: string, names: VariableNames): HiddenEntry {
+export function hideSecrets(entry: ConfigEntry, id: string, names: VariableNames): HiddenEntry {
   const secrets: HiddenSecret[] = []
-  const hidden = mapTexts(entry, ({ text, place, at }) => {
+  const hidden = mapStrings(entry, ({ text, location, at }) => {
     let changed = text
-    for (const { start, end, called } of secretParts(text, place).toReversed()) {
+    for (const { start, end, name } of findSecretParts(text, location).toReversed()) {
       const value = text.slice(start, end)
-      const variable = names.claim(candidates({ id, called, kind: place.kind }), value)
+      const variable = names.claim(listCandidateNames({ id, name, kind: location.kind }), value)
       secrets.push({ variable, at, value })
       changed = `${changed.slice(0, start)}\${${variable}}${changed.slice(end)}`
     }
@@ -68,20 +68,20 @@ export function hideSecrets(entry: Entry, id: string, names: VariableNames): Hid
 
 interface NamedSecret {
   readonly id: string
-  readonly called: string
-  readonly kind: TextPlace['kind']
+  readonly name: string
+  readonly kind: StringLocation['kind']
 }
 
 /** A variable of the program keeps its own name; what else there is, is called after the server. */
-function candidates({ id, called, kind }: NamedSecret): readonly string[] {
+function listCandidateNames({ id, name, kind }: NamedSecret): readonly string[] {
   const server = id.toUpperCase().replaceAll('-', '_')
   const own =
-    called
+    name
       .replaceAll(/\W+/g, '_')
       .replaceAll(/^_+|_+$/g, '')
       .toUpperCase() || 'SECRET'
   const isNamed = own.startsWith(`${server}_`) || own === server
   const full = isNamed ? own : `${server}_${own}`
   const plain = /^[0-9]/.test(full) ? `S${full}` : full
-  return kind === 'env' && /^[A-Za-z_]\w*$/.test(called) ? [called, plain] : [plain]
+  return kind === 'env' && /^[A-Za-z_]\w*$/.test(name) ? [name, plain] : [plain]
 }

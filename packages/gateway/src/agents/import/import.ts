@@ -1,2 +1,2 @@
-export type { FoundServer, ServerSource } from './found-server.ts'
-export { type AddedServer, type ImportPlan, type ImportWish, mergeServers } from './merge-servers.ts'
+export type { FoundServer, ServerOrigin } from './found-server.ts'
+export { type AddedServer, type ImportPlan, type ImportRequest, mergeServers } from './merge-servers.ts'

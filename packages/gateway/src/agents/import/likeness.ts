@@ -1,11 +1,11 @@
 import { basename } from 'node:path'
 import { expandVars } from '@sallyport/core'
-import { type EntryText, mapTexts } from './entry-texts.ts'
-import { type Entry, hasReference, textsOf, urlOf, wordsOf } from './found-server.ts'
-import { secretParts } from './secret-parts.ts'
+import { type EntryString, mapStrings } from './entry-texts.ts'
+import { type ConfigEntry, hasReference, readCommandWords, readStrings, urlOf } from './found-server.ts'
+import { findSecretParts } from './secret-parts.ts'
 
 /** What makes two entries the same server, but for the version of its package. */
-export interface Likeness {
+export interface ServerIdentity {
   readonly key: string
   /** Nothing where none is asked for, or the latest. */
   readonly version: string | undefined
@@ -27,25 +27,25 @@ const RUNNERS: readonly (readonly [registry: 'npm' | 'pypi', ...words: string[]]
   ['pypi', 'uv', 'tool', 'run'],
   ['pypi', 'pipx', 'run'],
 ]
-const MEANINGLESS = new Set(['-y', '--yes', '-q', '--quiet', '--silent', '--'])
+const IGNORED_FLAGS = new Set(['-y', '--yes', '-q', '--quiet', '--silent', '--'])
 
 /** The same for the same command or URL, however it is written. A secret does not count, nor what hides it. */
-export function likenessOf(entry: Entry): Likeness {
-  const masked = mapTexts(entry, maskedText)
+export function identifyServer(entry: ConfigEntry): ServerIdentity {
+  const masked = mapStrings(entry, maskString)
   const url = urlOf(masked)
-  if (url !== undefined) return { key: JSON.stringify(['url', plainUrl(url)]), version: undefined }
-  const { words, version } = plainWords(wordsOf(masked))
+  if (url !== undefined) return { key: JSON.stringify(['url', normalizeUrl(url)]), version: undefined }
+  const { words, version } = normalizeCommand(readCommandWords(masked))
   return { key: JSON.stringify(['program', ...words, masked.cwd ?? '']), version }
 }
 
-function maskedText({ text, place }: EntryText): string {
+function maskString({ text, location }: EntryString): string {
   let masked = text
-  for (const { start, end } of secretParts(text, place).toReversed())
+  for (const { start, end } of findSecretParts(text, location).toReversed())
     masked = masked.slice(0, start) + HIDDEN + masked.slice(end)
   return masked.replaceAll(REFERENCE, HIDDEN)
 }
 
-function plainUrl(text: string): string {
+function normalizeUrl(text: string): string {
   const plain = text.replace(/#.*$/s, '')
   const [, scheme = '', host = '', rest = ''] = /^([a-z]+):\/\/([^/?]*)(.*)$/is.exec(plain) ?? []
   const [path = '', query] = rest.split(/\?(.*)/s)
@@ -54,42 +54,43 @@ function plainUrl(text: string): string {
   return `${place}${path.replace(/\/+$/, '')}${query ? `?${query}` : ''}`
 }
 
-interface PlainWords {
+interface NormalizedCommand {
   readonly words: readonly string[]
   readonly version: string | undefined
 }
 
-function plainWords(words: readonly string[]): PlainWords {
+function normalizeCommand(words: readonly string[]): NormalizedCommand {
   const [program = '', ...args] = words
   const name = basename(program.replaceAll('\\', '/')).replace(/\.(?:cmd|exe|ps1)$/i, '')
   const runner = RUNNERS.find(([, ...starts]) => starts.every((word, at) => word === (at === 0 ? name : args[at - 1])))
-  if (runner === undefined) return { words: [program, ...args].map(plainPath), version: undefined }
+  if (runner === undefined) return { words: [program, ...args].map(normalizePath), version: undefined }
   const [registry, ...starts] = runner
   const rest = args.slice(starts.length - 1)
-  const first = rest.findIndex((word) => !MEANINGLESS.has(word))
+  const first = rest.findIndex((word) => !IGNORED_FLAGS.has(word))
   const wanted = rest[first]
   // A flag of the runner changes what is run.
   if (wanted === undefined || wanted.startsWith('-')) return { words: [name, ...rest], version: undefined }
   const [, packageName = wanted, version] = /^(@?[^@=]+)(?:==?|@)(.+)$/.exec(wanted) ?? []
-  const following = rest.slice(first + 1).map(plainPath)
+  const following = rest.slice(first + 1).map(normalizePath)
   return { words: [registry, packageName, ...following], version: version === 'latest' ? undefined : version }
 }
 
-const plainPath = (word: string): string => (/^[/~.]/.test(word) && word.length > 1 ? word.replace(/\/+$/, '') : word)
+const normalizePath = (word: string): string =>
+  /^[/~.]/.test(word) && word.length > 1 ? word.replace(/\/+$/, '') : word
 
-export type Lookup = (variable: string) => string | undefined
+export type VariableLookup = (variable: string) => string | undefined
 
 /**
  * Whether two entries of one likeness say nothing that contradicts: the same program with another account or another
  * database is another server. What stands behind a variable that is not set could be anything.
  */
-export function agree(a: Entry, b: Entry, lookup: Lookup): boolean {
+export function areCompatible(a: ConfigEntry, b: ConfigEntry, lookup: VariableLookup): boolean {
   const urls: Pair = [urlOf(a) ?? '', urlOf(b) ?? '']
-  const pairs = [...sharedTexts(a, b, 'env'), ...sharedTexts(a, b, 'headers'), ...argumentPairs(a, b)]
+  const pairs = [...sharedPairs(a, b, 'env'), ...sharedPairs(a, b, 'headers'), ...argumentPairs(a, b)]
   return pairs.every((pair) => canBeSame(pair, lookup)) && (urls.some(hasReference) || haveSameSecrets(urls))
 }
 
-function canBeSame([one, other]: Pair, lookup: Lookup): boolean {
+function canBeSame([one, other]: Pair, lookup: VariableLookup): boolean {
   if (one === other) return true
   if (!hasReference(one) && !hasReference(other)) return false
   const [first, second] = [expandVars(one, lookup), expandVars(other, lookup)]
@@ -98,24 +99,24 @@ function canBeSame([one, other]: Pair, lookup: Lookup): boolean {
 
 const haveSameSecrets = (urls: Pair): boolean => {
   const [one, other] = urls.map((url) =>
-    secretParts(url, { kind: 'url' }).map(({ start, end }) => url.slice(start, end)),
+    findSecretParts(url, { kind: 'url' }).map(({ start, end }) => url.slice(start, end)),
   )
   return one?.join('\n') === other?.join('\n')
 }
 
 type Pair = readonly [string, string]
 
-function sharedTexts(a: Entry, b: Entry, key: 'env' | 'headers'): readonly Pair[] {
+function sharedPairs(a: ConfigEntry, b: ConfigEntry, key: 'env' | 'headers'): readonly Pair[] {
   const fold = (name: string): string => (key === 'headers' ? name.toLowerCase() : name)
-  const other = new Map(Object.entries(textsOf(b, key)).map(([name, text]) => [fold(name), text]))
-  return Object.entries(textsOf(a, key)).flatMap(([name, text]): Pair[] => {
+  const other = new Map(Object.entries(readStrings(b, key)).map(([name, text]) => [fold(name), text]))
+  return Object.entries(readStrings(a, key)).flatMap(([name, text]): Pair[] => {
     const same = other.get(fold(name))
     return same === undefined ? [] : [[text, same]]
   })
 }
 
 /** Of entries of one likeness these differ in secrets and in how a package is asked for, and in nothing else. */
-function argumentPairs(a: Entry, b: Entry): readonly Pair[] {
-  const [ones, others] = [a, b].map((entry) => plainWords(wordsOf(entry)).words)
+function argumentPairs(a: ConfigEntry, b: ConfigEntry): readonly Pair[] {
+  const [ones, others] = [a, b].map((entry) => normalizeCommand(readCommandWords(entry)).words)
   return (ones ?? []).map((word, at): Pair => [word, others?.[at] ?? ''])
 }

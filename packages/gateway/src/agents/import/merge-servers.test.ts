@@ -4,10 +4,10 @@ import { isServerId } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
-import type { Entry, FoundServer } from './found-server.ts'
-import { type ImportPlan, type ImportWish, mergeServers } from './merge-servers.ts'
+import type { ConfigEntry, FoundServer } from './found-server.ts'
+import { type ImportPlan, type ImportRequest, mergeServers } from './merge-servers.ts'
 
-type Row = readonly [where: string, entry: Entry]
+type Row = readonly [where: string, entry: ConfigEntry]
 
 const found = (rows: readonly Row[]): readonly FoundServer[] =>
   rows.map(([where, config]) => {
@@ -21,7 +21,7 @@ const found = (rows: readonly Row[]): readonly FoundServer[] =>
     } as FoundServer
   })
 
-const merge = (rows: readonly Row[], wish: Partial<ImportWish> = {}): ImportPlan =>
+const merge = (rows: readonly Row[], wish: Partial<ImportRequest> = {}): ImportPlan =>
   mergeServers({
     found: found(rows),
     existing: new Map(),
@@ -35,7 +35,7 @@ const merge = (rows: readonly Row[], wish: Partial<ImportWish> = {}): ImportPlan
 const ids = ({ added }: ImportPlan): readonly string[] => added.map(({ id }) => id)
 
 describe(`merging the servers of agents (${promise('AG-18')})`, () => {
-  it.each<[string, Entry, Entry]>([
+  it.each<[string, ConfigEntry, ConfigEntry]>([
     ['with and without -y', { command: 'npx', args: ['-y', 'x'] }, { command: 'npx', args: ['x'] }],
     ['by another runner', { command: 'npx', args: ['x', '/d/'] }, { command: 'bunx', args: ['x', '/d'] }],
     ['by two words', { command: 'pnpm', args: ['dlx', 'x'] }, { command: '/usr/bin/npx.cmd', args: ['--yes', 'x'] }],
@@ -62,7 +62,7 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(plan.added[0]?.sources.map(({ agent }) => agent)).toEqual(['claude-code', 'cursor'])
   })
 
-  it.each<[string, Entry, Entry]>([
+  it.each<[string, ConfigEntry, ConfigEntry]>([
     ['of another version', { command: 'npx', args: ['x@1'] }, { command: 'npx', args: ['x@2'] }],
     ['in another folder', { command: 'npx', args: ['x', '/a'] }, { command: 'npx', args: ['x', '/b'] }],
     ['with another account', { command: 'x', env: { TOKEN: 'one' } }, { command: 'x', env: { TOKEN: 'two' } }],
@@ -104,7 +104,7 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
   })
 
   it('does not import what is there already, this gateway, or what is switched off or broken', () => {
-    const existing = new Map<string, Entry>([['gh', { command: 'npx', args: ['gh'], env: { TOKEN: '${GH}' } }]])
+    const existing = new Map<string, ConfigEntry>([['gh', { command: 'npx', args: ['gh'], env: { TOKEN: '${GH}' } }]])
     const off: FoundServer = { agent: 'a', name: 'bad', file: 'f', scope: 'user', server: { ok: false, why: 'no.' } }
     const rows = found([
       ['a:github', { command: 'npx', args: ['-y', 'gh'], env: { TOKEN: 'secret' } }],
@@ -172,7 +172,7 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     const set = (value: string) => merge(rows, { lookup: (name) => (name === 'TOKEN' ? value : undefined) }).added[0]
     expect(set('s1')).toMatchObject({ entry: { env: { TOKEN: '${TOKEN}' } }, unset: [] })
     expect(set('other')).toMatchObject({ entry: { env: { TOKEN: '${GH_TOKEN}' } }, unset: ['GH_TOKEN'] })
-    const existing = new Map<string, Entry>([['z', { command: 'z', env: { A: '${TOKEN}' } }]])
+    const existing = new Map<string, ConfigEntry>([['z', { command: 'z', env: { A: '${TOKEN}' } }]])
     expect(merge(rows, { existing }).added[0]?.unset).toEqual(['GH_TOKEN'])
   })
 
@@ -203,7 +203,7 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     )
     const row = fc
       .tuple(fc.constantFrom('codex', 'cursor'), text, entry)
-      .map(([agent, name, config]): Row => [`${agent}:${name}`, config as Entry])
+      .map(([agent, name, config]): Row => [`${agent}:${name}`, config as ConfigEntry])
     fc.assert(
       fc.property(fc.array(row, { maxLength: 12 }), (rows) => {
         const { added } = merge(rows)

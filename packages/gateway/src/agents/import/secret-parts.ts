@@ -1,61 +1,61 @@
-import { findSecrets, isRandom, isTellingName } from '@sallyport/core'
+import { findSecrets, isSecretFieldName, looksRandom } from '@sallyport/core'
 import { hasReference } from './found-server.ts'
 
 /** A part of a text that should not be written down, and what it could be called. */
 export interface SecretPart {
   readonly start: number
   readonly end: number
-  readonly called: string
+  readonly name: string
 }
 
 /** Where in an entry a text stands, as far as that tells what it is. */
-export type TextPlace =
+export type StringLocation =
   | { readonly kind: 'env' | 'header'; readonly name: string }
   | { readonly kind: 'argument'; readonly before: string | undefined }
   | { readonly kind: 'url' }
 
 const SCHEME = /^(?:Bearer|Basic|Token|ApiKey)\s+/i
-const SWITCH = /^(?:true|false|yes|no|on|off|none|null|\d{1,5})$/i
+const PLAIN_VALUE = /^(?:true|false|yes|no|on|off|none|null|\d{1,5})$/i
 const PATH_OR_URL = /^(?:[/~.]|[A-Za-z]:[\\/]|[a-z][a-z+.-]*:\/\/)/
-const LEAST_RANDOM = 20
+const MIN_RANDOM_LENGTH = 20
 
 /** The secrets in one text of an entry. A text that refers to a variable was taken care of already. */
-export function secretParts(text: string, place: TextPlace): readonly SecretPart[] {
+export function findSecretParts(text: string, place: StringLocation): readonly SecretPart[] {
   if (text === '' || hasReference(text)) return []
-  const told = toldParts(text, place)
-  return told.length > 0 ? told : shapedParts(text)
+  const told = namedParts(text, place)
+  return told.length > 0 ? told : patternParts(text)
 }
 
-function toldParts(text: string, place: TextPlace): readonly SecretPart[] {
+function namedParts(text: string, place: StringLocation): readonly SecretPart[] {
   if (place.kind === 'url') return urlParts(text)
   if (place.kind === 'argument') return argumentParts(text, place.before)
-  return isTellingName(place.name) ? valueParts(text, { start: 0, called: nameFor(place.name) }) : []
+  return isSecretFieldName(place.name) ? valueParts(text, { start: 0, name: toSecretName(place.name) }) : []
 }
 
 /** `--api-key=…`, what follows `--api-key`, `KEY=…` and `Header: …`, as programs take them. */
 function argumentParts(text: string, before: string | undefined): readonly SecretPart[] {
   const flag = /^--?([\w-]+)$/.exec(before ?? '')?.[1]
-  if (flag !== undefined && isTellingName(flag) && !text.startsWith('-'))
-    return valueParts(text, { start: 0, called: nameFor(flag) })
+  if (flag !== undefined && isSecretFieldName(flag) && !text.startsWith('-'))
+    return valueParts(text, { start: 0, name: toSecretName(flag) })
   const [head, name] = /^-{0,2}([A-Za-z_][\w-]*)(?:=|:\s*)/.exec(text) ?? []
-  if (head === undefined || name === undefined || !isTellingName(name)) return []
-  return valueParts(text, { start: head.length, called: nameFor(name) })
+  if (head === undefined || name === undefined || !isSecretFieldName(name)) return []
+  return valueParts(text, { start: head.length, name: toSecretName(name) })
 }
 
-interface ValueAt {
+interface ValueStart {
   readonly start: number
-  readonly called: string
+  readonly name: string
 }
 
 /** What follows the scheme of a header; nothing where the value is a switch, a number, a path or an address. */
-function valueParts(text: string, { start, called }: ValueAt): readonly SecretPart[] {
+function valueParts(text: string, { start, name }: ValueStart): readonly SecretPart[] {
   const value = text.slice(start)
-  if (value === '' || SWITCH.test(value) || PATH_OR_URL.test(value)) return []
+  if (value === '' || PLAIN_VALUE.test(value) || PATH_OR_URL.test(value)) return []
   const scheme = SCHEME.exec(value)?.[0].length ?? 0
-  return [{ start: start + scheme, end: text.length, called }]
+  return [{ start: start + scheme, end: text.length, name }]
 }
 
-const nameFor = (name: string): string => (/^authorization$/i.test(name) ? 'TOKEN' : name)
+const toSecretName = (name: string): string => (/^authorization$/i.test(name) ? 'TOKEN' : name)
 
 /** Values of telling names in the query, and what nobody could have guessed anywhere in it or in the path. */
 function urlParts(text: string): readonly SecretPart[] {
@@ -64,21 +64,21 @@ function urlParts(text: string): readonly SecretPart[] {
   for (const match of text.slice(from).matchAll(/(?:([?&])([^=&#]*)=)?([^/?&#=]+)/g)) {
     const [whole, , name, value = ''] = match
     const end = from + match.index + whole.length
-    const isSecret = name === undefined ? isUnguessable(value) : isTellingName(name) || isUnguessable(value)
-    if (isSecret) parts.push({ start: end - value.length, end, called: name ?? 'SECRET' })
+    const isSecret = name === undefined ? isUnguessable(value) : isSecretFieldName(name) || isUnguessable(value)
+    if (isSecret) parts.push({ start: end - value.length, end, name: name ?? 'SECRET' })
   }
   return parts
 }
 
-function shapedParts(text: string): readonly SecretPart[] {
+function patternParts(text: string): readonly SecretPart[] {
   const found = findSecrets(text).map(({ start, end, kind }) => ({
     start,
     end,
-    called: /^password/.test(kind) ? 'PASSWORD' : 'SECRET',
+    name: /^password/.test(kind) ? 'PASSWORD' : 'SECRET',
   }))
   if (found.length > 0) return found
-  return isUnguessable(text) && !PATH_OR_URL.test(text) ? [{ start: 0, end: text.length, called: 'SECRET' }] : []
+  return isUnguessable(text) && !PATH_OR_URL.test(text) ? [{ start: 0, end: text.length, name: 'SECRET' }] : []
 }
 
 const isUnguessable = (text: string): boolean =>
-  text.length >= LEAST_RANDOM && /^[\w.~+/=-]+$/.test(text) && isRandom(text)
+  text.length >= MIN_RANDOM_LENGTH && /^[\w.~+/=-]+$/.test(text) && looksRandom(text)

@@ -1,5 +1,5 @@
 import { BUILT_IN_SERVER, slugServerId } from '@sallyport/core'
-import { type Entry, type ServerSource, urlOf, wordsOf } from './found-server.ts'
+import { type ConfigEntry, readCommandWords, type ServerOrigin, urlOf } from './found-server.ts'
 
 const MAX_LENGTH = 40
 
@@ -12,8 +12,8 @@ export class ServerNames {
   }
 
   /** The slug of its name; where that is taken, with the agent behind it. */
-  claim(source: ServerSource, entry: Entry): string {
-    for (const wish of wishes(slugServerId(source.name) || nameOf(entry), source)) {
+  claim(source: ServerOrigin, entry: ConfigEntry): string {
+    for (const wish of candidateIds(slugServerId(source.name) || deriveName(entry), source)) {
       if (this.#taken.has(wish)) continue
       this.#taken.add(wish)
       return wish
@@ -22,21 +22,21 @@ export class ServerNames {
   }
 }
 
-function* wishes(base: string, { agent, scope }: ServerSource): Iterable<string> {
+function* candidateIds(base: string, { agent, scope }: ServerOrigin): Iterable<string> {
   yield base
-  yield withEnd(base, agent)
-  yield withEnd(base, `${agent}-${scope}`)
-  for (let number = 2; ; number++) yield withEnd(base, `${agent}-${number}`)
+  yield withSuffix(base, agent)
+  yield withSuffix(base, `${agent}-${scope}`)
+  for (let number = 2; ; number++) yield withSuffix(base, `${agent}-${number}`)
 }
 
-const withEnd = (base: string, end: string): string =>
+const withSuffix = (base: string, end: string): string =>
   `${base.slice(0, MAX_LENGTH - end.length - 1).replace(/-+$/, '')}-${end}`
 
 /** For names of which nothing can be kept: the host, or the last word that looks like a program or a package. */
-function nameOf(entry: Entry): string {
+function deriveName(entry: ConfigEntry): string {
   const url = urlOf(entry)
   if (url !== undefined) return slugServerId(/^\w+:\/\/([^/:?]+)/.exec(url)?.[1] ?? '') || 'server'
-  const word = wordsOf(entry).findLast((one) => /^[@\w./-]+$/.test(one) && !one.startsWith('-'))
+  const word = readCommandWords(entry).findLast((one) => /^[@\w./-]+$/.test(one) && !one.startsWith('-'))
   return (
     slugServerId(
       word

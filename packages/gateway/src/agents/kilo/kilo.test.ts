@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles } from '../adapter.test-kit.ts'
 import { kilo } from './kilo.ts'
 
 describe('Kilo', () => {
   it('has files with and without comments, of the user and of the project', () => {
-    const moved = placeWith({ environment: { KILO_CONFIG: 'mine.json', XDG_CONFIG_HOME: 'relative' } })
-    expect(filesOf(kilo, moved)).toEqual([
+    const moved = hostWith({ environment: { KILO_CONFIG: 'mine.json', XDG_CONFIG_HOME: 'relative' } })
+    expect(listNativeFiles(kilo, moved)).toEqual([
       'user /home/ada/.config/kilo/kilo.json',
       'user /home/ada/.config/kilo/kilo.jsonc',
       'user /srv/app/mine.json',
@@ -28,6 +28,6 @@ describe('Kilo', () => {
 
   it('is translated as OpenCode is', () => {
     const file = '{"mcp": {"fs": {"type": "local", "command": ["npx", "srv"], "environment": {"A": "{env:B}"}}}}'
-    expect(imported(kilo, file).servers).toEqual({ fs: { command: 'npx', args: ['srv'], env: { A: '${B}' } } })
+    expect(importNativeText(kilo, file).servers).toEqual({ fs: { command: 'npx', args: ['srv'], env: { A: '${B}' } } })
   })
 })

@@ -1,6 +1,6 @@
-import { inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { homePath, joinPath, pathFromVariable, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { args, disabled, env, ownAffair } from '../entry-keys.ts'
+import { args, disabled, env, ignored } from '../entry-keys.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
 /** In the shape of older versions, under another key. */
@@ -17,16 +17,16 @@ export const kilo = createAdapter({
   files: (place) => [
     userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.json')),
     userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.jsonc')),
-    ...[namedPath(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
+    ...[pathFromVariable(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
     projectFile(place, 'kilo.json'),
     projectFile(place, 'kilo.jsonc'),
     // Read whatever the variables say.
     ...HOME_FOLDERS.map((folder) => projectFile(place, folder, OLD_FILE)),
     // Read last, and whatever the variables say.
-    ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(inHome(place, folder, name)))),
+    ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(homePath(place, folder, name)))),
   ],
-  serversAt: ({ path }) => (path.endsWith(OLD_FILE) ? ['mcpServers'] : ['mcp']),
-  entries: { ...OPENCODE_ENTRIES, keys: { ...OPENCODE_ENTRIES.keys, args, env, disabled, alwaysAllow: ownAffair } },
+  serversPath: ({ path }) => (path.endsWith(OLD_FILE) ? ['mcpServers'] : ['mcp']),
+  entries: { ...OPENCODE_ENTRIES, keys: { ...OPENCODE_ENTRIES.keys, args, env, disabled, alwaysAllow: ignored } },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo and .kilocode/mcp.json. What the service of its account hands out for an organization stays.',

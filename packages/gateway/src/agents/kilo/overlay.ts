@@ -11,7 +11,7 @@ export const kiloOverlay: AgentOverlay = createOpencodeOverlay({
     {
       name: 'older files of the project',
       state: 'closed',
-      means: '`.kilocode/mcp.json`, `.kilo/mcp.json`: `enabled: false` for each name, by `KILO_CONFIG_CONTENT`',
+      mechanism: '`.kilocode/mcp.json`, `.kilo/mcp.json`: `enabled: false` for each name, by `KILO_CONFIG_CONTENT`',
     },
   ],
 })

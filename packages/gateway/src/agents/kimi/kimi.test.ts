@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { kimi } from './kimi.ts'
 
 const FILE = `{"mcpServers": {
@@ -9,16 +9,16 @@ const FILE = `{"mcpServers": {
 
 describe('Kimi Code', () => {
   it('has a file of the user and two of the project', () => {
-    expect(filesOf(kimi)).toEqual([
+    expect(listNativeFiles(kimi)).toEqual([
       'user /home/ada/.kimi-code/mcp.json',
       'project /srv/app/.mcp.json',
       'project /srv/app/.kimi-code/mcp.json',
     ])
-    expect(kimi.defaultMcpConfigPath(placeWith({ environment: { KIMI_CODE_HOME: '/k' } }))).toBe('/k/mcp.json')
+    expect(kimi.defaultMcpConfigPath(hostWith({ environment: { KIMI_CODE_HOME: '/k' } }))).toBe('/k/mcp.json')
   })
 
   it('is translated into our entries; it has no variables', () => {
-    expect(imported(kimi, FILE).servers).toEqual({
+    expect(importNativeText(kimi, FILE).servers).toEqual({
       context7: { url: 'https://mcp.context7.com/mcp', headers: { K: '$K' }, timeouts: { call: '60s' } },
       fs: {
         command: 'npx',
@@ -31,7 +31,11 @@ describe('Kimi Code', () => {
   })
 
   it('narrows a server down with its own lists', () => {
-    const { config } = kimi.filterAvailableMcpTools(parsed(kimi, FILE), ['fs', '!fs/write', 'context7/get'], [])
+    const { config } = kimi.filterAvailableMcpTools(
+      parseNativeText(kimi, FILE),
+      ['fs', '!fs/write', 'context7/get'],
+      [],
+    )
     expect(config.servers.map(({ entry }) => [entry.enabledTools, entry.disabledTools])).toEqual([
       [['get'], undefined],
       [['read'], ['rm', 'write']],

@@ -1,13 +1,13 @@
-import { joinPath, namedFolder, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
-  callMilliseconds,
+  callTimeoutMs,
   disabled,
   enabled,
   excludeTools,
   includeTools,
-  PLAIN_KEYS,
-  startupMilliseconds,
+  SHARED_KEYS,
+  startupTimeoutMs,
 } from '../entry-keys.ts'
 import { NO_VARIABLES } from '../variable-syntax.ts'
 
@@ -18,22 +18,22 @@ export const kimi = createAdapter({
   program: 'kimi',
   syntax: 'json',
   files: (place) => [
-    userFile(joinPath(place, namedFolder(place, 'KIMI_CODE_HOME', '.kimi-code'), 'mcp.json')),
+    userFile(joinPath(place, folderFromVariable(place, 'KIMI_CODE_HOME', '.kimi-code'), 'mcp.json')),
     projectFile(place, '.mcp.json'),
     projectFile(place, '.kimi-code', 'mcp.json'),
   ],
-  serversAt: () => ['mcpServers'],
+  serversPath: () => ['mcpServers'],
   toolFilter: { include: 'enabledTools', exclude: 'disabledTools' },
   entries: {
     variables: NO_VARIABLES,
     keys: {
-      ...PLAIN_KEYS,
+      ...SHARED_KEYS,
       enabled,
       disabled,
       enabledTools: includeTools,
       disabledTools: excludeTools,
-      startupTimeoutMs: startupMilliseconds,
-      toolTimeoutMs: callMilliseconds,
+      startupTimeoutMs: startupTimeoutMs,
+      toolTimeoutMs: callTimeoutMs,
     },
   },
   enforcement: {

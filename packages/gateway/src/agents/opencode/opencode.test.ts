@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, parsed, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles, parseNativeText } from '../adapter.test-kit.ts'
 import { opencode } from './opencode.ts'
 
 const FILE = `{
@@ -20,7 +20,7 @@ const FILE = `{
 
 describe('OpenCode', () => {
   it('has files with and without comments, of the user and of the project', () => {
-    expect(filesOf(opencode)).toEqual([
+    expect(listNativeFiles(opencode)).toEqual([
       'user /home/ada/.config/opencode/opencode.json',
       'user /home/ada/.config/opencode/opencode.jsonc',
       'project /srv/app/opencode.json',
@@ -28,13 +28,13 @@ describe('OpenCode', () => {
       'user /home/ada/.opencode/opencode.json',
       'user /home/ada/.opencode/opencode.jsonc',
     ])
-    const moved = placeWith({ environment: { XDG_CONFIG_HOME: '/x', OPENCODE_CONFIG: '/one.json' } })
-    expect(filesOf(opencode, moved)).toContain('user /x/opencode/opencode.json')
-    expect(filesOf(opencode, moved)).toContain('user /one.json')
+    const moved = hostWith({ environment: { XDG_CONFIG_HOME: '/x', OPENCODE_CONFIG: '/one.json' } })
+    expect(listNativeFiles(opencode, moved)).toContain('user /x/opencode/opencode.json')
+    expect(listNativeFiles(opencode, moved)).toContain('user /one.json')
   })
 
   it('is translated into our entries, its environment with it', () => {
-    expect(imported(opencode, FILE)).toEqual({
+    expect(importNativeText(opencode, FILE)).toEqual({
       servers: {
         files: {
           command: 'npx',
@@ -51,11 +51,11 @@ describe('OpenCode', () => {
   })
 
   it('keeps $schema and all else where servers are taken away', () => {
-    const { document } = opencode.filterAvailableMcpTools(parsed(opencode, FILE), ['sentry'], []).config
+    const { document } = opencode.filterAvailableMcpTools(parseNativeText(opencode, FILE), ['sentry'], []).config
     expect(document).toEqual({
       $schema: 'https://opencode.ai/config.json',
       theme: 'system',
-      mcp: { sentry: parsed(opencode, FILE).servers[1]?.entry },
+      mcp: { sentry: parseNativeText(opencode, FILE).servers[1]?.entry },
     })
   })
 })

@@ -1,4 +1,4 @@
-import { inHome, joinPath, namedPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { homePath, joinPath, pathFromVariable, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
@@ -10,14 +10,14 @@ export const opencode = createAdapter({
   files: (place) => [
     userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.json')),
     userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.jsonc')),
-    ...[namedPath(place, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
+    ...[pathFromVariable(place, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
     projectFile(place, 'opencode.json'),
     projectFile(place, 'opencode.jsonc'),
     // Read last, and whatever the variables say.
-    userFile(inHome(place, '.opencode', 'opencode.json')),
-    userFile(inHome(place, '.opencode', 'opencode.jsonc')),
+    userFile(homePath(place, '.opencode', 'opencode.json')),
+    userFile(homePath(place, '.opencode', 'opencode.jsonc')),
   ],
-  serversAt: () => ['mcp'],
+  serversPath: () => ['mcp'],
   entries: OPENCODE_ENTRIES,
   enforcement: {
     level: 'partial',

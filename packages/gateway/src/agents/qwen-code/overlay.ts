@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { namedFolder, systemFolders } from '../agent-folders.ts'
-import { type AgentOverlay, CALL_PATIENCE_S, START_PATIENCE_S } from '../agent-overlay.ts'
-import { allowedNames, byName, createOverlay } from '../overlay-parts.ts'
-import { drivenBy, filesWithServers, linkedExtensions, type SourceSearch } from '../server-sources.ts'
+import { folderFromVariable, systemFolders } from '../agent-folders.ts'
+import { type AgentOverlay, CALL_TIMEOUT_S, STARTUP_TIMEOUT_S } from '../agent-overlay.ts'
+import { allowedNameFlags, createOverlay, entriesByName } from '../overlay-parts.ts'
+import { drivingProgramSource, findFilesWithKey, findLinkedExtensions, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 /** In the folder of an extension that is only linked. */
@@ -18,34 +18,34 @@ const ONLY_OUR_NAME = '`--allowed-mcp-server-names`'
 
 /** `--mcp-config` adds to the user's servers, and the names that are allowed take them away again. */
 export const qwenCodeOverlay: AgentOverlay = {
-  reserved: ['--mcp-config', '--allowed-mcp-server-names'],
-  stays: ['user', 'project', 'local'],
+  reservedFlags: ['--mcp-config', '--allowed-mcp-server-names'],
+  remainingScopes: ['user', 'project', 'local'],
   reservedCommands: ['board', 'channel', 'review', 'sandbox', 'serve'],
   sources: [
-    { name: 'settings of the user, of the project and of the system', state: 'closed', means: ONLY_OUR_NAME },
-    { name: '`.mcp.json` of the project', state: 'closed', means: ONLY_OUR_NAME },
-    { name: 'extensions', state: 'closed', means: ONLY_OUR_NAME },
+    { name: 'settings of the user, of the project and of the system', state: 'closed', mechanism: ONLY_OUR_NAME },
+    { name: '`.mcp.json` of the project', state: 'closed', mechanism: ONLY_OUR_NAME },
+    { name: 'extensions', state: 'closed', mechanism: ONLY_OUR_NAME },
     {
       name: 'sub-agents',
       state: 'refused',
-      means: '`mcpServers` in `.qwen/agents`, `~/.qwen/agents` or `agents` of an extension, also of a linked one',
-      find: agentsWithServers,
+      mechanism: '`mcpServers` in `.qwen/agents`, `~/.qwen/agents` or `agents` of an extension, also of a linked one',
+      find: findAgentsWithServers,
     },
     {
       name: 'a command in its settings',
       state: 'refused',
-      means: '`mcp.serverCommand` of the user, of the project or of the system',
-      find: settingsWithCommand,
+      mechanism: '`mcp.serverCommand` of the user, of the project or of the system',
+      find: findSettingsWithCommand,
     },
-    { name: 'variables', state: 'closed', means: '`QWEN_CODE_IDE_SERVER_STDIO_COMMAND` is taken away' },
-    { name: 'flags', state: 'refused', means: '`--mcp-config`, `--allowed-mcp-server-names`' },
-    drivenBy('--acp', '--experimental-acp', '--input-format'),
+    { name: 'variables', state: 'closed', mechanism: '`QWEN_CODE_IDE_SERVER_STDIO_COMMAND` is taken away' },
+    { name: 'flags', state: 'refused', mechanism: '`--mcp-config`, `--allowed-mcp-server-names`' },
+    drivingProgramSource('--acp', '--experimental-acp', '--input-format'),
   ],
-  entry: (window) => ({
+  createEntry: (window) => ({
     ...window,
     trust: true,
-    timeout: CALL_PATIENCE_S * 1_000,
-    discoveryTimeoutMs: START_PATIENCE_S * 1_000,
+    timeout: CALL_TIMEOUT_S * 1_000,
+    discoveryTimeoutMs: STARTUP_TIMEOUT_S * 1_000,
   }),
   overlay: (request) => {
     const { folder, servers, args } = request
@@ -53,29 +53,29 @@ export const qwenCodeOverlay: AgentOverlay = {
     if (HARMLESS.has(command)) return createOverlay({ args })
     return createOverlay({
       environment: { QWEN_CODE_IDE_SERVER_STDIO_COMMAND: undefined, QWEN_CODE_IDE_SERVER_STDIO_ARGS: undefined },
-      args: [`--mcp-config=${join(folder, FILE)}`, ...allowedNames(request, HARMLESS), ...args],
-      files: { [FILE]: { mcpServers: byName(servers) } },
+      args: [`--mcp-config=${join(folder, FILE)}`, ...allowedNameFlags(request, HARMLESS), ...args],
+      files: { [FILE]: { mcpServers: entriesByName(servers) } },
     })
   },
 }
 
 /** They are started besides those that are allowed, and one that is called like ours takes its place. */
-async function agentsWithServers({ place, folders }: SourceSearch): Promise<readonly string[]> {
-  const homes = [namedFolder(place, 'QWEN_HOME', '.qwen'), ...folders.map((folder) => join(folder, '.qwen'))]
+async function findAgentsWithServers({ host, folders }: SourceSearch): Promise<readonly string[]> {
+  const homes = [folderFromVariable(host, 'QWEN_HOME', '.qwen'), ...folders.map((folder) => join(folder, '.qwen'))]
   const extensions = homes.map((home) => join(home, 'extensions'))
-  const linked = await Promise.all(extensions.map((folder) => linkedExtensions(folder, LINK)))
+  const linked = await Promise.all(extensions.map((folder) => findLinkedExtensions(folder, LINK)))
   const wish = { key: 'mcpServers', files: /\.md$/ }
   const found = await Promise.all([
-    ...[...homes, ...linked.flat()].map((folder) => filesWithServers(join(folder, 'agents'), wish)),
-    ...extensions.map((folder) => filesWithServers(folder, { ...wish, depth: 4 })),
+    ...[...homes, ...linked.flat()].map((folder) => findFilesWithKey(join(folder, 'agents'), wish)),
+    ...extensions.map((folder) => findFilesWithKey(folder, { ...wish, depth: 4 })),
   ])
   return found.flat()
 }
 
 /** The server that it starts has no name that could be allowed or not. Older files have the key at their top. */
-async function settingsWithCommand({ place, native }: SourceSearch): Promise<readonly string[]> {
+async function findSettingsWithCommand({ host, native }: SourceSearch): Promise<readonly string[]> {
   const named = native.filter(({ config }) => /"(mcpS|s)erverCommand"/.test(JSON.stringify(config.document)))
   const wish = { key: 'erverCommand', files: /\.json$/ }
-  const found = await Promise.all(systemFolders(place, SYSTEM).map((folder) => filesWithServers(folder, wish)))
+  const found = await Promise.all(systemFolders(host, SYSTEM).map((folder) => findFilesWithKey(folder, wish)))
   return [...named.map(({ file }) => file.path), ...found.flat()]
 }

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported } from '../adapter.test-kit.ts'
+import { importNativeText, listNativeFiles } from '../adapter.test-kit.ts'
 import { qwenCode } from './qwen-code.ts'
 
 const FILE = `{
@@ -14,11 +14,14 @@ const FILE = `{
 
 describe('Qwen Code', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(qwenCode)).toEqual(['user /home/ada/.qwen/settings.json', 'project /srv/app/.qwen/settings.json'])
+    expect(listNativeFiles(qwenCode)).toEqual([
+      'user /home/ada/.qwen/settings.json',
+      'project /srv/app/.qwen/settings.json',
+    ])
   })
 
   it('is translated as Gemini CLI is', () => {
-    expect(imported(qwenCode, FILE).servers).toEqual({
+    expect(importNativeText(qwenCode, FILE).servers).toEqual({
       web: { url: 'https://web.example/mcp', timeouts: { startup: '2500ms' } },
       py: { command: 'uvx', args: ['srv'], env: { KEY: '${PY_KEY}' }, include_tools: ['a'] },
     })

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the files hold references.
 
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles } from '../adapter.test-kit.ts'
 import { vscode } from './vscode.ts'
 
 const FILE = `{
@@ -14,13 +14,16 @@ const FILE = `{
 
 describe('VS Code', () => {
   it('has a file of the profile and one of the project', () => {
-    expect(filesOf(vscode)).toEqual(['user /home/ada/.config/Code/User/mcp.json', 'project /srv/app/.vscode/mcp.json'])
-    const mac = placeWith({ platform: 'darwin', home: '/Users/ada' })
+    expect(listNativeFiles(vscode)).toEqual([
+      'user /home/ada/.config/Code/User/mcp.json',
+      'project /srv/app/.vscode/mcp.json',
+    ])
+    const mac = hostWith({ platform: 'darwin', home: '/Users/ada' })
     expect(vscode.defaultMcpConfigPath(mac)).toBe('/Users/ada/Library/Application Support/Code/User/mcp.json')
   })
 
   it('is translated into our entries; what it asks for has to be in a variable', () => {
-    expect(imported(vscode, FILE)).toEqual({
+    expect(importNativeText(vscode, FILE)).toEqual({
       servers: {
         perplexity: { command: 'npx', args: ['srv'], env: { KEY: '${INPUT_PERPLEXITY_KEY}' } },
         github: { url: 'https://api.githubcopilot.com/mcp/' },

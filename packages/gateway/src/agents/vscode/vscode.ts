@@ -1,6 +1,6 @@
 import { applicationData, joinPath, projectFile, userFile } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
-import { leftOut, ownAffair, PLAIN_KEYS } from '../entry-keys.ts'
+import { ignored, omitWithNote, SHARED_KEYS } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'
 
 export const vscode = createAdapter({
@@ -13,15 +13,15 @@ export const vscode = createAdapter({
     userFile(joinPath(place, applicationData(place), 'Code', 'User', 'mcp.json')),
     projectFile(place, '.vscode', 'mcp.json'),
   ],
-  serversAt: () => ['servers'],
+  serversPath: () => ['servers'],
   entries: {
     variables: EDITOR,
     keys: {
-      ...PLAIN_KEYS,
-      envFile: leftOut('set these variables where the gateway is started.'),
-      dev: ownAffair,
-      gallery: ownAffair,
-      version: ownAffair,
+      ...SHARED_KEYS,
+      envFile: omitWithNote('set these variables where the gateway is started.'),
+      dev: ignored,
+      gallery: ignored,
+      version: ignored,
     },
   },
   enforcement: {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { filesOf, imported, placeWith } from '../adapter.test-kit.ts'
+import { hostWith, importNativeText, listNativeFiles } from '../adapter.test-kit.ts'
 import { zed } from './zed.ts'
 
 const FILE = `// Zed settings
@@ -15,13 +15,16 @@ const FILE = `// Zed settings
 
 describe('Zed', () => {
   it('has a file of the user and one of the project', () => {
-    expect(filesOf(zed)).toEqual(['user /home/ada/.config/zed/settings.json', 'project /srv/app/.zed/settings.json'])
-    const mac = placeWith({ platform: 'darwin', environment: { XDG_CONFIG_HOME: '/x' } })
+    expect(listNativeFiles(zed)).toEqual([
+      'user /home/ada/.config/zed/settings.json',
+      'project /srv/app/.zed/settings.json',
+    ])
+    const mac = hostWith({ platform: 'darwin', environment: { XDG_CONFIG_HOME: '/x' } })
     expect(zed.defaultMcpConfigPath(mac)).toBe('/home/ada/.config/zed/settings.json')
   })
 
   it('is translated into our entries, in its older shape too', () => {
-    expect(imported(zed, FILE)).toEqual({
+    expect(importNativeText(zed, FILE)).toEqual({
       servers: {
         new: { command: 'npx', args: ['srv'], enabled: false },
         old: { command: '/bin/srv', args: ['--stdio'], env: { A: 'b' } },

@@ -1,23 +1,23 @@
 import { isJsonObject } from '@sallyport/core'
-import type { AgentPlace } from '../agent-adapter.ts'
-import { applicationData, inHome, joinPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import type { HostContext } from '../agent-adapter.ts'
+import { applicationData, homePath, joinPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,
-  callMilliseconds,
+  callTimeoutMs,
   command,
-  type EntryKey,
   enabled,
   env,
   headers,
-  leftOut,
-  ownAffair,
+  ignored,
+  type KeyTranslator,
+  omitWithNote,
   url,
 } from '../entry-keys.ts'
 import { NO_VARIABLES } from '../variable-syntax.ts'
 
 /** Older files have the whole program under `command`. */
-const programOrCommand: EntryKey = (value, draft, key) => {
+const programOrCommand: KeyTranslator = (value, draft, key) => {
   if (!isJsonObject(value)) return command(value, draft, key)
   for (const [part, read] of [
     ['path', command],
@@ -29,9 +29,9 @@ const programOrCommand: EntryKey = (value, draft, key) => {
   }
 }
 
-function settings(place: AgentPlace): string {
+function settingsPath(place: HostContext): string {
   if (place.platform === 'win32') return joinPath(place, applicationData(place), 'Zed', 'settings.json')
-  if (place.platform === 'darwin') return inHome(place, '.config', 'zed', 'settings.json')
+  if (place.platform === 'darwin') return homePath(place, '.config', 'zed', 'settings.json')
   return joinPath(place, xdgConfig(place), 'zed', 'settings.json')
 }
 
@@ -40,8 +40,8 @@ export const zed = createAdapter({
   title: 'Zed',
   program: 'zed',
   syntax: 'json',
-  files: (place) => [userFile(settings(place)), projectFile(place, '.zed', 'settings.json')],
-  serversAt: () => ['context_servers'],
+  files: (place) => [userFile(settingsPath(place)), projectFile(place, '.zed', 'settings.json')],
+  serversPath: () => ['context_servers'],
   entries: {
     variables: NO_VARIABLES,
     keys: {
@@ -51,12 +51,12 @@ export const zed = createAdapter({
       url,
       headers,
       enabled,
-      timeout: callMilliseconds,
+      timeout: callTimeoutMs,
       source: (value, draft) => {
         if (value === 'extension') draft.refusal = 'it is part of an extension of Zed.'
       },
-      settings: leftOut('these are settings of an extension.'),
-      remote: ownAffair,
+      settings: omitWithNote('these are settings of an extension.'),
+      remote: ignored,
     },
   },
   enforcement: {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { describeIssue, type Home, loadSettings, type Settings, trustOf } from '../../config/config.ts'
+import { checkTrust, describeIssue, type Home, loadSettings, type Settings } from '../../config/config.ts'
 import { findWriteProtection } from '../../disk/disk.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
@@ -32,7 +32,7 @@ export async function checkHome(context: CliContext, flags: GlobalFlags): Promis
   const loaded = await attempt('config', () =>
     loadSettings({ home: found.home.path, environment: context.environment, content: found.content }),
   )
-  const location = [locationOf(found), await trustCheck(found)]
+  const location = [checkHomeLocation(found), await checkHomeTrust(found)]
   const bytes = found.content.files.get('tools.yaml')
   const tools = bytes && { path: join(found.home.path, 'tools.yaml'), bytes }
   const { path } = found.home
@@ -42,10 +42,10 @@ export async function checkHome(context: CliContext, flags: GlobalFlags): Promis
     warnings.length === 0
       ? [ok('config', `The config is valid: ${counted(settings.servers.length, 'server')}`)]
       : warnings.map((issue) => warning('config', describeIssue(issue)))
-  return { checks: [...location, ...config, ...protectionChecks(path)], path, tools, settings }
+  return { checks: [...location, ...config, ...checkWriteProtection(path)], path, tools, settings }
 }
 
-function locationOf({ home }: FoundHome): Check {
+function checkHomeLocation({ home }: FoundHome): Check {
   const finding = `${home.path} (${ORIGINS[home.origin]})`
   if (statSync(home.path, { throwIfNoEntry: false })) return ok('home', finding)
   return warning(
@@ -56,7 +56,7 @@ function locationOf({ home }: FoundHome): Check {
 }
 
 /** Files that the gateway and its commands write, and would leave as they are. */
-function protectionChecks(home: string): readonly Check[] {
+function checkWriteProtection(home: string): readonly Check[] {
   return ['tools.yaml', 'profiles.json'].flatMap((name) => {
     const stats = statSync(join(home, name), { throwIfNoEntry: false })
     const why = stats && findWriteProtection(stats)
@@ -68,8 +68,8 @@ function protectionChecks(home: string): readonly Check[] {
   })
 }
 
-async function trustCheck(found: FoundHome): Promise<Check> {
-  const trust = await trustOf(found)
+async function checkHomeTrust(found: FoundHome): Promise<Check> {
+  const trust = await checkTrust(found)
   if (trust === 'trusted')
     return ok('trust', found.home.origin === 'project' ? 'You have vouched for this home' : 'Needs none: you chose it')
   const finding = trust === 'changed' ? 'This home has changed since you trusted it.' : 'This home is not trusted.'

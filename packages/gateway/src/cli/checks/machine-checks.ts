@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync } from 'node:fs'
-import { type Environment, unknownVariables } from '../../config/config.ts'
+import { describeUnknownVariables, type Environment } from '../../config/config.ts'
 import { findSqliteProblem } from '../../store/store.ts'
 import { withoutTokens } from '../token-variable.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
-const OLDEST_NODE = [20, 19] as const
+const MIN_NODE = [20, 19] as const
 /** Read elsewhere than in config/environment.ts: by this command line, by the servers that we start, and by those that are made with the kit. */
-const ALSO_KNOWN = [
+const EXTRA_VARIABLES = [
   'SALLYPORT_DEBUG',
   'SALLYPORT_LAUNCH',
   'SALLYPORT_MARK',
@@ -28,11 +28,11 @@ export function checkMachine({ nodeVersion, platform, environment }: Machine): r
 
 function checkNode(version: string): Check {
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [wantedMajor, wantedMinor] = OLDEST_NODE
+  const [wantedMajor, wantedMinor] = MIN_NODE
   const recent = major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
   return recent
     ? ok('node', `Node ${version}`)
-    : wrong('node', `Node ${version} is too old.`, `Install Node ${OLDEST_NODE.join('.')} or later.`)
+    : wrong('node', `Node ${version} is too old.`, `Install Node ${MIN_NODE.join('.')} or later.`)
 }
 
 function checkSqlite(): Check {
@@ -66,7 +66,7 @@ function checkWatchdog(platform: string): readonly Check[] {
 }
 
 function checkVariables(environment: Environment): readonly Check[] {
-  const unknown = unknownVariables(withoutTokens(environment), ALSO_KNOWN)
+  const unknown = describeUnknownVariables(withoutTokens(environment), EXTRA_VARIABLES)
   if (unknown.length === 0) return [ok('environment', 'All SALLYPORT_* variables are known')]
   return unknown.map((sentence) => warning('environment', sentence, 'Correct its name, or unset it.'))
 }

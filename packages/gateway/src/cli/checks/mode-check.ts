@@ -3,33 +3,34 @@ import { readMode } from '../../governance/governance.ts'
 import { MODE_MEANINGS } from '../mode-meaning.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
-interface KnownMode {
+interface ModeStatus {
   readonly mode: Mode
   readonly by: string
   readonly why: string
   readonly trouble?: string | undefined
 }
 
-export interface ModeQuestion {
+export interface ModeCheckOptions {
   readonly state: string
   /** What the gateway says that runs on the state. */
-  readonly running: KnownMode | undefined
+  readonly running: ModeStatus | undefined
 }
 
 /** Whoever wonders why tools are refused should read here that the mode refuses them. */
-export function checkMode({ state, running }: ModeQuestion): Check {
-  if (running !== undefined) return running.trouble === undefined ? judge(running) : wrong('mode', running.trouble)
+export function checkMode({ state, running }: ModeCheckOptions): Check {
+  if (running !== undefined)
+    return running.trouble === undefined ? checkKnownMode(running) : wrong('mode', running.trouble)
   const kept = readMode(state)
   if (kept.found === 'nothing') return ok('mode', 'NORMAL')
-  if (kept.found === 'record') return judge(kept.record)
+  if (kept.found === 'record') return checkKnownMode(kept.record)
   return wrong(
     'mode',
-    `${kept.path} ${kept.flaw}: the next gateway begins in LOCKDOWN.`,
+    `${kept.path} ${kept.problem}: the next gateway begins in LOCKDOWN.`,
     'Find out what damaged it, then go back with `sallyport mode RECOVERY --why "…"`.',
   )
 }
 
-function judge({ mode, by, why }: KnownMode): Check {
+function checkKnownMode({ mode, by, why }: ModeStatus): Check {
   if (mode === 'NORMAL') return ok('mode', mode)
   const because = why === '' ? '' : `: ${why}`
   return warning(

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { type Check, ok, wrong } from './check.ts'
 
-export interface PortQuestion {
+export interface PortCheckOptions {
   readonly host: string
   readonly port: number
   /** Where the gateway of this state listens, if one runs. */
@@ -10,7 +10,7 @@ export interface PortQuestion {
 }
 
 /** Whether `serve` could listen where it is told to. */
-export async function checkPort({ host, port, ours }: PortQuestion): Promise<Check> {
+export async function checkPort({ host, port, ours }: PortCheckOptions): Promise<Check> {
   const place = `${host}:${port}`
   if (ours.some((url) => URL.canParse(url) && new URL(url).port === String(port)))
     return ok('port', `${place} is the gateway of this state`)

@@ -2,7 +2,7 @@ import { type Stats, statSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { maskSecrets } from '@sallyport/core'
 import type { Environment, ProgramServerConfig, ServerConfig } from '../../config/config.ts'
-import { serverLine } from '../server-line.ts'
+import { formatServerCommand } from '../server-line.ts'
 import { type Check, ok, wrong } from './check.ts'
 import { isExecutable } from './machine-checks.ts'
 
@@ -16,16 +16,16 @@ export function checkServers(servers: readonly ServerConfig[], environment: Envi
 
 function checkServer(config: ServerConfig, environment: Environment): Check {
   const name = `server ${config.id}`
-  if (!('command' in config)) return ok(name, `${serverLine(config)} (not asked)`)
+  if (!('command' in config)) return ok(name, `${formatServerCommand(config)} (not asked)`)
   const { cwd } = config
   const masked = (text: string): string => maskSecrets(text, config.fromVariables)
-  if (cwd !== undefined && !statIfSeen(cwd)?.isDirectory())
+  if (cwd !== undefined && !tryStat(cwd)?.isDirectory())
     return wrong(
       name,
       `Its working folder ${masked(cwd)} does not exist, or cannot be looked at.`,
       'Create it, or correct `cwd`.',
     )
-  const program = findProgram(config, environment)
+  const program = findServerProgram(config, environment)
   if (program !== undefined) return ok(name, masked(program))
   return wrong(
     name,
@@ -34,15 +34,15 @@ function checkServer(config: ServerConfig, environment: Environment): Check {
   )
 }
 
-function findProgram({ command, cwd, env }: ProgramServerConfig, environment: Environment): string | undefined {
+function findServerProgram({ command, cwd, env }: ProgramServerConfig, environment: Environment): string | undefined {
   const candidates = command.includes('/')
     ? [resolve(cwd ?? '.', command)]
     : (env.PATH ?? environment.PATH ?? DEFAULT_PATH).split(delimiter).map((folder) => join(folder, command))
-  return candidates.find((file) => statIfSeen(file)?.isFile() && isExecutable(file))
+  return candidates.find((file) => tryStat(file)?.isFile() && isExecutable(file))
 }
 
 /** What may not be looked at is not there for a program either: the search goes on, as the system's does. */
-function statIfSeen(path: string): Stats | undefined {
+function tryStat(path: string): Stats | undefined {
   try {
     return statSync(path)
   } catch {

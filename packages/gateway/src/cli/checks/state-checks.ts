@@ -7,10 +7,10 @@ import { isStopped } from '../silent-gateway.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 import { attempt } from './home-checks.ts'
 
-const LITTLE_SPACE = 200 * 1024 ** 2
-const NO_SPACE = 20 * 1024 ** 2
+const LOW_SPACE_BYTES = 200 * 1024 ** 2
+const MIN_SPACE_BYTES = 20 * 1024 ** 2
 
-export interface StateQuestion {
+export interface StateCheckOptions {
   readonly state: string
   /** A gateway answers on the state's socket. */
   readonly running: boolean
@@ -19,22 +19,23 @@ export interface StateQuestion {
 }
 
 /** Whether the state can be used, who uses it, and whether only its owner can read it. */
-export async function checkState({ state, ...holder }: StateQuestion): Promise<readonly Check[]> {
-  if (!existsSync(state)) return [ok('state', `${state} will be made when it is needed`), checkSpace(nearest(state))]
+export async function checkState({ state, ...holder }: StateCheckOptions): Promise<readonly Check[]> {
+  if (!existsSync(state))
+    return [ok('state', `${state} will be made when it is needed`), checkSpace(nearestExisting(state))]
   // Before prepareState, which puts a wrong mode right and thus shows it only once.
-  const mode = modeCheck(state)
+  const mode = checkPermissions(state)
   const prepared = await attempt('state', () => prepareState(state))
   if ('level' in prepared) return [prepared]
   return [mode, await checkHolder({ state, ...holder }), ...checkTokens(join(state, 'tokens')), checkSpace(state)]
 }
 
-function modeCheck(state: string): Check {
+function checkPermissions(state: string): Check {
   const mode = statSync(state).mode & 0o777
   if ((mode & 0o077) === 0) return ok('state', `${state} can be written, by you alone`)
   return warning('state', `${state} was open to other users (mode ${mode.toString(8)}); it is closed to them now.`)
 }
 
-async function checkHolder({ state, running, otherHome }: StateQuestion): Promise<Check> {
+async function checkHolder({ state, running, otherHome }: StateCheckOptions): Promise<Check> {
   if (otherHome !== undefined)
     return wrong(
       'gateway',
@@ -84,13 +85,13 @@ function checkSpace(folder: string): Check {
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
   const finding = `${Math.floor(free / 1024 ** 2)} MB free at ${folder}`
-  if (free < NO_SPACE) return wrong('disk', finding, 'Make room: calls that cannot be recorded are refused.')
-  return free < LITTLE_SPACE
+  if (free < MIN_SPACE_BYTES) return wrong('disk', finding, 'Make room: calls that cannot be recorded are refused.')
+  return free < LOW_SPACE_BYTES
     ? warning('disk', finding, 'Make room before calls can no longer be recorded.')
     : ok('disk', finding)
 }
 
 /** The folder that is there, in which the missing ones will be made. */
-function nearest(path: string): string {
-  return existsSync(path) ? path : nearest(dirname(path))
+function nearestExisting(path: string): string {
+  return existsSync(path) ? path : nearestExisting(dirname(path))
 }

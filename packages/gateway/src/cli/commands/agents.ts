@@ -1,7 +1,7 @@
-import { ADAPTERS, findAdapter, lookAtAgents } from '../../agents/agents.ts'
-import { placeOf } from '../agent-place.ts'
-import { type AgentFileReport, type AgentReport, isThere, reportOf } from '../agent-report.ts'
-import { type BuiltInAgent, lookAtBuiltIn, showBuiltIn } from '../built-in-agent.ts'
+import { ADAPTERS, detectAgents, findAdapter } from '../../agents/agents.ts'
+import { createHostContext } from '../agent-place.ts'
+import { type AgentFileReport, type AgentReport, createAgentReport, isDetected } from '../agent-report.ts'
+import { type BuiltInAgent, describeBuiltInAgent, printBuiltInAgent } from '../built-in-agent.ts'
 import { defineCommand } from '../define-command.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import type { Column } from '../table.ts'
@@ -29,24 +29,25 @@ export const agentsCommand = defineCommand<AgentsFlags, [string?]>({
   },
   run: async (context, flags, name) => {
     const screen = createScreen(context, flags)
-    const builtIn = await lookAtBuiltIn(context, flags)
-    if (name === builtIn.name) return showBuiltIn(screen, builtIn)
+    const builtIn = await describeBuiltInAgent(context, flags)
+    if (name === builtIn.name) return printBuiltInAgent(screen, builtIn)
     const adapters = name === undefined ? ADAPTERS : [findAdapter(name)]
-    const reports = (await lookAtAgents(adapters, placeOf(context))).map(reportOf)
+    const reports = (await detectAgents(adapters, createHostContext(context))).map(createAgentReport)
     const [first] = reports
     if (name !== undefined && first !== undefined) return showAgent(screen, first)
-    listAgents(screen, flags.all ? reports : reports.filter(isThere), builtIn)
+    listAgents(screen, flags.all ? reports : reports.filter(isDetected), builtIn)
   },
 })
 
 function listAgents(screen: Screen, agents: readonly AgentReport[], builtIn: BuiltInAgent): void {
-  if (screen.json) return screen.dataJson({ agents, built_in: [builtIn] })
-  if (agents.length === 0) screen.say('No agent was found. `sallyport agents --all` shows those that are known.')
-  else screen.table(COLUMNS, agents)
-  screen.data(`Built in: ${builtIn.name} (${builtIn.title}), which runs isolated calls.\n`)
+  if (screen.json) return screen.printJson({ agents, built_in: [builtIn] })
+  if (agents.length === 0)
+    screen.printMessage('No agent was found. `sallyport agents --all` shows those that are known.')
+  else screen.printTable(COLUMNS, agents)
+  screen.print(`Built in: ${builtIn.name} (${builtIn.title}), which runs isolated calls.\n`)
   for (const { title, files } of agents)
     for (const file of files)
-      for (const line of troubles(file)) screen.say(`${screen.style.red('✗')} ${title}: ${line}`)
+      for (const line of listProblems(file)) screen.printMessage(`${screen.style.red('✗')} ${title}: ${line}`)
 }
 
 const COLUMNS: readonly Column<AgentReport>[] = [
@@ -78,35 +79,35 @@ function configText({ files }: AgentReport): string | undefined {
   return there.length > 0 ? [...new Set(there)].join(', ') : files[0] && `${files[0].path} (missing)`
 }
 
-function troubles({ path, problems, error }: AgentFileReport): readonly string[] {
+function listProblems({ path, problems, error }: AgentFileReport): readonly string[] {
   const told = error === undefined ? [] : [[error.message, error.hint].filter(Boolean).join(' ')]
   return [...told, ...problems.map((problem) => `${path}: ${problem}`)].map(visibleLine)
 }
 
 function showAgent(screen: Screen, agent: AgentReport): void {
-  if (screen.json) return screen.dataJson(agent)
+  if (screen.json) return screen.printJson(agent)
   const { id, title, aliases, program, files, enforcement } = agent
   const facts: readonly (readonly [string, string | undefined])[] = [
     ['agent', `${title} (${[id, ...aliases].join(', ')})`],
     ['program', program === null ? 'not in PATH' : visibleLine(program.path)],
     ['version', program === null ? undefined : visibleLine(program.version ?? program.problem ?? 'unknown')],
     ...files.map((file) => [file.scope, fileText(file)] as const),
-    ['single tools', singleTools(agent)],
+    ['single tools', describeToolFilter(agent)],
     ['enforces', `${enforcement.level}: ${enforcement.text}`],
   ]
-  screen.facts(facts.map(([name, value]) => ({ name, value })))
+  screen.printFacts(facts.map(([name, value]) => ({ name, value })))
 }
 
 function fileText(file: AgentFileReport): string {
   const head = visibleLine(file.path)
-  const lines = troubles(file)
+  const lines = listProblems(file)
   if (file.state === 'missing') return `${head} (missing)`
   if (file.state === 'broken') return [head, ...lines].join('\n')
   const names = file.servers.map((name) => visibleLine(name)).join(', ')
   return [head, file.servers.length === 0 ? 'no servers' : names, ...lines].join('\n')
 }
 
-function singleTools({ supportsMcp, toolFilter }: AgentReport): string | undefined {
+function describeToolFilter({ supportsMcp, toolFilter }: AgentReport): string | undefined {
   if (!supportsMcp) return undefined
   const keys = [toolFilter?.include, toolFilter?.exclude].filter((key) => key !== undefined)
   return keys.length > 0 ? `by its own ${keys.join(' and ')}` : 'through the gateway'

@@ -1,13 +1,19 @@
 import { SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import { agoText } from '../ago-text.ts'
-import { approvalFacts, approvalReminder, changeText, outcomeText, timeLeft } from '../approval-text.ts'
+import { formatTimeAgo } from '../ago-text.ts'
+import {
+  approvalFacts,
+  approvalReminder,
+  formatApprovalOutcome,
+  formatChange,
+  formatTimeLeft,
+} from '../approval-text.ts'
 import { watchApprovals } from '../approval-watch.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { findApproval } from '../find-approval.ts'
-import { noGateway } from '../find-home.ts'
-import type { ApprovalView, ApprovalWish, GatewayClient } from '../gateway-client.ts'
+import { noGatewayMessage } from '../find-home.ts'
+import type { ApprovalReply, ApprovalView, GatewayClient } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Example, withOverview } from '../help-text.ts'
 import { withRecords } from '../reach-gateway.ts'
@@ -33,11 +39,11 @@ const ID = {
 /** Arguments that every list shows whole, also one of 80 columns. */
 const MAX_LISTED = 20
 /** As much as the API takes, and a model reads. */
-const MOST_WHY = 500
+const MAX_WHY_LENGTH = 500
 
 const why = {
   kind: 'parsed',
-  parse: readWhy,
+  parse: parseWhy,
   optional: true,
   placeholder: 'text',
   brief: 'Why; it is recorded, and of a refusal the agent is told',
@@ -53,10 +59,10 @@ const listCommand = defineCommand<object>({
       approvals: await client.approvals(),
       age: found,
     }))
-    if (screen.json) return screen.dataJson({ approvals })
-    if (age !== 'running') return screen.say(`Nothing waits for approval. ${noGateway(context, flags)}`)
-    if (approvals.length === 0) return screen.say('Nothing waits for approval.')
-    screen.table(columns(context.now()), approvals)
+    if (screen.json) return screen.printJson({ approvals })
+    if (age !== 'running') return screen.printMessage(`Nothing waits for approval. ${noGatewayMessage(context, flags)}`)
+    if (approvals.length === 0) return screen.printMessage('Nothing waits for approval.')
+    screen.printTable(columns(context.now()), approvals)
   },
 })
 
@@ -68,8 +74,8 @@ const showCommand = defineCommand<object, [string]>({
   run: async (context, flags, id) => {
     const screen = createScreen(context, flags)
     const approval = await withRecords(context, flags, (client) => findApproval(client, id))
-    if (screen.json) return screen.dataJson(approval)
-    screen.facts(approvalFacts(approval, context.now()))
+    if (screen.json) return screen.printJson(approval)
+    screen.printFacts(approvalFacts(approval, context.now()))
   },
 })
 
@@ -99,7 +105,7 @@ const approveCommand = defineCommand<ApproveFlags, [string]>({
   },
   positional: ID,
   run: async (context, flags, id) => {
-    const answer = scopeOf(flags)
+    const answer = parseScope(flags)
     const screen = createScreen(context, flags)
     await answerOne({ context, flags, screen, id }, { answer, why: flags.why })
   },
@@ -142,46 +148,46 @@ export const approvalsCommands = withOverview(
   EXAMPLES,
 )
 
-function scopeOf({ session, always }: ApproveFlags): 'once' | 'session' | 'always' {
+function parseScope({ session, always }: ApproveFlags): 'once' | 'session' | 'always' {
   if (session && always) throw new SallyportError('USAGE', 'Either --session or --always can be given, not both.')
   if (always) return 'always'
   return session ? 'session' : 'once'
 }
 
-interface Answering {
+interface AnswerContext {
   readonly context: CliContext
   readonly flags: GlobalFlags & Pick<ApproveFlags, 'yes'>
   readonly screen: Screen
   readonly id: string
 }
 
-async function answerOne({ context, flags, screen, id: typed }: Answering, wish: ApprovalWish): Promise<void> {
+async function answerOne({ context, flags, screen, id: typed }: AnswerContext, wish: ApprovalReply): Promise<void> {
   const answered = await withRecords(context, flags, async (client) => {
     const approval = await findApproval(client, typed)
     const { id } = approval
-    if (wish.answer === 'always') await consent(client, { context, flags, screen, id })
-    else if (wish.answer !== 'deny') await showFirst(approval, { context, flags, screen, id })
+    if (wish.answer === 'always') await confirmAlways(client, { context, flags, screen, id })
+    else if (wish.answer !== 'deny') await confirmLongArguments(approval, { context, flags, screen, id })
     return client.answerApproval(id, wish)
   })
-  if (screen.json) return screen.dataJson(answered)
-  screen.say(outcomeText(answered))
+  if (screen.json) return screen.printJson(answered)
+  screen.printMessage(formatApprovalOutcome(answered))
 }
 
 /** The list cuts long arguments: whoever has seen no more than that is shown all of it, and asked. */
-async function showFirst(approval: ApprovalView, { context, flags, screen }: Answering): Promise<void> {
+async function confirmLongArguments(approval: ApprovalView, { context, flags, screen }: AnswerContext): Promise<void> {
   if (flags.yes || screen.json || !isTerminal(context)) return
   if (visibleLine(JSON.stringify(approval.arguments)).length <= MAX_LISTED) return
-  screen.facts(approvalFacts(approval, context.now()))
+  screen.printFacts(approvalFacts(approval, context.now()))
   const reminder = approvalReminder(approval)
-  if (reminder !== undefined) screen.say(reminder)
+  if (reminder !== undefined) screen.printMessage(reminder)
   if (/^y(es)?$/i.test((await askTerminal('Let it be made? [y/N] ', context)) ?? '')) return
   throw new SallyportError('CALL_CANCELLED', 'Nothing was approved, and the call still waits.')
 }
 
 /** GOV-21: what is written for good is shown first. */
-async function consent(client: GatewayClient, { context, flags, screen, id }: Answering): Promise<void> {
+async function confirmAlways(client: GatewayClient, { context, flags, screen, id }: AnswerContext): Promise<void> {
   const { change } = await client.answerApproval(id, { answer: 'always', dryRun: true })
-  if (change && !screen.json) screen.say(changeText(change))
+  if (change && !screen.json) screen.printMessage(formatChange(change))
   if (flags.yes) return
   if (!isTerminal(context))
     throw new SallyportError('USAGE', 'There is no terminal to ask on whether tools.yaml may be changed so.', {
@@ -196,12 +202,12 @@ const columns = (now: Date): readonly Column<ApprovalView>[] => [
   { title: 'TOOL', value: ({ tool }) => tool, flexible: true },
   { title: 'AGENT', value: ({ agent, profile }) => `${agent}.${profile}`, flexible: true },
   { title: 'RISK', value: ({ risk }) => risk },
-  { title: 'ASKED', value: ({ requestedAt }) => agoText(new Date(requestedAt), now) },
-  { title: 'EXPIRES IN', value: (approval) => timeLeft(approval, now) },
+  { title: 'ASKED', value: ({ requestedAt }) => formatTimeAgo(new Date(requestedAt), now) },
+  { title: 'EXPIRES IN', value: (approval) => formatTimeLeft(approval, now) },
   { title: 'ARGUMENTS', value: ({ arguments: args }) => JSON.stringify(args), flexible: true },
 ]
 
-function readWhy(typed: string): string {
-  if (typed.length <= MOST_WHY) return typed
-  throw new SallyportError('USAGE', `--why has ${typed.length} characters; at most ${MOST_WHY} are expected.`)
+function parseWhy(typed: string): string {
+  if (typed.length <= MAX_WHY_LENGTH) return typed
+  throw new SallyportError('USAGE', `--why has ${typed.length} characters; at most ${MAX_WHY_LENGTH} are expected.`)
 }

@@ -2,7 +2,7 @@ import { type AuditFilter, FILTER_FLAGS } from '../audit-filter.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { loggedRecords } from '../logged-records.ts'
+import { readLoggedRecords } from '../logged-records.ts'
 import { createScreen } from '../screen.ts'
 
 export const exportCommand = defineCommand<AuditFilter>({
@@ -19,9 +19,9 @@ export const exportCommand = defineCommand<AuditFilter>({
 async function exportRecords(context: CliContext, flags: AuditFilter & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
   let count = 0
-  for await (const { line } of loggedRecords(context, flags)) {
-    screen.foreign(`${line}\n`)
+  for await (const { line } of readLoggedRecords(context, flags)) {
+    screen.printUntrusted(`${line}\n`)
     count++
   }
-  if (!screen.json) screen.say(count === 1 ? '1 record.' : `${count} records.`)
+  if (!screen.json) screen.printMessage(count === 1 ? '1 record.' : `${count} records.`)
 }

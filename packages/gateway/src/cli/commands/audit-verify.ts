@@ -3,9 +3,9 @@ import { SallyportError } from '@sallyport/core'
 import { type LogReport, verifyLog } from '../../store/store.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { stateOf } from '../find-home.ts'
+import { resolveState } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { localTime } from '../local-time.ts'
+import { formatLocalTime } from '../local-time.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import type { Fact } from '../table.ts'
 
@@ -38,18 +38,18 @@ export const verifyCommand = defineCommand<VerifyFlags>({
 
 async function verify(context: CliContext, flags: VerifyFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  const folder = join(stateOf(context, flags), 'logs')
+  const folder = join(resolveState(context, flags), 'logs')
   const { head: noted } = flags
   const { signal } = context
   const report = await verifyLog({ folder, signal, ...(noted !== undefined && { noted }) })
-  const problem = problemOf(report, noted)
-  if (screen.json) screen.dataJson({ ok: problem === undefined, ...report })
+  const problem = findLogProblem(report, noted)
+  if (screen.json) screen.printJson({ ok: problem === undefined, ...report })
   else show(screen, report)
   if (problem !== undefined) throw problem
-  if (!screen.json) screen.say(verdictText(report))
+  if (!screen.json) screen.printMessage(verdictText(report))
 }
 
-function problemOf({ problems, problemCount, notedAt, trimmedThrough }: LogReport, noted: string | undefined) {
+function findLogProblem({ problems, problemCount, notedAt, trimmedThrough }: LogReport, noted: string | undefined) {
   const [first] = problems
   if (first !== undefined) {
     const others =
@@ -76,10 +76,10 @@ function problemOf({ problems, problemCount, notedAt, trimmedThrough }: LogRepor
 
 function show(screen: Screen, report: LogReport): void {
   const { records, files, first, last, head, problems, problemCount, notedAt } = report
-  screen.facts([
+  screen.printFacts([
     { name: 'records', value: `${records} in ${files} ${files === 1 ? 'file' : 'files'}` },
-    { name: 'first', value: first && `${first.seq}, ${localTime(first.time)}` },
-    { name: 'last', value: last && `${last.seq}, ${localTime(last.time)}` },
+    { name: 'first', value: first && `${first.seq}, ${formatLocalTime(first.time)}` },
+    { name: 'last', value: last && `${last.seq}, ${formatLocalTime(last.time)}` },
     { name: 'head', value: head?.chain },
     {
       name: 'noted head',
@@ -91,7 +91,7 @@ function show(screen: Screen, report: LogReport): void {
       .map(({ file, what }): Fact => ({ name: 'problem', value: `${file}: ${what}` })),
   ])
   if (problemCount > SHOWN_PROBLEMS)
-    screen.say(`… and ${problemCount - SHOWN_PROBLEMS} more; --json lists the first 100.`)
+    screen.printMessage(`… and ${problemCount - SHOWN_PROBLEMS} more; --json lists the first 100.`)
 }
 
 function remarks({ first, records, chainedFrom, trimmedThrough, unfinished }: LogReport): readonly string[] {

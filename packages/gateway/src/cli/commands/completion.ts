@@ -1,4 +1,4 @@
-import { choiceOf } from '../choice.ts'
+import { createChoiceParser } from '../choice.ts'
 import { completionScript, SHELLS, type Shell } from '../completion-script.ts'
 import { defineCommand } from '../define-command.ts'
 import { createScreen } from '../screen.ts'
@@ -14,12 +14,17 @@ export const completionCommand = defineCommand<object, [Shell]>({
   positional: {
     kind: 'tuple',
     parameters: [
-      { brief: SHELLS.join(', '), placeholder: 'shell', parse: choiceOf(SHELLS), proposeCompletions: () => SHELLS },
+      {
+        brief: SHELLS.join(', '),
+        placeholder: 'shell',
+        parse: createChoiceParser(SHELLS),
+        proposeCompletions: () => SHELLS,
+      },
     ],
   },
   run: (context, flags, shell) => {
     const screen = createScreen(context, flags)
-    if (screen.json) return screen.dataJson({ shell, script: completionScript(shell) })
-    screen.data(completionScript(shell))
+    if (screen.json) return screen.printJson({ shell, script: completionScript(shell) })
+    screen.print(completionScript(shell))
   },
 })

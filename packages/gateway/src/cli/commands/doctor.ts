@@ -9,9 +9,9 @@ import { checkState } from '../checks/state-checks.ts'
 import { checkTools } from '../checks/tools-check.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { stateOf } from '../find-home.ts'
+import { resolveState } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { reachRunning } from '../reach-gateway.ts'
+import { findRunningGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import { visibleLines } from '../terminal-text.ts'
 
@@ -28,20 +28,20 @@ export const doctorCommand = defineCommand<object>({
   flags: {},
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
-    const checks = await examine(context, flags)
-    if (screen.json) screen.dataJson({ ok: checks.every(({ level }) => level !== 'wrong'), checks })
+    const checks = await runChecks(context, flags)
+    if (screen.json) screen.printJson({ ok: checks.every(({ level }) => level !== 'wrong'), checks })
     else show(screen, checks)
     if (checks.some(({ level }) => level === 'wrong')) context.process.exitCode = EXIT_DIFFERENCES
   },
 })
 
-async function examine(context: CliContext, flags: GlobalFlags): Promise<readonly Check[]> {
+async function runChecks(context: CliContext, flags: GlobalFlags): Promise<readonly Check[]> {
   const { environment } = context
   const machine = checkMachine({ nodeVersion: process.versions.node, platform: process.platform, environment })
   const { checks, path, tools, settings } = await checkHome(context, flags)
-  const state = stateOf(context, flags)
-  const gateway = await reachRunning(state)
-  const status = await gateway?.status().catch(unlessSilent)
+  const state = resolveState(context, flags)
+  const gateway = await findRunningGateway(state)
+  const status = await gateway?.status().catch(ignoreIfUnreachable)
   const running = status && (await gateway?.mode())
   const otherHome = status && path !== undefined && status.home.path !== path ? status.home.path : undefined
   const file = status && otherHome === undefined ? await gateway?.toolsFile() : undefined
@@ -59,7 +59,7 @@ async function examine(context: CliContext, flags: GlobalFlags): Promise<readonl
 }
 
 /** A gateway that does not answer is a finding, not a failure of the search. */
-function unlessSilent(error: unknown): undefined {
+function ignoreIfUnreachable(error: unknown): undefined {
   if (!(error instanceof SallyportError) || error.code !== 'GATEWAY_UNREACHABLE') throw error
 }
 
@@ -68,7 +68,7 @@ function show(screen: Screen, checks: readonly Check[]): void {
   const marks = { ok: style.green('✓'), warning: style.yellow('!'), wrong: style.red('✗') }
   const width = Math.max(...checks.map(({ name }) => name.length))
   for (const { name, level, finding, fix } of checks) {
-    screen.data(`${marks[level]} ${name.padEnd(width)}  ${visibleLines(finding)}\n`)
-    if (fix !== undefined) screen.data(`${' '.repeat(width + 4)}→ ${visibleLines(fix)}\n`)
+    screen.print(`${marks[level]} ${name.padEnd(width)}  ${visibleLines(finding)}\n`)
+    if (fix !== undefined) screen.print(`${' '.repeat(width + 4)}→ ${visibleLines(fix)}\n`)
   }
 }

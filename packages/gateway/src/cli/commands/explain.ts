@@ -20,8 +20,8 @@ export const explainCommand = defineCommand<object, [string]>({
   run: async (context, flags, id) => {
     const screen = createScreen(context, flags)
     const explanation = await withRecords(context, flags, (client) => client.explain(id))
-    if (screen.json) return screen.dataJson(explanation)
+    if (screen.json) return screen.printJson(explanation)
     const { calls, rules } = explanation
-    screen.data(calls.map((call) => explainCall(call, rules, screen)).join('\n\n'))
+    screen.print(calls.map((call) => explainCall(call, rules, screen)).join('\n\n'))
   },
 })

@@ -1,12 +1,12 @@
 import { buildRouteMap } from '@stricli/core'
-import { choiceOf } from '../choice.ts'
+import { createChoiceParser } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type Example, withOverview } from '../help-text.ts'
 import type { InstallFlags } from '../hook/install.ts'
 
-const WORDS = ['gemini', 'claude'] as const
-type Word = (typeof WORDS)[number]
+const AGENT_NAMES = ['gemini', 'claude'] as const
+type AgentName = (typeof AGENT_NAMES)[number]
 type GovernFlags = Pick<InstallFlags, 'govern' | 'strict'>
 
 const TITLES = { gemini: 'Gemini CLI (BeforeTool)', claude: 'Claude Code (PreToolUse)' } as const
@@ -26,7 +26,7 @@ const GOVERN_FLAGS = {
   },
 } as const
 
-const answerCommand = (word: Word) =>
+const createAnswerCommand = (word: AgentName) =>
   defineCommand<GovernFlags>({
     brief: `Answer the hook of ${TITLES[word]}`,
     description:
@@ -49,7 +49,7 @@ const INSTALL_EXAMPLES: readonly Example[] = [
   ['hook install --print gemini --json', 'For a program'],
 ]
 
-const installCommand = defineCommand<InstallFlags, [Word]>({
+const installCommand = defineCommand<InstallFlags, [AgentName]>({
   brief: 'Print what to paste into an agent’s settings, and its sub-agent',
   description: 'Nothing is written: the files are the agent’s.',
   examples: INSTALL_EXAMPLES,
@@ -60,21 +60,26 @@ const installCommand = defineCommand<InstallFlags, [Word]>({
   positional: {
     kind: 'tuple',
     parameters: [
-      { brief: WORDS.join(', '), placeholder: 'agent', parse: choiceOf(WORDS), proposeCompletions: () => WORDS },
+      {
+        brief: AGENT_NAMES.join(', '),
+        placeholder: 'agent',
+        parse: createChoiceParser(AGENT_NAMES),
+        proposeCompletions: () => AGENT_NAMES,
+      },
     ],
   },
   run: async (context, flags, word) => {
-    const { install } = await import('../hook/install.ts')
-    await install(context, flags, word)
+    const { printHookInstall } = await import('../hook/install.ts')
+    await printHookInstall(context, flags, word)
   },
 })
 
 export const hookCommands = withOverview(
-  buildRouteMap<Word | 'install', CliContext>({
+  buildRouteMap<AgentName | 'install', CliContext>({
     routes: Object.assign(Object.create(null), {
       install: installCommand,
-      gemini: answerCommand('gemini'),
-      claude: answerCommand('claude'),
+      gemini: createAnswerCommand('gemini'),
+      claude: createAnswerCommand('claude'),
     }),
     docs: { brief: 'Keep isolated tools out of an agent’s conversation by its own hooks' },
   }),

@@ -2,7 +2,7 @@ import { agentsFlag } from '../agents-flag.ts'
 import { defineCommand } from '../define-command.ts'
 import type { ImportDraft } from '../import-draft.ts'
 import { type ImportFlags, importServers } from '../import-servers.ts'
-import { importReport } from '../import-text.ts'
+import { createImportReport } from '../import-text.ts'
 import { createScreen } from '../screen.ts'
 
 export const importCommand = defineCommand<ImportFlags>({
@@ -36,12 +36,12 @@ export const importCommand = defineCommand<ImportFlags>({
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
     const { found, draft, isWritten } = await importServers(context, flags, screen)
-    if (screen.json) return screen.dataJson({ ...importReport(draft, found.broken), written: isWritten })
-    screen.say(outcomeText(draft, isWritten ? 'written' : 'shown'))
+    if (screen.json) return screen.printJson({ ...createImportReport(draft, found.broken), written: isWritten })
+    screen.printMessage(formatImportOutcome(draft, isWritten ? 'written' : 'shown'))
   },
 })
 
-function outcomeText({ plan: { added }, path }: ImportDraft, fate: 'written' | 'shown'): string {
+function formatImportOutcome({ plan: { added }, path }: ImportDraft, fate: 'written' | 'shown'): string {
   if (added.length === 0) return 'There is nothing to import.'
   const servers = added.length === 1 ? 'One server' : `${added.length} servers`
   if (fate === 'shown') return `${servers} could be added to ${path}; it is as it was.`

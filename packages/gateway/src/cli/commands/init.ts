@@ -1,9 +1,9 @@
 import { profileKey } from '../../config/config.ts'
 import { agentsFlag } from '../agents-flag.ts'
 import { defineCommand } from '../define-command.ts'
-import { type FirstProfile, pickProfile, runLine } from '../first-profile.ts'
+import { type FirstProfile, formatRunCommand, pickProfile } from '../first-profile.ts'
 import { type ImportOutcome, importServers } from '../import-servers.ts'
-import { importReport } from '../import-text.ts'
+import { createImportReport } from '../import-text.ts'
 import { createScreen, type Screen } from '../screen.ts'
 
 interface InitFlags {
@@ -35,27 +35,32 @@ export const initCommand = defineCommand<InitFlags>({
     const screen = createScreen(context, flags)
     const outcome = await importServers(context, flags, screen)
     const first = await pickProfile(context, flags, { outcome, screen })
-    if (screen.json) return screen.dataJson(reportOf(outcome, first))
-    tell(screen, outcome, first)
+    if (screen.json) return screen.printJson(createInitReport(outcome, first))
+    printOutcome(screen, outcome, first)
   },
 })
 
-function reportOf(outcome: ImportOutcome, first: FirstProfile | undefined) {
+function createInitReport(outcome: ImportOutcome, first: FirstProfile | undefined) {
   const { found, draft, isWritten } = outcome
   return {
     agents: found.agents,
-    import: { ...importReport(draft, found.broken), written: isWritten },
-    ...(first && { profile: profileKey(first.ref.agent, first.ref.variant), run: runLine(first) }),
+    import: { ...createImportReport(draft, found.broken), written: isWritten },
+    ...(first && { profile: profileKey(first.ref.agent, first.ref.variant), run: formatRunCommand(first) }),
   }
 }
 
-function tell(screen: Screen, { found, draft, isWritten }: ImportOutcome, first: FirstProfile | undefined): void {
+function printOutcome(
+  screen: Screen,
+  { found, draft, isWritten }: ImportOutcome,
+  first: FirstProfile | undefined,
+): void {
   const { added } = draft.plan
-  if (found.agents.length === 0) screen.say('No agent was found. `sallyport agents --all` shows those that are known.')
-  if (isWritten) screen.say(`${added.length} of the servers of your agents are in ${draft.path} now.`)
+  if (found.agents.length === 0)
+    screen.printMessage('No agent was found. `sallyport agents --all` shows those that are known.')
+  if (isWritten) screen.printMessage(`${added.length} of the servers of your agents are in ${draft.path} now.`)
   else if (draft.before === undefined)
-    screen.say(`There is no ${draft.path} yet: write servers into it, or run \`sallyport init\` again.`)
-  if (first === undefined) return screen.say('Look around without any of it: sallyport serve --demo')
-  screen.say('Run it:')
-  screen.data(`${runLine(first)}\n`)
+    screen.printMessage(`There is no ${draft.path} yet: write servers into it, or run \`sallyport init\` again.`)
+  if (first === undefined) return screen.printMessage('Look around without any of it: sallyport serve --demo')
+  screen.printMessage('Run it:')
+  screen.print(`${formatRunCommand(first)}\n`)
 }

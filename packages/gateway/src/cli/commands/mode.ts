@@ -1,12 +1,12 @@
 import { MODES, type Mode } from '@sallyport/core'
-import { agoText } from '../ago-text.ts'
-import { choiceOf } from '../choice.ts'
+import { formatTimeAgo } from '../ago-text.ts'
+import { createChoiceParser } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { noGateway } from '../find-home.ts'
+import { noGatewayMessage } from '../find-home.ts'
 import type { GatewayClient, ModeView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { localTime } from '../local-time.ts'
+import { formatLocalTime } from '../local-time.ts'
 import { MODE_MEANINGS } from '../mode-meaning.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
@@ -32,7 +32,9 @@ export const modeCommand = defineCommand<ModeFlags, [Mode?]>({
   },
   positional: {
     kind: 'tuple',
-    parameters: [{ brief: `The mode to set: ${MODES.join(', ')}`, placeholder: 'mode', parse: modeOf, optional: true }],
+    parameters: [
+      { brief: `The mode to set: ${MODES.join(', ')}`, placeholder: 'mode', parse: parseMode, optional: true },
+    ],
   },
   run: (context, flags, mode) => {
     const screen = createScreen(context, flags)
@@ -46,12 +48,12 @@ async function show(context: CliContext, flags: GlobalFlags, screen: Screen): Pr
     tools: found === 'running' ? await countTools(client) : undefined,
     age: found,
   }))
-  if (screen.json) return screen.dataJson({ ...view, ...(tools && { tools }) })
+  if (screen.json) return screen.printJson({ ...view, ...(tools && { tools }) })
   const open = tools && `${tools.open} of ${tools.all} can be called`
   const facts = [...factsOf(view, context.now()), ['tools', open] as const]
-  screen.facts(facts.map(([name, value]) => ({ name, value })))
-  if (age !== 'running') screen.say(noGateway(context, flags))
-  if (view.trouble !== undefined) screen.say(`! ${visibleLine(view.trouble)}`)
+  screen.printFacts(facts.map(([name, value]) => ({ name, value })))
+  if (age !== 'running') screen.printMessage(noGatewayMessage(context, flags))
+  if (view.trouble !== undefined) screen.printMessage(`! ${visibleLine(view.trouble)}`)
 }
 
 interface SetOptions {
@@ -66,11 +68,12 @@ async function set(context: CliContext, { flags, screen, mode }: SetOptions): Pr
     changed: await client.setMode({ mode, ...(why !== undefined && { why }) }),
     age: found,
   }))
-  if (screen.json) return screen.dataJson(changed)
+  if (screen.json) return screen.printJson(changed)
   const was = changed.before === mode ? 'It was in force already' : `It was ${changed.before} before`
-  screen.say(`${mode} is in force. ${MODE_MEANINGS[mode]} ${was}.`)
-  if (age !== 'running') screen.say(`! ${noGateway(context, flags)} The next one there begins in ${mode}.`)
-  if (changed.trouble !== undefined) screen.say(`! ${visibleLine(changed.trouble)}`)
+  screen.printMessage(`${mode} is in force. ${MODE_MEANINGS[mode]} ${was}.`)
+  if (age !== 'running')
+    screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there begins in ${mode}.`)
+  if (changed.trouble !== undefined) screen.printMessage(`! ${visibleLine(changed.trouble)}`)
 }
 
 async function countTools(client: GatewayClient): Promise<{ readonly open: number; readonly all: number }> {
@@ -82,7 +85,7 @@ function factsOf(view: ModeView, now: Date): readonly (readonly [string, string 
   return [
     ['mode', view.mode],
     ['means', MODE_MEANINGS[view.mode]],
-    ['since', `${localTime(view.since)} (${agoText(new Date(view.since), now)})`],
+    ['since', `${formatLocalTime(view.since)} (${formatTimeAgo(new Date(view.since), now)})`],
     ['by', visibleLine(`${view.by} (${view.via})`)],
     ['why', visibleLine(view.why) || undefined],
     ['next', view.next.join(', ')],
@@ -90,6 +93,6 @@ function factsOf(view: ModeView, now: Date): readonly (readonly [string, string 
 }
 
 /** However it is typed; there is no other word that it could be. */
-function modeOf(text: string): Mode {
-  return choiceOf(MODES)(text.toUpperCase())
+function parseMode(text: string): Mode {
+  return createChoiceParser(MODES)(text.toUpperCase())
 }

@@ -5,7 +5,7 @@ import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Example, withOverview } from '../help-text.ts'
-import { readPackageName } from '../package-name.ts'
+import { parsePackageName } from '../package-name.ts'
 import { scaffold } from '../scaffold.ts'
 import { createScreen } from '../screen.ts'
 
@@ -38,11 +38,11 @@ export const newCommands = withOverview(
 
 async function newServer(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
   const screen = createScreen(context, flags)
-  const name = readPackageName(typed)
+  const name = parsePackageName(typed)
   const folder = join(context.cwd, name.short)
   const files = await scaffold({ template: join(PACKAGE_ROOT, 'templates', 'server'), folder, name })
   const next = [`cd ${name.short}`, 'npm install', 'npm test', 'npm run dev']
-  if (screen.json) return screen.dataJson({ name: name.full, folder, files, next })
-  screen.say(`${folder} has a server with two tools, and tests for them. Next:`)
-  screen.data(`${next.map((line) => `  ${line}\n`).join('')}`)
+  if (screen.json) return screen.printJson({ name: name.full, folder, files, next })
+  screen.printMessage(`${folder} has a server with two tools, and tests for them. Next:`)
+  screen.print(`${next.map((line) => `  ${line}\n`).join('')}`)
 }

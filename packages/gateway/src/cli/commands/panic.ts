@@ -1,6 +1,6 @@
 import { defineCommand } from '../define-command.ts'
-import { noGateway } from '../find-home.ts'
-import { MODE_MEANINGS, WAY_BACK } from '../mode-meaning.ts'
+import { noGatewayMessage } from '../find-home.ts'
+import { LOCKDOWN_EXIT_HINT, MODE_MEANINGS } from '../mode-meaning.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 import { visibleLine } from '../terminal-text.ts'
@@ -26,12 +26,13 @@ export const panicCommand = defineCommand<PanicFlags>({
       changed: await (found === 'running' ? client.panic(why) : client.setMode({ mode: 'LOCKDOWN', why })),
       age: found,
     }))
-    if (screen.json) return screen.dataJson(changed)
+    if (screen.json) return screen.printJson(changed)
     const since = changed.before === 'LOCKDOWN' ? ' since before' : ''
-    screen.say(`LOCKDOWN is in force${since}. ${MODE_MEANINGS.LOCKDOWN}`)
+    screen.printMessage(`LOCKDOWN is in force${since}. ${MODE_MEANINGS.LOCKDOWN}`)
     // Whoever meant the gateway of another state must not go away in peace.
-    if (age !== 'running') screen.say(`! ${noGateway(context, flags)} The next one there begins in LOCKDOWN.`)
-    if (changed.trouble !== undefined) screen.say(`! ${visibleLine(changed.trouble)}`)
-    screen.say(WAY_BACK)
+    if (age !== 'running')
+      screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there begins in LOCKDOWN.`)
+    if (changed.trouble !== undefined) screen.printMessage(`! ${visibleLine(changed.trouble)}`)
+    screen.printMessage(LOCKDOWN_EXIT_HINT)
   },
 })

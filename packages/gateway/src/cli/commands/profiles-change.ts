@@ -1,13 +1,13 @@
-import { closest, SallyportError } from '@sallyport/core'
+import { findClosest, SallyportError } from '@sallyport/core'
 import { ADAPTERS } from '../../agents/agents.ts'
-import { type ProfileWish, profileKey, requireProfile } from '../../config/config.ts'
+import { type ProfileUpdate, profileKey, requireProfile } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import type { Example } from '../help-text.ts'
-import { lookAtProfiles, profileRef, reportOf, warningsOf } from '../profile-sight.ts'
+import { createProfileReport, listProfileWarnings, parseProfileRef, readProfilesView } from '../profile-sight.ts'
 import { createScreen } from '../screen.ts'
-import { extentText, warn } from './profiles-look.ts'
+import { formatToolCount, printWarnings } from './profiles-look.ts'
 
 interface SetFlags {
   readonly all?: boolean
@@ -33,15 +33,15 @@ export const setCommand = defineCommand<SetFlags, string[]>({
   flags: {
     all: { kind: 'boolean', optional: true, withNegated: false, brief: 'All tools: take the selection away' },
     none: { kind: 'boolean', optional: true, withNegated: false, brief: 'No tool: an empty selection' },
-    title: text('What people should know it by; empty takes it away'),
+    title: textFlag('What people should know it by; empty takes it away'),
     budget: {
       kind: 'parsed',
-      parse: budgetOf,
+      parse: parseBudget,
       optional: true,
       placeholder: 'tokens',
       brief: 'What the definitions of its tools should not exceed; 0 takes it away',
     },
-    session: text('The session in which its launches work; empty takes it away'),
+    session: textFlag('The session in which its launches work; empty takes it away'),
     clientApproval: {
       kind: 'boolean',
       optional: true,
@@ -71,36 +71,39 @@ export const deleteCommand = defineCommand<object, [string]>({
 async function setProfile(context: CliContext, flags: SetFlags & GlobalFlags, ...words: string[]): Promise<void> {
   const screen = createScreen(context, flags)
   const [typed = '', ...selectors] = words
-  const ref = profileRef(typed)
-  const wish = wishOf(flags, selectors)
-  const sight = await lookAtProfiles(context, flags)
-  const { path, profiles } = await sight.desk.set(ref, wish)
-  const report = reportOf(requireProfile(profiles, ref), sight)
-  const warnings = [...strangerWarning(report.agent), ...warningsOf(report, sight)]
-  if (screen.json) return screen.dataJson({ file: path, ...report, warnings })
-  screen.say(`${report.name} has these tools: ${extentText(report)} (${path}:${report.line}).`)
-  warn(screen, warnings)
+  const ref = parseProfileRef(typed)
+  const wish = toProfileUpdate(flags, selectors)
+  const sight = await readProfilesView(context, flags)
+  const { path, profiles } = await sight.editor.set(ref, wish)
+  const report = createProfileReport(requireProfile(profiles, ref), sight)
+  const warnings = [...unknownAgentWarning(report.agent), ...listProfileWarnings(report, sight)]
+  if (screen.json) return screen.printJson({ file: path, ...report, warnings })
+  screen.printMessage(`${report.name} has these tools: ${formatToolCount(report)} (${path}:${report.line}).`)
+  printWarnings(screen, warnings)
 }
 
 async function deleteProfile(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
   const screen = createScreen(context, flags)
-  const ref = profileRef(typed)
-  const { desk } = await lookAtProfiles(context, flags)
-  await desk.remove(ref)
+  const ref = parseProfileRef(typed)
+  const { editor } = await readProfilesView(context, flags)
+  await editor.remove(ref)
   const name = profileKey(ref.agent, ref.variant)
-  if (screen.json) return screen.dataJson({ deleted: name })
-  screen.say(`The profile ${name} is gone.`)
+  if (screen.json) return screen.printJson({ deleted: name })
+  screen.printMessage(`The profile ${name} is gone.`)
 }
 
 /** Agents of one's own can have any name, so that a slip of the finger is only a guess. */
-function strangerWarning(agent: string): readonly string[] {
+function unknownAgentWarning(agent: string): readonly string[] {
   const known = ADAPTERS.flatMap(({ id, aliases }) => [id, ...aliases])
   // Everything of two or three letters is like `cn` or `amp`.
-  const meant = known.includes(agent) || agent.length < 4 ? undefined : closest(agent, known)
+  const meant = known.includes(agent) || agent.length < 4 ? undefined : findClosest(agent, known)
   return meant === undefined ? [] : [`${agent} is no agent that is known here. Did you mean "${meant}"?`]
 }
 
-function wishOf({ all, none, title, budget, session, clientApproval }: SetFlags, selectors: string[]): ProfileWish {
+function toProfileUpdate(
+  { all, none, title, budget, session, clientApproval }: SetFlags,
+  selectors: string[],
+): ProfileUpdate {
   if ([all, none, selectors.length > 0].filter(Boolean).length > 1)
     throw new SallyportError('USAGE', 'Selectors, --all and --none say different things; give one of them.')
   return {
@@ -112,11 +115,11 @@ function wishOf({ all, none, title, budget, session, clientApproval }: SetFlags,
   }
 }
 
-function text(brief: string) {
+function textFlag(brief: string) {
   return { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief } as const
 }
 
-function budgetOf(typed: string): number {
+function parseBudget(typed: string): number {
   const tokens = Number(typed)
   if (/^\d{1,12}$/.test(typed) && Number.isSafeInteger(tokens)) return tokens
   throw new SallyportError('USAGE', `"${typed}" is no budget; expected a whole number of tokens such as 8000.`)

@@ -1,9 +1,15 @@
-import { profileInForce } from '../../config/config.ts'
+import { findEffectiveProfile } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import type { Example } from '../help-text.ts'
-import { lookAtProfiles, type ProfileReport, profileRef, reportOf, warningsOf } from '../profile-sight.ts'
+import {
+  createProfileReport,
+  listProfileWarnings,
+  type ProfileReport,
+  parseProfileRef,
+  readProfilesView,
+} from '../profile-sight.ts'
 import { createScreen, type Screen } from '../screen.ts'
 import type { Column } from '../table.ts'
 import { visibleLine } from '../terminal-text.ts'
@@ -36,51 +42,51 @@ export const showCommand = defineCommand<object, [string]>({
 
 async function listProfiles(context: CliContext, flags: GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  const sight = await lookAtProfiles(context, flags)
-  const { path, etag, profiles } = await sight.desk.read()
-  const reports = [...profiles.values()].map((profile) => reportOf(profile, sight))
-  const warnings = [...new Set(reports.flatMap((report) => warningsOf(report, sight)))]
-  if (screen.json) return screen.dataJson({ file: path, etag, profiles: reports, warnings })
+  const sight = await readProfilesView(context, flags)
+  const { path, etag, profiles } = await sight.editor.read()
+  const reports = [...profiles.values()].map((profile) => createProfileReport(profile, sight))
+  const warnings = [...new Set(reports.flatMap((report) => listProfileWarnings(report, sight)))]
+  if (screen.json) return screen.printJson({ file: path, etag, profiles: reports, warnings })
   if (reports.length === 0)
-    return screen.say(
+    return screen.printMessage(
       `There are no profiles in ${path}: every agent has all tools. \`sallyport profiles set\` makes one.`,
     )
-  screen.table(COLUMNS, reports)
-  warn(screen, warnings)
+  screen.printTable(COLUMNS, reports)
+  printWarnings(screen, warnings)
 }
 
 async function showProfile(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
   const screen = createScreen(context, flags)
-  const ref = profileRef(typed)
-  const sight = await lookAtProfiles(context, flags)
-  const { path, profiles } = await sight.desk.read()
-  const report = reportOf(profileInForce(profiles, ref), sight)
-  const warnings = warningsOf(report, sight)
-  if (screen.json) return screen.dataJson({ file: path, ...report, warnings })
-  screen.facts(factsOf(report, path).map(([name, value]) => ({ name, value })))
-  warn(screen, warnings)
+  const ref = parseProfileRef(typed)
+  const sight = await readProfilesView(context, flags)
+  const { path, profiles } = await sight.editor.read()
+  const report = createProfileReport(findEffectiveProfile(profiles, ref), sight)
+  const warnings = listProfileWarnings(report, sight)
+  if (screen.json) return screen.printJson({ file: path, ...report, warnings })
+  screen.printFacts(factsOf(report, path).map(([name, value]) => ({ name, value })))
+  printWarnings(screen, warnings)
 }
 
-export function warn(screen: Screen, warnings: readonly string[]): void {
-  for (const warning of warnings) screen.say(`! ${visibleLine(warning)}`)
+export function printWarnings(screen: Screen, warnings: readonly string[]): void {
+  for (const warning of warnings) screen.printMessage(`! ${visibleLine(warning)}`)
 }
 
 const COLUMNS: readonly Column<ProfileReport>[] = [
   { title: 'PROFILE', value: ({ name }) => name },
-  { title: 'TOOLS', value: extentText },
+  { title: 'TOOLS', value: formatToolCount },
   { title: 'BUDGET', value: ({ tokenBudget }) => tokenBudget, align: 'right' },
-  { title: 'APPROVES', value: ({ clientApproval }) => approvalText(clientApproval, 'in runs') },
+  { title: 'APPROVES', value: ({ clientApproval }) => formatClientApproval(clientApproval, 'in runs') },
   { title: 'SELECTS', value: ({ selectedMcpTools }) => selectedMcpTools?.join(' ') ?? '', flexible: true },
   { title: 'TITLE', value: ({ title }) => title, flexible: true },
 ]
 
-function approvalText(clientApproval: boolean | undefined, unsaid: string): string {
+function formatClientApproval(clientApproval: boolean | undefined, unsaid: string): string {
   if (clientApproval === undefined) return unsaid
   return clientApproval ? 'yes' : 'no'
 }
 
 /** `4 of 17`; without a selection `all`. */
-export function extentText({ selectedMcpTools, tools }: ProfileReport): string {
+export function formatToolCount({ selectedMcpTools, tools }: ProfileReport): string {
   if (selectedMcpTools === undefined) return 'all'
   return tools === undefined ? 'unknown' : `${tools.selected.length} of ${tools.available}`
 }
@@ -92,10 +98,10 @@ function factsOf(report: ProfileReport, path: string): readonly (readonly [strin
     ['profile', name],
     ...(title === undefined ? [] : [['title', visibleLine(title)] as const]),
     ['selects', selectedMcpTools === undefined ? 'all tools' : selectedMcpTools.map(visibleLine).join(' ') || 'none'],
-    ['tools', [extentText(report), ...listed].join('\n')],
+    ['tools', [formatToolCount(report), ...listed].join('\n')],
     ...(tokenBudget === undefined ? [] : [['token budget', String(tokenBudget)] as const]),
     ...(session === undefined ? [] : [['session', visibleLine(session)] as const]),
-    ['its client approves', approvalText(clientApproval, 'where `sallyport run` starts it in a terminal')],
+    ['its client approves', formatClientApproval(clientApproval, 'where `sallyport run` starts it in a terminal')],
     ['stands in', line === undefined ? `nowhere: ${path} does not name ${agent}` : `${path}:${line}`],
   ]
 }

@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type LoggedEvent, MODES, type Mode, SallyportError, type ToolsFile } from '@sallyport/core'
+import { type LoggedEvent, MODES, type Mode, type ParsedToolsFile, SallyportError } from '@sallyport/core'
 import { describeIssue, loadSettings, type Settings, withFile } from '../../config/config.ts'
 import { openArgumentCheck, readToolsBytes } from '../../governance/governance.ts'
 import { SCHEMA_THREAD_FILE } from '../../package-root.ts'
-import { knownCatalog, type ReplayReport, ReplayTally, Retrial } from '../../replay/replay.ts'
-import { type EventFilter, openKeptCatalogues, readRecords } from '../../store/store.ts'
+import { CallReplayer, loadStoredCatalog, type ReplayReport, ReplayTally } from '../../replay/replay.ts'
+import { type EventFilter, openStoredCatalogs, readRecords } from '../../store/store.ts'
 import { type AuditFilter, FILTER_FLAGS } from '../audit-filter.ts'
-import { choiceOf } from '../choice.ts'
+import { createChoiceParser } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { replaySummary, replayText } from '../replay-text.ts'
+import { formatReplay, formatReplaySummary } from '../replay-text.ts'
 import { createScreen, type Screen } from '../screen.ts'
 
 interface ReplayFlags extends Pick<AuditFilter, 'since' | 'until' | 'agent' | 'session' | 'server' | 'tool'> {
@@ -23,8 +23,9 @@ interface ReplayFlags extends Pick<AuditFilter, 'since' | 'until' | 'agent' | 's
 }
 
 const { since, until, agent, session, server, tool } = FILTER_FLAGS
-const path = (brief: string) => ({ kind: 'parsed', parse: String, optional: true, placeholder: 'file', brief }) as const
-const modeOf = choiceOf(MODES)
+const fileFlag = (brief: string) =>
+  ({ kind: 'parsed', parse: String, optional: true, placeholder: 'file', brief }) as const
+const parseMode = createChoiceParser(MODES)
 
 export const replayCommand = defineCommand<ReplayFlags>({
   brief: 'Decide recorded calls again, by other rules, and show what would change',
@@ -38,11 +39,11 @@ export const replayCommand = defineCommand<ReplayFlags>({
   ],
   flags: {
     ...{ since, until, agent, session, server, tool },
-    tools: path('The tools.yaml to decide by (that of the home)'),
-    config: path('The config.yaml to decide by (that of the home)'),
+    tools: fileFlag('The tools.yaml to decide by (that of the home)'),
+    config: fileFlag('The config.yaml to decide by (that of the home)'),
     mode: {
       kind: 'parsed',
-      parse: (typed: string) => modeOf(typed.toUpperCase()),
+      parse: (typed: string) => parseMode(typed.toUpperCase()),
       optional: true,
       placeholder: 'mode',
       brief: 'As if this mode had been in force (the one that was)',
@@ -56,9 +57,9 @@ async function replay(context: CliContext, flags: ReplayFlags & GlobalFlags): Pr
   const screen = createScreen(context, flags)
   const found = await findHome(context, flags)
   const rules = await readRules(context, flags, { found, screen })
-  const replayed = await retry(context, flags, { ...rules, state: found.state })
+  const replayed = await replayCalls(context, flags, { ...rules, state: found.state })
   const report =
-    flags.config === undefined ? replayed : naming(replayed, join(found.home.path, 'config.yaml'), flags.config)
+    flags.config === undefined ? replayed : nameGivenFile(replayed, join(found.home.path, 'config.yaml'), flags.config)
   show(screen, report)
   if (flags.failOnChange && report.changed > 0)
     throw new SallyportError(
@@ -67,58 +68,61 @@ async function replay(context: CliContext, flags: ReplayFlags & GlobalFlags): Pr
     )
 }
 
-interface Rules {
+interface ReplayRules {
   readonly settings: Settings
-  readonly tools: ToolsFile
+  readonly tools: ParsedToolsFile
 }
 
 async function readRules(
   { environment, cwd }: CliContext,
   flags: ReplayFlags,
   { found, screen }: { readonly found: FoundHome; readonly screen: Screen },
-): Promise<Rules> {
+): Promise<ReplayRules> {
   const { home, content } = found
   const given =
-    flags.config === undefined ? content : withFile(content, 'config.yaml', await bytesOf(cwd, flags.config))
+    flags.config === undefined ? content : withFile(content, 'config.yaml', await readGivenFile(cwd, flags.config))
   const { settings, warnings } = await loadSettings({ home: home.path, environment, content: given })
-  for (const issue of warnings) screen.say(`! ${describeIssue({ ...issue, file: flags.config ?? issue.file })}`)
+  for (const issue of warnings)
+    screen.printMessage(`! ${describeIssue({ ...issue, file: flags.config ?? issue.file })}`)
   const file = flags.tools === undefined ? join(home.path, 'tools.yaml') : resolve(cwd, flags.tools)
-  const bytes = flags.tools === undefined ? content.files.get('tools.yaml') : await bytesOf(cwd, flags.tools)
+  const bytes = flags.tools === undefined ? content.files.get('tools.yaml') : await readGivenFile(cwd, flags.tools)
   const reading = readToolsBytes(file, bytes)
   if (!reading.ok) {
     const { line, column, problem } = reading.issue
     throw new SallyportError('TOOLS_FILE_INVALID', `${file}:${line}:${column}: ${problem}`)
   }
-  for (const { line, column, problem } of reading.warnings) screen.say(`! ${file}:${line}:${column}: ${problem}`)
+  for (const { line, column, problem } of reading.warnings)
+    screen.printMessage(`! ${file}:${line}:${column}: ${problem}`)
   return { settings, tools: reading.file }
 }
 
-function bytesOf(cwd: string, path: string): Promise<Buffer> {
+function readGivenFile(cwd: string, path: string): Promise<Buffer> {
   return readFile(resolve(cwd, path)).catch((cause: NodeJS.ErrnoException) => {
     throw new SallyportError('USAGE', `${path} cannot be read (${cause.code}).`, { cause })
   })
 }
 
-const RECORDS: readonly LoggedEvent['type'][] = [
+const RECORD_TYPES: readonly LoggedEvent['type'][] = [
   'TOOL_CALL_STARTED',
   'POLICY_DENIED',
   'TOOL_CALL_COMPLETED',
   'TOOL_CALL_FAILED',
 ]
 
-async function retry(
+async function replayCalls(
   { environment, signal }: CliContext,
   flags: ReplayFlags,
-  { settings, tools, state }: Rules & { readonly state: string },
+  { settings, tools, state }: ReplayRules & { readonly state: string },
 ): Promise<ReplayReport> {
-  const kept = openKeptCatalogues(state)
+  const kept = openStoredCatalogs(state)
   const argumentCheck = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
   try {
-    const catalog = await knownCatalog(settings, kept)
+    const catalog = await loadStoredCatalog(settings, kept)
     const check = argumentCheck.check.bind(argumentCheck)
-    const retrial = new Retrial({ catalog, settings, tools, environment, mode: flags.mode, check })
-    const tally = new ReplayTally((recorded) => retrial.judge(recorded))
-    for await (const { event } of readRecords(join(state, 'logs'), filterOf(flags), signal)) await tally.take(event)
+    const retrial = new CallReplayer({ catalog, settings, tools, environment, mode: flags.mode, check })
+    const tally = new ReplayTally((recorded) => retrial.decide(recorded))
+    for await (const { event } of readRecords(join(state, 'logs'), toEventFilter(flags), signal))
+      await tally.addEvent(event)
     return await tally.report()
   } finally {
     kept.close()
@@ -126,14 +130,14 @@ async function retry(
   }
 }
 
-function filterOf(flags: ReplayFlags): EventFilter {
+function toEventFilter(flags: ReplayFlags): EventFilter {
   const { since, until, agent, session, server, tool } = flags
   const fields = Object.entries({ since, until, agent, session, server, tool })
-  return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), types: RECORDS }
+  return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), types: RECORD_TYPES }
 }
 
 /** A given file is read in the place of the home's, and rules of it are to be looked for in the given one. */
-function naming(report: ReplayReport, inHome: string, given: string): ReplayReport {
+function nameGivenFile(report: ReplayReport, inHome: string, given: string): ReplayReport {
   const changes = report.changes.map((change) => {
     const { rule } = change
     return rule?.file === inHome ? { ...change, rule: { ...rule, file: given } } : change
@@ -142,7 +146,7 @@ function naming(report: ReplayReport, inHome: string, given: string): ReplayRepo
 }
 
 function show(screen: Screen, report: ReplayReport): void {
-  if (screen.json) return screen.dataJson(report)
-  screen.data(replayText(report, screen))
-  screen.say(replaySummary(report))
+  if (screen.json) return screen.printJson(report)
+  screen.print(formatReplay(report, screen))
+  screen.printMessage(formatReplaySummary(report))
 }

@@ -1,11 +1,11 @@
-import { agoText } from '../ago-text.ts'
+import { formatTimeAgo } from '../ago-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { ServerView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
-import { settledServers } from '../settled-servers.ts'
+import { waitForServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
 import { type Style, visibleLine } from '../terminal-text.ts'
 
@@ -29,10 +29,10 @@ export const serversCommand = defineCommand<object, [string?]>({
 
 async function listServers(context: CliContext, flags: GlobalFlags, screen: Screen): Promise<void> {
   const servers = await withGateway(context, flags, (client, age) =>
-    age === 'fresh' ? settledServers(client, context.signal) : client.servers(context.signal),
+    age === 'fresh' ? waitForServers(client, context.signal) : client.servers(context.signal),
   )
-  if (screen.json) return screen.dataJson({ servers })
-  screen.table(columns(context.now()), servers)
+  if (screen.json) return screen.printJson({ servers })
+  screen.printTable(columns(context.now()), servers)
 }
 
 interface ShowOptions {
@@ -43,27 +43,27 @@ interface ShowOptions {
 
 async function showServer(context: CliContext, { flags, screen, name }: ShowOptions): Promise<void> {
   const server = await withGateway(context, flags, async (client, age) => {
-    if (age === 'fresh') await settledServers(client, context.signal)
+    if (age === 'fresh') await waitForServers(client, context.signal)
     return client.server(name, context.signal)
   })
-  if (screen.json) return screen.dataJson(server)
-  screen.facts(details(server, context.now()).map(([fact, value]) => ({ name: fact, value })))
+  if (screen.json) return screen.printJson(server)
+  screen.printFacts(details(server, context.now()).map(([fact, value]) => ({ name: fact, value })))
   if (server.messages.length === 0) return
-  screen.data('\nlast messages\n')
-  for (const line of server.messages) screen.data(`  ${visibleLine(line)}\n`)
+  screen.print('\nlast messages\n')
+  for (const line of server.messages) screen.print(`  ${visibleLine(line)}\n`)
 }
 
 const columns = (now: Date): readonly Column<ServerView>[] => [
   { title: 'NAME', value: ({ id }) => id },
   { title: 'KIND', value: ({ kind }) => kind },
-  { title: 'STATE', value: ({ state }) => state, paint: ({ state }, style) => stateColour(state, style) },
+  { title: 'STATE', value: ({ state }) => state, paint: ({ state }, style) => stateColor(state, style) },
   { title: 'TOOLS', value: ({ tools }) => tools, align: 'right' },
   { title: 'RESTARTS', value: ({ restarts }) => restarts, align: 'right' },
-  { title: 'SINCE', value: ({ since }) => agoText(new Date(since), now) },
+  { title: 'SINCE', value: ({ since }) => formatTimeAgo(new Date(since), now) },
   { title: 'REASON', value: ({ reason, health }) => reason ?? health?.reason, flexible: true },
 ]
 
-function stateColour(state: ServerView['state'], style: Style): (text: string) => string {
+function stateColor(state: ServerView['state'], style: Style): (text: string) => string {
   if (state === 'ready') return style.green
   if (state === 'broken' || state === 'needs-login') return style.red
   return state === 'starting' || state === 'restarting' ? style.yellow : style.dim
@@ -77,7 +77,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['name', server.id],
     ['title', config.title && visibleLine(config.title)],
     ['kind', server.kind],
-    ['state', `${server.state}, since ${agoText(new Date(server.since), now)}`],
+    ['state', `${server.state}, since ${formatTimeAgo(new Date(server.since), now)}`],
     ['reason', server.reason && visibleLine(server.reason)],
     ['health', server.health && healthText(server.health, now)],
     ['next attempt', server.retryAt === undefined ? undefined : new Date(server.retryAt).toISOString()],
@@ -101,7 +101,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
 
 function healthText({ isHealthy, since, reason }: NonNullable<ServerView['health']>, now: Date): string {
   const found = isHealthy ? 'ok' : `failing: ${visibleLine(reason ?? '')}`
-  return `${found}, since ${agoText(new Date(since), now)}`
+  return `${found}, since ${formatTimeAgo(new Date(since), now)}`
 }
 
 function droppedText(dropped: ServerView['dropped']): string | undefined {

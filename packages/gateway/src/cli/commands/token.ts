@@ -1,6 +1,6 @@
 import { parseDuration, SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import { agoText } from '../ago-text.ts'
+import { formatTimeAgo } from '../ago-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { TokenView } from '../gateway-client.ts'
@@ -57,10 +57,10 @@ const createCommand = defineCommand<CreateFlags>({
       Object.entries({ agent, profile, session, tools, ttlMs }).filter(([, value]) => value !== undefined),
     )
     const minted = await withRecords(context, flags, (client) => client.mintToken(wish))
-    if (screen.json) return screen.dataJson(minted)
+    if (screen.json) return screen.printJson(minted)
     const { id, expires } = minted.record
-    screen.data(`${minted.token}\n`)
-    screen.say(`This is token ${id}. It counts until ${expires ?? `\`sallyport token revoke ${id}\``}.`)
+    screen.print(`${minted.token}\n`)
+    screen.printMessage(`This is token ${id}. It counts until ${expires ?? `\`sallyport token revoke ${id}\``}.`)
   },
 })
 
@@ -71,9 +71,9 @@ const listCommand = defineCommand<object>({
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
     const tokens = await withRecords(context, flags, (client) => client.tokens())
-    if (screen.json) return screen.dataJson({ tokens })
-    if (tokens.length === 0) return screen.say('There are no tokens. `sallyport token create` makes one.')
-    screen.table(columns(context.now()), tokens)
+    if (screen.json) return screen.printJson({ tokens })
+    if (tokens.length === 0) return screen.printMessage('There are no tokens. `sallyport token create` makes one.')
+    screen.printTable(columns(context.now()), tokens)
   },
 })
 
@@ -81,12 +81,12 @@ const revokeCommand = defineCommand<object, [string]>({
   brief: 'Revoke a token, at once and for good',
   examples: [['token revoke 4f1d2c3b4a596877', 'By its id, as `token list` shows it']],
   flags: {},
-  positional: { kind: 'tuple', parameters: [{ brief: 'The id of the token', placeholder: 'id', parse: tokenId }] },
+  positional: { kind: 'tuple', parameters: [{ brief: 'The id of the token', placeholder: 'id', parse: parseTokenId }] },
   run: async (context, flags, id) => {
     const screen = createScreen(context, flags)
     const revoked = await withRecords(context, flags, (client) => client.revokeToken(id))
-    if (screen.json) return screen.dataJson({ revoked: revoked.id })
-    screen.say(`The token ${revoked.id} no longer counts.`)
+    if (screen.json) return screen.printJson({ revoked: revoked.id })
+    screen.printMessage(`The token ${revoked.id} no longer counts.`)
   },
 })
 
@@ -103,7 +103,7 @@ const columns = (now: Date): readonly Column<TokenView>[] => [
   { title: 'AGENT', value: ({ agent }) => agent, flexible: true },
   { title: 'PROFILE', value: ({ profile }) => profile, flexible: true },
   { title: 'USER', value: ({ user }) => user },
-  { title: 'CREATED', value: ({ created }) => agoText(new Date(created), now) },
+  { title: 'CREATED', value: ({ created }) => formatTimeAgo(new Date(created), now) },
   { title: 'EXPIRES', value: ({ expires }) => expires ?? 'never' },
   { title: 'SESSION', value: ({ session }) => session, flexible: true },
 ]
@@ -115,7 +115,7 @@ function parseTtl(text: string): number {
 }
 
 /** A secret in an argument is in the shell's history and in the process list by now: say so instead of failing vaguely. */
-function tokenId(text: string): string {
+function parseTokenId(text: string): string {
   if (!/^sp[ao]_/.test(text)) return text
   throw new SallyportError('USAGE', 'This is a token and not its id. Your shell may have kept it: revoke it.', {
     hint: '`sallyport token list` shows the ids.',

@@ -5,7 +5,7 @@ import type { GatewayClient, OfferDetail, ToolDetail } from '../gateway-client.t
 import type { GlobalFlags } from '../global-flags.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
-import { settledServers } from '../settled-servers.ts'
+import { waitForServers } from '../settled-servers.ts'
 import { askTerminal, isTerminal, isYes } from '../terminal-question.ts'
 import { visibleLine, visibleLines } from '../terminal-text.ts'
 
@@ -50,105 +50,105 @@ async function acceptTools(
     })
   const screen = createScreen(context, flags)
   const accepted = await withGateway(context, flags, async (client, age) => {
-    if (age === 'fresh') await settledServers(client, context.signal)
-    const reviewed = flags.all ? await findDrifted(client) : await findNamed(client, names)
+    if (age === 'fresh') await waitForServers(client, context.signal)
+    const reviewed = flags.all ? await findDrifted(client) : await findByName(client, names)
     return acceptEach(reviewed, { context, flags, screen })
   })
-  if (screen.json) return screen.dataJson({ accepted })
+  if (screen.json) return screen.printJson({ accepted })
   if (accepted.length === 0)
-    screen.say(
+    screen.printMessage(
       flags.all ? 'Nothing changed since it was reviewed.' : 'There is nothing to accept: this is what was reviewed.',
     )
 }
 
 /** A tool, or something else that a server offers. */
-interface Reviewed extends Pick<OfferDetail, 'pin' | 'findings' | 'doubts' | 'review'> {
+interface ReviewedOffer extends Pick<OfferDetail, 'pin' | 'findings' | 'doubts' | 'review'> {
   readonly name: string
   readonly accept: (pin: string) => Promise<unknown>
 }
 
-const ofTool = (client: GatewayClient, tool: ToolDetail): Reviewed => ({
+const reviewTool = (client: GatewayClient, tool: ToolDetail): ReviewedOffer => ({
   ...tool,
   name: tool.canonical,
   accept: (pin) => client.acceptTool(tool.canonical, pin),
 })
 
-const ofOffer = (client: GatewayClient, offer: OfferDetail): Reviewed => ({
+const reviewOffer = (client: GatewayClient, offer: OfferDetail): ReviewedOffer => ({
   ...offer,
   accept: (pin) => client.acceptOffer(offer.name, pin),
 })
 
-async function findDrifted(client: GatewayClient): Promise<readonly Reviewed[]> {
-  const reviewed: Reviewed[] = []
+async function findDrifted(client: GatewayClient): Promise<readonly ReviewedOffer[]> {
+  const reviewed: ReviewedOffer[] = []
   for (const { canonical } of await client.tools({ pin: 'changed' }))
-    reviewed.push(ofTool(client, await client.tool(canonical)))
-  for (const { name } of await client.driftedOffers()) reviewed.push(ofOffer(client, await client.offer(name)))
+    reviewed.push(reviewTool(client, await client.tool(canonical)))
+  for (const { name } of await client.driftedOffers()) reviewed.push(reviewOffer(client, await client.offer(name)))
   return reviewed
 }
 
-const NOT_TOOL = /^[^/]+\/(?:(?:prompts|resources|templates)\/.+|instructions)$/s
+const OFFER_NAME = /^[^/]+\/(?:(?:prompts|resources|templates)\/.+|instructions)$/s
 
-async function findNamed(client: GatewayClient, names: readonly string[]): Promise<readonly Reviewed[]> {
-  const reviewed: Reviewed[] = []
+async function findByName(client: GatewayClient, names: readonly string[]): Promise<readonly ReviewedOffer[]> {
+  const reviewed: ReviewedOffer[] = []
   for (const name of names) {
-    const offer = NOT_TOOL.test(name) ? await client.offer(name).catch(unlessUnknown) : undefined
-    reviewed.push(offer ? ofOffer(client, offer) : ofTool(client, await client.tool(name)))
+    const offer = OFFER_NAME.test(name) ? await client.offer(name).catch(ignoreIfUnknown) : undefined
+    reviewed.push(offer ? reviewOffer(client, offer) : reviewTool(client, await client.tool(name)))
   }
   return reviewed
 }
 
 /** A tool may be called like that as well. */
-function unlessUnknown(error: unknown): undefined {
+function ignoreIfUnknown(error: unknown): undefined {
   if (!(error instanceof SallyportError) || error.code !== 'RESOURCE_UNKNOWN') throw error
 }
 
-interface Asking {
+interface ConsentOptions {
   readonly context: CliContext
   readonly flags: AcceptFlags
   readonly screen: Screen
 }
 
-interface Accepted {
+interface AcceptedChange {
   readonly tool: string
   readonly from: string | undefined
   readonly to: string
 }
 
-async function acceptEach(all: readonly Reviewed[], asking: Asking): Promise<readonly Accepted[]> {
-  const accepted: Accepted[] = []
+async function acceptEach(all: readonly ReviewedOffer[], asking: ConsentOptions): Promise<readonly AcceptedChange[]> {
+  const accepted: AcceptedChange[] = []
   const declined: string[] = []
   for (const one of all) {
     if (one.pin === 'pinned' && one.doubts.length === 0) continue
     const { name, review } = one
     if (!asking.screen.json) showChange(asking.screen, one)
-    if ((await consentTo(one, asking)) === 'declined') {
+    if ((await askConsent(one, asking)) === 'declined') {
       declined.push(visibleLine(name))
       continue
     }
     await one.accept(review.now)
     accepted.push({ tool: name, from: review.pin, to: review.now })
-    if (!asking.screen.json) asking.screen.say(`${visibleLine(name)} is accepted as it is now.`)
+    if (!asking.screen.json) asking.screen.printMessage(`${visibleLine(name)} is accepted as it is now.`)
   }
   if (declined.length > 0) throw new SallyportError('DEFINITION_CHANGED', `Not accepted: ${declined.join(', ')}.`)
   return accepted
 }
 
-function showChange(screen: Screen, { name, pin, findings, review }: Reviewed): void {
+function showChange(screen: Screen, { name, pin, findings, review }: ReviewedOffer): void {
   const { style } = screen
-  screen.data(`${style.bold(visibleLine(name))}\n`)
+  screen.print(`${style.bold(visibleLine(name))}\n`)
   if (pin === 'unpinned')
-    screen.data('  It has no pin yet: any definition will do. Accepting it pins the one it has now.\n')
+    screen.print('  It has no pin yet: any definition will do. Accepting it pins the one it has now.\n')
   else if (pin === 'changed' && review.reviewed === undefined)
-    screen.data('  The reviewed definition was not kept: this is all of the new one.\n')
+    screen.print('  The reviewed definition was not kept: this is all of the new one.\n')
   const paint = { '-': style.red, '+': style.green, ' ': (text: string) => text, '…': style.dim }
   for (const { part, lines } of review.changes) {
-    screen.data(`  ${part}\n`)
-    for (const { mark, text } of lines) screen.data(`${paint[mark](`    ${mark} ${visibleLines(text)}`)}\n`)
+    screen.print(`  ${part}\n`)
+    for (const { mark, text } of lines) screen.print(`${paint[mark](`    ${mark} ${visibleLines(text)}`)}\n`)
   }
-  for (const finding of findings) screen.data(`  ${style.red('suspicious')}: ${visibleLine(finding)}\n`)
+  for (const finding of findings) screen.print(`  ${style.red('suspicious')}: ${visibleLine(finding)}\n`)
 }
 
-async function consentTo({ name }: Reviewed, { context, flags }: Asking): Promise<'given' | 'declined'> {
+async function askConsent({ name }: ReviewedOffer, { context, flags }: ConsentOptions): Promise<'given' | 'declined'> {
   if (flags.yes) return 'given'
   if (!isTerminal(context)) {
     throw new SallyportError('USAGE', `Not accepted: ${name}. There is no terminal to ask on.`, {

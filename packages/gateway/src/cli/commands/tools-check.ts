@@ -1,10 +1,10 @@
 import { defineCommand } from '../define-command.ts'
 import type { GatewayClient, ServerView, ToolsFileView } from '../gateway-client.ts'
-import { withLookingGateway } from '../reach-gateway.ts'
+import { withReadOnlyGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
-import { settledServers } from '../settled-servers.ts'
+import { waitForServers } from '../settled-servers.ts'
 import { visibleLine } from '../terminal-text.ts'
-import { unaskedServers, unaskedText } from '../unasked-servers.ts'
+import { findUnavailableServers, formatUnavailable } from '../unasked-servers.ts'
 
 const EXIT_DIFFERENCES = 6
 const EXIT_UNAVAILABLE = 5
@@ -23,45 +23,47 @@ export const checkCommand = defineCommand<object>({
   flags: {},
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
-    const { file, servers } = await withLookingGateway(context, flags, (client) => look(client, context.signal))
-    const unchecked = unaskedServers(servers)
+    const { file, servers } = await withReadOnlyGateway(context, flags, (client) =>
+      readToolsStatus(client, context.signal),
+    )
+    const unchecked = findUnavailableServers(servers)
     const isRight = file.problems.every(({ level }) => level !== 'wrong')
     const ok = isRight && unchecked.length === 0
     if (screen.json)
-      screen.dataJson({ ok, ...file, leftOut: leftOutOf(servers), unchecked: unchecked.map(({ id }) => id) })
+      screen.printJson({ ok, ...file, leftOut: listLeftOut(servers), unchecked: unchecked.map(({ id }) => id) })
     else show(screen, { file, servers, unchecked })
     // What nobody could look at has not passed.
     if (!ok) context.process.exitCode = isRight ? EXIT_UNAVAILABLE : EXIT_DIFFERENCES
   },
 })
 
-async function look(client: GatewayClient, signal: AbortSignal) {
-  const servers = await settledServers(client, signal)
+async function readToolsStatus(client: GatewayClient, signal: AbortSignal) {
+  const servers = await waitForServers(client, signal)
   return { servers, file: await client.toolsFile(signal) }
 }
 
-interface Checked {
+interface ToolsCheckResult {
   readonly file: ToolsFileView
   readonly servers: readonly ServerView[]
   readonly unchecked: readonly ServerView[]
 }
 
-function show(screen: Screen, { file: { path, entries, problems }, servers, unchecked }: Checked): void {
+function show(screen: Screen, { file: { path, entries, problems }, servers, unchecked }: ToolsCheckResult): void {
   const { style } = screen
   const marks = { wrong: style.red('✗'), warning: style.yellow('!') }
   for (const [at, { level, problem, fix }] of problems.entries()) {
-    screen.data(`${marks[level]} ${visibleLine(problem)}\n`)
-    if (problems[at + 1]?.fix !== fix) screen.data(`  → ${visibleLine(fix)}\n`)
+    screen.print(`${marks[level]} ${visibleLine(problem)}\n`)
+    if (problems[at + 1]?.fix !== fix) screen.print(`  → ${visibleLine(fix)}\n`)
   }
-  const leftOut = leftOutOf(servers)
+  const leftOut = listLeftOut(servers)
   for (const { server, name, reason } of leftOut)
-    screen.data(`${marks.warning} ${visibleLine(`"${name}" of server ${server} is left out: ${reason}`)}\n`)
-  if (leftOut.length > 0) screen.data('  → Report it to the author of the server: nobody can use it.\n')
-  for (const server of unchecked) screen.say(unaskedText(server, 'Its tools could not be checked.'))
+    screen.print(`${marks.warning} ${visibleLine(`"${name}" of server ${server} is left out: ${reason}`)}\n`)
+  if (leftOut.length > 0) screen.print('  → Report it to the author of the server: nobody can use it.\n')
+  for (const server of unchecked) screen.printMessage(formatUnavailable(server, 'Its tools could not be checked.'))
   if (problems.length === 0 && unchecked.length === 0)
-    screen.say(`${path} is in order: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
+    screen.printMessage(`${path} is in order: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
 }
 
 /** What servers list and nobody is offered. */
-const leftOutOf = (servers: readonly ServerView[]) =>
+const listLeftOut = (servers: readonly ServerView[]) =>
   servers.flatMap(({ id, leftOut }) => leftOut.map((entry) => ({ server: id, ...entry })))

@@ -1,17 +1,17 @@
-import { ProfileDesk, type Profiles, profileInForce, profileKey } from '../../config/config.ts'
+import { findEffectiveProfile, type Profiles, ProfilesEditor, profileKey } from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { profileRef } from '../profile-sight.ts'
+import { parseProfileRef } from '../profile-sight.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen, type Screen } from '../screen.ts'
-import { settledServers } from '../settled-servers.ts'
+import { waitForServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
 import {
-  costsOf,
+  calculateProfileCosts,
+  calculateToolCosts,
   type ProfileCost,
-  profileCosts,
   type ServerCost,
   selectedTools,
   type ToolCosts,
@@ -49,52 +49,56 @@ async function showCosts(context: CliContext, flags: CostFlags & GlobalFlags): P
   const screen = createScreen(context, flags)
   const { signal } = context
   const found = await findHome(context, flags)
-  const { profiles } = await new ProfileDesk(found).read()
-  const wanted = flags.profile === undefined ? undefined : profileInForce(profiles, profileRef(flags.profile))
+  const { profiles } = await new ProfilesEditor(found).read()
+  const wanted =
+    flags.profile === undefined ? undefined : findEffectiveProfile(profiles, parseProfileRef(flags.profile))
   const all = await withGateway(context, flags, async (client, age) => {
     if (flags.server !== undefined) await client.server(flags.server, signal)
-    if (age === 'fresh') await settledServers(client, signal)
+    if (age === 'fresh') await waitForServers(client, signal)
     return client.tools({}, signal)
   })
   const selected = selectedTools(wanted?.selectedMcpTools, all)
-  const costs = costsOf(selected.filter(({ server }) => flags.server === undefined || server === flags.server))
+  const costs = calculateToolCosts(
+    selected.filter(({ server }) => flags.server === undefined || server === flags.server),
+  )
   const isWhole = flags.server === undefined && wanted === undefined
-  const byProfile = isWhole ? profileCosts(named(profiles), all) : undefined
+  const byProfile = isWhole ? calculateProfileCosts(withNames(profiles), all) : undefined
   if (screen.json)
-    return screen.dataJson({ estimate: true, tokenizer: 'o200k_base', ...costs, ...(byProfile && { byProfile }) })
+    return screen.printJson({ estimate: true, tokenizer: 'o200k_base', ...costs, ...(byProfile && { byProfile }) })
   printCosts(screen, costs, byProfile)
 }
 
-const named = (profiles: Profiles) =>
+const withNames = (profiles: Profiles) =>
   [...profiles.values()].map((profile) => ({ ...profile, name: profileKey(profile.agent, profile.variant) }))
 
 function printCosts(screen: Screen, costs: ToolCosts, byProfile: readonly ProfileCost[] = []): void {
-  if (costs.tools === 0) return screen.say('There are no such tools. `sallyport servers` shows how the servers are.')
+  if (costs.tools === 0)
+    return screen.printMessage('There are no such tools. `sallyport servers` shows how the servers are.')
   const share = ({ tokens }: { readonly tokens: number }): string => `${Math.round((100 * tokens) / costs.tokens)} %`
-  screen.table<ServerCost>(
+  screen.printTable<ServerCost>(
     [
       { title: 'SERVER', value: ({ server }) => server, paint: (_row, style) => style.bold },
       { title: 'TOOLS', value: ({ tools }) => tools, align: 'right' },
-      ...priceColumns<ServerCost>(share),
+      ...costColumns<ServerCost>(share),
     ],
     [...costs.byServer, { ...costs, server: 'all' }],
   )
-  screen.data('\n')
-  screen.table<ToolCosts['byTool'][number]>(
-    [{ title: 'TOOL', value: ({ server, tool }) => `${server}/${tool}`, flexible: true }, ...priceColumns(share)],
+  screen.print('\n')
+  screen.printTable<ToolCosts['byTool'][number]>(
+    [{ title: 'TOOL', value: ({ server, tool }) => `${server}/${tool}`, flexible: true }, ...costColumns(share)],
     costs.byTool,
   )
   if (byProfile.length > 0) printProfiles(screen, byProfile, share)
-  screen.say(`About ${costs.tokens} tokens in every turn of an agent that is shown all of these: an estimate.`)
+  screen.printMessage(`About ${costs.tokens} tokens in every turn of an agent that is shown all of these: an estimate.`)
 }
 
 function printProfiles(screen: Screen, rows: readonly ProfileCost[], share: (row: ProfileCost) => string): void {
-  screen.data('\n')
-  screen.table<ProfileCost>(
+  screen.print('\n')
+  screen.printTable<ProfileCost>(
     [
       { title: 'PROFILE', value: ({ profile }) => profile },
       { title: 'TOOLS', value: ({ tools }) => tools, align: 'right' },
-      ...priceColumns<ProfileCost>(share),
+      ...costColumns<ProfileCost>(share),
       {
         title: 'BUDGET',
         value: ({ tokenBudget }) => tokenBudget,
@@ -106,7 +110,7 @@ function printProfiles(screen: Screen, rows: readonly ProfileCost[], share: (row
   )
 }
 
-function priceColumns<Row extends { readonly tokens: number }>(share: (row: Row) => string): readonly Column<Row>[] {
+function costColumns<Row extends { readonly tokens: number }>(share: (row: Row) => string): readonly Column<Row>[] {
   return [
     { title: 'TOKENS', value: ({ tokens }) => tokens, align: 'right' },
     { title: 'SHARE', value: share, align: 'right' },

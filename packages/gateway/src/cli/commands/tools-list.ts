@@ -1,5 +1,5 @@
-import { BUILT_IN_SERVER, closest, RISK_LEVELS, type RiskLevel, SallyportError } from '@sallyport/core'
-import { choiceOf } from '../choice.ts'
+import { BUILT_IN_SERVER, findClosest, RISK_LEVELS, type RiskLevel, SallyportError } from '@sallyport/core'
+import { createChoiceParser } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GatewayClient, ToolQuery, ToolView } from '../gateway-client.ts'
@@ -7,10 +7,10 @@ import type { GlobalFlags } from '../global-flags.ts'
 import type { Example } from '../help-text.ts'
 import { withGateway } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
-import { settledServers } from '../settled-servers.ts'
+import { waitForServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
 import { type Style, visibleLine } from '../terminal-text.ts'
-import { unaskedServers, unaskedText } from '../unasked-servers.ts'
+import { findUnavailableServers, formatUnavailable } from '../unasked-servers.ts'
 
 interface ListFlags {
   readonly server?: string
@@ -31,7 +31,7 @@ export const listCommand = defineCommand<ListFlags, string[]>({
     server: { kind: 'parsed', parse: String, optional: true, placeholder: 'name', brief: 'Only those of this server' },
     risk: {
       kind: 'parsed',
-      parse: choiceOf(RISK_LEVELS),
+      parse: createChoiceParser(RISK_LEVELS),
       optional: true,
       placeholder: 'level',
       brief: `Only those of this risk: ${RISK_LEVELS.join(', ')}`,
@@ -58,36 +58,38 @@ async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ..
     // An unknown server is a mistake and not an empty list.
     if (server !== undefined) await client.server(server, signal)
     // What was known of a server from before is on offer at once, but says nothing of what it has become.
-    const servers = await (age === 'fresh' ? settledServers(client, signal) : client.servers(signal))
-    const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFTED) }
+    const servers = await (age === 'fresh' ? waitForServers(client, signal) : client.servers(signal))
+    const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFT_QUERY) }
     const others = drift && patterns.length === 0 ? await client.driftedOffers(signal) : []
-    return { tools: await matchingTools(client, { patterns, scope, signal }), others, servers }
+    return { tools: await findMatchingTools(client, { patterns, scope, signal }), others, servers }
   })
-  if (screen.json) return screen.dataJson({ tools, ...(others.length > 0 && { others }) })
-  for (const { name } of others) screen.say(`${visibleLine(name)} was changed by its server: sallyport tools accept`)
-  for (const unasked of unaskedServers(servers))
-    if (server === undefined || server === unasked.id) screen.say(unaskedText(unasked, EFFECT))
+  if (screen.json) return screen.printJson({ tools, ...(others.length > 0 && { others }) })
+  for (const { name } of others)
+    screen.printMessage(`${visibleLine(name)} was changed by its server: sallyport tools accept`)
+  for (const unasked of findUnavailableServers(servers))
+    if (server === undefined || server === unasked.id)
+      screen.printMessage(formatUnavailable(unasked, UNAVAILABLE_EFFECT))
   if (tools.length === 0 && others.length > 0) return
-  if (tools.length === 0) return screen.say(nothing(flags))
-  screen.table(COLUMNS, tools)
+  if (tools.length === 0) return screen.printMessage(emptyMessage(flags))
+  screen.printTable(COLUMNS, tools)
 }
 
-const EFFECT = 'What it offers now is not known.'
-const DRIFTED = { pin: 'changed' } as const
+const UNAVAILABLE_EFFECT = 'What it offers now is not known.'
+const DRIFT_QUERY = { pin: 'changed' } as const
 
-const nothing = ({ server, risk, drift }: ListFlags): string => {
+const emptyMessage = ({ server, risk, drift }: ListFlags): string => {
   if (drift) return 'None of them was changed since it was reviewed.'
   if (server !== undefined || risk !== undefined) return 'There are no such tools.'
   return 'There are no tools. `sallyport servers` shows how the servers are.'
 }
 
-interface Matching {
+interface MatchOptions {
   readonly patterns: readonly string[]
   readonly scope: ToolQuery
   readonly signal: AbortSignal
 }
 
-async function matchingTools(client: GatewayClient, { patterns, scope, signal }: Matching) {
+async function findMatchingTools(client: GatewayClient, { patterns, scope, signal }: MatchOptions) {
   if (patterns.length === 0) return client.tools(scope, signal)
   const found = new Map<string, ToolView>()
   for (const match of patterns) {
@@ -100,7 +102,7 @@ async function matchingTools(client: GatewayClient, { patterns, scope, signal }:
 }
 
 function noMatch(typed: string): SallyportError {
-  const command = closest(typed, ['list', 'show', 'accept', 'check', 'cost', 'savings'])
+  const command = findClosest(typed, ['list', 'show', 'accept', 'check', 'cost', 'savings'])
   const meant = command === undefined ? '' : ` Did you mean \`sallyport tools ${command}\`?`
   return new SallyportError('TOOL_UNKNOWN', `No tool matches "${typed}".${meant}`, {
     hint: 'See `sallyport tools` for all of them.',
@@ -113,9 +115,9 @@ const COLUMNS: readonly Column<ToolView>[] = [
     value: ({ server, tool }) => `${server}/${tool}`,
     paint: ({ offered }, style) => (offered ? style.bold : style.dim),
   },
-  { title: 'RISK', value: ({ risk }) => risk, paint: ({ risk }, style) => riskColour(risk, style) },
+  { title: 'RISK', value: ({ risk }) => risk, paint: ({ risk }, style) => riskColor(risk, style) },
   { title: 'ASKS', value: ({ requiresApproval }) => (requiresApproval ? 'yes' : 'no') },
-  { title: 'MARKS', value: marksOf, paint: ({ pin }, style) => (pin === 'changed' ? style.red : style.yellow) },
+  { title: 'MARKS', value: listMarks, paint: ({ pin }, style) => (pin === 'changed' ? style.red : style.yellow) },
   { title: 'MAY', value: ({ permission }) => permission.join(',') },
   { title: 'MODES', value: ({ allowedInModes }) => allowedInModes.join(',') || 'none', flexible: true },
   {
@@ -132,13 +134,13 @@ const COLUMNS: readonly Column<ToolView>[] = [
   },
 ]
 
-function riskColour(risk: RiskLevel, style: Style): (text: string) => string {
+function riskColor(risk: RiskLevel, style: Style): (text: string) => string {
   if (risk === 'low') return style.green
   return risk === 'high' ? style.red : style.yellow
 }
 
 /** The gateway's own tools need no entry. */
-function marksOf({ written, pin, findings, server }: ToolView): string {
+function listMarks({ written, pin, findings, server }: ToolView): string {
   const isNew = !written && server !== BUILT_IN_SERVER
   const marks = [isNew && 'new', pin === 'changed' && 'changed', findings.length > 0 && 'suspicious']
   return marks.filter((mark) => mark !== false).join(',')

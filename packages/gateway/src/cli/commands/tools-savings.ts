@@ -1,4 +1,4 @@
-import { type AuditFilter, eventQuery, FILTER_FLAGS } from '../audit-filter.ts'
+import { type AuditFilter, FILTER_FLAGS, toEventQuery } from '../audit-filter.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { Savings, SavingsBy } from '../gateway-client.ts'
@@ -38,12 +38,12 @@ export const savingsCommand = defineCommand<SavingsFlags>({
 async function showSavings(context: CliContext, flags: SavingsFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
   const { by = 'tool' } = flags
-  const query = { ...eventQuery(flags), by }
+  const query = { ...toEventQuery(flags), by }
   const savings = await withRecords(context, flags, (client) => client.savings(query, context.signal))
-  if (screen.json) return screen.dataJson({ estimate: true, ...savings })
+  if (screen.json) return screen.printJson({ estimate: true, ...savings })
   const { rows, total } = savings
-  if (rows.length === 0) return screen.say('No result was shaped or isolated, as far as records are kept.')
-  screen.table<Savings['rows'][number]>(
+  if (rows.length === 0) return screen.printMessage('No result was shaped or isolated, as far as records are kept.')
+  screen.printTable<Savings['rows'][number]>(
     [
       { title: by.toUpperCase(), value: ({ name }) => visibleLine(name), flexible: true },
       { title: 'CALLS', value: ({ calls }) => calls, align: 'right' },
@@ -54,5 +54,5 @@ async function showSavings(context: CliContext, flags: SavingsFlags & GlobalFlag
     ],
     [...rows, { name: 'all', ...total }],
   )
-  screen.say(`About ${total.tokens_kept} tokens stayed out of agents’ contexts: an estimate.`)
+  screen.printMessage(`About ${total.tokens_kept} tokens stayed out of agents’ contexts: an estimate.`)
 }

@@ -1,10 +1,10 @@
-import { isJsonObject, shellWord } from '@sallyport/core'
+import { isJsonObject, quoteForShell } from '@sallyport/core'
 import { defineCommand } from '../define-command.ts'
 import type { ToolDetail } from '../gateway-client.ts'
 import { withGateway } from '../reach-gateway.ts'
-import { rulePlace } from '../rule-place.ts'
+import { formatRuleLocation } from '../rule-place.ts'
 import { createScreen, type Screen } from '../screen.ts'
-import { settledServers } from '../settled-servers.ts'
+import { waitForServers } from '../settled-servers.ts'
 import type { Column } from '../table.ts'
 import { visibleLine, visibleLines } from '../terminal-text.ts'
 
@@ -22,45 +22,45 @@ export const showCommand = defineCommand<object, [string]>({
   run: async (context, flags, name) => {
     const screen = createScreen(context, flags)
     const tool = await withGateway(context, flags, async (client, age) => {
-      if (age === 'fresh') await settledServers(client, context.signal)
+      if (age === 'fresh') await waitForServers(client, context.signal)
       return client.tool(name, context.signal)
     })
-    if (screen.json) return screen.dataJson(tool)
+    if (screen.json) return screen.printJson(tool)
     showTool(screen, tool)
   },
 })
 
 function showTool(screen: Screen, tool: ToolDetail): void {
   const { decidedBy } = tool
-  screen.facts([
+  screen.printFacts([
     { name: 'tool', value: visibleLine(`${tool.server}/${tool.tool}`) },
     { name: 'called', value: tool.name },
     { name: 'rules call it', value: visibleLine(tool.canonical) },
     { name: 'title', value: tool.title && visibleLine(tool.title) },
     {
       name: 'offered',
-      value: tool.offered ? 'yes' : `no: ${visibleLine(decidedBy?.reason ?? '')}${placeOf(decidedBy?.rule)}`,
+      value: tool.offered ? 'yes' : `no: ${visibleLine(decidedBy?.reason ?? '')}${formatLocation(decidedBy?.rule)}`,
     },
     { name: 'its server says', value: tool.annotations && visibleLine(JSON.stringify(tool.annotations)) },
     { name: 'description', value: tool.description && visibleLines(tool.description.trim()) },
-    { name: 'takes', value: takes(tool.definition.inputSchema) },
+    { name: 'takes', value: formatParameters(tool.definition.inputSchema) },
     { name: 'pin', value: pinText(tool) },
     { name: 'suspicious', value: lines(tool.findings.map(visibleLine)) },
     { name: 'not accepted', value: lines(tool.doubts.map(visibleLine)) },
     { name: 'entries', value: lines(tool.entries.map(entryText)) ?? 'none: it is judged by what its name tells' },
   ])
-  screen.data('\n')
-  screen.table(FIELDS, tool.policy)
+  screen.print('\n')
+  screen.printTable(FIELDS, tool.policy)
 }
 
 const FIELDS: readonly Column<ToolDetail['policy'][number]>[] = [
   { title: 'FIELD', value: ({ field }) => field },
   { title: 'VALUE', value: ({ value }) => (typeof value === 'string' ? value : JSON.stringify(value)), flexible: true },
-  { title: 'BECAUSE', value: ({ reason, rule }) => `${reason}${placeOf(rule)}`, flexible: true },
+  { title: 'BECAUSE', value: ({ reason, rule }) => `${reason}${formatLocation(rule)}`, flexible: true },
 ]
 
-const placeOf = (rule: { readonly file: string; readonly line: number } | undefined): string =>
-  rule === undefined ? '' : ` (${rulePlace(rule)})`
+const formatLocation = (rule: { readonly file: string; readonly line: number } | undefined): string =>
+  rule === undefined ? '' : ` (${formatRuleLocation(rule)})`
 
 const lines = (texts: readonly string[]): string | undefined => (texts.length === 0 ? undefined : texts.join('\n'))
 
@@ -70,13 +70,13 @@ const entryText = ({ key, file, line, note }: ToolDetail['entries'][number]): st
 function pinText({ pin, canonical, review }: ToolDetail): string {
   if (pin === 'pinned') return 'it is what was reviewed'
   if (pin === 'unpinned')
-    return `none: its server can change it. Pin it: sallyport tools accept ${shellWord(canonical)}`
+    return `none: its server can change it. Pin it: sallyport tools accept ${quoteForShell(canonical)}`
   const kept = review.reviewed === undefined ? ', and the reviewed definition was not kept' : ''
-  return `its server changed it after it was reviewed${kept}. See and accept it: sallyport tools accept ${shellWord(canonical)}`
+  return `its server changed it after it was reviewed${kept}. See and accept it: sallyport tools accept ${quoteForShell(canonical)}`
 }
 
 /** The arguments by name; the whole schema is there with --json. */
-function takes(schema: unknown): string {
+function formatParameters(schema: unknown): string {
   const properties = isJsonObject(schema) && isJsonObject(schema.properties) ? schema.properties : {}
   const required = isJsonObject(schema) && Array.isArray(schema.required) ? schema.required : []
   const shown = Object.entries(properties).map(([name, value]) => {

@@ -1,11 +1,18 @@
 import { SallyportError } from '@sallyport/core'
-import { loadSettings, prepareState, recordTrust, type ServerConfig, type Trust, trustOf } from '../../config/config.ts'
+import {
+  checkTrust,
+  loadSettings,
+  prepareState,
+  recordTrust,
+  type ServerConfig,
+  type Trust,
+} from '../../config/config.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { createScreen, type Screen } from '../screen.ts'
-import { serverLine } from '../server-line.ts'
+import { formatServerCommand } from '../server-line.ts'
 import { askTerminal, isTerminal } from '../terminal-question.ts'
 import { visibleLine } from '../terminal-text.ts'
 
@@ -30,7 +37,7 @@ export const trustCommand = defineCommand<TrustFlags>({
 async function trust(context: CliContext, flags: TrustFlags & GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
   const found = await findHome(context, flags)
-  const before = await trustOf(found)
+  const before = await checkTrust(found)
   // A file with mistakes is refused here: what it will start once they are gone could not be shown.
   const { settings } = await loadSettings({
     home: found.home.path,
@@ -39,48 +46,50 @@ async function trust(context: CliContext, flags: TrustFlags & GlobalFlags): Prom
   })
   if (before === 'trusted') return report(screen, { found, servers: settings.servers, trust: before })
   if (!screen.json) show(screen, found, settings.servers)
-  await consent(context, found, flags)
+  await confirmTrust(context, found, flags)
   await prepareState(found.state)
   await recordTrust(found)
   report(screen, { found, servers: settings.servers, trust: 'trusted' })
 }
 
-interface Outcome {
+interface TrustOutcome {
   readonly found: FoundHome
   readonly servers: readonly ServerConfig[]
   readonly trust: Trust
 }
 
-function report(screen: Screen, { found: { home, content }, servers, trust }: Outcome): void {
+function report(screen: Screen, { found: { home, content }, servers, trust }: TrustOutcome): void {
   if (!screen.json) {
     const why = home.origin === 'project' ? 'is trusted, as it is now' : 'is your own and needs no trust'
-    return screen.say(`The home ${home.path} ${why}.`)
+    return screen.printMessage(`The home ${home.path} ${why}.`)
   }
-  screen.dataJson({
+  screen.printJson({
     home: home.path,
     origin: home.origin,
     trust,
     files: [...content.files].map(([name, bytes]) => ({ name, bytes: bytes.length })),
     included: (content.included ?? []).map(({ path, bytes }) => ({ path, bytes: bytes?.length ?? 0 })),
-    servers: servers.map((config) => ({ id: config.id, enabled: config.enabled, runs: serverLine(config) })),
+    servers: servers.map((config) => ({ id: config.id, enabled: config.enabled, runs: formatServerCommand(config) })),
   })
 }
 
 function show(screen: Screen, { home, content }: FoundHome, servers: readonly ServerConfig[]): void {
-  screen.say(`The home ${home.path} holds:`)
-  for (const [name, bytes] of content.files) screen.say(`  ${name} (${bytes.length} bytes)`)
+  screen.printMessage(`The home ${home.path} holds:`)
+  for (const [name, bytes] of content.files) screen.printMessage(`  ${name} (${bytes.length} bytes)`)
   for (const { path, bytes } of content.included ?? [])
-    screen.say(`  ${visibleLine(path)} (${bytes?.length ?? 0} bytes, included)`)
-  screen.say(servers.length === 0 ? 'It starts no servers.' : 'It would start or reach:')
+    screen.printMessage(`  ${visibleLine(path)} (${bytes?.length ?? 0} bytes, included)`)
+  screen.printMessage(servers.length === 0 ? 'It starts no servers.' : 'It would start or reach:')
   for (const config of servers) {
-    screen.say(`  ${config.id}${config.enabled ? '' : ' (disabled)'}: ${visibleLine(serverLine(config))}`)
-    if ('command' in config && config.cwd !== undefined) screen.say(`    in ${visibleLine(config.cwd)}`)
+    screen.printMessage(
+      `  ${config.id}${config.enabled ? '' : ' (disabled)'}: ${visibleLine(formatServerCommand(config))}`,
+    )
+    if ('command' in config && config.cwd !== undefined) screen.printMessage(`    in ${visibleLine(config.cwd)}`)
     const names = Object.keys('command' in config ? config.env : config.headers)
-    if (names.length > 0) screen.say(`    with ${visibleLine(names.join(', '))}`)
+    if (names.length > 0) screen.printMessage(`    with ${visibleLine(names.join(', '))}`)
   }
 }
 
-async function consent({ stdin, process }: CliContext, { home }: FoundHome, { yes }: TrustFlags): Promise<void> {
+async function confirmTrust({ stdin, process }: CliContext, { home }: FoundHome, { yes }: TrustFlags): Promise<void> {
   if (yes) return
   if (!isTerminal({ stdin, process })) {
     throw new SallyportError(

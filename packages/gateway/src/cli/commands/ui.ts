@@ -1,7 +1,7 @@
 import { SallyportError } from '@sallyport/core'
 import { defineCommand } from '../define-command.ts'
-import { stateOf } from '../find-home.ts'
-import { reachRunning } from '../reach-gateway.ts'
+import { resolveState } from '../find-home.ts'
+import { findRunningGateway } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 
 export const uiCommand = defineCommand<object>({
@@ -14,13 +14,13 @@ export const uiCommand = defineCommand<object>({
   flags: {},
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
-    const gateway = await reachRunning(stateOf(context, flags))
+    const gateway = await findRunningGateway(resolveState(context, flags))
     if (gateway === undefined) throw noPage('No gateway runs on this state.')
     const [url] = (await gateway.status()).urls
     if (url === undefined) throw noPage('The gateway that runs on this state has no port.')
     const link = new URL(await gateway.loginPath(), url).href
-    if (screen.json) return screen.dataJson({ url: link })
-    screen.data(`${link}\n`)
+    if (screen.json) return screen.printJson({ url: link })
+    screen.print(`${link}\n`)
   },
 })
 

@@ -1,43 +1,47 @@
 import { isServerId, plainName, quoteText, slugServerId, type ToolRef } from '@sallyport/core'
-import { EXECUTOR, type HookAgent, type HookCall, type ModelCall } from './hook-agent.ts'
+import { EXECUTOR_NAME, type HookAgent, type HookCall, type ModelCall } from './hook-agent.ts'
 
 const MAX_NAME = 80
 /** More would fill the context that isolation keeps free. */
 const MAX_INPUT = 4_000
 
-export interface DelegationWays {
+export interface DelegationOptions {
   /** What the agent calls our gateway, where it has it. */
   readonly gateway: string | undefined
   /** What our own configuration calls the server, where it has it. */
-  readonly behind: string | undefined
+  readonly configuredName: string | undefined
   readonly agent: HookAgent
 }
 
 /** What the model is told instead of a result. The call that it is to make stands in it as JSON (ISO-18). */
-export function delegationText(ref: ToolRef, call: HookCall, { gateway, behind, agent }: DelegationWays): string {
+export function formatDelegation(
+  ref: ToolRef,
+  call: HookCall,
+  { gateway, configuredName, agent }: DelegationOptions,
+): string {
   const [tool, server] = [quoteText(ref.tool, MAX_NAME), quoteText(ref.server, MAX_NAME)]
-  const input = inputOf(call)
+  const input = limitInput(call)
   const why = `The tool ${tool} of the server ${server} is isolated: its result is not to enter this conversation as it is.`
-  if (gateway !== undefined && behind !== undefined) {
+  if (gateway !== undefined && configuredName !== undefined) {
     const name = agent.toolName(
       gateway,
-      plainName({ server: isServerId(behind) ? behind : slugServerId(behind), tool: ref.tool }),
+      plainName({ server: isServerId(configuredName) ? configuredName : slugServerId(configuredName), tool: ref.tool }),
     )
     const instead = JSON.stringify({ tool: name, ...(input !== undefined && { arguments: input }) })
-    return `${why} Call the same tool through the gateway instead, ${withInput(input)}:\n${instead}`
+    return `${why} Call the same tool through the gateway instead, ${describeInput(input)}:\n${instead}`
   }
   const task = { serverName: ref.server, toolName: ref.tool, ...(input !== undefined && { toolInput: input }) }
-  const instead: ModelCall = agent.delegation(JSON.stringify(task), `Run ${ref.tool}`.slice(0, MAX_NAME))
+  const instead: ModelCall = agent.createDelegation(JSON.stringify(task), `Run ${ref.tool}`.slice(0, MAX_NAME))
   return [
-    `${why} Hand the call to the sub-agent ${EXECUTOR} instead, ${withInput(input)}:\n${JSON.stringify(instead)}`,
-    `If there is no ${EXECUTOR}, tell the user to run \`sallyport hook install --print\`.`,
+    `${why} Hand the call to the sub-agent ${EXECUTOR_NAME} instead, ${describeInput(input)}:\n${JSON.stringify(instead)}`,
+    `If there is no ${EXECUTOR_NAME}, tell the user to run \`sallyport hook install --print\`.`,
   ].join('\n')
 }
 
-function inputOf({ input }: HookCall) {
+function limitInput({ input }: HookCall) {
   const value = input ?? {}
   return JSON.stringify(value).length <= MAX_INPUT ? value : undefined
 }
 
-const withInput = (input: unknown): string =>
+const describeInput = (input: unknown): string =>
   input === undefined ? 'with the arguments of this call, which are too long to repeat here' : 'like this'

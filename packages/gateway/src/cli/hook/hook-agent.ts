@@ -12,7 +12,7 @@ export interface HookCall {
   /** Where the agent works. */
   readonly cwd: string | undefined
   /** The agent says that its sub-agent `mcp-executor` makes the call, and not the conversation. */
-  readonly isExecutors: boolean
+  readonly isFromExecutor: boolean
 }
 
 /** A tool with its arguments, as the model would write the call. */
@@ -26,7 +26,7 @@ export interface HookAgent {
   readonly adapter: AgentAdapter
   readonly event: string
   /** A text that says what is wrong with the message, where it tells of no call. */
-  callIn(message: JsonObject): HookCall | string
+  parseCall(message: JsonObject): HookCall | string
   /** What all tools of servers have in front. */
   readonly prefix: string
   /** How the model sees a tool of a server. Such names are composed and compared, and never split (ISO-2). */
@@ -34,22 +34,22 @@ export interface HookAgent {
   deny(reason: string): JsonObject
   ask(reason: string): JsonObject
   /** The call with which the model hands a task to `mcp-executor`. */
-  delegation(task: string, title: string): ModelCall
+  createDelegation(task: string, title: string): ModelCall
 }
 
-export const EXECUTOR = 'mcp-executor'
+export const EXECUTOR_NAME = 'mcp-executor'
 
-const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
+const asString = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
 
-const memberOf = (value: Json | undefined, key: string): string | undefined =>
-  isJsonObject(value) ? textOf(value[key]) : undefined
+const getStringMember = (value: Json | undefined, key: string): string | undefined =>
+  isJsonObject(value) ? asString(value[key]) : undefined
 
 /** What both agents say alike; a missing or another event is no call. */
-function plainCall(message: JsonObject, event: string): HookCall | string {
+function parseCommonCall(message: JsonObject, event: string): HookCall | string {
   const { hook_event_name: told, tool_name: name, tool_input: input, cwd } = message
   if (told !== undefined && told !== event) return `expected the event ${event}`
   if (typeof name !== 'string' || name === '') return 'expected "tool_name" to be a text'
-  return { name, server: undefined, tool: undefined, input, cwd: textOf(cwd), isExecutors: false }
+  return { name, server: undefined, tool: undefined, input, cwd: asString(cwd), isFromExecutor: false }
 }
 
 /** https://docs.claude.com/en/docs/claude-code/hooks: `agent_id` is only there when a sub-agent calls. */
@@ -57,23 +57,23 @@ const claude: HookAgent = {
   adapter: claudeCode,
   event: 'PreToolUse',
   prefix: 'mcp__',
-  callIn(message) {
-    const call = plainCall(message, claude.event)
+  parseCall(message) {
+    const call = parseCommonCall(message, claude.event)
     if (typeof call === 'string') return call
-    const isExecutors = typeof message.agent_id === 'string' && message.agent_type === EXECUTOR
-    return { ...call, server: memberOf(message.mcp_server, 'name'), isExecutors }
+    const isFromExecutor = typeof message.agent_id === 'string' && message.agent_type === EXECUTOR_NAME
+    return { ...call, server: getStringMember(message.mcp_server, 'name'), isFromExecutor }
   },
-  toolName: (server, tool) => `mcp__${claudeWord(server)}__${claudeWord(tool)}`,
+  toolName: (server, tool) => `mcp__${sanitizeClaudeName(server)}__${sanitizeClaudeName(tool)}`,
   deny: (reason) => claudeDecision('deny', reason),
   ask: (reason) => claudeDecision('ask', reason),
-  delegation: (prompt, description) => ({
+  createDelegation: (prompt, description) => ({
     tool: 'Agent',
     // In the background, as is its custom, its answer would not be this call's result.
-    arguments: { subagent_type: EXECUTOR, description, prompt, run_in_background: false },
+    arguments: { subagent_type: EXECUTOR_NAME, description, prompt, run_in_background: false },
   }),
 }
 
-const claudeWord = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]/g, '_')
+const sanitizeClaudeName = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]/g, '_')
 
 const claudeDecision = (permissionDecision: string, permissionDecisionReason: string): JsonObject => ({
   hookSpecificOutput: { hookEventName: claude.event, permissionDecision, permissionDecisionReason },
@@ -84,22 +84,22 @@ const gemini: HookAgent = {
   adapter: geminiCli,
   event: 'BeforeTool',
   prefix: 'mcp_',
-  callIn(message) {
-    const call = plainCall(message, gemini.event)
+  parseCall(message) {
+    const call = parseCommonCall(message, gemini.event)
     if (typeof call === 'string') return call
     const { mcp_context: context } = message
-    return { ...call, server: memberOf(context, 'server_name'), tool: memberOf(context, 'tool_name') }
+    return { ...call, server: getStringMember(context, 'server_name'), tool: getStringMember(context, 'tool_name') }
   },
   toolName: (server, tool) => `mcp_${server}_${tool}`.replaceAll(/[^A-Za-z0-9_.:-]/g, '_'),
   deny: (reason) => ({ decision: 'deny', reason }),
   ask: (reason) => ({ decision: 'ask', reason, systemMessage: reason }),
-  delegation: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: EXECUTOR, prompt } }),
+  createDelegation: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: EXECUTOR_NAME, prompt } }),
 }
 
 /** By the words that `sallyport hook` takes. */
 export const HOOK_AGENTS: Readonly<Record<'gemini' | 'claude', HookAgent>> = { gemini, claude }
 
-export type HookWord = keyof typeof HOOK_AGENTS
+export type HookAgentName = keyof typeof HOOK_AGENTS
 
 /** What leaves the call to the agent's own rules. Both take an empty object for it. */
-export const NEUTRAL: JsonObject = {}
+export const NO_DECISION: JsonObject = {}

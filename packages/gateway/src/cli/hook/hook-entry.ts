@@ -1,10 +1,10 @@
 import type { JsonObject } from '@sallyport/core'
-import type { AgentPlace } from '../../agents/agents.ts'
-import { joinPath, namedFolder } from '../../agents/agents.ts'
-import type { HookWord } from './hook-agent.ts'
+import type { HostContext } from '../../agents/agents.ts'
+import { folderFromVariable, joinPath } from '../../agents/agents.ts'
+import type { HookAgentName } from './hook-agent.ts'
 
 /** A text for a person to paste, and the file that it belongs into. */
-export interface PastedText {
+export interface PasteableText {
   readonly file: string
   readonly text: string
 }
@@ -15,8 +15,8 @@ const TIMEOUTS = { claude: 10, gemini: 10_000 } as const
 /** Only tools of servers concern isolation; other calls are not even held up for the start of a program. */
 const MATCHERS = { claude: 'mcp__.*', gemini: 'mcp_.*' } as const
 
-export interface EntryWish {
-  readonly place: AgentPlace
+export interface HookEntryOptions {
+  readonly host: HostContext
   /** The command line that answers, as a shell takes it. */
   readonly command: string
   /** Whether it is asked about tools that the agent has built in, too. */
@@ -24,20 +24,20 @@ export interface EntryWish {
 }
 
 /** The entry that makes an agent ask before it calls a tool. */
-export function hookEntry(word: HookWord, { place, command, tools }: EntryWish): PastedText {
+export function buildHookEntry(word: HookAgentName, { host, command, tools }: HookEntryOptions): PasteableText {
   const group = {
     matcher: tools === 'all' ? '.*' : MATCHERS[word],
     hooks: [{ type: 'command', command, timeout: TIMEOUTS[word] }],
   }
   const hooks: JsonObject = word === 'claude' ? { PreToolUse: [group] } : { BeforeTool: [group] }
   return {
-    file: joinPath(place, folderOf(word, place), 'settings.json'),
+    file: joinPath(host, resolveAgentFolder(word, host), 'settings.json'),
     text: `${JSON.stringify({ hooks }, undefined, 2)}\n`,
   }
 }
 
 /** Where an agent keeps its settings and its sub-agents for every project. */
-export function folderOf(word: HookWord, place: AgentPlace): string {
-  if (word === 'gemini') return joinPath(place, namedFolder(place, 'GEMINI_CLI_HOME'), '.gemini')
-  return namedFolder(place, 'CLAUDE_CONFIG_DIR', '.claude')
+export function resolveAgentFolder(word: HookAgentName, place: HostContext): string {
+  if (word === 'gemini') return joinPath(place, folderFromVariable(place, 'GEMINI_CLI_HOME'), '.gemini')
+  return folderFromVariable(place, 'CLAUDE_CONFIG_DIR', '.claude')
 }

@@ -1,8 +1,8 @@
-import { isJsonObject, jsonIn } from '@sallyport/core'
+import { isJsonObject, tryParseJson } from '@sallyport/core'
 import type { HookAgent, HookCall } from './hook-agent.ts'
 
 /** A tool may be handed a whole file. */
-const MOST_BYTES = 64 * 1024 ** 2
+const MAX_BYTES = 64 * 1024 ** 2
 
 /** The call of which the agent told on stdin, or what is wrong with what it said. */
 export async function readHookCall(
@@ -10,11 +10,11 @@ export async function readHookCall(
   agent: HookAgent,
 ): Promise<HookCall | string> {
   const text = await readAll(stdin)
-  if (text === undefined) return `it is larger than ${MOST_BYTES / 1024 ** 2} MB`
+  if (text === undefined) return `it is larger than ${MAX_BYTES / 1024 ** 2} MB`
   if (text.trim() === '') return 'it is empty'
-  const message = jsonIn(text)
+  const message = tryParseJson(text)
   if (message === undefined) return 'it is not JSON'
-  return isJsonObject(message) ? agent.callIn(message) : 'expected an object'
+  return isJsonObject(message) ? agent.parseCall(message) : 'expected an object'
 }
 
 /** Read to the end in any case: an agent whose hook stops listening may take it for a crash. */
@@ -24,8 +24,8 @@ async function readAll(stdin: AsyncIterable<Buffer | string>): Promise<string | 
   for await (const chunk of stdin) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     length += bytes.length
-    if (length > MOST_BYTES) chunks.length = 0
+    if (length > MAX_BYTES) chunks.length = 0
     else chunks.push(bytes)
   }
-  return length > MOST_BYTES ? undefined : Buffer.concat(chunks).toString('utf8')
+  return length > MAX_BYTES ? undefined : Buffer.concat(chunks).toString('utf8')
 }

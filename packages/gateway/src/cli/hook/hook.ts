@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util'
 import type { JsonObject } from '@sallyport/core'
 import { locateState } from '../../config/config.ts'
-import { placeOf } from '../agent-place.ts'
+import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
-import { delegationText } from './delegation.ts'
-import { HOOK_AGENTS, type HookAgent, type HookCall, type HookWord, NEUTRAL } from './hook-agent.ts'
+import { formatDelegation } from './delegation.ts'
+import { HOOK_AGENTS, type HookAgent, type HookAgentName, type HookCall, NO_DECISION } from './hook-agent.ts'
 import { readHookCall } from './hook-input.ts'
-import { isIsolated, isSameServer, toolOf } from './isolation-rules.ts'
-import { gatewayWay, readPlaces } from './rule-places.ts'
+import { findCalledTool, isIsolated, isSameServer } from './isolation-rules.ts'
+import { findGatewayRoute, readIsolationSources } from './rule-places.ts'
 
 interface HookFlags {
   readonly home?: string | undefined
@@ -24,10 +24,10 @@ interface HookFlags {
  */
 export async function answerHook([word, ...args]: readonly string[], context: CliContext): Promise<void> {
   const warn = (text: string): void => void context.process.stderr.write(`sallyport hook: ${firstLine(text)}\n`)
-  let answer = NEUTRAL
+  let answer = NO_DECISION
   try {
     const flags = readFlags(args, warn)
-    answer = await judged(HOOK_AGENTS[word as HookWord], { context, flags, warn })
+    answer = await decideAnswer(HOOK_AGENTS[word as HookAgentName], { context, flags, warn })
   } catch (error) {
     warn(`${error instanceof Error ? error.message : 'something went wrong'} The call continues.`)
   }
@@ -56,42 +56,46 @@ function readFlags(args: readonly string[], warn: (text: string) => void): HookF
   }
 }
 
-interface Judging {
+interface HookContext {
   readonly context: CliContext
   readonly flags: HookFlags
   readonly warn: (text: string) => void
 }
 
-async function judged(agent: HookAgent, { context, flags, warn }: Judging): Promise<JsonObject> {
+async function decideAnswer(agent: HookAgent, { context, flags, warn }: HookContext): Promise<JsonObject> {
   if (context.stdin.isTTY) warn(`it answers an agent, which writes JSON to its stdin. End the input with Ctrl-D.`)
   const call = await readHookCall(context.stdin, agent)
   if (typeof call === 'string') {
     warn(`the input is not what ${agent.adapter.title} writes (${call}). The call continues.`)
-    return NEUTRAL
+    return NO_DECISION
   }
   const isBuiltIn = call.server === undefined && !call.name.startsWith(agent.prefix)
-  if (isBuiltIn) return flags.govern ? builtInAnswer(agent, call, { context, flags, warn }) : NEUTRAL
-  return call.isExecutors ? NEUTRAL : isolationAnswer(agent, call, { context, flags, warn })
+  if (isBuiltIn) return flags.govern ? answerBuiltIn(agent, call, { context, flags, warn }) : NO_DECISION
+  return call.isFromExecutor ? NO_DECISION : answerIsolation(agent, call, { context, flags, warn })
 }
 
-async function isolationAnswer(agent: HookAgent, call: HookCall, judging: Judging): Promise<JsonObject> {
+async function answerIsolation(agent: HookAgent, call: HookCall, judging: HookContext): Promise<JsonObject> {
   const { context, flags, warn } = judging
-  const place = { ...placeOf(context), ...(call.cwd !== undefined && { cwd: call.cwd }) }
-  const places = await readPlaces(agent, context, { home: flags.home, place })
+  const host = { ...createHostContext(context), ...(call.cwd !== undefined && { cwd: call.cwd }) }
+  const places = await readIsolationSources(agent, context, { home: flags.home, host })
   for (const warning of places.warnings) warn(warning)
   const written = places.rules.flatMap(({ servers }) => servers.map(({ name }) => name))
-  const ref = toolOf(call, { agent, servers: written })
-  if (ref === undefined || !places.rules.some((rules) => isIsolated(ref, rules, agent))) return NEUTRAL
-  const gateway = await gatewayWay(places, agent)
+  const ref = findCalledTool(call, { agent, servers: written })
+  if (ref === undefined || !places.rules.some((rules) => isIsolated(ref, rules, agent))) return NO_DECISION
+  const gateway = await findGatewayRoute(places, agent)
   // What comes through the gateway is isolated there.
-  if (ref.server === gateway.name) return NEUTRAL
-  const behind = gateway.servers.find((name) => isSameServer(name, ref.server))
-  return agent.deny(delegationText(ref, call, { agent, gateway: gateway.name, behind }))
+  if (ref.server === gateway.name) return NO_DECISION
+  const configuredName = gateway.servers.find((name) => isSameServer(name, ref.server))
+  return agent.deny(formatDelegation(ref, call, { agent, gateway: gateway.name, configuredName }))
 }
 
-async function builtInAnswer(agent: HookAgent, call: HookCall, { context, flags, warn }: Judging): Promise<JsonObject> {
+async function answerBuiltIn(
+  agent: HookAgent,
+  call: HookCall,
+  { context, flags, warn }: HookContext,
+): Promise<JsonObject> {
   const { environment, cwd } = context
   const state = locateState({ flag: flags.state, environment, cwd })
-  const { governedAnswer } = await import('./govern.ts')
-  return governedAnswer(agent, call, { state, warn, unanswered: flags.strict ? 'deny' : 'continue' })
+  const { governCall } = await import('./govern.ts')
+  return governCall(agent, call, { state, warn, onNoAnswer: flags.strict ? 'deny' : 'continue' })
 }

@@ -2,31 +2,36 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { HOOK_AGENTS, type HookCall } from './hook-agent.ts'
-import { isIsolated, readServer, toolOf, type WrittenServer } from './isolation-rules.ts'
+import { findCalledTool, isIsolated, parseServerRule, type ServerRule } from './isolation-rules.ts'
 
 const { claude, gemini } = HOOK_AGENTS
 const named = (name: string): HookCall => ({
-  ...{ name, server: undefined, tool: undefined, input: {}, cwd: undefined, isExecutors: false },
+  ...{ name, server: undefined, tool: undefined, input: {}, cwd: undefined, isFromExecutor: false },
 })
-const rulesOf = (...servers: readonly WrittenServer[]) => ({ servers, tools: [] })
+const rulesOf = (...servers: readonly ServerRule[]) => ({ servers, tools: [] })
 
 describe('the tool that a call means', () => {
   it('is what the agent says it is', () => {
     const call = { ...named('mcp_x'), server: 'my__db', tool: 'run__all' }
-    expect(toolOf(call, { agent: gemini, servers: [] })).toEqual({ server: 'my__db', tool: 'run__all' })
+    expect(findCalledTool(call, { agent: gemini, servers: [] })).toEqual({ server: 'my__db', tool: 'run__all' })
   })
 
   it(`is found by composing names, never by splitting one (${promise('ISO-18')})`, () => {
     const servers = ['my', 'my__db', 'mine']
-    const found = toolOf(named('mcp__my__db__run__all'), { agent: claude, servers })
+    const found = findCalledTool(named('mcp__my__db__run__all'), { agent: claude, servers })
     expect(found).toEqual({ server: 'my__db', tool: 'run__all' })
-    expect(toolOf(named('mcp__my__db__run__all'), { agent: claude, servers: ['my'] })).toMatchObject({ server: 'my' })
-    expect(toolOf(named('mcp__other__run'), { agent: claude, servers })).toBeUndefined()
+    expect(findCalledTool(named('mcp__my__db__run__all'), { agent: claude, servers: ['my'] })).toMatchObject({
+      server: 'my',
+    })
+    expect(findCalledTool(named('mcp__other__run'), { agent: claude, servers })).toBeUndefined()
   })
 
   it('is of the server that Claude Code names, whichever others would fit', () => {
     const call = { ...named('mcp__my__db__run'), server: 'my' }
-    expect(toolOf(call, { agent: claude, servers: ['my', 'my__db'] })).toEqual({ server: 'my', tool: 'db__run' })
+    expect(findCalledTool(call, { agent: claude, servers: ['my', 'my__db'] })).toEqual({
+      server: 'my',
+      tool: 'db__run',
+    })
   })
 })
 
@@ -61,7 +66,7 @@ describe('whether a tool is isolated', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (server, tool) => {
         const call = named(claude.toolName(server, tool))
-        const ref = toolOf(call, { agent: claude, servers: [server] })
+        const ref = findCalledTool(call, { agent: claude, servers: [server] })
         return ref !== undefined && isIsolated(ref, rulesOf({ name: server, isolatedTools: [tool] }), claude)
       }),
     )
@@ -75,6 +80,6 @@ describe('what an entry says', () => {
     [{ isolated_tools: [1] }, ['isolated_tools']],
     [{ isolated: true, isolatedTools: ['a'] }, []],
   ])('has its flaws named: %o', (entry, flaws) => {
-    expect(readServer('a', entry).flaws).toEqual(flaws)
+    expect(parseServerRule('a', entry).problems).toEqual(flaws)
   })
 })

@@ -1,2 +1,2 @@
 /** On its own, so that the YAML parser is loaded only where a file needs it. */
-export { valueIn } from '../../config/config.ts'
+export { parseYamlValue } from '../../config/config.ts'

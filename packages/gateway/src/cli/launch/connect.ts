@@ -1,12 +1,12 @@
-import { type AgentAdapter, type ConnectEntry, connectEntry, findAdapter } from '../../agents/agents.ts'
+import { type AgentAdapter, buildConnectEntry, type ConnectEntry, findAdapter } from '../../agents/agents.ts'
 import { MAIN_FILE } from '../../package-root.ts'
-import { placeOf } from '../agent-place.ts'
+import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
-import { tokenVariable } from '../token-variable.ts'
+import { tokenVariableName } from '../token-variable.ts'
 import { requireMcp } from './launch-plan.ts'
 import { readLaunchProfile } from './launch-profile.ts'
 
@@ -24,40 +24,43 @@ export async function connect(context: CliContext, flags: ConnectFlags & GlobalF
   await readLaunchProfile(found, { agent: adapter.id, variant })
   const wish = { agent: adapter.id, profile: variant }
   const { token, record } = await withRecords(context, flags, (client) => client.mintToken(wish))
-  const { entry, variable } = entryFor(context, { adapter, found, variant, token })
-  if (screen.json) return screen.dataJson({ ...shownEntry(adapter, entry, variable), token, token_id: record.id })
-  screen.data(entry.text)
-  for (const line of [...placeWords(adapter, entry), ...tokenWords(adapter, entry, { variable, token })])
-    screen.say(line)
-  screen.say(`It counts until \`sallyport token revoke ${record.id}\`.`)
+  const { entry, variable } = buildEntry(context, { adapter, found, variant, token })
+  if (screen.json) return screen.printJson({ ...toJsonEntry(adapter, entry, variable), token, token_id: record.id })
+  screen.print(entry.text)
+  for (const line of [...describeLocation(adapter, entry), ...describeToken(adapter, entry, { variable, token })])
+    screen.printMessage(line)
+  screen.printMessage(`It counts until \`sallyport token revoke ${record.id}\`.`)
 }
 
-export interface ShownAgent {
+export interface ConnectTarget {
   readonly adapter: AgentAdapter
   readonly found: FoundHome
   readonly variant: string
 }
 
 /** For an agent that cannot be told for one run: what would be pasted. No token is made for somebody who only looks. */
-export function showEntry(context: CliContext, flags: GlobalFlags, shown: ShownAgent): void {
+export function printEntry(context: CliContext, flags: GlobalFlags, shown: ConnectTarget): void {
   const screen = createScreen(context, flags)
   const { adapter } = shown
-  const { entry, variable } = entryFor(context, shown)
-  if (screen.json) return screen.dataJson(shownEntry(adapter, entry, variable))
-  screen.say(`${adapter.title} cannot be given other servers for one run, so nothing is started.`)
-  screen.data(entry.text)
-  for (const line of placeWords(adapter, entry)) screen.say(line)
-  screen.say(`\`sallyport connect ${adapter.id}\` prints the same, and makes the token that it needs.`)
+  const { entry, variable } = buildEntry(context, shown)
+  if (screen.json) return screen.printJson(toJsonEntry(adapter, entry, variable))
+  screen.printMessage(`${adapter.title} cannot be given other servers for one run, so nothing is started.`)
+  screen.print(entry.text)
+  for (const line of describeLocation(adapter, entry)) screen.printMessage(line)
+  screen.printMessage(`\`sallyport connect ${adapter.id}\` prints the same, and makes the token that it needs.`)
 }
 
-function entryFor(context: CliContext, { adapter, found, variant, token }: ShownAgent & { readonly token?: string }) {
-  const variable = tokenVariable(adapter.id, variant)
+function buildEntry(
+  context: CliContext,
+  { adapter, found, variant, token }: ConnectTarget & { readonly token?: string },
+) {
+  const variable = tokenVariableName(adapter.id, variant)
   const window = { command: process.execPath, args: [...windowArgs(found), '--token-from', variable] }
-  return { entry: connectEntry(adapter, { place: placeOf(context), window, variable, token }), variable }
+  return { entry: buildConnectEntry(adapter, { host: createHostContext(context), window, variable, token }), variable }
 }
 
-const shownEntry = ({ id }: AgentAdapter, { file, text, tokenWay }: ConnectEntry, variable: string) => ({
-  ...{ agent: id, file, entry: text, variable, token_way: tokenWay },
+const toJsonEntry = ({ id }: AgentAdapter, { file, text, tokenSource }: ConnectEntry, variable: string) => ({
+  ...{ agent: id, file, entry: text, variable, token_way: tokenSource },
 })
 
 /** A home that came with a folder is not named: it would no longer be asked whether it is trusted. */
@@ -66,7 +69,7 @@ function windowArgs({ home, state }: FoundHome): readonly string[] {
   return [MAIN_FILE, 'serve', '--stdio', ...named, '--state', state]
 }
 
-function placeWords({ id, title, enforcement }: AgentAdapter, { file }: ConnectEntry): readonly string[] {
+function describeLocation({ id, title, enforcement }: AgentAdapter, { file }: ConnectEntry): readonly string[] {
   const place =
     file === undefined ? `Paste this into the file in which ${title} keeps its servers.` : `Paste this into ${file}.`
   const only =
@@ -81,8 +84,8 @@ interface GivenToken {
   readonly token: string
 }
 
-function tokenWords({ title }: AgentAdapter, { tokenWay }: ConnectEntry, { variable, token }: GivenToken) {
-  if (tokenWay === 'pasted')
+function describeToken({ title }: AgentAdapter, { tokenSource }: ConnectEntry, { variable, token }: GivenToken) {
+  if (tokenSource === 'pasted')
     return [`${title} cannot read variables there, so the token stands in the entry: keep the file to yourself.`]
   return [
     `Set the token where ${title} is started from, for example in your shell’s profile:`,

@@ -1,53 +1,53 @@
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { MAY_BE_DONE, SallyportError } from '@sallyport/core'
+import { MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { Home } from '../../config/config.ts'
-import { errorIn } from '../../serve/problem.ts'
-import type { RunRequest, TokenWish } from '../../serve/serve.ts'
+import { parseProblem } from '../../serve/problem.ts'
+import type { RunRequest, TokenRequest } from '../../serve/serve.ts'
 import type { MintedToken } from '../../sessions/sessions.ts'
 import { joinGateway } from '../join-gateway.ts'
-import { SILENCE, silentGateway } from '../silent-gateway.ts'
+import { createTimeoutError, RESPONSE_TIMEOUT_MS } from '../silent-gateway.ts'
 
-export interface HoldOptions {
+export interface LeaseOptions {
   readonly state: string
   readonly home: Home
   readonly cwd: string
   readonly environment: NodeJS.ProcessEnv
 }
 
-const FIRST_PAUSE = 100
-const LONGEST_PAUSE = 5_000
+const MIN_RETRY_MS = 100
+const MAX_RETRY_MS = 5_000
 const MAX_LINE_BYTES = 1_048_576
 
 /** Joins the gateway, or starts it, and keeps one running until it is closed. */
-export async function openGatewayHold(options: HoldOptions): Promise<GatewayHold> {
-  return new GatewayHold(options, await joinGateway('run', options))
+export async function openGatewayLease(options: LeaseOptions): Promise<GatewayLease> {
+  return new GatewayLease(options, await joinGateway('run', options))
 }
 
 /** Holds a gateway open for a run. When it dies another is started, by us: what the agent starts may know its keys. */
-export class GatewayHold {
-  readonly #options: HoldOptions
+export class GatewayLease {
+  readonly #options: LeaseOptions
   #stream: Duplex
   /** They end when we do, also when this process is killed. */
   readonly #tokens = new Set<string>()
   #closed = false
   #onAnswer: ((answer: unknown) => void) | undefined
 
-  constructor(options: HoldOptions, stream: Duplex) {
+  constructor(options: LeaseOptions, stream: Duplex) {
     this.#options = options
     this.#stream = stream
     this.#watch(stream)
   }
 
-  async mint(wish: TokenWish): Promise<MintedToken> {
-    const minted = (await this.#ask({ mint: wish })) as MintedToken
+  async mint(wish: TokenRequest): Promise<MintedToken> {
+    const minted = (await this.#request({ mint: wish })) as MintedToken
     this.#tokens.add(minted.record.id)
     return minted
   }
 
   async revoke(id: string): Promise<void> {
-    await this.#ask({ revoke: id })
+    await this.#request({ revoke: id })
     this.#tokens.delete(id)
   }
 
@@ -57,7 +57,7 @@ export class GatewayHold {
   }
 
   /** One at a time. */
-  async #ask(request: RunRequest): Promise<unknown> {
+  async #request(request: RunRequest): Promise<unknown> {
     const stream = this.#stream
     if (!stream.writable) throw gone()
     let timer: NodeJS.Timeout | undefined
@@ -67,16 +67,16 @@ export class GatewayHold {
       lose = () => reject(gone())
       stream.once('close', lose)
       timer = setTimeout(async () => {
-        reject(await silentGateway(this.#options.state))
+        reject(await createTimeoutError(this.#options.state))
         // An answer that comes now would be taken for that to the next question.
         stream.destroy()
-      }, SILENCE)
+      }, RESPONSE_TIMEOUT_MS)
       stream.write(`${JSON.stringify(request)}\n`)
     }).finally(() => {
       clearTimeout(timer)
       stream.off('close', lose)
     })
-    const refused = errorIn(answer)
+    const refused = parseProblem(answer)
     if (refused !== undefined) throw refused
     return answer
   }
@@ -98,7 +98,7 @@ export class GatewayHold {
 
   /** Nothing is said: the terminal belongs to the agent, whose window says what it misses. */
   async #rejoin(lost: Duplex): Promise<void> {
-    for (let pause = FIRST_PAUSE; !this.#closed && this.#stream === lost; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    for (let pause = MIN_RETRY_MS; !this.#closed && this.#stream === lost; pause = Math.min(2 * pause, MAX_RETRY_MS)) {
       await delay(pause, undefined, { ref: false })
       if (this.#closed) return
       const stream = await this.#join().catch(() => undefined)
@@ -111,4 +111,6 @@ export class GatewayHold {
 }
 
 const gone = (): SallyportError =>
-  new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', { hint: MAY_BE_DONE })
+  new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
+    hint: MAY_HAVE_RUN_HINT,
+  })

@@ -1,17 +1,17 @@
 import { SallyportError } from '@sallyport/core'
 import { type FoundServer, mergeServers } from '../../agents/agents.ts'
-import { type Environment, loadSettings, parseTree, writtenServers } from '../../config/config.ts'
+import { type Environment, loadSettings, parseTree, readWrittenServers } from '../../config/config.ts'
 import type { FoundHome } from '../find-home.ts'
 
 /** Finds the server of the gateway that is the same as one of an agent's. */
-export type ServerFinder = (server: FoundServer) => FoundId
+export type ServerFinder = (server: FoundServer) => FoundServerId
 
-type FoundId = { readonly ok: true; readonly id: string } | { readonly ok: false; readonly why: string }
+type FoundServerId = { readonly ok: true; readonly id: string } | { readonly ok: false; readonly why: string }
 
-const IMPORT = '`sallyport import` brings it behind the gateway, where single tools can be selected.'
+const IMPORT_HINT = '`sallyport import` brings it behind the gateway, where single tools can be selected.'
 
 /** By the rule by which an import finds out that it has a server already. Nothing of the home is put in force. */
-export async function readGatewayServers(
+export async function createServerFinder(
   { home, content }: Pick<FoundHome, 'home' | 'content'>,
   environment: Environment,
 ): Promise<ServerFinder> {
@@ -19,7 +19,7 @@ export async function readGatewayServers(
     const text = (content.files.get('config.yaml') ?? content.files.get('config.json'))?.toString('utf8')
     const tree = parseTree(text ?? '')
     const { settings } = await loadSettings({ home: home.path, environment, content, tree })
-    const written = writtenServers('config.yaml', tree)
+    const written = readWrittenServers('config.yaml', tree)
     const inForce = new Set(settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id))
     const existing = new Map(written.ok ? [...written.servers].filter(([id]) => inForce.has(id)) : [])
     const wish = { existing, port: settings.gateway.port, lookup: (name: string) => environment[name] }
@@ -27,7 +27,7 @@ export async function readGatewayServers(
       const plan = mergeServers({ ...wish, found: [server], secrets: 'hide', projects: 'take' })
       const [present, skipped] = [plan.present[0], plan.skipped[0]]
       if (present !== undefined) return { ok: true, id: present.id }
-      return { ok: false, why: skipped === undefined ? IMPORT : `The gateway cannot have it: ${skipped.why}` }
+      return { ok: false, why: skipped === undefined ? IMPORT_HINT : `The gateway cannot have it: ${skipped.why}` }
     }
   } catch (error) {
     if (!(error instanceof SallyportError)) throw error

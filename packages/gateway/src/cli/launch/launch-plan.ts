@@ -3,25 +3,25 @@ import { SallyportError } from '@sallyport/core'
 import {
   type AgentAdapter,
   type AgentOverlay,
-  type AgentPlace,
   findOtherServers,
+  findOverlay,
   findProgram,
+  type HostContext,
   hasFlag,
   type Overlay,
   type OverlayRequest,
-  overlayOf,
   projectFolders,
   type SourceSearch,
 } from '../../agents/agents.ts'
 import type { ServerFinder } from './gateway-servers.ts'
-import { type OwnFiles, readOwnFiles } from './own-files.ts'
-import { type Selections, selectOwnServers } from './own-servers.ts'
-import { ONLY_WINDOW, type PlannedWindow, windowOf } from './planned-window.ts'
+import { type CollectedFiles, collectNativeFiles } from './own-files.ts'
+import { type Selections, selectNativeServers } from './own-servers.ts'
+import { buildWindowCommand, ONLY_WINDOW, type PlannedWindow } from './planned-window.ts'
 import { wrapServers } from './wrapped-servers.ts'
 
 export interface PlanOptions {
   readonly adapter: AgentAdapter
-  readonly place: AgentPlace
+  readonly host: HostContext
   /** The folder of the run. */
   readonly folder: string
   readonly state: string
@@ -29,12 +29,12 @@ export interface PlanOptions {
   /** Narrows the profile further, for this run alone. */
   readonly tools: readonly string[] | undefined
   /** Its own servers are meant; without it the gateway is the only one. */
-  readonly native?: NativeWish | undefined
+  readonly native?: NativeOptions | undefined
   /** It is started even if it will have servers that are not governed. */
-  readonly allowOthers: boolean
+  readonly allowOtherServers: boolean
 }
 
-export interface NativeWish {
+export interface NativeOptions {
   /** Of its own servers those that every one of these leaves. */
   readonly selections: Selections
   /** Asked only when there is a server that the agent cannot be given as it is selected. */
@@ -49,55 +49,55 @@ export interface LaunchPlan extends Overlay {
   /** In a terminal, a person is shown what a server asks. */
   readonly isAttended: boolean
   /** What gives the agent servers that are not governed; it was allowed. */
-  readonly others: readonly string[]
+  readonly otherServers: readonly string[]
 }
 
 /** A plan for an agent that may not be installed. */
 export type DraftPlan = Omit<LaunchPlan, 'program'> & Partial<LaunchPlan>
 
 /** The name of our server: short, and without signs that agents fold or cut. */
-const ALIAS = 'gw'
+const SERVER_NAME = 'gw'
 
 /** How an agent is started so that it has the right servers. Nothing is written yet. */
 export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
-  const { adapter, place, folder, args } = options
+  const { adapter, host, folder, args } = options
   const overlay = requireOverlay(adapter)
-  refuseReserved(adapter, overlay, args)
-  const program = findProgram(adapter.program ?? '', place)
-  const folders = projectFolders(place.cwd, flagsOf(args))
-  const own = await readOwnFiles(adapter, place, folders)
-  const search = { place, folders, args: flagsOf(args), native: own.files, servers: [] }
-  const isTaken = (await overlay.mayNameServer?.(ALIAS, search)) ?? false
+  assertNoReserved(adapter, overlay, args)
+  const program = findProgram(adapter.program ?? '', host)
+  const folders = projectFolders(host.cwd, argsBeforeSeparator(args))
+  const own = await collectNativeFiles(adapter, host, folders)
+  const search = { host: host, folders, args: argsBeforeSeparator(args), native: own.files, servers: [] }
+  const isTaken = (await overlay.mayNameServer?.(SERVER_NAME, search)) ?? false
   const { servers, ours, windows, notes } = await planServers(options, overlay, { files: own.files, isTaken })
-  const others = await otherServers(options, overlay, { ...search, servers, broken: own.broken })
-  const made = overlay.overlay({ folder, place, args, native: own.files, servers, ours })
+  const others = await collectOtherServers(options, overlay, { ...search, servers, broken: own.broken })
+  const made = overlay.overlay({ folder, host, args, native: own.files, servers, ours })
   return {
     ...made,
     ...(program !== undefined && { program }),
     windows,
     isAttended: overlay.isAttended?.(args) ?? false,
-    others,
+    otherServers: others,
     notes: [...own.notes, ...notes, ...made.notes, ...others.map((one) => `${one}: its servers are not governed.`)],
   }
 }
 
 /** The agent's own flags and words; what follows after `--` is neither. */
-function flagsOf(args: readonly string[]): readonly string[] {
+function argsBeforeSeparator(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--')
   return args.slice(0, end < 0 ? undefined : end)
 }
 
 /** Whoever wants all of an agent's own servers is not kept from having more of them. */
-async function otherServers(
-  { adapter, native, allowOthers }: PlanOptions,
-  { sources, stays }: AgentOverlay,
-  search: SourceSearch & Pick<OwnFiles, 'broken'>,
+async function collectOtherServers(
+  { adapter, native, allowOtherServers }: PlanOptions,
+  { sources, remainingScopes }: AgentOverlay,
+  search: SourceSearch & Pick<CollectedFiles, 'broken'>,
 ): Promise<readonly string[]> {
   if (native?.selections.every((selection) => selection === undefined)) return []
   // The agent may understand a file that we do not.
-  const unknown = search.broken.filter(({ scope }) => stays.includes(scope)).map(({ path }) => path)
+  const unknown = search.broken.filter(({ scope }) => remainingScopes.includes(scope)).map(({ path }) => path)
   const found = [...new Set([...unknown, ...(await findOtherServers(sources, search))])]
-  if (found.length === 0 || allowOthers) return found
+  if (found.length === 0 || allowOtherServers) return found
   throw new SallyportError(
     'AGENT_NOT_STRICT',
     `${adapter.title} was not started: it would have MCP servers that the gateway does not govern, from ${found.join(', ')}.`,
@@ -112,7 +112,7 @@ interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
   readonly notes: readonly string[]
 }
 
-interface KnownNames extends Pick<OwnFiles, 'files'> {
+interface KnownNames extends Pick<CollectedFiles, 'files'> {
   /** Something besides these files may bring a server of our usual name. */
   readonly isTaken: boolean
 }
@@ -122,26 +122,26 @@ async function planServers(options: PlanOptions, overlay: AgentOverlay, known: K
   const { files } = known
   if (native === undefined) {
     const window = { key: ONLY_WINDOW, tools }
-    const name = freeName(known)
-    const servers = [{ name, entry: overlay.entry(windowOf({ folder, state }, window)) }]
+    const name = chooseName(known)
+    const servers = [{ name, entry: overlay.createEntry(buildWindowCommand({ folder, state }, window)) }]
     return { servers, ours: [name], windows: [window], notes: [] }
   }
   const { selections, openFinder } = native
-  const own = selectOwnServers(adapter, { files, selections, carriesNone: overlay.carriesNone })
-  if (own.wraps.length === 0) return { servers: own.servers, ours: [], windows: [], notes: own.notes }
-  const wrapped = wrapServers({ overlay, files, own, selections, folder, state, find: await openFinder() })
+  const selected = selectNativeServers(adapter, { files, selections, noNativeReason: overlay.noNativeReason })
+  if (selected.toWrap.length === 0) return { servers: selected.servers, ours: [], windows: [], notes: selected.notes }
+  const wrapped = wrapServers({ overlay, files, selected, selections, folder, state, find: await openFinder() })
   return {
-    servers: [...own.servers, ...wrapped.servers],
+    servers: [...selected.servers, ...wrapped.servers],
     ours: wrapped.servers.map(({ name }) => name),
     windows: wrapped.windows,
-    notes: [...own.notes, ...wrapped.notes],
+    notes: [...selected.notes, ...wrapped.notes],
   }
 }
 
 function requireOverlay(adapter: AgentAdapter): AgentOverlay {
   requireMcp(adapter)
   const { id, title } = adapter
-  const overlay = overlayOf(id)
+  const overlay = findOverlay(id)
   if (overlay !== undefined) return overlay
   throw new SallyportError('USAGE', `${title} cannot be given other servers for one run.`, {
     hint: `\`sallyport connect ${id}\` prints the entry to paste into its own file.`,
@@ -159,23 +159,23 @@ export function requireMcp({ title, supportsMcp }: AgentAdapter): void {
  * Some agents add our entry to the user's of the same name, and the mixture would be neither. Where others could wait
  * for the next name too, nobody can guess it.
  */
-function freeName({ files, isTaken }: KnownNames): string {
+function chooseName({ files, isTaken }: KnownNames): string {
   const taken = new Set(files.flatMap(({ config }) => config.servers.map(({ name }) => name)))
-  let name = isTaken ? `${ALIAS}${randomInt(10_000, 100_000)}` : ALIAS
-  for (let number = 2; taken.has(name); number++) name = `${ALIAS}${number}`
+  let name = isTaken ? `${SERVER_NAME}${randomInt(10_000, 100_000)}` : SERVER_NAME
+  for (let number = 2; taken.has(name); number++) name = `${SERVER_NAME}${number}`
   return name
 }
 
 /** What would bring other servers back must not look as if it worked. */
-function refuseReserved(
+function assertNoReserved(
   { title }: AgentAdapter,
-  { reserved, reservedCommands = [], widening }: AgentOverlay,
+  { reservedFlags, reservedCommands = [], findWideningFlag }: AgentOverlay,
   args: readonly string[],
 ): void {
-  const flags = flagsOf(args)
+  const flags = argsBeforeSeparator(args)
   const clash =
-    reserved.find((flag) => hasFlag(flags, flag)) ??
-    widening?.(flags) ??
+    reservedFlags.find((flag) => hasFlag(flags, flag)) ??
+    findWideningFlag?.(flags) ??
     reservedCommands.find((command) => flags.includes(command))
   if (clash === undefined) return
   throw new SallyportError('USAGE', `${clash} would change the servers of ${title}, which is what \`run\` is for.`, {

@@ -1,7 +1,13 @@
-import { DEFAULT_VARIANT, getSelectedMcpTools, ProfileDesk, profileKey, requireProfile } from '../../config/config.ts'
+import {
+  DEFAULT_VARIANT,
+  getSelectedMcpTools,
+  ProfilesEditor,
+  profileKey,
+  requireProfile,
+} from '../../config/config.ts'
 import type { FoundHome } from '../find-home.ts'
 
-export interface ProfileWish {
+export interface LaunchProfileQuery {
   readonly agent: string
   readonly variant: string
 }
@@ -16,9 +22,9 @@ export interface LaunchProfile {
 /** The profile that a run is for. A misspelt one is an error, and not one without a selection. */
 export async function readLaunchProfile(
   { home, state }: Pick<FoundHome, 'home' | 'state'>,
-  { agent, variant }: ProfileWish,
+  { agent, variant }: LaunchProfileQuery,
 ): Promise<LaunchProfile> {
-  const { profiles } = await new ProfileDesk({ home, state }).read()
+  const { profiles } = await new ProfilesEditor({ home, state }).read()
   if (profileKey(agent, variant) !== profileKey(agent, DEFAULT_VARIANT)) requireProfile(profiles, { agent, variant })
   const session = profiles.get(profileKey(agent, variant))?.session
   return { selection: getSelectedMcpTools(profiles, agent, variant), session }

@@ -1,7 +1,7 @@
 import type { LocalTokens } from '../../sessions/sessions.ts'
-import type { GatewayHold } from './gateway-hold.ts'
+import type { GatewayLease } from './gateway-hold.ts'
 import type { PlannedWindow } from './planned-window.ts'
-import { abandonedRuns, notedTokens, noteToken, type RunFolder, removeRunFolder } from './run-folder.ts'
+import { findAbandonedRuns, type RunFolder, readRecordedTokens, recordToken, removeRunFolder } from './run-folder.ts'
 
 export interface LaunchIdentity {
   readonly agent: string
@@ -11,10 +11,10 @@ export interface LaunchIdentity {
   /** A person sits in front of the agent, and is shown what a server asks. */
   readonly attended: boolean
   /** What gives the agent servers that are not governed. */
-  readonly others: readonly string[]
+  readonly otherServers: readonly string[]
 }
 
-export interface TokenWish extends LaunchIdentity {
+export interface LaunchTokenRequest extends LaunchIdentity {
   readonly window: PlannedWindow
 }
 
@@ -26,22 +26,22 @@ export interface LaunchToken {
   readonly token: string
 }
 
-const sessionOf = ({ id }: RunFolder): string => `run:${id}`
+const defaultSession = ({ id }: RunFolder): string => `run:${id}`
 
 export async function mintLaunchToken(
-  hold: GatewayHold,
+  hold: GatewayLease,
   run: RunFolder,
-  { agent, profile, session = sessionOf(run), window, attended, others }: TokenWish,
+  { agent, profile, session = defaultSession(run), window, attended, otherServers: others }: LaunchTokenRequest,
 ): Promise<LaunchToken> {
   const { key, tools } = window
   const wish = { agent, profile, session, attended, ...(tools && { tools }) }
   const { token, record } = await hold.mint({ ...wish, ...(others.length > 0 && { otherServers: others }) })
-  noteToken(run, record.id)
+  recordToken(run, record.id)
   return { id: record.id, window: key, token }
 }
 
 /** Also when the gateway is gone: the files are the truth. */
-export async function endLaunchToken(hold: GatewayHold, state: string, id: string): Promise<void> {
+export async function revokeLaunchToken(hold: GatewayLease, state: string, id: string): Promise<void> {
   try {
     await hold.revoke(id)
   } catch {
@@ -51,14 +51,14 @@ export async function endLaunchToken(hold: GatewayHold, state: string, id: strin
 }
 
 /** What runs left behind that were killed. First the token and then the folder by which it is found. */
-export async function sweepRuns(state: string): Promise<void> {
-  const abandoned = abandonedRuns(state)
+export async function removeAbandonedRuns(state: string): Promise<void> {
+  const abandoned = findAbandonedRuns(state)
   if (abandoned.length === 0) return
   const tokens = await openTokens(state)
   try {
     for (const run of abandoned) {
-      const noted = notedTokens(run)
-      const left = tokens.list().filter(({ id, session }) => noted.includes(id) || session === sessionOf(run))
+      const noted = readRecordedTokens(run)
+      const left = tokens.list().filter(({ id, session }) => noted.includes(id) || session === defaultSession(run))
       for (const { id } of left) await tokens.revoke(id)
       removeRunFolder(run)
     }

@@ -1,15 +1,21 @@
-import { carryBack, writeOverlay } from '../../agents/agents.ts'
+import { syncBackChanges, writeOverlay } from '../../agents/agents.ts'
 import { stateUnusable } from '../../disk/disk.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { FoundHome } from '../find-home.ts'
 import { withoutTokens } from '../token-variable.ts'
 import { runAgent } from './agent-process.ts'
-import { type GatewayHold, openGatewayHold } from './gateway-hold.ts'
+import { type GatewayLease, openGatewayLease } from './gateway-hold.ts'
 import type { LaunchPlan } from './launch-plan.ts'
-import { endLaunchToken, type LaunchIdentity, type LaunchToken, mintLaunchToken, sweepRuns } from './launch-token.ts'
+import {
+  type LaunchIdentity,
+  type LaunchToken,
+  mintLaunchToken,
+  removeAbandonedRuns,
+  revokeLaunchToken,
+} from './launch-token.ts'
 import { withoutModelKeys } from './model-keys.ts'
-import { makeRunFolder, type RunFolder, removeRunFolder, writeLaunchToken } from './run-folder.ts'
-import { exitCodeFor, SignalPassing } from './signals.ts'
+import { createRunFolder, type RunFolder, removeRunFolder, writeLaunchToken } from './run-folder.ts'
+import { exitCodeFor, SignalForwarder } from './signals.ts'
 
 export interface Launch extends Pick<FoundHome, 'home' | 'state'> {
   readonly context: CliContext
@@ -21,18 +27,18 @@ export interface Launch extends Pick<FoundHome, 'home' | 'state'> {
 export function launch(given: Launch, identity: LaunchIdentity): Promise<number> {
   return withSignals((signals) =>
     given.plan.windows.length === 0
-      ? inFolder(given, () => start(given, { signals, tokens: [] }))
+      ? withRunFolder(given, () => startAgent(given, { signals, tokens: [] }))
       : launchWithGateway(given, identity, signals),
   )
 }
 
-async function launchWithGateway(given: Launch, identity: LaunchIdentity, signals: SignalPassing): Promise<number> {
+async function launchWithGateway(given: Launch, identity: LaunchIdentity, signals: SignalForwarder): Promise<number> {
   const { context, home, state } = given
   const environment = withoutModelKeys({ ...context.environment })
-  const hold = await openGatewayHold({ state, home, cwd: context.cwd, environment })
+  const hold = await openGatewayLease({ state, home, cwd: context.cwd, environment })
   try {
-    return await inFolder(given, () =>
-      withTokens({ ...given, hold }, identity, (tokens) => start(given, { signals, tokens })),
+    return await withRunFolder(given, () =>
+      withTokens({ ...given, hold }, identity, (tokens) => startAgent(given, { signals, tokens })),
     )
   } finally {
     hold.close()
@@ -43,7 +49,7 @@ type UseTokens = (tokens: readonly LaunchToken[]) => Promise<number>
 
 /** One for each window, which end with the run, however many were made before something failed. */
 async function withTokens(
-  { hold, state, run, plan }: Launch & { readonly hold: GatewayHold },
+  { hold, state, run, plan }: Launch & { readonly hold: GatewayLease },
   identity: LaunchIdentity,
   use: UseTokens,
 ): Promise<number> {
@@ -52,12 +58,12 @@ async function withTokens(
     for (const window of plan.windows) tokens.push(await mintLaunchToken(hold, run, { ...identity, window }))
     return await use(tokens)
   } finally {
-    for (const { id } of tokens) await endLaunchToken(hold, state, id)
+    for (const { id } of tokens) await revokeLaunchToken(hold, state, id)
   }
 }
 
-async function withSignals(use: (signals: SignalPassing) => Promise<number>): Promise<number> {
-  const signals = new SignalPassing()
+async function withSignals(use: (signals: SignalForwarder) => Promise<number>): Promise<number> {
+  const signals = new SignalForwarder()
   try {
     return await use(signals)
   } finally {
@@ -66,9 +72,9 @@ async function withSignals(use: (signals: SignalPassing) => Promise<number>): Pr
 }
 
 /** The folder stands before the token does, so that a token is never without a place from which it is swept. */
-async function inFolder({ state, run }: Launch, use: () => Promise<number>): Promise<number> {
-  await sweepRuns(state)
-  makeRunFolder(run)
+async function withRunFolder({ state, run }: Launch, use: () => Promise<number>): Promise<number> {
+  await removeAbandonedRuns(state)
+  createRunFolder(run)
   try {
     return await use()
   } finally {
@@ -76,26 +82,26 @@ async function inFolder({ state, run }: Launch, use: () => Promise<number>): Pro
   }
 }
 
-interface Start {
-  readonly signals: SignalPassing
+interface StartOptions {
+  readonly signals: SignalForwarder
   readonly tokens: readonly LaunchToken[]
 }
 
-async function start({ context, run, plan }: Launch, { signals, tokens }: Start): Promise<number> {
-  writeRun(run, plan, tokens)
-  if (signals.early) return exitCodeFor(signals.early)
+async function startAgent({ context, run, plan }: Launch, { signals, tokens }: StartOptions): Promise<number> {
+  writeRunFiles(run, plan, tokens)
+  if (signals.earlySignal) return exitCodeFor(signals.earlySignal)
   // A token of `connect` may give more than this run's profile does.
   const environment = { ...withoutTokens(context.environment), ...plan.environment }
   const { program, args } = plan
   try {
     return await runAgent({ program, args, environment, cwd: context.cwd, signals })
   } finally {
-    for (const path of carryBack(plan, run.path))
+    for (const path of syncBackChanges(plan, run.path))
       context.process.stderr.write(`! The agent wrote ${path}, which could not be kept.\n`)
   }
 }
 
-function writeRun(run: RunFolder, plan: LaunchPlan, tokens: readonly LaunchToken[]): void {
+function writeRunFiles(run: RunFolder, plan: LaunchPlan, tokens: readonly LaunchToken[]): void {
   try {
     for (const { window, token } of tokens) writeLaunchToken(run, window, token)
     writeOverlay(plan, run.path)

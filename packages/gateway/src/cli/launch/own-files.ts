@@ -1,7 +1,13 @@
-import { type AgentAdapter, type AgentPlace, type NativeFile, type OwnFile, readAgent } from '../../agents/agents.ts'
+import {
+  type AgentAdapter,
+  type HostContext,
+  type NativeFile,
+  type ParsedNativeFile,
+  readAgentConfigs,
+} from '../../agents/agents.ts'
 
-export interface OwnFiles {
-  readonly files: readonly OwnFile[]
+export interface CollectedFiles {
+  readonly files: readonly ParsedNativeFile[]
   /** Those of a project that could not be read. */
   readonly broken: readonly NativeFile[]
   /** What a person should know of these. */
@@ -9,17 +15,17 @@ export interface OwnFiles {
 }
 
 /** All that an agent's own files say that may count in one of these folders, the outermost first. */
-export async function readOwnFiles(
+export async function collectNativeFiles(
   adapter: AgentAdapter,
-  place: AgentPlace,
+  place: HostContext,
   folders: readonly string[],
-): Promise<OwnFiles> {
+): Promise<CollectedFiles> {
   const seen = new Set<string>()
-  const files: OwnFile[] = []
+  const files: ParsedNativeFile[] = []
   const broken: NativeFile[] = []
   const notes: string[] = []
   for (const cwd of folders) {
-    for (const reading of await readAgent(adapter, { ...place, cwd })) {
+    for (const reading of await readAgentConfigs(adapter, { ...place, cwd })) {
       const { path, scope, project } = reading.file
       // Seen from a folder below the home, the user's own file looks like one of a project.
       const key = JSON.stringify([path, project])

@@ -18,7 +18,7 @@ export interface WindowPlace {
 export const ONLY_WINDOW = '0'
 
 /** How the agent starts it. Nothing secret is in it. */
-export function windowOf({ folder, state }: WindowPlace, { key }: PlannedWindow) {
+export function buildWindowCommand({ folder, state }: WindowPlace, { key }: PlannedWindow) {
   const which = key === ONLY_WINDOW ? [] : ['--window', key]
   return {
     command: process.execPath,

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { causeCode, makePrivateFolder, stateUnusable } from '../../disk/disk.ts'
 import { ONLY_WINDOW } from './planned-window.ts'
-import { birthOf, type ProcessBirth } from './process-birth.ts'
+import { type ProcessStart, readProcessStart } from './process-birth.ts'
 
 /** The folder of one run: it holds the overlay, and its name says whose it is. */
 export interface RunFolder {
@@ -12,7 +12,7 @@ export interface RunFolder {
   readonly path: string
 }
 
-interface Owner extends ProcessBirth {
+interface Owner extends ProcessStart {
   readonly pid: number
   readonly id: string
 }
@@ -21,21 +21,21 @@ interface Owner extends ProcessBirth {
 const NAME = /^(?<pid>\d+)\.(?<at>\d+)\.(?<space>\d+)\.(?<boot>[0-9a-f]+)\.(?<id>[0-9a-f]{12})$/
 
 const tokenFile = (window: string): string => (window === ONLY_WINDOW ? 'token' : `token-${window}`)
-const WINDOW = /^\d{1,6}$/
+const WINDOW_KEY = /^\d{1,6}$/
 const TOKEN_ID_FILE = 'token-id'
 
-const folderOf = (state: string): string => join(state, 'runs')
+const runsFolder = (state: string): string => join(state, 'runs')
 
 /** Where a run of this process will have its files. */
 export function nameRunFolder(state: string): RunFolder {
-  const birth = birthOf(process.pid)
+  const birth = readProcessStart(process.pid)
   if (birth === undefined) throw new SallyportError('INTERNAL', 'This process could not find out when it was started.')
   const id = randomBytes(6).toString('hex')
-  const path = join(folderOf(state), `${process.pid}.${birth.at}.${birth.space}.${birth.boot}.${id}`)
+  const path = join(runsFolder(state), `${process.pid}.${birth.at}.${birth.space}.${birth.boot}.${id}`)
   return { id, path }
 }
 
-export function makeRunFolder({ path }: RunFolder): void {
+export function createRunFolder({ path }: RunFolder): void {
   makePrivateFolder(dirname(path))
   try {
     mkdirSync(path, { mode: 0o700 })
@@ -51,7 +51,7 @@ export function writeLaunchToken({ path }: RunFolder, window: string, token: str
 
 /** Undefined once the run is over, and its folder with it. */
 export function readLaunchToken(path: string, window: string = ONLY_WINDOW): string | undefined {
-  if (!WINDOW.test(window)) return undefined
+  if (!WINDOW_KEY.test(window)) return undefined
   try {
     return readFileSync(join(path, tokenFile(window)), 'utf8').trim()
   } catch {
@@ -60,13 +60,13 @@ export function readLaunchToken(path: string, window: string = ONLY_WINDOW): str
 }
 
 /** Whether the process may live whose folder this is. */
-export function runLives(path: string): boolean {
-  const owner = ownerIn(basename(path))
-  return owner !== undefined && mayLive(owner)
+export function isRunAlive(path: string): boolean {
+  const owner = parseOwner(basename(path))
+  return owner !== undefined && mayBeAlive(owner)
 }
 
 /** Which tokens end with the run, for whoever has to end it in its place. */
-export function noteToken({ path }: RunFolder, id: string): void {
+export function recordToken({ path }: RunFolder, id: string): void {
   try {
     writeFileSync(join(path, TOKEN_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'a' })
   } catch (cause) {
@@ -74,7 +74,7 @@ export function noteToken({ path }: RunFolder, id: string): void {
   }
 }
 
-export function notedTokens({ path }: RunFolder): readonly string[] {
+export function readRecordedTokens({ path }: RunFolder): readonly string[] {
   try {
     return readFileSync(join(path, TOKEN_ID_FILE), 'utf8').split('\n')
   } catch {
@@ -84,10 +84,10 @@ export function notedTokens({ path }: RunFolder): readonly string[] {
 }
 
 /** What runs left behind whose process is gone. The folder of a run that lives is never among them. */
-export function abandonedRuns(state: string): readonly RunFolder[] {
-  return namesIn(folderOf(state)).flatMap((name) => {
-    const owner = ownerIn(name)
-    return owner === undefined || mayLive(owner) ? [] : [{ id: owner.id, path: join(folderOf(state), name) }]
+export function findAbandonedRuns(state: string): readonly RunFolder[] {
+  return listNames(runsFolder(state)).flatMap((name) => {
+    const owner = parseOwner(name)
+    return owner === undefined || mayBeAlive(owner) ? [] : [{ id: owner.id, path: join(runsFolder(state), name) }]
   })
 }
 
@@ -96,13 +96,13 @@ export function abandonedRuns(state: string): readonly RunFolder[] {
  * there, is left to the next run's sweep: it keeps nobody from running.
  */
 export function removeRunFolder({ path }: RunFolder): void {
-  if (isRemoved(path)) return
+  if (tryRemove(path)) return
   // Some programs keep what they fetch in folders that nobody may change.
-  openFolders(path)
-  isRemoved(path)
+  makeFoldersWritable(path)
+  tryRemove(path)
 }
 
-function isRemoved(path: string): boolean {
+function tryRemove(path: string): boolean {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 3 })
     return true
@@ -111,17 +111,17 @@ function isRemoved(path: string): boolean {
   }
 }
 
-function openFolders(path: string): void {
+function makeFoldersWritable(path: string): void {
   try {
     chmodSync(path, 0o700)
     for (const entry of readdirSync(path, { withFileTypes: true }))
-      if (entry.isDirectory()) openFolders(join(path, entry.name))
+      if (entry.isDirectory()) makeFoldersWritable(join(path, entry.name))
   } catch {
     // Not ours, or gone meanwhile.
   }
 }
 
-function namesIn(folder: string): readonly string[] {
+function listNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (cause) {
@@ -130,7 +130,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function ownerIn(name: string): Owner | undefined {
+function parseOwner(name: string): Owner | undefined {
   const parts = NAME.exec(name)?.groups
   if (parts === undefined) return undefined
   const { pid = '', at = '', space = '', boot = '', id = '' } = parts
@@ -138,8 +138,8 @@ function ownerIn(name: string): Owner | undefined {
 }
 
 /** Of a process in another container of this machine nothing can be known, so its folder stays. */
-function mayLive(owner: Owner): boolean {
-  const ours = birthOf(process.pid)
+function mayBeAlive(owner: Owner): boolean {
+  const ours = readProcessStart(process.pid)
   if (ours === undefined || owner.boot !== ours.boot) return false
-  return owner.space !== ours.space || birthOf(owner.pid)?.at === owner.at
+  return owner.space !== ours.space || readProcessStart(owner.pid)?.at === owner.at
 }

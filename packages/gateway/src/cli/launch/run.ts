@@ -1,15 +1,15 @@
 import { SallyportError } from '@sallyport/core'
-import { type AgentAdapter, findAdapter, overlayOf } from '../../agents/agents.ts'
-import { placeOf } from '../agent-place.ts'
+import { type AgentAdapter, findAdapter, findOverlay } from '../../agents/agents.ts'
+import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { leavesNone, lookAtProfiles } from '../profile-sight.ts'
-import { showEntry } from './connect.ts'
-import { readGatewayServers } from './gateway-servers.ts'
+import { leavesNoTools, readProfilesView } from '../profile-sight.ts'
+import { printEntry } from './connect.ts'
+import { createServerFinder } from './gateway-servers.ts'
 import { launch } from './launch.ts'
 import { planLaunch } from './launch-plan.ts'
-import { printPlan } from './launch-print.ts'
+import { printLaunchPlan } from './launch-print.ts'
 import { readLaunchProfile } from './launch-profile.ts'
 import { nameRunFolder } from './run-folder.ts'
 
@@ -27,27 +27,27 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   const { profile: variant = 'default', tools, native, print } = flags
   const adapter = findAdapter(name)
   const found = await findHome(context, flags)
-  if (adapter.supportsMcp && overlayOf(adapter.id) === undefined)
-    return showEntry(context, flags, { adapter, found, variant })
+  if (adapter.supportsMcp && findOverlay(adapter.id) === undefined)
+    return printEntry(context, flags, { adapter, found, variant })
   const { home, state, content } = found
   const { selection, session } = await readLaunchProfile({ home, state }, { agent: adapter.id, variant })
   const folder = nameRunFolder(state)
   const plan = await planLaunch({
     ...{ adapter, state, args, tools },
-    allowOthers: flags.allowOtherServers ?? false,
+    allowOtherServers: flags.allowOtherServers ?? false,
     folder: folder.path,
-    place: placeOf(context),
+    host: createHostContext(context),
     native: native
-      ? { selections: [selection, tools], openFinder: () => readGatewayServers({ home, content }, context.environment) }
+      ? { selections: [selection, tools], openFinder: () => createServerFinder({ home, content }, context.environment) }
       : undefined,
   })
   const { program = adapter.program ?? adapter.id } = plan
-  if (print) return printPlan(context, flags, { ...plan, program })
+  if (print) return printLaunchPlan(context, flags, { ...plan, program })
   if (plan.program === undefined) throw notInstalled(adapter)
-  const zero = native ? [] : await zeroTools(context, flags, { name: `${adapter.id}.${variant}`, selection })
+  const zero = native ? [] : await warnIfNoTools(context, flags, { name: `${adapter.id}.${variant}`, selection })
   for (const note of [...zero, ...plan.notes]) context.process.stderr.write(`! ${note}\n`)
   const attended = plan.isAttended && isInTerminal(context)
-  const identity = { agent: adapter.id, profile: variant, session, attended, others: plan.others }
+  const identity = { agent: adapter.id, profile: variant, session, attended, otherServers: plan.otherServers }
   context.process.exitCode = await launch({ context, home, state, plan: { ...plan, program }, run: folder }, identity)
 }
 
@@ -57,9 +57,9 @@ interface NamedSelection {
 }
 
 /** An agent that has no tool at all looks as if the gateway were broken. */
-async function zeroTools(context: CliContext, flags: RunFlags & GlobalFlags, { name, selection }: NamedSelection) {
+async function warnIfNoTools(context: CliContext, flags: RunFlags & GlobalFlags, { name, selection }: NamedSelection) {
   if (selection === undefined && flags.tools === undefined) return []
-  if (!leavesNone(await lookAtProfiles(context, flags), [selection, flags.tools])) return []
+  if (!leavesNoTools(await readProfilesView(context, flags), [selection, flags.tools])) return []
   const who = [...(selection ? [`the profile ${name}`] : []), ...(flags.tools ? ['--tools'] : [])].join(' and ')
   return [
     `No tool is left by ${who}: the agent will have none of the gateway. \`sallyport tools\` shows what there is.`,

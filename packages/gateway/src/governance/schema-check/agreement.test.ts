@@ -1,4 +1,4 @@
-import { compilePlain, type Json, type JsonObject } from '@sallyport/core'
+import { compileSimpleSchema, type Json, type JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileSchema } from './ajv-schema.ts'
@@ -81,7 +81,7 @@ describe('our validator and AJV', () => {
     fc.assert(
       fc.property(whole, fc.array(value, { minLength: 5, maxLength: 10 }), ({ main, one, two }, values) => {
         const root = read({ ...main, $defs: { one, two } })
-        const plain = compilePlain(root)
+        const plain = compileSimpleSchema(root)
         if (plain === undefined) return expect.fail(`it is not plain: ${JSON.stringify(root)}`)
         const full = fullCheck(root)
         for (const candidate of values.map(read)) {

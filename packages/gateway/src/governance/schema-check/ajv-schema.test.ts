@@ -1,8 +1,8 @@
-import { type Json, type JsonObject, violationsText } from '@sallyport/core'
+import { formatViolations, type Json, type JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { compileSchema } from './ajv-schema.ts'
 
-const said = (schema: JsonObject, value: Json): string => violationsText(compileSchema(schema)(value) ?? [])
+const said = (schema: JsonObject, value: Json): string => formatViolations(compileSchema(schema)(value) ?? [])
 
 describe('compileSchema', () => {
   it('says what is wrong in the words of the plain validator', () => {

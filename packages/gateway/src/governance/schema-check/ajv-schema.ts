@@ -2,8 +2,8 @@ import { isJsonObject, isMultipleOf, type Json, type JsonObject, messageOf, type
 import { Ajv, type AnySchemaObject, type Options } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { violationsOf } from './ajv-violations.ts'
-import { type IsUsable, soundPart } from './sound-part.ts'
+import { toViolations } from './ajv-violations.ts'
+import { dropUnusableParts, type IsUsable } from './sound-part.ts'
 
 /** What is wrong with a value; nothing where it fits. */
 export type FullCheck = (value: unknown) => readonly Violation[] | undefined
@@ -22,15 +22,15 @@ const OPTIONS: Options = {
   // Else every object would have a `constructor`.
   ownProperties: true,
   inlineRefs: false,
-  code: { regExp: Object.assign(patternOf, { code: 'new RegExp' }) },
+  code: { regExp: Object.assign(toRegExp, { code: 'new RegExp' }) },
 }
 
-const judges = new Map<Dialect, Ajv>()
+const metaValidators = new Map<Dialect, Ajv>()
 
 /** Compiles any schema. It may take for ever, and throws what cannot be compiled: only for a thread that can be ended. */
 export function compileSchema(schema: Json): FullCheck {
   if (!isJsonObject(schema)) throw new Error('it is not an object')
-  const [dialect, ...others] = dialectsOf(schema.$schema)
+  const [dialect, ...others] = detectDialects(schema.$schema)
   if (dialect === undefined) throw new Error('its $schema names a dialect that is not known here')
   try {
     return compileAs(dialect, schema)
@@ -48,45 +48,46 @@ export function compileSchema(schema: Json): FullCheck {
 export interface CompiledSchema {
   readonly check?: FullCheck
   /** Why it could not be compiled as it is. */
-  readonly flaw?: string
+  readonly problem?: string
 }
 
 /** So often a part that cannot be compiled is left out. */
-const MAX_LOSSES = 20
+const MAX_DROPPED = 20
 
 /** Compiles a schema; where that fails, what is left of it without the parts that cannot be compiled. */
-export function compileWhatCanBe(schema: Json): CompiledSchema {
+export function compilePartially(schema: Json): CompiledSchema {
   try {
     return { check: compileSchema(schema) }
   } catch (error) {
-    const flaw = messageOf(error)
-    return isJsonObject(schema) ? { ...compileSoundPart(schema), flaw } : { flaw }
+    const problem = messageOf(error)
+    return isJsonObject(schema) ? { ...compileUsablePart(schema), problem } : { problem }
   }
 }
 
-function compileSoundPart(schema: JsonObject): CompiledSchema {
-  const dialect = dialectsOf(schema.$schema)[0] ?? '2020-12'
+function compileUsablePart(schema: JsonObject): CompiledSchema {
+  const dialect = detectDialects(schema.$schema)[0] ?? '2020-12'
   const lost = new Set<string>()
   let met: string[] = []
-  const resolves = refResolver(schema)
+  const resolves = createRefCheck(schema)
   const isUsable: IsUsable = (keyword, value, way) => {
     const place = `/${way.join('/')}`
     met.push(place)
-    if (keyword === '$schema' || (MISJUDGED as readonly string[]).includes(keyword) || lost.has(place)) return false
+    if (keyword === '$schema' || (UNRELIABLE_KEYWORDS as readonly string[]).includes(keyword) || lost.has(place))
+      return false
     if (keyword === 'pattern') return isPattern(value)
     if (keyword === 'patternProperties') return isJsonObject(value) && Object.keys(value).every(isPattern)
     return keyword !== '$ref' || resolves(value)
   }
-  for (let losses = 0; losses < MAX_LOSSES; losses++) {
+  for (let losses = 0; losses < MAX_DROPPED; losses++) {
     met = []
-    const part = soundPart(schema, isUsable)
-    const judge = judgeOf(dialect)
+    const part = dropUnusableParts(schema, isUsable)
+    const judge = metaValidatorFor(dialect)
     try {
       if (judge.validateSchema(part) === true) return { check: compileAs(dialect, part) }
     } catch {
       return {}
     }
-    const flawed = keywordAt(judge.errors?.[0]?.instancePath ?? '', met)
+    const flawed = findKeyword(judge.errors?.[0]?.instancePath ?? '', met)
     if (flawed === undefined) return {}
     lost.add(flawed)
   }
@@ -94,7 +95,7 @@ function compileSoundPart(schema: JsonObject): CompiledSchema {
 }
 
 /** The innermost keyword that a flaw is in: what is deeper is its value. */
-function keywordAt(pointer: string, keywords: readonly string[]): string | undefined {
+function findKeyword(pointer: string, keywords: readonly string[]): string | undefined {
   const place = `${pointer.replaceAll('~1', '/').replaceAll('~0', '~')}/`
   const around = keywords.filter((keyword) => place.startsWith(`${keyword}/`))
   return around.sort((a, b) => b.length - a.length)[0]
@@ -102,7 +103,7 @@ function keywordAt(pointer: string, keywords: readonly string[]): string | undef
 
 function isPattern(value: Json): boolean {
   try {
-    patternOf(String(value), 'u')
+    toRegExp(String(value), 'u')
     return true
   } catch {
     return false
@@ -110,7 +111,7 @@ function isPattern(value: Json): boolean {
 }
 
 /** References within the schema, by a plain pointer: all others are left to whoever wrote them. */
-function refResolver(schema: JsonObject): (value: Json) => boolean {
+function createRefCheck(schema: JsonObject): (value: Json) => boolean {
   return (value) => {
     if (typeof value !== 'string' || !value.startsWith('#')) return false
     if (value === '#') return true
@@ -132,7 +133,7 @@ function decodeStep(step: string): string {
 }
 
 /** Without a word it is the newest one, but many who say nothing mean the one that was common for years. */
-function dialectsOf($schema: Json | undefined): readonly Dialect[] {
+function detectDialects($schema: Json | undefined): readonly Dialect[] {
   if ($schema === undefined) return ['2020-12', 'draft-07']
   const [, name] =
     /^https?:\/\/json-schema\.org\/(draft-0[4-7]|draft\/2019-09|draft\/2020-12)\/schema#?$/.exec(String($schema)) ?? []
@@ -142,32 +143,33 @@ function dialectsOf($schema: Json | undefined): readonly Dialect[] {
 }
 
 function compileAs(dialect: Dialect, schema: AnySchemaObject): FullCheck {
-  const judge = judgeOf(dialect)
-  if (judge.validateSchema(schema) !== true) throw new Error(flawOf(judge))
+  const judge = metaValidatorFor(dialect)
+  if (judge.validateSchema(schema) !== true) throw new Error(describeSchemaError(judge))
   // Names that a schema gives to its parts stay with its instance: none may lead into the schema of another server.
-  const ajv = mended(new DIALECTS[dialect]({ ...OPTIONS, meta: false, validateSchema: false }))
+  const ajv = patchKeywords(new DIALECTS[dialect]({ ...OPTIONS, meta: false, validateSchema: false }))
   const validate = ajv.compile(schema)
-  return (value) => (validate(value) ? undefined : violationsOf(validate.errors ?? []))
+  return (value) => (validate(value) ? undefined : toViolations(validate.errors ?? []))
 }
 
-function judgeOf(dialect: Dialect): Ajv {
-  const judge = judges.get(dialect) ?? new DIALECTS[dialect]({ ...OPTIONS, allErrors: false, addUsedSchema: false })
-  judges.set(dialect, judge)
+function metaValidatorFor(dialect: Dialect): Ajv {
+  const judge =
+    metaValidators.get(dialect) ?? new DIALECTS[dialect]({ ...OPTIONS, allErrors: false, addUsedSchema: false })
+  metaValidators.set(dialect, judge)
   return judge
 }
 
-function flawOf({ errors }: Ajv): string {
+function describeSchemaError({ errors }: Ajv): string {
   const [first] = errors ?? []
   return `${first?.instancePath || 'the whole'} breaks the rule ${first?.keyword ?? 'of its dialect'}`
 }
 
 /** Keywords that AJV judges wrongly in some cases of the official test suite: it must refuse nobody for them. */
-const MISJUDGED = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems'] as const
+const UNRELIABLE_KEYWORDS = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems'] as const
 
 /** Reads what is written as it is meant: decimal steps are exact, and `id` is no word of today. */
-function mended(ajv: Ajv): Ajv {
-  for (const keyword of ['id', 'multipleOf', ...MISJUDGED]) ajv.removeKeyword(keyword)
-  for (const keyword of MISJUDGED) ajv.addKeyword({ keyword, compile: () => refuse(keyword) })
+function patchKeywords(ajv: Ajv): Ajv {
+  for (const keyword of ['id', 'multipleOf', ...UNRELIABLE_KEYWORDS]) ajv.removeKeyword(keyword)
+  for (const keyword of UNRELIABLE_KEYWORDS) ajv.addKeyword({ keyword, compile: () => refuse(keyword) })
   return ajv.addKeyword({
     keyword: 'multipleOf',
     type: 'number',
@@ -181,7 +183,7 @@ function refuse(keyword: string): never {
 }
 
 /** Patterns are Unicode ones by the specification; many in use are valid only without. */
-function patternOf(pattern: string, flags: string): RegExp {
+function toRegExp(pattern: string, flags: string): RegExp {
   try {
     return new RegExp(pattern, flags)
   } catch {

@@ -1,38 +1,40 @@
 import {
+  formatMismatch,
+  formatOptions,
+  formatTypes,
   isJsonList,
   isJsonObject,
   type Json,
-  optionWords,
   quoteText,
-  saysMismatch,
-  typeWords,
-  unknownKey,
+  unknownKeyViolation,
   type ValuePath,
   type Violation,
 } from '@sallyport/core'
 import type { ErrorObject } from 'ajv'
 
-const LONGEST_PATTERN = 120
+const MAX_PATTERN_LENGTH = 120
 
 /** What the others beside them are about. */
-const SUMMARIES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'if'])
+const SUMMARY_KEYWORDS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'if'])
 
 /** What AJV found, in the words of our own validator. */
-export function violationsOf(errors: readonly ErrorObject[]): readonly Violation[] {
-  const summaries = errors.filter(({ keyword }) => SUMMARIES.has(keyword))
-  const others = errors.filter(({ keyword }) => !SUMMARIES.has(keyword))
-  return [...summaries, ...others].map(violationOf)
+export function toViolations(errors: readonly ErrorObject[]): readonly Violation[] {
+  const summaries = errors.filter(({ keyword }) => SUMMARY_KEYWORDS.has(keyword))
+  const others = errors.filter(({ keyword }) => !SUMMARY_KEYWORDS.has(keyword))
+  return [...summaries, ...others].map(toViolation)
 }
 
-function violationOf(error: ErrorObject): Violation {
-  const path = pathOf(error.instancePath)
+function toViolation(error: ErrorObject): Violation {
+  const path = parsePointer(error.instancePath)
   const { missingProperty, additionalProperty, unevaluatedProperty, propertyName } = error.params as Params
-  if (missingProperty !== undefined) return { path: [...path, missingProperty], says: 'is missing' }
-  if (additionalProperty !== undefined) return unknownKey([...path, additionalProperty], knownKeys(error.parentSchema))
+  if (missingProperty !== undefined) return { path: [...path, missingProperty], message: 'is missing' }
+  if (additionalProperty !== undefined)
+    return unknownKeyViolation([...path, additionalProperty], knownKeys(error.parentSchema))
   if (unevaluatedProperty !== undefined)
-    return unknownKey([...path, unevaluatedProperty], knownKeys(error.parentSchema))
-  if (propertyName !== undefined) return { path: [...path, propertyName], says: 'is not a name that is allowed there' }
-  return { path, says: (WORDS[error.keyword] ?? otherWords)(error, path) }
+    return unknownKeyViolation([...path, unevaluatedProperty], knownKeys(error.parentSchema))
+  if (propertyName !== undefined)
+    return { path: [...path, propertyName], message: 'is not a name that is allowed there' }
+  return { path, message: (WORDS[error.keyword] ?? otherWords)(error, path) }
 }
 
 interface Params {
@@ -47,7 +49,7 @@ type Wording = (error: ErrorObject, path: ValuePath) => string
 const mismatch =
   (expected: (operand: Json) => string): Wording =>
   ({ schema, data }, path) =>
-    saysMismatch(expected(schema as Json), data as Json, path)
+    formatMismatch(expected(schema as Json), data as Json, path)
 
 const size =
   (words: string): Wording =>
@@ -55,9 +57,9 @@ const size =
     `must have ${words.replace('#', String(schema))}`
 
 const WORDS: Readonly<Record<string, Wording>> = {
-  type: mismatch((types) => typeWords((isJsonList(types) ? types : [types]).map(String))),
-  const: mismatch((option) => optionWords([option])),
-  enum: mismatch((options) => optionWords(isJsonList(options) ? options : [])),
+  type: mismatch((types) => formatTypes((isJsonList(types) ? types : [types]).map(String))),
+  const: mismatch((option) => formatOptions([option])),
+  enum: mismatch((options) => formatOptions(isJsonList(options) ? options : [])),
   minimum: mismatch((limit) => `at least ${limit}`),
   maximum: mismatch((limit) => `at most ${limit}`),
   exclusiveMinimum: mismatch((limit) => `more than ${limit}`),
@@ -69,7 +71,7 @@ const WORDS: Readonly<Record<string, Wording>> = {
   maxItems: size('at most # items'),
   minProperties: size('at least # members'),
   maxProperties: size('at most # members'),
-  pattern: ({ schema }) => `must match the pattern ${quoteText(String(schema), LONGEST_PATTERN)}`,
+  pattern: ({ schema }) => `must match the pattern ${quoteText(String(schema), MAX_PATTERN_LENGTH)}`,
   uniqueItems: () => 'must not hold the same item twice',
   'false schema': () => 'is not allowed',
   anyOf: ({ schema }) =>
@@ -83,7 +85,7 @@ const WORDS: Readonly<Record<string, Wording>> = {
 const otherWords: Wording = ({ keyword }) => `breaks the rule ${quoteText(keyword, 40)} of the schema`
 
 /** A JSON pointer. It does not say whether a number is a place in a list or a key. */
-function pathOf(pointer: string): ValuePath {
+function parsePointer(pointer: string): ValuePath {
   const parts = pointer
     .split('/')
     .slice(1)

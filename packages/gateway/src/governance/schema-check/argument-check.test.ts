@@ -78,9 +78,12 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     expect(await check.check(remote, {})).toEqual({ outcome: 'ask', reason })
     expect(await check.check({ properties: { a: { type: 'text' } } }, { a: 1 })).toMatchObject({ outcome: 'ask' })
     expect(await check.check({ $schema: 'https://example.com/own' }, {})).toMatchObject({ outcome: 'ask' })
-    expect(await check.schemaFlaw(remote)).toMatch(/can't resolve reference/)
-    expect(await check.schemaFlaw(LOWER)).toBeUndefined()
-    expect(check.schemaFlaw({ properties: { a: { type: 'string' } } }), 'a plain one is known at once').toBeUndefined()
+    expect(await check.findSchemaProblem(remote)).toMatch(/can't resolve reference/)
+    expect(await check.findSchemaProblem(LOWER)).toBeUndefined()
+    expect(
+      check.findSchemaProblem({ properties: { a: { type: 'string' } } }),
+      'a plain one is known at once',
+    ).toBeUndefined()
   })
 
   it.each<[string, JsonObject]>([
@@ -229,7 +232,7 @@ describe('a hostile schema', () => {
 
   it('is left alone for a while, however often it is asked', async () => {
     let now = 0
-    const check = open({ budget: 300, rest: 1_000, now: () => now })
+    const check = open({ budget: 300, cooldown: 1_000, now: () => now })
     expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes more than it may/))
     expect(await check.check(BOMB, { x: 'aaa' })).toEqual(
       denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/),

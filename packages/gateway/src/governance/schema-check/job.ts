@@ -1,15 +1,15 @@
 /** One value to be checked, as it goes to the thread. Both are JSON texts: a copy of them is cheap, and theirs to parse. */
-export interface Job {
+export interface CheckJob {
   readonly digest: string
   /** Those that need not be tried any more once one of them took too long: the digest, or for large values more than it. */
-  readonly fate: string
+  readonly group: string
   readonly schema: string
   /** Absent: the schema is only compiled. */
   readonly value?: string
 }
 
 /** What became of it. */
-export type Outcome =
+export type JobOutcome =
   | { readonly kind: 'fits' }
   | { readonly kind: 'violated'; readonly says: string }
   /** The schema cannot be compiled, or not as a whole: the value is not known to fit. `final`: no part of it can. */

@@ -1,11 +1,11 @@
 import type { CompiledSchema } from './ajv-schema.ts'
 
 /** What is compiled takes some forty times the room of its text. */
-const MOST_CHARACTERS = 2_000_000
-const MOST_CHECKS = 500
+const MAX_CHARACTERS = 2_000_000
+const MAX_CHECKS = 500
 
 /** Compiled schemas by digest. Those that were not needed for longest make room. */
-export class KeptChecks {
+export class CheckCache {
   readonly #checks = new Map<string, { readonly compiled: CompiledSchema; readonly size: number }>()
   #size = 0
 
@@ -17,11 +17,11 @@ export class KeptChecks {
     return kept.compiled
   }
 
-  keep(digest: string, compiled: CompiledSchema, size: number): void {
+  set(digest: string, compiled: CompiledSchema, size: number): void {
     this.#checks.set(digest, { compiled, size })
     this.#size += size
     for (const [oldest, kept] of this.#checks) {
-      if (this.#checks.size <= MOST_CHECKS && this.#size <= MOST_CHARACTERS) return
+      if (this.#checks.size <= MAX_CHECKS && this.#size <= MAX_CHARACTERS) return
       this.#checks.delete(oldest)
       this.#size -= kept.size
     }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import { COMPILED, type Job, type Outcome, READY } from './job.ts'
+import { type CheckJob, COMPILED, type JobOutcome, READY } from './job.ts'
 
-export interface LaneOptions {
+export interface WorkerQueueOptions {
   /** The built program of the thread. */
   readonly threadFile: string
   /** How long one job may take, in milliseconds. */
@@ -9,22 +9,22 @@ export interface LaneOptions {
 }
 
 interface Pending {
-  readonly job: Job
-  readonly settle: (outcome: Outcome) => void
+  readonly job: CheckJob
+  readonly settle: (outcome: JobOutcome) => void
 }
 
 /** Loading takes a tenth of a second; a machine that needs this long has other troubles. */
 const START_BUDGET = 15_000
-const MOST_WAITING = 256
-const MOST_PROVEN = 10_000
+const MAX_WAITING = 256
+const MAX_PROVEN = 10_000
 const MEMORY = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 } as const
 
 /**
  * A thread that does one job at a time and is ended, whatever it is doing, when a job takes too long. Those that wait
  * are done by the next thread. It is started for the first job, and keeps no process alive.
  */
-export class ThreadLane {
-  readonly #options: LaneOptions
+export class WorkerQueue {
+  readonly #options: WorkerQueueOptions
   readonly #waiting: Pending[] = []
   /** Schemas of which a job was done: theirs go first, so that no flood of others holds them up. */
   readonly #proven = new Set<string>()
@@ -37,29 +37,29 @@ export class ThreadLane {
   #current: Pending | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(options: LaneOptions) {
+  constructor(options: WorkerQueueOptions) {
     this.#options = options
   }
 
-  run(job: Job): Promise<Outcome> {
+  run(job: CheckJob): Promise<JobOutcome> {
     if (this.#isClosed) return Promise.resolve({ kind: 'unchecked', why: 'the gateway is closing' })
-    if (this.#waiting.length >= MOST_WAITING) return Promise.resolve({ kind: 'crowded' })
+    if (this.#waiting.length >= MAX_WAITING) return Promise.resolve({ kind: 'crowded' })
     return new Promise((settle) => {
       this.#waiting.push({ job, settle })
-      this.#proceed()
+      this.#startNext()
     })
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#drop()
+    this.#terminateWorker()
     const left = [...(this.#current ? [this.#current] : []), ...this.#waiting.splice(0)]
     this.#current = undefined
     for (const { settle } of left) settle({ kind: 'unchecked', why: 'the gateway is closing' })
     await Promise.all(this.#ending)
   }
 
-  #proceed(): void {
+  #startNext(): void {
     if (this.#current !== undefined || this.#waiting.length === 0) return
     if (this.#worker === undefined) return this.#start()
     if (!this.#isReady) return
@@ -67,7 +67,7 @@ export class ThreadLane {
     const [next] = this.#waiting.splice(Math.max(first, 0), 1)
     if (next === undefined) return
     this.#current = next
-    this.#limitJob()
+    this.#startJobTimer()
     this.#worker.postMessage(next.job)
   }
 
@@ -84,73 +84,73 @@ export class ThreadLane {
     this.#worker = worker
     this.#isReady = false
     this.#compiled = new Set()
-    worker.on('message', (said: Outcome | typeof READY | typeof COMPILED) => this.#hear(worker, said))
+    worker.on('message', (said: JobOutcome | typeof READY | typeof COMPILED) => this.#onMessage(worker, said))
     // It ends after an error; that it ended is what counts.
     let trouble = 'it ended'
     worker.on('error', (error) => {
       trouble = error.message
     })
-    worker.on('exit', () => this.#lose(worker, trouble))
+    worker.on('exit', () => this.#onWorkerLost(worker, trouble))
     // Only now: whoever listens to a thread keeps it alive.
     worker.unref()
-    this.#limit(START_BUDGET, () => this.#lose(worker, `it did not start within ${START_BUDGET} ms`))
+    this.#startTimer(START_BUDGET, () => this.#onWorkerLost(worker, `it did not start within ${START_BUDGET} ms`))
   }
 
-  #hear(worker: Worker, said: Outcome | typeof READY | typeof COMPILED): void {
+  #onMessage(worker: Worker, said: JobOutcome | typeof READY | typeof COMPILED): void {
     if (worker !== this.#worker) return
-    this.#unlimit()
+    this.#clearTimer()
     if (said === COMPILED) return this.#beginCheck()
     if (said === READY) this.#isReady = true
     else this.#settle(said)
-    this.#proceed()
+    this.#startNext()
   }
 
   /** The value has a time of its own: a schema that compiles slowly is another fault than one that checks slowly. */
   #beginCheck(): void {
     if (this.#current !== undefined) this.#compiled.add(this.#current.job.digest)
-    this.#limitJob()
+    this.#startJobTimer()
   }
 
-  #limitJob(): void {
-    this.#limit(this.#options.budget, () => this.#exceed(`it took longer than ${this.#options.budget} ms`))
+  #startJobTimer(): void {
+    this.#startTimer(this.#options.budget, () => this.#exceed(`it took longer than ${this.#options.budget} ms`))
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: JobOutcome): void {
     const settled = this.#current
     if (settled === undefined) return
     this.#current = undefined
     if (outcome.kind === 'excess') this.#proven.delete(settled.job.digest)
-    else if (this.#proven.size < MOST_PROVEN) this.#proven.add(settled.job.digest)
+    else if (this.#proven.size < MAX_PROVEN) this.#proven.add(settled.job.digest)
     settled.settle(outcome)
-    if (outcome.kind === 'excess') this.#giveUp(settled.job)
+    if (outcome.kind === 'excess') this.#settleHopeless(settled.job)
   }
 
   /** A crowd of calls that each take all of the time would leave none for anybody else. */
-  #giveUp({ fate }: Job): void {
-    const shares = ({ job }: Pending): boolean => job.fate === fate || job.digest === fate
+  #settleHopeless({ group }: CheckJob): void {
+    const shares = ({ job }: Pending): boolean => job.group === group || job.digest === group
     const hopeless = this.#waiting.filter(shares)
     this.#waiting.splice(0, Infinity, ...this.#waiting.filter((pending) => !shares(pending)))
     for (const { settle } of hopeless) settle({ kind: 'hopeless' })
   }
 
   /** The thread is gone: by its memory if it was at work, and for good if it never was. */
-  #lose(worker: Worker, trouble: string): void {
+  #onWorkerLost(worker: Worker, trouble: string): void {
     if (worker !== this.#worker) return
     if (this.#isReady) return this.#exceed(`its thread was lost (${trouble})`)
-    this.#drop()
+    this.#terminateWorker()
     for (const { settle } of this.#waiting.splice(0))
       settle({ kind: 'unchecked', why: `the thread for it failed: ${trouble}` })
   }
 
   #exceed(why: string): void {
     const isCompiled = this.#current !== undefined && this.#compiled.has(this.#current.job.digest)
-    this.#drop()
+    this.#terminateWorker()
     this.#settle(isCompiled ? { kind: 'excess', why } : { kind: 'unusable', why: `to compile it: ${why}`, final: true })
-    this.#proceed()
+    this.#startNext()
   }
 
-  #drop(): void {
-    this.#unlimit()
+  #terminateWorker(): void {
+    this.#clearTimer()
     const worker = this.#worker
     this.#worker = undefined
     if (worker === undefined) return
@@ -158,7 +158,7 @@ export class ThreadLane {
     this.#ending.add(ending)
   }
 
-  #limit(time: number, late: () => void): void {
+  #startTimer(time: number, late: () => void): void {
     const timer = setTimeout(() => {
       // Where this thread itself was held up, the answer may be here already: it is heard before the next turn.
       setImmediate(() => {
@@ -168,7 +168,7 @@ export class ThreadLane {
     this.#timer = timer
   }
 
-  #unlimit(): void {
+  #clearTimer(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { commentText } from './comment-text.ts'
+import { toCommentText } from './comment-text.ts'
 import { createNewEntry } from './new-entry.test-kit.ts'
-import { appendEntries, type Change, type NewEntry, parseFile, readToolsFile } from './tools-file.ts'
+import { appendEntries, type EditResult, type NewEntry, parseToolsFile, readToolsFile } from './tools-file.ts'
 import { ORACLES } from './yaml-oracle.test-kit.ts'
 
 const ENTRY = `  # Auto-discovered: 2026-11-15T12:30:45Z
@@ -27,12 +27,12 @@ const CATEGORY = `tool_categories:
 
 /** The text of a file after an entry was added. */
 function added(text: string, ...entries: readonly NewEntry[]): string {
-  const change = appendEntries(parseFile(text), entries.length === 0 ? [createNewEntry()] : entries)
+  const change = appendEntries(parseToolsFile(text), entries.length === 0 ? [createNewEntry()] : entries)
   if (!change.ok) expect.fail(change.why)
   return change.text
 }
 
-const refusal = (change: Change): string => (change.ok ? expect.fail('expected a refusal') : change.why)
+const refusal = (change: EditResult): string => (change.ok ? expect.fail('expected a refusal') : change.why)
 
 const indented = (text: string, from: string, to: string): string =>
   text.replaceAll(/^ +/gm, (spaces) => to.repeat(spaces.length / from.length))
@@ -48,12 +48,12 @@ describe('a tool that is new', () => {
     const text = added('')
     expect(text).toMatch(/^# What each tool may do/)
     expect(text.endsWith(`\n\n${CATEGORY}\ntools:\n${ENTRY}`)).toBe(true)
-    expect(readToolsFile(parseFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
+    expect(readToolsFile(parseToolsFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
   })
 
   it('is written once, however often it is met', () => {
     const once = added('')
-    expect(appendEntries(parseFile(once), [createNewEntry({ description: 'other' })])).toMatchObject({
+    expect(appendEntries(parseToolsFile(once), [createNewEntry({ description: 'other' })])).toMatchObject({
       ...{ ok: true, text: once, splices: [], skipped: [] },
     })
     expect(added('', createNewEntry(), createNewEntry())).toBe(once)
@@ -123,7 +123,7 @@ describe('sections that are missing', () => {
   })
 
   it('are added in one place where the category has none', () => {
-    const change = appendEntries(parseFile('tools:\n  a:\n\nversion: 1\n'), [createNewEntry()])
+    const change = appendEntries(parseToolsFile('tools:\n  a:\n\nversion: 1\n'), [createNewEntry()])
     expect(change).toMatchObject({ ok: true, splices: [{ at: 12, removed: '' }] })
     expect(change.ok && change.text).toBe(`tools:\n  a:\n\n${ENTRY}\n${CATEGORY}\nversion: 1\n`)
   })
@@ -142,7 +142,7 @@ describe('sections that are missing', () => {
   })
 
   it('keep the category out where they are in flow style, which is told', () => {
-    const change = appendEntries(parseFile('tool_categories: {}\ntools:\n'), [createNewEntry()])
+    const change = appendEntries(parseToolsFile('tool_categories: {}\ntools:\n'), [createNewEntry()])
     expect(change).toMatchObject({
       text: `tool_categories: {}\ntools:\n${ENTRY}`,
       skipped: [{ name: 'tool_categories.mcp', why: expect.stringContaining('block style') }],
@@ -166,7 +166,7 @@ describe('a file that is left alone', () => {
     ['tools:\n  a:\n---\ntools:\n', /^it cannot be read: line 3.*documents/],
     ['tools:\n  a:\n...\n---\n', /^it cannot be read: .*documents/],
   ])('says why: %j', (text, why) => {
-    expect(refusal(appendEntries(parseFile(text), [createNewEntry()]))).toMatch(why)
+    expect(refusal(appendEntries(parseToolsFile(text), [createNewEntry()]))).toMatch(why)
   })
 })
 
@@ -210,7 +210,7 @@ describe('what a server calls and says', () => {
 
   it('is left out where its name is longer than a key can be, and the others are written', () => {
     const long = createNewEntry({ name: `mcp__a__${'x'.repeat(70_000)}` })
-    const change = appendEntries(parseFile(strict), [long, createNewEntry()])
+    const change = appendEntries(parseToolsFile(strict), [long, createNewEntry()])
     expect(change).toMatchObject({ ok: true, skipped: [{ name: long.name, why: expect.stringContaining('1024') }] })
     expect(change.ok && change.text).toBe(`${strict}\n${ENTRY}`)
   })
@@ -218,7 +218,7 @@ describe('what a server calls and says', () => {
   it.each(['mcp__a__*', 'mcp__a__get_?', 'mcp__a__*_page', 'mcp__a__? a'])(
     'is left out where its name would be a pattern: %s',
     (name) => {
-      const change = appendEntries(parseFile(strict), [createNewEntry({ name }), createNewEntry()])
+      const change = appendEntries(parseToolsFile(strict), [createNewEntry({ name }), createNewEntry()])
       expect(change).toMatchObject({ ok: true, skipped: [{ name, why: expect.stringContaining('* or ?') }] })
       expect(change.ok && change.text).toBe(`${strict}\n${ENTRY}`)
     },
@@ -230,15 +230,18 @@ describe('what a server calls and says', () => {
       expect(oracle(added(strict, fits))).toMatchObject({ value: { tools: { [fits.name]: { category: 'mcp' } } } })
     }
     const quoted = createNewEntry({ name: `mcp__a__ ${'x'.repeat(1_024 - 8 - 2)}` })
-    expect(appendEntries(parseFile(strict), [quoted])).toMatchObject({ splices: [], skipped: [{ name: quoted.name }] })
+    expect(appendEntries(parseToolsFile(strict), [quoted])).toMatchObject({
+      splices: [],
+      skipped: [{ name: quoted.name }],
+    })
   })
 
   it('is one line of seventy visible characters at the most', () => {
-    expect(commentText('word '.repeat(14_000), 70)).toHaveLength(70)
-    expect([...commentText('\u{1f600}'.repeat(100), 70)]).toHaveLength(70)
-    expect(commentText(` a\u202eb\u200b\u{e0041}\ufe0f c\t\td\n`, 70)).toBe('a b c d')
-    expect(commentText('x'.repeat(70), 70)).toBe('x'.repeat(70))
-    expect(commentText('\u0000'.repeat(70_000), 70)).toBe('')
+    expect(toCommentText('word '.repeat(14_000), 70)).toHaveLength(70)
+    expect([...toCommentText('\u{1f600}'.repeat(100), 70)]).toHaveLength(70)
+    expect(toCommentText(` a\u202eb\u200b\u{e0041}\ufe0f c\t\td\n`, 70)).toBe('a b c d')
+    expect(toCommentText('x'.repeat(70), 70)).toBe('x'.repeat(70))
+    expect(toCommentText('\u0000'.repeat(70_000), 70)).toBe('')
     expect(added('', createNewEntry({ description: 'x'.repeat(70_000) }))).toContain(`: ${'x'.repeat(69)}…\n`)
   })
 })

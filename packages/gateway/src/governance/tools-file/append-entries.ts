@@ -1,22 +1,22 @@
 import { isNameGlob } from '@sallyport/core'
-import { indentation } from './indentation.ts'
+import { detectIndentation } from './indentation.ts'
 import { type Insertion, insertAll } from './insert-lines.ts'
 import {
-  categoryLines,
-  categoryValue,
-  entryLines,
-  entryValue,
-  keyText,
+  formatCategory,
+  formatEntry,
+  formatKey,
   type NewCategory,
   type NewEntry,
+  toCategoryValue,
+  toEntryValue,
 } from './new-entry.ts'
 import { MAX_KEY_LENGTH } from './outline.ts'
-import { type ParsedFile, type Parsing, pairOf } from './parsed-file.ts'
-import { sectionOf } from './read-sections.ts'
+import { findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
+import { findSection } from './read-sections.ts'
 import { changeSafely, refuseUnparsed } from './safe-change.ts'
 import type { Intent } from './same-meaning.ts'
-import { placeIn, type SectionPlace } from './section-place.ts'
-import type { Change, Skipped } from './splice.ts'
+import { findInsertionPoint, type InsertionPoint } from './section-place.ts'
+import type { EditResult, SkippedEntry } from './splice.ts'
 
 /** The category that discovery puts a tool in. */
 const MCP_CATEGORY: NewCategory = { name: 'mcp', description: 'Tools from MCP servers', riskLevel: 'medium' }
@@ -34,33 +34,33 @@ const HEADER = [
 ]
 
 /** Adds entries for tools that have none, at the end of `tools`. Everything else stays as it is, byte for byte. */
-export function appendEntries(parsing: Parsing, entries: readonly NewEntry[], category = MCP_CATEGORY): Change {
+export function appendEntries(parsing: ParseResult, entries: readonly NewEntry[], category = MCP_CATEGORY): EditResult {
   if (!parsing.ok) return refuseUnparsed(parsing)
   const { file } = parsing
-  const { fresh, skipped } = sift(entries, file)
+  const { fresh, skipped } = selectNew(entries, file)
   if (fresh.length === 0) return { ok: true, text: file.source.text, splices: [], skipped, parsing }
-  const tools = placeIn(file, 'tools')
+  const tools = findInsertionPoint(file, 'tools')
   if (tools.kind === 'closed') return { ok: false, why: tools.why }
   const addition = createAddition(file, fresh, category)
-  const attempts = mainAttempts(addition, tools).map((main) => insertAll(file.source, [...addition.aside, main]))
+  const attempts = buildAttempts(addition, tools).map((main) => insertAll(file.source, [...addition.aside, main]))
   const change = changeSafely({ file, intent: addition.intent, attempts })
   return change.ok ? { ...change, skipped: [...skipped, ...addition.skipped] } : change
 }
 
-interface Sifted {
+interface SelectedEntries {
   readonly fresh: readonly NewEntry[]
-  readonly skipped: readonly Skipped[]
+  readonly skipped: readonly SkippedEntry[]
 }
 
 /** Those that are not in the file yet, once each, and can be. */
-function sift(entries: readonly NewEntry[], file: ParsedFile): Sifted {
+function selectNew(entries: readonly NewEntry[], file: ParsedFile): SelectedEntries {
   const known = new Set(file.entries.map(({ key }) => key))
   const fresh: NewEntry[] = []
-  const skipped: Skipped[] = []
+  const skipped: SkippedEntry[] = []
   for (const entry of entries) {
     if (known.has(entry.name)) continue
     known.add(entry.name)
-    const why = flawOf(entry)
+    const why = findNameProblem(entry)
     if (why === undefined) fresh.push(entry)
     else skipped.push({ name: entry.name, why })
   }
@@ -68,9 +68,9 @@ function sift(entries: readonly NewEntry[], file: ParsedFile): Sifted {
 }
 
 /** Why a name cannot be a key. One with a `*` would be an entry about other tools too, which a server has no say in (GOV-4). */
-function flawOf({ name }: NewEntry): string | undefined {
+function findNameProblem({ name }: NewEntry): string | undefined {
   if (isNameGlob(name)) return 'its name has a * or ? in it, which stand for other names in a key'
-  if (keyText(name).length > MAX_KEY_LENGTH)
+  if (formatKey(name).length > MAX_KEY_LENGTH)
     return `its key would be longer than the ${MAX_KEY_LENGTH} characters of YAML`
   return undefined
 }
@@ -83,38 +83,38 @@ interface Addition {
   readonly section: readonly string[]
   /** The category in the section that there is. */
   readonly aside: readonly Insertion[]
-  readonly skipped: readonly Skipped[]
+  readonly skipped: readonly SkippedEntry[]
 }
 
 function createAddition(file: ParsedFile, fresh: readonly NewEntry[], category: NewCategory): Addition {
-  const { level, step } = indentation(file)
+  const { level, step } = detectIndentation(file)
   const entries = fresh.flatMap((entry, index) => [
     ...(index === 0 ? [] : ['']),
-    ...entryLines(entry, step).map((line) => level + line),
+    ...formatEntry(entry, step).map((line) => level + line),
   ])
-  const tools = new Map(fresh.map((entry) => [entry.name, entryValue(entry)]))
-  const place = hasCategory(file, category) ? undefined : placeIn(file, 'tool_categories')
+  const tools = new Map(fresh.map((entry) => [entry.name, toEntryValue(entry)]))
+  const place = hasCategory(file, category) ? undefined : findInsertionPoint(file, 'tool_categories')
   const nothing = { file, entries, section: [], aside: [], skipped: [], intent: { tools, categories: new Map() } }
   if (place === undefined) return nothing
   if (place.kind === 'closed') {
     return { ...nothing, skipped: [{ name: `tool_categories.${category.name}`, why: place.why }] }
   }
   const examples = fresh.slice(0, 1).map(({ name }) => name)
-  const intent = { tools, categories: new Map([[category.name, categoryValue(category, examples)]]) }
+  const intent = { tools, categories: new Map([[category.name, toCategoryValue(category, examples)]]) }
   const indented = (indent: string): readonly string[] =>
-    categoryLines(category, examples, step).map((line) => indent + line)
+    formatCategory(category, examples, step).map((line) => indent + line)
   if (place.kind === 'missing') return { ...nothing, intent, section: ['tool_categories:', ...indented(level)] }
   const own = place.indent === undefined ? level : ' '.repeat(place.indent)
   return { ...nothing, intent, aside: [{ line: place.line, lines: indented(own) }] }
 }
 
 const hasCategory = ({ root }: ParsedFile, { name }: NewCategory): boolean =>
-  pairOf(sectionOf(root, 'tool_categories')?.target, name) !== undefined
+  findPair(findSection(root, 'tool_categories')?.target, name) !== undefined
 
 /** The ways in which the entries can be put in: with a blank line before, or close, or behind all blank lines. */
-function mainAttempts(addition: Addition, tools: Exclude<SectionPlace, { kind: 'closed' }>): readonly Insertion[] {
+function buildAttempts(addition: Addition, tools: Exclude<InsertionPoint, { kind: 'closed' }>): readonly Insertion[] {
   const { entries, section } = addition
-  if (tools.kind === 'missing') return newSectionAttempts(addition, tools.line)
+  if (tools.kind === 'missing') return buildNewSectionAttempts(addition, tools.line)
   const { line, lineAfterBlanks } = tools
   const lines = [...entries, ...(section.length > 0 ? ['', ...section] : [])]
   if (tools.empty) return [{ line, lines }]
@@ -125,12 +125,12 @@ function mainAttempts(addition: Addition, tools: Exclude<SectionPlace, { kind: '
   ]
 }
 
-function newSectionAttempts({ file, entries, section, aside }: Addition, end: number): readonly Insertion[] {
+function buildNewSectionAttempts({ file, entries, section, aside }: Addition, end: number): readonly Insertion[] {
   const isNew = file.source.text.trim() === ''
   const lines = [...(isNew ? HEADER : []), ...section, ...(section.length > 0 ? [''] : []), 'tools:', ...entries]
   if (isNew) return [{ line: end, lines }]
   // Behind a category that goes to the last section, so that one place is changed and not two.
-  const isLast = sectionOf(file.root, 'tool_categories')?.key === file.sections.at(-1)?.name
+  const isLast = findSection(file.root, 'tool_categories')?.key === file.sections.at(-1)?.name
   const line = (isLast ? aside[0]?.line : undefined) ?? end
   return [
     { line, lines: ['', ...lines] },

@@ -2,7 +2,7 @@
 const UNSEEN = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+/gu
 
 /** Foreign text as it may stand behind a `#`: one line, visible characters and single spaces, no longer than told. */
-export function commentText(text: string, length: number): string {
+export function toCommentText(text: string, length: number): string {
   // Looked at in part, since a description can be of any size; what is left out of it could have been spaces only.
   const seen = text
     .slice(0, length * 16)

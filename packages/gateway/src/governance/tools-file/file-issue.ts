@@ -1,4 +1,4 @@
-import { type LinedText, lineAt, startOf } from './lined-text.ts'
+import { lineAt, lineStart, type TextLines } from './lined-text.ts'
 
 /** Something in the file that a person should look at. Line and column count from 1. */
 export interface FileIssue {
@@ -7,26 +7,26 @@ export interface FileIssue {
   readonly problem: string
 }
 
-export function issueAt(source: LinedText, offset: number, problem: string): FileIssue {
+export function createFileIssue(source: TextLines, offset: number, problem: string): FileIssue {
   const line = lineAt(source, offset)
-  return { line: line + 1, column: Math.max(0, offset - startOf(source, line)) + 1, problem }
+  return { line: line + 1, column: Math.max(0, offset - lineStart(source, line)) + 1, problem }
 }
 
 /** Everything that is wrong, and everything that is only odd, in the order in which it was found. */
-export interface IssueLog {
+export interface FileIssueLog {
   readonly errors: readonly FileIssue[]
   readonly warnings: readonly FileIssue[]
   error(offset: number, problem: string): void
   warn(offset: number, problem: string): void
 }
 
-export function createIssueLog(source: LinedText): IssueLog {
+export function createFileIssueLog(source: TextLines): FileIssueLog {
   const errors: FileIssue[] = []
   const warnings: FileIssue[] = []
   return {
     errors,
     warnings,
-    error: (offset, problem) => void errors.push(issueAt(source, offset, problem)),
-    warn: (offset, problem) => void warnings.push(issueAt(source, offset, problem)),
+    error: (offset, problem) => void errors.push(createFileIssue(source, offset, problem)),
+    warn: (offset, problem) => void warnings.push(createFileIssue(source, offset, problem)),
   }
 }

@@ -121,7 +121,7 @@ const field = fc.oneof(
 )
 
 /** Later keys of the same name would make the whole file invalid, which is rarely what is looked for. */
-function withoutTwins(fields: readonly Lines[]): Lines {
+function dropDuplicates(fields: readonly Lines[]): Lines {
   const seen = new Set<string>()
   return fields
     .filter(([first = '']) => {
@@ -145,7 +145,7 @@ const GENERATED: Lines = [
 ]
 
 const body = fc.oneof(
-  { weight: 4, arbitrary: fc.array(field, { minLength: 1, maxLength: 5 }).map(withoutTwins) },
+  { weight: 4, arbitrary: fc.array(field, { minLength: 1, maxLength: 5 }).map(dropDuplicates) },
   { weight: 5, arbitrary: fc.constant(GENERATED) },
 )
 
@@ -296,7 +296,7 @@ export const handEdited: fc.Arbitrary<string> = fc
   })
 
 /** The same with a slip of the hand in it. */
-export const slipped: fc.Arbitrary<string> = fc
+export const withTypo: fc.Arbitrary<string> = fc
   .tuple(
     handEdited,
     fc.nat(),

@@ -3,17 +3,17 @@ import { describe, expect, it } from 'vitest'
 import { appendEntries } from './append-entries.ts'
 import { handEdited } from './hand-edited.test-kit.ts'
 import { createNewEntry, hostileEntry } from './new-entry.test-kit.ts'
-import { entryValue, type NewEntry } from './new-entry.ts'
-import { parseFile } from './parsed-file.ts'
+import { type NewEntry, toEntryValue } from './new-entry.ts'
+import { parseToolsFile } from './parsed-file.ts'
 import { setField } from './set-field.ts'
-import { applySplices, type Change, type Splice } from './splice.ts'
+import { applySplices, type EditResult, type Splice } from './splice.ts'
 import { ORACLES, type Oracle } from './yaml-oracle.test-kit.ts'
 
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 2_000)
 const TIME = 600_000
 
 type Mapping = Readonly<Record<string, unknown>>
-type Changed = Extract<Change, { ok: true }>
+type Changed = Extract<EditResult, { ok: true }>
 
 const mappingOf = (value: unknown): Mapping => (value ?? {}) as Mapping
 
@@ -36,7 +36,7 @@ function expectAdded(oracle: Oracle, before: string, { change, entry }: { change
   const { tools, tool_categories: categories, toolCategories, ...rest } = mappingOf(was.value)
   const now = mappingOf(oracle(change.text)?.value)
   expect(now).toMatchObject(rest)
-  expect(now.tools).toEqual({ ...mappingOf(tools), [entry.name]: entryValue(entry) })
+  expect(now.tools).toEqual({ ...mappingOf(tools), [entry.name]: toEntryValue(entry) })
   const { mcp, ...others } = mappingOf(now.tool_categories ?? now.toolCategories)
   const { mcp: earlier, ...earlierOthers } = mappingOf(categories ?? toolCategories)
   expect(others).toEqual(earlierOthers)
@@ -50,7 +50,7 @@ describe('a file that people have edited', () => {
     () => {
       let added = 0
       const check = (text: string, entry: NewEntry): void => {
-        const change = appendEntries(parseFile(text), [entry])
+        const change = appendEntries(parseToolsFile(text), [entry])
         if (!change.ok) {
           expect(change.why).not.toBe('')
           return
@@ -61,7 +61,7 @@ describe('a file that people have edited', () => {
         // Two only where the category has a section of its own to go to.
         expect(change.splices.length).toBeLessThanOrEqual(/^\ufeff?tool_?[cC]ategories:/m.test(text) ? 2 : 1)
         for (const oracle of Object.values(ORACLES)) expectAdded(oracle, text, { change, entry })
-        expect(appendEntries(parseFile(change.text), [entry])).toMatchObject({
+        expect(appendEntries(parseToolsFile(change.text), [entry])).toMatchObject({
           ok: true,
           text: change.text,
           splices: [],
@@ -82,7 +82,7 @@ describe('a file that people have edited', () => {
         text: string,
         { key, field, value }: { key: string; field: string; value: boolean | string },
       ): void => {
-        const change = setField(parseFile(text), { key, field, value })
+        const change = setField(parseToolsFile(text), { key, field, value })
         if (!change.ok) return
         changed++
         expect(undo(change)).toBe(text)
@@ -117,12 +117,12 @@ describe('a file that only discovery has written', () => {
     'says of every tool what was meant, whatever servers call and describe it',
     () => {
       const check = (entries: readonly NewEntry[]): void => {
-        const first = appendEntries(parseFile(''), [createNewEntry()])
-        const change = first.ok ? appendEntries(parseFile(first.text), entries) : first
+        const first = appendEntries(parseToolsFile(''), [createNewEntry()])
+        const change = first.ok ? appendEntries(parseToolsFile(first.text), entries) : first
         if (!change.ok) expect.fail(change.why)
         const skipped = new Set(change.skipped.map(({ name }) => name))
         const written = [createNewEntry(), ...entries.toReversed()].filter(({ name }) => !skipped.has(name))
-        const expected = Object.fromEntries(written.map((entry) => [entry.name, entryValue(entry)]))
+        const expected = Object.fromEntries(written.map((entry) => [entry.name, toEntryValue(entry)]))
         for (const oracle of Object.values(ORACLES))
           expect(oracle(change.text)).toMatchObject({ value: { tools: expected } })
         // Nothing but visible characters and our own line ends, so that no reader can see other lines.

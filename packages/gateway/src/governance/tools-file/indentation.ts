@@ -12,11 +12,11 @@ export interface Indentation {
 }
 
 /** As the last entry is; else as the sections are. */
-export function indentation(file: ParsedFile): Indentation {
+export function detectIndentation(file: ParsedFile): Indentation {
   const sections = [...(file.root.pairs?.values() ?? [])].map(({ target }) => columnOf(target, file))
   const sectionLevel = spaces(sections.find((column) => column !== undefined && column > 0))
-  const cuts = file.entries.filter(({ cut }) => cut !== undefined)
-  const toolsLevel = cuts[0]?.cut?.indent ?? columnOf(file.root.pairs?.get('tools')?.target, file)
+  const cuts = file.entries.filter(({ range }) => range !== undefined)
+  const toolsLevel = cuts[0]?.range?.indent ?? columnOf(file.root.pairs?.get('tools')?.target, file)
   const level = spaces(toolsLevel) ?? sectionLevel ?? USUAL
   const step = spaces(cuts.map((entry) => stepOf(entry, file)).findLast((width) => width !== undefined))
   return { level, step: step ?? level }
@@ -24,7 +24,7 @@ export function indentation(file: ParsedFile): Indentation {
 
 const spaces = (width: number | undefined): string | undefined => (width === undefined ? undefined : ' '.repeat(width))
 
-function stepOf({ cut, parsed }: FileEntry, file: ParsedFile): number | undefined {
-  const column = parsed === undefined ? cut?.fields?.[0]?.indent : columnOf(parsed, file)
-  return column === undefined || cut === undefined || column <= cut.indent ? undefined : column - cut.indent
+function stepOf({ range, parsed }: FileEntry, file: ParsedFile): number | undefined {
+  const column = parsed === undefined ? range?.fields?.[0]?.indent : columnOf(parsed, file)
+  return column === undefined || range === undefined || column <= range.indent ? undefined : column - range.indent
 }

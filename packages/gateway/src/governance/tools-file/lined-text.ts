@@ -5,7 +5,7 @@ export const COMMENT = -2
 export const TABBED = -3
 
 /** A text and its lines, which count from 0 here. */
-export interface LinedText {
+export interface TextLines {
   readonly text: string
   /** Where each line begins; that of the first is behind a byte order mark. */
   readonly starts: readonly number[]
@@ -20,15 +20,15 @@ const HASH = 35
 const TAB = 9
 
 /** The first lines of a text, which are those of another one. */
-export interface SameLines {
-  readonly source: LinedText
+export interface SharedLines {
+  readonly source: TextLines
   readonly lines: number
 }
 
-export function createLinedText(text: string, same?: SameLines): LinedText {
+export function splitLines(text: string, same?: SharedLines): TextLines {
   const starts = same?.source.starts.slice(0, same.lines) ?? []
   const indents = same?.source.indents.slice(0, same.lines) ?? []
-  let start = same ? startOf(same.source, same.lines) : text.charCodeAt(0) === 0xfeff ? 1 : 0
+  let start = same ? lineStart(same.source, same.lines) : text.charCodeAt(0) === 0xfeff ? 1 : 0
   while (start < text.length) {
     starts.push(start)
     indents.push(indentAt(text, start))
@@ -48,24 +48,24 @@ function indentAt(text: string, start: number): number {
 }
 
 /** Where a line begins; the end of the text for the line after the last. */
-export const startOf = ({ starts, text }: LinedText, line: number): number => starts[line] ?? text.length
+export const lineStart = ({ starts, text }: TextLines, line: number): number => starts[line] ?? text.length
 
 /** How many characters there are from each of these lines to the next of them; the last one goes to the end. */
-export const lineSizes = (source: LinedText, lines: readonly number[]): readonly number[] =>
-  lines.map((line, at) => startOf(source, lines[at + 1] ?? source.starts.length) - startOf(source, line))
+export const measureLines = (source: TextLines, lines: readonly number[]): readonly number[] =>
+  lines.map((line, at) => lineStart(source, lines[at + 1] ?? source.starts.length) - lineStart(source, line))
 
-export const indentOf = ({ indents }: LinedText, line: number): number => indents[line] ?? BLANK
+export const indentOf = ({ indents }: TextLines, line: number): number => indents[line] ?? BLANK
 
 /** A line without the line break, and without so many characters at its beginning. */
-export function lineText(source: LinedText, line: number, indent = 0): string {
+export function lineText(source: TextLines, line: number, indent = 0): string {
   const { text } = source
-  let end = startOf(source, line + 1)
+  let end = lineStart(source, line + 1)
   if (text.charCodeAt(end - 1) === LF) end -= text.charCodeAt(end - 2) === CR ? 2 : 1
-  return text.slice(startOf(source, line) + indent, end)
+  return text.slice(lineStart(source, line) + indent, end)
 }
 
 /** The line that an offset is in. */
-export function lineAt({ starts }: LinedText, offset: number): number {
+export function lineAt({ starts }: TextLines, offset: number): number {
   let low = 0
   let high = starts.length - 1
   while (low < high) {
@@ -77,7 +77,7 @@ export function lineAt({ starts }: LinedText, offset: number): number {
 }
 
 /** How the line before an offset ends; where there is none, how the first one does. */
-export function lineEndBefore({ text }: LinedText, offset: number): '\n' | '\r\n' {
+export function detectLineEnding({ text }: TextLines, offset: number): '\n' | '\r\n' {
   const before = text.lastIndexOf('\n', offset - 1)
   const nearest = before === -1 ? text.indexOf('\n') : before
   return nearest > 0 && text.charCodeAt(nearest - 1) === CR ? '\r\n' : '\n'

@@ -1,5 +1,5 @@
 import type { JsonObject, Mode, Permission, RiskLevel } from '@sallyport/core'
-import { commentText } from './comment-text.ts'
+import { toCommentText } from './comment-text.ts'
 import { quoteAscii } from './quoted-text.ts'
 
 /** A value that nobody wrote, and why it is this one. */
@@ -41,10 +41,10 @@ const REASON_COLUMN = 'permission: [READ, CONNECT] '.length
 const PLAIN_KEY = /^mcp__[A-Za-z0-9_.-]+$/
 
 /** A key as it is written. */
-export const keyText = (name: string): string => (PLAIN_KEY.test(name) ? name : quoteAscii(name))
+export const formatKey = (name: string): string => (PLAIN_KEY.test(name) ? name : quoteAscii(name))
 
 /** The lines of an entry, each indented by so many steps. */
-export function entryLines(entry: NewEntry, step: string): readonly string[] {
+export function formatEntry(entry: NewEntry, step: string): readonly string[] {
   const { permission, riskLevel, requiresApproval, allowedInModes } = entry
   const fields = [
     `category: ${quoteAscii(entry.category)}`,
@@ -57,30 +57,30 @@ export function entryLines(entry: NewEntry, step: string): readonly string[] {
     '# allowed_paths: []',
     '# timeout_seconds: 30',
   ]
-  return [...remarks(entry), `${keyText(entry.name)}:`, ...fields.map((field) => step + field)]
+  return [...formatRemarks(entry), `${formatKey(entry.name)}:`, ...fields.map((field) => step + field)]
 }
 
 /** How many characters it takes, its blank line among them. */
-export const sizeOfEntry = (entry: NewEntry): number =>
-  entryLines(entry, '  ').reduce((size, line) => size + line.length + 3, 1)
+export const measureEntry = (entry: NewEntry): number =>
+  formatEntry(entry, '  ').reduce((size, line) => size + line.length + 3, 1)
 
-function remarks({ discoveredAt, description = '', findings }: NewEntry): readonly string[] {
-  const about = commentText(description, MAX_DESCRIPTION)
+function formatRemarks({ discoveredAt, description = '', findings }: NewEntry): readonly string[] {
+  const about = toCommentText(description, MAX_DESCRIPTION)
   const more = findings.length - MAX_FINDINGS
   return [
     `# Auto-discovered: ${discoveredAt.toISOString().replace(/\.\d+Z$/, 'Z')}`,
     ...(about === '' ? [] : [`# Description: ${about}`]),
-    ...findings.slice(0, MAX_FINDINGS).map((finding) => `# Warning: ${commentText(finding, MAX_REMARK)}`),
+    ...findings.slice(0, MAX_FINDINGS).map((finding) => `# Warning: ${toCommentText(finding, MAX_REMARK)}`),
     ...(more > 0 ? [`# Warning: and ${more} more`] : []),
   ]
 }
 
 function withReason(field: string, reason: string): string {
-  return `${`${field} `.padEnd(REASON_COLUMN)}# ${commentText(reason, MAX_REMARK)}`
+  return `${`${field} `.padEnd(REASON_COLUMN)}# ${toCommentText(reason, MAX_REMARK)}`
 }
 
 /** What an entry has to be once it is read again. */
-export function entryValue(entry: NewEntry): JsonObject {
+export function toEntryValue(entry: NewEntry): JsonObject {
   return {
     category: entry.category,
     permission: entry.permission.value,
@@ -91,7 +91,7 @@ export function entryValue(entry: NewEntry): JsonObject {
   }
 }
 
-export function categoryLines(category: NewCategory, examples: readonly string[], step: string): readonly string[] {
+export function formatCategory(category: NewCategory, examples: readonly string[], step: string): readonly string[] {
   const fields = [
     `description: ${quoteAscii(category.description)}`,
     `risk_level: "${category.riskLevel}"`,
@@ -102,6 +102,6 @@ export function categoryLines(category: NewCategory, examples: readonly string[]
 
 const quotedUnlessWord = (name: string): string => (name === 'mcp' ? name : quoteAscii(name))
 
-export function categoryValue({ description, riskLevel }: NewCategory, examples: readonly string[]): JsonObject {
+export function toCategoryValue({ description, riskLevel }: NewCategory, examples: readonly string[]): JsonObject {
   return { description, risk_level: riskLevel, examples }
 }

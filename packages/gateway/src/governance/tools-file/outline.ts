@@ -1,9 +1,18 @@
-import { BLANK, COMMENT, indentOf, type LinedText, lineText, type SameLines, startOf, TABBED } from './lined-text.ts'
+import {
+  BLANK,
+  COMMENT,
+  indentOf,
+  lineStart,
+  lineText,
+  type SharedLines,
+  TABBED,
+  type TextLines,
+} from './lined-text.ts'
 import { type PlainLine, RESERVED, readPlainLine } from './plain-line.ts'
 import { QUOTED, unquote } from './quoted-text.ts'
 
 /** A top-level key and the lines up to the next one, or to the end of the document. */
-export interface SectionCut {
+export interface SectionRange {
   readonly name: string
   readonly line: number
   readonly end: number
@@ -16,7 +25,7 @@ export interface PlainField {
 }
 
 /** An entry of `tools` and the lines up to the next key at its level or above. */
-export interface EntryCut {
+export interface EntryRange {
   readonly key: string
   readonly line: number
   readonly end: number
@@ -27,8 +36,8 @@ export interface EntryCut {
 
 /** How a file is cut into sections, and `tools` into entries. */
 export interface Outline {
-  readonly sections: readonly SectionCut[]
-  readonly entries: readonly EntryCut[]
+  readonly sections: readonly SectionRange[]
+  readonly entries: readonly EntryRange[]
 }
 
 /** Lines that were read already, since most lines of a file stand in it many times: so many of them are kept. */
@@ -70,13 +79,13 @@ interface OpenEntry extends KeyLine {
 }
 
 interface Scan {
-  readonly source: LinedText
+  readonly source: TextLines
   readonly sections: OpenSection[]
   /** Those that were cut before. */
-  readonly known: readonly EntryCut[]
+  readonly known: readonly EntryRange[]
   readonly entries: OpenEntry[]
   /** Inside of `tools`, if nothing stands on the line of its key. */
-  isCutting: boolean
+  isInTools: boolean
   /** The indentation of the entries, once there is one. */
   level: number
 }
@@ -87,17 +96,17 @@ interface Scan {
  * Whether it is right is for the parser to say: text in quotes that goes on over several lines may hold what looks like
  * a key, and a key may be written in a way that is not known here.
  */
-export function scanOutline(source: LinedText, memo: LineMemo, head?: OutlineHead): Outline | undefined {
+export function scanOutline(source: TextLines, memo: LineMemo, head?: OutlineHead): Outline | undefined {
   const scan = head ? resumeScan(source, head) : beginScan(source)
   const { indents } = source
   for (let line = head?.lines ?? 0; line < indents.length; line++) {
     const indent = indents[line] ?? BLANK
     if (indent === BLANK || indent === COMMENT) continue
-    const isCut = indent === 0 ? cutSection(scan, line) : cutEntry(scan, line, indent)
+    const isCut = indent === 0 ? scanSection(scan, line) : scanEntry(scan, line, indent)
     if (!isCut) return undefined
   }
   const { sections, level } = scan
-  const entries = scan.entries.map(({ key, alone, line, end }): EntryCut => {
+  const entries = scan.entries.map(({ key, alone, line, end }): EntryRange => {
     const fields = alone ? readPlainFields(source, { line, end }, memo) : undefined
     return fields === undefined ? { key, line, end, indent: level } : { key, line, end, indent: level, fields }
   })
@@ -105,9 +114,9 @@ export function scanOutline(source: LinedText, memo: LineMemo, head?: OutlineHea
 }
 
 /** What was cut of the lines of a file before one of its entries. */
-export interface OutlineHead extends SameLines {
-  readonly sections: readonly SectionCut[]
-  readonly entries: readonly EntryCut[]
+export interface OutlineHead extends SharedLines {
+  readonly sections: readonly SectionRange[]
+  readonly entries: readonly EntryRange[]
   readonly level: number
 }
 
@@ -115,8 +124,8 @@ export interface OutlineHead extends SameLines {
  * What the outline of a file has in common with that of any text which is the same up to an offset: everything before
  * the last entry whose key stands there whole. The scan comes to that key in the same state each time.
  */
-export function headBefore(offset: number, source: LinedText, outline: Outline): OutlineHead | undefined {
-  const last = outline.entries.findLastIndex(({ line }) => startOf(source, line + 1) <= offset)
+export function findReusableHead(offset: number, source: TextLines, outline: Outline): OutlineHead | undefined {
+  const last = outline.entries.findLastIndex(({ line }) => lineStart(source, line + 1) <= offset)
   const entry = outline.entries[last]
   if (entry === undefined) return undefined
   return {
@@ -128,34 +137,34 @@ export function headBefore(offset: number, source: LinedText, outline: Outline):
   }
 }
 
-function beginScan(source: LinedText): Scan {
-  return { source, sections: [], known: [], entries: [], isCutting: false, level: 0 }
+function beginScan(source: TextLines): Scan {
+  return { source, sections: [], known: [], entries: [], isInTools: false, level: 0 }
 }
 
-function resumeScan(source: LinedText, { sections, entries, level }: OutlineHead): Scan {
+function resumeScan(source: TextLines, { sections, entries, level }: OutlineHead): Scan {
   const open = sections.map((section): OpenSection => ({ ...section }))
   const last = open.at(-1)
   if (last !== undefined) last.end = source.starts.length
-  return { source, sections: open, known: entries, entries: [], isCutting: true, level }
+  return { source, sections: open, known: entries, entries: [], isInTools: true, level }
 }
 
 /** False where the cuts that were made may be wrong. */
-function cutSection(scan: Scan, line: number): boolean {
+function scanSection(scan: Scan, line: number): boolean {
   const { source, sections, entries } = scan
   const written = lineText(source, line)
   const found = readKeyLine(written)
   const before = sections.at(-1)
-  if (found === undefined && !DOCUMENT_END.test(written)) return !scan.isCutting
+  if (found === undefined && !DOCUMENT_END.test(written)) return !scan.isInTools
   const entry = entries.at(-1)
   if (before !== undefined) before.end = line
-  if (scan.isCutting && entry !== undefined) entry.end = line
-  scan.isCutting = found?.key === 'tools' && found.alone
+  if (scan.isInTools && entry !== undefined) entry.end = line
+  scan.isInTools = found?.key === 'tools' && found.alone
   if (found !== undefined) sections.push({ name: found.key, line, end: source.starts.length })
   return true
 }
 
-function cutEntry(scan: Scan, line: number, indent: number): boolean {
-  if (!scan.isCutting || indent === TABBED) return true
+function scanEntry(scan: Scan, line: number, indent: number): boolean {
+  if (!scan.isInTools || indent === TABBED) return true
   if (scan.level === 0) scan.level = indent
   if (indent > scan.level) return true
   const found = indent === scan.level ? readKeyLine(lineText(scan.source, line, indent)) : undefined
@@ -171,7 +180,7 @@ interface EntryLines {
   readonly end: number
 }
 
-function readPlainFields(source: LinedText, entry: EntryLines, memo: LineMemo): readonly PlainField[] | undefined {
+function readPlainFields(source: TextLines, entry: EntryLines, memo: LineMemo): readonly PlainField[] | undefined {
   const fields: PlainField[] = []
   let level = 0
   for (let line = entry.line + 1; line < entry.end; line++) {
@@ -179,7 +188,7 @@ function readPlainFields(source: LinedText, entry: EntryLines, memo: LineMemo): 
     if (indent === BLANK || indent === COMMENT) continue
     if (level === 0) level = indent
     if (indent !== level || indent === TABBED) return undefined
-    const written = readMemorised(lineText(source, line, indent), memo)
+    const written = readMemoized(lineText(source, line, indent), memo)
     if (written === undefined || hasKey(fields, written.key)) return undefined
     fields.push({ line, indent, written })
   }
@@ -191,7 +200,7 @@ function hasKey(fields: readonly PlainField[], key: string): boolean {
   return false
 }
 
-function readMemorised(line: string, memo: LineMemo): PlainLine | undefined {
+function readMemoized(line: string, memo: LineMemo): PlainLine | undefined {
   // No two pins are alike: to look for one would cost more than to read it.
   if (line.startsWith('pin: ')) return readPlainLine(line)
   const known = memo.get(line)

@@ -1,26 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { handEdited, slipped } from './hand-edited.test-kit.ts'
+import { handEdited, withTypo } from './hand-edited.test-kit.ts'
 import { createNewEntry } from './new-entry.test-kit.ts'
-import { type Parsing, parseChanged, parseFile } from './parsed-file.ts'
-import { entryValue } from './same-meaning.ts'
+import { type ParseResult, parseChanged, parseToolsFile } from './parsed-file.ts'
+import { readEntryValue } from './same-meaning.ts'
 import { appendEntries, readToolsFile } from './tools-file.ts'
 
 /** Everything that can be known of a file, but for what only makes reading faster. */
-function known(parsing: Parsing): unknown {
+function known(parsing: ParseResult): unknown {
   if (!parsing.ok) return parsing
   const { source, sections, entries, root, originalOffset, outline } = parsing.file
   const offsets = Array.from({ length: 50 }, (_, offset) => originalOffset(offset))
-  const said = entries.map((entry) => [entry.key, entry.line, entry.cut, entryValue(entry)])
+  const said = entries.map((entry) => [entry.key, entry.line, entry.range, readEntryValue(entry)])
   return { source, sections, said, root: root.value, offsets, outline, read: readToolsFile(parsing, 'tools.yaml') }
 }
 
 const DISCOVERED = ['a', 'b'].reduce((text, name) => {
-  const change = appendEntries(parseFile(text), [createNewEntry({ name: `mcp__files__${name}` })])
+  const change = appendEntries(parseToolsFile(text), [createNewEntry({ name: `mcp__files__${name}` })])
   return change.ok ? change.text : text
 }, '')
 
-const text = fc.oneof(handEdited, slipped, fc.constant(DISCOVERED))
+const text = fc.oneof(handEdited, withTypo, fc.constant(DISCOVERED))
 const inserted = fc.oneof(
   fc.constantFrom('', '\n', ' ', '#', '  d:\n', '    hidden: true\n', 'tools:\n', '...\n', 'x: "\n', '"', '\r', '\t'),
   fc.string({ maxLength: 10 }),
@@ -45,13 +45,13 @@ describe('a file that was changed somewhere', () => {
   it('reads as if nothing had been known of it before', () => {
     fc.assert(
       fc.property(text, fc.nat(), inserted, fc.nat({ max: 20 }), (whole, at, more, removed) => {
-        const before = parseFile(whole)
+        const before = parseToolsFile(whole)
         if (!before.ok) return
         // It is read: what was found then must not be what is found now.
         readToolsFile(before, 'tools.yaml')
         const offset = placeIn(whole, at)
         const now = edited(whole, { offset, more, removed })
-        expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseFile(now)))
+        expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseToolsFile(now)))
       }),
       { numRuns: 300 },
     )
@@ -59,32 +59,32 @@ describe('a file that was changed somewhere', () => {
 
   it('reads so around every line break of a file that discovery wrote', () => {
     const whole = DISCOVERED.slice(DISCOVERED.indexOf('tools:'))
-    const before = parseFile(whole)
+    const before = parseToolsFile(whole)
     if (!before.ok) expect.fail('it cannot be read')
     const breaks = Array.from(whole.matchAll(/\n/g), ({ index }) => index)
     for (const offset of breaks.flatMap((at) => [at - 1, at, at + 1]))
       for (const more of ['', 'x', '  ', '\n  mcp__files__d:\n'])
         for (const removed of [0, 30]) {
           const now = edited(whole, { offset, more, removed })
-          expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseFile(now)))
+          expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseToolsFile(now)))
         }
   })
 
   it('says again what is odd in an entry before the change', () => {
     const whole = 'tools:\n  a:\n    colour: red\n  b:\n    hidden: true\n  c:\n    hidden: 7\n  d:\n'
-    const before = parseFile(whole)
+    const before = parseToolsFile(whole)
     if (!before.ok) expect.fail('it cannot be read')
     expect(readToolsFile(before, 'tools.yaml')).toMatchObject({ ok: false, issue: { line: 7 } })
     const now = `${whole}  e:\n    hidden: true\n`
-    expect(known(parseChanged(now, before.file, whole.length))).toEqual(known(parseFile(now)))
+    expect(known(parseChanged(now, before.file, whole.length))).toEqual(known(parseToolsFile(now)))
   })
 
   it('takes over what stood before the change, entry by entry', () => {
-    const before = parseFile(DISCOVERED)
+    const before = parseToolsFile(DISCOVERED)
     if (!before.ok) expect.fail('it cannot be read')
     const after = parseChanged(`${DISCOVERED}\n`, before.file, DISCOVERED.length)
     if (!after.ok) expect.fail('it cannot be read')
-    const cuts = [before, after].map(({ file }) => file.entries.map(({ cut }) => cut))
+    const cuts = [before, after].map(({ file }) => file.entries.map(({ range }) => range))
     expect(cuts[1]?.slice(0, 1).every((cut, index) => cut === cuts[0]?.[index])).toBe(true)
     expect(cuts[1]?.[1]).not.toBe(cuts[0]?.[1])
   })

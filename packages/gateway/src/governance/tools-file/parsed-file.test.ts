@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { handEdited, slipped } from './hand-edited.test-kit.ts'
-import { type ParsedFile, parseFile } from './parsed-file.ts'
-import { entryValue } from './same-meaning.ts'
+import { handEdited, withTypo } from './hand-edited.test-kit.ts'
+import { type ParsedFile, parseToolsFile } from './parsed-file.ts'
+import { readEntryValue } from './same-meaning.ts'
 import { yaml12 } from './yaml-oracle.test-kit.ts'
 
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000)
@@ -10,7 +10,7 @@ const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000)
 /** The whole file as one plain value. */
 function wholeOf({ root, entries }: ParsedFile): unknown {
   if (entries.length === 0) return root.value
-  const tools = Object.fromEntries(entries.map((entry) => [entry.key, entryValue(entry)]))
+  const tools = Object.fromEntries(entries.map((entry) => [entry.key, readEntryValue(entry)]))
   return { ...(root.value as object), tools }
 }
 
@@ -18,7 +18,7 @@ function wholeOf({ root, entries }: ParsedFile): unknown {
 const STRICTER = /carriage return|as the key|merge key/
 
 function agrees(text: string): boolean {
-  const parsing = parseFile(text)
+  const parsing = parseToolsFile(text)
   const whole = yaml12(text)
   if (parsing.ok) expect(wholeOf(parsing.file)).toEqual(whole?.value)
   else if (!STRICTER.test(parsing.problem.problem)) expect(whole, parsing.problem.problem).toBeUndefined()
@@ -37,7 +37,7 @@ describe('a file that is read in part by line', () => {
 
   it('is refused or understood as the parser does after any slip of the hand', () => {
     void fc.assert(
-      fc.property(slipped, (text) => void agrees(text)),
+      fc.property(withTypo, (text) => void agrees(text)),
       { numRuns: RUNS },
     )
   })

@@ -1,16 +1,16 @@
 import type { ToolEntry } from '@sallyport/core'
-import { createLinedText, type LinedText, lineAt } from './lined-text.ts'
+import { lineAt, splitLines, type TextLines } from './lined-text.ts'
 import {
-  type EntryCut,
-  headBefore,
+  type EntryRange,
+  findReusableHead,
   type LineMemo,
   type Outline,
   type OutlineHead,
-  type SectionCut,
+  type SectionRange,
   scanOutline,
 } from './outline.ts'
-import { createResidue } from './residue.ts'
-import { outlineOf } from './tree-outline.ts'
+import { extractRemaining } from './residue.ts'
+import { buildOutline } from './tree-outline.ts'
 import { readYaml, type YamlPair, type YamlProblem, type YamlValue } from './yaml-tree.ts'
 
 /** An entry of `tools`: read line by line, or by the parser. */
@@ -18,15 +18,15 @@ export interface FileEntry {
   readonly key: string
   readonly line: number
   /** Where it stands; nothing when it comes from an alias, a merge key or a mapping in flow style. */
-  readonly cut?: EntryCut
+  readonly range?: EntryRange
   /** What the parser made of it; nothing when it was read line by line. */
   readonly parsed?: YamlValue
 }
 
 /** tools.yaml as it is written: what stands where, before anything is made of it. Lines count from 0. */
 export interface ParsedFile {
-  readonly source: LinedText
-  readonly sections: readonly SectionCut[]
+  readonly source: TextLines
+  readonly sections: readonly SectionRange[]
   readonly entries: readonly FileEntry[]
   /** Without the entries that were read line by line. */
   readonly root: YamlValue
@@ -37,29 +37,33 @@ export interface ParsedFile {
   /** How it was cut line by line; nothing where the parser had to read all of it. */
   readonly outline?: Outline
   /** What entries that were read line by line were found to say, where nothing is wrong with them. */
-  readonly readings: WeakMap<EntryCut, ToolEntry>
+  readonly readings: WeakMap<EntryRange, ToolEntry>
 }
 
-export type Parsing =
+export type ParseResult =
   | { readonly ok: true; readonly file: ParsedFile }
-  | { readonly ok: false; readonly source: LinedText; readonly problem: YamlProblem }
+  | { readonly ok: false; readonly source: TextLines; readonly problem: YamlProblem }
 
 /** Reads plain entries line by line and gives only the rest to the parser, which is a hundred times slower. */
-export const parseFile = (text: string): Parsing => parse(text, { memo: new Map(), readings: new WeakMap() })
+export const parseToolsFile = (text: string): ParseResult => parse(text, { memo: new Map(), readings: new WeakMap() })
 
 /**
  * Reads a text that is that of a file up to an offset. Of the entries before it only their cuts are taken over, since the
  * same lines are cut alike; whether the cuts are right is for the parser to say again.
  */
-export function parseChanged(text: string, { source, outline, memo, readings }: ParsedFile, offset: number): Parsing {
-  return parse(text, { memo, readings }, outline && headBefore(offset, source, outline))
+export function parseChanged(
+  text: string,
+  { source, outline, memo, readings }: ParsedFile,
+  offset: number,
+): ParseResult {
+  return parse(text, { memo, readings }, outline && findReusableHead(offset, source, outline))
 }
 
 type Memories = Pick<ParsedFile, 'memo' | 'readings'>
 
-function parse(text: string, memories: Memories, head?: OutlineHead): Parsing {
-  const source = createLinedText(text, head)
-  const alone = findLoneReturn(text)
+function parse(text: string, memories: Memories, head?: OutlineHead): ParseResult {
+  const source = splitLines(text, head)
+  const alone = findLoneCarriageReturn(text)
   if (alone !== undefined) return { ok: false, source, problem: alone }
   const outline = scanOutline(source, memories.memo, head)
   const file = outline && parseInPart({ source, ...memories }, outline)
@@ -69,7 +73,7 @@ function parse(text: string, memories: Memories, head?: OutlineHead): Parsing {
 type ReadLines = Pick<ParsedFile, 'source' | 'memo' | 'readings'>
 
 /** For YAML it ends a line, for our parser and for editors it does not: a comment for one is policy for another. */
-function findLoneReturn(text: string): YamlProblem | undefined {
+function findLoneCarriageReturn(text: string): YamlProblem | undefined {
   const offset = text.includes('\r') ? text.search(/\r(?!\n)/) : -1
   if (offset === -1) return undefined
   return { offset, problem: 'a carriage return stands here without a line feed. End lines with LF or CR LF.' }
@@ -81,24 +85,24 @@ function findLoneReturn(text: string): YamlProblem | undefined {
  */
 function parseInPart({ source, ...memories }: ReadLines, outline: Outline): ParsedFile | undefined {
   const { sections, entries: scanned } = outline
-  const { text, originalOffset } = createResidue(source, scanned)
+  const { text, originalOffset } = extractRemaining(source, scanned)
   const reading = readYaml(text)
   if (!reading.ok) return undefined
   const { root } = reading
-  const tools = pairOf(root, 'tools')?.target
+  const tools = findPair(root, 'tools')?.target
   const lineOf = ({ at }: YamlPair): number => lineAt(source, originalOffset(at))
   const expected = sections.map(({ name, line }) => ({ key: name, line }))
-  if (!isCutAt(root, expected, lineOf)) return undefined
+  if (!hasKeysAt(root, expected, lineOf)) return undefined
   const left = scanned.filter(({ fields }) => fields === undefined)
-  if (scanned.length > 0 && !isCutAt(tools, left, lineOf)) return undefined
+  if (scanned.length > 0 && !hasKeysAt(tools, left, lineOf)) return undefined
   if (new Set(scanned.map(({ key }) => key)).size < scanned.length) return undefined
   // Where nothing was cut by line, nothing was left out either.
-  const cuts = scanned.length > 0 ? scanned : outlineOf(root, source).entries
-  return { source, sections, entries: entriesOf(cuts, tools, lineOf), root, originalOffset, outline, ...memories }
+  const cuts = scanned.length > 0 ? scanned : buildOutline(root, source).entries
+  return { source, sections, entries: collectEntries(cuts, tools, lineOf), root, originalOffset, outline, ...memories }
 }
 
 /** A member of a mapping. */
-export const pairOf = (value: YamlValue | undefined, key: string): YamlPair | undefined => value?.pairs?.get(key)
+export const findPair = (value: YamlValue | undefined, key: string): YamlPair | undefined => value?.pairs?.get(key)
 
 const pairsOf = (value: YamlValue | undefined): readonly YamlPair[] => [...(value?.pairs?.values() ?? [])]
 
@@ -107,7 +111,7 @@ interface Expected {
   readonly line: number
 }
 
-function isCutAt(
+function hasKeysAt(
   value: YamlValue | undefined,
   expected: readonly Expected[],
   lineOf: (pair: YamlPair) => number,
@@ -120,24 +124,24 @@ function isCutAt(
   )
 }
 
-function parseInFull({ source, ...memories }: ReadLines): Parsing {
+function parseInFull({ source, ...memories }: ReadLines): ParseResult {
   const reading = readYaml(source.text)
   if (!reading.ok) return { ok: false, source, problem: reading.problem }
   const { root } = reading
-  const { sections, entries: cuts } = outlineOf(root, source)
-  const entries = entriesOf(cuts, pairOf(root, 'tools')?.target, ({ at }) => lineAt(source, at))
+  const { sections, entries: cuts } = buildOutline(root, source)
+  const entries = collectEntries(cuts, findPair(root, 'tools')?.target, ({ at }) => lineAt(source, at))
   return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset, ...memories } }
 }
 
-function entriesOf(
-  cuts: readonly EntryCut[],
+function collectEntries(
+  cuts: readonly EntryRange[],
   tools: YamlValue | undefined,
   lineOf: (pair: YamlPair) => number,
 ): readonly FileEntry[] {
   const known = new Set(cuts.map(({ key }) => key))
-  const cutEntries = cuts.map((cut): FileEntry => {
-    const parsed = cut.fields === undefined ? pairOf(tools, cut.key)?.target : undefined
-    return { key: cut.key, line: cut.line, cut, ...(parsed && { parsed }) }
+  const cutEntries = cuts.map((range): FileEntry => {
+    const parsed = range.fields === undefined ? findPair(tools, range.key)?.target : undefined
+    return { key: range.key, line: range.line, range, ...(parsed && { parsed }) }
   })
   const others = pairsOf(tools).filter(({ key }) => !known.has(key))
   return [...cutEntries, ...others.map((pair) => ({ key: pair.key, line: lineOf(pair), parsed: pair.target }))]

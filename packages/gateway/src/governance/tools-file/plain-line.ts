@@ -40,16 +40,16 @@ export function readPlainLine(line: string): PlainLine | undefined {
   const from = line.indexOf(written, key.length + 1)
   const to = from + written.length
   if (!written.startsWith('[')) return { key, value: readScalar(written), from, to }
-  return { key, value: Array.from(written.matchAll(ITEMS), ([item]) => readText(item)), from, to }
+  return { key, value: Array.from(written.matchAll(ITEMS), ([item]) => readString(item)), from, to }
 }
 
 function readScalar(written: string): string | number | boolean | null {
   if (written === '') return null
-  return /^[0-9]/.test(written) ? Number(written) : readText(written)
+  return /^[0-9]/.test(written) ? Number(written) : readString(written)
 }
 
 /** By the core schema of YAML 1.2, in which `yes` is a word like any other. */
-function readText(written: string): string | boolean | null {
+function readString(written: string): string | boolean | null {
   if (written.startsWith('"')) return unquote(written)
   if (written.startsWith("'")) return written.slice(1, -1)
   if (/^(?:true|True|TRUE)$/.test(written)) return true

@@ -1,15 +1,15 @@
 import {
-  camelCase,
-  closest,
   didYouMean,
+  findClosest,
   MODES,
   type Mode,
+  type ParsedToolsFile,
   quoteText,
   type ToolCategory,
-  type ToolsFile,
+  toCamelCase,
 } from '@sallyport/core'
 import { readPolicyFields } from '../../config/config.ts'
-import type { IssueLog } from './file-issue.ts'
+import type { FileIssueLog } from './file-issue.ts'
 import { lineAt } from './lined-text.ts'
 import type { ParsedFile } from './parsed-file.ts'
 import type { YamlPair, YamlValue } from './yaml-tree.ts'
@@ -20,23 +20,23 @@ export const SECTIONS = ['tool_categories', 'mode_policies', 'tools'] as const
 const CATEGORY_KEYS = ['description', 'risk_level', 'requires_approval_in_modes', 'examples']
 const MODE_KEYS = ['allowed_categories']
 
-type ModePolicies = ToolsFile['modePolicies']
+type ModePolicies = ParsedToolsFile['modePolicies']
 type ModePolicy = ModePolicies extends ReadonlyMap<Mode, infer Policy> ? Policy : never
 
 interface SectionReader {
   readonly file: ParsedFile
-  readonly log: IssueLog
+  readonly log: FileIssueLog
 }
 
 /** A top-level section in either spelling. */
-export const sectionOf = (root: YamlValue, name: string): YamlPair | undefined =>
-  root.pairs?.get(name) ?? root.pairs?.get(camelCase(name))
+export const findSection = (root: YamlValue, name: string): YamlPair | undefined =>
+  root.pairs?.get(name) ?? root.pairs?.get(toCamelCase(name))
 
 export function readCategories(reader: SectionReader): ReadonlyMap<string, ToolCategory> {
   const categories = new Map<string, ToolCategory>()
   for (const { pair, line } of members('tool_categories', reader)) {
     const category: { -readonly [Key in keyof ToolCategory]: ToolCategory[Key] } = { line }
-    for (const field of knownFields(pair, CATEGORY_KEYS, reader))
+    for (const field of listKnownFields(pair, CATEGORY_KEYS, reader))
       Object.assign(category, readCategoryField(field, reader))
     categories.set(pair.key, category)
   }
@@ -71,7 +71,7 @@ export function readModePolicies(reader: SectionReader): ModePolicies {
 }
 
 function readModePolicy(pair: YamlPair, line: number, reader: SectionReader): ModePolicy {
-  const [field] = knownFields(pair, MODE_KEYS, reader)
+  const [field] = listKnownFields(pair, MODE_KEYS, reader)
   if (field === undefined) return { line }
   const allowed: unknown = field.target.value
   if (Array.isArray(allowed) && allowed.every((name) => typeof name === 'string')) {
@@ -87,23 +87,23 @@ interface Member {
 }
 
 function members(name: string, reader: SectionReader): readonly Member[] {
-  const section = sectionOf(reader.file.root, name)
+  const section = findSection(reader.file.root, name)
   if (section === undefined) return []
-  return mappingOf(section, reader).map((pair) => {
+  return readMapping(section, reader).map((pair) => {
     return { pair, line: lineAt(reader.file.source, reader.file.originalOffset(pair.at)) + 1 }
   })
 }
 
 /** The members of a mapping, of which there may be none. */
-function mappingOf({ key, at, target }: YamlPair, reader: SectionReader): readonly YamlPair[] {
+function readMapping({ key, at, target }: YamlPair, reader: SectionReader): readonly YamlPair[] {
   if (target.pairs === undefined && target.value !== null) report(at, `${key}: expected a mapping.`, reader)
   return [...(target.pairs?.values() ?? [])]
 }
 
 /** The members that are known, with their keys in one spelling; the others are told. */
-function knownFields(pair: YamlPair, known: readonly string[], reader: SectionReader): readonly YamlPair[] {
-  return mappingOf(pair, reader).flatMap((field) => {
-    const key = known.find((name) => name === field.key || camelCase(name) === field.key)
+function listKnownFields(pair: YamlPair, known: readonly string[], reader: SectionReader): readonly YamlPair[] {
+  return readMapping(pair, reader).flatMap((field) => {
+    const key = known.find((name) => name === field.key || toCamelCase(name) === field.key)
     if (key !== undefined) return [{ ...field, key }]
     reportUnknown(field, known, reader)
     return []
@@ -112,13 +112,13 @@ function knownFields(pair: YamlPair, known: readonly string[], reader: SectionRe
 
 const MAX_SHOWN = 60
 
-const DESCRIBING = ['description', 'examples']
+const DESCRIPTIVE_KEYS = ['description', 'examples']
 
 /** Tells of a key that is not read. What was probably meant to restrict is a mistake: ignored, it would leave tools open. */
 export function reportUnknown({ key, at }: YamlPair, known: readonly string[], { file, log }: SectionReader): void {
-  const meant = closest(key, known)
+  const meant = findClosest(key, known)
   const name = quoteText(key, MAX_SHOWN)
-  if (meant === undefined || DESCRIBING.includes(meant))
+  if (meant === undefined || DESCRIPTIVE_KEYS.includes(meant))
     log.warn(file.originalOffset(at), `${name} is not known and is ignored.${didYouMean(key, known)}`)
   else log.error(file.originalOffset(at), `${name} is not known.${didYouMean(key, known)}`)
 }

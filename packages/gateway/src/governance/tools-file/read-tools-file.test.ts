@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
-import { parseFile, readToolsFile, type ToolsFileReading } from './tools-file.ts'
+import { parseToolsFile, readToolsFile, type ToolsFileResult } from './tools-file.ts'
 
 const PATH = '/home/me/tools.yaml'
 
-const read = (...lines: readonly string[]): ToolsFileReading => readToolsFile(parseFile(`${lines.join('\n')}\n`), PATH)
+const read = (...lines: readonly string[]): ToolsFileResult =>
+  readToolsFile(parseToolsFile(`${lines.join('\n')}\n`), PATH)
 
-function fileOf(reading: ToolsFileReading) {
+function fileOf(reading: ToolsFileResult) {
   if (!reading.ok) expect.fail(`line ${reading.issue.line}: ${reading.issue.problem}`)
   return reading.file
 }
 
-function issueOf(reading: ToolsFileReading) {
+function issueOf(reading: ToolsFileResult) {
   if (reading.ok) expect.fail('expected an issue')
   return reading.issue
 }
@@ -58,7 +59,7 @@ describe('what tools.yaml says', () => {
   })
 
   it('has the same lines after a byte order mark and with other line ends', () => {
-    const { entries } = fileOf(readToolsFile(parseFile(`\ufeff${EXAMPLE.join('\r\n')}`), PATH))
+    const { entries } = fileOf(readToolsFile(parseToolsFile(`\ufeff${EXAMPLE.join('\r\n')}`), PATH))
     expect(entries).toEqual(fileOf(read(...EXAMPLE)).entries)
   })
 
@@ -126,7 +127,7 @@ describe('what tools.yaml says', () => {
   it.each(['', '\ufeff', '# nothing yet\n', '---\n', 'tools:\n', 'tools: {}\n', 'tools: ~', '{}'])(
     'is nothing in %j',
     (text) => {
-      expect(fileOf(readToolsFile(parseFile(text), PATH)).entries).toEqual([])
+      expect(fileOf(readToolsFile(parseToolsFile(text), PATH)).entries).toEqual([])
     },
   )
 

@@ -1,8 +1,8 @@
-import { type LinedText, startOf } from './lined-text.ts'
-import type { EntryCut } from './outline.ts'
+import { lineStart, type TextLines } from './lined-text.ts'
+import type { EntryRange } from './outline.ts'
 
 /** What is left of a text for a parser, and where it stood. */
-export interface Residue {
+export interface RemainingText {
   readonly text: string
   originalOffset(offset: number): number
 }
@@ -13,7 +13,7 @@ interface Piece {
 }
 
 /** The text without the entries that could be read line by line. */
-export function createResidue(source: LinedText, entries: readonly EntryCut[]): Residue {
+export function extractRemaining(source: TextLines, entries: readonly EntryRange[]): RemainingText {
   const pieces: Piece[] = []
   let text = ''
   const keep = (from: number, to: number): void => {
@@ -24,8 +24,8 @@ export function createResidue(source: LinedText, entries: readonly EntryCut[]): 
   let from = 0
   for (const { line, end, fields } of entries) {
     if (fields === undefined) continue
-    keep(from, startOf(source, line))
-    from = startOf(source, end)
+    keep(from, lineStart(source, line))
+    from = lineStart(source, end)
   }
   keep(from, source.text.length)
   return { text, originalOffset: (offset) => originalOffset(pieces, offset) }

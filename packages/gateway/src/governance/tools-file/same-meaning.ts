@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '@sallyport/core'
 import type { FileEntry, ParsedFile } from './parsed-file.ts'
 import type { PlainLine } from './plain-line.ts'
-import { sectionOf } from './read-sections.ts'
+import { findSection } from './read-sections.ts'
 import type { YamlValue } from './yaml-tree.ts'
 
 /** What is meant to be different in a changed file. */
@@ -12,9 +12,9 @@ export interface Intent {
 }
 
 /** Whether a changed file says what it said before, but for what was meant. */
-export function isAsMeant(before: ParsedFile, after: ParsedFile, intent: Intent): boolean {
+export function matchesIntent(before: ParsedFile, after: ParsedFile, intent: Intent): boolean {
   return (
-    sameEntries(before, after, intent) &&
+    hasIntendedEntries(before, after, intent) &&
     isDeepStrictEqual(otherSections(after.root), otherSections(before.root)) &&
     isDeepStrictEqual(
       categoriesOf(after.root),
@@ -24,7 +24,7 @@ export function isAsMeant(before: ParsedFile, after: ParsedFile, intent: Intent)
 }
 
 /** No change moves entries: those of before stand in the same order, and between them only what was meant. */
-function sameEntries(before: ParsedFile, after: ParsedFile, { tools }: Intent): boolean {
+function hasIntendedEntries(before: ParsedFile, after: ParsedFile, { tools }: Intent): boolean {
   let kept = 0
   for (const entry of after.entries) {
     const earlier = before.entries[kept]
@@ -32,22 +32,22 @@ function sameEntries(before: ParsedFile, after: ParsedFile, { tools }: Intent): 
     if (wasThere) kept++
     const meant = tools.get(entry.key)
     const isRight =
-      meant === undefined ? wasThere && sameEntry(earlier, entry) : isDeepStrictEqual(entryValue(entry), meant)
+      meant === undefined ? wasThere && isSameEntry(earlier, entry) : isDeepStrictEqual(readEntryValue(entry), meant)
     if (!isRight) return false
   }
   return kept === before.entries.length
 }
 
-function sameEntry(before: FileEntry, after: FileEntry): boolean {
-  const was = before.cut?.fields
-  const is = after.cut?.fields
+function isSameEntry(before: FileEntry, after: FileEntry): boolean {
+  const was = before.range?.fields
+  const is = after.range?.fields
   if (was !== undefined && was === is) return true
-  if (was === undefined || is === undefined) return isDeepStrictEqual(entryValue(after), entryValue(before))
-  return was.length === is.length && was.every(({ written }, index) => sameLine(written, is[index]?.written))
+  if (was === undefined || is === undefined) return isDeepStrictEqual(readEntryValue(after), readEntryValue(before))
+  return was.length === is.length && was.every(({ written }, index) => isSameLine(written, is[index]?.written))
 }
 
 /** Most come out of one memo, and so are one. */
-function sameLine(was: PlainLine, is: PlainLine | undefined): boolean {
+function isSameLine(was: PlainLine, is: PlainLine | undefined): boolean {
   if (was === is) return true
   // The pins: no two are alike, and most files hold one for each tool.
   if (typeof was.value === 'string') return was.key === is?.key && was.value === is.value
@@ -55,19 +55,19 @@ function sameLine(was: PlainLine, is: PlainLine | undefined): boolean {
 }
 
 /** What an entry says, under the keys as they are written. */
-export function entryValue({ cut, parsed }: FileEntry): unknown {
-  if (cut?.fields === undefined || cut.fields.length === 0) return parsed?.value ?? null
-  return Object.fromEntries(cut.fields.map(({ written }) => [written.key, written.value]))
+export function readEntryValue({ range, parsed }: FileEntry): unknown {
+  if (range?.fields === undefined || range.fields.length === 0) return parsed?.value ?? null
+  return Object.fromEntries(range.fields.map(({ written }) => [written.key, written.value]))
 }
 
 function otherSections(root: YamlValue): unknown {
   const others = [...(root.pairs?.values() ?? [])].filter(
-    (pair) => pair.key !== 'tools' && pair !== sectionOf(root, 'tool_categories'),
+    (pair) => pair.key !== 'tools' && pair !== findSection(root, 'tool_categories'),
   )
   return new Map(others.map(({ key, target }) => [key, target.value]))
 }
 
 function categoriesOf(root: YamlValue): ReadonlyMap<string, unknown> {
-  const pairs = sectionOf(root, 'tool_categories')?.target.pairs?.values() ?? []
+  const pairs = findSection(root, 'tool_categories')?.target.pairs?.values() ?? []
   return new Map(Array.from(pairs, ({ key, target }) => [key, target.value]))
 }

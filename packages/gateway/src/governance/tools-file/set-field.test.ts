@@ -1,17 +1,17 @@
 import type { Json } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { type Change, type FieldChange, parseFile, setField } from './tools-file.ts'
+import { type EditResult, type FieldChange, parseToolsFile, setField } from './tools-file.ts'
 import { yaml12 } from './yaml-oracle.test-kit.ts'
 
 const PIN: FieldChange = { key: 'a', field: 'pin', value: 'sha256-new' }
 
 function changed(text: string, change: Partial<FieldChange> = {}): string {
-  const outcome = setField(parseFile(text), { ...PIN, ...change })
+  const outcome = setField(parseToolsFile(text), { ...PIN, ...change })
   if (!outcome.ok) expect.fail(outcome.why)
   return outcome.text
 }
 
-const refusal = (change: Change): string => (change.ok ? expect.fail('expected a refusal') : change.why)
+const refusal = (change: EditResult): string => (change.ok ? expect.fail('expected a refusal') : change.why)
 
 describe('a field that an entry has', () => {
   it.each([
@@ -116,6 +116,6 @@ describe('a field that is not set', () => {
     ['tools:\n  a:\n', /not known/, { field: 'pins', value: 'x' }],
     ['tools:\n  a:\n', /not known/, { field: 'pin: x\n    hidden', value: true }],
   ])('leaves the file alone and says why: %j', (text, why, change) => {
-    expect(refusal(setField(parseFile(text), { ...PIN, ...change }))).toMatch(why)
+    expect(refusal(setField(parseToolsFile(text), { ...PIN, ...change }))).toMatch(why)
   })
 })

@@ -1,16 +1,16 @@
-import { isDeeper, type Json, quoteText } from '@sallyport/core'
+import { isDeeperThan, type Json, quoteText } from '@sallyport/core'
 import { readPolicyFields } from '../../config/config.ts'
-import { commentText } from './comment-text.ts'
-import { indentation } from './indentation.ts'
+import { toCommentText } from './comment-text.ts'
+import { detectIndentation } from './indentation.ts'
 import { insertLines } from './insert-lines.ts'
-import { BLANK, indentOf, type LinedText, startOf } from './lined-text.ts'
-import type { EntryCut } from './outline.ts'
-import { type FileEntry, type ParsedFile, type Parsing, pairOf } from './parsed-file.ts'
+import { BLANK, indentOf, lineStart, type TextLines } from './lined-text.ts'
+import type { EntryRange } from './outline.ts'
+import { type FileEntry, findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
 import { quoteAscii } from './quoted-text.ts'
 import { changeSafely, refuseUnparsed } from './safe-change.ts'
-import { entryValue } from './same-meaning.ts'
+import { readEntryValue } from './same-meaning.ts'
 import { columnOf } from './section-place.ts'
-import type { Change, Splice } from './splice.ts'
+import type { EditResult, Splice } from './splice.ts'
 import { findSpan, type ValueSpan } from './value-span.ts'
 
 /** A field of an entry that is there, and what it is to be. */
@@ -29,14 +29,14 @@ const MAX_COMMENT = 100
 const MAX_SHOWN = 60
 
 /** Replaces the value of a field, or adds the field to its entry. Everything else stays as it is, byte for byte. */
-export function setField(parsing: Parsing, change: FieldChange): Change {
+export function setField(parsing: ParseResult, change: FieldChange): EditResult {
   if (!parsing.ok) return refuseUnparsed(parsing)
   const { file } = parsing
   const entry = file.entries.find(({ key }) => key === change.key)
   if (entry === undefined) return refuse(`there is no entry ${quoteText(change.key, MAX_SHOWN)}`)
   const planned = planChange(file, entry, change)
   if ('why' in planned) return refuse(planned.why)
-  const before = entryValue(entry) as Readonly<Record<string, Json>> | null
+  const before = readEntryValue(entry) as Readonly<Record<string, Json>> | null
   const intent = {
     tools: new Map([[entry.key, { ...before, [planned.key]: change.value }]]),
     categories: new Map(),
@@ -53,56 +53,60 @@ interface Plan {
 }
 
 function planChange(file: ParsedFile, entry: FileEntry, change: FieldChange): Plan | { readonly why: string } {
-  const flaw = flawOf(change) ?? flawIn(file, entry)
+  const flaw = findValueProblem(change) ?? findEntryProblem(file, entry)
   if (flaw !== undefined) return { why: flaw }
   const span = findSpan(file, entry, change.field)
-  if (span === undefined) return { key: change.field, attempts: insertions(file, entry, change) }
+  if (span === undefined) return { key: change.field, attempts: planInsertions(file, entry, change) }
   if ('why' in span) return span
-  const splice = replace(file.source, span, change)
+  const splice = planReplacement(file.source, span, change)
   return splice === undefined
     ? { why: `something else stands behind the value of ${change.field}` }
     : { key: span.key, attempts: [[splice]] }
 }
 
-function flawOf({ field, value }: FieldChange): string | undefined {
-  if (isDeeper(value, MAX_DEPTH)) return `the value of ${field} is nested too deeply`
+function findValueProblem({ field, value }: FieldChange): string | undefined {
+  if (isDeeperThan(value, MAX_DEPTH)) return `the value of ${field} is nested too deeply`
   const [issue] = readPolicyFields({ [field]: value }).issues
   return issue && `${field}: ${issue.problem}`
 }
 
-function flawIn(file: ParsedFile, { key, cut, parsed }: FileEntry): string | undefined {
-  if (cut === undefined) return 'the entry is inherited, or stands in a mapping in flow style ({…})'
-  if (pairOf(pairOf(file.root, 'tools')?.target, key)?.aliased === true) return 'the entry is an alias (*…)'
+function findEntryProblem(file: ParsedFile, { key, range, parsed }: FileEntry): string | undefined {
+  if (range === undefined) return 'the entry is inherited, or stands in a mapping in flow style ({…})'
+  if (findPair(findPair(file.root, 'tools')?.target, key)?.aliased === true) return 'the entry is an alias (*…)'
   if (parsed === undefined || columnOf(parsed, file) !== undefined) return undefined
   return 'the entry is not written in block style, one field on each line'
 }
 
 /** A new line behind the last field; where a block of text would swallow it, behind everything or before everything. */
-function insertions(file: ParsedFile, { cut, parsed }: FileEntry, change: FieldChange): Plan['attempts'] {
-  if (cut === undefined) return []
+function planInsertions(file: ParsedFile, { range, parsed }: FileEntry, change: FieldChange): Plan['attempts'] {
+  if (range === undefined) return []
   const { source } = file
-  const own = parsed === undefined ? cut.fields?.[0]?.indent : columnOf(parsed, file)
-  const level = own === undefined ? ' '.repeat(cut.indent) + indentation(file).step : ' '.repeat(own)
-  const line = `${level}${change.field}: ${valueText(change.value)}${trailer(change) ?? ''}`
-  const behindFields = lineAfter(cut, (at) => indentOf(source, at) > cut.indent)
-  const behindAll = lineAfter(cut, (at) => indentOf(source, at) !== BLANK && isIndented(source, at, cut.indent))
-  return [behindFields, behindAll, cut.line + 1].map((place) => [insertLines(source, { line: place, lines: [line] })])
+  const own = parsed === undefined ? range.fields?.[0]?.indent : columnOf(parsed, file)
+  const level = own === undefined ? ' '.repeat(range.indent) + detectIndentation(file).step : ' '.repeat(own)
+  const line = `${level}${change.field}: ${formatValue(change.value)}${formatComment(change) ?? ''}`
+  const behindFields = findLineAfter(range, (at) => indentOf(source, at) > range.indent)
+  const behindAll = findLineAfter(range, (at) => indentOf(source, at) !== BLANK && isIndented(source, at, range.indent))
+  return [behindFields, behindAll, range.line + 1].map((place) => [insertLines(source, { line: place, lines: [line] })])
 }
 
-function lineAfter({ line, end }: EntryCut, belongs: (line: number) => boolean): number {
+function findLineAfter({ line, end }: EntryRange, belongs: (line: number) => boolean): number {
   for (let at = end - 1; at > line; at--) if (belongs(at)) return at + 1
   return line + 1
 }
 
-const isIndented = (source: LinedText, line: number, indent: number): boolean =>
-  source.text.startsWith(' '.repeat(indent + 1), startOf(source, line))
+const isIndented = (source: TextLines, line: number, indent: number): boolean =>
+  source.text.startsWith(' '.repeat(indent + 1), lineStart(source, line))
 
-const trailer = ({ comment }: FieldChange): string | undefined =>
-  comment === undefined ? undefined : ` # ${commentText(comment, MAX_COMMENT)}`
+const formatComment = ({ comment }: FieldChange): string | undefined =>
+  comment === undefined ? undefined : ` # ${toCommentText(comment, MAX_COMMENT)}`
 
-function replace({ text }: LinedText, { from, to, prefix }: ValueSpan, change: FieldChange): Splice | undefined {
-  const value = prefix + valueText(change.value)
-  const comment = trailer(change)
+function planReplacement(
+  { text }: TextLines,
+  { from, to, prefix }: ValueSpan,
+  change: FieldChange,
+): Splice | undefined {
+  const value = prefix + formatValue(change.value)
+  const comment = formatComment(change)
   if (comment === undefined) {
     const space = text[to] === '#' ? ' ' : ''
     return { at: from, removed: text.slice(from, to), inserted: value + space }
@@ -115,10 +119,10 @@ function replace({ text }: LinedText, { from, to, prefix }: ValueSpan, change: F
 }
 
 /** A value on one line, in a form that every YAML reads alike. */
-function valueText(value: Json): string {
+function formatValue(value: Json): string {
   if (typeof value === 'string') return quoteAscii(value)
   if (typeof value !== 'object' || value === null) return String(value)
-  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`
-  const members = Object.entries(value).map(([key, member]) => `${quoteAscii(key)}: ${valueText(member ?? null)}`)
+  if (Array.isArray(value)) return `[${value.map(formatValue).join(', ')}]`
+  const members = Object.entries(value).map(([key, member]) => `${quoteAscii(key)}: ${formatValue(member ?? null)}`)
   return `{${members.join(', ')}}`
 }

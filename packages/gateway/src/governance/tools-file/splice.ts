@@ -1,4 +1,4 @@
-import type { Parsing } from './parsed-file.ts'
+import type { ParseResult } from './parsed-file.ts'
 
 /** A place where a text was changed, told by the text before the change. */
 export interface Splice {
@@ -7,22 +7,22 @@ export interface Splice {
   readonly inserted: string
 }
 
-export interface Skipped {
+export interface SkippedEntry {
   readonly name: string
   readonly why: string
 }
 
 /** A changed file, or why it is left alone. */
-export type Change =
+export type EditResult =
   | {
       readonly ok: true
       readonly text: string
       /** In the order of the text; none when there was nothing to do. */
       readonly splices: readonly Splice[]
       /** What could not be written though the rest could. */
-      readonly skipped: readonly Skipped[]
+      readonly skipped: readonly SkippedEntry[]
       /** The new text, which was parsed to make sure of what it says. */
-      readonly parsing: Parsing
+      readonly parsing: ParseResult
     }
   | { readonly ok: false; readonly why: string }
 

@@ -1,6 +1,6 @@
-import { camelCase } from '@sallyport/core'
+import { toCamelCase } from '@sallyport/core'
 import { isCollection, isScalar } from 'yaml'
-import { startOf } from './lined-text.ts'
+import { lineStart } from './lined-text.ts'
 import type { FileEntry, ParsedFile } from './parsed-file.ts'
 import { columnOf } from './section-place.ts'
 import type { YamlPair } from './yaml-tree.ts'
@@ -14,20 +14,20 @@ export interface ValueSpan {
   readonly prefix: string
 }
 
-export type SpanSearch = ValueSpan | { readonly why: string } | undefined
+export type SpanResult = ValueSpan | { readonly why: string } | undefined
 
 /** The value that an entry itself gives to a field; nothing when it gives none, or inherits it. */
-export function findSpan(file: ParsedFile, { cut, parsed }: FileEntry, field: string): SpanSearch {
-  const isMeant = (key: string): boolean => camelCase(key) === camelCase(field)
+export function findSpan(file: ParsedFile, { range, parsed }: FileEntry, field: string): SpanResult {
+  const isMeant = (key: string): boolean => toCamelCase(key) === toCamelCase(field)
   if (parsed !== undefined) {
     const own = [...(parsed.pairs?.values() ?? [])].filter(({ inherited }) => !inherited)
     const pair = own.find(({ key }) => isMeant(key))
     return pair && parsedSpan(file, pair, columnOf(parsed, file) ?? 0)
   }
-  const plain = cut?.fields?.find(({ written }) => isMeant(written.key))
+  const plain = range?.fields?.find(({ written }) => isMeant(written.key))
   if (plain === undefined) return undefined
   const { line, indent, written } = plain
-  const start = startOf(file.source, line) + indent
+  const start = lineStart(file.source, line) + indent
   return spanOf(file, { key: written.key, from: start + written.from, to: start + written.to })
 }
 
@@ -35,7 +35,7 @@ function spanOf({ source }: ParsedFile, span: Omit<ValueSpan, 'prefix'>): ValueS
   return { ...span, prefix: source.text[span.from - 1] === ':' ? ' ' : '' }
 }
 
-function parsedSpan(file: ParsedFile, { key, target, aliased }: YamlPair, column: number): SpanSearch {
+function parsedSpan(file: ParsedFile, { key, target, aliased }: YamlPair, column: number): SpanResult {
   const { node } = target
   if (aliased) return { why: `the value of ${key} is an alias (*…)` }
   if (node === null) return { why: `the value of ${key} cannot be found` }

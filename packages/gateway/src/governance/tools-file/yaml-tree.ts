@@ -1,5 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
-import { parseYaml, yamlProblem } from '../../config/config.ts'
+import { describeYamlProblem, parseYaml } from '../../config/config.ts'
 
 /** A value with its parts, and with the node of the parser that tells how it is written. */
 export interface YamlValue {
@@ -29,18 +29,19 @@ export interface YamlProblem {
   readonly problem: string
 }
 
-export type YamlReading =
+export type YamlResult =
   | { readonly ok: true; readonly root: YamlValue }
   | { readonly ok: false; readonly problem: YamlProblem }
 
 const NESTED = 'this is nested too deeply.'
 
 /** Reads YAML 1.2 with the merge keys of 1.1. Whatever the text is, it returns. */
-export function readYaml(text: string): YamlReading {
+export function readYaml(text: string): YamlResult {
   const document = parseYaml({ parse: parseDocument, text })
   if (document === undefined) return { ok: false, problem: { offset: 0, problem: NESTED } }
   const [fault] = [...document.errors, ...document.warnings]
-  if (fault !== undefined) return { ok: false, problem: { offset: fault.pos[0], problem: yamlProblem(fault.code) } }
+  if (fault !== undefined)
+    return { ok: false, problem: { offset: fault.pos[0], problem: describeYamlProblem(fault.code) } }
   const builder = new TreeBuilder()
   const root = builder.build(document.contents, 0)
   return builder.problem === undefined ? { ok: true, root } : { ok: false, problem: builder.problem }
@@ -87,7 +88,7 @@ class TreeBuilder {
     let merged: readonly YamlValue[] | undefined
     for (const { key: keyNode, value } of node.items) {
       const at = keyNode?.range[0] ?? node.range[0]
-      const key = isScalar(keyNode) ? keyText(keyNode.value, keyNode.source) : undefined
+      const key = isScalar(keyNode) ? toKey(keyNode.value, keyNode.source) : undefined
       if (key === undefined) return this.#refuse(at, 'expected a text as the key.')
       if (pairs.has(key) || (key === '<<' && merged !== undefined)) return this.#refuse(at, 'this key stands twice.')
       if (keyNode?.anchor !== undefined) this.build(keyNode, depth + 1)
@@ -119,7 +120,7 @@ class TreeBuilder {
 
 const sizeOf = (parts: readonly YamlValue[]): number => parts.reduce((sum, { size }) => sum + size, 1)
 
-function keyText(value: unknown, source: string): string | undefined {
+function toKey(value: unknown, source: string): string | undefined {
   if (typeof value === 'string') return value
   return value === null || value === undefined ? undefined : source
 }

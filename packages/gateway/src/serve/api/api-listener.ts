@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
-import { ownerOf, type Principal } from '@sallyport/core'
+import { type Principal, toOwnerKey } from '@sallyport/core'
 import { readBody } from '@sallyport/kit/http-intake'
 import type { AdminContext } from '../admin-context.ts'
 import { createApi } from './api.ts'
-import { API_BODY } from './strict-body.ts'
+import { API_BODY_LIMIT } from './strict-body.ts'
 
 /** Carries the API over node:http, for callers whose role has been judged. */
 export function createApiListener(context: AdminContext) {
@@ -17,13 +17,17 @@ export function createApiListener(context: AdminContext) {
   )
   return async (request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> => {
     principals.set(request, principal)
-    if (request.method !== 'GET' && request.method !== 'HEAD') await receiveFor(request, principal, context)
+    if (request.method !== 'GET' && request.method !== 'HEAD') await readRequestBody(request, principal, context)
     await listener(request, response)
   }
 }
 
 /** Within the bounds of all bodies, which Hono's adapter does not know; it takes one that was read already. */
-async function receiveFor(request: IncomingMessage, principal: Principal, { bodies }: AdminContext): Promise<void> {
-  const bounds = { ...API_BODY, budget: bodies, owner: ownerOf(principal) }
+async function readRequestBody(
+  request: IncomingMessage,
+  principal: Principal,
+  { bodies }: AdminContext,
+): Promise<void> {
+  const bounds = { ...API_BODY_LIMIT, budget: bodies, owner: toOwnerKey(principal) }
   Object.assign(request, { rawBody: await readBody(request, bounds) })
 }

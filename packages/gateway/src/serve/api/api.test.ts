@@ -1,12 +1,12 @@
 import { Agent, request } from 'node:http'
 import { hc } from 'hono/client'
 import { describe, expect, it } from 'vitest'
-import { OPERATOR, openAdminBench } from '../admin.test-kit.ts'
+import { OPERATOR, openAdminTestGateway } from '../admin.test-kit.ts'
 import { type Api, createApi } from './api.ts'
 
 describe('what is wrong with a request', () => {
   it('is answered with one shape, whatever it is', async () => {
-    const { api } = await openAdminBench()
+    const { api } = await openAdminTestGateway()
     const cases: readonly (readonly [string, object, number, string])[] = [
       ['/api/statsu', {}, 404, 'ROUTE_UNKNOWN'],
       ['/api', {}, 404, 'ROUTE_UNKNOWN'],
@@ -37,7 +37,7 @@ describe('what is wrong with a request', () => {
   })
 
   it('comes with what was probably meant', async () => {
-    const { api } = await openAdminBench()
+    const { api } = await openAdminTestGateway()
     const message = async (path: string): Promise<string> => (await api(path)).body.error.message
     expect(await message('/api/statsu')).toContain('Did you mean "/api/status"?')
     expect(await message('/api/servers/hostlie')).toContain('Did you mean "hostile"?')
@@ -47,7 +47,7 @@ describe('what is wrong with a request', () => {
   })
 
   it('is found in a body of unknown length before it is read to its end', async () => {
-    const { url, operatorToken } = await openAdminBench()
+    const { url, operatorToken } = await openAdminTestGateway()
     const agent = new Agent()
     const status = await new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' }
@@ -64,7 +64,7 @@ describe('what is wrong with a request', () => {
 })
 
 it('serves only the operator, even inside one process', async () => {
-  const { context } = await openAdminBench()
+  const { context } = await openAdminTestGateway()
   const api = createApi(context)
   for (const principal of [undefined, { ...OPERATOR, role: 'agent' as const }]) {
     const response = await api.request('/api/status', {}, { principal })
@@ -74,7 +74,7 @@ it('serves only the operator, even inside one process', async () => {
 })
 
 it('answers a bug with an incident and nothing of its inside', async () => {
-  const { context } = await openAdminBench()
+  const { context } = await openAdminTestGateway()
   const broken = { ...context, urls: () => JSON.parse('a secret') }
   const response = await createApi(broken).request('/api/status', {}, { principal: OPERATOR })
   expect(response.status).toBe(500)
@@ -84,7 +84,7 @@ it('answers a bug with an incident and nothing of its inside', async () => {
 })
 
 it('has a client whose types come from the routes', async () => {
-  const { url, operatorToken, gateway } = await openAdminBench()
+  const { url, operatorToken, gateway } = await openAdminTestGateway()
   const client = hc<Api>(url, { headers: { authorization: `Bearer ${operatorToken}` } })
   const answer = await client.api.status.$get()
   if (!answer.ok) throw new Error('It was expected to answer.')

@@ -4,7 +4,7 @@ import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { AdminContext } from '../admin-context.ts'
-import { problemOf } from '../problem.ts'
+import { toProblem } from '../problem.ts'
 import { approvalRoutes } from './approvals.ts'
 import { callRoutes } from './call.ts'
 import { eventRoutes } from './events.ts'
@@ -15,7 +15,7 @@ import { modeRoutes } from './mode.ts'
 import { offerRoutes } from './offers.ts'
 import { documentRoutes } from './openapi-document.ts'
 import { profileRoutes } from './profiles.ts'
-import { type ApiEnv, operatorOf } from './routes.ts'
+import { type ApiEnv, requireOperator } from './routes.ts'
 import { savingsRoutes } from './savings.ts'
 import { serverRoutes } from './servers.ts'
 import { statusRoutes } from './status.ts'
@@ -52,12 +52,12 @@ export function createApi(context: AdminContext) {
     },
   })
   app.use(async (c, next) => {
-    operatorOf(c.env)
+    requireOperator(c.env)
     await next()
   })
   app.use(strictBody)
-  app.onError((error, c) => answerError(error, c, context))
-  app.notFound((c) => answerError(unknownRoute(c.req.method, c.req.path, routesOf(app)), c, context))
+  app.onError((error, c) => errorResponse(error, c, context))
+  app.notFound((c) => errorResponse(unknownRoute(c.req.method, c.req.path, listRoutes(app)), c, context))
   return app
     .route('/api', statusRoutes(context))
     .route('/api', serverRoutes(context))
@@ -77,14 +77,14 @@ export function createApi(context: AdminContext) {
     .route('/api', documentRoutes(app, context.version))
 }
 
-const routesOf = (app: OpenAPIHono<ApiEnv>) => app.routes.filter(({ method }) => method !== 'ALL')
+const listRoutes = (app: OpenAPIHono<ApiEnv>) => app.routes.filter(({ method }) => method !== 'ALL')
 
-function answerError(error: unknown, c: Context<ApiEnv>, { ids }: AdminContext): Response {
-  const known = knownError(error) ?? reportBug(error, `${c.req.method} ${c.req.path}`, ids.callId())
-  return c.json(problemOf(known), known.kind.http as ContentfulStatusCode)
+function errorResponse(error: unknown, c: Context<ApiEnv>, { ids }: AdminContext): Response {
+  const known = toExpectedError(error) ?? reportBug(error, `${c.req.method} ${c.req.path}`, ids.callId())
+  return c.json(toProblem(known), known.kind.http as ContentfulStatusCode)
 }
 
-function knownError(error: unknown): SallyportError | undefined {
+function toExpectedError(error: unknown): SallyportError | undefined {
   if (error instanceof SallyportError) return error
   // The validators of the router say it in their own way.
   if (error instanceof HTTPException && error.status < 500)

@@ -1,7 +1,7 @@
 import { Cancellation } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import type { ApprovalSubject } from '../../governance/governance.ts'
-import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
 
 const SUBJECT: ApprovalSubject = {
   callId: 'c1',
@@ -18,9 +18,9 @@ const SUBJECT: ApprovalSubject = {
   rule: undefined,
 }
 
-async function ask({ gateway }: AdminBench, changes: Partial<ApprovalSubject> = {}) {
+async function ask({ gateway }: AdminTestGateway, changes: Partial<ApprovalSubject> = {}) {
   const cancellation = new Cancellation()
-  const { approvals } = gateway.governing
+  const { approvals } = gateway.governance
   return new Promise<{ id: string; outcome: Promise<unknown> }>((resolve) => {
     const onPending = ({ id }: { id: string }): void => resolve({ id, outcome })
     const outcome = approvals.request({ ...SUBJECT, ...changes }, { cancellation, onPending })
@@ -29,7 +29,7 @@ async function ask({ gateway }: AdminBench, changes: Partial<ApprovalSubject> = 
 
 describe('approvals over the API', () => {
   it('are listed newest last, shown, and answered once', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const [first, second] = [await ask(bench), await ask(bench, { callId: 'c2' })]
     const { approvals } = (await bench.api('/api/approvals')).body
     expect(approvals.map(({ id }: { id: string }) => id)).toEqual([first.id, second.id])
@@ -45,7 +45,7 @@ describe('approvals over the API', () => {
   })
 
   it('are not made to hold for good for what is no tool, and then still wait', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { id } = await ask(bench)
     const refused = await bench.api(`/api/approvals/${id}`, { method: 'POST', body: { answer: 'always' } })
     expect([refused.status, refused.body.error.code]).toEqual([409, 'ALWAYS_REFUSED'])
@@ -60,14 +60,14 @@ describe('approvals over the API', () => {
     { answer: 'deny', why: 'x'.repeat(501) },
     { answer: 'always', dryRun: 'true' },
   ])('are not answered by %j', async (body) => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { id } = await ask(bench)
     expect((await bench.api(`/api/approvals/${id}`, { method: 'POST', body })).status).toBe(400)
     expect((await bench.api('/api/approvals')).body.approvals).toHaveLength(1)
   })
 
   it('are the operator’s alone', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { id } = await ask(bench)
     const authorization = `Bearer ${bench.agentToken}`
     for (const [path, method] of [
@@ -85,13 +85,13 @@ describe('approvals over the API', () => {
   })
 
   it('can be looked up as soon as the log tells of them', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const told = new Promise<string>((resolve) => {
       bench.gateway.store.log.watch((event) => {
         if (event.type === 'APPROVAL_REQUESTED') resolve(event.approval)
       })
     })
-    const found = told.then((id) => bench.gateway.governing.approvals.find(id))
+    const found = told.then((id) => bench.gateway.governance.approvals.find(id))
     void ask(bench)
     expect((await found).tool).toBe(SUBJECT.tool)
   })

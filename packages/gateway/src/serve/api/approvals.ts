@@ -2,14 +2,14 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { RISK_LEVELS } from '@sallyport/core'
 import {
   APPROVAL_ANSWERS,
-  approvalView,
-  type CountedAnswer,
+  type EffectiveAnswer,
   type LineChange,
   type PendingApproval,
+  toApprovalView,
 } from '../../governance/governance.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
+import { strictInput } from './invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
 
 const approvalSchema = z
   .object({
@@ -55,23 +55,26 @@ const answeredSchema = z
   })
   .openapi('AnsweredApproval')
 
-type ShownApproval = z.infer<typeof approvalSchema>
+type ApprovalJson = z.infer<typeof approvalSchema>
 export type AnsweredApproval = z.infer<typeof answeredSchema>
 
-const answerBody = inputOf({
+const answerBody = strictInput({
   answer: z.enum(APPROVAL_ANSWERS).openapi({ description: '`once` and `session` hold for these arguments alone.' }),
   why: z.string().max(500).optional().openapi({ description: 'Of a denial it reaches the model.' }),
   via: viaField,
   dryRun: z.boolean().default(false).openapi({ description: 'Only say what `always` would write.' }),
 })
 
-const idParam = inputOf({ id: z.string().max(64) })
+const idParam = strictInput({ id: z.string().max(64) })
 
 const listApprovals = createRoute({
   method: 'get',
   path: '/approvals',
   summary: 'The calls that wait for approval, newest last',
-  responses: { 200: jsonOf(z.object({ approvals: z.array(approvalSchema) }), 'Those that wait.'), ...PROBLEMS },
+  responses: {
+    200: jsonResponse(z.object({ approvals: z.array(approvalSchema) }), 'Those that wait.'),
+    ...PROBLEM_RESPONSES,
+  },
 })
 
 const getApproval = createRoute({
@@ -79,7 +82,7 @@ const getApproval = createRoute({
   path: '/approvals/{id}',
   summary: 'One call that waits for approval',
   request: { params: idParam },
-  responses: { 200: jsonOf(approvalSchema, 'It waits.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(approvalSchema, 'It waits.'), ...PROBLEM_RESPONSES },
 })
 
 const answerApproval = createRoute({
@@ -90,30 +93,32 @@ const answerApproval = createRoute({
     params: idParam,
     body: { required: true, content: { 'application/json': { schema: answerBody } } },
   },
-  responses: { 200: jsonOf(answeredSchema, 'It is answered, or would be.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(answeredSchema, 'It is answered, or would be.'), ...PROBLEM_RESPONSES },
 })
 
 export const approvalRoutes = ({ approving }: AdminContext) =>
   createRoutes()
-    .openapi(listApprovals, (c) => c.json({ approvals: approving.approvals.pending.map(shown) }, 200))
-    .openapi(getApproval, async (c) => c.json(shown(await approving.approvals.find(c.req.valid('param').id)), 200))
+    .openapi(listApprovals, (c) => c.json({ approvals: approving.approvals.pending.map(toApprovalJson) }, 200))
+    .openapi(getApproval, async (c) =>
+      c.json(toApprovalJson(await approving.approvals.find(c.req.valid('param').id)), 200),
+    )
     .openapi(answerApproval, async (c) => {
       const { id } = c.req.valid('param')
       const { answer, why, via, dryRun } = c.req.valid('json')
-      const by = operatorOf(c.env).user
+      const by = requireOperator(c.env).user
       const approval = await approving.approvals.find(id)
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
       const said = { answer, by, via, ...(why && { why }) }
       const counted = dryRun ? said : await approving.approvals.answer(id, said)
-      return c.json(answeredView(shown(approval), counted, change), 200)
+      return c.json(answeredView(toApprovalJson(approval), counted, change), 200)
     })
 
 /** To the compiler JSON without an end is too much; the schema says no more of it than this. */
-const shown = (approval: PendingApproval): ShownApproval => approvalView(approval)
+const toApprovalJson = (approval: PendingApproval): ApprovalJson => toApprovalView(approval)
 
 function answeredView(
-  approval: ShownApproval,
-  { answer, unwritten, notMade }: Pick<CountedAnswer, 'answer' | 'unwritten' | 'notMade'>,
+  approval: ApprovalJson,
+  { answer, unwritten, notMade }: Pick<EffectiveAnswer, 'answer' | 'unwritten' | 'notMade'>,
   change: LineChange | undefined,
 ): AnsweredApproval {
   const answered = { approval, answer, ...(notMade !== undefined && { notMade }) }

@@ -2,16 +2,16 @@ import { request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it, vi } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
-import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
 
-const call = (bench: AdminBench, body: object) => bench.api('/api/call', { method: 'POST', body })
+const call = (bench: AdminTestGateway, body: object) => bench.api('/api/call', { method: 'POST', body })
 
-const callsIn = async ({ gateway }: AdminBench): Promise<readonly string[]> =>
+const callsIn = async ({ gateway }: AdminTestGateway): Promise<readonly string[]> =>
   (await gateway.store.find({ server: 'hostile' })).flatMap((event) => ('call_id' in event ? [event.type] : []))
 
 describe('a call over the API', () => {
   it('goes through the pipeline and is recorded under the ids that it answers', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { status, body } = await call(bench, { tool: 'hostile/echo', arguments: { text: 'hello' } })
     expect(status).toBe(200)
     expect(body).toMatchObject({ outcome: 'allow', result: { content: [{ type: 'text' }] } })
@@ -23,7 +23,7 @@ describe('a call over the API', () => {
   })
 
   it('carries any key of the arguments to the server', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const body = '{"tool":"hostile/echo","arguments":{"__proto__":{"a":1},"constructor":0,"":[]}}'
     const reply = await bench.api('/api/call', { method: 'POST', body })
     expect(JSON.parse(reply.body.result.content[0].text)).toEqual(
@@ -32,7 +32,7 @@ describe('a call over the API', () => {
   })
 
   it('belongs to the trace that the caller names', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const trace = '0af7651916cd43dd8448eb211c80319c'
     const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` }
     const { body } = await bench.api('/api/call', { method: 'POST', body: { tool: 'echo' }, headers })
@@ -40,7 +40,7 @@ describe('a call over the API', () => {
   })
 
   it('answers a tool’s own error as a result, and a protocol error as what the server said', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     expect(await call(bench, { tool: 'hostile/tool-error' })).toMatchObject({
       status: 200,
       body: { result: { isError: true } },
@@ -52,7 +52,7 @@ describe('a call over the API', () => {
   })
 
   it('that is refused says by whom, and is recorded as refused', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { status, body } = await call(bench, { tool: 'hostile/die' })
     expect(status).toBe(403)
     expect(body).toMatchObject({ outcome: 'deny', decidedBy: { step: 'select' }, error: { code: 'CALL_DENIED' } })
@@ -60,14 +60,14 @@ describe('a call over the API', () => {
   })
 
   it('that the server does not live through is answered with the status of that failure', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { status, body } = await call(bench, { tool: 'hostile/kill-self' })
     expect(status).toBe(502)
     expect(body).toMatchObject({ outcome: 'allow', error: { code: 'UPSTREAM_DIED' } })
   })
 
   it('is made in the name of an agent when the operator says so', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { body } = await call(bench, { tool: 'echo', as: { agent: 'codex', profile: 'reviewer' } })
     expect((await bench.gateway.store.find({ callId: body.call_id }))[0]).toMatchObject({
       agent: 'codex',
@@ -84,7 +84,7 @@ describe('a call in the name of somebody', () => {
     { agent: 'x'.repeat(257) },
     { agent: 'codex', profile: '\u202eevil' },
   ])('is refused as %j, and not recorded', async (as) => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { status, body } = await call(bench, { tool: 'echo', as })
     expect({ status, code: body.error.code }).toEqual({ status: 400, code: 'INVALID_PARAMS' })
     expect(await callsIn(bench)).toEqual([])
@@ -93,7 +93,7 @@ describe('a call in the name of somebody', () => {
 
 describe('a dry run', () => {
   it('decides, and neither calls nor records', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     await bench.api('/api/tools')
     const allowed = await call(bench, { tool: 'hostile/kill-self', dryRun: true })
     expect(allowed).toMatchObject({ status: 200, body: { outcome: 'allow' } })
@@ -106,7 +106,7 @@ describe('a dry run', () => {
 })
 
 it('a client that goes away takes its call with it', async () => {
-  const bench = await openAdminBench()
+  const bench = await openAdminTestGateway()
   // A call that comes before the server is up may be refused, and is then never started.
   await eventually(
     () => bench.api('/api/call', { method: 'POST', body: { tool: 'hostile/echo' } }),

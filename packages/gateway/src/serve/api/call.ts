@@ -1,26 +1,26 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { Cancellation, type JsonObject, type Principal, type SallyportError, traceIdOf } from '@sallyport/core'
+import { Cancellation, type JsonObject, type Principal, parseTraceId, type SallyportError } from '@sallyport/core'
 import type { Context, TypedResponse } from 'hono'
 import type { ClientErrorStatusCode } from 'hono/utils/http-status'
 import type { Call } from '../../pipeline/pipeline.ts'
-import { isClaimText } from '../../sessions/sessions.ts'
+import { isPrintableName } from '../../sessions/sessions.ts'
 import type { Frame } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { problemOf } from '../problem.ts'
+import { toProblem } from '../problem.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
 import { findTool } from './find-tool.ts'
-import { inputOf } from './invalid-input.ts'
+import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
-import { type ApiEnv, createRoutes, jsonOf, operatorOf, problemSchema } from './routes.ts'
+import { type ApiEnv, createRoutes, jsonResponse, problemSchema, requireOperator } from './routes.ts'
 
 /** Such as a token could carry: it stands in the record. */
-const claim = z.string().min(1).max(256).refine(isClaimText, 'expected printable text')
+const claimSchema = z.string().min(1).max(256).refine(isPrintableName, 'expected printable text')
 
-const callBody = inputOf({
+const callBody = strictInput({
   tool: z.string().min(1).max(500).openapi({ description: 'Its name in any form.' }),
   arguments: looseObject.optional(),
   dryRun: z.boolean().optional().openapi({ description: 'Decide, and do nothing else.' }),
-  as: inputOf({ agent: claim, profile: claim.optional() })
+  as: strictInput({ agent: claimSchema, profile: claimSchema.optional() })
     .optional()
     .openapi({ description: 'Call as this agent would.' }),
 })
@@ -46,41 +46,43 @@ const postCall = createRoute({
   summary: 'Call a tool through the same pipeline as any agent',
   request: { body: { required: true, content: { 'application/json': { schema: callBody } } } },
   responses: {
-    200: jsonOf(callSchema, 'The server’s answer; for a dry run the decision alone.'),
-    '4XX': jsonOf(callProblemSchema, 'The call was not acceptable, or was refused.'),
-    '5XX': jsonOf(callProblemSchema, 'The server could not answer.'),
+    200: jsonResponse(callSchema, 'The server’s answer; for a dry run the decision alone.'),
+    '4XX': jsonResponse(callProblemSchema, 'The call was not acceptable, or was refused.'),
+    '5XX': jsonResponse(callProblemSchema, 'The server could not answer.'),
   },
 })
 
 export const callRoutes = (context: AdminContext) =>
   createRoutes().openapi(postCall, async (c) => {
-    const call = await callOf(context, c, c.req.valid('json'))
+    const call = await buildCall(context, c, c.req.valid('json'))
     const judged = { call_id: call.id, trace_id: call.traceId, ...decisionView(await context.pipeline.decide(call)) }
     if (c.req.valid('json').dryRun) return c.json(judged, 200)
     const answer = await context.pipeline.run(call)
-    return answer.kind === 'failure' ? c.json(...failed(judged, answer.error)) : answered(judged, answer.frame)
+    return answer.kind === 'failure'
+      ? c.json(...failureResponse(judged, answer.error))
+      : answerResponse(judged, answer.frame)
   })
 
-async function callOf(context: AdminContext, c: Context<ApiEnv>, wish: z.infer<typeof callBody>): Promise<Call> {
+async function buildCall(context: AdminContext, c: Context<ApiEnv>, wish: z.infer<typeof callBody>): Promise<Call> {
   const offer = await findTool(context, wish.tool)
   return {
     id: context.ids.callId(),
-    traceId: traceIdOf(c.req.header('traceparent')) ?? context.ids.traceId(),
-    principal: speakingAs(operatorOf(c.env), wish.as),
+    traceId: parseTraceId(c.req.header('traceparent')) ?? context.ids.traceId(),
+    principal: impersonate(requireOperator(c.env), wish.as),
     method: 'tools/call',
     offer,
     params: { name: offer.name, arguments: (wish.arguments ?? {}) as JsonObject },
-    cancellation: cancelledBy(c.req.raw.signal),
+    cancellation: cancelOnAbort(c.req.raw.signal),
   }
 }
 
 /** In somebody else's place the operator has no more rights than they have. */
-function speakingAs(operator: Principal, as: z.infer<typeof callBody>['as']): Principal {
+function impersonate(operator: Principal, as: z.infer<typeof callBody>['as']): Principal {
   if (!as) return operator
   return { ...operator, agent: as.agent, profile: as.profile ?? 'default', role: 'agent' }
 }
 
-function cancelledBy(signal: AbortSignal): Cancellation {
+function cancelOnAbort(signal: AbortSignal): Cancellation {
   const cancellation = new Cancellation()
   const cancel = (): void => cancellation.cancel('the client closed the connection')
   if (signal.aborted) cancel()
@@ -89,12 +91,15 @@ function cancelledBy(signal: AbortSignal): Cancellation {
 }
 
 /** One status cannot be of both ranges for the compiler; that it may be one of 5XX is part of the route. */
-function failed(judged: CallAnswer, error: SallyportError): [CallProblem, ClientErrorStatusCode] {
-  return [{ ...judged, ...problemOf(error) }, error.kind.http as ClientErrorStatusCode]
+function failureResponse(judged: CallAnswer, error: SallyportError): [CallProblem, ClientErrorStatusCode] {
+  return [{ ...judged, ...toProblem(error) }, error.kind.http as ClientErrorStatusCode]
 }
 
 /** What the server said goes out as its bytes: to parse and print it again would change large numbers. */
-function answered(judged: CallAnswer, { parts, envelope }: Frame): Response & TypedResponse<CallAnswer, 200, 'json'> {
+function answerResponse(
+  judged: CallAnswer,
+  { parts, envelope }: Frame,
+): Response & TypedResponse<CallAnswer, 200, 'json'> {
   const { start, end } = envelope.result ?? envelope.error ?? { start: 0, end: 0 }
   const said = Buffer.concat(parts).subarray(start, end)
   const head = `${JSON.stringify(judged).slice(0, -1)},"${envelope.result ? 'result' : 'rpc_error'}":`

@@ -1,10 +1,10 @@
 import type { LoggedEvent } from '@sallyport/core'
 
 /** Who reads so slowly that this much waits for him is let go: the log holds what he missed. */
-const BACKLOG_BYTES = 4_000_000
+const MAX_BACKLOG_BYTES = 4_000_000
 /** And so much may happen while the earlier events are looked for. */
-const MAX_HELD = 10_000
-const KEEP_ALIVE_EVERY = 25_000
+const MAX_BUFFERED = 10_000
+const KEEP_ALIVE_INTERVAL_MS = 25_000
 
 export interface EventFeedOptions {
   readonly watch: (listener: (event: LoggedEvent) => void) => () => void
@@ -25,22 +25,22 @@ export function createEventFeed({ watch, matches, earlier }: EventFeedOptions): 
           unwatch()
           clearInterval(timer)
         })
-        const unwatch = watch((event) => matches(event) && feed.happened(event))
-        const timer = setInterval(() => feed.say(': still here\n\n'), KEEP_ALIVE_EVERY)
+        const unwatch = watch((event) => matches(event) && feed.push(event))
+        const timer = setInterval(() => feed.send(': still here\n\n'), KEEP_ALIVE_INTERVAL_MS)
         timer.unref()
         stop = () => feed.stop()
-        feed.say(': following\n\n')
-        feed.beganWith(await earlier())
+        feed.send(': following\n\n')
+        feed.sendEarlier(await earlier())
       },
       cancel: () => stop(),
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: BACKLOG_BYTES }),
+    new ByteLengthQueuingStrategy({ highWaterMark: MAX_BACKLOG_BYTES }),
   )
 }
 
 class Feed {
   /** What happens while the earlier ones are still looked for. */
-  #held: LoggedEvent[] | undefined = []
+  #buffered: LoggedEvent[] | undefined = []
   readonly #controller: ReadableStreamDefaultController<Uint8Array>
   readonly #onStop: () => void
   #ended = false
@@ -55,35 +55,35 @@ class Feed {
     this.#onStop()
   }
 
-  say(text: string): void {
+  send(text: string): void {
     if (!this.#ended) this.#controller.enqueue(encoder.encode(text))
   }
 
-  beganWith(earlier: readonly LoggedEvent[]): void {
-    for (const event of earlier) this.say(eventText(event))
+  sendEarlier(earlier: readonly LoggedEvent[]): void {
+    for (const event of earlier) this.send(formatEvent(event))
     const last = earlier.at(-1)?.seq ?? 0
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const event of held) if (event.seq > last) this.happened(event)
+    const held = this.#buffered ?? []
+    this.#buffered = undefined
+    for (const event of held) if (event.seq > last) this.push(event)
   }
 
-  happened(event: LoggedEvent): void {
-    if (this.#held && this.#held.length < MAX_HELD) {
-      this.#held.push(event)
+  push(event: LoggedEvent): void {
+    if (this.#buffered && this.#buffered.length < MAX_BUFFERED) {
+      this.#buffered.push(event)
       return
     }
-    if (!this.#held) this.say(eventText(event))
-    if (!this.#held && (this.#controller.desiredSize ?? 0) > 0) return
+    if (!this.#buffered) this.send(formatEvent(event))
+    if (!this.#buffered && (this.#controller.desiredSize ?? 0) > 0) return
     this.#overrun()
   }
 
   #overrun(): void {
     if (this.#ended) return
-    this.say('event: overrun\ndata: {"reason":"Too much was waiting to be read. Connect again."}\n\n')
+    this.send('event: overrun\ndata: {"reason":"Too much was waiting to be read. Connect again."}\n\n')
     this.stop()
     this.#controller.close()
   }
 }
 
 /** JSON holds no line breaks, so that one `data` line always suffices. */
-const eventText = (event: LoggedEvent): string => `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`
+const formatEvent = (event: LoggedEvent): string => `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`

@@ -3,7 +3,7 @@ import { didYouMean, type EventType } from '@sallyport/core'
 import type { EventFilter } from '../../store/store.ts'
 
 /** A record of the compiler's: a type that is missing here does not build. */
-const TYPES: Readonly<Record<EventType, true>> = {
+const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   TOOL_CALL_STARTED: true,
   TOOL_CALL_COMPLETED: true,
   TOOL_CALL_FAILED: true,
@@ -42,7 +42,7 @@ const TYPES: Readonly<Record<EventType, true>> = {
   LOG_RESUMED: true,
 }
 
-export const EVENT_TYPES = Object.keys(TYPES) as EventType[]
+export const EVENT_TYPES = Object.keys(KNOWN_TYPES) as EventType[]
 
 /** An event as it stands in the log. */
 export const eventSchema = z
@@ -53,7 +53,7 @@ const typesSchema = z
   .string()
   .transform((text) => text.split(','))
   .superRefine((types, issues) => {
-    for (const type of types.filter((each) => !Object.hasOwn(TYPES, each)))
+    for (const type of types.filter((each) => !Object.hasOwn(KNOWN_TYPES, each)))
       issues.addIssue({
         code: 'custom',
         message: `no event is a ${JSON.stringify(type)}.${didYouMean(type, EVENT_TYPES)}`,
@@ -61,11 +61,11 @@ const typesSchema = z
   })
   .openapi({ type: 'string', description: `One or more of these, with commas between: ${EVENT_TYPES.join(', ')}.` })
 
-const momentSchema = z.iso.datetime({ offset: true }).openapi({ description: 'ISO 8601 with Z or an offset.' })
+const timestampSchema = z.iso.datetime({ offset: true }).openapi({ description: 'ISO 8601 with Z or an offset.' })
 
 export const filterFields = {
-  since: momentSchema.optional(),
-  until: momentSchema.optional(),
+  since: timestampSchema.optional(),
+  until: timestampSchema.optional(),
   agent: z.string().optional(),
   session: z.string().optional(),
   server: z.string().optional(),
@@ -90,7 +90,7 @@ export const limitField = (most: number) =>
 
 const filterSchema = z.object(filterFields)
 
-export function filterOf(query: z.infer<typeof filterSchema>): EventFilter {
+export function toEventFilter(query: z.infer<typeof filterSchema>): EventFilter {
   const { since, until, type, trace, call, ...same } = query
   const filter = {
     ...same,

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
 import { createEventFeed } from './event-feed.ts'
 
-const call = (bench: AdminBench, tool: string) => bench.api('/api/call', { method: 'POST', body: { tool } })
+const call = (bench: AdminTestGateway, tool: string) => bench.api('/api/call', { method: 'POST', body: { tool } })
 
 describe('the events', () => {
   it('are found by each filter', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const before = new Date().toISOString()
     const { body: first } = await call(bench, 'hostile/echo')
     await call(bench, 'hostile/die')
@@ -26,7 +26,7 @@ describe('the events', () => {
   })
 
   it('come oldest first, with their place and time', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     await call(bench, 'hostile/echo')
     const { events } = (await bench.api('/api/events')).body
     const places = events.map(({ seq }: LoggedEvent) => seq)
@@ -37,7 +37,7 @@ describe('the events', () => {
 
 describe('following', () => {
   it('gives what was asked for from before, then each event as it happens', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     await call(bench, 'hostile/die')
     const stream = await follow(bench, '?tool=mcp__hostile__*&limit=5')
     expect(stream.headers['content-type']).toBe('text/event-stream')
@@ -50,7 +50,7 @@ describe('following', () => {
   })
 
   it('stops watching the log when the client has gone', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const { log } = bench.gateway.store
     const watch = log.watch.bind(log)
     const left = new Promise<void>((resolve) => {
@@ -68,7 +68,7 @@ describe('following', () => {
   })
 
   it('does not begin for a HEAD request', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     bench.gateway.store.log.watch = () => {
       throw new Error('Nobody would ever stop this.')
     }
@@ -119,7 +119,7 @@ describe('following', () => {
   })
 })
 
-async function follow(bench: AdminBench, query: string): Promise<IncomingMessage> {
+async function follow(bench: AdminTestGateway, query: string): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${bench.operatorToken}` }
   const asked = request(`${bench.url}/api/events/follow${query}`, { headers, agent: false }).end()
   const [response] = (await once(asked, 'response')) as [IncomingMessage]

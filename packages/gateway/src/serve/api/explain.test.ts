@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { type AdminBench, openAdminBench } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 
-async function callIn(bench: AdminBench, tool: string, trace: string): Promise<string> {
+async function callIn(bench: AdminTestGateway, tool: string, trace: string): Promise<string> {
   const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` }
   return (await bench.api('/api/call', { method: 'POST', body: { tool }, headers })).body.call_id
 }
 
 describe('explaining', () => {
   it('gives all records of a trace, call by call', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const ids = [await callIn(bench, 'hostile/echo', TRACE), await callIn(bench, 'hostile/die', TRACE)]
     const { body } = await bench.api(`/api/explain/${TRACE}`)
     expect(body).toMatchObject({ id: TRACE, kind: 'trace' })
@@ -20,14 +20,14 @@ describe('explaining', () => {
   })
 
   it('gives one call alone by its id', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const [first] = [await callIn(bench, 'hostile/echo', TRACE), await callIn(bench, 'hostile/echo', TRACE)]
     const { body } = await bench.api(`/api/explain/${first}`)
     expect(body).toMatchObject({ id: first, kind: 'call', calls: [{ call_id: first, trace_id: TRACE }] })
   })
 
   it('takes the beginning of an id that only one has', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     await callIn(bench, 'hostile/echo', TRACE)
     await callIn(bench, 'hostile/echo', TRACE.replace('1916', '1917'))
     expect((await bench.api(`/api/explain/${TRACE.slice(0, 12)}`)).body).toMatchObject({ id: TRACE, kind: 'trace' })
@@ -42,7 +42,7 @@ describe('explaining', () => {
     ['0af76', 400, 'INVALID_PARAMS'],
     ['hostile', 400, 'INVALID_PARAMS'],
   ])('refuses %s', async (id, status, code) => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     expect(await bench.api(`/api/explain/${id}`)).toMatchObject({ status, body: { error: { code } } })
   })
 })

@@ -4,9 +4,9 @@ import type { Store } from '../../store/store.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { eventSchema } from './event-query.ts'
 import type { EventView } from './events.ts'
-import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
-import { ruleLines } from './rule-lines.ts'
+import { strictInput } from './invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
+import { readRuleLines } from './rule-lines.ts'
 
 type CallEvent = LoggedEvent & CallFacts
 
@@ -14,7 +14,7 @@ const MIN_PREFIX = 6
 /** A client chooses its trace ids, so that one trace may hold any number of calls. */
 const MAX_RECORDS = 10_000
 /** A beginning is looked for among so many of the newest calls; a whole id is found wherever it stands. */
-const PREFIX_CALLS = 5_000
+const MAX_PREFIX_CALLS = 5_000
 
 const ruleLineSchema = z
   .object({
@@ -40,14 +40,14 @@ const explain = createRoute({
   method: 'get',
   path: '/explain/{id}',
   summary: 'All records of a trace, call by call, or of one call',
-  request: { params: inputOf({ id: z.string() }) },
-  responses: { 200: jsonOf(explanationSchema, 'The records, in the order of the log.'), ...PROBLEMS },
+  request: { params: strictInput({ id: z.string() }) },
+  responses: { 200: jsonResponse(explanationSchema, 'The records, in the order of the log.'), ...PROBLEM_RESPONSES },
 })
 
 export const explainRoutes = ({ store }: AdminContext) =>
-  createRoutes().openapi(explain, async (c) => c.json(await explanationOf(store, c.req.valid('param').id), 200))
+  createRoutes().openapi(explain, async (c) => c.json(await explainId(store, c.req.valid('param').id), 200))
 
-async function explanationOf(store: Store, typed: string): Promise<Explanation> {
+async function explainId(store: Store, typed: string): Promise<Explanation> {
   const id = typed.toLowerCase()
   if (!/^[0-9a-f]+$/.test(id) || id.length < MIN_PREFIX)
     throw new SallyportError(
@@ -55,28 +55,32 @@ async function explanationOf(store: Store, typed: string): Promise<Explanation> 
       `${JSON.stringify(typed.slice(0, 100))} is no trace id or call id, nor the first ${MIN_PREFIX} digits of one.`,
       { hint: 'Ids are hexadecimal; `sallyport audit` shows them.' },
     )
-  return (await exact(store, id)) ?? (await exact(store, await wholeId(store, id))) ?? unknown(id)
+  return (await findExact(store, id)) ?? (await findExact(store, await resolvePrefix(store, id))) ?? throwUnknownId(id)
 }
 
-async function exact(store: Store, id: string): Promise<Explanation | undefined> {
+async function findExact(store: Store, id: string): Promise<Explanation | undefined> {
   const ofTrace = await store.find({ traceId: id, limit: MAX_RECORDS })
-  if (ofTrace.length > 0) return explained(id, 'trace', ofTrace)
+  if (ofTrace.length > 0) return buildExplanation(id, 'trace', ofTrace)
   const ofCall = await store.find({ callId: id, limit: MAX_RECORDS })
-  return ofCall.length > 0 ? explained(id, 'call', ofCall) : undefined
+  return ofCall.length > 0 ? buildExplanation(id, 'call', ofCall) : undefined
 }
 
-async function explained(id: string, kind: Explanation['kind'], records: readonly LoggedEvent[]): Promise<Explanation> {
-  return { id, kind, calls: byCall(records), rules: [...(await ruleLines(records))] }
+async function buildExplanation(
+  id: string,
+  kind: Explanation['kind'],
+  records: readonly LoggedEvent[],
+): Promise<Explanation> {
+  return { id, kind, calls: groupByCall(records), rules: [...(await readRuleLines(records))] }
 }
 
-async function wholeId(store: Store, prefix: string): Promise<string> {
+async function resolvePrefix(store: Store, prefix: string): Promise<string> {
   const calls = (await store.find({
     types: ['TOOL_CALL_STARTED', 'POLICY_DENIED', 'APPROVAL_REQUESTED'],
-    limit: PREFIX_CALLS,
+    limit: MAX_PREFIX_CALLS,
   })) as readonly CallEvent[]
   const found = new Set(calls.flatMap((call) => [call.trace_id, call.call_id]).filter((id) => id.startsWith(prefix)))
   const [only] = found
-  if (only === undefined) return unknown(prefix)
+  if (only === undefined) return throwUnknownId(prefix)
   if (found.size === 1) return only
   const some = [...found].slice(-5).join(', ')
   throw new SallyportError(
@@ -88,7 +92,7 @@ async function wholeId(store: Store, prefix: string): Promise<string> {
   )
 }
 
-function byCall(events: readonly LoggedEvent[]): Explanation['calls'] {
+function groupByCall(events: readonly LoggedEvent[]): Explanation['calls'] {
   const calls = new Map<string, Explanation['calls'][number]>()
   for (const event of events as readonly (CallEvent & EventView)[]) {
     const { call_id, trace_id } = event
@@ -99,7 +103,7 @@ function byCall(events: readonly LoggedEvent[]): Explanation['calls'] {
   return [...calls.values()]
 }
 
-function unknown(id: string): never {
+function throwUnknownId(id: string): never {
   throw new SallyportError('TRACE_UNKNOWN', `No record has the trace id or call id ${id}.`, {
     hint: 'See `sallyport audit` for what was recorded.',
   })

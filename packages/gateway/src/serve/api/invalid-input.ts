@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import { didYouMean, quoteText, SallyportError } from '@sallyport/core'
 
-const PARTS: Readonly<Record<string, string>> = { json: 'the body', query: 'the query', param: 'the path' }
+const INPUT_PARTS: Readonly<Record<string, string>> = { json: 'the body', query: 'the query', param: 'the path' }
 
 /** An object with these members and no others: a misspelt filter must not silently filter nothing. */
-export function inputOf<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+export function strictInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const known = Object.keys(shape)
   return z.strictObject(shape, {
     error: (issue) => {
@@ -16,7 +16,7 @@ export function inputOf<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 
 /** What is wrong with an input, for each place that is wrong. */
 export function invalidInput(target: string, error: z.core.$ZodError): SallyportError {
-  const part = PARTS[target] ?? target
+  const part = INPUT_PARTS[target] ?? target
   const flaws = error.issues.slice(0, 5).map(({ path, message }) => {
     const place = path.length === 0 ? '' : `${quote(path.join('.'))}: `
     return `${place}${message.replace(/\.$/, '')}`

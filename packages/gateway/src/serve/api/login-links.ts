@@ -1,14 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { AdminContext } from '../admin-context.ts'
-import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const mintLoginLink = createRoute({
   method: 'post',
   path: '/login-links',
   summary: 'A link that logs a browser in, once, within ten minutes',
   responses: {
-    201: jsonOf(z.object({ path: z.string() }), 'The path, to be put behind a URL of the gateway.'),
-    ...PROBLEMS,
+    201: jsonResponse(z.object({ path: z.string() }), 'The path, to be put behind a URL of the gateway.'),
+    ...PROBLEM_RESPONSES,
   },
 })
 

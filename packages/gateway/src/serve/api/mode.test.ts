@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ANN } from '../../pipeline/pipeline.test-kit.ts'
-import { logIn, openAdminBench } from '../admin.test-kit.ts'
+import { logIn, openAdminTestGateway } from '../admin.test-kit.ts'
 
 describe('the mode', () => {
   it('is shown, set, kept and recorded with who did it and why', async () => {
-    const { api, gateway } = await openAdminBench()
+    const { api, gateway } = await openAdminTestGateway()
     expect((await api('/api/mode')).body).toMatchObject({ mode: 'NORMAL', next: expect.arrayContaining(['ALERT']) })
     const put = await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT', why: 'odd calls' } })
     expect(put.status).toBe(200)
@@ -21,7 +21,7 @@ describe('the mode', () => {
   })
 
   it('that may not follow is refused with what can, and one without a reason with what is missing', async () => {
-    const { api } = await openAdminBench()
+    const { api } = await openAdminTestGateway()
     await api('/api/mode', { method: 'PUT', body: { mode: 'LOCKDOWN' } })
     const back = await api('/api/mode', { method: 'PUT', body: { mode: 'NORMAL', why: 'over' } })
     expect({ status: back.status, ...back.body.error }).toMatchObject({ status: 409, code: 'MODE_REFUSED' })
@@ -38,16 +38,16 @@ describe('the mode', () => {
     { mode: 'ALERT', by: 'somebody else' },
     { mode: 'ALERT', why: 'x'.repeat(1_001) },
   ])('is not set by %j', async (body) => {
-    const { api } = await openAdminBench()
+    const { api } = await openAdminTestGateway()
     expect((await api('/api/mode', { method: 'PUT', body })).status).toBe(400)
     expect((await api('/api/mode')).body.mode).toBe('NORMAL')
   })
 
   it('is told to whoever watches the lists, and decided anew for each', async () => {
-    const { api, gateway } = await openAdminBench()
+    const { api, gateway } = await openAdminTestGateway()
     const told = new Promise((resolve) => {
       const wants = { tools: true, resources: false, prompts: false }
-      gateway.hub.add({ principal: ANN, wants, tell: resolve })
+      gateway.hub.add({ principal: ANN, wants, notify: resolve })
     })
     await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT' } })
     expect(await told).toEqual({ method: 'notifications/tools/list_changed' })
@@ -56,7 +56,7 @@ describe('the mode', () => {
 
 describe('panic', () => {
   it('is LOCKDOWN, also for who asks twice', async () => {
-    const { api } = await openAdminBench()
+    const { api } = await openAdminTestGateway()
     const first = await api('/panic?why=a%20key%20leaked', { method: 'POST' })
     expect(first.body).toMatchObject({ mode: 'LOCKDOWN', why: 'a key leaked', via: 'api', before: 'NORMAL' })
     const second = await api('/panic?via=cli', { method: 'POST' })
@@ -64,7 +64,7 @@ describe('panic', () => {
   })
 
   it('and the mode are the operator’s alone', async () => {
-    const { ask, agentToken, gateway } = await openAdminBench()
+    const { ask, agentToken, gateway } = await openAdminTestGateway()
     const authorization = `Bearer ${agentToken}`
     const tries: [string, string][] = [
       ['/panic', 'POST'],
@@ -76,17 +76,17 @@ describe('panic', () => {
       expect((await ask(path, { method, body, headers: { authorization } })).status, path).toBe(403)
       expect((await ask(path, { method, body })).status, path).toBe(401)
     }
-    expect(gateway.governing.modes.keeper.current.mode).toBe('NORMAL')
+    expect(gateway.governance.modes.state.current.mode).toBe('NORMAL')
   })
 
   it('cannot be caused by another page, nor by a link', async () => {
-    const bench = await openAdminBench()
+    const bench = await openAdminTestGateway()
     const cookie = await logIn(bench)
     const post = (headers: Record<string, string>) =>
       bench.ask('/panic', { method: 'POST', headers: { cookie, ...headers } })
     expect((await post({})).status).toBe(403)
     expect((await bench.ask('/panic', { headers: { cookie } })).status).toBe(405)
-    expect(bench.gateway.governing.modes.keeper.current.mode).toBe('NORMAL')
+    expect(bench.gateway.governance.modes.state.current.mode).toBe('NORMAL')
     expect((await post({ origin: bench.origin, 'x-sallyport': '1' })).status).toBe(200)
   })
 })

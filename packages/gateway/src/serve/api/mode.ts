@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { MODES } from '@sallyport/core'
 import type { AdminContext } from '../admin-context.ts'
 import { modeView } from '../mode-view.ts'
-import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
+import { strictInput } from './invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
 
 const modeSchema = z
   .object({
@@ -24,7 +24,7 @@ const changedSchema = modeSchema
 export type ModeView = z.infer<typeof modeSchema>
 export type ChangedMode = z.infer<typeof changedSchema>
 
-const modeBody = inputOf({
+const modeBody = strictInput({
   mode: z.enum(MODES),
   why: z.string().max(1_000).optional().openapi({ description: 'Needed for whatever is less strict.' }),
   via: viaField,
@@ -34,7 +34,7 @@ const getMode = createRoute({
   method: 'get',
   path: '/mode',
   summary: 'The mode in force',
-  responses: { 200: jsonOf(modeSchema, 'The mode, who set it and why.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(modeSchema, 'The mode, who set it and why.'), ...PROBLEM_RESPONSES },
 })
 
 const putMode = createRoute({
@@ -42,7 +42,7 @@ const putMode = createRoute({
   path: '/mode',
   summary: 'Set the mode',
   request: { body: { required: true, content: { 'application/json': { schema: modeBody } } } },
-  responses: { 200: jsonOf(changedSchema, 'It is in force.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(changedSchema, 'It is in force.'), ...PROBLEM_RESPONSES },
 })
 
 export const modeRoutes = ({ mode: keeper }: AdminContext) =>
@@ -50,6 +50,6 @@ export const modeRoutes = ({ mode: keeper }: AdminContext) =>
     .openapi(getMode, (c) => c.json(modeView(keeper), 200))
     .openapi(putMode, async (c) => {
       const { mode: to, why, via } = c.req.valid('json')
-      const before = await keeper.change({ to, why, via, by: operatorOf(c.env).user })
+      const before = await keeper.change({ to, why, via, by: requireOperator(c.env).user })
       return c.json({ ...modeView(keeper), before }, 200)
     })

@@ -4,10 +4,10 @@ import { type Offer, reviewName } from '../../catalog/catalog.ts'
 import { PIN_STATES } from '../../pipeline/pipeline.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { definitionSchema, definitionView } from './definition-view.ts'
-import { untilKnown } from './find-tool.ts'
-import { inputOf } from './invalid-input.ts'
+import { waitForServers } from './find-tool.ts'
+import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
-import { createRoutes, jsonOf, operatorOf, PROBLEMS, viaField } from './routes.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
 
 const KINDS = ['prompt', 'resource', 'template', 'instructions'] as const
 
@@ -36,7 +36,7 @@ const offerDetailSchema = offerSchema
 export type OfferView = z.infer<typeof offerSchema>
 export type OfferDetail = z.infer<typeof offerDetailSchema>
 
-const listQuery = inputOf({
+const listQuery = strictInput({
   server: z.string().optional(),
   pin: z
     .enum(['changed'])
@@ -44,25 +44,28 @@ const listQuery = inputOf({
     .openapi({ description: 'Only those that are not what was first seen or accepted.' }),
 })
 
-const named = inputOf({ name: z.string().max(5_000) })
+const nameParam = strictInput({ name: z.string().max(5_000) })
 
 const listOffers = createRoute({
   method: 'get',
   path: '/offers',
   summary: 'Prompts, resources, templates and instructions of all servers',
   request: { query: listQuery },
-  responses: { 200: jsonOf(z.object({ offers: z.array(offerSchema) }), 'Those that match.'), ...PROBLEMS },
+  responses: {
+    200: jsonResponse(z.object({ offers: z.array(offerSchema) }), 'Those that match.'),
+    ...PROBLEM_RESPONSES,
+  },
 })
 
 const getOffer = createRoute({
   method: 'get',
   path: '/offers/{name}',
   summary: 'One of them, and what its server changed since it was first seen or accepted',
-  request: { params: named },
-  responses: { 200: jsonOf(offerDetailSchema, 'Its definition and its review.'), ...PROBLEMS },
+  request: { params: nameParam },
+  responses: { 200: jsonResponse(offerDetailSchema, 'Its definition and its review.'), ...PROBLEM_RESPONSES },
 })
 
-const acceptBody = inputOf({
+const acceptBody = strictInput({
   pin: z.string().max(200).openapi({ description: '`review.now` of what was shown to whoever accepts it.' }),
   via: viaField,
 })
@@ -71,16 +74,16 @@ const acceptOffer = createRoute({
   method: 'post',
   path: '/offers/{name}/accept',
   summary: 'Accept it as it is now, with what was found in it',
-  request: { params: named, body: { required: true, content: { 'application/json': { schema: acceptBody } } } },
-  responses: { 200: jsonOf(offerDetailSchema, 'As it is then.'), ...PROBLEMS },
+  request: { params: nameParam, body: { required: true, content: { 'application/json': { schema: acceptBody } } } },
+  responses: { 200: jsonResponse(offerDetailSchema, 'As it is then.'), ...PROBLEM_RESPONSES },
 })
 
 export const offerRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listOffers, async (c) => {
-      await untilKnown(context)
+      await waitForServers(context)
       const { server, pin } = c.req.valid('query')
-      const all = context.review.others().filter((offer) => server === undefined || offer.server === server)
+      const all = context.review.otherOffers().filter((offer) => server === undefined || offer.server === server)
       const offers = all.map((offer) => offerView(context, offer)).filter((view) => !pin || view.pin === pin)
       return c.json({ offers }, 200)
     })
@@ -90,13 +93,13 @@ export const offerRoutes = (context: AdminContext) =>
     .openapi(acceptOffer, async (c) => {
       const offer = await findOffer(context, c.req.valid('param').name)
       const { pin: shown, via } = c.req.valid('json')
-      await context.review.accept(offer, { shown, via, by: operatorOf(c.env).user })
+      await context.review.accept(offer, { shown, via, by: requireOperator(c.env).user })
       return c.json(offerDetail(context, offer), 200)
     })
 
 async function findOffer(context: AdminContext, name: string): Promise<Offer> {
-  await untilKnown(context)
-  const offer = context.review.others().find((one) => reviewName(one) === name)
+  await waitForServers(context)
+  const offer = context.review.otherOffers().find((one) => reviewName(one) === name)
   if (offer !== undefined) return offer
   throw new SallyportError('RESOURCE_UNKNOWN', `No server offers "${name}".`, {
     hint: 'Names are server/prompts/name, server/resources/uri, server/templates/uriTemplate and server/instructions.',
@@ -104,7 +107,7 @@ async function findOffer(context: AdminContext, name: string): Promise<Offer> {
 }
 
 function offerView({ review }: AdminContext, offer: Offer): OfferView {
-  const { pin, findings, doubts } = review.of(offer)
+  const { pin, findings, doubts } = review.reviewOf(offer)
   const { server } = offer
   const kind = offer.kind as OfferView['kind']
   return { name: reviewName(offer), kind, server, pin, findings: [...findings], doubts: [...doubts] }

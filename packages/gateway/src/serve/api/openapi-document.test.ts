@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { OPERATOR, openAdminBench } from '../admin.test-kit.ts'
+import { OPERATOR, openAdminTestGateway } from '../admin.test-kit.ts'
 import { createApi } from './api.ts'
 
 interface Operation {
@@ -18,7 +18,7 @@ interface Document {
 }
 
 async function openDocument() {
-  const { context } = await openAdminBench()
+  const { context } = await openAdminTestGateway()
   const api = createApi(context)
   const response = await api.request('/api/openapi.json', {}, { principal: OPERATOR })
   return { api, document: (await response.json()) as unknown as Document }

@@ -1,19 +1,19 @@
 import { createRoute, type OpenAPIHono } from '@hono/zod-openapi'
 import { looseObject } from './loose-object.ts'
-import { type ApiEnv, createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const getDocument = createRoute({
   method: 'get',
   path: '/openapi.json',
   summary: 'This description',
-  responses: { 200: jsonOf(looseObject, 'OpenAPI 3.1, made from the routes themselves.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(looseObject, 'OpenAPI 3.1, made from the routes themselves.'), ...PROBLEM_RESPONSES },
 })
 
 /** Describes the app that these routes will be part of. */
 export const documentRoutes = (app: OpenAPIHono<ApiEnv>, version: string) =>
-  createRoutes().openapi(getDocument, (c) => c.json(documentOf(app, version), 200))
+  createRoutes().openapi(getDocument, (c) => c.json(buildDocument(app, version), 200))
 
-function documentOf(app: OpenAPIHono<ApiEnv>, version: string): Record<string, unknown> {
+function buildDocument(app: OpenAPIHono<ApiEnv>, version: string): Record<string, unknown> {
   const document = app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import type { Ruled } from '@sallyport/core'
-import { type ReviewedTool, UNENFORCED_FIELDS } from '../../pipeline/pipeline.ts'
+import type { PolicyValue } from '@sallyport/core'
+import { NOT_ENFORCED_FIELDS, type ReviewedTool } from '../../pipeline/pipeline.ts'
 
 const ruleSchema = z.object({ file: z.string(), line: z.number() })
 
@@ -24,10 +24,10 @@ export type PolicyView = z.infer<typeof policySchema>
 type FieldView = PolicyView[number]
 
 export function policyView({ policy, entries }: Pick<ReviewedTool, 'policy' | 'entries'>, file: string): PolicyView {
-  const ruled = Object.entries(policy).flatMap(([name, value]) => fieldViews(nameOf(name), value))
+  const ruled = Object.entries(policy).flatMap(([name, value]) => fieldViews(toFieldName(name), value))
   const written = entries.flatMap(({ fields, line, lines }) =>
-    UNENFORCED_FIELDS.filter((name) => fields[name] !== undefined).map((name) => ({
-      field: nameOf(name),
+    NOT_ENFORCED_FIELDS.filter((name) => fields[name] !== undefined).map((name) => ({
+      field: toFieldName(name),
       value: fields[name],
       reason: 'as written, and not enforced yet',
       rule: { file, line: lines[name] ?? line },
@@ -39,23 +39,23 @@ export function policyView({ policy, entries }: Pick<ReviewedTool, 'policy' | 'e
 export const entriesView = ({ entries }: Pick<ReviewedTool, 'entries'>, file: string): z.infer<typeof entriesSchema> =>
   entries.map(({ key, line, fields: { note } }) => ({ key, file, line, ...(note !== undefined && { note }) }))
 
-const nameOf = (name: string): string =>
+const toFieldName = (name: string): string =>
   name === 'risk' ? 'risk_level' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** A field holds one value, several that all count, or a plain list. */
 function fieldViews(field: string, value: unknown): readonly FieldView[] {
   if (value === undefined) return []
-  if (!Array.isArray(value)) return [ruledView(field, value as Ruled<unknown>)]
+  if (!Array.isArray(value)) return [ruledView(field, value as PolicyValue<unknown>)]
   if (value.length === 0) return []
   return value.every(isRuled)
-    ? value.map((one: Ruled<unknown>) => ruledView(field, one))
+    ? value.map((one: PolicyValue<unknown>) => ruledView(field, one))
     : [{ field, value, reason: 'as written' }]
 }
 
-const isRuled = (value: unknown): value is Ruled<unknown> =>
+const isRuled = (value: unknown): value is PolicyValue<unknown> =>
   typeof value === 'object' && value !== null && 'reason' in value && 'value' in value
 
-const ruledView = (field: string, { value, reason, rule }: Ruled<unknown>): FieldView => ({
+const ruledView = (field: string, { value, reason, rule }: PolicyValue<unknown>): FieldView => ({
   field,
   value,
   reason,

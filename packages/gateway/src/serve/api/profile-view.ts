@@ -4,7 +4,7 @@ import type { Offer } from '../../catalog/catalog.ts'
 import { type ProfileSettings, profileKey } from '../../config/config.ts'
 import type { AdminContext } from '../admin-context.ts'
 
-const fields = {
+const profileFields = {
   title: z.string().optional(),
   selectedMcpTools: z
     .array(z.string())
@@ -22,7 +22,7 @@ export const profileSchema = z
     name: z.string().openapi({ description: 'Such as `claude-code.reviewer`.' }),
     agent: z.string(),
     variant: z.string().openapi({ description: 'As it is written in the file.' }),
-    ...fields,
+    ...profileFields,
     clientApproval: z
       .boolean()
       .optional()
@@ -65,10 +65,10 @@ export const agentToolsSchema = z
 
 export type AgentTools = z.infer<typeof agentToolsSchema>
 
-type Tools = Pick<AdminContext, 'catalog' | 'listings'>
+type ToolSources = Pick<AdminContext, 'catalog' | 'listings'>
 
 /** What the file says of a profile, and what that comes to now. */
-export function profileView(profile: ProfileSettings, { catalog, listings }: Tools): ProfileView {
+export function profileView(profile: ProfileSettings, { catalog, listings }: ToolSources): ProfileView {
   const { agent, variant, clientApproval, selectedMcpTools, inheritsSelection, place, ...more } = profile
   const { title, tokenBudget, session } = more
   const { tools } = catalog.snapshot
@@ -84,45 +84,48 @@ export function profileView(profile: ProfileSettings, { catalog, listings }: Too
     ...(session !== undefined && { session }),
     line: place.line,
     tools: {
-      selected: tools.filter((offer) => selection.includes(refOf(offer))).length,
+      selected: tools.filter((offer) => selection.includes(toToolRef(offer))).length,
       available: tools.length,
       unmatched: [...selection.unmatched],
     },
   }
 }
 
-export interface ToolsFor {
+export interface AgentToolsRequest {
   readonly principal: Principal
   readonly selectors: readonly string[] | undefined
 }
 
 /** Every server and tool, with what the selection makes of it. */
-export function agentToolsView({ principal, selectors }: ToolsFor, { catalog, listings }: Tools): AgentTools {
+export function agentToolsView(
+  { principal, selectors }: AgentToolsRequest,
+  { catalog, listings }: ToolSources,
+): AgentTools {
   const selection = listings.selection(selectors)
   const viewOf = (offer: Offer) => ({
     name: offer.wire,
     canonical: offer.recordName,
     tool: offer.name,
-    ...textsOf(offer),
-    selected: selection.includes(refOf(offer)),
+    ...titleAndDescription(offer),
+    selected: selection.includes(toToolRef(offer)),
     offered: listings.decisionFor(offer, principal).outcome !== 'deny',
   })
   const byServer = new Map<string, ReturnType<typeof viewOf>[]>(catalog.servers.map((id) => [id, []]))
   for (const offer of catalog.snapshot.tools) byServer.get(offer.server)?.push(viewOf(offer))
   const servers = [...byServer].map(([id, tools]) => ({
     id,
-    selected: selection.includesServer(id) ? extentOf(tools) : ('none' as const),
+    selected: selection.includesServer(id) ? selectionExtent(tools) : ('none' as const),
     tools,
   }))
   return { agent: principal.agent, variant: principal.profile, supportsMcp: true, servers }
 }
 
-const refOf = ({ server, name }: Offer) => ({ server, tool: name })
+const toToolRef = ({ server, name }: Offer) => ({ server, tool: name })
 
 /** Of a server of which anything is selected; one that lists nothing is then selected whole. */
-const extentOf = (tools: readonly { readonly selected: boolean }[]): 'all' | 'some' =>
+const selectionExtent = (tools: readonly { readonly selected: boolean }[]): 'all' | 'some' =>
   tools.every(({ selected }) => selected) ? 'all' : 'some'
 
-function textsOf({ definition: { title, description } }: Offer) {
+function titleAndDescription({ definition: { title, description } }: Offer) {
   return { ...(typeof title === 'string' && { title }), ...(typeof description === 'string' && { description }) }
 }

@@ -2,14 +2,14 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { didYouMean, type Principal, quoteText, SallyportError } from '@sallyport/core'
 import type { Context } from 'hono'
 import { ADAPTERS } from '../../agents/agents.ts'
-import { agentSlug, type ProfilesFile, profileInForce, requireProfile } from '../../config/config.ts'
+import { agentSlug, findEffectiveProfile, type ProfilesFile, requireProfile } from '../../config/config.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { untilKnown } from './find-tool.ts'
-import { inputOf } from './invalid-input.ts'
+import { waitForServers } from './find-tool.ts'
+import { strictInput } from './invalid-input.ts'
 import { agentToolsSchema, agentToolsView, profileSchema, profileView } from './profile-view.ts'
-import { type ApiEnv, createRoutes, jsonOf, operatorOf, PROBLEMS } from './routes.ts'
+import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator } from './routes.ts'
 
-const named = inputOf({ agent: z.string().max(100), variant: z.string().max(300) })
+const profileParams = strictInput({ agent: z.string().max(100), variant: z.string().max(300) })
 
 const ifMatch = z.object({
   'if-match': z
@@ -20,7 +20,7 @@ const ifMatch = z.object({
 })
 
 /** PUT says all of it: what is left out of the body is taken out of the file. Fields that are not ours stay. */
-const profileBody = inputOf({
+const profileBody = strictInput({
   title: z.string().max(1_000).optional(),
   selectedMcpTools: z.array(z.string().min(1).max(1_000)).max(10_000).optional(),
   tokenBudget: z.number().int().positive().optional(),
@@ -31,7 +31,7 @@ const profileBody = inputOf({
 const etagHeader = z.object({ etag: z.string().openapi({ description: 'Of profiles.json as a whole.' }) })
 
 const withEtag = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
-  ...jsonOf(schema, description),
+  ...jsonResponse(schema, description),
   headers: etagHeader,
 })
 
@@ -41,7 +41,7 @@ const listProfiles = createRoute({
   summary: 'All profiles of all agents',
   responses: {
     200: withEtag(z.object({ file: z.string(), profiles: z.array(profileSchema) }), 'As profiles.json has them now.'),
-    ...PROBLEMS,
+    ...PROBLEM_RESPONSES,
   },
 })
 
@@ -49,8 +49,8 @@ const getProfile = createRoute({
   method: 'get',
   path: '/profiles/{agent}/{variant}',
   summary: 'One profile',
-  request: { params: named },
-  responses: { 200: withEtag(profileSchema, 'As profiles.json has it now.'), ...PROBLEMS },
+  request: { params: profileParams },
+  responses: { 200: withEtag(profileSchema, 'As profiles.json has it now.'), ...PROBLEM_RESPONSES },
 })
 
 const putProfile = createRoute({
@@ -58,19 +58,19 @@ const putProfile = createRoute({
   path: '/profiles/{agent}/{variant}',
   summary: 'Change a profile, or make one',
   request: {
-    params: named,
+    params: profileParams,
     headers: ifMatch,
     body: { required: true, content: { 'application/json': { schema: profileBody } } },
   },
-  responses: { 200: withEtag(profileSchema, 'It is written and in force.'), ...PROBLEMS },
+  responses: { 200: withEtag(profileSchema, 'It is written and in force.'), ...PROBLEM_RESPONSES },
 })
 
 const deleteProfile = createRoute({
   method: 'delete',
   path: '/profiles/{agent}/{variant}',
   summary: 'Delete a profile; whoever has a token for it has no tool then',
-  request: { params: named, headers: ifMatch },
-  responses: { 200: withEtag(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEMS },
+  request: { params: profileParams, headers: ifMatch },
+  responses: { 200: withEtag(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEM_RESPONSES },
 })
 
 const agentSchema = z
@@ -91,8 +91,8 @@ const listAgents = createRoute({
   path: '/agents',
   summary: 'The types of agents: those that are known, and those that profiles.json names',
   responses: {
-    200: jsonOf(z.object({ agents: z.array(agentSchema) }), 'In the order of `sallyport agents`.'),
-    ...PROBLEMS,
+    200: jsonResponse(z.object({ agents: z.array(agentSchema) }), 'In the order of `sallyport agents`.'),
+    ...PROBLEM_RESPONSES,
   },
 })
 
@@ -101,26 +101,26 @@ const listAgentTools = createRoute({
   path: '/agents/{agent}/tools',
   summary: 'The servers and tools that an agent can be given, and which of them its profile selects',
   request: {
-    params: inputOf({ agent: z.string().max(100) }),
-    query: inputOf({ variant: z.string().max(300).optional().openapi({ description: '`default` unless given.' }) }),
+    params: strictInput({ agent: z.string().max(100) }),
+    query: strictInput({ variant: z.string().max(300).optional().openapi({ description: '`default` unless given.' }) }),
   },
-  responses: { 200: jsonOf(agentToolsSchema, 'All of them, in the order of the servers.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(agentToolsSchema, 'All of them, in the order of the servers.'), ...PROBLEM_RESPONSES },
 })
 
 export const profileRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listProfiles, async (c) => {
-      await untilKnown(context)
+      await waitForServers(context)
       const file = await context.profiles.read()
-      tell(c, file)
+      setEtag(c, file)
       const profiles = [...file.profiles.values()].map((profile) => profileView(profile, context))
       return c.json({ file: file.path, profiles }, 200)
     })
     .openapi(getProfile, async (c) => {
-      await untilKnown(context)
+      await waitForServers(context)
       const file = await context.profiles.read()
       const profile = requireProfile(file.profiles, c.req.valid('param'))
-      tell(c, file)
+      setEtag(c, file)
       return c.json(profileView(profile, context), 200)
     })
     .openapi(putProfile, async (c) => {
@@ -128,31 +128,31 @@ export const profileRoutes = (context: AdminContext) =>
       const { title = null, selectedMcpTools = null, tokenBudget = null, ...more } = c.req.valid('json')
       const { session = null, clientApproval = null } = more
       const wish = { title, selectedMcpTools, tokenBudget, session, clientApproval }
-      const file = await context.profiles.set(ref, wish, etagIn(c.req.valid('header')['if-match']))
-      tell(c, file)
+      const file = await context.profiles.set(ref, wish, parseIfMatch(c.req.valid('header')['if-match']))
+      setEtag(c, file)
       return c.json(profileView(requireProfile(file.profiles, ref), context), 200)
     })
     .openapi(deleteProfile, async (c) => {
       const ref = c.req.valid('param')
-      const file = await context.profiles.remove(ref, etagIn(c.req.valid('header')['if-match']))
-      tell(c, file)
+      const file = await context.profiles.remove(ref, parseIfMatch(c.req.valid('header')['if-match']))
+      setEtag(c, file)
       return c.json({ name: `${agentSlug(ref.agent)}.${ref.variant}` }, 200)
     })
-    .openapi(listAgents, (c) => c.json({ agents: [...agentsOf(context)] }, 200))
+    .openapi(listAgents, (c) => c.json({ agents: [...listKnownAgents(context)] }, 200))
     .openapi(listAgentTools, async (c) => {
-      await untilKnown(context)
+      await waitForServers(context)
       const { id: agent, supportsMcp } = requireAgent(c.req.valid('param').agent, context)
       const { variant = 'default' } = c.req.valid('query')
       if (!supportsMcp) return c.json({ agent, variant, supportsMcp, servers: [] }, 200)
-      const { selectedMcpTools: selectors } = profileInForce(context.settings.profiles, { agent, variant })
-      const principal: Principal = { ...operatorOf(c.env), agent, profile: variant, role: 'agent' }
+      const { selectedMcpTools: selectors } = findEffectiveProfile(context.settings.profiles, { agent, variant })
+      const principal: Principal = { ...requireOperator(c.env), agent, profile: variant, role: 'agent' }
       return c.json(agentToolsView({ principal, selectors }, context), 200)
     })
 
 type AgentView = z.infer<typeof agentSchema>
 
 /** Tokens and profiles may be for agents of which we know nothing but the name. */
-function agentsOf({ settings }: AdminContext): readonly AgentView[] {
+function listKnownAgents({ settings }: AdminContext): readonly AgentView[] {
   const known = ADAPTERS.map(({ id, title, aliases, supportsMcp, enforcement }) => ({
     ...{ id, title, aliases: [...aliases], supportsMcp, enforcement: enforcement.level },
   }))
@@ -163,7 +163,7 @@ function agentsOf({ settings }: AdminContext): readonly AgentView[] {
 
 function requireAgent(name: string, context: AdminContext): AgentView {
   const slug = agentSlug(name)
-  const agents = agentsOf(context)
+  const agents = listKnownAgents(context)
   const found = agents.find(({ id, aliases }) => id === slug || aliases.includes(slug))
   if (found !== undefined) return found
   const words = agents.flatMap(({ id, aliases }) => [id, ...aliases])
@@ -172,12 +172,12 @@ function requireAgent(name: string, context: AdminContext): AgentView {
   })
 }
 
-function tell(c: Context<ApiEnv>, { etag }: ProfilesFile): void {
+function setEtag(c: Context<ApiEnv>, { etag }: ProfilesFile): void {
   c.header('etag', `"${etag}"`)
 }
 
 /** Undefined: whatever there is. Without a word of what was read, two editors would overwrite each other. */
-function etagIn(header: string | undefined): string | undefined {
+function parseIfMatch(header: string | undefined): string | undefined {
   if (header === undefined)
     throw new SallyportError('PROFILES_UNREAD', 'The header If-Match is missing.', {
       hint: 'Send the ETag of what you read, so that nobody’s change is overwritten; `If-Match: *` overwrites in any case.',

@@ -1,6 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
-import { OPERATOR_MEANS } from '../operator-means.ts'
+import { OPERATOR_INTERFACES } from '../operator-means.ts'
 
 /** Who asks comes with each request, from whoever judged the credential. */
 export interface ApiEnv {
@@ -8,7 +8,7 @@ export interface ApiEnv {
 }
 
 /** The operator behind a request: nobody else gets as far as a route. */
-export function operatorOf({ principal }: ApiEnv['Bindings']): Principal {
+export function requireOperator({ principal }: ApiEnv['Bindings']): Principal {
   if (principal?.role === 'operator') return principal
   throw new SallyportError('FORBIDDEN', 'The API is the operator’s alone.')
 }
@@ -21,15 +21,21 @@ export const problemSchema = z
   .object({ error: z.object({ code: z.enum(ERROR_CODES), message: z.string(), hint: z.string().optional() }) })
   .openapi('Problem')
 
-export const jsonOf = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
+export const jsonResponse = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
   description,
   content: { 'application/json': { schema } },
 })
 
-export const viaField = z.enum(OPERATOR_MEANS).default('api').openapi({ description: 'By what means, for the record.' })
+export const viaField = z
+  .enum(OPERATOR_INTERFACES)
+  .default('api')
+  .openapi({ description: 'By what means, for the record.' })
 
 /** Every route may answer with these. */
-export const PROBLEMS = {
-  '4XX': jsonOf(problemSchema, 'The request is not acceptable, not allowed, or about something that is not there.'),
-  '5XX': jsonOf(problemSchema, 'The gateway or a server behind it could not answer.'),
+export const PROBLEM_RESPONSES = {
+  '4XX': jsonResponse(
+    problemSchema,
+    'The request is not acceptable, not allowed, or about something that is not there.',
+  ),
+  '5XX': jsonResponse(problemSchema, 'The gateway or a server behind it could not answer.'),
 } as const

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ruleLines } from './rule-lines.ts'
+import { readRuleLines } from './rule-lines.ts'
 
 function fileWith(text: string, name = 'tools.yaml'): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-rules-'))
@@ -21,13 +21,13 @@ const decidedBy = (file: string, line: number): LoggedEvent =>
   }) as unknown as LoggedEvent
 
 const textAt = async (file: string, line = 1): Promise<string | undefined> =>
-  (await ruleLines([decidedBy(file, line)]))[0]?.text
+  (await readRuleLines([decidedBy(file, line)]))[0]?.text
 
 describe('the line of a rule', () => {
   it('is shown as it is now, with the time of the last change, once for all who name it', async () => {
     const file = fileWith('tools:\r\n  a:\r\n    hidden: true\r\n')
     utimesSync(file, 0, 1_000)
-    const found = await ruleLines([decidedBy(file, 3), decidedBy(file, 3), decidedBy(file, 9)])
+    const found = await readRuleLines([decidedBy(file, 3), decidedBy(file, 3), decidedBy(file, 9)])
     expect(found).toEqual([
       { file, line: 3, text: 'hidden: true', changed: '1970-01-01T00:16:40.000Z' },
       { file, line: 9, changed: '1970-01-01T00:16:40.000Z' },
@@ -46,10 +46,12 @@ describe('the line of a rule', () => {
   })
 
   it('is not looked for in what is no file of rules', async () => {
-    expect(await ruleLines([decidedBy('/etc/passwd', 1)])).toEqual([{ file: '/etc/passwd', line: 1 }])
-    expect(await ruleLines([decidedBy('/nowhere/tools.yaml', 1)])).toEqual([{ file: '/nowhere/tools.yaml', line: 1 }])
+    expect(await readRuleLines([decidedBy('/etc/passwd', 1)])).toEqual([{ file: '/etc/passwd', line: 1 }])
+    expect(await readRuleLines([decidedBy('/nowhere/tools.yaml', 1)])).toEqual([
+      { file: '/nowhere/tools.yaml', line: 1 },
+    ])
     const pipe = join(fileWith(''), '..', 'pipe.yaml')
     execFileSync('mkfifo', [pipe])
-    expect(await ruleLines([decidedBy(pipe, 1)])).toEqual([{ file: pipe, line: 1 }])
+    expect(await readRuleLines([decidedBy(pipe, 1)])).toEqual([{ file: pipe, line: 1 }])
   })
 })

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { maskSecrets } from '@sallyport/core'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { secretsOf } from '../../config/config.ts'
+import { collectSecrets } from '../../config/config.ts'
 import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
 
 export const serverSchema = z
@@ -64,15 +64,20 @@ export type ServerView = z.infer<typeof serverSchema>
 
 export function serverView(upstream: Upstream, catalog: Catalog): ServerView {
   const { reason, retryAt, era, pid, ownConnections, messages, dropped, health, ...status } = upstream.status()
-  const catalogue = catalog.catalogueOf(status.id)
+  const catalogue = catalog.serverCatalog(status.id)
   return {
     ...status,
-    ...given({ reason, retryAt, era, pid }),
+    ...withoutUndefined({ reason, retryAt, era, pid }),
     ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
     messages: [...messages],
-    dropped: given(dropped),
+    dropped: withoutUndefined(dropped),
     ...(health && {
-      health: { ...given(health), isHealthy: health.isHealthy, since: health.since, checkedAt: health.checkedAt },
+      health: {
+        ...withoutUndefined(health),
+        isHealthy: health.isHealthy,
+        since: health.since,
+        checkedAt: health.checkedAt,
+      },
     }),
     tools: catalogue?.tools.length ?? 0,
     resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
@@ -89,33 +94,36 @@ function configView(config: UpstreamConfig): ServerView['config'] {
     enabled,
     place: { file: place.file, line: place.line },
     excludeTools: [...excludeTools],
-    ...given({ title, includeTools: includeTools && [...includeTools] }),
+    ...withoutUndefined({ title, includeTools: includeTools && [...includeTools] }),
     ...addressView(config),
   }
 }
 
 function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
   if (config.kind === 'built-in') return {}
-  const secrets = secretsOf(config)
+  const secrets = collectSecrets(config)
   const mask = (text: string): string => maskSecrets(text, secrets)
-  if (!('command' in config)) return { url: mask(plainUrl(config.url)), headers: Object.keys(config.headers) }
+  if (!('command' in config)) return { url: mask(redactUrl(config.url)), headers: Object.keys(config.headers) }
   const { command, args, cwd, env } = config
   return {
     command: mask(command),
     args: args.map(mask),
     env: Object.keys(env),
-    ...given({ cwd: cwd === undefined ? undefined : mask(cwd), per: config.kind === 'stdio' ? config.per : undefined }),
+    ...withoutUndefined({
+      cwd: cwd === undefined ? undefined : mask(cwd),
+      per: config.kind === 'stdio' ? config.per : undefined,
+    }),
   }
 }
 
 /** Tokens travel in the user part and in queries. */
-function plainUrl(text: string): string {
+function redactUrl(text: string): string {
   if (!URL.canParse(text)) return '(not a URL)'
   const { origin, pathname } = new URL(text)
   return `${origin}${pathname}`
 }
 
 /** Without the members that are undefined: JSON would drop them, and the types must agree. */
-function given<Fields extends object>(fields: Fields): { [Key in keyof Fields]?: NonNullable<Fields[Key]> } {
+function withoutUndefined<Fields extends object>(fields: Fields): { [Key in keyof Fields]?: NonNullable<Fields[Key]> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }

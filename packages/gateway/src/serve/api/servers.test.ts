@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { openAdminBench } from '../admin.test-kit.ts'
+import { openAdminTestGateway } from '../admin.test-kit.ts'
 
 it('shows every server with its state and what it offers', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   await api('/api/tools')
   const { body } = await api('/api/servers')
   const shown = Object.fromEntries(body.servers.map((server: { id: string }) => [server.id, server]))
@@ -14,7 +14,7 @@ it('shows every server with its state and what it offers', async () => {
 })
 
 it('shows an entry without anything that may be secret', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   const { text } = await api('/api/servers')
   expect(text).not.toContain('a-secret')
   const { body: hostile } = await api('/api/servers/hostile')

@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { didYouMean, SallyportError } from '@sallyport/core'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { strictInput } from './invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 import { serverSchema, serverView } from './server-view.ts'
 
 const listServers = createRoute({
@@ -11,8 +11,8 @@ const listServers = createRoute({
   path: '/servers',
   summary: 'The servers behind the gateway',
   responses: {
-    200: jsonOf(z.object({ servers: z.array(serverSchema) }), 'All of them, the gateway’s own first.'),
-    ...PROBLEMS,
+    200: jsonResponse(z.object({ servers: z.array(serverSchema) }), 'All of them, the gateway’s own first.'),
+    ...PROBLEM_RESPONSES,
   },
 })
 
@@ -20,18 +20,18 @@ const getServer = createRoute({
   method: 'get',
   path: '/servers/{id}',
   summary: 'One server',
-  request: { params: inputOf({ id: z.string() }) },
-  responses: { 200: jsonOf(serverSchema, 'The server as it is now.'), ...PROBLEMS },
+  request: { params: strictInput({ id: z.string() }) },
+  responses: { 200: jsonResponse(serverSchema, 'The server as it is now.'), ...PROBLEM_RESPONSES },
 })
 
 export const serverRoutes = (context: AdminContext) =>
   createRoutes()
     .openapi(listServers, async (c) => {
-      await context.fleet.untilArranged()
+      await context.fleet.waitUntilConfigured()
       return c.json({ servers: context.fleet.all().map((upstream) => serverView(upstream, context.catalog)) }, 200)
     })
     .openapi(getServer, async (c) => {
-      await context.fleet.untilArranged()
+      await context.fleet.waitUntilConfigured()
       return c.json(serverView(findServer(context, c.req.valid('param').id), context.catalog), 200)
     })
 

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { MODES } from '@sallyport/core'
 import type { AdminContext } from '../admin-context.ts'
-import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const statusSchema = z
   .object({
@@ -27,16 +27,16 @@ const getStatus = createRoute({
   method: 'get',
   path: '/status',
   summary: 'How the gateway is doing',
-  responses: { 200: jsonOf(statusSchema, 'The gateway as it is now.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(statusSchema, 'The gateway as it is now.'), ...PROBLEM_RESPONSES },
 })
 
 export const statusRoutes = (context: AdminContext) =>
   createRoutes().openapi(getStatus, async (c) => {
-    await context.fleet.untilArranged()
-    return c.json(statusOf(context), 200)
+    await context.fleet.waitUntilConfigured()
+    return c.json(buildStatus(context), 200)
   })
 
-function statusOf(context: AdminContext): Status {
+function buildStatus(context: AdminContext): Status {
   const { version, startedAt, home, state, gauge, sessions, catalog } = context
   return {
     version,
@@ -56,13 +56,13 @@ function statusOf(context: AdminContext): Status {
 }
 
 /** The rest is told by /api/tools-file. */
-const MOST_TOOL_WARNINGS = 50
+const MAX_TOOL_WARNINGS = 50
 
 function toolWarnings({ review }: AdminContext): readonly string[] {
   // A tool that was just found is about to get its entry.
   const problems = review.problems().filter(({ kind }) => kind !== 'unwritten')
   const texts = [...review.notWritten, ...problems.map(({ problem }) => problem)]
-  const told = texts.slice(0, MOST_TOOL_WARNINGS)
+  const told = texts.slice(0, MAX_TOOL_WARNINGS)
   const more = texts.length - told.length
   return more > 0 ? [...told, `and ${more} more: sallyport tools check`] : told
 }

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { readStrictJson } from '../strict-json.ts'
 
 /** Of a body of the API. */
-export const API_BODY = { limit: 1_000_000, hint: 'Large data belongs in a file that the tool reads.' } as const
+export const API_BODY_LIMIT = { limit: 1_000_000, hint: 'Large data belongs in a file that the tool reads.' } as const
 const JSON_TYPE = /^application\/json\s*(;|$)/i
 
 /** Refuses JSON that two readers could take for different things. */

@@ -1,11 +1,11 @@
 import { SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { OPERATOR, openAdminBench } from '../admin.test-kit.ts'
+import { OPERATOR, openAdminTestGateway } from '../admin.test-kit.ts'
 import { createApi } from './api.ts'
 
 describe('tokens', () => {
   it('are minted, shown once, listed without themselves, and revoked', async () => {
-    const { api, gateway } = await openAdminBench()
+    const { api, gateway } = await openAdminTestGateway()
     const minted = await api('/api/tokens', { method: 'POST', body: { agent: 'codex', ttlMs: 60_000 } })
     expect(minted.status).toBe(201)
     const { token, record } = minted.body
@@ -26,7 +26,7 @@ describe('tokens', () => {
   })
 
   it('cannot open the admin plane', async () => {
-    const { api, ask } = await openAdminBench()
+    const { api, ask } = await openAdminTestGateway()
     const { token } = (await api('/api/tokens', { method: 'POST', body: {} })).body
     expect((await ask('/api/tokens', { headers: { authorization: `Bearer ${token}` } })).status).toBe(403)
   })
@@ -34,7 +34,7 @@ describe('tokens', () => {
   it.each(['0123456789abcdef', '..%2Foperator', 'operator', '%00'])(
     'that are none (%s) are not revoked',
     async (id) => {
-      const { api } = await openAdminBench()
+      const { api } = await openAdminTestGateway()
       const { status, body } = await api(`/api/tokens/${id}`, { method: 'DELETE' })
       expect({ status, code: body.error.code }).toEqual({ status: 404, code: 'TOKEN_UNKNOWN' })
       expect((await api('/api/status')).status).toBe(200)
@@ -44,7 +44,7 @@ describe('tokens', () => {
   it.each([{ agent: '' }, { agent: 'a\nb' }, { ttlMs: 0 }, { ttlMs: 1e300 }, { user: 'root' }])(
     'are not minted from %j',
     async (body) => {
-      const { api, gateway } = await openAdminBench()
+      const { api, gateway } = await openAdminTestGateway()
       expect(await api('/api/tokens', { method: 'POST', body })).toMatchObject({
         status: 400,
         body: { error: { code: 'INVALID_PARAMS' } },
@@ -54,7 +54,7 @@ describe('tokens', () => {
   )
 
   it('that cannot be recorded are not given out', async () => {
-    const { context, gateway } = await openAdminBench()
+    const { context, gateway } = await openAdminTestGateway()
     const fullDisk = (): never => {
       throw new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
     }
@@ -69,7 +69,7 @@ describe('tokens', () => {
 })
 
 it('a login link from the API logs a browser in', async () => {
-  const { api, ask } = await openAdminBench()
+  const { api, ask } = await openAdminTestGateway()
   const { body } = await api('/api/login-links', { method: 'POST' })
   expect(body.path).toMatch(/^\/login\?token=[\w-]{43}$/)
   expect((await ask(body.path)).status).toBe(303)

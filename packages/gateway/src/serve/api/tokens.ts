@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi'
 import type { TokenRecord } from '../../sessions/sessions.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { mintToken, revokeToken } from '../token-desk.ts'
-import { inputOf } from './invalid-input.ts'
-import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { strictInput } from './invalid-input.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const tokenSchema = z
   .object({
@@ -24,7 +24,7 @@ const tokenSchema = z
 
 export type TokenView = z.infer<typeof tokenSchema>
 
-const mintBody = inputOf({
+const mintBody = strictInput({
   agent: z.string().optional().openapi({ description: 'The kind of client it is for; `any` unless given.' }),
   profile: z.string().optional().openapi({ description: '`default` unless given.' }),
   session: z.string().optional().openapi({ description: 'A session of its own unless given.' }),
@@ -48,7 +48,10 @@ const listRoute = createRoute({
   method: 'get',
   path: '/tokens',
   summary: 'The minted tokens that count, oldest first',
-  responses: { 200: jsonOf(z.object({ tokens: z.array(tokenSchema) }), 'Without the tokens themselves.'), ...PROBLEMS },
+  responses: {
+    200: jsonResponse(z.object({ tokens: z.array(tokenSchema) }), 'Without the tokens themselves.'),
+    ...PROBLEM_RESPONSES,
+  },
 })
 
 const mintRoute = createRoute({
@@ -57,8 +60,11 @@ const mintRoute = createRoute({
   summary: 'Mint a token for an agent',
   request: { body: { required: true, content: { 'application/json': { schema: mintBody } } } },
   responses: {
-    201: jsonOf(z.object({ token: z.string(), record: tokenSchema }), 'The token: shown this once, kept nowhere.'),
-    ...PROBLEMS,
+    201: jsonResponse(
+      z.object({ token: z.string(), record: tokenSchema }),
+      'The token: shown this once, kept nowhere.',
+    ),
+    ...PROBLEM_RESPONSES,
   },
 })
 
@@ -66,8 +72,8 @@ const revokeRoute = createRoute({
   method: 'delete',
   path: '/tokens/{id}',
   summary: 'Revoke a token',
-  request: { params: inputOf({ id: z.string() }) },
-  responses: { 200: jsonOf(z.object({ id: z.string() }), 'It no longer counts.'), ...PROBLEMS },
+  request: { params: strictInput({ id: z.string() }) },
+  responses: { 200: jsonResponse(z.object({ id: z.string() }), 'It no longer counts.'), ...PROBLEM_RESPONSES },
 })
 
 export const tokenRoutes = (context: AdminContext) =>

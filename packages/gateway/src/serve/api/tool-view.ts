@@ -1,12 +1,12 @@
 import { z } from '@hono/zod-openapi'
 import {
   type Decision,
+  estimateToolTokens,
   isJsonObject,
   type JsonObject,
   MODES,
   PERMISSIONS,
   RISK_LEVELS,
-  toolTokens,
 } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
@@ -54,16 +54,16 @@ export const toolDetailSchema = toolSchema
 export type ToolView = z.infer<typeof toolSchema>
 export type ToolDetail = z.infer<typeof toolDetailSchema>
 
-export interface ToolSight {
+export interface InspectedTool {
   readonly offer: Offer
   readonly decision: Decision
   readonly review: ReviewedTool
 }
 
-export function toolView({ offer, decision, review }: ToolSight): ToolView {
+export function toolView({ offer, decision, review }: InspectedTool): ToolView {
   const { decidedBy } = decisionView(decision)
   const { description, annotations } = offer.definition
-  const title = titleOf(offer.definition)
+  const title = readTitle(offer.definition)
   return {
     name: offer.wire,
     canonical: offer.recordName,
@@ -73,24 +73,24 @@ export function toolView({ offer, decision, review }: ToolSight): ToolView {
     ...(typeof description === 'string' && { description }),
     ...(isJsonObject(annotations) && { annotations }),
     offered: decision.outcome !== 'deny',
-    tokens: tokensOf(offer),
+    tokens: countToolTokens(offer),
     ...governedView(review),
     ...(decidedBy && { decidedBy }),
   }
 }
 
 /** A definition is counted once, as long as its server offers it. */
-const COUNTED = new WeakMap<object, number>()
+const TOKEN_COUNTS = new WeakMap<object, number>()
 
-function tokensOf({ wire, definition }: Offer): number {
-  const known = COUNTED.get(definition)
+function countToolTokens({ wire, definition }: Offer): number {
+  const known = TOKEN_COUNTS.get(definition)
   if (known !== undefined) return known
-  const tokens = toolTokens(wire, definition)
-  COUNTED.set(definition, tokens)
+  const tokens = estimateToolTokens(wire, definition)
+  TOKEN_COUNTS.set(definition, tokens)
   return tokens
 }
 
-function governedView({ policy, entries, isWritten, pin, findings, doubts }: ReviewedTool) {
+function governedView({ policy, entries, hasOwnEntry, pin, findings, doubts }: ReviewedTool) {
   const { risk } = policy
   const isEntry = entries.some(({ fields }) => fields.riskLevel !== undefined)
   return {
@@ -99,14 +99,14 @@ function governedView({ policy, entries, isWritten, pin, findings, doubts }: Rev
     requiresApproval: policy.requiresApproval.value || doubts.length > 0,
     allowedInModes: [...policy.allowedInModes.value],
     source: risk.rule === undefined ? SOURCES[2] : SOURCES[isEntry ? 0 : 1],
-    written: isWritten,
+    written: hasOwnEntry,
     pin,
     findings: [...findings],
     doubts: [...doubts],
   }
 }
 
-export function toolDetail(sight: ToolSight, review: ToolReview): ToolDetail {
+export function toolDetail(sight: InspectedTool, review: ToolReview): ToolDetail {
   const { offer, decision } = sight
   return {
     ...toolView(sight),
@@ -119,7 +119,7 @@ export function toolDetail(sight: ToolSight, review: ToolReview): ToolDetail {
 }
 
 /** Older servers put it among the annotations. */
-function titleOf({ title, annotations }: JsonObject): string | undefined {
+function readTitle({ title, annotations }: JsonObject): string | undefined {
   const found = title ?? (isJsonObject(annotations) ? annotations.title : undefined)
   return typeof found === 'string' ? found : undefined
 }

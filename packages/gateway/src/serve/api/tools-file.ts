@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { PROBLEM_KINDS } from '../../pipeline/pipeline.ts'
 import type { AdminContext } from '../admin-context.ts'
-import { untilKnown } from './find-tool.ts'
-import { createRoutes, jsonOf, PROBLEMS } from './routes.ts'
+import { waitForServers } from './find-tool.ts'
+import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const toolsFileSchema = z
   .object({
@@ -26,12 +26,12 @@ const getToolsFile = createRoute({
   method: 'get',
   path: '/tools-file',
   summary: 'tools.yaml, and everything about it and the tools that a person should look at',
-  responses: { 200: jsonOf(toolsFileSchema, 'The file that is in force.'), ...PROBLEMS },
+  responses: { 200: jsonResponse(toolsFileSchema, 'The file that is in force.'), ...PROBLEM_RESPONSES },
 })
 
 export const toolsFileRoutes = (context: AdminContext) =>
   createRoutes().openapi(getToolsFile, async (c) => {
-    await untilKnown(context)
+    await waitForServers(context)
     const { path, entries } = context.review
     return c.json({ path, entries, problems: [...context.review.problems()] }, 200)
   })

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
-import { openAdminBench } from '../admin.test-kit.ts'
+import { openAdminTestGateway } from '../admin.test-kit.ts'
 
 it('lists every tool, and says of one that is not offered who decided that', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   const { body } = await api('/api/tools?server=hostile')
   const byName = Object.fromEntries(body.tools.map((tool: { tool: string }) => [tool.tool, tool]))
   expect(byName.echo).toMatchObject({
@@ -20,7 +20,7 @@ it('lists every tool, and says of one that is not offered who decided that', asy
 })
 
 it('narrows the list by a server and by a glob', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   const names = async (query: string): Promise<string[]> =>
     (await api(`/api/tools${query}`)).body.tools.map((tool: { canonical: string }) => tool.canonical)
   expect(await names('?match=mcp__hostile__big*')).toEqual(
@@ -32,7 +32,7 @@ it('narrows the list by a server and by a glob', async () => {
 })
 
 it('finds one tool by any of its names', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   for (const name of ['mcp__hostile__echo', 'hostile%2Fecho', 'hostile_echo', 'echo']) {
     const { status, body } = await api(`/api/tools/${name}`)
     expect({ name, status, canonical: body.canonical }).toEqual({ name, status: 200, canonical: 'mcp__hostile__echo' })
@@ -45,7 +45,7 @@ it('finds one tool by any of its names', async () => {
 })
 
 it('says of each tool what governs it and why, and narrows the list by risk', async () => {
-  const { api } = await openAdminBench()
+  const { api } = await openAdminTestGateway()
   const { body } = await eventually(
     () => api('/api/tools/echo'),
     (answer) => answer.body.review !== undefined,
@@ -68,25 +68,25 @@ it('says of each tool what governs it and why, and narrows the list by risk', as
 })
 
 it('accepts only the definition that was shown, and changes nothing where that is the pinned one', async () => {
-  const { api, gateway } = await openAdminBench()
+  const { api, gateway } = await openAdminTestGateway()
   const { body } = await eventually(
     () => api('/api/tools/echo'),
     (answer) => answer.body.review !== undefined,
   )
   const accept = (pin: string) => api('/api/tools/echo/accept', { method: 'POST', body: { pin } })
   expect((await accept('sha256-0')).body.error.code).toBe('DEFINITION_CHANGED')
-  const before = gateway.governing.tools.file
+  const before = gateway.governance.tools.file
   expect(await accept(body.review.now)).toMatchObject({ status: 200, body: { pin: 'pinned' } })
-  expect(gateway.governing.tools.file).toBe(before)
+  expect(gateway.governance.tools.file).toBe(before)
 })
 
 it('tells what a person should look at in tools.yaml', async () => {
-  const { api, gateway } = await openAdminBench()
+  const { api, gateway } = await openAdminTestGateway()
   expect((await api('/api/tools-file')).body).toMatchObject({ entries: expect.any(Number), problems: [] })
   const key = 'mcp__hostile__echo'
-  await gateway.governing.tools.set({ key, field: 'pin', value: 'sha256-0' })
-  await gateway.governing.tools.set({ key, field: 'sensitivity', value: 'SECRET' })
-  await gateway.governing.tools.set({ key, field: 'result', value: 'sql_querry' })
+  await gateway.governance.tools.set({ key, field: 'pin', value: 'sha256-0' })
+  await gateway.governance.tools.set({ key, field: 'sensitivity', value: 'SECRET' })
+  await gateway.governance.tools.set({ key, field: 'result', value: 'sql_querry' })
   const { problems } = (await api('/api/tools-file')).body
   expect(problems).toMatchObject([
     { kind: 'odd', level: 'warning', problem: expect.stringContaining('sensitivity is not enforced') },

@@ -8,7 +8,7 @@ export interface KnownRoute {
 
 /** Why nothing answers there: a verb that the path does not take, or a path that is none. */
 export function unknownRoute(method: string, path: string, known: readonly KnownRoute[]): SallyportError {
-  const verbs = known.filter((route) => patternOf(route.path).test(path)).map((route) => route.method)
+  const verbs = known.filter((route) => toPattern(route.path).test(path)).map((route) => route.method)
   if (verbs.length > 0)
     return new SallyportError('VERB_REFUSED', `${path} takes ${[...new Set(verbs)].join(' or ')}, not ${method}.`)
   const shown = path.slice(0, 200)
@@ -19,4 +19,4 @@ export function unknownRoute(method: string, path: string, known: readonly Known
 }
 
 /** The paths are our own, so that they may become regular expressions. */
-const patternOf = (path: string): RegExp => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+const toPattern = (path: string): RegExp => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)

@@ -7,7 +7,7 @@ interface Page {
 }
 
 /** In UTF-8, in bytes. A page holds one at least, or it would never get on. */
-const LONGEST_CHARACTER = 4
+const MAX_CHARACTER_BYTES = 4
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024
 
 /** What models can look at, by how its bytes begin in hexadecimal. */
@@ -20,10 +20,10 @@ const IMAGES: readonly { readonly mimeType: string; readonly begins: RegExp }[] 
 
 /** A page of a text, an image whole, or an error that says why it is neither. */
 export async function readFilePage(workspace: Workspace, path: string, { offset, limit }: Page): Promise<WholeResult> {
-  const { bytes, size } = await workspace.readFile(path, { offset, limit: Math.max(limit, LONGEST_CHARACTER) })
+  const { bytes, size } = await workspace.readFile(path, { offset, limit: Math.max(limit, MAX_CHARACTER_BYTES) })
   if (offset > size) throw new ToolRetryError(`${path}: the offset ${offset} is beyond its end; it has ${size} bytes.`)
   const begin = offset === 0 ? 0 : countContinuations(bytes)
-  const text = textIn(bytes.subarray(begin), offset + bytes.length < size ? LONGEST_CHARACTER - 1 : 0)
+  const text = takeText(bytes.subarray(begin), offset + bytes.length < size ? MAX_CHARACTER_BYTES - 1 : 0)
   if (text !== undefined) return textPage(text, { offset: offset + begin, size })
   const image = offset === 0 ? await readImage(workspace, path, bytes) : undefined
   if (image !== undefined) return image
@@ -39,7 +39,7 @@ function textPage(text: Buffer, { offset, size }: { readonly offset: number; rea
 }
 
 /** The bytes as far as they are text, which a page may end up to `slack` bytes early: inside a character. */
-function textIn(bytes: Buffer, slack: number): Buffer | undefined {
+function takeText(bytes: Buffer, slack: number): Buffer | undefined {
   if (bytes.includes(0)) return undefined
   for (let cut = 0; cut <= slack; cut++) {
     const text = bytes.subarray(0, bytes.length - cut)
@@ -51,7 +51,7 @@ function textIn(bytes: Buffer, slack: number): Buffer | undefined {
 /** How many bytes at the beginning belong to a character that began before them. */
 function countContinuations(bytes: Buffer): number {
   const begin = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80)
-  return begin < LONGEST_CHARACTER ? Math.max(begin, 0) : 0
+  return begin < MAX_CHARACTER_BYTES ? Math.max(begin, 0) : 0
 }
 
 async function readImage(workspace: Workspace, path: string, head: Buffer): Promise<WholeResult | undefined> {

@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events'
-import { ownerOf, type SallyportError } from '@sallyport/core'
+import { type SallyportError, toOwnerKey } from '@sallyport/core'
 import { createMcpServer, type McpServer, READ } from '@sallyport/kit'
 import { expect, test } from 'vitest'
-import { OWN_MESSAGE } from '../permit.ts'
+import { GATEWAY_PERMIT } from '../permit.ts'
 import type { Frame, TransportEvents } from '../transport.ts'
 import { InProcessTransport } from './in-process-transport.ts'
 
@@ -22,7 +22,7 @@ class Recorder extends EventEmitter implements TransportEvents {
     this.emit('told')
   }
 
-  onTrouble(text: string): void {
+  onWarning(text: string): void {
     this.troubles.push(text)
     this.emit('told')
   }
@@ -63,7 +63,7 @@ async function openSample(server = createServer()) {
   const call = (id: number, name: string): void => {
     const params = { name, _meta: { ...META, progressToken: id } }
     const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
-    transport.request({ id, call: { method: 'tools/call', params, name, permit: OWN_MESSAGE }, text })
+    transport.request({ id, call: { method: 'tools/call', params, name, permit: GATEWAY_PERMIT }, text })
   }
   return { transport, recorder, call }
 }
@@ -114,7 +114,7 @@ test('closing aborts what is in flight and delivers nothing more, not even the e
   const { transport, recorder, call } = await openSample()
   const params = { _meta: META, notifications: { toolsListChanged: true } }
   const text = JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'subscriptions/listen', params })
-  transport.request({ id: 9, call: { method: 'subscriptions/listen', params, permit: OWN_MESSAGE }, text })
+  transport.request({ id: 9, call: { method: 'subscriptions/listen', params, permit: GATEWAY_PERMIT }, text })
   expect(JSON.parse(await recorder.text(0)).method).toBe('notifications/subscriptions/acknowledged')
   call(1, 'wait')
   await transport.close()
@@ -139,7 +139,7 @@ test('a tool that is registered later is announced', async () => {
   await transport.open(recorder)
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
-  transport.request({ id: 1, call: { method: 'initialize', params, permit: OWN_MESSAGE }, text })
+  transport.request({ id: 1, call: { method: 'initialize', params, permit: GATEWAY_PERMIT }, text })
   expect(recorder.frames).toEqual([])
   expect(JSON.parse(await recorder.text(0)).result.protocolVersion).toBe('2025-11-25')
   server.tool('later', { description: '', permission: READ }, () => '')
@@ -171,8 +171,8 @@ test('a seat whose calls were all cancelled is let go as one that waits for noth
     const begun = once(started, 'started')
     const params = { name: 'wait', arguments: {}, _meta: META }
     const text = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
-    const session = ownerOf({ user: 'u', session: `s${id}` })
-    transport.request({ id, call: { method: 'tools/call', params, session, permit: OWN_MESSAGE }, text })
+    const session = toOwnerKey({ user: 'u', session: `s${id}` })
+    transport.request({ id, call: { method: 'tools/call', params, session, permit: GATEWAY_PERMIT }, text })
     await begun
   }
   await call(1)

@@ -1,8 +1,8 @@
-import { readOwner, SallyportError } from '@sallyport/core'
+import { parseOwnerKey, SallyportError } from '@sallyport/core'
 import type { Connection, McpServer } from '@sallyport/kit'
 import { FrameReader } from '../frame-reader.ts'
 import { recheckPermit, usePermit } from '../permit.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
+import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
 
 export interface InProcessOptions {
   readonly server: McpServer
@@ -10,13 +10,13 @@ export interface InProcessOptions {
 }
 
 /** One session's own connection: what the server does for it is done in its name. */
-interface Seat {
+interface SessionConnection {
   readonly connection: Connection
   readonly inFlight: Set<unknown>
 }
 
 /** More than these and those that wait for nothing are let go: they are made anew in no time. */
-const MOST_SEATS = 1_000
+const MAX_SESSIONS = 1_000
 
 /** A server in our own process, spoken to in JSON text: nothing downstream can tell it from one behind a pipe. */
 export class InProcessTransport implements Transport {
@@ -24,7 +24,7 @@ export class InProcessTransport implements Transport {
   readonly #maxMessageBytes: number
   readonly #reader: FrameReader
   /** The least recently used first. */
-  readonly #seats = new Map<string, Seat>()
+  readonly #sessions = new Map<string, SessionConnection>()
   /** Requests whose permits are being rechecked. */
   readonly #rechecking = new Set<number>()
   #events: TransportEvents | undefined
@@ -42,23 +42,23 @@ export class InProcessTransport implements Transport {
     this.#connection = this.#server.connect((message) => this.#deliver(message))
   }
 
-  request(request: OutgoingRequest): void {
+  request(request: EncodedRequest): void {
     // After the close nobody waits.
     if (this.#connection === undefined) return
     if (usePermit(request.call.permit)) return this.#transmit(request)
     this.#rechecking.add(request.id)
-    void recheckPermit(request.call.permit).then((refusal) => this.#rechecked(request, refusal))
+    void recheckPermit(request.call.permit).then((refusal) => this.#onRechecked(request, refusal))
   }
 
-  #rechecked(request: OutgoingRequest, refusal: SallyportError | undefined): void {
+  #onRechecked(request: EncodedRequest, refusal: SallyportError | undefined): void {
     if (!this.#rechecking.delete(request.id)) return
     if (refusal) this.#events?.onFailure(request.id, refusal)
     else this.request(request)
   }
 
-  #transmit({ id, text, call: { session } }: OutgoingRequest): void {
+  #transmit({ id, text, call: { session } }: EncodedRequest): void {
     if (session === undefined) return this.send(text)
-    const { connection, inFlight } = this.#seatOf(session)
+    const { connection, inFlight } = this.#connectionFor(session)
     inFlight.add(id)
     receiveSoon(connection, text)
   }
@@ -73,34 +73,34 @@ export class InProcessTransport implements Transport {
     return this.#rechecking.delete(id)
   }
 
-  agreed(): void {}
+  setProtocolVersion(): void {}
 
   async close(): Promise<void> {
     const connections = this.#connections()
     this.#connection = undefined
-    this.#seats.clear()
+    this.#sessions.clear()
     this.#rechecking.clear()
     for (const connection of connections) connection.close()
   }
 
   #connections(): readonly Connection[] {
-    const seated = [...this.#seats.values()].map(({ connection }) => connection)
+    const seated = [...this.#sessions.values()].map(({ connection }) => connection)
     return this.#connection === undefined ? seated : [this.#connection, ...seated]
   }
 
-  #seatOf(session: string): Seat {
-    const seat = this.#seats.get(session) ?? this.#takeSeat(session)
-    this.#seats.delete(session)
-    this.#seats.set(session, seat)
+  #connectionFor(session: string): SessionConnection {
+    const seat = this.#sessions.get(session) ?? this.#openSession(session)
+    this.#sessions.delete(session)
+    this.#sessions.set(session, seat)
     return seat
   }
 
-  #takeSeat(session: string): Seat {
-    if (this.#seats.size >= MOST_SEATS) this.#leaveIdle()
+  #openSession(session: string): SessionConnection {
+    if (this.#sessions.size >= MAX_SESSIONS) this.#closeIdleSession()
     const inFlight = new Set<unknown>()
-    const { user: userId, session: sessionId } = readOwner(session)
+    const { user: userId, session: sessionId } = parseOwnerKey(session)
     const send = (message: object): void => {
-      if (!('id' in message)) return this.#told(message)
+      if (!('id' in message)) return this.#forwardNotification(message)
       inFlight.delete(message.id)
       this.#deliver(message)
     }
@@ -110,14 +110,14 @@ export class InProcessTransport implements Transport {
   }
 
   /** Changed lists are everybody's, and told on the first connection. */
-  #told(message: object): void {
+  #forwardNotification(message: object): void {
     if (!('method' in message) || !/list_changed$/.test(String(message.method))) this.#deliver(message)
   }
 
-  #leaveIdle(): void {
-    for (const [session, { connection, inFlight }] of this.#seats) {
+  #closeIdleSession(): void {
+    for (const [session, { connection, inFlight }] of this.#sessions) {
       if (inFlight.size > 0) continue
-      this.#seats.delete(session)
+      this.#sessions.delete(session)
       connection.close()
       return
     }
@@ -132,7 +132,7 @@ export class InProcessTransport implements Transport {
     if (outcome.kind === 'frame') events.onFrame(outcome.frame, undefined)
     else if ('id' in message && typeof message.id === 'number')
       events.onFailure(message.id, this.#refusal(outcome.kind))
-    else events.onTrouble(`A notification of the built-in server was dropped (${outcome.kind}).`)
+    else events.onWarning(`A notification of the built-in server was dropped (${outcome.kind}).`)
   }
 
   #refusal(kind: string): SallyportError {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { explainDocker } from './docker-failure.ts'
+import { explainDockerFailure } from './docker-failure.ts'
 
 const PLUGIN = 'this Docker has no `mcp` plugin'
 const DAEMON = 'the Docker daemon does not run, or cannot be reached'
@@ -15,16 +15,16 @@ describe('the last words of Docker', () => {
     [['permission denied while trying to connect to the Docker daemon socket at unix:///d'], 'this user may not use'],
     [['unknown flag: --static', "See 'docker mcp gateway run --help'."], 'does not know one of the options'],
   ])('%j', (said, meaning) => {
-    expect(explainDocker(said)).toContain(meaning)
+    expect(explainDockerFailure(said)).toContain(meaning)
   })
 
   it('are quoted, and not at length', () => {
-    const text = explainDocker([`Cannot connect to the Docker daemon at ${'x'.repeat(5_000)}`])
+    const text = explainDockerFailure([`Cannot connect to the Docker daemon at ${'x'.repeat(5_000)}`])
     expect(text).toContain('(it said: Cannot connect')
     expect(text?.length).toBeLessThan(400)
   })
 
   it.each([[[]], [['listening', 'exit status 2']]])('mean nothing that is known otherwise: %j', (said) => {
-    expect(explainDocker(said)).toBeUndefined()
+    expect(explainDockerFailure(said)).toBeUndefined()
   })
 })

@@ -1,1 +1,1 @@
-export { prepareDocker } from './docker-launch.ts'
+export { prepareDockerLaunch } from './docker-launch.ts'

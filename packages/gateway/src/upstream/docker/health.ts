@@ -3,12 +3,12 @@ import { get } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** How often it is asked, and how long one answer may take, in milliseconds. */
-const INTERVAL = 100
-const PATIENCE = 2_000
+const POLL_INTERVAL_MS = 100
+const PROBE_TIMEOUT_MS = 2_000
 
 /** Resolves once `/health` of a local port answers 200; rejects when the signal is aborted. */
-export async function untilHealthy(port: number, signal: AbortSignal): Promise<void> {
-  while (!(await isHealthy(port, signal))) await delay(INTERVAL, undefined, { signal })
+export async function waitUntilHealthy(port: number, signal: AbortSignal): Promise<void> {
+  while (!(await isHealthy(port, signal))) await delay(POLL_INTERVAL_MS, undefined, { signal })
 }
 
 async function isHealthy(port: number, signal: AbortSignal): Promise<boolean> {
@@ -18,7 +18,7 @@ async function isHealthy(port: number, signal: AbortSignal): Promise<boolean> {
     port,
     path: '/health',
     agent: false,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
   })
   try {
     const [response] = await once(request, 'response')

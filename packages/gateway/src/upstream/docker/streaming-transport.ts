@@ -3,17 +3,17 @@ import type { DockerGatewayConfig, HttpServerConfig } from '../../config/config.
 import { StreamableHttpTransport } from '../http/http.ts'
 import { openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
 import {
-  childEnvironment,
+  buildChildEnvironment,
   describeExit,
   describeLoss,
   readFairly,
   type StdioTransportOptions,
   spawnFailure,
 } from '../stdio/stdio.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
-import { explainDocker } from './docker-failure.ts'
+import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
+import { explainDockerFailure } from './docker-failure.ts'
 import { findFreePort } from './free-port.ts'
-import { untilHealthy } from './health.ts'
+import { waitUntilHealthy } from './health.ts'
 
 /** What one run of a Docker MCP Gateway needs, over whatever it is spoken to. */
 export type DockerRun = Pick<StdioTransportOptions, 'environment' | 'mark' | 'watchdog' | 'stderr'>
@@ -22,11 +22,11 @@ export interface StreamingTransportOptions extends DockerRun {
   readonly config: DockerGatewayConfig
   /** What the process lets in; it is in its environment too. */
   readonly token: string
-  readonly longestStart: number
+  readonly startTimeoutMs: number
 }
 
 /** It does not look at its stdin, so the end of that asks for nothing; its containers take a while to stop. */
-const GRACES = { afterInputEnds: 0, afterTerminate: 5_000 } as const
+const GRACE_PERIODS = { afterInputEnds: 0, afterTerminate: 5_000 } as const
 
 /** A Docker MCP Gateway that is a process of ours and is spoken to over HTTP, on a port of this machine alone. */
 export class StreamingTransport implements Transport {
@@ -37,7 +37,7 @@ export class StreamingTransport implements Transport {
   #group: ProcessGroup | undefined
   #http: StreamableHttpTransport | undefined
   /** Why it is gone, once it is. */
-  #lost: string | undefined
+  #lostReason: string | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: StreamingTransportOptions) {
@@ -55,7 +55,7 @@ export class StreamingTransport implements Transport {
     this.#http = await this.#opening
   }
 
-  request(request: OutgoingRequest): void {
+  request(request: EncodedRequest): void {
     this.#http?.request(request)
   }
 
@@ -67,8 +67,8 @@ export class StreamingTransport implements Transport {
     return this.#http?.abandon(id) ?? false
   }
 
-  agreed(protocolVersion: string): void {
-    this.#http?.agreed(protocolVersion)
+  setProtocolVersion(protocolVersion: string): void {
+    this.#http?.setProtocolVersion(protocolVersion)
   }
 
   close(): Promise<void> {
@@ -90,19 +90,19 @@ export class StreamingTransport implements Transport {
     const group = await this.#launch(port)
     this.#group = group
     this.#watch(group, events)
-    await this.#untilUp(port)
-    const http = new StreamableHttpTransport({ config: this.#addressOf(port) })
-    await http.open({ ...bound(events), onClose: (reason) => this.#gone(reason, events) })
+    await this.#waitUntilHealthy(port)
+    const http = new StreamableHttpTransport({ config: this.#buildHttpConfig(port) })
+    await http.open({ ...forwardEvents(events), onClose: (reason) => this.#onLost(reason, events) })
     return http
   }
 
   async #launch(port: number): Promise<ProcessGroup> {
     const { config, environment, mark, watchdog } = this.#options
-    const env = childEnvironment({ inherited: environment, own: config.env, mark })
+    const env = buildChildEnvironment({ inherited: environment, own: config.env, mark })
     const { command, cwd } = config
     const args = [...config.args, '--transport', 'streaming', '--host', '127.0.0.1', '--port', String(port)]
     try {
-      return await openProcessGroup({ command, args, cwd, env, mark, watchdog, graces: GRACES })
+      return await openProcessGroup({ command, args, cwd, env, mark, watchdog, gracePeriods: GRACE_PERIODS })
     } catch (error) {
       throw spawnFailure(config, env.PATH, error)
     }
@@ -120,25 +120,29 @@ export class StreamingTransport implements Transport {
     })
     void group.closed.then((exit) => {
       stderr.end()
-      this.#gone(describeLoss({ what: describeExit(exit), stderr, linesBefore, explain: explainDocker }), events)
+      this.#onLost(
+        describeLoss({ what: describeExit(exit), stderr, linesBefore, explain: explainDockerFailure }),
+        events,
+      )
     })
   }
 
-  async #untilUp(port: number): Promise<void> {
-    const { longestStart } = this.#options
-    const signal = AbortSignal.any([this.#starting.signal, AbortSignal.timeout(longestStart)])
+  async #waitUntilHealthy(port: number): Promise<void> {
+    const { startTimeoutMs } = this.#options
+    const signal = AbortSignal.any([this.#starting.signal, AbortSignal.timeout(startTimeoutMs)])
     try {
-      await untilHealthy(port, signal)
+      await waitUntilHealthy(port, signal)
     } catch (cause) {
-      if (this.#lost !== undefined) throw new SallyportError('UPSTREAM_DIED', `It ${this.#lost}.`, { cause })
+      if (this.#lostReason !== undefined)
+        throw new SallyportError('UPSTREAM_DIED', `It ${this.#lostReason}.`, { cause })
       const what = this.#starting.signal.aborted
         ? 'was stopped while it started'
-        : `did not become healthy within ${formatDuration(longestStart)}`
+        : `did not become healthy within ${formatDuration(startTimeoutMs)}`
       throw new SallyportError('UPSTREAM_UNAVAILABLE', `The server "${this.#options.config.id}" ${what}.`, { cause })
     }
   }
 
-  #addressOf(port: number): HttpServerConfig {
+  #buildHttpConfig(port: number): HttpServerConfig {
     const { config, token } = this.#options
     const { command: _command, args: _args, env: _env, cwd: _cwd, transport: _transport, port: _port, ...rest } = config
     const headers = { Authorization: `Bearer ${token}` }
@@ -146,9 +150,9 @@ export class StreamingTransport implements Transport {
   }
 
   /** The process or the connection, whichever goes first, takes the other along. */
-  #gone(reason: string, events: TransportEvents): void {
-    if (this.#lost !== undefined) return
-    this.#lost = reason
+  #onLost(reason: string, events: TransportEvents): void {
+    if (this.#lostReason !== undefined) return
+    this.#lostReason = reason
     const isUp = this.#http !== undefined
     this.#starting.abort()
     if (this.#closing !== undefined) return
@@ -157,10 +161,10 @@ export class StreamingTransport implements Transport {
   }
 }
 
-function bound(events: TransportEvents): Omit<TransportEvents, 'onClose'> {
+function forwardEvents(events: TransportEvents): Omit<TransportEvents, 'onClose'> {
   return {
     onFrame: (frame, during) => events.onFrame(frame, during),
     onFailure: (id, error) => events.onFailure(id, error),
-    onTrouble: (text) => events.onTrouble(text),
+    onWarning: (text) => events.onWarning(text),
   }
 }

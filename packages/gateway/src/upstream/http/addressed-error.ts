@@ -2,7 +2,7 @@ import { FrameReader } from '../frame-reader.ts'
 import type { Frame } from '../transport.ts'
 
 /** The same error, as the answer to this request; nothing when the frame is no error. Servers that could not read a request do not know its id. */
-export function addressedError(frame: Frame, id: number): Frame | undefined {
+export function errorReply(frame: Frame, id: number): Frame | undefined {
   const { error, hasMethod, result } = frame.envelope
   if (error === undefined || result !== undefined || hasMethod) return undefined
   if (frame.envelope.numericId === id) return frame

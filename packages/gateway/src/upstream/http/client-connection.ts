@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { type Permit, recheckPermit, usePermit } from '../permit.ts'
-import { brokenHttp, closedHere, closedThere, connectedTooLate } from './connection-failure.ts'
+import { brokenHttp, closedByGateway, closedByServer, connectTimeout } from './connection-failure.ts'
 import type { ResponseHead } from './response-head.ts'
 import { type ResponseListener, ResponseReader } from './response-reader.ts'
 
@@ -12,7 +12,7 @@ export interface WireRequest {
 }
 
 /** One request and whoever waits for its response. */
-export interface Sending extends ResponseListener {
+export interface ConnectionRequest extends ResponseListener {
   readonly wire: WireRequest
   /** What it goes over; only that writes it. */
   connection: ClientConnection | undefined
@@ -24,54 +24,54 @@ export interface Sending extends ResponseListener {
 export interface ClientConnectionOwner {
   /** It can take another request. */
   onFree(connection: ClientConnection): void
-  onGone(connection: ClientConnection): void
+  onClosed(connection: ClientConnection): void
 }
 
-const KEPT_ALIVE = 4_000
-const MOST_KEPT_ALIVE = 600_000
-const MOST_TIME_TO_CONNECT = 10_000
+const DEFAULT_KEEP_ALIVE_MS = 4_000
+const MAX_KEEP_ALIVE_MS = 600_000
+const CONNECT_TIMEOUT_MS = 10_000
 /** A server that tells when it closes may be early by as much. */
-const CLOSING_TIME = 1_000
+const KEEP_ALIVE_MARGIN_MS = 1_000
 
 /** A connection to a server, which carries one request at a time. */
 export class ClientConnection implements ResponseListener {
   readonly #socket: Socket
   readonly #owner: ClientConnectionOwner
   readonly #reader = new ResponseReader()
-  #sending: Sending | undefined
+  #request: ConnectionRequest | undefined
   #isConnected = false
   /** The request that it carries now was given to the operating system. */
   #isSent = false
   #keepsAlive = false
-  #keptFor = KEPT_ALIVE
-  #freshUntil = 0
+  #keepAliveMs = DEFAULT_KEEP_ALIVE_MS
+  #usableUntil = 0
 
   constructor(socket: Socket, owner: ClientConnectionOwner, connected: 'connect' | 'secureConnect') {
     this.#socket = socket
     this.#owner = owner
-    const timer = setTimeout(() => socket.destroy(connectedTooLate()), MOST_TIME_TO_CONNECT)
+    const timer = setTimeout(() => socket.destroy(connectTimeout()), CONNECT_TIMEOUT_MS)
     socket.once(connected, () => {
       this.#isConnected = true
       clearTimeout(timer)
-      if (this.#sending) this.#write(this.#sending)
+      if (this.#request) this.#write(this.#request)
     })
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
-    socket.on('end', () => this.#ended())
+    socket.on('end', () => this.#onSocketEnd())
     socket.on('error', (error) => this.#fail(error))
     socket.on('close', () => {
       clearTimeout(timer)
-      this.#fail(closedThere())
-      this.#owner.onGone(this)
+      this.#fail(closedByServer())
+      this.#owner.onClosed(this)
     })
   }
 
   /** Its server has not closed it yet, as far as it told. */
-  isFresh(now: number): boolean {
-    return now < this.#freshUntil && !this.#socket.destroyed
+  isUsable(now: number): boolean {
+    return now < this.#usableUntil && !this.#socket.destroyed
   }
 
-  send(sending: Sending): void {
-    this.#sending = sending
+  send(sending: ConnectionRequest): void {
+    this.#request = sending
     sending.connection = this
     this.#isSent = false
     this.#socket.ref()
@@ -79,9 +79,9 @@ export class ClientConnection implements ResponseListener {
   }
 
   /** Not before there is a connection: what a socket holds back until then could no longer be stopped. */
-  #write(sending: Sending): void {
+  #write(sending: ConnectionRequest): void {
     if (usePermit(sending.permit)) this.#transmit(sending.wire)
-    else void recheckPermit(sending.permit).then((refusal) => this.#rechecked(sending, refusal))
+    else void recheckPermit(sending.permit).then((refusal) => this.#onRechecked(sending, refusal))
   }
 
   #transmit({ head, body }: WireRequest): void {
@@ -92,62 +92,62 @@ export class ClientConnection implements ResponseListener {
     else this.#writeBoth(head, body)
   }
 
-  #rechecked(sending: Sending, refusal: Error | undefined): void {
+  #onRechecked(sending: ConnectionRequest, refusal: Error | undefined): void {
     // Meanwhile it may have been cancelled, or the connection lost.
-    if (this.#sending !== sending) return
+    if (this.#request !== sending) return
     if (refusal) this.#refuse(sending, refusal)
     else this.#write(sending)
   }
 
   /** The connection is as good as before. */
-  #refuse(sending: Sending, error: Error): void {
-    this.#forget()
-    this.#free()
+  #refuse(sending: ConnectionRequest, error: Error): void {
+    this.#detach()
+    this.#release()
     sending.onFailure(error, 'unsent')
   }
 
   /** Whoever waits is told. */
   close(): void {
-    this.#fail(closedHere())
+    this.#fail(closedByGateway())
   }
 
   /** Whoever waits hears nothing more. */
   destroy(): void {
-    this.#forget()
+    this.#detach()
     this.#reader.stop()
     this.#socket.destroy()
   }
 
   onHead(head: ResponseHead): void {
     this.#keepsAlive = head.keepsAlive
-    this.#keptFor = keptFor(head.headers['keep-alive'])
-    this.#sending?.onHead(head)
+    this.#keepAliveMs = parseKeepAlive(head.headers['keep-alive'])
+    this.#request?.onHead(head)
   }
 
   onBody(chunk: Buffer): void {
-    this.#sending?.onBody(chunk)
+    this.#request?.onBody(chunk)
   }
 
   /** Given back before the end is told: whoever hears it may close everything. */
   onEnd(isClean: boolean): void {
-    const sending = this.#forget()
+    const sending = this.#detach()
     // What nobody asked for would be taken for the answer to the next request, which must not stand behind one that the
     // server does not care to read whole.
-    if (isClean && this.#keepsAlive && !this.#socket.destroyed && this.#socket.writableLength === 0) this.#free()
+    if (isClean && this.#keepsAlive && !this.#socket.destroyed && this.#socket.writableLength === 0) this.#release()
     else this.#socket.destroy()
     sending?.onEnd(isClean)
   }
 
   /** While nothing is asked, it keeps nobody from leaving. */
-  #free(): void {
+  #release(): void {
     this.#socket.unref()
-    this.#freshUntil = performance.now() + this.#keptFor
+    this.#usableUntil = performance.now() + this.#keepAliveMs
     this.#owner.onFree(this)
   }
 
-  #forget(): Sending | undefined {
-    const sending = this.#sending
-    this.#sending = undefined
+  #detach(): ConnectionRequest | undefined {
+    const sending = this.#request
+    this.#request = undefined
     if (sending) sending.connection = undefined
     return sending
   }
@@ -168,20 +168,20 @@ export class ClientConnection implements ResponseListener {
     }
   }
 
-  #ended(): void {
-    if (!this.#reader.finish()) this.#fail(closedThere())
+  #onSocketEnd(): void {
+    if (!this.#reader.finish()) this.#fail(closedByServer())
   }
 
   #fail(error: Error): void {
-    const sending = this.#sending
+    const sending = this.#request
     this.destroy()
     sending?.onFailure(error, this.#isSent ? 'sent' : 'unsent')
   }
 }
 
 /** What its header tells; servers that do not tell close after five seconds or later, as far as we know them. */
-function keptFor(told: string | string[] | undefined): number {
+function parseKeepAlive(told: string | string[] | undefined): number {
   const seconds = typeof told === 'string' ? /(?:^|[\s,;])timeout=(\d{1,9})/i.exec(told)?.[1] : undefined
-  if (seconds === undefined) return KEPT_ALIVE
-  return Math.min(Number(seconds) * 1_000 - CLOSING_TIME, MOST_KEPT_ALIVE)
+  if (seconds === undefined) return DEFAULT_KEEP_ALIVE_MS
+  return Math.min(Number(seconds) * 1_000 - KEEP_ALIVE_MARGIN_MS, MAX_KEEP_ALIVE_MS)
 }

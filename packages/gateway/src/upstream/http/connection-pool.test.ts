@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { promise } from '../../../../../tests/promises.ts'
 import { TestPermit } from '../permit.test-kit.ts'
-import { OWN_MESSAGE, type Permit } from '../permit.ts'
-import type { ClientConnection, Sending } from './client-connection.ts'
+import { GATEWAY_PERMIT, type Permit } from '../permit.ts'
+import type { ClientConnection, ConnectionRequest } from './client-connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
 
 /** Answers each request of a connection as the script says; what is read is one request, since pools send no two at once. */
@@ -13,7 +13,7 @@ type Script = (socket: Socket, text: string) => void
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const answerOk: Script = (socket) => socket.write(OK)
 
-async function open(script: Script, most = 10) {
+async function open(script: Script, maxConnections = 10) {
   const sockets: Socket[] = []
   const requests: string[] = []
   const server: Server = createServer((socket) => {
@@ -26,7 +26,7 @@ async function open(script: Script, most = 10) {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const pool = new ConnectionPool({ connect: () => connect(port, '127.0.0.1'), connected: 'connect', most })
+  const pool = new ConnectionPool({ connect: () => connect(port, '127.0.0.1'), connected: 'connect', maxConnections })
   onTestFinished(async () => {
     pool.close()
     for (const socket of sockets) socket.destroy()
@@ -35,7 +35,7 @@ async function open(script: Script, most = 10) {
   return { pool, sockets, requests, server }
 }
 
-class Exchange implements Sending {
+class Exchange implements ConnectionRequest {
   readonly wire
   connection: ClientConnection | undefined
   readonly outcome: Promise<string>
@@ -44,7 +44,7 @@ class Exchange implements Sending {
 
   readonly permit: Permit
 
-  constructor(body: string, permit: Permit = OWN_MESSAGE) {
+  constructor(body: string, permit: Permit = GATEWAY_PERMIT) {
     this.permit = permit
     const length = Buffer.byteLength(body)
     this.wire = { head: `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`, body }

@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net'
-import { ClientConnection, type ClientConnectionOwner, type Sending } from './client-connection.ts'
-import { closedHere } from './connection-failure.ts'
+import { ClientConnection, type ClientConnectionOwner, type ConnectionRequest } from './client-connection.ts'
+import { closedByGateway } from './connection-failure.ts'
 
 export interface ConnectionPoolOptions {
   readonly connect: () => Socket
   /** What its sockets say when they are ready. */
   readonly connected: 'connect' | 'secureConnect'
-  readonly most: number
+  readonly maxConnections: number
 }
 
-const LOOK_EVERY = 1_000
+const CHECK_INTERVAL_MS = 1_000
 
 /** The connections to one origin. A request takes the one that was used last, or a new one, or waits for one. */
 export class ConnectionPool implements ClientConnectionOwner {
@@ -18,7 +18,7 @@ export class ConnectionPool implements ClientConnectionOwner {
   readonly #free: ClientConnection[] = []
   /** They have just answered. */
   #resting: ClientConnection[] = []
-  readonly #waiting = new Set<Sending>()
+  readonly #waiting = new Set<ConnectionRequest>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -26,15 +26,15 @@ export class ConnectionPool implements ClientConnectionOwner {
     this.#options = options
   }
 
-  send(sending: Sending): void {
-    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(closedHere(), 'unsent'))
+  send(sending: ConnectionRequest): void {
+    if (this.#isClosed) return queueMicrotask(() => sending.onFailure(closedByGateway(), 'unsent'))
     const connection = this.#take()
     if (connection) connection.send(sending)
     else this.#waiting.add(sending)
   }
 
   /** Whoever waits hears nothing more. */
-  cancel(sending: Sending): void {
+  cancel(sending: ConnectionRequest): void {
     this.#waiting.delete(sending)
     sending.connection?.destroy()
   }
@@ -46,17 +46,17 @@ export class ConnectionPool implements ClientConnectionOwner {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const connection of [...this.#all]) connection.close()
-    for (const sending of waiting) sending.onFailure(closedHere(), 'unsent')
+    for (const sending of waiting) sending.onFailure(closedByGateway(), 'unsent')
   }
 
   /** It rests for a turn: a server may close it behind its answer without a word, which would cost the next request. */
   onFree(connection: ClientConnection): void {
     this.#resting.push(connection)
-    if (this.#resting.length === 1) setImmediate(() => this.#endRest())
+    if (this.#resting.length === 1) setImmediate(() => this.#releaseRested())
   }
 
   /** One that waits gets another. */
-  onGone(connection: ClientConnection): void {
+  onClosed(connection: ClientConnection): void {
     this.#all.delete(connection)
     const at = this.#free.indexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)
@@ -66,28 +66,28 @@ export class ConnectionPool implements ClientConnectionOwner {
   #take(): ClientConnection | undefined {
     const now = performance.now()
     for (let last = this.#free.pop(); last; last = this.#free.pop()) {
-      if (last.isFresh(now)) return last
+      if (last.isUsable(now)) return last
       last.destroy()
     }
-    return this.#all.size < this.#options.most ? this.#open() : undefined
+    return this.#all.size < this.#options.maxConnections ? this.#open() : undefined
   }
 
-  #endRest(): void {
+  #releaseRested(): void {
     const rested = this.#resting
     this.#resting = []
     const offer = () => {
-      for (const connection of rested) this.#offer(connection)
+      for (const connection of rested) this.#assign(connection)
     }
     // That it was closed is read in the next turn, before which only those who are in line would use it.
     if (this.#waiting.size > 0) setImmediate(offer)
     else offer()
   }
 
-  #offer(connection: ClientConnection): void {
-    if (!connection.isFresh(performance.now())) return connection.destroy()
+  #assign(connection: ClientConnection): void {
+    if (!connection.isUsable(performance.now())) return connection.destroy()
     if (this.#waiting.size > 0) return this.#admitNext(connection)
     this.#free.push(connection)
-    this.#lookLater()
+    this.#scheduleCheck()
   }
 
   #open(): ClientConnection {
@@ -105,14 +105,14 @@ export class ConnectionPool implements ClientConnectionOwner {
     else this.send(next)
   }
 
-  #lookLater(): void {
-    this.#timer ??= setTimeout(() => this.#closeOutdated(), LOOK_EVERY).unref()
+  #scheduleCheck(): void {
+    this.#timer ??= setTimeout(() => this.#closeStale(), CHECK_INTERVAL_MS).unref()
   }
 
-  #closeOutdated(): void {
+  #closeStale(): void {
     this.#timer = undefined
     const now = performance.now()
-    for (const connection of [...this.#free]) if (!connection.isFresh(now)) connection.destroy()
-    if (this.#free.length > 0) this.#lookLater()
+    for (const connection of [...this.#free]) if (!connection.isUsable(now)) connection.destroy()
+    if (this.#free.length > 0) this.#scheduleCheck()
   }
 }

@@ -1,10 +1,10 @@
-import { MAY_BE_DONE, SallyportError } from '@sallyport/core'
-import type { Frame, OutgoingRequest } from '../transport.ts'
-import { addressedError } from './addressed-error.ts'
+import { MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
+import type { EncodedRequest, Frame } from '../transport.ts'
+import { errorReply } from './addressed-error.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
-import type { Placed } from './in-flight.ts'
+import type { Indexed } from './in-flight.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import type { ResponseHeaders } from './response-head.ts'
@@ -12,16 +12,16 @@ import { isSessionLost } from './session-loss.ts'
 import { openSideStream } from './side-stream.ts'
 
 /** What the calls of one transport share, and whom they tell. */
-export interface CallPort {
+export interface HttpCallContext {
   readonly endpoint: HttpEndpoint
   readonly headers: McpHeaders
   onAccepted(call: HttpCall, headers: ResponseHeaders): void
   onFrame(frame: Frame, id: number): void
-  onTrouble(text: string): void
+  onWarning(text: string): void
   /** Its answer is about to be passed on; its stream may stay open for a while. */
   onAnswered(): void
   /** Nothing of it is left on the wire. `end` tells why it has no answer, where it has none. */
-  onOver(call: HttpCall, end?: UnansweredEnd): void
+  onFinished(call: HttpCall, end?: UnansweredEnd): void
 }
 
 export type UnansweredEnd = Exclude<ReplyEnd, { kind: 'done' }>
@@ -29,21 +29,21 @@ export type UnansweredEnd = Exclude<ReplyEnd, { kind: 'done' }>
 const MAX_RESUMES = 5
 
 /** One request, from its POST to exactly one of: its answer, a failure, or being cancelled. */
-export class HttpCall implements ReplyListener, Placed {
-  readonly request: OutgoingRequest
-  place = -1
-  readonly #port: CallPort
+export class HttpCall implements ReplyListener, Indexed {
+  readonly request: EncodedRequest
+  index = -1
+  readonly #context: HttpCallContext
   #exchange: HttpExchange | undefined
   #reply: HttpReply
   #answered = false
   #cancelled = false
-  #wasAsked = false
+  #wasAnsweredBefore = false
   #resumes = 0
   #lastEventId: string | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(port: CallPort, request: OutgoingRequest) {
-    this.#port = port
+  constructor(port: HttpCallContext, request: EncodedRequest) {
+    this.#context = port
     this.request = request
     this.#reply = new HttpReply(port.endpoint, this)
   }
@@ -57,18 +57,18 @@ export class HttpCall implements ReplyListener, Placed {
   }
 
   start(): void {
-    const { endpoint } = this.#port
+    const { endpoint } = this.#context
     const { text: body, call } = this.request
-    const headers = this.#port.headers.post(call)
+    const headers = this.#context.headers.forPost(call)
     const { permit } = call
     const message = { method: 'POST', lane: 'calls', path: endpoint.path, headers, body, permit } as const
     this.#exchange = new HttpExchange(endpoint, message, this.#reply)
   }
 
   /** Asked from time to time: true once its stream has stayed open from one time to the next after its answer. */
-  outstays(): boolean {
-    const before = this.#wasAsked
-    this.#wasAsked = this.#answered
+  checkLingering(): boolean {
+    const before = this.#wasAnsweredBefore
+    this.#wasAnsweredBefore = this.#answered
     return before
   }
 
@@ -80,7 +80,7 @@ export class HttpCall implements ReplyListener, Placed {
   }
 
   onAccepted(headers: ResponseHeaders): void {
-    this.#port.onAccepted(this, headers)
+    this.#context.onAccepted(this, headers)
   }
 
   /** A message on this request's own stream: nothing that belongs to another request gets past here. */
@@ -88,82 +88,85 @@ export class HttpCall implements ReplyListener, Placed {
     const { id } = this.request
     if (this.#cancelled) return
     if (this.#answered) {
-      if (!frame.envelope.hasMethod) this.onTrouble('a second answer to one request')
+      if (!frame.envelope.hasMethod) this.onWarning('a second answer to one request')
       return
     }
     if (frame.envelope.hasMethod) {
-      this.#port.onFrame(frame, id)
+      this.#context.onFrame(frame, id)
       return
     }
-    const answer = Number.isFinite(frame.envelope.numericId ?? Number.NaN) ? frame : addressedError(frame, id)
+    const answer = Number.isFinite(frame.envelope.numericId ?? Number.NaN) ? frame : errorReply(frame, id)
     if (answer?.envelope.numericId === id) this.#answer(answer)
-    else this.onTrouble('an answer with the id of another request')
+    else this.onWarning('an answer with the id of another request')
   }
 
-  onTrouble(text: string): void {
-    this.#port.onTrouble(`${this.request.call.method}: ${text}`)
+  onWarning(text: string): void {
+    this.#context.onWarning(`${this.request.call.method}: ${text}`)
   }
 
   onTooLarge(): void {
     if (this.#cancelled) return
     this.cancel()
-    const { peer, maxMessageBytes } = this.#port.endpoint
+    const { peer, maxMessageBytes } = this.#context.endpoint
     const message = `${peer.origin} answered ${this.request.call.method} with more than ${maxMessageBytes} bytes.`
     const error = new SallyportError('UPSTREAM_TOO_LARGE', message, {
       hint: 'Ask for less, or raise the limit of the server.',
     })
-    this.#over({ kind: 'broken', error })
+    this.#finish({ kind: 'broken', error })
   }
 
   onEnd(end: ReplyEnd): void {
     if (this.#cancelled) return
-    if (this.#answered) this.#over(end)
-    else if (end.kind === 'refused') this.#refused(end)
-    else if (!this.#resumeLater()) this.#over(end.kind === 'done' ? { kind: 'broken', error: this.#unanswered() } : end)
+    if (this.#answered) this.#finish(end)
+    else if (end.kind === 'refused') this.#onRefused(end)
+    else if (!this.#resumeLater())
+      this.#finish(end.kind === 'done' ? { kind: 'broken', error: this.#unansweredError() } : end)
   }
 
   #answer(frame: Frame): void {
     this.#answered = true
-    this.#port.onAnswered()
-    this.#port.onFrame(frame, this.request.id)
+    this.#context.onAnswered()
+    this.#context.onFrame(frame, this.request.id)
   }
 
   /** A client error may carry the answer in its body. It came as the response to this very request, whatever id it has. */
-  #refused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
+  #onRefused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
     if (this.#resumes > 0) {
-      this.#notResumed(end)
+      this.#onResumeRefused(end)
       return
     }
     const { status, frame } = end
     const mayAnswer = status >= 400 && status < 500 && status !== 401 && status !== 403
-    if (mayAnswer && frame !== undefined && !isSessionLost(end, this.#port.headers.session)) {
-      const answer = addressedError(frame, this.request.id)
+    if (mayAnswer && frame !== undefined && !isSessionLost(end, this.#context.headers.session)) {
+      const answer = errorReply(frame, this.request.id)
       if (answer !== undefined) this.#answer(answer)
     }
-    this.#over(end)
+    this.#finish(end)
   }
 
   /** What is refused here is only the way back to the stream. */
-  #notResumed(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
-    if (isSessionLost(end, this.#port.headers.session)) {
-      this.#over(end)
+  #onResumeRefused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
+    if (isSessionLost(end, this.#context.headers.session)) {
+      this.#finish(end)
       return
     }
     if (end.status >= 500 && this.#resumeLater()) return
-    const { origin } = this.#port.endpoint.peer
+    const { origin } = this.#context.endpoint.peer
     const message = `${origin} lost its stream before the answer, and does not resume it (HTTP ${end.status}).`
-    this.#over({ kind: 'broken', error: new SallyportError('UPSTREAM_DIED', message, { hint: MAY_BE_DONE }) })
+    this.#finish({ kind: 'broken', error: new SallyportError('UPSTREAM_DIED', message, { hint: MAY_HAVE_RUN_HINT }) })
   }
 
-  #over(end: ReplyEnd): void {
-    if (this.#answered || end.kind === 'done') this.#port.onOver(this)
-    else this.#port.onOver(this, end)
+  #finish(end: ReplyEnd): void {
+    if (this.#answered || end.kind === 'done') this.#context.onFinished(this)
+    else this.#context.onFinished(this, end)
   }
 
-  #unanswered(): SallyportError {
-    const { origin } = this.#port.endpoint.peer
+  #unansweredError(): SallyportError {
+    const { origin } = this.#context.endpoint.peer
     return this.#reply.isStream
-      ? new SallyportError('UPSTREAM_DIED', `${origin} ended its stream before the answer.`, { hint: MAY_BE_DONE })
+      ? new SallyportError('UPSTREAM_DIED', `${origin} ended its stream before the answer.`, {
+          hint: MAY_HAVE_RUN_HINT,
+        })
       : new SallyportError(
           'UPSTREAM_PROTOCOL',
           `${origin} sent no answer to ${this.request.call.method} in its response.`,
@@ -173,7 +176,7 @@ export class HttpCall implements ReplyListener, Placed {
   /** A legacy server that numbers its events keeps them for a client that comes back (Last-Event-ID). */
   #resumeLater(): boolean {
     const { lastEventId, retry } = this.#reply
-    if (!this.#port.headers.isLegacy) return false
+    if (!this.#context.headers.isLegacy) return false
     if (lastEventId !== undefined && lastEventId !== this.#lastEventId) this.#resumes = 0
     this.#lastEventId = lastEventId ?? this.#lastEventId
     if (this.#lastEventId === undefined || this.#resumes === MAX_RESUMES) return false
@@ -182,7 +185,7 @@ export class HttpCall implements ReplyListener, Placed {
   }
 
   #resume(): void {
-    this.#reply = new HttpReply(this.#port.endpoint, this)
-    this.#exchange = openSideStream(this.#port, this.#reply, this.#lastEventId)
+    this.#reply = new HttpReply(this.#context.endpoint, this)
+    this.#exchange = openSideStream(this.#context, this.#reply, this.#lastEventId)
   }
 }

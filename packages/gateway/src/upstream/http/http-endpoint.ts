@@ -1,17 +1,17 @@
 import { connect, isIP } from 'node:net'
 import { SallyportError } from '@sallyport/core'
-import { type HttpServerConfig, isTransportHeader, secretsOf } from '../../config/config.ts'
+import { collectSecrets, type HttpServerConfig, isTransportHeader } from '../../config/config.ts'
 import { ConnectionPool, type ConnectionPoolOptions } from './connection-pool.ts'
 import type { Peer } from './http-failure.ts'
-import { urlRefusal } from './url-policy.ts'
+import { checkUrl } from './url-policy.ts'
 
 /** Calls may all wait on an answer of ours to a question of the server, so those answers need connections of their own. */
 export type Lane = 'calls' | 'side'
 
 /** A stream may be silent for hours, and its other end gone. */
-const SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
+const SOCKET_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 
-const CONNECTIONS = { calls: 128, side: 32 } as const
+const MAX_CONNECTIONS = { calls: 128, side: 32 } as const
 
 /** Where a server is, what to say to it on every request, and the connections to it. */
 export class HttpEndpoint {
@@ -25,12 +25,12 @@ export class HttpEndpoint {
   readonly #pools: Readonly<Record<Lane, ConnectionPool>>
 
   constructor(config: HttpServerConfig, pools: Readonly<Record<Lane, ConnectionPool>>) {
-    this.url = endpointUrl(config)
+    this.url = parseEndpointUrl(config)
     this.path = this.url.pathname + this.url.search
     this.peer = { server: config.id, origin: this.url.origin }
     this.maxMessageBytes = config.maxMessageBytes
-    this.headers = ownHeaders(config)
-    this.secrets = secretsOf(config)
+    this.headers = buildHeaders(config)
+    this.secrets = collectSecrets(config)
     this.#pools = pools
   }
 
@@ -45,28 +45,28 @@ export class HttpEndpoint {
 }
 
 export async function openHttpEndpoint(config: HttpServerConfig): Promise<HttpEndpoint> {
-  const url = endpointUrl(config)
-  const dial = url.protocol === 'https:' ? await securely(url) : plainly(url)
-  const open = (lane: Lane): ConnectionPool => new ConnectionPool({ ...dial, most: CONNECTIONS[lane] })
+  const url = parseEndpointUrl(config)
+  const dial = url.protocol === 'https:' ? await createTlsDialer(url) : createTcpDialer(url)
+  const open = (lane: Lane): ConnectionPool => new ConnectionPool({ ...dial, maxConnections: MAX_CONNECTIONS[lane] })
   return new HttpEndpoint(config, { calls: open('calls'), side: open('side') })
 }
 
-type Dialling = Pick<ConnectionPoolOptions, 'connect' | 'connected'>
+type Dialer = Pick<ConnectionPoolOptions, 'connect' | 'connected'>
 
-function placeOf({ hostname, port, protocol }: URL) {
+function socketAddress({ hostname, port, protocol }: URL) {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port), ...SOCKET }
+  return { host, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port), ...SOCKET_OPTIONS }
 }
 
-function plainly(url: URL): Dialling {
-  const place = placeOf(url)
+function createTcpDialer(url: URL): Dialer {
+  const place = socketAddress(url)
   return { connect: () => connect(place), connected: 'connect' }
 }
 
 /** Who has no server behind TLS never pays for it. A session that a server gave makes the next connection to it cheaper. */
-async function securely(url: URL): Promise<Dialling> {
+async function createTlsDialer(url: URL): Promise<Dialer> {
   const { connect: connectSecurely } = await import('node:tls')
-  const place = placeOf(url)
+  const place = socketAddress(url)
   const name = isIP(place.host) ? {} : { servername: place.host }
   let session: Buffer | undefined
   const dial = () => {
@@ -78,25 +78,25 @@ async function securely(url: URL): Promise<Dialling> {
   return { connect: dial, connected: 'secureConnect' }
 }
 
-function endpointUrl(config: HttpServerConfig): URL {
+function parseEndpointUrl(config: HttpServerConfig): URL {
   const url = URL.canParse(config.url) ? new URL(config.url) : undefined
-  const refusal = url === undefined ? 'it is no URL' : urlRefusal(url)
+  const refusal = url === undefined ? 'it is no URL' : checkUrl(url)
   if (url !== undefined && refusal === undefined) return url
   throw new SallyportError('CONFIG_INVALID', `The url of "${config.id}" cannot be used: ${refusal}.`, {
     hint: `Write it as https://host/path (${config.place.file}:${config.place.line}).`,
   })
 }
 
-function ownHeaders(config: HttpServerConfig): readonly string[] {
+function buildHeaders(config: HttpServerConfig): readonly string[] {
   const headers = new Map<string, string>([['user-agent', 'sallyport']])
   for (const [name, value] of Object.entries(config.headers)) {
-    if (!isTransportHeader(name)) headers.set(name.toLowerCase(), checkedValue(config, name, value))
+    if (!isTransportHeader(name)) headers.set(name.toLowerCase(), checkHeaderValue(config, name, value))
   }
   return [...headers].flat()
 }
 
 /** A token that came from a file or a variable often brings its line break along. */
-function checkedValue(config: HttpServerConfig, name: string, value: string): string {
+function checkHeaderValue(config: HttpServerConfig, name: string, value: string): string {
   const trimmed = value.trim()
   if (/^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(trimmed)) return trimmed
   throw new SallyportError('CONFIG_INVALID', `The header "${name}" of "${config.id}" is no HTTP header.`, {

@@ -1,11 +1,11 @@
 import { SallyportError } from '@sallyport/core'
-import { OWN_MESSAGE, type Permit } from '../permit.ts'
-import type { ClientConnection, Sending, WireRequest } from './client-connection.ts'
+import { GATEWAY_PERMIT, type Permit } from '../permit.ts'
+import type { ClientConnection, ConnectionRequest, WireRequest } from './client-connection.ts'
 import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { networkFailure, redirectFailure } from './http-failure.ts'
 import type { ResponseHead, ResponseHeaders } from './response-head.ts'
 
-export interface ExchangeRequest {
+export interface HttpExchangeRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly lane: Lane
   readonly path: string
@@ -15,7 +15,7 @@ export interface ExchangeRequest {
   readonly permit?: Permit | undefined
 }
 
-export interface ExchangeListener {
+export interface HttpExchangeListener {
   onHead(status: number, headers: ResponseHeaders): void
   onBody(chunk: Buffer): void
   onEnd(): void
@@ -24,19 +24,19 @@ export interface ExchangeListener {
 }
 
 /** One HTTP request and its response. Told by calls: streams and promises would cost more than the rest of a call. */
-export class HttpExchange implements Sending {
+export class HttpExchange implements ConnectionRequest {
   wire: WireRequest
   connection: ClientConnection | undefined
   readonly #endpoint: HttpEndpoint
-  readonly #request: ExchangeRequest
-  #listener: ExchangeListener | undefined
+  readonly #request: HttpExchangeRequest
+  #listener: HttpExchangeListener | undefined
   #redirected = false
 
-  constructor(endpoint: HttpEndpoint, request: ExchangeRequest, listener: ExchangeListener) {
+  constructor(endpoint: HttpEndpoint, request: HttpExchangeRequest, listener: HttpExchangeListener) {
     this.#endpoint = endpoint
     this.#request = request
     this.#listener = listener
-    this.wire = wireOf(endpoint.url.host, request, request.path)
+    this.wire = formatRequest(endpoint.url.host, request, request.path)
     endpoint.pool(request.lane).send(this)
   }
 
@@ -53,7 +53,7 @@ export class HttpExchange implements Sending {
     }
     // What else it says is for nobody, and may never end.
     this.connection?.destroy()
-    this.#follow(status, targetOf(headers.location, this.#endpoint.url))
+    this.#follow(status, resolveLocation(headers.location, this.#endpoint.url))
   }
 
   onBody(chunk: Buffer): void {
@@ -67,7 +67,7 @@ export class HttpExchange implements Sending {
   }
 
   get permit(): Permit {
-    return this.#request.permit ?? OWN_MESSAGE
+    return this.#request.permit ?? GATEWAY_PERMIT
   }
 
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void {
@@ -82,7 +82,7 @@ export class HttpExchange implements Sending {
       return
     }
     this.#redirected = true
-    this.wire = wireOf(this.#endpoint.url.host, this.#request, target.pathname + target.search)
+    this.wire = formatRequest(this.#endpoint.url.host, this.#request, target.pathname + target.search)
     this.#endpoint.pool(this.#request.lane).send(this)
   }
 
@@ -93,20 +93,21 @@ export class HttpExchange implements Sending {
   }
 }
 
-function targetOf(location: string | string[] | undefined, base: URL): URL | undefined {
+function resolveLocation(location: string | string[] | undefined, base: URL): URL | undefined {
   return typeof location === 'string' && URL.canParse(location, base.href) ? new URL(location, base) : undefined
 }
 
-/** The lines of a head are ended by us alone: `headerValue` lets no other end of a line pass. */
-function wireOf(host: string, { method, headers, body }: ExchangeRequest, path: string): WireRequest {
+/** The lines of a head are ended by us alone: `sanitizeHeaderValue` lets no other end of a line pass. */
+function formatRequest(host: string, { method, headers, body }: HttpExchangeRequest, path: string): WireRequest {
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
-  for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headerValue(headers[at + 1] as string)}\r\n`
+  for (let at = 0; at < headers.length; at += 2)
+    head += `${headers[at]}: ${sanitizeHeaderValue(headers[at + 1] as string)}\r\n`
   if (body === undefined) return { head: `${head}\r\n`, body: '' }
   return { head: `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`, body }
 }
 
 /** Servers choose the ids of their events and sessions: what is no plain text goes as UTF-8 (HTML, 9.2.4), without what would end the line. */
-function headerValue(value: string): string {
+function sanitizeHeaderValue(value: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
   return Buffer.from(value.replaceAll(/[^\t\x20-\x7e\u0080-\u{10ffff}]/gu, ''), 'utf8').toString('latin1')
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { brokenHttp } from './connection-failure.ts'
-import { networkFailure, quotable, redirectFailure, statusFailure } from './http-failure.ts'
+import { networkFailure, quoteBody, redirectFailure, statusFailure } from './http-failure.ts'
 
 const PEER = { server: 'weather', origin: 'https://weather.example' }
 const withCode = (code: string): Error => Object.assign(new Error('raw text of the system'), { code })
@@ -58,19 +58,19 @@ describe('a status instead of an answer', () => {
 describe('what is quoted of a body', () => {
   it('is one line of text without markup', () => {
     const page = '<html><style>b{}</style><script>\nx()</script><h1>Not\n found</h1><p>Ask\u0007 <b>us</b>'
-    expect(quotable(page, [])).toBe('Not found Ask\\u0007 us')
+    expect(quoteBody(page, [])).toBe('Not found Ask\\u0007 us')
   })
 
   it('has no secret in it', () => {
-    expect(quotable('you sent Bearer abcdef123, sorry', ['Bearer abcdef123', 'abcdef123'])).toBe('you sent •••, sorry')
+    expect(quoteBody('you sent Bearer abcdef123, sorry', ['Bearer abcdef123', 'abcdef123'])).toBe('you sent •••, sorry')
   })
 
   it('is short', () => {
-    expect(quotable('word '.repeat(1_000), []).length).toBeLessThanOrEqual(161)
+    expect(quoteBody('word '.repeat(1_000), []).length).toBeLessThanOrEqual(161)
   })
 
   it('copes with a page that never closes its tags', () => {
-    expect(quotable('<script'.repeat(300), [])).toBe('')
-    expect(quotable('<'.repeat(2_048), [])).toBe('')
+    expect(quoteBody('<script'.repeat(300), [])).toBe('')
+    expect(quoteBody('<'.repeat(2_048), [])).toBe('')
   })
 })

@@ -1,4 +1,4 @@
-import { cutText, MAY_BE_DONE, maskSecrets, SallyportError, visibleText } from '@sallyport/core'
+import { cutText, MAY_HAVE_RUN_HINT, maskSecrets, SallyportError, toVisibleText } from '@sallyport/core'
 import { isBrokenHttp } from './connection-failure.ts'
 
 /** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
@@ -35,7 +35,7 @@ export function networkFailure(cause: Error, peer: Peer, reach: 'sent' | 'unsent
     })
   }
   return new SallyportError('UPSTREAM_DIED', `${peer.origin} closed the connection before its answer (${code}).`, {
-    hint: MAY_BE_DONE,
+    hint: MAY_HAVE_RUN_HINT,
     cause,
   })
 }
@@ -71,7 +71,7 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
       'UPSTREAM_FAILED',
       `${origin} did not answer whom it was asked by (HTTP ${status}).${quote}`,
       {
-        hint: MAY_BE_DONE,
+        hint: MAY_HAVE_RUN_HINT,
       },
     )
   }
@@ -96,7 +96,7 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
 }
 
 /** A success whose body is neither JSON nor an event stream: most likely a web page. */
-export function strangeBody({ server, origin }: Peer, said: string): SallyportError {
+export function unexpectedBody({ server, origin }: Peer, said: string): SallyportError {
   const quote = said === '' ? '' : ` It said: ${said}`
   return new SallyportError('UPSTREAM_PROTOCOL', `${origin} answered with neither JSON nor an event stream.${quote}`, {
     hint: `Check that the url of "${server}" is the one of its MCP endpoint.`,
@@ -116,11 +116,11 @@ export function redirectFailure(status: number, peer: Peer, target: URL | undefi
   )
 }
 
-const LONGEST_QUOTE = 160
+const MAX_QUOTE_LENGTH = 160
 
 /** The beginning of a body as one short line, without markup and without what is secret; empty when nothing is left. */
-export function quotable(body: string, secrets: readonly string[]): string {
+export function quoteBody(body: string, secrets: readonly string[]): string {
   const text = body.replaceAll(/<(script|style)\b.*?(<\/\1>|$)/gis, ' ').replaceAll(/<[^>]*(>|$)/g, ' ')
   const masked = maskSecrets(text.trimEnd(), secrets)
-  return cutText(visibleText(masked.replaceAll(/\s+/g, ' ').trim()), LONGEST_QUOTE)
+  return cutText(toVisibleText(masked.replaceAll(/\s+/g, ' ').trim()), MAX_QUOTE_LENGTH)
 }

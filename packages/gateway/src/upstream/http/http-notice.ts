@@ -4,35 +4,35 @@ import type { HttpEndpoint, Lane } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
 
-export interface NoticeOptions {
+export interface OneWayPostOptions {
   readonly lane: Lane
   readonly path: string
   readonly headers: readonly string[]
   readonly text: string
   /** How long the server may take to take it, in milliseconds; without it, for ever. */
-  readonly patience?: number
+  readonly timeoutMs?: number
   readonly permit?: Permit | undefined
-  readonly onTrouble: (text: string) => void
-  readonly onOver: (end: ReplyEnd) => void
+  readonly onWarning: (text: string) => void
+  readonly onFinished: (end: ReplyEnd) => void
 }
 
 /** A message that is only to be taken: nothing is expected in the response but its status. */
-export class HttpNotice implements ReplyListener {
+export class OneWayPost implements ReplyListener {
   readonly #endpoint: HttpEndpoint
-  readonly #options: NoticeOptions
+  readonly #options: OneWayPostOptions
   readonly #reply: HttpReply
   #exchange: HttpExchange | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(endpoint: HttpEndpoint, options: NoticeOptions) {
+  constructor(endpoint: HttpEndpoint, options: OneWayPostOptions) {
     this.#endpoint = endpoint
     this.#options = options
     this.#reply = new HttpReply(endpoint, this)
   }
 
   start(): void {
-    const { lane, path, headers, text: body, patience, permit } = this.#options
-    if (patience !== undefined) this.#timer = setTimeout(() => this.#giveUp(patience), patience)
+    const { lane, path, headers, text: body, timeoutMs, permit } = this.#options
+    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.#giveUp(timeoutMs), timeoutMs)
     this.#exchange = new HttpExchange(
       this.#endpoint,
       { method: 'POST', lane, path, headers, body, permit },
@@ -47,32 +47,32 @@ export class HttpNotice implements ReplyListener {
 
   /** A stream here could stay open for ever and keep its connection. */
   onAccepted(): void {
-    if (this.#reply.isStream) this.#leave({ kind: 'done' })
+    if (this.#reply.isStream) this.#finish({ kind: 'done' })
   }
 
   onFrame(): void {
-    this.#options.onTrouble('an answer to a message that wants none')
+    this.#options.onWarning('an answer to a message that wants none')
   }
 
   /** Some servers say "Accepted", which is no JSON and harms nobody. */
-  onTrouble(): void {}
+  onWarning(): void {}
 
   onTooLarge(): void {
-    this.#leave({ kind: 'done' })
+    this.#finish({ kind: 'done' })
   }
 
   onEnd(end: ReplyEnd): void {
     clearTimeout(this.#timer)
-    this.#options.onOver(end)
+    this.#options.onFinished(end)
   }
 
   #giveUp(patience: number): void {
     const message = `${this.#endpoint.peer.origin} did not take a message within ${formatDuration(patience)}.`
-    this.#leave({ kind: 'broken', error: new SallyportError('UPSTREAM_TIMEOUT', message) })
+    this.#finish({ kind: 'broken', error: new SallyportError('UPSTREAM_TIMEOUT', message) })
   }
 
-  #leave(end: ReplyEnd): void {
+  #finish(end: ReplyEnd): void {
     this.cancel()
-    this.#options.onOver(end)
+    this.#options.onFinished(end)
   }
 }

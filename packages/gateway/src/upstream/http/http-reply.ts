@@ -2,9 +2,9 @@ import type { SallyportError } from '@sallyport/core'
 import { type FrameOutcome, FrameReader } from '../frame-reader.ts'
 import type { Frame } from '../transport.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
-import type { ExchangeListener } from './http-exchange.ts'
-import { quotable, statusFailure, strangeBody } from './http-failure.ts'
-import { type ReplyKind, replyKind } from './reply-kind.ts'
+import type { HttpExchangeListener } from './http-exchange.ts'
+import { quoteBody, statusFailure, unexpectedBody } from './http-failure.ts'
+import { classifyReply, type ReplyKind } from './reply-kind.ts'
 import type { ResponseHeaders } from './response-head.ts'
 import { SseParser } from './sse-parser.ts'
 
@@ -26,7 +26,7 @@ export interface ReplyListener {
   /** The response is a success; what its body holds follows. */
   onAccepted(headers: ResponseHeaders): void
   onFrame(frame: Frame): void
-  onTrouble(text: string): void
+  onWarning(text: string): void
   /** The message that is coming in has passed the limit and is not kept. Told once for each. */
   onTooLarge(): void
   onEnd(end: ReplyEnd): void
@@ -34,10 +34,10 @@ export interface ReplyListener {
 
 const MAX_REFUSAL_BYTES = 1_000_000
 const SAMPLE_BYTES = 2_048
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 
 /** Reads a response as messages: one in a JSON body, many in an event stream. */
-export class HttpReply implements ExchangeListener {
+export class HttpReply implements HttpExchangeListener {
   readonly #endpoint: HttpEndpoint
   readonly #listener: ReplyListener
   readonly #limit: number
@@ -45,9 +45,9 @@ export class HttpReply implements ExchangeListener {
   #status = 0
   #reader: FrameReader
   #parser: SseParser | undefined
-  #toldTooLarge = false
+  #reportedTooLarge = false
   /** The beginning of a body that is no answer. */
-  #sample: Buffer = NOTHING
+  #sample: Buffer = EMPTY
 
   constructor(endpoint: HttpEndpoint, listener: ReplyListener) {
     this.#endpoint = endpoint
@@ -71,7 +71,7 @@ export class HttpReply implements ExchangeListener {
 
   onHead(status: number, headers: ResponseHeaders): void {
     this.#status = status
-    this.#kind = replyKind(status, headers)
+    this.#kind = classifyReply(status, headers)
     if (this.#kind === 'refusal' || this.#kind === 'foreign') {
       this.#reader = new FrameReader(Math.min(this.#limit, MAX_REFUSAL_BYTES))
       return
@@ -111,27 +111,27 @@ export class HttpReply implements ExchangeListener {
 
   #message(outcome: FrameOutcome): void {
     if (outcome.kind === 'frame') this.#listener.onFrame(outcome.frame)
-    else if (outcome.kind === 'garbage') this.#listener.onTrouble(`a message that is not JSON: ${outcome.reason}`)
+    else if (outcome.kind === 'garbage') this.#listener.onWarning(`a message that is not JSON: ${outcome.reason}`)
     else if (outcome.kind === 'oversized') this.#checkSize(outcome.bytes)
-    this.#toldTooLarge = false
+    this.#reportedTooLarge = false
   }
 
   #checkSize(bytes: number): void {
-    if (bytes <= this.#limit || this.#toldTooLarge) return
-    this.#toldTooLarge = true
+    if (bytes <= this.#limit || this.#reportedTooLarge) return
+    this.#reportedTooLarge = true
     this.#listener.onTooLarge()
   }
 
   #refusal(outcome: FrameOutcome): ReplyEnd {
     const { peer, secrets } = this.#endpoint
     const frame = outcome.kind === 'frame' ? outcome.frame : undefined
-    const said = quotable(this.#said(), secrets)
-    const error = this.#kind === 'foreign' ? strangeBody(peer, said) : statusFailure(this.#status, peer, said)
+    const said = quoteBody(this.#sampleText(), secrets)
+    const error = this.#kind === 'foreign' ? unexpectedBody(peer, said) : statusFailure(this.#status, peer, said)
     return { kind: 'refused', status: this.#status, frame, error }
   }
 
   /** Without its last word where it was cut: half a secret would not be recognised as one. */
-  #said(): string {
+  #sampleText(): string {
     const text = this.#sample.toString('utf8')
     return this.#sample.length < SAMPLE_BYTES ? text : text.replace(/\S*$/, '')
   }

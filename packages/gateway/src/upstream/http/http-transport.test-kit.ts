@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import type { JsonObject, SallyportError } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
 import type { HttpServerConfig } from '../../config/settings.ts'
-import { OWN_MESSAGE } from '../permit.ts'
-import type { Frame, OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
+import { GATEWAY_PERMIT } from '../permit.ts'
+import type { EncodedRequest, Frame, Transport, TransportEvents } from '../transport.ts'
 
 const SCRIPT = fileURLToPath(new URL('../../../../../tests/fixtures/http-server.mjs', import.meta.url))
 
@@ -17,7 +17,7 @@ export interface SeenRequest {
   readonly message: { readonly id?: number; readonly method?: string } | undefined
 }
 
-export interface Seen {
+export interface ServerLog {
   readonly requests: readonly SeenRequest[]
   readonly streams: number
   readonly hanging: number
@@ -34,19 +34,19 @@ export class ScriptedServer {
     this.#stop = stop
   }
 
-  async seen(): Promise<Seen> {
-    return (await (await fetch(`${this.origin}/seen`)).json()) as Seen
+  async readLog(): Promise<ServerLog> {
+    return (await (await fetch(`${this.origin}/seen`)).json()) as ServerLog
   }
 
   /** Asks again and again until it has seen enough. */
-  async until(enough: (seen: Seen) => boolean): Promise<Seen> {
+  async until(enough: (seen: ServerLog) => boolean): Promise<ServerLog> {
     for (;;) {
-      const seen = await this.seen()
+      const seen = await this.readLog()
       if (enough(seen)) return seen
     }
   }
 
-  async tell(path: '/drop-streams' | '/forget'): Promise<void> {
+  async command(path: '/drop-streams' | '/forget'): Promise<void> {
     await (await fetch(this.origin + path, { method: 'POST' })).text()
   }
 
@@ -102,7 +102,7 @@ export interface Failure {
 export class Recorder implements TransportEvents {
   readonly frames: { readonly message: Message; readonly during: number | undefined }[] = []
   readonly failures: Failure[] = []
-  readonly troubles: string[] = []
+  readonly warnings: string[] = []
   readonly closes: string[] = []
   readonly #waiting = new Set<() => void>()
 
@@ -116,8 +116,8 @@ export class Recorder implements TransportEvents {
     this.#wake()
   }
 
-  onTrouble(text: string): void {
-    this.troubles.push(text)
+  onWarning(text: string): void {
+    this.warnings.push(text)
     this.#wake()
   }
 
@@ -166,15 +166,19 @@ export function toolCall(
   era: 'legacy' | 'modern',
   name: string,
   args: Readonly<Record<string, unknown>> = {},
-): OutgoingRequest {
+): EncodedRequest {
   const params = { name, arguments: args, _meta: { ...(era === 'modern' && MODERN_META), progressToken: 7 } }
-  return outgoing('tools/call', params, name)
+  return createRequest('tools/call', params, name)
 }
 
-export function outgoing(method: string, params: Readonly<Record<string, unknown>>, name?: string): OutgoingRequest {
+export function createRequest(
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+  name?: string,
+): EncodedRequest {
   const id = ++lastId
   const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
-  return { id, call: { method, params: params as JsonObject, name, permit: OWN_MESSAGE }, text }
+  return { id, call: { method, params: params as JsonObject, name, permit: GATEWAY_PERMIT }, text }
 }
 
 export const MODERN_META = {
@@ -184,7 +188,7 @@ export const MODERN_META = {
 }
 
 /** Opens a transport that is closed when the test is over. */
-export async function opened<T extends Transport>(transport: T): Promise<{ transport: T; events: Recorder }> {
+export async function openTransport<T extends Transport>(transport: T): Promise<{ transport: T; events: Recorder }> {
   const events = new Recorder()
   onTestFinished(() => transport.close())
   await transport.open(events)
@@ -194,10 +198,10 @@ export async function opened<T extends Transport>(transport: T): Promise<{ trans
 /** The legacy handshake, as the link above a transport does it. */
 export async function initialize(transport: Transport, events: Recorder): Promise<Message> {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '0' } }
-  const request = outgoing('initialize', params)
+  const request = createRequest('initialize', params)
   transport.request(request)
   const answer = await events.answer(request.id)
-  transport.agreed('2025-11-25')
+  transport.setProtocolVersion('2025-11-25')
   transport.send('{"jsonrpc":"2.0","method":"notifications/initialized"}')
   return answer
 }

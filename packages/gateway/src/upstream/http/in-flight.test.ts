@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { InFlight, type Placed } from './in-flight.ts'
+import { type Indexed, InFlightCalls } from './in-flight.ts'
 
 it('holds what was added and not deleted, in whatever order that happens', () => {
   const step = fc.record({ id: fc.nat(20), deletes: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const table = new InFlight<Placed>()
-      const model = new Map<number, Placed>()
+      const table = new InFlightCalls<Indexed>()
+      const model = new Map<number, Indexed>()
       for (const { id, deletes } of steps) {
         const known = model.get(id)
         if (deletes && known) {
@@ -15,7 +15,7 @@ it('holds what was added and not deleted, in whatever order that happens', () =>
           table.delete(known)
           model.delete(id)
         } else if (!deletes && !known) {
-          const call = { id, place: -1 }
+          const call = { id, index: -1 }
           table.add(call)
           model.set(id, call)
         }

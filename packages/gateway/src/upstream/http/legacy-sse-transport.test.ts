@@ -3,7 +3,7 @@ import type { HttpServerConfig } from '../../config/settings.ts'
 import {
   httpConfig,
   initialize,
-  opened,
+  openTransport,
   type Recorder,
   type ScriptedServer,
   startServer,
@@ -18,14 +18,14 @@ interface Opened {
   readonly events: Recorder
 }
 
-const NOBODY = { onFrame() {}, onFailure() {}, onTrouble() {}, onClose() {} }
+const NOBODY = { onFrame() {}, onFailure() {}, onWarning() {}, onClose() {} }
 
 const unopened = (server: ScriptedServer, changes: Partial<HttpServerConfig> = {}): LegacySseTransport =>
   new LegacySseTransport({ config: httpConfig(`${server.origin}/mcp`, { kind: 'sse', ...changes }) })
 
 async function connect(args: readonly string[] = [], changes: Partial<HttpServerConfig> = {}): Promise<Opened> {
   const server = await startServer('--sse', ...args)
-  const made = { server, ...(await opened(unopened(server, changes))) }
+  const made = { server, ...(await openTransport(unopened(server, changes))) }
   await initialize(made.transport, made.events)
   return made
 }
@@ -37,16 +37,16 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
     transport.request(request)
     expect(textOf(await events.answer(request.id))).toBe('grüße')
     expect(events.frames.at(-1)?.during).toBeUndefined()
-    const { requests } = await server.seen()
+    const { requests } = await server.readLog()
     expect(requests.map(({ verb, path }) => `${verb} ${path}`)).toContain('POST /messages')
-    expect(events.troubles).toEqual([])
+    expect(events.warnings).toEqual([])
   })
 
   it('takes an address with a query, also as a whole URL', async () => {
     const server = await startServer('--sse', '--sse-endpoint', '/messages?sessionId=5')
-    const { transport, events } = await opened(unopened(server))
+    const { transport, events } = await openTransport(unopened(server))
     await initialize(transport, events)
-    expect((await server.seen()).requests.some(({ path }) => path === '/messages?sessionId=5')).toBe(true)
+    expect((await server.readLog()).requests.some(({ path }) => path === '/messages?sessionId=5')).toBe(true)
   })
 
   it.each(['http://127.0.0.2:1/messages', 'https://example.com/', 'http://['])(
@@ -56,7 +56,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
       const refusal = unopened(server).open(NOBODY)
       await expect(refusal).rejects.toMatchObject({ code: 'UPSTREAM_PROTOCOL' })
       await server.until(({ streams }) => streams === 0)
-      expect((await server.seen()).requests.every(({ verb }) => verb === 'GET')).toBe(true)
+      expect((await server.readLog()).requests.every(({ verb }) => verb === 'GET')).toBe(true)
     },
   )
 
@@ -72,7 +72,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
   it('loses the connection when the stream ends', async () => {
     const { transport, events, server } = await connect()
     transport.request(toolCall('legacy', 'hang'))
-    await server.tell('/drop-streams')
+    await server.command('/drop-streams')
     await events.until(() => events.closes[0])
     transport.request(toolCall('legacy', 'echo'))
     await events.until(() => events.failures[0])

@@ -1,14 +1,14 @@
 import { SallyportError } from '@sallyport/core'
 import type { HttpServerConfig } from '../../config/config.ts'
 import { type FrameOutcome, FrameReader } from '../frame-reader.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
+import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
 import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
-import { type ExchangeListener, HttpExchange } from './http-exchange.ts'
-import { statusFailure, strangeBody } from './http-failure.ts'
-import { HttpNotice } from './http-notice.ts'
+import { HttpExchange, type HttpExchangeListener } from './http-exchange.ts'
+import { statusFailure, unexpectedBody } from './http-failure.ts'
+import { OneWayPost } from './http-notice.ts'
 import type { ReplyEnd } from './http-reply.ts'
 import { McpHeaders } from './mcp-headers.ts'
-import { replyKind } from './reply-kind.ts'
+import { classifyReply } from './reply-kind.ts'
 import type { ResponseHeaders } from './response-head.ts'
 import { type SseEvent, SseParser } from './sse-parser.ts'
 
@@ -18,7 +18,7 @@ interface Connection {
   readonly events: TransportEvents
 }
 
-interface Opening {
+interface PendingOpen {
   readonly resolve: () => void
   readonly reject: (error: SallyportError) => void
 }
@@ -26,14 +26,14 @@ interface Opening {
 const MAX_ADDRESS_BYTES = 4_096
 
 /** The HTTP transport of 2024-11-05: one stream brings everything, and names the address that takes messages. */
-export class LegacySseTransport implements Transport, ExchangeListener {
+export class LegacySseTransport implements Transport, HttpExchangeListener {
   readonly #config: HttpServerConfig
-  readonly #notices = new Map<HttpNotice, number | undefined>()
+  readonly #posts = new Map<OneWayPost, number | undefined>()
   readonly #reader: FrameReader
   readonly #parser: SseParser
   #connection: Connection | undefined
   #closing: Promise<void> | undefined
-  #opening: Opening | undefined
+  #opening: PendingOpen | undefined
   #stream: HttpExchange | undefined
   #refusal: SallyportError | undefined
   /** Where messages go, once the server has told. */
@@ -45,8 +45,8 @@ export class LegacySseTransport implements Transport, ExchangeListener {
     this.#config = options.config
     this.#reader = new FrameReader(options.config.maxMessageBytes)
     this.#parser = new SseParser({
-      onData: (piece) => this.#data(piece),
-      onEvent: (event) => this.#event(event),
+      onData: (piece) => this.#onData(piece),
+      onEvent: (event) => this.#onEvent(event),
     })
   }
 
@@ -62,7 +62,7 @@ export class LegacySseTransport implements Transport, ExchangeListener {
           method: 'GET',
           lane: 'side',
           path: endpoint.path,
-          headers: headers.stream(undefined),
+          headers: headers.forStream(undefined),
         } as const
         this.#stream = new HttpExchange(endpoint, request, this)
       })
@@ -72,7 +72,7 @@ export class LegacySseTransport implements Transport, ExchangeListener {
     }
   }
 
-  request(request: OutgoingRequest): void {
+  request(request: EncodedRequest): void {
     this.#post(request.text, request)
   }
 
@@ -81,30 +81,30 @@ export class LegacySseTransport implements Transport, ExchangeListener {
   }
 
   abandon(id: number): boolean {
-    for (const [notice, request] of this.#notices) {
+    for (const [notice, request] of this.#posts) {
       if (request !== id) continue
-      this.#notices.delete(notice)
+      this.#posts.delete(notice)
       notice.cancel()
     }
     return false
   }
 
-  agreed(protocolVersion: string): void {
-    this.#connection?.headers.agreed(protocolVersion)
+  setProtocolVersion(protocolVersion: string): void {
+    this.#connection?.headers.setVersion(protocolVersion)
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#leave()
+    this.#closing ??= this.#shutDown()
     return this.#closing
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    const kind = replyKind(status, headers)
+    const kind = classifyReply(status, headers)
     if (kind === 'events' || this.#connection === undefined) return
     const { peer } = this.#connection.endpoint
-    this.#refusal = kind === 'refusal' ? statusFailure(status, peer, '') : strangeBody(peer, '')
+    this.#refusal = kind === 'refusal' ? statusFailure(status, peer, '') : unexpectedBody(peer, '')
     this.#stream?.cancel()
-    this.#lost(this.#refusal)
+    this.#onLost(this.#refusal)
   }
 
   onBody(chunk: Buffer): void {
@@ -113,14 +113,14 @@ export class LegacySseTransport implements Transport, ExchangeListener {
 
   onEnd(): void {
     const origin = this.#connection?.endpoint.peer.origin
-    this.#lost(new SallyportError('UPSTREAM_DIED', `${origin} ended its event stream.`))
+    this.#onLost(new SallyportError('UPSTREAM_DIED', `${origin} ended its event stream.`))
   }
 
   onError(error: SallyportError): void {
-    this.#lost(error)
+    this.#onLost(error)
   }
 
-  #post(text: string, request?: OutgoingRequest): void {
+  #post(text: string, request?: EncodedRequest): void {
     const id = request?.id
     if (this.#connection === undefined) return
     const { endpoint, headers, events } = this.#connection
@@ -128,46 +128,46 @@ export class LegacySseTransport implements Transport, ExchangeListener {
       if (id !== undefined) events.onFailure(id, this.#closedError())
       return
     }
-    const notice = new HttpNotice(endpoint, {
+    const notice = new OneWayPost(endpoint, {
       // Some servers finish the POST of a request only when they have its answer.
       lane: id === undefined ? 'side' : 'calls',
       path: this.#path,
-      headers: headers.post({ method: '', name: undefined }),
+      headers: headers.forPost({ method: '', name: undefined }),
       text,
       permit: request?.call.permit,
-      onTrouble: (trouble) => events.onTrouble(trouble),
-      onOver: (end) => {
-        this.#notices.delete(notice)
-        this.#posted(id, end)
+      onWarning: (trouble) => events.onWarning(trouble),
+      onFinished: (end) => {
+        this.#posts.delete(notice)
+        this.#onPosted(id, end)
       },
     })
-    this.#notices.set(notice, id)
+    this.#posts.set(notice, id)
     notice.start()
   }
 
-  #posted(id: number | undefined, end: ReplyEnd): void {
+  #onPosted(id: number | undefined, end: ReplyEnd): void {
     if (end.kind === 'done' || this.#closing !== undefined) return
-    if (id === undefined) this.#connection?.events.onTrouble(`a message was not taken: ${end.error.message}`)
+    if (id === undefined) this.#connection?.events.onWarning(`a message was not taken: ${end.error.message}`)
     else this.#connection?.events.onFailure(id, end.error)
   }
 
-  #data(piece: Buffer): void {
+  #onData(piece: Buffer): void {
     this.#reader.feed(piece)
     if (this.#path === undefined && this.#reader.bytes <= MAX_ADDRESS_BYTES) this.#address.push(piece)
   }
 
-  #event(event: SseEvent): void {
+  #onEvent(event: SseEvent): void {
     const outcome = this.#reader.finish()
     const address = this.#address
     this.#address = []
-    if (event.type !== 'endpoint') this.#message(outcome)
-    else if (this.#path === undefined) this.#takeAddress(Buffer.concat(address).toString('utf8'))
-    else this.#connection?.events.onTrouble('a second address for messages; the first one stays')
+    if (event.type !== 'endpoint') this.#onMessage(outcome)
+    else if (this.#path === undefined) this.#setAddress(Buffer.concat(address).toString('utf8'))
+    else this.#connection?.events.onWarning('a second address for messages; the first one stays')
   }
 
-  #message(outcome: FrameOutcome): void {
+  #onMessage(outcome: FrameOutcome): void {
     const events = this.#connection?.events
-    if (outcome.kind === 'garbage') events?.onTrouble(`a message that is not JSON: ${outcome.reason}`)
+    if (outcome.kind === 'garbage') events?.onWarning(`a message that is not JSON: ${outcome.reason}`)
     if (outcome.kind === 'oversized') this.#tooLarge(outcome)
     if (outcome.kind === 'frame') events?.onFrame(outcome.frame, undefined)
   }
@@ -175,12 +175,12 @@ export class LegacySseTransport implements Transport, ExchangeListener {
   #tooLarge({ bytes, envelope }: Extract<FrameOutcome, { kind: 'oversized' }>): void {
     const { maxMessageBytes, id } = this.#config
     const text = `"${id}" sent a message of ${bytes} bytes; ${maxMessageBytes} are allowed.`
-    if (envelope?.numericId === undefined || envelope.hasMethod) this.#connection?.events.onTrouble(text)
+    if (envelope?.numericId === undefined || envelope.hasMethod) this.#connection?.events.onWarning(text)
     else this.#connection?.events.onFailure(envelope.numericId, new SallyportError('UPSTREAM_TOO_LARGE', text))
   }
 
   /** Messages carry our credentials: they never go to another origin than the operator's. */
-  #takeAddress(address: string): void {
+  #setAddress(address: string): void {
     const { url, peer } = (this.#connection as Connection).endpoint
     const target = URL.canParse(address, url.href) ? new URL(address, url) : undefined
     if (target?.origin === peer.origin) {
@@ -191,7 +191,7 @@ export class LegacySseTransport implements Transport, ExchangeListener {
     }
     const where = target === undefined ? 'an address that is no URL' : target.origin
     this.#stream?.cancel()
-    this.#lost(
+    this.#onLost(
       new SallyportError(
         'UPSTREAM_PROTOCOL',
         `${peer.origin} wants messages to go to ${where}, which is not its own origin.`,
@@ -202,19 +202,19 @@ export class LegacySseTransport implements Transport, ExchangeListener {
     )
   }
 
-  #lost(error: SallyportError): void {
+  #onLost(error: SallyportError): void {
     if (this.#closing !== undefined) return
     const opening = this.#opening
     this.#opening = undefined
-    this.#closing = this.#leave()
+    this.#closing = this.#shutDown()
     if (opening === undefined) this.#connection?.events.onClose(error.message)
     else opening.reject(error)
   }
 
-  async #leave(): Promise<void> {
+  async #shutDown(): Promise<void> {
     this.#stream?.cancel()
-    for (const notice of this.#notices.keys()) notice.cancel()
-    this.#notices.clear()
+    for (const notice of this.#posts.keys()) notice.cancel()
+    this.#posts.clear()
     this.#opening?.reject(this.#closedError())
     this.#opening = undefined
     await this.#connection?.endpoint.close()

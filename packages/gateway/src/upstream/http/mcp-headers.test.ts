@@ -7,25 +7,28 @@ const asObject = (list: readonly string[]): Record<string, string> =>
 describe('the headers of a request', () => {
   it('say nothing of version and session in initialize, whatever was agreed before', () => {
     const headers = new McpHeaders(['x-own', '1'])
-    headers.agreed('2025-11-25')
+    headers.setVersion('2025-11-25')
     headers.beginSession('s')
-    const sent = asObject(headers.post({ method: 'initialize', name: undefined }))
+    const sent = asObject(headers.forPost({ method: 'initialize', name: undefined }))
     expect(Object.keys(sent).sort()).toEqual(['accept', 'content-type', 'x-own'])
   })
 
   it('carry version and session in the legacy era, and are not built anew for each call', () => {
     const headers = new McpHeaders([])
     headers.beginSession('s')
-    headers.agreed('2025-06-18')
+    headers.setVersion('2025-06-18')
     const call = { method: 'tools/call', name: 'echo' }
-    expect(asObject(headers.post(call))).toMatchObject({ 'mcp-protocol-version': '2025-06-18', 'mcp-session-id': 's' })
-    expect(headers.post(call)).toBe(headers.post(call))
+    expect(asObject(headers.forPost(call))).toMatchObject({
+      'mcp-protocol-version': '2025-06-18',
+      'mcp-session-id': 's',
+    })
+    expect(headers.forPost(call)).toBe(headers.forPost(call))
   })
 
   it('carry version, method and name in the modern era, and no session', () => {
     const headers = new McpHeaders([])
-    headers.agreed('2026-07-28')
-    const sent = asObject(headers.post({ method: 'tools/call', name: 'echo' }))
+    headers.setVersion('2026-07-28')
+    const sent = asObject(headers.forPost({ method: 'tools/call', name: 'echo' }))
     expect(sent).toMatchObject({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'echo' })
     expect(sent).not.toHaveProperty('mcp-session-id')
   })
@@ -33,9 +36,9 @@ describe('the headers of a request', () => {
   it('carry what else is to be repeated in the modern era, and only there', () => {
     const headers = new McpHeaders([])
     const call = { method: 'tools/call', name: 'echo', headers: ['mcp-param-region', 'eu'] }
-    headers.agreed('2025-11-25')
-    expect(asObject(headers.post(call))).not.toHaveProperty('mcp-param-region')
-    headers.agreed('2026-07-28')
-    expect(asObject(headers.post(call))).toMatchObject({ 'mcp-name': 'echo', 'mcp-param-region': 'eu' })
+    headers.setVersion('2025-11-25')
+    expect(asObject(headers.forPost(call))).not.toHaveProperty('mcp-param-region')
+    headers.setVersion('2026-07-28')
+    expect(asObject(headers.forPost(call))).toMatchObject({ 'mcp-name': 'echo', 'mcp-param-region': 'eu' })
   })
 })

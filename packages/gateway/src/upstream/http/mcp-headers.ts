@@ -1,9 +1,9 @@
 import { MODERN_VERSION } from '@sallyport/core'
-import { headerText } from '@sallyport/kit/http-intake'
-import type { OutgoingRequest } from '../transport.ts'
+import { encodeHeaderValue } from '@sallyport/kit/http-intake'
+import type { EncodedRequest } from '../transport.ts'
 
-const POST = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-const STREAM = ['accept', 'text/event-stream']
+const POST_HEADERS = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
+const STREAM_HEADERS = ['accept', 'text/event-stream']
 
 /** The headers of each request: the operator's own, and what the protocol wants in the era that was agreed. */
 export class McpHeaders {
@@ -14,7 +14,7 @@ export class McpHeaders {
 
   constructor(own: readonly string[]) {
     this.#own = own
-    this.#legacyPost = [...POST, ...own]
+    this.#legacyPost = [...POST_HEADERS, ...own]
   }
 
   get isModern(): boolean {
@@ -29,14 +29,14 @@ export class McpHeaders {
     return this.#session
   }
 
-  agreed(version: string): void {
+  setVersion(version: string): void {
     this.#version = version
-    this.#legacyPost = [...POST, ...this.#own, ...this.#legacyState()]
+    this.#legacyPost = [...POST_HEADERS, ...this.#own, ...this.#legacyState()]
   }
 
   beginSession(id: string): void {
     this.#session = id
-    this.#legacyPost = [...POST, ...this.#own, ...this.#legacyState()]
+    this.#legacyPost = [...POST_HEADERS, ...this.#own, ...this.#legacyState()]
   }
 
   endSession(): void {
@@ -44,28 +44,28 @@ export class McpHeaders {
   }
 
   /** The same array each time in the legacy era: this is on the path of every call. */
-  post({
+  forPost({
     method,
     name,
     headers: more = [],
-  }: Pick<OutgoingRequest['call'], 'method' | 'name' | 'headers'>): readonly string[] {
-    if (method === 'initialize') return [...POST, ...this.#own]
+  }: Pick<EncodedRequest['call'], 'method' | 'name' | 'headers'>): readonly string[] {
+    if (method === 'initialize') return [...POST_HEADERS, ...this.#own]
     if (!this.isModern && method !== 'server/discover') return this.#legacyPost
     const version = this.#version ?? MODERN_VERSION
-    const headers = [...POST, ...this.#own, 'mcp-protocol-version', version]
-    if (method !== '') headers.push('mcp-method', headerText(method))
-    if (name !== undefined) headers.push('mcp-name', headerText(name))
+    const headers = [...POST_HEADERS, ...this.#own, 'mcp-protocol-version', version]
+    if (method !== '') headers.push('mcp-method', encodeHeaderValue(method))
+    if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name))
     headers.push(...more)
     return headers
   }
 
-  stream(lastEventId: string | undefined): readonly string[] {
-    const headers = [...STREAM, ...this.#own, ...this.#legacyState()]
+  forStream(lastEventId: string | undefined): readonly string[] {
+    const headers = [...STREAM_HEADERS, ...this.#own, ...this.#legacyState()]
     if (lastEventId !== undefined) headers.push('last-event-id', lastEventId)
     return headers
   }
 
-  farewell(): readonly string[] {
+  forDelete(): readonly string[] {
     return [...this.#own, ...this.#legacyState()]
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { replyKind } from './reply-kind.ts'
+import { classifyReply } from './reply-kind.ts'
 
 it.each([
   [200, { 'content-type': 'application/json' }, 'json'],
@@ -17,5 +17,5 @@ it.each([
   [400, { 'content-type': 'application/json' }, 'refusal'],
   [304, {}, 'refusal'],
 ])('reads HTTP %i with %j as %s', (status, headers, kind) => {
-  expect(replyKind(status, headers)).toBe(kind)
+  expect(classifyReply(status, headers)).toBe(kind)
 })

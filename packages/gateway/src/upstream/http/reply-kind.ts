@@ -13,7 +13,7 @@ export type ReplyKind =
   /** Success, but nothing that we can read. */
   | 'foreign'
 
-export function replyKind(status: number, headers: ResponseHeaders): ReplyKind {
+export function classifyReply(status: number, headers: ResponseHeaders): ReplyKind {
   if (status < 200 || status > 299) return 'refusal'
   if (status === 202 || status === 204) return 'none'
   const encoding = headers['content-encoding']

@@ -20,53 +20,54 @@ export interface ResponseHead {
   readonly end: number
 }
 
-const MOST_HEAD = 65_536
-const BEGINNING = 'HTTP/1.'
-const HEAD =
+const MAX_HEAD_BYTES = 65_536
+const HTTP_PREFIX = 'HTTP/1.'
+const HEAD_PATTERN =
   /^HTTP\/1\.[01] \d{3}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/
 const NO_BODY: BodyFraming = { kind: 'sized', bytes: 0 }
 const CHUNKED: BodyFraming = { kind: 'chunked' }
 const UNTIL_CLOSED: BodyFraming = { kind: 'until closed' }
 
 /** What is known before a head is read. */
-export interface HeadClues {
+export interface HeadHints {
   /** Its end does not stand before this. */
-  readonly known: number
+  readonly scannedTo: number
   /** The last one that came over the same connection: many servers say the same again and again. */
-  readonly before: ResponseHead | undefined
+  readonly previous: ResponseHead | undefined
 }
 
 /** Nothing where it has not come whole. Throws what is wrong with it. */
-export function readResponseHead(bytes: Buffer, at: number, clues: HeadClues): ResponseHead | undefined {
-  const from = Math.max(at, clues.known - 3)
+export function readResponseHead(bytes: Buffer, at: number, clues: HeadHints): ResponseHead | undefined {
+  const from = Math.max(at, clues.scannedTo - 3)
   const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
-  if ((end < 0 ? bytes.length : end) - at > MOST_HEAD) throw brokenHttp('its head is too long')
-  if (end < 0) return refuseOdd(bytes, at, from)
+  if ((end < 0 ? bytes.length : end) - at > MAX_HEAD_BYTES) throw brokenHttp('its head is too long')
+  if (end < 0) return rejectMalformed(bytes, at, from)
   const text = bytes.toString('latin1', at, end + 2)
-  const { before } = clues
-  return before?.text === text && before.end === end + 4 ? before : readHead(text, end + 4)
+  const { previous } = clues
+  return previous?.text === text && previous.end === end + 4 ? previous : readHead(text, end + 4)
 }
 
 function readHead(text: string, end: number): ResponseHead {
-  if (!text.startsWith(BEGINNING)) throw brokenHttp('it is no response')
-  if (!HEAD.test(text)) throw brokenHttp('its head cannot be read')
+  if (!text.startsWith(HTTP_PREFIX)) throw brokenHttp('it is no response')
+  if (!HEAD_PATTERN.test(text)) throw brokenHttp('its head cannot be read')
   const status = Number(text.slice(9, 12))
   if (status < 100 || status === 101) throw brokenHttp(`it has the status ${text.slice(9, 12)}`)
   const headers = readHeaders(text)
-  const framing = framingOf(status, headers)
+  const framing = readFraming(status, headers)
   const keepsAlive =
     text[7] === '1' && framing.kind !== 'until closed' && !/\bclose\b/i.test(String(headers.connection))
   return { text, status, headers, framing, keepsAlive, end }
 }
 
 /** Something that is no response, or not a whole one for ever, may talk for ever. */
-function refuseOdd(bytes: Buffer, at: number, from: number): undefined {
-  if (!BEGINNING.startsWith(bytes.toString('latin1', at, at + BEGINNING.length))) throw brokenHttp('it is no response')
-  if (hasOddEnd(bytes, from)) throw brokenHttp('a line does not end as it should')
+function rejectMalformed(bytes: Buffer, at: number, from: number): undefined {
+  if (!HTTP_PREFIX.startsWith(bytes.toString('latin1', at, at + HTTP_PREFIX.length)))
+    throw brokenHttp('it is no response')
+  if (hasWrongLineEnd(bytes, from)) throw brokenHttp('a line does not end as it should')
 }
 
 /** An empty line of another system: whoever waits for the end of such a head waits for ever. */
-const hasOddEnd = (bytes: Buffer, at: number): boolean =>
+const hasWrongLineEnd = (bytes: Buffer, at: number): boolean =>
   ['\n\n', '\n\r\n', '\r\r'].some((end) => bytes.includes(end, at, 'latin1'))
 
 function readHeaders(head: string): ResponseHeaders {
@@ -75,7 +76,7 @@ function readHeaders(head: string): ResponseHeaders {
     const colon = head.indexOf(':', at)
     const end = head.indexOf('\r\n', colon)
     const name = head.slice(at, colon).toLowerCase()
-    const value = withoutBlanks(head, colon + 1, end)
+    const value = trimBlanks(head, colon + 1, end)
     const before = headers[name]
     if (before === undefined) headers[name] = value
     // In place: a head has room for thousands of the same name.
@@ -87,7 +88,7 @@ function readHeaders(head: string): ResponseHeaders {
 }
 
 /** Blanks and tabs alone: `trim` takes the no-break space of latin1 too. */
-function withoutBlanks(text: string, from: number, to: number): string {
+function trimBlanks(text: string, from: number, to: number): string {
   let start = from
   let end = to
   while (start < end && isBlank(text.charCodeAt(start))) start++
@@ -97,7 +98,7 @@ function withoutBlanks(text: string, from: number, to: number): string {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
-function framingOf(status: number, headers: ResponseHeaders): BodyFraming {
+function readFraming(status: number, headers: ResponseHeaders): BodyFraming {
   const { 'transfer-encoding': coding, 'content-length': length } = headers
   if (status < 200 || status === 204 || status === 304) return NO_BODY
   if (coding !== undefined) {

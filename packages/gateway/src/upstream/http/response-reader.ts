@@ -11,9 +11,9 @@ export interface ResponseListener {
 type Stage = 'head' | BodyFraming['kind'] | 'chunk' | 'after chunk' | 'trailers' | 'over'
 
 /** No line before a chunk is longer, but for one that wants our memory; nor are trailers. */
-const MOST_LINE = 4_096
-const MOST_TRAILERS = 16_384
-const NOTHING = Buffer.alloc(0)
+const MAX_LINE_BYTES = 4_096
+const MAX_TRAILER_BYTES = 16_384
+const EMPTY = Buffer.alloc(0)
 
 /** Reads the responses of one connection, one after the other, as far as they have come. */
 export class ResponseReader {
@@ -22,9 +22,9 @@ export class ResponseReader {
   /** Of a body, of one of its chunks, or of what its trailers may have. */
   #left = 0
   /** A line, or a head, that has not come whole. */
-  #held: Buffer = NOTHING
+  #buffered: Buffer = EMPTY
   /** How much of what is read was held, and so was looked through before. */
-  #known = 0
+  #scanned = 0
   #lastHead: ResponseHead | undefined
 
   /** The next response goes to this one. */
@@ -45,26 +45,26 @@ export class ResponseReader {
 
   /** Throws what is wrong with it. */
   feed(chunk: Buffer): void {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
-    this.#known = this.#held.length
-    this.#held = NOTHING
+    const bytes = this.#buffered.length === 0 ? chunk : Buffer.concat([this.#buffered, chunk])
+    this.#scanned = this.#buffered.length
+    this.#buffered = EMPTY
     let at = 0
     while (at < bytes.length && this.#stage !== 'over') {
       const next = this.#step(bytes, at)
       if (next === undefined) {
-        this.#held = bytes.subarray(at)
+        this.#buffered = bytes.subarray(at)
         return
       }
       at = next
     }
-    if (this.#stage === 'over') this.#tellEnd(at === bytes.length)
+    if (this.#stage === 'over') this.#emitEnd(at === bytes.length)
   }
 
   /** The connection has ended. False when that was too soon. */
   finish(): boolean {
     if (this.#stage !== 'until closed') return false
     this.#stage = 'over'
-    this.#tellEnd(true)
+    this.#emitEnd(true)
     return true
   }
 
@@ -85,7 +85,7 @@ export class ResponseReader {
   }
 
   #head(bytes: Buffer, at: number): number | undefined {
-    const head = readResponseHead(bytes, at, { known: at === 0 ? this.#known : at, before: this.#lastHead })
+    const head = readResponseHead(bytes, at, { scannedTo: at === 0 ? this.#scanned : at, previous: this.#lastHead })
     if (head === undefined) return undefined
     this.#lastHead = head
     // What comes before the response proper tells nothing that is asked for here.
@@ -110,14 +110,14 @@ export class ResponseReader {
   }
 
   #chunkSize(bytes: Buffer, at: number): number | undefined {
-    const end = lineEnd(bytes, at, MOST_LINE)
+    const end = findLineEnd(bytes, at, MAX_LINE_BYTES)
     if (end === undefined) return undefined
     const size = /^0*([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/.exec(
       bytes.toString('latin1', at, end),
     )?.[1]
     if (size === undefined) throw brokenHttp('the size of a chunk cannot be read')
     const length = Number.parseInt(size, 16)
-    this.#left = length === 0 ? MOST_TRAILERS : length
+    this.#left = length === 0 ? MAX_TRAILER_BYTES : length
     this.#stage = length === 0 ? 'trailers' : 'chunk'
     return end + 2
   }
@@ -131,21 +131,21 @@ export class ResponseReader {
 
   /** They are passed over, to the empty line at their end. */
   #trailers(bytes: Buffer, at: number): number | undefined {
-    const end = lineEnd(bytes, at, this.#left)
+    const end = findLineEnd(bytes, at, this.#left)
     if (end === undefined) return undefined
     this.#left -= end - at
     if (end === at) this.#stage = 'over'
     return end + 2
   }
 
-  #tellEnd(isClean: boolean): void {
+  #emitEnd(isClean: boolean): void {
     const listener = this.#listener
     this.#listener = undefined
     listener?.onEnd(isClean)
   }
 }
 
-function lineEnd(bytes: Buffer, at: number, most: number): number | undefined {
+function findLineEnd(bytes: Buffer, at: number, most: number): number | undefined {
   const end = bytes.indexOf('\r\n', at, 'latin1')
   if (end >= 0 && end - at <= most) return end
   if (end >= 0 || bytes.length - at > most) throw brokenHttp('a line is too long')

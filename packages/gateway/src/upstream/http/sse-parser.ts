@@ -17,21 +17,21 @@ const CR = 0x0d
 const COLON = 0x3a
 const SPACE = 0x20
 const BOM = '\u00ef\u00bb\u00bf'
-const LONGEST_NAME = BOM.length + 'event'.length
-const LONGEST_VALUE = 1024
+const MAX_NAME_LENGTH = BOM.length + 'event'.length
+const MAX_VALUE_LENGTH = 1024
 const LINE_FEED = Buffer.from('\n')
 
 // What the bytes at hand belong to.
 const NAME = 0
 const AFTER_COLON = 1
 const DATA = 2
-const SHORT = 3
+const VALUE = 3
 const IGNORED = 4
 
 /** Reads `text/event-stream` bytes in chunks of any size. Data is passed on, all else is bounded: it never holds a line. */
 export class SseParser {
   readonly #sink: SseSink
-  #place = NAME
+  #state = NAME
   #name = ''
   #value = ''
   #tooLong = false
@@ -81,21 +81,21 @@ export class SseParser {
 
   /** The stream ended in good order. Servers that forget the last empty line are forgiven: a cut message is not JSON anyway. */
   end(): void {
-    if (this.#place !== NAME || this.#name !== '') this.#endLine()
+    if (this.#state !== NAME || this.#name !== '') this.#endLine()
     this.#endEvent()
   }
 
   #lineBytes(chunk: Buffer, from: number, end: number): void {
     let at = from
-    if (this.#place === NAME) at = this.#nameBytes(chunk, at, end)
+    if (this.#state === NAME) at = this.#nameBytes(chunk, at, end)
     if (at === end) return
-    if (this.#place === AFTER_COLON) {
+    if (this.#state === AFTER_COLON) {
       if (chunk[at] === SPACE) at++
       this.#beginValue()
       if (at === end) return
     }
-    if (this.#place === DATA) this.#sink.onData(chunk.subarray(at, end))
-    else if (this.#place === SHORT) this.#shortBytes(chunk, at, end)
+    if (this.#state === DATA) this.#sink.onData(chunk.subarray(at, end))
+    else if (this.#state === VALUE) this.#valueBytes(chunk, at, end)
   }
 
   #nameBytes(chunk: Buffer, from: number, end: number): number {
@@ -103,11 +103,11 @@ export class SseParser {
     while (at < end) {
       const byte = chunk[at++] as number
       if (byte === COLON) {
-        this.#place = AFTER_COLON
+        this.#state = AFTER_COLON
         return at
       }
-      if (this.#name.length === LONGEST_NAME) {
-        this.#place = IGNORED
+      if (this.#name.length === MAX_NAME_LENGTH) {
+        this.#state = IGNORED
         return end
       }
       this.#name += String.fromCharCode(byte)
@@ -115,8 +115,8 @@ export class SseParser {
     return at
   }
 
-  #shortBytes(chunk: Buffer, from: number, end: number): void {
-    if (this.#value.length + end - from > LONGEST_VALUE) this.#tooLong = true
+  #valueBytes(chunk: Buffer, from: number, end: number): void {
+    if (this.#value.length + end - from > MAX_VALUE_LENGTH) this.#tooLong = true
     else this.#value += chunk.toString('latin1', from, end)
   }
 
@@ -124,19 +124,19 @@ export class SseParser {
   #beginValue(): void {
     if (this.#firstLine && this.#name.startsWith(BOM)) this.#name = this.#name.slice(BOM.length)
     if (this.#name === 'data') {
-      this.#place = DATA
+      this.#state = DATA
       if (this.#dataLines++ > 0) this.#sink.onData(LINE_FEED)
       return
     }
-    this.#place = this.#name === 'event' || this.#name === 'id' || this.#name === 'retry' ? SHORT : IGNORED
+    this.#state = this.#name === 'event' || this.#name === 'id' || this.#name === 'retry' ? VALUE : IGNORED
   }
 
   #endLine(): void {
-    const bare = this.#place === NAME
-    if (bare || this.#place === AFTER_COLON) this.#beginValue()
+    const bare = this.#state === NAME
+    if (bare || this.#state === AFTER_COLON) this.#beginValue()
     if (bare && this.#name === '') this.#endEvent()
-    else if (this.#place === SHORT) this.#takeField()
-    this.#place = NAME
+    else if (this.#state === VALUE) this.#takeField()
+    this.#state = NAME
     this.#name = ''
     this.#value = ''
     this.#tooLong = false

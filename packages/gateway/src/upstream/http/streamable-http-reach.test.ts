@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { TestPermit } from '../permit.test-kit.ts'
 import {
   httpConfig,
-  opened,
+  openTransport,
   type Recorder,
   type ScriptedServer,
   startServer,
@@ -17,7 +17,7 @@ import { StreamableHttpTransport } from './streamable-http-transport.ts'
 describe('where Streamable HTTP goes, and does not go', () => {
   async function ask(server: ScriptedServer, path: string): Promise<Recorder> {
     const { transport, events } = await connect(server, {}, path)
-    transport.agreed('2026-07-28')
+    transport.setProtocolVersion('2026-07-28')
     transport.request({ ...toolCall('modern', 'echo', { text: 'found' }), id: 1 })
     await events.until(() => events.failures.length + events.frames.length > 0)
     return events
@@ -25,7 +25,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
 
   it('follows one redirect of the same origin that keeps the method', async () => {
     const { transport, events } = await connect(await startServer(), {}, '/moved')
-    transport.agreed('2026-07-28')
+    transport.setProtocolVersion('2026-07-28')
     const request = toolCall('modern', 'echo', { text: 'found' })
     transport.request(request)
     expect(textOf(await events.answer(request.id))).toBe('found')
@@ -55,7 +55,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     const { transport, events } = await connect(server, {
       headers: { Authorization: 'Bearer right-token\n', Accept: 'text/html', Host: 'elsewhere.example' },
     })
-    transport.agreed('2026-07-28')
+    transport.setProtocolVersion('2026-07-28')
     const request = toolCall('modern', 'headers')
     transport.request(request)
     expect(JSON.parse(textOf(await events.answer(request.id)) ?? '')).toMatchObject({
@@ -72,7 +72,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     [{ url: 'no url' }, 'no URL'],
   ])('refuses a configuration that cannot work: %j', async (changes, words) => {
     const transport = new StreamableHttpTransport({ config: httpConfig('http://127.0.0.1:1/', changes) })
-    const refusal = transport.open({ onFrame() {}, onFailure() {}, onTrouble() {}, onClose() {} })
+    const refusal = transport.open({ onFrame() {}, onFailure() {}, onWarning() {}, onClose() {} })
     await expect(refusal).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
     await expect(refusal).rejects.toThrow(words)
     await expect(refusal).rejects.not.toThrow('two-secret')
@@ -80,7 +80,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
 
   it('can be closed while it opens', async () => {
     const transport = new StreamableHttpTransport({ config: httpConfig('http://127.0.0.1:1/') })
-    const opening = transport.open({ onFrame() {}, onFailure() {}, onTrouble() {}, onClose() {} })
+    const opening = transport.open({ onFrame() {}, onFailure() {}, onWarning() {}, onClose() {} })
     const closing = transport.close()
     await expect(opening).rejects.toMatchObject({ code: 'UPSTREAM_GONE' })
     await closing
@@ -98,7 +98,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
 
   it('names a host that does not exist', async () => {
     const config = httpConfig('http://nowhere.invalid/mcp?key=hidden')
-    const { transport, events } = await opened(new StreamableHttpTransport({ config }))
+    const { transport, events } = await openTransport(new StreamableHttpTransport({ config }))
     const request = toolCall('modern', 'echo')
     transport.request(request)
     const error = await events.failure(request.id)
@@ -117,7 +117,7 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
   }
 
   async function failureOf(url: string): Promise<string> {
-    const { transport, events } = await opened(new StreamableHttpTransport({ config: httpConfig(url) }))
+    const { transport, events } = await openTransport(new StreamableHttpTransport({ config: httpConfig(url) }))
     const request = toolCall('modern', 'echo')
     transport.request(request)
     return (await events.failure(request.id)).code
@@ -163,7 +163,7 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
 
 it('a request that finds every connection in use needs a current permit when its turn comes', async () => {
   const { transport, events } = await connect(await startServer())
-  transport.agreed('2026-07-28')
+  transport.setProtocolVersion('2026-07-28')
   const first = Array.from({ length: 128 }, () => toolCall('modern', 'echo', { text: 'found' }))
   const late = toolCall('modern', 'echo', { text: 'late' })
   for (const request of first) transport.request(request)

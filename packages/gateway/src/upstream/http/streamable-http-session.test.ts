@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { initialize, startServer, textOf, toolCall } from './http-transport.test-kit.ts'
-import { connect, legacy } from './streamable-http.test-kit.ts'
+import { connect, connectLegacy } from './streamable-http.test-kit.ts'
 
 describe('Streamable HTTP in the legacy era', () => {
   it('carries session and version after the handshake, and neither before', async () => {
-    const { transport, events, server } = await legacy()
+    const { transport, events, server } = await connectLegacy()
     const request = toolCall('legacy', 'headers')
     transport.request(request)
     const headers = JSON.parse(textOf(await events.answer(request.id)) ?? '') as Record<string, string>
@@ -14,7 +14,7 @@ describe('Streamable HTTP in the legacy era', () => {
     })
     expect(headers['mcp-session-id']).toBeDefined()
     expect(headers).not.toHaveProperty('mcp-method')
-    const first = (await server.seen()).requests[0]?.headers
+    const first = (await server.readLog()).requests[0]?.headers
     expect(first).not.toHaveProperty('mcp-session-id')
     expect(first).not.toHaveProperty('mcp-protocol-version')
   })
@@ -27,7 +27,7 @@ describe('Streamable HTTP in the legacy era', () => {
     transport.request(kept)
     transport.abandon(dropped.id)
     expect((await events.answer(kept.id)).error).toBeUndefined()
-    const posts = (await server.seen()).requests.filter(({ verb }) => verb === 'POST')
+    const posts = (await server.readLog()).requests.filter(({ verb }) => verb === 'POST')
     expect(posts.map(({ message }) => message?.method)).toEqual([
       'initialize',
       'notifications/initialized',
@@ -36,7 +36,7 @@ describe('Streamable HTTP in the legacy era', () => {
   })
 
   it('hears notifications on a stream of their own, also after that stream was cut', async () => {
-    const { transport, events, server } = await legacy()
+    const { transport, events, server } = await connectLegacy()
     for (const round of [1, 2, 3]) {
       await server.until(({ streams }) => streams === 1)
       transport.request(toolCall('legacy', 'list-changed'))
@@ -45,24 +45,24 @@ describe('Streamable HTTP in the legacy era', () => {
         return own.length === round ? own.at(-1) : undefined
       })
       expect(told.during).toBeUndefined()
-      await server.tell('/drop-streams')
+      await server.command('/drop-streams')
     }
     await server.until(({ streams }) => streams === 1)
-    const gets = (await server.seen()).requests.filter(({ verb }) => verb === 'GET')
+    const gets = (await server.readLog()).requests.filter(({ verb }) => verb === 'GET')
     expect(gets.at(-1)?.headers['last-event-id']).toMatch(/^e\d+$/)
   })
 
   it('does without that stream where the server has none', async () => {
-    const { transport, events, server } = await legacy(['--no-stream'])
+    const { transport, events, server } = await connectLegacy(['--no-stream'])
     await server.until(({ requests }) => requests.some(({ verb }) => verb === 'GET'))
     const request = toolCall('legacy', 'echo', { text: 'fine' })
     transport.request(request)
     expect(textOf(await events.answer(request.id))).toBe('fine')
-    expect(events.troubles).toEqual([])
+    expect(events.warnings).toEqual([])
   })
 
   it('resumes a cut stream whose events have ids', async () => {
-    const { transport, events } = await legacy()
+    const { transport, events } = await connectLegacy()
     const request = toolCall('legacy', 'drop-resumable')
     transport.request(request)
     expect(textOf(await events.answer(request.id))).toBe('resumed')
@@ -70,7 +70,7 @@ describe('Streamable HTTP in the legacy era', () => {
   })
 
   it('fails a call whose cut stream the server does not resume', async () => {
-    const { transport, events } = await legacy(['--no-stream'])
+    const { transport, events } = await connectLegacy(['--no-stream'])
     const request = toolCall('legacy', 'drop-resumable')
     transport.request(request)
     expect((await events.failure(request.id)).message).toContain('405')
@@ -80,7 +80,7 @@ describe('Streamable HTTP in the legacy era', () => {
     ['404', '404'],
     ['400', '400'],
   ])('loses the connection when the session is forgotten with %s', async (_name, status) => {
-    const { transport, events } = await legacy(['--forget-after', '1', '--forget-status', status, '--no-stream'])
+    const { transport, events } = await connectLegacy(['--forget-after', '1', '--forget-status', status, '--no-stream'])
     const [first, second] = [toolCall('legacy', 'echo'), toolCall('legacy', 'echo')] as const
     transport.request(first)
     await events.answer(first.id)
@@ -93,48 +93,48 @@ describe('Streamable HTTP in the legacy era', () => {
   })
 
   it('notices without a call that the session is forgotten', async () => {
-    const { events, server } = await legacy()
+    const { events, server } = await connectLegacy()
     await server.until(({ streams }) => streams === 1)
-    await server.tell('/forget')
-    await server.tell('/drop-streams')
+    await server.command('/forget')
+    await server.command('/drop-streams')
     expect(await events.until(() => events.closes[0])).toContain('session')
   })
 
   it('notices without a call that the server is gone', async () => {
-    const { events, server } = await legacy()
+    const { events, server } = await connectLegacy()
     await server.until(({ streams }) => streams === 1)
     await server.stop()
     expect(await events.until(() => events.closes[0])).toContain(server.origin)
   })
 
   it('works without a session', async () => {
-    const { transport, events, server } = await legacy(['--no-session'])
+    const { transport, events, server } = await connectLegacy(['--no-session'])
     const request = toolCall('legacy', 'echo', { text: 'free' })
     transport.request(request)
     expect(textOf(await events.answer(request.id))).toBe('free')
     await transport.close()
-    expect((await server.seen()).deleted).toBe(0)
+    expect((await server.readLog()).deleted).toBe(0)
   })
 
   it('ends its session when it is closed', async () => {
-    const { transport, server } = await legacy()
+    const { transport, server } = await connectLegacy()
     await transport.close()
-    const { requests, deleted } = await server.seen()
+    const { requests, deleted } = await server.readLog()
     expect(deleted).toBe(1)
     expect(requests.at(-1)?.headers['mcp-session-id']).toBeDefined()
   })
 
   it('still tells a cancellation that was sent just before it is closed', async () => {
-    const { transport, server } = await legacy()
+    const { transport, server } = await connectLegacy()
     await server.until(({ streams }) => streams === 1)
     transport.send('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
     await transport.close()
-    const told = (await server.seen()).requests.slice(-2).map(({ verb, message }) => message?.method ?? verb)
+    const told = (await server.readLog()).requests.slice(-2).map(({ verb, message }) => message?.method ?? verb)
     expect(told).toEqual(['notifications/cancelled', 'DELETE'])
   })
 
   it('can answer a question of the server while every connection for calls is taken', async () => {
-    const { transport, events } = await legacy()
+    const { transport, events } = await connectLegacy()
     const requests = Array.from({ length: 140 }, () => toolCall('legacy', 'ask'))
     for (const request of requests) transport.request(request)
     let answered = 0

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { MODERN_META, outgoing, startServer, textOf, toolCall } from './http-transport.test-kit.ts'
-import { connect, legacy, modern } from './streamable-http.test-kit.ts'
+import { createRequest, MODERN_META, startServer, textOf, toolCall } from './http-transport.test-kit.ts'
+import { connect, connectLegacy, connectModern } from './streamable-http.test-kit.ts'
 
-const eras = { modern, legacy } as const
+const eras = { modern: connectModern, legacy: connectLegacy } as const
 
 describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (era) => {
   const start = eras[era]
@@ -72,7 +72,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     transport.request(request)
     expect(textOf(await events.answer(request.id))).toBe('yours')
     expect(events.frames.some(({ message }) => message.id === request.id + 1)).toBe(false)
-    expect(events.troubles).toHaveLength(1)
+    expect(events.warnings).toHaveLength(1)
   })
 
   it('fails a call whose only answer has a foreign id', async () => {
@@ -87,7 +87,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     const { transport, events } = await start()
     const request = toolCall(era, 'two-answers')
     transport.request(request)
-    await events.until(() => events.troubles[0])
+    await events.until(() => events.warnings[0])
     expect(
       events.frames.filter(({ message }) => message.id === request.id).map(({ message }) => textOf(message)),
     ).toEqual(['first'])
@@ -188,7 +188,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
 
 describe('Streamable HTTP in the modern era', () => {
   it('repeats version, method and name in headers, and base64 where HTTP could not carry the name', async () => {
-    const { transport, events } = await modern()
+    const { transport, events } = await connectModern()
     for (const [name, sent] of [
       ['headers', 'headers'],
       ['grüße', '=?base64?Z3LDvMOfZQ==?='],
@@ -204,28 +204,28 @@ describe('Streamable HTTP in the modern era', () => {
 
   it('probes with modern headers before anything is agreed, and the probe is cancelled by leaving', async () => {
     const { transport, events } = await connect(await startServer('--era', 'modern'))
-    const probe = outgoing('server/discover', { _meta: MODERN_META })
+    const probe = createRequest('server/discover', { _meta: MODERN_META })
     transport.request(probe)
     expect((await events.answer(probe.id)).result).toBeDefined()
-    const second = outgoing('server/discover', { _meta: MODERN_META })
+    const second = createRequest('server/discover', { _meta: MODERN_META })
     transport.request(second)
     expect(transport.abandon(second.id)).toBe(true)
   })
 
   it('has no session, no notification stream and no farewell', async () => {
-    const { transport, events, server } = await modern()
+    const { transport, events, server } = await connectModern()
     const request = toolCall('modern', 'echo')
     transport.request(request)
     await events.answer(request.id)
     await transport.close()
-    const { requests, deleted } = await server.seen()
+    const { requests, deleted } = await server.readLog()
     expect(requests.map(({ verb }) => verb)).toEqual(['POST'])
     expect(requests[0]?.headers).not.toHaveProperty('mcp-session-id')
     expect(deleted).toBe(0)
   })
 
   it('passes on an error that comes with HTTP 404', async () => {
-    const { transport, events } = await modern()
+    const { transport, events } = await connectModern()
     const request = toolCall('modern', 'not-found')
     transport.request(request)
     expect((await events.answer(request.id)).error?.code).toBe(-32601)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { urlRefusal } from './url-policy.ts'
+import { checkUrl } from './url-policy.ts'
 
 describe('the policy for URLs', () => {
   it.each([
@@ -9,13 +9,13 @@ describe('the policy for URLs', () => {
     'javascript:alert(1)',
     'ws://example.com/',
   ])('refuses %s', (text) => {
-    expect(urlRefusal(new URL(text))).toContain(new URL(text).protocol)
+    expect(checkUrl(new URL(text))).toContain(new URL(text).protocol)
   })
 
   it.each(['https://example.com/mcp', 'http://127.0.0.1:8080/', 'http://user:pass@10.0.0.1/', 'http://[::1]/'])(
     'leaves %s to the operator',
     (text) => {
-      expect(urlRefusal(new URL(text))).toBeUndefined()
+      expect(checkUrl(new URL(text))).toBeUndefined()
     },
   )
 })

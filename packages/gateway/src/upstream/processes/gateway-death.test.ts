@@ -16,22 +16,22 @@ const BUILT = new URL('../../../dist/upstream/', import.meta.url).href
 
 /** As little of a gateway as can be killed: a watchdog, and servers that leave all kinds of processes behind. */
 const GATEWAY = `
-import { OWN_MESSAGE } from '${BUILT}permit.js'
+import { GATEWAY_PERMIT } from '${BUILT}permit.js'
 import { openWatchdog } from '${BUILT}processes/watchdog.js'
 import { StderrTail } from '${BUILT}stderr-tail.js'
 import { StdioTransport } from '${BUILT}stdio/stdio-transport.js'
 
 const [runMark, ...args] = process.argv.slice(2)
-const watchdog = openWatchdog({ runMark, environment: process.env, onTrouble: () => console.log(watchdog.pid) })
+const watchdog = openWatchdog({ runMark, environment: process.env, onWarning: () => console.log(watchdog.pid) })
 console.log(watchdog.pid)
 const config = { id: 'x', kind: 'stdio', command: process.execPath, args, env: {}, fromVariables: [], maxMessageBytes: 1e6 }
-const PING = { method: 'ping', params: {}, permit: OWN_MESSAGE }
+const PING = { method: 'ping', params: {}, permit: GATEWAY_PERMIT }
 const answered = [1, 2].map(async (number) => {
   const mark = runMark + '.x.' + number
   const transport = new StdioTransport({ config, environment: process.env, mark, watchdog, stderr: new StderrTail() })
   await new Promise((resolve) => {
     const ignore = () => {}
-    const opened = transport.open({ onFrame: resolve, onFailure: ignore, onTrouble: ignore, onClose: ignore })
+    const opened = transport.open({ onFrame: resolve, onFailure: ignore, onWarning: ignore, onClose: ignore })
     opened.then(() => transport.request({ id: 1, call: PING, text: '{"jsonrpc":"2.0","id":1,"method":"ping"}' }))
   })
 })

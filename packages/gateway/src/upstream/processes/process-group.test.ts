@@ -21,11 +21,14 @@ afterEach(() => sweepProcesses({ mark: runMark }))
 afterAll(() => watchdog.close())
 
 /** Every `say` of the script is waited for. */
-async function start(script: string, graces = LONG): Promise<{ group: ProcessGroup; mark: string; heard: string }> {
+async function start(
+  script: string,
+  gracePeriods = LONG,
+): Promise<{ group: ProcessGroup; mark: string; heard: string }> {
   const mark = `${runMark}.db.${++number}`
   const env = { PATH: process.env.PATH ?? '', SALLYPORT_MARK: mark }
   const args = ['-c', script.replaceAll('say', 'echo ready')]
-  const group = await openProcessGroup({ command: '/bin/sh', args, cwd: undefined, env, mark, watchdog, graces })
+  const group = await openProcessGroup({ command: '/bin/sh', args, cwd: undefined, env, mark, watchdog, gracePeriods })
   group.stderr.resume()
   let heard = ''
   while (heard.split('ready').length < script.split('say').length) heard += (await once(group.stdout, 'data'))[0]

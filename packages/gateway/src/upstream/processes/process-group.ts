@@ -13,7 +13,7 @@ import { type ProcessEntry, readProcess } from './process-table.ts'
 import type { Watchdog } from './watchdog.ts'
 
 /** How long each polite request has to work before the next, less polite one. Milliseconds. */
-export interface Graces {
+export interface GracePeriods {
   readonly afterInputEnds: number
   readonly afterTerminate: number
 }
@@ -25,7 +25,7 @@ export interface ProcessGroupOptions {
   readonly env: Readonly<Record<string, string>>
   readonly mark: string
   readonly watchdog: Watchdog
-  readonly graces?: Graces | undefined
+  readonly gracePeriods?: GracePeriods | undefined
 }
 
 export interface Exit {
@@ -33,11 +33,11 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-const DEFAULT_GRACES: Graces = { afterInputEnds: 1_000, afterTerminate: 2_000 }
+const DEFAULT_GRACE_PERIODS: GracePeriods = { afterInputEnds: 1_000, afterTerminate: 2_000 }
 /** A process that hangs in the kernel cannot be waited for. */
-const KILL_PATIENCE = 5_000
+const KILL_TIMEOUT_MS = 5_000
 /** For what the dead have written to be read; somebody who slipped away may hold the pipe open. */
-const PIPE_PATIENCE = 500
+const PIPE_TIMEOUT_MS = 500
 const POLL_INTERVAL = 20
 
 /** Starts a program at the head of its own session and group. Rejects with the system's own error. */
@@ -105,7 +105,7 @@ export class ProcessGroup {
 
   /** True when it has exited by itself within this time. */
   exitsWithin(milliseconds: number): Promise<boolean> {
-    return within(this.exited, milliseconds)
+    return settlesWithin(this.exited, milliseconds)
   }
 
   /** Asks politely, then less so. Resolves when nothing of it is left. */
@@ -115,7 +115,7 @@ export class ProcessGroup {
   }
 
   async #end(): Promise<SweepResult> {
-    const graces = this.#options.graces ?? DEFAULT_GRACES
+    const graces = this.#options.gracePeriods ?? DEFAULT_GRACE_PERIODS
     // Once a parent is dead its children no longer tell whose they were.
     const known = this.#members()
     this.#child.stdin.destroy()
@@ -139,7 +139,7 @@ export class ProcessGroup {
 
   async #sweep(known: readonly ProcessEntry[]): Promise<SweepResult> {
     signalGroup(this.pid, 'SIGKILL')
-    await this.exitsWithin(KILL_PATIENCE)
+    await this.exitsWithin(KILL_TIMEOUT_MS)
     const result = await sweepProcesses(this.#target(known))
     this.#options.watchdog.release(this.pid)
     await this.#releasePipes()
@@ -147,7 +147,7 @@ export class ProcessGroup {
   }
 
   async #releasePipes(): Promise<void> {
-    if (await within(this.closed, PIPE_PATIENCE)) return
+    if (await settlesWithin(this.closed, PIPE_TIMEOUT_MS)) return
     for (const pipe of [this.stdin, this.stdout, this.stderr]) pipe.destroy()
   }
 
@@ -157,13 +157,13 @@ export class ProcessGroup {
 
   #target(known: readonly ProcessEntry[]): SweepTarget {
     const watchdog = this.#options.watchdog.pid
-    const spare = watchdog === undefined ? [] : [watchdog]
-    return { mark: this.#options.mark, leader: this.pid, since: this.#since, known, spare }
+    const exclude = watchdog === undefined ? [] : [watchdog]
+    return { mark: this.#options.mark, leader: this.pid, since: this.#since, known, exclude }
   }
 }
 
 /** Whether it came true in time; leaves no timer behind. */
-async function within(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+async function settlesWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
   const timer = new AbortController()
   const late = delay(milliseconds, false, { signal: timer.signal }).catch(() => false)
   const inTime = await Promise.race([promise.then(() => true), late])

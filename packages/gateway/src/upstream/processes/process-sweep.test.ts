@@ -96,9 +96,9 @@ describe('sweepProcesses', () => {
   it('spares whom it is told to, ourselves and our ancestors', async () => {
     const mark = freshMark('db', '1')
     const child = await run('', { SALLYPORT_MARK: mark })
-    const spare = (findProcesses({ mark }) ?? []).map(({ pid }) => pid)
-    expect(spare).toContain(child.pid)
-    expect(findProcesses({ mark, spare })).toEqual([])
+    const exclude = (findProcesses({ mark }) ?? []).map(({ pid }) => pid)
+    expect(exclude).toContain(child.pid)
+    expect(findProcesses({ mark, exclude })).toEqual([])
     expect(findProcesses({ mark, leader: process.pid })?.some(({ pid }) => pid === process.pid)).toBe(false)
   })
 

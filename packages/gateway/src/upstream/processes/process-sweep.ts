@@ -12,7 +12,7 @@ export interface SweepTarget {
   /** Found to belong while its parent still lived, though nothing may show it any more. */
   readonly known?: readonly ProcessEntry[]
   /** Never touched, besides ourselves and our ancestors. */
-  readonly spare?: readonly number[]
+  readonly exclude?: readonly number[]
   /** Where the process files are. */
   readonly processFiles?: string
 }
@@ -25,8 +25,8 @@ export interface SweepResult {
   readonly left: number
 }
 
-const ROUNDS = 60
-const LONGEST_PAUSE = 100
+const MAX_ROUNDS = 60
+const MAX_PAUSE_MS = 100
 
 /** Kills everything that belongs to the target, again and again until none is left. */
 export async function sweepProcesses(target: SweepTarget): Promise<SweepResult> {
@@ -35,9 +35,10 @@ export async function sweepProcesses(target: SweepTarget): Promise<SweepResult> 
     if (target.leader !== undefined) signalGroup(target.leader, 'SIGKILL')
     const found = findProcesses(target)
     if (found === undefined) return { reach: 'group', killed: 0, left: 0 }
-    if (found.length === 0 || round === ROUNDS) return { reach: 'everything', killed: killed.size, left: found.length }
+    if (found.length === 0 || round === MAX_ROUNDS)
+      return { reach: 'everything', killed: killed.size, left: found.length }
     for (const { pid } of found) if (signalProcess(pid, 'SIGKILL')) killed.add(pid)
-    await delay(Math.min(2 ** round, LONGEST_PAUSE))
+    await delay(Math.min(2 ** round, MAX_PAUSE_MS))
   }
 }
 
@@ -45,7 +46,7 @@ export async function sweepProcesses(target: SweepTarget): Promise<SweepResult> 
 export function findProcesses(target: SweepTarget): readonly ProcessEntry[] | undefined {
   const table = readProcessTable(target.processFiles)
   if (table === undefined) return undefined
-  const spared = new Set([...(target.spare ?? []), ...ourLine(table)])
+  const spared = new Set([...(target.exclude ?? []), ...ancestorPids(table)])
   const candidates = table.filter(({ pid }) => !spared.has(pid))
   return withDescendants(
     candidates.filter((entry) => belongs(entry, target)),
@@ -91,7 +92,7 @@ function withDescendants(found: readonly ProcessEntry[], candidates: readonly Pr
 }
 
 /** Ourselves, our parent, and so on: a gateway may have been started from below one of its own earlier servers. */
-function ourLine(table: readonly ProcessEntry[]): readonly number[] {
+function ancestorPids(table: readonly ProcessEntry[]): readonly number[] {
   const parents = new Map(table.map(({ pid, parent }) => [pid, parent]))
   const line: number[] = []
   for (let pid: number | undefined = process.pid; pid !== undefined && pid > 0; pid = parents.get(pid)) line.push(pid)

@@ -13,7 +13,7 @@ export interface ProcessEntry {
 
 /** Every living process, or nothing where the system has no process files (macOS). */
 export function readProcessTable(root = '/proc'): readonly ProcessEntry[] | undefined {
-  const names = attempt(() => readdirSync(root))
+  const names = tryRead(() => readdirSync(root))
   if (names === undefined || readProcess('self', root) === undefined) return undefined
   return names
     .filter((name) => /^\d+$/.test(name))
@@ -23,7 +23,7 @@ export function readProcessTable(root = '/proc'): readonly ProcessEntry[] | unde
 
 /** The marks that a process was started with; empty when it carries none or belongs to somebody else. */
 export function readMarks(pid: number, root = '/proc'): string {
-  const variables = `\0${attempt(() => readFileSync(`${root}/${pid}/environ`, 'latin1')) ?? ''}`
+  const variables = `\0${tryRead(() => readFileSync(`${root}/${pid}/environ`, 'latin1')) ?? ''}`
   const begin = `\0${MARK_VARIABLE}=`
   const at = variables.indexOf(begin)
   if (at < 0) return ''
@@ -33,7 +33,7 @@ export function readMarks(pid: number, root = '/proc'): string {
 
 /** A dead process that waits for its parent counts as gone: nothing can kill it again. */
 export function readProcess(name: string, root = '/proc'): ProcessEntry | undefined {
-  const line = attempt(() => readFileSync(`${root}/${name}/stat`, 'latin1'))
+  const line = tryRead(() => readFileSync(`${root}/${name}/stat`, 'latin1'))
   if (line === undefined) return undefined
   // The program's name stands in brackets and may itself hold brackets and spaces.
   const [state, ...fields] = line.slice(line.lastIndexOf(')') + 2).split(' ')
@@ -43,7 +43,7 @@ export function readProcess(name: string, root = '/proc'): ProcessEntry | undefi
 }
 
 /** Nothing when it is gone or not for us: processes come and go while we look. */
-function attempt<Value>(look: () => Value): Value | undefined {
+function tryRead<Value>(look: () => Value): Value | undefined {
   try {
     return look()
   } catch {

@@ -96,7 +96,7 @@ describe('the watchdog', () => {
     const trouble = new Promise<string>((resolve) => {
       told = resolve
     })
-    const watchdog = watch({ runMark: newMark(), onTrouble: (text) => told(text) })
+    const watchdog = watch({ runMark: newMark(), onWarning: (text) => told(text) })
     watchdog.watch(child.pid as number)
     const first = watchdog.pid as number
     process.kill(first, 'SIGKILL')
@@ -118,10 +118,10 @@ describe('the watchdog', () => {
   it('says so when there can be none, and keeps trying without keeping us', async () => {
     const troubles: string[] = []
     await new Promise<void>((resolve) => {
-      const onTrouble = (text: string) => {
+      const onWarning = (text: string) => {
         if (troubles.push(text) === 2) resolve()
       }
-      watch({ runMark: newMark(), shell: '/nonexistent/sh', onTrouble })
+      watch({ runMark: newMark(), shell: '/nonexistent/sh', onWarning })
     })
     expect(troubles[1]).toContain('ENOENT')
   })

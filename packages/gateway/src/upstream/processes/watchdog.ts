@@ -9,17 +9,17 @@ export interface WatchdogOptions {
   readonly runMark: string
   readonly environment: Readonly<Record<string, string | undefined>>
   /** It died and was replaced, or there can be none. */
-  readonly onTrouble?: (text: string) => void
+  readonly onWarning?: (text: string) => void
   readonly shell?: string
 }
 
-const FIRST_RETRY = 100
-const LAST_RETRY = 30_000
+const MIN_RETRY_MS = 100
+const MAX_RETRY_MS = 30_000
 /** One that lived so long did not die of a fault that the next would share. */
-const HEALTHY = 60_000
+const HEALTHY_MS = 60_000
 /** How long it may take to leave, without and with groups to end. */
-const PATIENCE = 1_000
-const STRIKE_PATIENCE = 15_000
+const EXIT_TIMEOUT_MS = 1_000
+const KILL_TIMEOUT_MS = 15_000
 
 /** A small process that outlives us: however we die, it ends the servers we leave behind. */
 export function openWatchdog(options: WatchdogOptions): Watchdog {
@@ -65,7 +65,7 @@ export class Watchdog {
     child.ref()
     child.stdin?.end('.\n')
     // Were somebody to have stopped it, we would wait for ever.
-    const patience = this.#groups.size === 0 ? PATIENCE : STRIKE_PATIENCE
+    const patience = this.#groups.size === 0 ? EXIT_TIMEOUT_MS : KILL_TIMEOUT_MS
     const impatience = setTimeout(() => child.kill('SIGKILL'), patience)
     await exited
     clearTimeout(impatience)
@@ -76,7 +76,7 @@ export class Watchdog {
     try {
       this.#attach(this.#spawn())
     } catch (error) {
-      this.#lost(undefined, (error as Error).message)
+      this.#onExit(undefined, (error as Error).message)
     }
   }
 
@@ -93,8 +93,8 @@ export class Watchdog {
 
   #attach(child: ChildProcess): void {
     this.#child = child
-    child.once('exit', (code, signal) => this.#lost(child, signal ?? `code ${code}`))
-    child.once('error', (error) => this.#lost(child, error.message))
+    child.once('exit', (code, signal) => this.#onExit(child, signal ?? `code ${code}`))
+    child.once('error', (error) => this.#onExit(child, error.message))
     // What could not be written is told to the next one.
     child.stdin?.on('error', () => {})
     child.unref()
@@ -114,20 +114,20 @@ export class Watchdog {
     if (pipe?.writable) pipe.write(line)
   }
 
-  #lost(child: ChildProcess | undefined, how: string): void {
+  #onExit(child: ChildProcess | undefined, how: string): void {
     if (this.#closed || this.#child !== child) return
     this.#child = undefined
     const lived = performance.now() - this.#startedAt
-    this.#failures = lived > HEALTHY ? 1 : this.#failures + 1
+    this.#failures = lived > HEALTHY_MS ? 1 : this.#failures + 1
     if (this.#failures === 1) this.#start()
     else this.#startLater()
-    this.#options.onTrouble?.(
+    this.#options.onWarning?.(
       `The watchdog ended (${how}); ${this.#child ? 'a new one took over' : 'it will be started again'}.`,
     )
   }
 
   #startLater(): void {
-    this.#retry = setTimeout(() => this.#start(), Math.min(FIRST_RETRY * 2 ** this.#failures, LAST_RETRY))
+    this.#retry = setTimeout(() => this.#start(), Math.min(MIN_RETRY_MS * 2 ** this.#failures, MAX_RETRY_MS))
     this.#retry.unref()
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { childEnvironment } from './child-environment.ts'
+import { buildChildEnvironment } from './child-environment.ts'
 
 describe('childEnvironment', () => {
   it('passes on what a program needs and nothing else', () => {
@@ -17,7 +17,7 @@ describe('childEnvironment', () => {
       LC_lower: 'x',
       XDG_SECRET: 'x',
     }
-    expect(childEnvironment({ inherited, own: {}, mark: 's.r.db.1' })).toEqual({
+    expect(buildChildEnvironment({ inherited, own: {}, mark: 's.r.db.1' })).toEqual({
       PATH: '/bin',
       HOME: '/home/ada',
       LC_ALL: 'C',
@@ -28,7 +28,7 @@ describe('childEnvironment', () => {
 
   it('lets the entry replace what is inherited, but not the mark', () => {
     const own = { PATH: '/own', URL: 'x', SALLYPORT_MARK: 'forged' }
-    expect(childEnvironment({ inherited: { PATH: '/bin' }, own, mark: 's.r.db.1' })).toEqual({
+    expect(buildChildEnvironment({ inherited: { PATH: '/bin' }, own, mark: 's.r.db.1' })).toEqual({
       PATH: '/own',
       URL: 'x',
       SALLYPORT_MARK: 's.r.db.1',
@@ -37,7 +37,7 @@ describe('childEnvironment', () => {
 
   it('keeps the mark of a gateway above', () => {
     const inherited = { SALLYPORT_MARK: 'outer.1.shell.1' }
-    const { SALLYPORT_MARK } = childEnvironment({ inherited, own: {}, mark: 's.r.db.1' })
+    const { SALLYPORT_MARK } = buildChildEnvironment({ inherited, own: {}, mark: 's.r.db.1' })
     expect(SALLYPORT_MARK).toBe('outer.1.shell.1 s.r.db.1')
   })
 })

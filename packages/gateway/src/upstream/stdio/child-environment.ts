@@ -11,7 +11,7 @@ export interface ChildEnvironmentOptions {
 }
 
 /** What a program needs to find itself, its user and its folders. Nothing here can hold a key, a token or a proxy's password. */
-const PASSED_ON: ReadonlySet<string> = new Set([
+const INHERITED_VARIABLES: ReadonlySet<string> = new Set([
   'PATH',
   'HOME',
   'LANG',
@@ -34,10 +34,10 @@ const PASSED_ON: ReadonlySet<string> = new Set([
 const LOCALE = /^LC_[A-Z]+$/
 
 /** The environment of a server: the few variables above, then its own, then the mark, which nothing can overwrite. */
-export function childEnvironment({ inherited, own, mark }: ChildEnvironmentOptions): Record<string, string> {
+export function buildChildEnvironment({ inherited, own, mark }: ChildEnvironmentOptions): Record<string, string> {
   const environment: Record<string, string> = {}
   for (const [name, value] of Object.entries(inherited)) {
-    if (value !== undefined && (PASSED_ON.has(name) || LOCALE.test(name))) environment[name] = value
+    if (value !== undefined && (INHERITED_VARIABLES.has(name) || LOCALE.test(name))) environment[name] = value
   }
   return { ...environment, ...own, [MARK_VARIABLE]: addMark(inherited[MARK_VARIABLE], mark) }
 }

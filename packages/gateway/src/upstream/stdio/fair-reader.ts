@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 
 /** How much one stream may do before the others get their turn. */
-const TURN = 262_144
+const TURN_BYTES = 262_144
 
 /**
  * Reads a stream to its end without letting it starve everything else: a peer that writes as fast as we read would
@@ -11,7 +11,7 @@ export function readFairly(stream: Readable, take: (chunk: Buffer) => number): v
   let spent = 0
   stream.on('data', (chunk: Buffer) => {
     spent += take(chunk)
-    if (spent < TURN) return
+    if (spent < TURN_BYTES) return
     spent = 0
     stream.pause()
     setImmediate(() => stream.resume())

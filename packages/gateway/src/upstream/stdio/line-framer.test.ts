@@ -12,7 +12,7 @@ function frame(maxMessageBytes = 10_000) {
     events: {
       onFrame: ({ parts }) => messages.push(Buffer.concat(parts).toString()),
       onFailure: (id, error) => failures.push({ id, error }),
-      onTrouble: (text) => troubles.push(text),
+      onWarning: (text) => troubles.push(text),
     },
   })
   return { framer, messages, troubles, failures }

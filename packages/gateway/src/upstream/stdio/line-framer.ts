@@ -4,7 +4,7 @@ import type { TransportEvents } from '../transport.ts'
 
 export interface LineFramerOptions {
   readonly maxMessageBytes: number
-  readonly events: Pick<TransportEvents, 'onFrame' | 'onFailure' | 'onTrouble'>
+  readonly events: Pick<TransportEvents, 'onFrame' | 'onFailure' | 'onWarning'>
 }
 
 const LINE_FEED = 0x0a
@@ -12,7 +12,7 @@ const CARRIAGE_RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const RETURN = Buffer.from([CARRIAGE_RETURN])
 /** So many odd lines are told one by one; of more, only every doubling. */
-const TOLD_SINGLY = 5
+const MAX_REPORTED_SINGLY = 5
 
 /** Cuts what a server writes into lines, one message each. Work and memory are linear in what arrives, however it is cut. */
 export class LineFramer {
@@ -20,11 +20,11 @@ export class LineFramer {
   readonly #limit: number
   readonly #events: LineFramerOptions['events']
   /** How many bytes of a byte order mark this line has begun with; none once it goes on otherwise. */
-  #mark: number | undefined = 0
+  #bomBytes: number | undefined = 0
   /** A carriage return that ended a chunk: it belongs to the line end if a line feed follows. */
   #returnHeld = false
-  #markTold = false
-  #odd = 0
+  #bomReported = false
+  #invalidLines = 0
 
   constructor(options: LineFramerOptions) {
     this.#limit = options.maxMessageBytes
@@ -55,7 +55,7 @@ export class LineFramer {
   #feed(part: Buffer): void {
     if (part.length === 0) return
     this.#releaseReturn()
-    const rest = this.#mark === undefined ? part : this.#skipMark(part, this.#mark)
+    const rest = this.#bomBytes === undefined ? part : this.#skipBom(part, this.#bomBytes)
     if (rest.length === 0) return
     this.#returnHeld = rest[rest.length - 1] === CARRIAGE_RETURN
     this.#reader.feed(this.#returnHeld ? rest.subarray(0, -1) : rest)
@@ -68,36 +68,37 @@ export class LineFramer {
   }
 
   /** The mark may itself be cut between chunks, hence byte by byte. */
-  #skipMark(part: Buffer, matched: number): Buffer {
+  #skipBom(part: Buffer, matched: number): Buffer {
     let at = 0
     while (at < part.length && matched + at < 3 && part[at] === BYTE_ORDER_MARK[matched + at]) at++
-    this.#mark = matched + at
-    if (this.#mark === 3) this.#tellMark()
-    else if (at < part.length) this.#releaseMark()
+    this.#bomBytes = matched + at
+    if (this.#bomBytes === 3) this.#warnAboutBom()
+    else if (at < part.length) this.#releaseBom()
     return at === 0 ? part : part.subarray(at)
   }
 
   /** What looked like a mark was none, so it belongs to the message. */
-  #releaseMark(): void {
-    if (this.#mark !== undefined && this.#mark > 0) this.#reader.feed(BYTE_ORDER_MARK.subarray(0, this.#mark))
-    this.#mark = undefined
+  #releaseBom(): void {
+    if (this.#bomBytes !== undefined && this.#bomBytes > 0)
+      this.#reader.feed(BYTE_ORDER_MARK.subarray(0, this.#bomBytes))
+    this.#bomBytes = undefined
   }
 
-  #tellMark(): void {
-    this.#mark = undefined
-    if (this.#markTold) return
-    this.#markTold = true
-    this.#events.onTrouble('It begins a line with a byte order mark, which MCP does not allow; the mark is ignored.')
+  #warnAboutBom(): void {
+    this.#bomBytes = undefined
+    if (this.#bomReported) return
+    this.#bomReported = true
+    this.#events.onWarning('It begins a line with a byte order mark, which MCP does not allow; the mark is ignored.')
   }
 
   #finish(): void {
-    this.#releaseMark()
-    this.#mark = 0
+    this.#releaseBom()
+    this.#bomBytes = 0
     this.#returnHeld = false
     const outcome = this.#reader.finish()
     if (outcome.kind === 'frame') this.#events.onFrame(outcome.frame, undefined)
     else if (outcome.kind === 'oversized') this.#refuse(outcome.bytes, outcome.envelope)
-    else if (outcome.kind === 'garbage') this.#tellGarbage(outcome.reason, outcome.sample)
+    else if (outcome.kind === 'garbage') this.#warnAboutGarbage(outcome.reason, outcome.sample)
   }
 
   #refuse(bytes: number, envelope: Envelope | undefined): void {
@@ -106,7 +107,7 @@ export class LineFramer {
     const what = `A message of ${bytes} bytes came; at most ${this.#limit} are accepted.`
     // `null` is a number to the scanner, though none that can be.
     if (id === undefined || Number.isNaN(id)) {
-      this.#events.onTrouble(`${what} It names no call and was dropped.`)
+      this.#events.onWarning(`${what} It names no call and was dropped.`)
       return
     }
     const hint = 'Ask for less at a time, or raise `max_message` of this server.'
@@ -114,11 +115,11 @@ export class LineFramer {
   }
 
   /** A server that logs to stdout does so on every line: tell it in ever larger steps. */
-  #tellGarbage(reason: string, sample: string): void {
-    this.#odd++
-    const isPowerOfTwo = (this.#odd & (this.#odd - 1)) === 0
-    if (this.#odd > TOLD_SINGLY && !isPowerOfTwo) return
-    const times = this.#odd > TOLD_SINGLY ? ` (${this.#odd} such lines so far)` : ''
-    this.#events.onTrouble(`A line on its stdout is no message: ${reason}${times}: ${sample}`)
+  #warnAboutGarbage(reason: string, sample: string): void {
+    this.#invalidLines++
+    const isPowerOfTwo = (this.#invalidLines & (this.#invalidLines - 1)) === 0
+    if (this.#invalidLines > MAX_REPORTED_SINGLY && !isPowerOfTwo) return
+    const times = this.#invalidLines > MAX_REPORTED_SINGLY ? ` (${this.#invalidLines} such lines so far)` : ''
+    this.#events.onWarning(`A line on its stdout is no message: ${reason}${times}: ${sample}`)
   }
 }

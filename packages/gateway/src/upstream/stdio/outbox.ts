@@ -1,16 +1,16 @@
 import type { Writable } from 'node:stream'
 import type { SallyportError } from '@sallyport/core'
-import { OWN_MESSAGE, recheckPermit, usePermit } from '../permit.ts'
-import type { OutgoingRequest } from '../transport.ts'
+import { GATEWAY_PERMIT, recheckPermit, usePermit } from '../permit.ts'
+import type { EncodedRequest } from '../transport.ts'
 
 /** A request, or with no id a message of the gateway itself. */
 interface QueuedMessage {
   readonly id: number | undefined
   readonly text: string
-  readonly call: Pick<OutgoingRequest['call'], 'permit'>
+  readonly call: Pick<EncodedRequest['call'], 'permit'>
 }
 
-const OWN = { permit: OWN_MESSAGE }
+const GATEWAY_CALL = { permit: GATEWAY_PERMIT }
 
 /** So much is given to the pipe at once: what a full pipe does not take waits here, where it can still be stopped. */
 const MAX_BATCH = 65_536
@@ -39,14 +39,14 @@ export class Outbox {
     return this.#stdin.writableLength + this.#length
   }
 
-  request(request: OutgoingRequest): void {
+  request(request: EncodedRequest): void {
     this.#length += request.text.length
     this.#enqueue(request)
   }
 
   send(text: string): void {
     this.#length += text.length
-    this.#enqueue({ id: undefined, text, call: OWN })
+    this.#enqueue({ id: undefined, text, call: GATEWAY_CALL })
   }
 
   /** True where the request was not written yet: then it is not written at all. */

@@ -1,7 +1,7 @@
 import { cutText } from '@sallyport/core'
 import type { Exit } from '../processes/processes.ts'
 import type { StderrTail } from '../stderr-tail.ts'
-import { tellingLine } from './telling-line.ts'
+import { findErrorSummaryLine } from './telling-line.ts'
 
 /** What the last words of a program mean, and what to do; nothing where they are not known. */
 export type Explain = (said: readonly string[]) => string | undefined
@@ -21,7 +21,7 @@ export function describeLoss({ what, stderr, linesBefore, explain }: ProcessLoss
   const said = stderr.since(linesBefore)
   const meaning = explain?.(said)
   if (meaning !== undefined) return `${what}: ${meaning}`
-  const line = tellingLine(said)
+  const line = findErrorSummaryLine(said)
   return line === undefined ? what : cutText(`${what}: ${line.trim().replace(/\.$/, '')}`, REASON_LENGTH)
 }
 

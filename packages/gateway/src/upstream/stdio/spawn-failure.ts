@@ -22,7 +22,7 @@ export function spawnFailure(
   error: unknown,
 ): SallyportError {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error'
-  const { what, hint } = folderProblem(config) ?? problem(config, searchPath, code)
+  const { what, hint } = folderProblem(config) ?? explainCode(config, searchPath, code)
   // A program or a folder may be named by a variable.
   const shown = maskSecrets(`The server "${config.id}" could not be started: ${what}.`, config.fromVariables)
   return new SallyportError('UPSTREAM_UNAVAILABLE', shown, { hint })
@@ -39,7 +39,7 @@ function folderProblem({ cwd }: ProgramServerConfig): Explanation | undefined {
   }
 }
 
-function problem(config: ProgramServerConfig, searchPath: string | undefined, code: string): Explanation {
+function explainCode(config: ProgramServerConfig, searchPath: string | undefined, code: string): Explanation {
   switch (code) {
     case 'ENOENT':
       return notFound(config, searchPath)

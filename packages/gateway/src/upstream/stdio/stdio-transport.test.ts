@@ -7,14 +7,14 @@ import type { StdioServerConfig } from '../../config/settings.ts'
 import { findProcesses, sweepProcesses } from '../processes/process-sweep.ts'
 import { openWatchdog, type Watchdog } from '../processes/watchdog.ts'
 import { StderrTail } from '../stderr-tail.ts'
-import { Conversation, countMarked, freshMark, hostile, stdioConfig } from './stdio.test-kit.ts'
+import { countMarked, freshMark, hostileConfig, stdioConfig, TestConnection } from './stdio.test-kit.ts'
 import type { StdioTransportOptions } from './stdio-transport.ts'
 
 const runMark = freshMark()
 const SHORT = { afterInputEnds: 50, afterTerminate: 50 }
 let watchdog: Watchdog
 let number = 0
-const conversations: Conversation[] = []
+const conversations: TestConnection[] = []
 const folder = mkdtempSync(path.join(tmpdir(), 'stdio-transport-'))
 
 beforeAll(() => {
@@ -32,91 +32,91 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-function prepare(choices: Partial<StdioTransportOptions> = {}): Conversation {
-  const conversation = new Conversation({ watchdog, mark: `${runMark}.hostile.${++number}`, ...choices })
+function prepare(choices: Partial<StdioTransportOptions> = {}): TestConnection {
+  const conversation = new TestConnection({ watchdog, mark: `${runMark}.hostile.${++number}`, ...choices })
   conversations.push(conversation)
   return conversation
 }
 
 async function talk(config: StdioServerConfig = stdioConfig(), choices: Partial<StdioTransportOptions> = {}) {
   const conversation = prepare({ config, ...choices })
-  await conversation.transport.open(conversation.heard)
+  await conversation.transport.open(conversation.received)
   return conversation
 }
 
 describe('StdioTransport carries messages', () => {
   it('there and back', async () => {
     const subject = await talk()
-    expect(await subject.told('echo', { text: 'Grüße €😀' })).toBe('{"text":"Grüße €😀"}')
-    expect(subject.heard.troubles).toEqual([])
+    expect(await subject.callForText('echo', { text: 'Grüße €😀' })).toBe('{"text":"Grüße €😀"}')
+    expect(subject.received.warnings).toEqual([])
   })
 
   it.each(['crlf', 'bom', 'garbage', 'one-byte'])('through a server that writes with %s', async (habit) => {
-    const subject = await talk(hostile(habit))
-    expect(await subject.told('echo', { n: 1 })).toBe('{"n":1}')
-    expect(await subject.told('split')).toBe('é€😀'.repeat(20))
-    expect(subject.heard.reasons).toEqual([])
+    const subject = await talk(hostileConfig(habit))
+    expect(await subject.callForText('echo', { n: 1 })).toBe('{"n":1}')
+    expect(await subject.callForText('split')).toBe('é€😀'.repeat(20))
+    expect(subject.received.reasons).toEqual([])
   })
 
   it('with the variables a program needs, and none of ours', async () => {
     const config = stdioConfig({ env: { OWN: '1' } })
     const environment = { PATH: process.env.PATH, HOME: '/home/ada', OPENAI_API_KEY: 'secret' }
-    const { env } = JSON.parse(await (await talk(config, { environment })).told('pid'))
+    const { env } = JSON.parse(await (await talk(config, { environment })).callForText('pid'))
     expect(env).toEqual(['HOME', 'OWN', 'PATH', 'SALLYPORT_MARK'])
   })
 
   it('and survives an answer of 100 MB, of which it fails only the call', async () => {
     const subject = await talk(stdioConfig({ maxMessageBytes: 1_000_000 }))
-    const error = await subject.heard.failure(subject.call('big'))
+    const error = await subject.received.failure(subject.call('big'))
     expect(error.code).toBe('UPSTREAM_TOO_LARGE')
-    expect(await subject.told('echo')).toBe('{}')
+    expect(await subject.callForText('echo')).toBe('{}')
   })
 
   it('of many megabytes both ways', async () => {
     const subject = await talk()
     const text = 'é'.repeat(5_000_000)
-    expect(JSON.parse(await subject.told('echo', { text }))).toEqual({ text })
+    expect(JSON.parse(await subject.callForText('echo', { text }))).toEqual({ text })
   })
 
   it('in order through a flood', async () => {
     const subject = await talk()
-    await subject.told('flood', { count: 50_000 })
-    const lines = subject.heard.messages.slice(0, -1)
+    await subject.callForText('flood', { count: 50_000 })
+    const lines = subject.received.messages.slice(0, -1)
     expect(lines).toHaveLength(50_000)
     expect(lines.every(({ params }, index) => (params as { data: string }).data === `line ${index}`)).toBe(true)
   })
 
   it('while stderr is flooded, of which the last lines are kept', async () => {
-    const subject = await talk(hostile('stderr-flood=20000000'))
-    expect(await subject.told('echo')).toBe('{}')
+    const subject = await talk(hostileConfig('stderr-flood=20000000'))
+    expect(await subject.callForText('echo')).toBe('{}')
     expect(subject.stderr.tail().at(-1)).toBe('the last word')
     expect(subject.stderr.dropped).toBeGreaterThan(100_000)
     expect(subject.stderr.tail()[1]).toMatch(/^warning noise/)
   })
 
   it('up to what may wait for a server that does not read', async () => {
-    const subject = await talk(stdioConfig(), { maxQueuedBytes: 5_000_000, graces: SHORT })
+    const subject = await talk(stdioConfig(), { maxQueuedBytes: 5_000_000, gracePeriods: SHORT })
     subject.call('stop-reading')
     const calls = Array.from({ length: 20 }, () => subject.call('echo', { text: 'x'.repeat(1_000_000) }))
-    const error = await subject.heard.failure(calls.at(-1) as number)
+    const error = await subject.received.failure(calls.at(-1) as number)
     expect(error.code).toBe('OVERLOADED')
     expect(error.message).toContain('at most 5000000')
     subject.transport.send('{}')
-    expect(subject.heard.troubles).toEqual([expect.stringContaining('dropped')])
-    expect(subject.heard.reasons).toEqual([])
+    expect(subject.received.warnings).toEqual([expect.stringContaining('dropped')])
+    expect(subject.received.reasons).toEqual([])
     // What nobody waits for any more makes room, unless the pipe has begun to take it.
-    const refused = subject.heard.failures.map(({ id }) => id)
+    const refused = subject.received.failures.map(({ id }) => id)
     const queued = calls.filter((id) => !refused.includes(id))
     expect(queued.filter((id) => subject.transport.abandon(id)).length).toBeGreaterThan(queued.length / 2)
     subject.transport.send('{}')
-    expect(subject.heard.troubles).toHaveLength(1)
+    expect(subject.received.warnings).toHaveLength(1)
   })
 })
 
 describe('StdioTransport cannot start', () => {
   async function failure(changes: Partial<StdioServerConfig>): Promise<SallyportError> {
     const subject = prepare({ config: stdioConfig(changes), environment: { PATH: '/one:/two' } })
-    return await subject.transport.open(subject.heard).then(
+    return await subject.transport.open(subject.received).then(
       () => Promise.reject(new Error('it started')),
       (error: SallyportError) => error,
     )
@@ -168,75 +168,75 @@ describe('StdioTransport cannot start', () => {
 
   it('when it is closed at the same time, and leaves nothing', async () => {
     const subject = prepare()
-    const opened = subject.transport.open(subject.heard)
+    const opened = subject.transport.open(subject.received)
     const closed = subject.transport.close()
     await expect(opened).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' })
     await closed
-    expect(subject.heard.reasons).toEqual([])
+    expect(subject.received.reasons).toEqual([])
   })
 })
 
 describe('StdioTransport notices', () => {
   it('an exit without the secret that was its last word', async () => {
     const stderr = new StderrTail({ secrets: ['the database'] })
-    const subject = await talk(hostile('exit-at-start'), { stderr })
-    expect(await subject.heard.closed()).toBe('exited with code 3: cannot find •••')
+    const subject = await talk(hostileConfig('exit-at-start'), { stderr })
+    expect(await subject.received.closed()).toBe('exited with code 3: cannot find •••')
   })
 
   it('an exit at the start, with the code and the last words', async () => {
-    const subject = await talk(hostile('exit-at-start'))
-    expect(await subject.heard.closed()).toBe('exited with code 3: cannot find the database')
+    const subject = await talk(hostileConfig('exit-at-start'))
+    expect(await subject.received.closed()).toBe('exited with code 3: cannot find the database')
     expect(subject.transport.pid).toBeUndefined()
   })
 
   it('a death in the middle of a call', async () => {
     const subject = await talk()
     subject.call('die', { code: 9 })
-    expect(await subject.heard.closed()).toBe('exited with code 9: dying as told')
+    expect(await subject.received.closed()).toBe('exited with code 9: dying as told')
   })
 
   it('a kill from outside, without a call', async () => {
     const subject = await talk()
-    await subject.told('echo')
+    await subject.callForText('echo')
     process.kill(subject.transport.pid as number, 'SIGKILL')
-    expect(await subject.heard.closed()).toBe('was killed by SIGKILL')
+    expect(await subject.received.closed()).toBe('was killed by SIGKILL')
   })
 
   it('a last answer before the end', async () => {
     const subject = await talk()
-    expect(await subject.told('answer-and-exit')).toBe('done')
-    expect(await subject.heard.closed()).toBe('exited with code 0')
+    expect(await subject.callForText('answer-and-exit')).toBe('done')
+    expect(await subject.received.closed()).toBe('exited with code 0')
   })
 
   it('a closed stdout, and ends the rest', async () => {
-    const subject = await talk(stdioConfig(), { graces: SHORT })
+    const subject = await talk(stdioConfig(), { gracePeriods: SHORT })
     subject.call('close-stdout')
-    expect(await subject.heard.closed()).toBe('closed its stdout')
+    expect(await subject.received.closed()).toBe('closed its stdout')
   })
 
   it('a closed stdin, and ends the rest', async () => {
-    const subject = await talk(stdioConfig(), { graces: SHORT })
-    await subject.told('close-stdin')
+    const subject = await talk(stdioConfig(), { gracePeriods: SHORT })
+    await subject.callForText('close-stdin')
     subject.call('echo')
-    expect(await subject.heard.closed()).toBe('closed its stdin')
+    expect(await subject.received.closed()).toBe('closed its stdin')
   })
 
   it('a death only once, and refuses what comes after', async () => {
     const subject = await talk()
     subject.call('kill-self')
-    await subject.heard.closed()
+    await subject.received.closed()
     const late = subject.call('echo')
-    expect(await subject.heard.failure(late)).toMatchObject({ code: 'UPSTREAM_GONE' })
+    expect(await subject.received.failure(late)).toMatchObject({ code: 'UPSTREAM_GONE' })
     await subject.transport.close()
-    expect(subject.heard.reasons).toHaveLength(1)
+    expect(subject.received.reasons).toHaveLength(1)
   })
 
   it('nothing of an earlier process in the words of a later one', async () => {
-    const first = await talk(hostile('exit-at-start'))
-    await first.heard.closed()
+    const first = await talk(hostileConfig('exit-at-start'))
+    await first.received.closed()
     const second = await talk(stdioConfig(), { stderr: first.stderr })
     second.call('kill-self')
-    expect(await second.heard.closed()).toBe('was killed by SIGKILL')
+    expect(await second.received.closed()).toBe('was killed by SIGKILL')
   })
 })
 
@@ -244,8 +244,8 @@ describe('StdioTransport leaves nothing behind', () => {
   const everything = ['grandchildren', 'daemon', 'bare-child']
 
   async function crowd(...switches: readonly string[]) {
-    const subject = await talk(hostile(...everything, ...switches), { graces: SHORT })
-    await subject.told('echo')
+    const subject = await talk(hostileConfig(...everything, ...switches), { gracePeriods: SHORT })
+    await subject.callForText('echo')
     const mark = `${runMark}.hostile.${number}`
     const family = findProcesses({ mark, leader: subject.transport.pid as number }) ?? []
     expect(family.length).toBeGreaterThanOrEqual(4)
@@ -258,15 +258,15 @@ describe('StdioTransport leaves nothing behind', () => {
       const { subject, mark, family } = await crowd(...switches)
       await subject.transport.close()
       expect(findProcesses({ mark, known: family })).toEqual([])
-      expect(subject.heard.reasons).toEqual([])
+      expect(subject.received.reasons).toEqual([])
     },
   )
 
   it('after the server was killed', async () => {
-    const subject = await talk(hostile('grandchildren', 'daemon'))
-    await subject.told('echo')
+    const subject = await talk(hostileConfig('grandchildren', 'daemon'))
+    await subject.callForText('echo')
     process.kill(subject.transport.pid as number, 'SIGKILL')
-    await subject.heard.closed()
+    await subject.received.closed()
     await subject.transport.close()
     expect(countMarked(`${runMark}.hostile.${number}`)).toBe(0)
   })
@@ -276,7 +276,7 @@ describe('StdioTransport leaves nothing behind', () => {
     const round = async () => {
       const subject = await talk(stdioConfig({ command: '/bin/cat', args: [] }))
       subject.transport.send('{"echo":1}')
-      await subject.heard.until(() => subject.heard.messages[0])
+      await subject.received.until(() => subject.received.messages[0])
       await subject.transport.close()
     }
     await round()
@@ -294,7 +294,7 @@ describe('StdioTransport leaves nothing behind', () => {
       })
     const first = await talk()
     const second = await talk()
-    await Promise.all([first.told('echo'), second.told('echo')])
+    await Promise.all([first.callForText('echo'), second.callForText('echo')])
     const ours = new Set(pipes('self'))
     expect(ours.size).toBeGreaterThanOrEqual(7)
     for (const { transport } of [first, second]) {

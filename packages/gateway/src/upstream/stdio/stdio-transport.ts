@@ -1,10 +1,10 @@
 import { SallyportError } from '@sallyport/core'
 import type { ProgramServerConfig } from '../../config/config.ts'
 import type { Watchdog } from '../processes/processes.ts'
-import { type Graces, openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
+import { type GracePeriods, openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
 import type { StderrTail } from '../stderr-tail.ts'
-import type { OutgoingRequest, Transport, TransportEvents } from '../transport.ts'
-import { childEnvironment } from './child-environment.ts'
+import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
+import { buildChildEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'
 import { Outbox } from './outbox.ts'
@@ -19,14 +19,14 @@ export interface StdioTransportOptions {
   readonly watchdog: Watchdog
   readonly stderr: StderrTail
   readonly explain?: Explain | undefined
-  readonly graces?: Graces
+  readonly gracePeriods?: GracePeriods
   /** What may wait for a server that does not read. */
   readonly maxQueuedBytes?: number
 }
 
 const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024
 /** A dying program closes its pipes first: so long do we wait for the exit code, which says more. */
-const EXIT_PATIENCE = 250
+const EXIT_TIMEOUT_MS = 250
 /** What handling a line costs, compared with looking at a byte. */
 const LINE_COST = 200
 
@@ -37,7 +37,7 @@ export class StdioTransport implements Transport {
   #group: ProcessGroup | undefined
   #events: TransportEvents | undefined
   /** Why we gave it up, if it did not exit first. */
-  #givenUp: string | undefined
+  #giveUpReason: string | undefined
   #outbox: Outbox | undefined
   #closed = false
 
@@ -64,17 +64,17 @@ export class StdioTransport implements Transport {
     )
   }
 
-  request(request: OutgoingRequest): void {
-    const outbox = this.#outboxFor()
+  request(request: EncodedRequest): void {
+    const outbox = this.#getOutbox()
     if (outbox instanceof Outbox) return outbox.request(request)
     // Whoever asks may still be noting down that it asked.
-    queueMicrotask(() => this.#tell()?.onFailure(request.id, outbox))
+    queueMicrotask(() => this.#activeEvents()?.onFailure(request.id, outbox))
   }
 
   send(text: string): void {
-    const outbox = this.#outboxFor()
+    const outbox = this.#getOutbox()
     if (outbox instanceof Outbox) outbox.send(text)
-    else this.#tell()?.onTrouble(`A message was dropped: ${outbox.message}`)
+    else this.#activeEvents()?.onWarning(`A message was dropped: ${outbox.message}`)
   }
 
   /** One that was not written yet is not written at all. */
@@ -82,7 +82,7 @@ export class StdioTransport implements Transport {
     return this.#outbox?.abandon(id) ?? false
   }
 
-  agreed(): void {
+  setProtocolVersion(): void {
     // Only HTTP repeats the version.
   }
 
@@ -94,11 +94,11 @@ export class StdioTransport implements Transport {
   }
 
   async #start(): Promise<ProcessGroup> {
-    const { config, environment, mark, watchdog, graces } = this.#options
-    const env = childEnvironment({ inherited: environment, own: config.env, mark })
+    const { config, environment, mark, watchdog, gracePeriods } = this.#options
+    const env = buildChildEnvironment({ inherited: environment, own: config.env, mark })
     const { command, args, cwd } = config
     try {
-      const group = await openProcessGroup({ command, args, cwd, env, mark, watchdog, graces })
+      const group = await openProcessGroup({ command, args, cwd, env, mark, watchdog, gracePeriods })
       this.#attach(group)
       return group
     } catch (error) {
@@ -108,7 +108,7 @@ export class StdioTransport implements Transport {
 
   #attach(group: ProcessGroup): void {
     this.#group = group
-    this.#outbox = new Outbox(group.stdin, (id, refusal) => this.#tell()?.onFailure(id, refusal))
+    this.#outbox = new Outbox(group.stdin, (id, refusal) => this.#activeEvents()?.onFailure(id, refusal))
     const { stderr, explain } = this.#options
     const linesBefore = stderr.written
     this.#readOutput(group)
@@ -121,8 +121,8 @@ export class StdioTransport implements Transport {
     })
     void group.closed.then((exit) => {
       stderr.end()
-      const what = this.#givenUp ?? describeExit(exit)
-      this.#tell()?.onClose(describeLoss({ what, stderr, linesBefore, explain }))
+      const what = this.#giveUpReason ?? describeExit(exit)
+      this.#activeEvents()?.onClose(describeLoss({ what, stderr, linesBefore, explain }))
     })
   }
 
@@ -130,9 +130,9 @@ export class StdioTransport implements Transport {
     const framer = new LineFramer({
       maxMessageBytes: this.#options.config.maxMessageBytes,
       events: {
-        onFrame: (frame) => this.#tell()?.onFrame(frame, undefined),
-        onFailure: (id, error) => this.#tell()?.onFailure(id, error),
-        onTrouble: (text) => this.#tell()?.onTrouble(text),
+        onFrame: (frame) => this.#activeEvents()?.onFrame(frame, undefined),
+        onFailure: (id, error) => this.#activeEvents()?.onFailure(id, error),
+        onWarning: (text) => this.#activeEvents()?.onWarning(text),
       },
     })
     readFairly(group.stdout, (chunk) => chunk.length + framer.push(chunk) * LINE_COST)
@@ -141,12 +141,12 @@ export class StdioTransport implements Transport {
   }
 
   /** After `close` nobody wants to hear anything. */
-  #tell(): TransportEvents | undefined {
+  #activeEvents(): TransportEvents | undefined {
     return this.#closed ? undefined : this.#events
   }
 
   /** Or why nothing can be written. */
-  #outboxFor(): Outbox | SallyportError {
+  #getOutbox(): Outbox | SallyportError {
     const { config, maxQueuedBytes: limit = MAX_QUEUED_BYTES } = this.#options
     if (!this.#outbox || !this.#group?.stdin.writable)
       return new SallyportError('UPSTREAM_GONE', `The server "${config.id}" is gone.`)
@@ -158,8 +158,8 @@ export class StdioTransport implements Transport {
 
   /** Half a connection is none. */
   #giveUp(group: ProcessGroup, reason: string): void {
-    void group.exitsWithin(EXIT_PATIENCE).then((exited) => {
-      if (!exited) this.#givenUp ??= reason
+    void group.exitsWithin(EXIT_TIMEOUT_MS).then((exited) => {
+      if (!exited) this.#giveUpReason ??= reason
       return group.end()
     })
   }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, SallyportError } from '@sallyport/core'
 import type { StdioServerConfig } from '../../config/settings.ts'
-import { OWN_MESSAGE, type Permit } from '../permit.ts'
+import { GATEWAY_PERMIT, type Permit } from '../permit.ts'
 import { createMark } from '../processes/process-mark.ts'
 import type { Watchdog } from '../processes/watchdog.ts'
 import { StderrTail } from '../stderr-tail.ts'
@@ -71,7 +71,7 @@ interface Message {
 export class Recorder implements TransportEvents {
   readonly messages: Message[] = []
   readonly failures: { readonly id: number; readonly error: SallyportError }[] = []
-  readonly troubles: string[] = []
+  readonly warnings: string[] = []
   readonly reasons: string[] = []
   readonly #changes = new EventEmitter()
 
@@ -85,8 +85,8 @@ export class Recorder implements TransportEvents {
     this.#changes.emit('change')
   }
 
-  onTrouble(text: string): void {
-    this.troubles.push(text)
+  onWarning(text: string): void {
+    this.warnings.push(text)
     this.#changes.emit('change')
   }
 
@@ -116,16 +116,16 @@ export class Recorder implements TransportEvents {
   }
 }
 
-type Choices = Partial<StdioTransportOptions> & { readonly watchdog: Watchdog; readonly mark: string }
+type ConnectionOptions = Partial<StdioTransportOptions> & { readonly watchdog: Watchdog; readonly mark: string }
 
 /** A transport in front of the hostile server, and short ways to talk over it. */
-export class Conversation {
+export class TestConnection {
   readonly transport: StdioTransport
-  readonly heard = new Recorder()
+  readonly received = new Recorder()
   readonly stderr = new StderrTail()
   #lastId = 0
 
-  constructor(choices: Choices) {
+  constructor(choices: ConnectionOptions) {
     this.transport = new StdioTransport({
       config: stdioConfig(),
       environment: process.env,
@@ -134,7 +134,7 @@ export class Conversation {
     })
   }
 
-  ask(method: string, params: unknown = {}, permit: Permit = OWN_MESSAGE): number {
+  ask(method: string, params: unknown = {}, permit: Permit = GATEWAY_PERMIT): number {
     const id = ++this.#lastId
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
     this.transport.request({ id, call: { method, params: params as JsonObject, permit }, text })
@@ -146,12 +146,12 @@ export class Conversation {
   }
 
   /** The text that a tool answers. */
-  async told(name: string, args: unknown = {}): Promise<string> {
-    const { result } = await this.heard.answer(this.call(name, args))
+  async callForText(name: string, args: unknown = {}): Promise<string> {
+    const { result } = await this.received.answer(this.call(name, args))
     return result?.content?.[0]?.text ?? ''
   }
 }
 
-export function hostile(...switches: readonly string[]): StdioServerConfig {
+export function hostileConfig(...switches: readonly string[]): StdioServerConfig {
   return stdioConfig({ args: [HOSTILE_SERVER, ...switches] })
 }

@@ -1,4 +1,4 @@
-export { childEnvironment } from './child-environment.ts'
+export { buildChildEnvironment } from './child-environment.ts'
 export { readFairly } from './fair-reader.ts'
 export { describeExit, describeLoss } from './process-loss.ts'
 export { spawnFailure } from './spawn-failure.ts'

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { tellingLine } from './telling-line.ts'
+import { findErrorSummaryLine } from './telling-line.ts'
 
 const linesOf = (text: string): readonly string[] => text.split('\n')
 
@@ -16,7 +16,7 @@ describe('of what a program said last', () => {
     ['if (', /^SyntaxError: /],
   ])('finds what matters when Node runs %s', (program, telling) => {
     const { stderr } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' })
-    expect(tellingLine(linesOf(stderr)), stderr).toMatch(telling)
+    expect(findErrorSummaryLine(linesOf(stderr)), stderr).toMatch(telling)
   })
 
   it.each([
@@ -39,11 +39,11 @@ describe('of what a program said last', () => {
     ['a program of few words', 'bye\n\n  \n', 'bye'],
     ['one that prints brackets alone', '{\n}\n', '}'],
   ])('finds what matters from %s', (_who, said, telling) => {
-    expect(tellingLine(linesOf(said))).toBe(telling)
+    expect(findErrorSummaryLine(linesOf(said))).toBe(telling)
   })
 
   it('finds nothing where nothing was said', () => {
-    for (const said of ['', ' \n\t\n']) expect(tellingLine(linesOf(said))).toBeUndefined()
+    for (const said of ['', ' \n\t\n']) expect(findErrorSummaryLine(linesOf(said))).toBeUndefined()
   })
 
   it('needs no longer for a line that was made to be slow', () => {
@@ -53,6 +53,6 @@ describe('of what a program said last', () => {
       `File "${'", line '.repeat(250)}`,
       `${'Error'.repeat(400)}!`,
     ]
-    expect(tellingLine(Array.from({ length: 100 }, (_, at) => lines[at % 4] as string))).toBe(lines[3])
+    expect(findErrorSummaryLine(Array.from({ length: 100 }, (_, at) => lines[at % 4] as string))).toBe(lines[3])
   })
 })

@@ -1,6 +1,6 @@
 /** `Error: …` as Node prints what nobody caught, `KeyError: …` as Python does. */
 const THROWN = /^(?:Uncaught |Fatal )?[\w.]*(?:Error|Exception)(?: \[\w+\])?: /
-const TROUBLE = /error|fatal|panic|cannot|could not|not found|no such|denied|refused|failed/i
+const ERROR_WORDS = /error|fatal|panic|cannot|could not|not found|no such|denied|refused|failed/i
 const SYSTEM_CODE = /\bE[A-Z]{4,}\b/
 
 const NOISE: readonly RegExp[] = [
@@ -14,20 +14,20 @@ const NOISE: readonly RegExp[] = [
 ]
 
 /** npm sets this before every line, whatever the line says. */
-const NPM = /^npm (?:error|ERR!)(?: code \w+)?/
+const NPM_PREFIX = /^npm (?:error|ERR!)(?: code \w+)?/
 
 /** Of what a program said last the line that says why it died: rarely the very last. */
-export function tellingLine(lines: readonly string[]): string | undefined {
+export function findErrorSummaryLine(lines: readonly string[]): string | undefined {
   const words = lines.filter((line) => !NOISE.some((noise) => noise.test(line)))
   return (
     words.findLast((line) => THROWN.test(line)) ??
-    words.findLast(tellsOfTrouble) ??
+    words.findLast(mentionsError) ??
     words.at(-1) ??
     lines.findLast((line) => line.trim() !== '')
   )
 }
 
-function tellsOfTrouble(line: string): boolean {
-  const said = line.replace(NPM, '')
-  return TROUBLE.test(said) || SYSTEM_CODE.test(said)
+function mentionsError(line: string): boolean {
+  const said = line.replace(NPM_PREFIX, '')
+  return ERROR_WORDS.test(said) || SYSTEM_CODE.test(said)
 }

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, type Permission, SallyportError } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
-import { readDocument, resolveReference } from './document.ts'
+import { readOpenApiDocument, resolveReference } from './document.ts'
 import { inlineSchema } from './inline-schema.ts'
-import { inputSchemaOf, type Operation, permissionOf, readOperations } from './operation.ts'
+import { buildInputSchema, type Operation, permissionOf, readOperations } from './operation.ts'
 import { type ApiRequest, buildRequest, isBelow } from './request.ts'
 import { type ApiResponse, readResponse } from './response.ts'
 
@@ -60,16 +60,16 @@ export interface Api {
   tools(ids?: readonly string[]): readonly ApiTool[]
 }
 
-const TIMEOUT_MS = 30_000
-const MAX_BYTES = 4 * 1024 * 1024
-const MOST_REDIRECTS = 3
+const DEFAULT_TIMEOUT_MS = 30_000
+const DEFAULT_MAX_BYTES = 4 * 1024 * 1024
+const MAX_REDIRECTS = 3
 
 /** Reads the description of an API; nothing is called yet. */
 export async function readApi(settings: ApiSettings): Promise<Api> {
   const base = readBaseUrl(settings.baseUrl)
-  const document = await readDocument(settings.spec)
+  const document = await readOpenApiDocument(settings.spec)
   const operations = readOperations(document)
-  const find = (id: string): Operation => operations.get(id) ?? unknownOperation(id)
+  const find = (id: string): Operation => operations.get(id) ?? throwUnknownOperation(id)
   const entry = (operation: Operation): ApiOperation => {
     const { id, method, path, summary } = operation
     const permission = permissionOf(operation)
@@ -82,7 +82,7 @@ export async function readApi(settings: ApiSettings): Promise<Api> {
     options: {
       description: operation.summary,
       permission: entry(operation).permission,
-      input: { ...inputSchemaOf(document, operation), type: 'object' },
+      input: { ...buildInputSchema(document, operation), type: 'object' },
     },
     handler: async (args, { signal }) => (await call(operation.id, args, { signal })).body,
   })
@@ -92,8 +92,8 @@ export async function readApi(settings: ApiSettings): Promise<Api> {
       const operation = find(id)
       return {
         ...entry(operation),
-        input: inputSchemaOf(document, operation),
-        responses: responsesOf(document, operation),
+        input: buildInputSchema(document, operation),
+        responses: describeResponses(document, operation),
       }
     },
     call,
@@ -110,7 +110,7 @@ function readBaseUrl(baseUrl: string): URL {
   return base
 }
 
-function responsesOf(document: JsonObject, { path, method }: Operation): JsonObject {
+function describeResponses(document: JsonObject, { path, method }: Operation): JsonObject {
   const paths = document.paths as JsonObject
   const own = resolveReference(document, resolveReference(document, paths[path])?.[method])
   const responses = Object.entries(isJsonObject(own?.responses) ? own.responses : {})
@@ -129,28 +129,28 @@ function describeResponse(document: JsonObject, given: Json | undefined): JsonOb
   }
 }
 
-function unknownOperation(id: string): never {
+function throwUnknownOperation(id: string): never {
   throw new ConnectorError(`There is no operation ${JSON.stringify(id.slice(0, 200))}. List the operations.`, {
     retryable: true,
   })
 }
 
-interface Sending {
+interface SendContext {
   readonly base: URL
   readonly settings: ApiSettings
   readonly signal: AbortSignal | undefined
 }
 
-async function send(request: ApiRequest, { base, settings, signal }: Sending): Promise<ApiResponse> {
-  const { timeoutMs = TIMEOUT_MS, maxBytes = MAX_BYTES, headers = {} } = settings
+async function send(request: ApiRequest, { base, settings, signal }: SendContext): Promise<ApiResponse> {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES, headers = {} } = settings
   const secrets = typeof headers === 'function' ? await headers() : headers
   // The author's come last: no argument can replace them.
   for (const [name, value] of Object.entries(secrets)) request.headers.set(name, value)
   const timeout = AbortSignal.timeout(timeoutMs)
   const signals = signal === undefined ? timeout : AbortSignal.any([timeout, signal])
   try {
-    const response = await follow(request, base, signals)
-    return await readResponse(response, { maxBytes, hide: (text) => hideSecrets(text, secrets) })
+    const response = await fetchWithRedirects(request, base, signals)
+    return await readResponse(response, { maxBytes, hide: (text) => redactSecrets(text, secrets) })
   } catch (error) {
     if (error instanceof ConnectorError) throw error
     if (signal?.aborted) throw new ConnectorError('The call was cancelled.', { retryable: true })
@@ -162,7 +162,7 @@ async function send(request: ApiRequest, { base, settings, signal }: Sending): P
 }
 
 /** Redirects are followed for reading only, and only below the base: the headers would go with them. */
-async function follow(request: ApiRequest, base: URL, signal: AbortSignal): Promise<Response> {
+async function fetchWithRedirects(request: ApiRequest, base: URL, signal: AbortSignal): Promise<Response> {
   let url = request.url
   for (let count = 0; ; count++) {
     const { method, headers, body } = request
@@ -171,7 +171,7 @@ async function follow(request: ApiRequest, base: URL, signal: AbortSignal): Prom
     if (response.status < 300 || response.status > 399 || location === null) return response
     await response.body?.cancel()
     const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
-    if (next === undefined || !isBelow(base, next) || !/^(?:GET|HEAD)$/.test(method) || count >= MOST_REDIRECTS)
+    if (next === undefined || !isBelow(base, next) || !/^(?:GET|HEAD)$/.test(method) || count >= MAX_REDIRECTS)
       throw new ConnectorError(`The API answered ${response.status} and points elsewhere, which is not followed.`, {
         retryable: false,
       })
@@ -180,15 +180,15 @@ async function follow(request: ApiRequest, base: URL, signal: AbortSignal): Prom
 }
 
 /** An API that echoes its requests must not show what it was given, as it was or as JSON and addresses write it. */
-function hideSecrets(text: string, headers: Readonly<Record<string, string>>): string {
+function redactSecrets(text: string, headers: Readonly<Record<string, string>>): string {
   return Object.values(headers)
     .flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
     .filter((secret) => secret.length >= 6)
-    .flatMap(spellings)
+    .flatMap(listEncodings)
     .reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text)
 }
 
-function spellings(secret: string): readonly string[] {
+function listEncodings(secret: string): readonly string[] {
   const quoted = JSON.stringify(secret).slice(1, -1)
   return [secret, quoted, quoted.replaceAll('/', '\\/'), encodeURIComponent(Buffer.from(secret).toString())]
 }

@@ -4,20 +4,29 @@ import { resolveReference } from './document.ts'
 /** As deep and as large as an inlined schema gets; what is beyond is left out, and says so. */
 const MAX_DEPTH = 8
 const MAX_PARTS = 3_000
-const LEFT_OUT: JsonObject = { description: 'Left out: the description of the API is too large here.' }
+const OMITTED: JsonObject = { description: 'Left out: the description of the API is too large here.' }
 
 const MAX_PATTERN_LENGTH = 200
 
 /** Keywords that hold a schema, several by name, or several in a row. All others hold data. */
-const ONE = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'])
-const NAMED = new Set(['properties', 'patternProperties', 'dependentSchemas'])
-const LISTED = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
+const SCHEMA_KEYWORDS = new Set([
+  'items',
+  'additionalProperties',
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'propertyNames',
+])
+const SCHEMA_MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'dependentSchemas'])
+const SCHEMA_LIST_KEYWORDS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 
 /**
  * What is left out accepts everything. Under these keywords that would refuse what the API takes: they are left out as
  * well, and the API checks.
  */
-const EXACT = new Set(['not', 'if', 'oneOf', 'contains'])
+const STRICT_KEYWORDS = new Set(['not', 'if', 'oneOf', 'contains'])
 
 /** A schema with its references put in place, however they run in circles or multiply. Whatever is cut, it stays valid. */
 export function inlineSchema(document: JsonObject, schema: Json | undefined): JsonObject {
@@ -29,25 +38,25 @@ export function inlineSchema(document: JsonObject, schema: Json | undefined): Js
     if (meant === undefined) return {}
     if (--parts < 0 || depth > MAX_DEPTH) {
       cuts++
-      return LEFT_OUT
+      return OMITTED
     }
     const checked = withoutPatterns(meant)
     if (checked !== meant) cuts++
     const keywords = Object.entries(checked).flatMap(([keyword, operand]) =>
       operand === undefined ? [] : inlineKeyword(keyword, operand, depth),
     )
-    return withoutOldWords(Object.fromEntries(keywords))
+    return modernizeKeywords(Object.fromEntries(keywords))
   }
   const inlineKeyword = (keyword: string, operand: Json, depth: number): readonly (readonly [string, Json])[] => {
     const before = cuts
     const inlined = inlineOperand(keyword, operand, depth)
-    if (inlined === undefined || (cuts > before && EXACT.has(keyword))) return []
+    if (inlined === undefined || (cuts > before && STRICT_KEYWORDS.has(keyword))) return []
     return [[keyword, inlined]]
   }
   const inlineOperand = (keyword: string, operand: Json, depth: number): Json | undefined => {
-    if (ONE.has(keyword)) return inline(operand, depth + 1)
-    if (LISTED.has(keyword) && isJsonList(operand)) return operand.map((part) => inline(part, depth + 1))
-    if (NAMED.has(keyword) && isJsonObject(operand))
+    if (SCHEMA_KEYWORDS.has(keyword)) return inline(operand, depth + 1)
+    if (SCHEMA_LIST_KEYWORDS.has(keyword) && isJsonList(operand)) return operand.map((part) => inline(part, depth + 1))
+    if (SCHEMA_MAP_KEYWORDS.has(keyword) && isJsonObject(operand))
       return Object.fromEntries(Object.entries(operand).map(([name, part]) => [name, inline(part, depth + 1)]))
     parts -= JSON.stringify(operand).length >>> 4
     if (parts >= 0) return operand
@@ -74,20 +83,20 @@ function withoutPatterns(schema: JsonObject): JsonObject {
 }
 
 /** What OpenAPI 3.0 says in words of its own, in those of JSON Schema. A property of such a name is no boolean. */
-function withoutOldWords(schema: JsonObject): JsonObject {
+function modernizeKeywords(schema: JsonObject): JsonObject {
   const { nullable, ...rest } = schema
-  const plain = typeof nullable === 'boolean' ? { ...rest, ...(nullable && orNull(rest)) } : schema
-  return withBound(withBound(plain, ['minimum', 'exclusiveMinimum']), ['maximum', 'exclusiveMaximum'])
+  const plain = typeof nullable === 'boolean' ? { ...rest, ...(nullable && makeNullable(rest)) } : schema
+  return convertBound(convertBound(plain, ['minimum', 'exclusiveMinimum']), ['maximum', 'exclusiveMaximum'])
 }
 
-function orNull({ type, enum: options }: JsonObject): JsonObject {
+function makeNullable({ type, enum: options }: JsonObject): JsonObject {
   return {
     ...(typeof type === 'string' && { type: [type, 'null'] }),
     ...(isJsonList(options) && !options.includes(null) && { enum: [...options, null] }),
   }
 }
 
-function withBound(schema: JsonObject, [bound, exclusive]: readonly [string, string]): JsonObject {
+function convertBound(schema: JsonObject, [bound, exclusive]: readonly [string, string]): JsonObject {
   const { [bound]: limit, [exclusive]: isExclusive, ...rest } = schema
   if (typeof isExclusive !== 'boolean') return schema
   return limit === undefined ? rest : { ...rest, [isExclusive ? exclusive : bound]: limit }

@@ -4,7 +4,7 @@ import { type Api, type ApiSettings, readApi } from './api.ts'
 
 let configured: ReadonlyMap<string, Api> | undefined
 
-function apiOf(name: string): Api {
+function findApi(name: string): Api {
   if (configured === undefined)
     throw new SallyportError('USAGE', 'OpenApiConnector has no APIs.', {
       hint: 'Call OpenApiConnector.configure({ … }) first.',
@@ -26,9 +26,9 @@ export const OpenApiConnector = {
     configured = new Map(await Promise.all(read))
   },
   listApis: (): readonly string[] => [...(configured?.keys() ?? [])],
-  listOperations: (api: string) => apiOf(api).listOperations(),
-  describeOperation: (api: string, id: string) => apiOf(api).describeOperation(id),
+  listOperations: (api: string) => findApi(api).listOperations(),
+  describeOperation: (api: string, id: string) => findApi(api).describeOperation(id),
   call: (api: string, id: string, options: { readonly args?: JsonObject; readonly signal?: AbortSignal } = {}) =>
-    apiOf(api).call(id, options.args, options),
-  tools: (api: string, ids?: readonly string[]) => apiOf(api).tools(ids),
+    findApi(api).call(id, options.args, options),
+  tools: (api: string, ids?: readonly string[]) => findApi(api).tools(ids),
 }

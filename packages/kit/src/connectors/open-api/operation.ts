@@ -2,14 +2,14 @@ import { isJsonList, isJsonObject, type Json, type JsonObject, type Permission }
 import { resolveReference } from './document.ts'
 import { inlineSchema } from './inline-schema.ts'
 
-export const PLACES = ['path', 'query', 'header', 'cookie'] as const
-export type Place = (typeof PLACES)[number]
+export const PARAMETER_LOCATIONS = ['path', 'query', 'header', 'cookie'] as const
+export type ParameterLocation = (typeof PARAMETER_LOCATIONS)[number]
 
 export interface Parameter {
   /** The name of the argument, which differs from `name` only when two places share one. */
   readonly key: string
   readonly name: string
-  readonly place: Place
+  readonly location: ParameterLocation
   readonly required: boolean
   readonly style: string
   readonly explode: boolean
@@ -19,7 +19,7 @@ export interface Parameter {
   readonly schema: Json | undefined
 }
 
-export interface Body {
+export interface RequestBody {
   readonly key: string
   readonly mimeType: string
   readonly required: boolean
@@ -32,17 +32,17 @@ export interface Operation {
   readonly path: string
   readonly summary: string
   readonly parameters: readonly Parameter[]
-  readonly body: Body | undefined
+  readonly body: RequestBody | undefined
   /** The addresses that the document names for it, which are not trusted. */
   readonly servers: readonly string[]
 }
 
 const METHODS = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as const
-const HARMLESS = new Set(['get', 'head', 'options'])
-const MOST_OPERATIONS = 5_000
-const MOST_WORDS = 1_000
+const SAFE_METHODS = new Set(['get', 'head', 'options'])
+const MAX_OPERATIONS = 5_000
+const MAX_TEXT_LENGTH = 1_000
 /** OpenAPI says that these are not parameters; the others belong to the connection. */
-const NOT_PARAMETERS = new Set(
+const RESERVED_HEADERS = new Set(
   'accept content-type authorization host connection content-length transfer-encoding cookie upgrade te trailer expect'
     .split(' ')
     .concat('proxy-authorization', 'proxy-connection', 'keep-alive'),
@@ -54,21 +54,21 @@ export function readOperations(document: JsonObject): ReadonlyMap<string, Operat
     const shared = resolveReference(document, item)
     for (const method of shared === undefined ? [] : METHODS) {
       const own = resolveReference(document, shared?.[method])
-      if (own === undefined || !path.startsWith('/') || operations.size >= MOST_OPERATIONS) continue
-      const id = freeName(operationName(own, method, path), operations)
+      if (own === undefined || !path.startsWith('/') || operations.size >= MAX_OPERATIONS) continue
+      const id = uniqueName(operationName(own, method, path), operations)
       operations.set(id, readOperation(document, { id, method, path, own, shared: shared ?? {} }))
     }
   }
   return operations
 }
 
-export const permissionOf = ({ method }: Operation): Permission => (HARMLESS.has(method) ? 'READ' : 'WRITE')
+export const permissionOf = ({ method }: Operation): Permission => (SAFE_METHODS.has(method) ? 'READ' : 'WRITE')
 
 const entriesOf = (value: Json | undefined): readonly [string, Json | undefined][] =>
   isJsonObject(value) ? Object.entries(value) : []
 
-const textOf = (value: Json | undefined): string | undefined =>
-  typeof value === 'string' ? value.slice(0, MOST_WORDS) : undefined
+const readShortText = (value: Json | undefined): string | undefined =>
+  typeof value === 'string' ? value.slice(0, MAX_TEXT_LENGTH) : undefined
 
 function operationName({ operationId }: JsonObject, method: string, path: string): string {
   const given = typeof operationId === 'string' && operationId !== '' ? operationId : `${method}${path}`
@@ -80,12 +80,12 @@ function operationName({ operationId }: JsonObject, method: string, path: string
   )
 }
 
-function freeName(name: string, taken: { has(name: string): boolean }): string {
+function uniqueName(name: string, taken: { has(name: string): boolean }): string {
   if (!taken.has(name)) return name
   for (let count = 2; ; count++) if (!taken.has(`${name}_${count}`)) return `${name}_${count}`
 }
 
-interface Found {
+interface OperationSource {
   readonly id: string
   readonly method: string
   readonly path: string
@@ -93,14 +93,17 @@ interface Found {
   readonly shared: JsonObject
 }
 
-function readOperation(document: JsonObject, { id, method, path, own, shared }: Found): Operation {
+function readOperation(document: JsonObject, { id, method, path, own, shared }: OperationSource): Operation {
   const parameters = readParameters(document, [shared.parameters, own.parameters])
   const servers = [own.servers, shared.servers, document.servers].find((list) => isJsonList(list) && list.length > 0)
   return {
     id,
     method,
     path,
-    summary: textOf(own.summary) ?? textOf(own.description) ?? `${method.toUpperCase()} ${path}`.slice(0, MOST_WORDS),
+    summary:
+      readShortText(own.summary) ??
+      readShortText(own.description) ??
+      `${method.toUpperCase()} ${path}`.slice(0, MAX_TEXT_LENGTH),
     parameters,
     body: readBody(document, own.requestBody, new Set(parameters.map(({ key }) => key))),
     servers: (isJsonList(servers) ? servers : []).flatMap((server) =>
@@ -119,44 +122,45 @@ function readParameters(document: JsonObject, lists: readonly (Json | undefined)
   }
   const keys = new Set<string>()
   return [...found.values()].flatMap((parameter) => {
-    const place = PLACES.find((known) => known === parameter.in)
+    const location = PARAMETER_LOCATIONS.find((known) => known === parameter.in)
     const name = String(parameter.name)
-    if (place === undefined || (place === 'header' && NOT_PARAMETERS.has(name.toLowerCase()))) return []
-    const key = keys.has(name) ? freeName(`${place}_${name}`, keys) : name
+    if (location === undefined || (location === 'header' && RESERVED_HEADERS.has(name.toLowerCase()))) return []
+    const key = keys.has(name) ? uniqueName(`${location}_${name}`, keys) : name
     keys.add(key)
-    return [readParameter(parameter, { key, name, place })]
+    return [readParameter(parameter, { key, name, location })]
   })
 }
 
-function readParameter(parameter: JsonObject, named: Pick<Parameter, 'key' | 'name' | 'place'>): Parameter {
-  const style = textOf(parameter.style) ?? (named.place === 'query' || named.place === 'cookie' ? 'form' : 'simple')
+function readParameter(parameter: JsonObject, named: Pick<Parameter, 'key' | 'name' | 'location'>): Parameter {
+  const style =
+    readShortText(parameter.style) ?? (named.location === 'query' || named.location === 'cookie' ? 'form' : 'simple')
   const content = entriesOf(parameter.content)[0]?.[1]
   return {
     ...named,
-    required: named.place === 'path' || parameter.required === true,
+    required: named.location === 'path' || parameter.required === true,
     style,
     explode: typeof parameter.explode === 'boolean' ? parameter.explode : style === 'form',
     isJson: content !== undefined,
-    description: textOf(parameter.description),
+    description: readShortText(parameter.description),
     schema: isJsonObject(content) ? content.schema : parameter.schema,
   }
 }
 
-function readBody(document: JsonObject, value: Json | undefined, taken: ReadonlySet<string>): Body | undefined {
+function readBody(document: JsonObject, value: Json | undefined, taken: ReadonlySet<string>): RequestBody | undefined {
   const body = resolveReference(document, value)
   const kinds = entriesOf(body?.content)
   const [mimeType, content] =
     kinds.find(([kind]) => isJsonType(kind)) ?? kinds.find(([kind]) => isFormType(kind)) ?? kinds[0] ?? []
   if (mimeType === undefined) return undefined
   const schema = isJsonObject(content) ? content.schema : undefined
-  return { key: freeName('body', taken), mimeType, required: body?.required === true, schema }
+  return { key: uniqueName('body', taken), mimeType, required: body?.required === true, schema }
 }
 
 export const isJsonType = (mimeType: string): boolean => /^[\w.-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(mimeType)
 export const isFormType = (mimeType: string): boolean => /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(mimeType)
 
 /** The arguments of an operation as one JSON Schema, for a tool or for an agent to read. */
-export function inputSchemaOf(document: JsonObject, { parameters, body }: Operation): JsonObject {
+export function buildInputSchema(document: JsonObject, { parameters, body }: Operation): JsonObject {
   const described = parameters.map(({ key, schema, description }): [string, JsonObject] => [
     key,
     { ...inlineSchema(document, schema), ...(description === undefined ? {} : { description }) },

@@ -2,19 +2,19 @@ import { isJsonList, isJsonObject, type Json } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 import type { Parameter } from './operation.ts'
 
-const plain = (value: Json | undefined): string =>
+const stringifyValue = (value: Json | undefined): string =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')
 
 /** Half a surrogate pair cannot be encoded. */
-const wellFormed = (text: string): string => Buffer.from(text).toString()
+const toWellFormed = (text: string): string => Buffer.from(text).toString()
 
-const encode = (value: Json | undefined): string => encodeURIComponent(wellFormed(plain(value)))
+const encodeValue = (value: Json | undefined): string => encodeURIComponent(toWellFormed(stringifyValue(value)))
 
-const wrong = (parameter: Parameter, why: string): ConnectorError =>
+const argumentError = (parameter: Parameter, why: string): ConnectorError =>
   new ConnectorError(`The argument ${JSON.stringify(parameter.key)} ${why}.`, { retryable: true })
 
 /** Style `simple`: `a,b`, and `k,v` or `k=v` for an object. */
-function simple({ explode, isJson }: Parameter, value: Json, write: (value: Json | undefined) => string): string {
+function formatSimple({ explode, isJson }: Parameter, value: Json, write: (value: Json | undefined) => string): string {
   if (isJson) return write(JSON.stringify(value))
   if (isJsonList(value)) return value.map(write).join(',')
   if (!isJsonObject(value)) return write(value)
@@ -24,11 +24,13 @@ function simple({ explode, isJson }: Parameter, value: Json, write: (value: Json
 }
 
 /** One value in a path. It stays inside its own segment, also for a server that decodes slashes before it looks. */
-export function pathText(parameter: Parameter, value: Json): string {
-  if (parameter.style !== 'simple') throw wrong(parameter, `has the style ${parameter.style}, which is not supported`)
-  const text = simple(parameter, value, encode)
-  if (text === '') throw wrong(parameter, 'is empty, but stands in the path')
-  if (hasDotSegment(simple(parameter, value, plain))) throw wrong(parameter, 'would lead to another path')
+export function formatPathParameter(parameter: Parameter, value: Json): string {
+  if (parameter.style !== 'simple')
+    throw argumentError(parameter, `has the style ${parameter.style}, which is not supported`)
+  const text = formatSimple(parameter, value, encodeValue)
+  if (text === '') throw argumentError(parameter, 'is empty, but stands in the path')
+  if (hasDotSegment(formatSimple(parameter, value, stringifyValue)))
+    throw argumentError(parameter, 'would lead to another path')
   return text
 }
 
@@ -52,26 +54,31 @@ export function hasDotSegment(path: string): boolean {
 const DELIMITERS: Readonly<Record<string, string>> = { form: ',', spaceDelimited: '%20', pipeDelimited: '%7C' }
 
 /** The pairs of a parameter of a query, or of a cookie, encoded and joined. */
-export function pairsOf(parameter: Parameter, value: Json): readonly string[] {
+export function formatPairs(parameter: Parameter, value: Json): readonly string[] {
   const { name, style, explode, isJson } = parameter
-  if (isJson) return [`${encode(name)}=${encode(JSON.stringify(value))}`]
+  if (isJson) return [`${encodeValue(name)}=${encodeValue(JSON.stringify(value))}`]
   if (style === 'deepObject' && isJsonObject(value))
-    return Object.entries(value).map(([key, inner]) => `${encode(name)}%5B${encode(key)}%5D=${encode(inner)}`)
+    return Object.entries(value).map(
+      ([key, inner]) => `${encodeValue(name)}%5B${encodeValue(key)}%5D=${encodeValue(inner)}`,
+    )
   const delimiter = DELIMITERS[style] ?? ','
   if (isJsonList(value))
     return explode
-      ? value.map((item) => `${encode(name)}=${encode(item)}`)
-      : [`${encode(name)}=${value.map(encode).join(delimiter)}`]
-  if (!isJsonObject(value)) return [`${encode(name)}=${encode(value)}`]
+      ? value.map((item) => `${encodeValue(name)}=${encodeValue(item)}`)
+      : [`${encodeValue(name)}=${value.map(encodeValue).join(delimiter)}`]
+  if (!isJsonObject(value)) return [`${encodeValue(name)}=${encodeValue(value)}`]
   const pairs = Object.entries(value)
   return explode
-    ? pairs.map(([key, inner]) => `${encode(key)}=${encode(inner)}`)
-    : [`${encode(name)}=${pairs.flatMap(([key, inner]) => [encode(key), encode(inner)]).join(delimiter)}`]
+    ? pairs.map(([key, inner]) => `${encodeValue(key)}=${encodeValue(inner)}`)
+    : [
+        `${encodeValue(name)}=${pairs.flatMap(([key, inner]) => [encodeValue(key), encodeValue(inner)]).join(delimiter)}`,
+      ]
 }
 
 /** A header cannot hold line ends, nor what is outside Latin-1. */
-export function headerText(parameter: Parameter, value: Json): string {
-  const text = simple(parameter, value, plain)
-  if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text)) throw wrong(parameter, 'has characters that a header cannot hold')
+export function formatHeader(parameter: Parameter, value: Json): string {
+  const text = formatSimple(parameter, value, stringifyValue)
+  if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text))
+    throw argumentError(parameter, 'has characters that a header cannot hold')
   return text
 }

@@ -1,4 +1,4 @@
-import { isTextDeeper, type Json } from '@sallyport/core'
+import { isJsonDeeperThan, type Json } from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 import { isJsonType } from './operation.ts'
 
@@ -12,10 +12,10 @@ export interface ApiResponse {
   readonly isCut: boolean
 }
 
-const MOST_WORDS = 500
+const MAX_ERROR_LENGTH = 500
 /** What is nested deeper stays a text: a result could not carry it as a value. */
-const DEEPEST = 400
-const TEXTUAL = /^text\/|[/+](?:xml|yaml|javascript|x-www-form-urlencoded|x-ndjson)\s*(?:;|$)/i
+const MAX_DEPTH = 400
+const TEXT_TYPE = /^text\/|[/+](?:xml|yaml|javascript|x-www-form-urlencoded|x-ndjson)\s*(?:;|$)/i
 
 /** Reads no more than is allowed, whatever the length that was announced. */
 export async function readResponse(
@@ -24,10 +24,10 @@ export async function readResponse(
 ): Promise<ApiResponse> {
   const mimeType = hide(response.headers.get('content-type') ?? '')
   const { bytes, isCut } = await readBytes(response, maxBytes)
-  const isText = mimeType === '' || isJsonType(mimeType) || TEXTUAL.test(mimeType)
+  const isText = mimeType === '' || isJsonType(mimeType) || TEXT_TYPE.test(mimeType)
   const text = isText ? hide(new TextDecoder().decode(bytes)) : `${bytes.length} bytes of ${mimeType}`
-  const whole = { status: response.status, mimeType, body: isCut ? text : jsonOr(text, mimeType), isCut }
-  if (!response.ok) throw failure(response.status, text, hide(response.headers.get('retry-after') ?? ''))
+  const whole = { status: response.status, mimeType, body: isCut ? text : parseIfJson(text, mimeType), isCut }
+  if (!response.ok) throw responseError(response.status, text, hide(response.headers.get('retry-after') ?? ''))
   return whole
 }
 
@@ -46,8 +46,8 @@ async function readBytes(
   return { bytes: Buffer.concat(parts).subarray(0, maxBytes), isCut: length > maxBytes }
 }
 
-function jsonOr(text: string, mimeType: string): Json {
-  if (!isJsonType(mimeType) || isTextDeeper(text, DEEPEST)) return text
+function parseIfJson(text: string, mimeType: string): Json {
+  if (!isJsonType(mimeType) || isJsonDeeperThan(text, MAX_DEPTH)) return text
   try {
     return JSON.parse(text) as Json
   } catch {
@@ -56,11 +56,11 @@ function jsonOr(text: string, mimeType: string): Json {
 }
 
 /** The caller can mend what was asked; the rest is the API's, or its operator's. */
-function failure(status: number, text: string, later: string): ConnectorError {
+function responseError(status: number, text: string, later: string): ConnectorError {
   const isPassing = status === 429 || (status === 503 && later !== '')
   const wait =
     isPassing && later !== '' ? ` Try again after ${later.slice(0, 40)}${/^\d+$/.test(later) ? ' s' : ''}.` : ''
-  const words = text.trim().slice(0, MOST_WORDS)
+  const words = text.trim().slice(0, MAX_ERROR_LENGTH)
   const isOfCaller = status >= 400 && status < 500 && status !== 401 && status !== 407
   return new ConnectorError(`The API answered ${status}${words === '' ? '' : `: ${words}`}.${wait}`, {
     retryable: isPassing || isOfCaller,

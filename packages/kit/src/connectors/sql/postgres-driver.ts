@@ -2,10 +2,10 @@ import type { Pool, PoolClient, Submittable } from 'pg'
 import { ConnectorError } from '../connector-error.ts'
 import { postgresError } from './postgres-error.ts'
 import { PostgresQuery } from './postgres-query.ts'
-import { postgresParameter, postgresType } from './postgres-values.ts'
-import type { SqlCatalogue, SqlChange, SqlDriver, SqlRequest } from './sql-driver.ts'
-import { cancelled, tooSlow } from './sql-error.ts'
-import { RowTray, type SqlColumn } from './sql-result.ts'
+import { findPostgresType, toPostgresParameter } from './postgres-values.ts'
+import type { SqlCatalogQueries, SqlChange, SqlDriver, SqlRequest } from './sql-driver.ts'
+import { queryCancelledError, queryTimeoutError } from './sql-error.ts'
+import { RowCollector, type SqlColumn } from './sql-result.ts'
 
 export interface PostgresOptions {
   readonly name: string
@@ -14,11 +14,11 @@ export interface PostgresOptions {
   readonly allowSuperuser: boolean
 }
 
-const CONNECT_MS = 10_000
-const PATIENCE_MS = 5_000
-const MOST_CONNECTIONS = 4
+const CONNECT_TIMEOUT_MS = 10_000
+const CANCEL_TIMEOUT_MS = 5_000
+const MAX_CONNECTIONS = 4
 
-const CATALOGUE: SqlCatalogue = {
+const CATALOG_QUERIES: SqlCatalogQueries = {
   tables: `SELECT (CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE quote_ident(n.nspname) || '.' END)
       || quote_ident(c.relname) AS name, CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END AS kind
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -39,14 +39,14 @@ const CATALOGUE: SqlCatalogue = {
 }
 
 /** Who has these can run programs and reach files of the server's machine, and no transaction stops that. */
-const MIGHT = ['pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files']
+const HAS_SERVER_ACCESS = ['pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files']
   .map((role) => `pg_has_role(session_user, '${role}', 'MEMBER')`)
   .join(' OR ')
 
 export function createPostgresDriver(options: PostgresOptions): SqlDriver {
   let pool: Promise<Pool> | undefined
   return {
-    catalogue: CATALOGUE,
+    catalog: CATALOG_QUERIES,
     async run(request) {
       pool ??= openPool(options)
       try {
@@ -67,9 +67,9 @@ async function openPool({ url }: PostgresOptions): Promise<Pool> {
   })
   const pool = new pg.Pool({
     connectionString: url,
-    max: MOST_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_MS,
-    idleTimeoutMillis: CONNECT_MS,
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: CONNECT_TIMEOUT_MS,
     allowExitOnIdle: true,
     application_name: 'sallyport',
   })
@@ -80,7 +80,7 @@ async function openPool({ url }: PostgresOptions): Promise<Pool> {
 
 /** One statement in a transaction of its own; nothing of it stays in the session. */
 async function runInSession(pool: Pool, options: PostgresOptions, request: SqlRequest): Promise<SqlChange> {
-  if (request.signal?.aborted) throw cancelled()
+  if (request.signal?.aborted) throw queryCancelledError()
   const client = await pool.connect()
   const lost = (): void => undefined
   client.on('error', lost)
@@ -122,7 +122,7 @@ async function beginTransaction(client: PoolClient, options: PostgresOptions, { 
     `SET SESSION CHARACTERISTICS AS TRANSACTION ${mode}; BEGIN TRANSACTION ${mode};
      SET LOCAL statement_timeout = ${Math.ceil(limits.timeoutMs)}; SET LOCAL DateStyle = 'ISO';
      SET LOCAL IntervalStyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1;
-     SELECT ${MIGHT} AS might`,
+     SELECT ${HAS_SERVER_ACCESS} AS might`,
   )
   const asked = (results as readonly { readonly rows: readonly { readonly might?: boolean }[] }[]).at(-1)
   if (asked?.rows[0]?.might === false || options.allowSuperuser) return
@@ -136,52 +136,52 @@ async function beginTransaction(client: PoolClient, options: PostgresOptions, { 
 async function runStatement(pool: Pool, client: PoolClient, request: SqlRequest): Promise<SqlChange> {
   const { sql, parameters, limits, signal } = request
   let columns: readonly SqlColumn[] = []
-  let types: readonly ReturnType<typeof postgresType>[] = []
-  let tray = new RowTray([], limits)
+  let types: readonly ReturnType<typeof findPostgresType>[] = []
+  let tray = new RowCollector([], limits)
   const query = new PostgresQuery({
     text: sql,
-    values: parameters.map(postgresParameter),
+    values: parameters.map(toPostgresParameter),
     limits,
     onFields(fields) {
-      types = fields.map(({ dataTypeID }) => postgresType(dataTypeID))
-      tray = new RowTray(
+      types = fields.map(({ dataTypeID }) => findPostgresType(dataTypeID))
+      tray = new RowCollector(
         fields.map(({ name }) => name),
         limits,
       )
       columns = fields.map((_, at) => ({ name: tray.names[at] ?? '', type: types[at]?.name ?? 'other' }))
     },
-    onRow: (values) =>
-      tray.take(values.map((value, at) => (value === null ? null : (types[at]?.read(value) ?? value)))),
+    onRow: (values) => tray.add(values.map((value, at) => (value === null ? null : (types[at]?.read(value) ?? value)))),
   })
   client.query(query as unknown as Submittable)
-  const tag = await untilDone(query, { pool, client, limits, signal })
-  return { columns, rows: tray.rows, isCut: tray.isCut, changed: changedRows(tag) }
+  const tag = await waitForQuery(query, { pool, client, limits, signal })
+  return { columns, rows: tray.rows, isCut: tray.isCut, changed: parseChangedRows(tag) }
 }
 
-const changedRows = (tag: string): number => Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)$/.exec(tag)?.[1] ?? 0)
+const parseChangedRows = (tag: string): number =>
+  Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)$/.exec(tag)?.[1] ?? 0)
 
-interface Running extends Pick<SqlRequest, 'limits' | 'signal'> {
+interface RunningQuery extends Pick<SqlRequest, 'limits' | 'signal'> {
   readonly pool: Pool
   readonly client: PoolClient
 }
 
 /** Ends the statement at the server when the caller goes or the time is over; the server's own timer may be slower. */
-async function untilDone(query: PostgresQuery, { pool, client, limits, signal }: Running): Promise<string> {
+async function waitForQuery(query: PostgresQuery, { pool, client, limits, signal }: RunningQuery): Promise<string> {
   let stopped: ConnectorError | undefined
   let stopping: Promise<void> | undefined
   const stop = (why: ConnectorError) => (): void => {
     stopped ??= why
     stopping ??= cancelAtServer(pool, client)
   }
-  const aborted = stop(cancelled())
-  const timer = setTimeout(stop(tooSlow(limits.timeoutMs)), limits.timeoutMs)
+  const aborted = stop(queryCancelledError())
+  const timer = setTimeout(stop(queryTimeoutError(limits.timeoutMs)), limits.timeoutMs)
   signal?.addEventListener('abort', aborted)
   // It may have been aborted while the transaction began.
   if (signal?.aborted) aborted()
   try {
     return await query.done
   } catch (error) {
-    if (isTimeout(error)) throw stopped ?? tooSlow(limits.timeoutMs)
+    if (isQueryCanceled(error)) throw stopped ?? queryTimeoutError(limits.timeoutMs)
     throw stopped ?? error
   } finally {
     clearTimeout(timer)
@@ -191,13 +191,17 @@ async function untilDone(query: PostgresQuery, { pool, client, limits, signal }:
   }
 }
 
-const isTimeout = (error: unknown): boolean => (error as { readonly code?: unknown }).code === '57014'
+const isQueryCanceled = (error: unknown): boolean => (error as { readonly code?: unknown }).code === '57014'
 
 /** By a second session, which works with TLS too. When that fails, the connection is cut. */
 async function cancelAtServer(pool: Pool, client: PoolClient): Promise<void> {
-  const { processID, connection } = client as unknown as ClientInsides
+  const { processID, connection } = client as unknown as ClientInternals
   const { Client } = (await import('pg')).default
-  const helper = new Client({ ...pool.options, connectionTimeoutMillis: PATIENCE_MS, query_timeout: PATIENCE_MS })
+  const helper = new Client({
+    ...pool.options,
+    connectionTimeoutMillis: CANCEL_TIMEOUT_MS,
+    query_timeout: CANCEL_TIMEOUT_MS,
+  })
   helper.on('error', () => undefined)
   try {
     await helper.connect()
@@ -209,7 +213,7 @@ async function cancelAtServer(pool: Pool, client: PoolClient): Promise<void> {
   }
 }
 
-interface ClientInsides {
+interface ClientInternals {
   readonly processID: number
   readonly connection: { readonly stream: { destroy(): void } }
 }

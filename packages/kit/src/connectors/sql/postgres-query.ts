@@ -36,9 +36,9 @@ export interface PostgresQueryOptions {
   onRow(values: readonly (string | null)[]): boolean
 }
 
-const BATCH = 100
+const BATCH_ROWS = 100
 /** A row cannot be larger than this on the wire, whatever the limit of the result. */
-const SLACK = 8 * 1024 * 1024
+const SLACK_BYTES = 8 * 1024 * 1024
 
 /**
  * One statement by the extended protocol: the server itself refuses a second one behind it, and sends rows in batches
@@ -46,7 +46,7 @@ const SLACK = 8 * 1024 * 1024
  */
 export class PostgresQuery {
   readonly #options: PostgresQueryOptions
-  readonly #settled = createDeferred<string>()
+  readonly #deferred = createDeferred<string>()
   #wantsMore = true
   #failure: unknown
   #tag = ''
@@ -58,7 +58,7 @@ export class PostgresQuery {
 
   /** Resolves with the command's tag, such as `UPDATE 3`. */
   get done(): Promise<string> {
-    return this.#settled.promise
+    return this.#deferred.promise
   }
 
   submit(connection: PostgresConnection): null {
@@ -74,12 +74,12 @@ export class PostgresQuery {
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly PostgresField[] }): void {
-    this.#read(() => this.#options.onFields(fields))
+    this.#captureError(() => this.#options.onFields(fields))
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
     if (!this.#wantsMore) return
-    this.#read(() => {
+    this.#captureError(() => {
       this.#wantsMore = this.#options.onRow(fields)
     })
   }
@@ -111,16 +111,16 @@ export class PostgresQuery {
   handleError(error: Error, connection: PostgresConnection): void {
     // Without a severity it is pg's own word that the connection is lost.
     if ('severity' in error) connection.sync()
-    this.#settle(() => this.#settled.reject(error))
+    this.#settle(() => this.#deferred.reject(error))
   }
 
   handleReadyForQuery(): void {
     const failure = this.#failure
-    this.#settle(() => (failure === undefined ? this.#settled.resolve(this.#tag) : this.#settled.reject(failure)))
+    this.#settle(() => (failure === undefined ? this.#deferred.resolve(this.#tag) : this.#deferred.reject(failure)))
   }
 
   /** Within an event of the socket: what is thrown there ends the process, so it waits until the statement is over. */
-  #read(work: () => void): void {
+  #captureError(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -130,7 +130,7 @@ export class PostgresQuery {
   }
 
   #fetch(connection: PostgresConnection): void {
-    connection.execute({ portal: '', rows: BATCH })
+    connection.execute({ portal: '', rows: BATCH_ROWS })
     connection.flush()
   }
 
@@ -141,10 +141,10 @@ export class PostgresQuery {
 
   /** pg gathers a whole row, of up to a gigabyte, before it shows it: too much is only seen on the wire. */
   #watchBytes({ stream }: PostgresConnection): void {
-    const most = (stream.bytesRead ?? 0) + this.#options.limits.maxBytes * 4 + SLACK
+    const most = (stream.bytesRead ?? 0) + this.#options.limits.maxBytes * 4 + SLACK_BYTES
     const watch = (): void => {
       if ((stream.bytesRead ?? 0) <= most) return
-      this.#settle(() => this.#settled.reject(new TooManyBytes()))
+      this.#settle(() => this.#deferred.reject(new TooManyBytes()))
       stream.destroy()
     }
     stream.on('data', watch)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { postgresParameter, postgresType } from './postgres-values.ts'
+import { findPostgresType, toPostgresParameter } from './postgres-values.ts'
 
 test.each([
   [1007, '{}', []],
@@ -23,14 +23,14 @@ test.each([
   [1700, '1.10', '1.10'],
   [999_999, '(1,2)', '(1,2)'],
 ])('type %i: %s', (type, text, value) => {
-  expect(postgresType(type).read(text)).toEqual(value)
+  expect(findPostgresType(type).read(text)).toEqual(value)
 })
 
 test('JSON that is nested deeply stays a text', () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
-  expect(postgresType(114).read(deep)).toBe(deep)
+  expect(findPostgresType(114).read(deep)).toBe(deep)
 })
 
 test('parameters go as texts that the server reads by its own types', () => {
-  expect([null, true, 1.5, 'x', { a: [1] }].map(postgresParameter)).toEqual([null, 'true', '1.5', 'x', '{"a":[1]}'])
+  expect([null, true, 1.5, 'x', { a: [1] }].map(toPostgresParameter)).toEqual([null, 'true', '1.5', 'x', '{"a":[1]}'])
 })

@@ -1,35 +1,35 @@
-import { isTextDeeper, type Json } from '@sallyport/core'
-import { realNumber, wholeNumber } from './sql-result.ts'
+import { isJsonDeeperThan, type Json } from '@sallyport/core'
+import { toJsonInteger, toJsonReal } from './sql-result.ts'
 
-type Reader = (text: string) => Json
+type ValueParser = (text: string) => Json
 
-const asText: Reader = (text) => text
-const asWhole: Reader = (text) => wholeNumber(BigInt(text))
-const asReal: Reader = (text) => realNumber(Number(text))
-const asTruth: Reader = (text) => text === 't'
+const asText: ValueParser = (text) => text
+const asInteger: ValueParser = (text) => toJsonInteger(BigInt(text))
+const asReal: ValueParser = (text) => toJsonReal(Number(text))
+const asBoolean: ValueParser = (text) => text === 't'
 
 /** A JSON number that JavaScript would round keeps the whole document a text. */
-const LONG_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+const JSON_TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 /** Patterns and JSON.stringify exhaust the stack on what is longer or deeper; it stays a text as well. */
-const LONGEST_JSON = 1_000_000
-const DEEPEST_JSON = 100
+const MAX_JSON_LENGTH = 1_000_000
+const MAX_JSON_DEPTH = 100
 
-const asJson: Reader = (text) => {
-  if (text.length > LONGEST_JSON || isTextDeeper(text, DEEPEST_JSON)) return text
-  for (const [token] of text.matchAll(LONG_NUMBER))
+const asJson: ValueParser = (text) => {
+  if (text.length > MAX_JSON_LENGTH || isJsonDeeperThan(text, MAX_JSON_DEPTH)) return text
+  for (const [token] of text.matchAll(JSON_TOKEN))
     if (!token.startsWith('"') && token.replaceAll(/[-.]/g, '').length > 15) return text
   return JSON.parse(text) as Json
 }
 
 /** By the number of a type and of its arrays. Numerics, dates and intervals are the server's own texts. */
-const TYPES: readonly (readonly [name: string, type: number, array: number, read: Reader])[] = [
-  ['boolean', 16, 1000, asTruth],
+const TYPES: readonly (readonly [name: string, type: number, array: number, read: ValueParser])[] = [
+  ['boolean', 16, 1000, asBoolean],
   ['bytea', 17, 1001, asText],
-  ['bigint', 20, 1016, asWhole],
-  ['smallint', 21, 1005, asWhole],
-  ['integer', 23, 1007, asWhole],
+  ['bigint', 20, 1016, asInteger],
+  ['smallint', 21, 1005, asInteger],
+  ['integer', 23, 1007, asInteger],
   ['text', 25, 1009, asText],
-  ['oid', 26, 1028, asWhole],
+  ['oid', 26, 1028, asInteger],
   ['json', 114, 199, asJson],
   ['real', 700, 1021, asReal],
   ['double precision', 701, 1022, asReal],
@@ -47,28 +47,28 @@ const TYPES: readonly (readonly [name: string, type: number, array: number, read
 
 interface PostgresType {
   readonly name: string
-  readonly read: Reader
+  readonly read: ValueParser
 }
 
-const BY_NUMBER = new Map<number, PostgresType>(
+const BY_OID = new Map<number, PostgresType>(
   TYPES.flatMap(([name, type, array, read]) => [
     [type, { name, read }],
-    [array, { name: `${name}[]`, read: (text: string) => readArray(text, read) }],
+    [array, { name: `${name}[]`, read: (text: string) => parseArray(text, read) }],
   ]),
 )
 
-const OTHER: PostgresType = { name: 'other', read: asText }
+const OTHER_TYPE: PostgresType = { name: 'other', read: asText }
 
-export const postgresType = (number: number): PostgresType => BY_NUMBER.get(number) ?? OTHER
+export const findPostgresType = (number: number): PostgresType => BY_OID.get(number) ?? OTHER_TYPE
 
-const ITEM = /\s*(?:([{}])|,|"([^"\\]*(?:\\[\s\S][^"\\]*)*)"|([^,{}"]+))/gy
+const ARRAY_TOKEN = /\s*(?:([{}])|,|"([^"\\]*(?:\\[\s\S][^"\\]*)*)"|([^,{}"]+))/gy
 
 /** `{1,NULL,{"a\"b"}}`; one with other bounds than from 1 (`[0:1]={…}`) stays a text, since a list cannot say so. */
-function readArray(text: string, read: Reader): Json {
+function parseArray(text: string, read: ValueParser): Json {
   if (!text.startsWith('{')) return text
   const stack: Json[][] = [[]]
-  ITEM.lastIndex = 0
-  for (let match = ITEM.exec(text); match !== null; match = ITEM.exec(text)) {
+  ARRAY_TOKEN.lastIndex = 0
+  for (let match = ARRAY_TOKEN.exec(text); match !== null; match = ARRAY_TOKEN.exec(text)) {
     const [, brace, quoted, plain] = match
     if (brace === '{') stack.push([])
     else if (brace === '}') {
@@ -81,7 +81,7 @@ function readArray(text: string, read: Reader): Json {
 }
 
 /** Everything is sent as text; the server knows which type it wants. */
-export function postgresParameter(value: Json): string | null {
+export function toPostgresParameter(value: Json): string | null {
   if (value === null) return null
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -3,7 +3,7 @@ import { openSqlDatabases, type SqlDatabases, type SqlSettings } from './sql-dat
 
 let configured: SqlDatabases | undefined
 
-function databases(): SqlDatabases {
+function requireDatabases(): SqlDatabases {
   if (configured !== undefined) return configured
   throw new SallyportError('USAGE', 'SqlConnector has no databases.', {
     hint: 'Call SqlConnector.configure({ databases: { … } }) first.',
@@ -18,12 +18,12 @@ export const SqlConnector = {
       throw new SallyportError('USAGE', 'SqlConnector is already configured.', { hint: 'Close it first.' })
     configured = openSqlDatabases(settings)
   },
-  listDatabases: () => databases().listDatabases(),
-  listTables: (...given) => databases().listTables(...given),
-  describeTable: (...given) => databases().describeTable(...given),
-  sample: (...given) => databases().sample(...given),
-  query: (...given) => databases().query(...given),
-  execute: (...given) => databases().execute(...given),
+  listDatabases: () => requireDatabases().listDatabases(),
+  listTables: (...given) => requireDatabases().listTables(...given),
+  describeTable: (...given) => requireDatabases().describeTable(...given),
+  sample: (...given) => requireDatabases().sample(...given),
+  query: (...given) => requireDatabases().query(...given),
+  execute: (...given) => requireDatabases().execute(...given),
   async close() {
     const closing = configured
     configured = undefined

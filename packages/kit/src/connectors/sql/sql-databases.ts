@@ -5,9 +5,9 @@ import { currentWorkspace, type Workspace } from '../../workspace/workspace.ts'
 import { ConnectorError } from '../connector-error.ts'
 import { createPostgresDriver } from './postgres-driver.ts'
 import type { SqlChange, SqlDriver, SqlReference, SqlTable, SqlTableColumn, SqlTableShape } from './sql-driver.ts'
-import { DEFAULT_LIMITS, type SqlLimits, type SqlRows } from './sql-result.ts'
+import { DEFAULT_SQL_LIMITS, type SqlLimits, type SqlRows } from './sql-result.ts'
 import { createSqliteDriver } from './sqlite-driver.ts'
-import { SqliteProcesses } from './sqlite-processes.ts'
+import { SqliteProcessPool } from './sqlite-processes.ts'
 import { copyFromWorkspace } from './sqlite-workspace-file.ts'
 
 interface DatabaseOptions {
@@ -78,23 +78,23 @@ interface OpenDatabase {
 
 /** Opens databases by name; each is connected to when it is first used. */
 export function openSqlDatabases(settings: SqlSettings): SqlDatabases {
-  const processes = new SqliteProcesses()
+  const processes = new SqliteProcessPool()
   const register = settings.addPrivateDataset ?? ((...dataset) => privateData().addPrivateDataset(...dataset))
   const open = new Map(
     Object.entries(settings.databases).map(([name, database]) => [name, openDatabase(name, database, processes)]),
   )
   const find = (name: string): OpenDatabase =>
-    open.get(name) ?? workspaceDatabase(name, settings, processes) ?? unknownDatabase(name, [...open.keys()])
+    open.get(name) ?? openWorkspaceDatabase(name, settings, processes) ?? throwUnknownDatabase(name, [...open.keys()])
   const run = async (name: string, sql: string, options: SqlQueryOptions): Promise<SqlChange> => {
     const { driver, sensitivity } = find(name)
     // The drivers end a text there, and what is behind would go unseen.
     if (sql.includes('\0')) throw new ConnectorError('The statement has a NUL character in it.', { retryable: true })
     // Before the first row exists here: a failure to register must not leave rows behind.
     if (sensitivity !== undefined) await register(name, sensitivity)
-    const limits = readLimits({ ...settings, ...options })
+    const limits = resolveLimits({ ...settings, ...options })
     return driver.run({ sql, parameters: options.parameters ?? [], limits, signal: options.signal })
   }
-  const catalogue = (name: string): SqlDriver['catalogue'] => find(name).driver.catalogue
+  const catalogue = (name: string): SqlDriver['catalog'] => find(name).driver.catalog
   return {
     listDatabases: () => [...open.values()].map(({ entry }) => entry),
     async listTables(name, options = {}) {
@@ -103,16 +103,16 @@ export function openSqlDatabases(settings: SqlSettings): SqlDatabases {
     async describeTable(name, table, options = {}) {
       const asked = { ...options, parameters: [table] }
       const columns = (await run(name, catalogue(name).columns, asked)).rows
-      if (columns.length === 0) throw unknownTable(name, table)
+      if (columns.length === 0) throw unknownTableError(name, table)
       const keys = (await run(name, catalogue(name).foreignKeys, asked)).rows
       return { name: table, columns: columns.map(readColumn), foreignKeys: keys.map(readReference) }
     },
     async sample(name, table, options = {}) {
       const quoted = (await run(name, catalogue(name).quoted, { ...options, parameters: [table] })).rows[0]?.quoted
-      if (typeof quoted !== 'string') throw unknownTable(name, table)
-      return withoutChange(await run(name, `SELECT * FROM ${quoted}`, { maxRows: 5, ...options, parameters: [] }))
+      if (typeof quoted !== 'string') throw unknownTableError(name, table)
+      return toRows(await run(name, `SELECT * FROM ${quoted}`, { maxRows: 5, ...options, parameters: [] }))
     },
-    query: async (name, sql, options = {}) => withoutChange(await run(name, sql, options)),
+    query: async (name, sql, options = {}) => toRows(await run(name, sql, options)),
     async execute(name, sql, options = {}) {
       if (find(name).entry.access === 'write') return run(name, sql, options)
       throw new ConnectorError(`The database ${JSON.stringify(name)} may only be read.`, { retryable: true })
@@ -123,12 +123,12 @@ export function openSqlDatabases(settings: SqlSettings): SqlDatabases {
   }
 }
 
-const withoutChange = ({ columns, rows, isCut }: SqlChange): SqlRows => ({ columns, rows, isCut })
+const toRows = ({ columns, rows, isCut }: SqlChange): SqlRows => ({ columns, rows, isCut })
 
 function openDatabase(
   name: string,
   settings: SqliteSettings | PostgresSettings,
-  processes: SqliteProcesses,
+  processes: SqliteProcessPool,
 ): OpenDatabase {
   const { access = 'read', description, sensitivity } = settings
   const described = { name, access, ...(description === undefined ? {} : { description }) }
@@ -143,10 +143,10 @@ function openDatabase(
   return { entry: { ...described, kind: 'sqlite' }, driver, sensitivity }
 }
 
-function workspaceDatabase(
+function openWorkspaceDatabase(
   name: string,
   { workspace = currentWorkspace }: SqlSettings,
-  processes: SqliteProcesses,
+  processes: SqliteProcessPool,
 ): OpenDatabase | undefined {
   if (!name.startsWith('/workspace/')) return undefined
   const openFile = () => copyFromWorkspace(workspace(), name)
@@ -154,19 +154,19 @@ function workspaceDatabase(
   return { entry: { name, kind: 'sqlite', access: 'read' }, driver, sensitivity: undefined }
 }
 
-function unknownDatabase(name: string, names: readonly string[]): never {
+function throwUnknownDatabase(name: string, names: readonly string[]): never {
   throw new ConnectorError(`There is no database ${JSON.stringify(name)}. There are: ${names.join(', ') || 'none'}.`, {
     retryable: true,
   })
 }
 
-const unknownTable = (name: string, table: string): ConnectorError =>
+const unknownTableError = (name: string, table: string): ConnectorError =>
   new ConnectorError(`There is no table ${JSON.stringify(table)} in ${JSON.stringify(name)}. List the tables.`, {
     retryable: true,
   })
 
-function readLimits(given: Partial<SqlLimits>): SqlLimits {
-  const { maxRows, maxBytes, timeoutMs } = { ...DEFAULT_LIMITS, ...given }
+function resolveLimits(given: Partial<SqlLimits>): SqlLimits {
+  const { maxRows, maxBytes, timeoutMs } = { ...DEFAULT_SQL_LIMITS, ...given }
   for (const [key, value] of Object.entries({ maxRows, maxBytes, timeoutMs }))
     if (!Number.isSafeInteger(value) || value < 1 || value > 2 ** 31 - 1)
       throw new SallyportError('USAGE', `${key} is ${value}.`, { hint: 'Expected a whole number from 1 to 2^31 - 1.' })

@@ -45,11 +45,11 @@ export interface SqlChange extends SqlRows {
 export interface SqlDriver {
   run(request: SqlRequest): Promise<SqlChange>
   /** Questions about the schema, in this database's dialect; the name of a table is the one parameter. */
-  readonly catalogue: SqlCatalogue
+  readonly catalog: SqlCatalogQueries
   close(): Promise<void>
 }
 
-export interface SqlCatalogue {
+export interface SqlCatalogQueries {
   readonly tables: string
   readonly columns: string
   readonly foreignKeys: string

@@ -22,10 +22,10 @@ export interface SqlLimits {
   readonly timeoutMs: number
 }
 
-export const DEFAULT_LIMITS: SqlLimits = { maxRows: 1_000, maxBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
+export const DEFAULT_SQL_LIMITS: SqlLimits = { maxRows: 1_000, maxBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
 
 /** Gathers rows as long as they fit. */
-export class RowTray {
+export class RowCollector {
   readonly #names: readonly string[]
   readonly #limits: SqlLimits
   readonly #rows: JsonObject[] = []
@@ -50,7 +50,7 @@ export class RowTray {
   }
 
   /** False when the row no longer fits: then nothing after it is wanted. */
-  take(values: readonly Json[]): boolean {
+  add(values: readonly Json[]): boolean {
     if (this.#isCut) return false
     const row = Object.fromEntries(this.#names.map((name, at) => [name, values[at] ?? null]))
     this.#bytes += Buffer.byteLength(JSON.stringify(row))
@@ -76,10 +76,10 @@ function uniqueNames(names: readonly string[]): readonly string[] {
 }
 
 /** A whole number beyond 2^53 is a text: JSON numbers would round it. */
-export const wholeNumber = (value: bigint): Json =>
+export const toJsonInteger = (value: bigint): Json =>
   value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
     ? Number(value)
     : value.toString()
 
 /** JSON has no infinity and no NaN: these are texts. */
-export const realNumber = (value: number): Json => (Number.isFinite(value) ? value : String(value))
+export const toJsonReal = (value: number): Json => (Number.isFinite(value) ? value : String(value))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readStatement } from './sql-statement.ts'
+import { parseStatement } from './sql-statement.ts'
 
 test.each([
   ['SELECT 1', 'SELECT', 'SELECT 1', false],
@@ -14,7 +14,7 @@ test.each([
   ['(SELECT 1)', '', '(SELECT 1)', false],
   ['SELECT 4-1/2;x', 'SELECT', 'SELECT 4-1/2', true],
 ])('%j is the statement %s', (sql, keyword, text, hasMore) => {
-  expect(readStatement(sql)).toEqual({ keyword, text, hasMore })
+  expect(parseStatement(sql)).toEqual({ keyword, text, hasMore })
 })
 
 test('whatever is inside quotes or comments, the statement behind them is seen', () => {
@@ -27,12 +27,12 @@ test('whatever is inside quotes or comments, the statement behind them is seen',
   fc.assert(
     fc.property(fc.array(quoted), (parts) => {
       const sql = `SELECT ${parts.join(' ')}`
-      expect(readStatement(sql)).toEqual({ keyword: 'SELECT', text: sql, hasMore: false })
-      expect(readStatement(`${sql};DROP TABLE t`)).toEqual({ keyword: 'SELECT', text: sql, hasMore: true })
+      expect(parseStatement(sql)).toEqual({ keyword: 'SELECT', text: sql, hasMore: false })
+      expect(parseStatement(`${sql};DROP TABLE t`)).toEqual({ keyword: 'SELECT', text: sql, hasMore: true })
     }),
   )
 })
 
 test('a long text is read in one go', () => {
-  expect(readStatement(`SELECT '${"''".repeat(500_000)}'; ${'-- x\n'.repeat(100_000)}`).hasMore).toBe(false)
+  expect(parseStatement(`SELECT '${"''".repeat(500_000)}'; ${'-- x\n'.repeat(100_000)}`).hasMore).toBe(false)
 })

@@ -1,10 +1,10 @@
 /** Leading white space, comments and empty statements, as SQLite's own tokenizer skips them. */
-const NOTHING = /^(?:[ \t\n\f\r;\uFEFF]|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
+const SKIPPED = /^(?:[ \t\n\f\r;\uFEFF]|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
 /** What may stand between two quotes or comments; a quote inside quotes is doubled, which reads as two in a row. */
-const PIECE =
+const TOKEN =
   /'[^']*(?:'|$)|"[^"]*(?:"|$)|`[^`]*(?:`|$)|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|;|[^'"`[;/-]+|[/-]/gy
 
-export interface SqlStatement {
+export interface ParsedStatement {
   /** The first word in capitals: in SQLite it alone decides the kind of a statement. */
   readonly keyword: string
   /** Without what stands before and after it. */
@@ -17,21 +17,21 @@ export interface SqlStatement {
  * Reads one statement of SQLite. libsql runs the first of several and drops the rest without a word, so somebody must
  * look; what may be done with the statement is not decided here but by the session.
  */
-export function readStatement(sql: string): SqlStatement {
-  const start = NOTHING.exec(sql)?.[0].length ?? 0
+export function parseStatement(sql: string): ParsedStatement {
+  const start = SKIPPED.exec(sql)?.[0].length ?? 0
   const rest = sql.slice(start)
-  const end = statementEnd(rest)
+  const end = findStatementEnd(rest)
   const tail = rest.slice(end)
   return {
     keyword: /^[A-Za-z]*/.exec(rest)?.[0].toUpperCase() ?? '',
     text: rest.slice(0, end),
-    hasMore: (NOTHING.exec(tail)?.[0].length ?? 0) < tail.length,
+    hasMore: (SKIPPED.exec(tail)?.[0].length ?? 0) < tail.length,
   }
 }
 
-function statementEnd(sql: string): number {
-  PIECE.lastIndex = 0
-  for (let piece = PIECE.exec(sql); piece !== null; piece = PIECE.exec(sql)) {
+function findStatementEnd(sql: string): number {
+  TOKEN.lastIndex = 0
+  for (let piece = TOKEN.exec(sql); piece !== null; piece = TOKEN.exec(sql)) {
     if (piece[0] === ';') return piece.index
   }
   return sql.length

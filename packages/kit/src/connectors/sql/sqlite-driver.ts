@@ -1,6 +1,6 @@
 import { ConnectorError } from '../connector-error.ts'
-import type { SqlCatalogue, SqlChange, SqlDriver, SqlRequest } from './sql-driver.ts'
-import type { SqliteProcesses } from './sqlite-processes.ts'
+import type { SqlCatalogQueries, SqlChange, SqlDriver, SqlRequest } from './sql-driver.ts'
+import type { SqliteProcessPool } from './sqlite-processes.ts'
 
 /** A file of SQLite, for as long as one statement needs it. */
 export interface SqliteFile {
@@ -10,11 +10,11 @@ export interface SqliteFile {
 
 export interface SqliteOptions {
   readonly access: 'read' | 'write'
-  readonly processes: SqliteProcesses
+  readonly processes: SqliteProcessPool
   openFile(): Promise<SqliteFile>
 }
 
-const CATALOGUE: SqlCatalogue = {
+const CATALOG_QUERIES: SqlCatalogQueries = {
   tables: `SELECT name, type AS kind FROM sqlite_schema
     WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name`,
   columns: `SELECT name, type, "notnull" = 0 AS nullable, pk > 0 AS "primaryKey", dflt_value AS "default"
@@ -27,7 +27,7 @@ const CATALOGUE: SqlCatalogue = {
 
 export function createSqliteDriver({ access, processes, openFile }: SqliteOptions): SqlDriver {
   return {
-    catalogue: CATALOGUE,
+    catalog: CATALOG_QUERIES,
     async run({ sql, parameters, limits, signal }: SqlRequest): Promise<SqlChange> {
       const file = await openFile()
       try {

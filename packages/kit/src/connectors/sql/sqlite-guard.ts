@@ -15,11 +15,11 @@ export interface Sqlite {
   close(): void
 }
 
-const CALLS = new Set(['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggValue', 'AggFinal'])
+const CALL_OPCODES = new Set(['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggValue', 'AggFinal'])
 /** They write other files, change the file's form, make tables of foreign code, or run SQL that was not looked at. */
-const REFUSED = new Set(['Vacuum', 'JournalMode', 'Checkpoint', 'VCreate', 'SqlExec'])
+const REFUSED_OPCODES = new Set(['Vacuum', 'JournalMode', 'Checkpoint', 'VCreate', 'SqlExec'])
 
-const FUNCTIONS = new Set(
+const ALLOWED_FUNCTIONS = new Set(
   `-> ->> abs acos acosh asin asinh atan atan2 atanh atn2 avg bm25 ceil ceiling changes char charindex coalesce concat
    concat_ws cos cosh cot coth count cume_dist current_date current_time current_timestamp date datetime degrees
    dense_rank difference exp first_value floor format geopoly_area geopoly_bbox geopoly_blob geopoly_ccw
@@ -41,7 +41,7 @@ const FUNCTIONS = new Set(
  * Tables that are no tables, and show nothing but their arguments or this database's schema. They are looked up in
  * `temp`, which is empty: in `main` the file may have a table, or a view of something else, of the same name.
  */
-const VIRTUAL_TABLES = [
+const ALLOWED_VIRTUAL_TABLES = [
   "temp.json_each('1')",
   "temp.json_tree('1')",
   'temp.generate_series(1, 1)',
@@ -54,16 +54,16 @@ const VIRTUAL_TABLES = [
 ]
 
 /** What SQLite runs by itself after it has made a table or a view. */
-const OWN_CHECK = /^PRAGMA "(?:main|temp)"\.integrity_check\('(?:[^']|'')*'\)$/
+const INTEGRITY_CHECK = /^PRAGMA "(?:main|temp)"\.integrity_check\('(?:[^']|'')*'\)$/
 
 /** Asks for the mode and sets none: a statement that finds nothing to do, CREATE … IF NOT EXISTS, consists of it. */
-const ASKS_ONLY = -1
+const JOURNAL_MODE_QUERY = -1
 
-const isOwn = (name: string, third: number, operand: string): boolean =>
-  (name === 'SqlExec' && OWN_CHECK.test(operand)) || (name === 'JournalMode' && third === ASKS_ONLY)
+const isInternal = (name: string, third: number, operand: string): boolean =>
+  (name === 'SqlExec' && INTEGRITY_CHECK.test(operand)) || (name === 'JournalMode' && third === JOURNAL_MODE_QUERY)
 
 /** What SQLite calls by itself in ALTER; nobody else can. */
-const ALTERING = new Set([
+const ALTER_FUNCTIONS = new Set([
   'sqlite_drop_column',
   'sqlite_rename_column',
   'sqlite_rename_quotefix',
@@ -71,11 +71,11 @@ const ALTERING = new Set([
   'sqlite_rename_test',
 ])
 
-interface Operation {
-  readonly name: string
-  readonly first: number
-  readonly third: number
-  readonly operand: string
+interface Instruction {
+  readonly opcode: string
+  readonly p1: number
+  readonly p3: number
+  readonly p4: string
 }
 
 /**
@@ -83,30 +83,32 @@ interface Operation {
  * libsql is built with readfile, writefile and fsdir, its ATTACH makes files even from a read-only session, and its
  * own authorizer knows tables only. The caller holds a transaction, so that the schema stays what was judged.
  */
-export function refusalOf(database: Sqlite, sql: string, parameterCount: number): string | undefined {
-  const operations = compiled(database, sql)
-  for (const { name, first, third, operand } of operations) {
-    if (REFUSED.has(name) && !isOwn(name, third, operand))
-      return `This kind of statement is not allowed here (${name}).`
+export function checkStatement(database: Sqlite, sql: string, parameterCount: number): string | undefined {
+  const operations = explainStatement(database, sql)
+  for (const { opcode, p1, p3, p4 } of operations) {
+    if (REFUSED_OPCODES.has(opcode) && !isInternal(opcode, p3, p4))
+      return `This kind of statement is not allowed here (${opcode}).`
     // SQLite takes one that is not given for NULL.
-    if (name === 'Variable' && first > parameterCount)
-      return `The parameter ${first} is missing: ${parameterCount} are given.`
-    if (!CALLS.has(name)) continue
-    const called = operand.slice(0, operand.lastIndexOf('('))
-    const isKnown = FUNCTIONS.has(called) || (ALTERING.has(called) && /^ALTER\b/i.test(sql))
+    if (opcode === 'Variable' && p1 > parameterCount)
+      return `The parameter ${p1} is missing: ${parameterCount} are given.`
+    if (!CALL_OPCODES.has(opcode)) continue
+    const called = p4.slice(0, p4.lastIndexOf('('))
+    const isKnown = ALLOWED_FUNCTIONS.has(called) || (ALTER_FUNCTIONS.has(called) && /^ALTER\b/i.test(sql))
     if (!isKnown) return `The function ${called} is not allowed here.`
   }
-  if (!operations.some(({ name }) => name === 'VOpen')) return undefined
-  return refusalOfTables(database, sql)
+  if (!operations.some(({ opcode }) => opcode === 'VOpen')) return undefined
+  return checkVirtualTables(database, sql)
 }
 
 /** A virtual table is known by its address, which stays while the connection lives: those that are allowed first. */
-function refusalOfTables(database: Sqlite, sql: string): string | undefined {
+function checkVirtualTables(database: Sqlite, sql: string): string | undefined {
   const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(
     ([name]) => `main.${quoteName(String(name))}`,
   )
-  const allowed = new Set([...VIRTUAL_TABLES, ...own].flatMap((table) => opened(database, `SELECT * FROM ${table}`)))
-  const isAllowed = opened(database, sql).every((address) => allowed.has(address))
+  const allowed = new Set(
+    [...ALLOWED_VIRTUAL_TABLES, ...own].flatMap((table) => listOpenedTables(database, `SELECT * FROM ${table}`)),
+  )
+  const isAllowed = listOpenedTables(database, sql).every((address) => allowed.has(address))
   return isAllowed ? undefined : 'A table-valued function that is not allowed here is used.'
 }
 
@@ -120,20 +122,20 @@ const OWN_VIRTUAL_TABLES = `SELECT name FROM main.sqlite_schema
 
 const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-const opened = (database: Sqlite, sql: string): readonly string[] =>
-  compiled(database, sql)
-    .filter(({ name }) => name === 'VOpen')
-    .map(({ operand }) => operand)
+const listOpenedTables = (database: Sqlite, sql: string): readonly string[] =>
+  explainStatement(database, sql)
+    .filter(({ opcode }) => opcode === 'VOpen')
+    .map(({ p4 }) => p4)
 
-function compiled(database: Sqlite, sql: string): readonly Operation[] {
+function explainStatement(database: Sqlite, sql: string): readonly Instruction[] {
   const statement = database.prepare(`EXPLAIN ${sql}`).raw()
   const rows = [...statement.iterate([])]
   // Of all its calls only this one resets the statement; otherwise it counts as a writer, and nothing can be committed.
   statement.get([])
   return rows.map((row) => ({
-    name: String(row[1]),
-    first: Number(row[2]),
-    third: Number(row[4]),
-    operand: String(row[5] ?? ''),
+    opcode: String(row[1]),
+    p1: Number(row[2]),
+    p3: Number(row[4]),
+    p4: String(row[5] ?? ''),
   }))
 }

@@ -19,20 +19,20 @@ function passMessages(): void {
 }
 
 function answerJobs(): void {
-  const Database = load()
+  const Database = loadLibsql()
   parentPort?.on('message', (job: SqliteJob) => {
-    parentPort?.postMessage(answer(Database, job))
+    parentPort?.postMessage(runJob(Database, job))
     // libsql keeps a database open until its statements are collected.
     globalThis.gc?.()
   })
 }
 
-function answer(Database: SqliteConstructor | undefined, job: SqliteJob): SqliteAnswer {
+function runJob(Database: SqliteConstructor | undefined, job: SqliteJob): SqliteAnswer {
   if (Database === undefined) return { kind: 'broken', message: 'SQLite needs the package libsql: npm install libsql' }
   return runSqlite(Database, job)
 }
 
-function load(): SqliteConstructor | undefined {
+function loadLibsql(): SqliteConstructor | undefined {
   try {
     return createRequire(import.meta.url)('libsql') as SqliteConstructor
   } catch {

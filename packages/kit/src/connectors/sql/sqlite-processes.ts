@@ -2,22 +2,22 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { parse } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConnectorError } from '../connector-error.ts'
-import { cancelled, tooSlow } from './sql-error.ts'
+import { queryCancelledError, queryTimeoutError } from './sql-error.ts'
 import type { SqliteAnswer, SqliteJob } from './sqlite-job.ts'
 
-const MOST = 4
+const MAX_PROCESSES = 4
 const IDLE_MS = 30_000
 const PROGRAM = fileURLToPath(new URL('./sqlite-process.js', import.meta.url))
 /** Not the folder of our program: a full-text index can be made to look up files there whose names are numbers. */
 const ROOT = parse(PROGRAM).root
 /** Ends a process that would fill the memory; collects what libsql leaves open. */
-const FLAGS = ['--max-old-space-size=256', '--expose-gc']
+const NODE_FLAGS = ['--max-old-space-size=256', '--expose-gc']
 
 /**
  * SQLite in processes of its own, each with one statement at a time. A statement that never ends can only be killed;
  * libsql ends its whole process on a text that is no valid UTF-8; and it would block ours while it runs.
  */
-export class SqliteProcesses {
+export class SqliteProcessPool {
   readonly #all = new Set<ChildProcess>()
   readonly #idle: ChildProcess[] = []
   readonly #idleTimers = new Map<ChildProcess, NodeJS.Timeout>()
@@ -25,14 +25,14 @@ export class SqliteProcesses {
   #closed = false
 
   async run(job: SqliteJob, signal: AbortSignal | undefined): Promise<SqliteAnswer> {
-    const child = await this.#take(signal)
+    const child = await this.#acquire(signal)
     try {
-      return await exchange(child, job, signal)
+      return await sendJob(child, job, signal)
     } catch (error) {
       child.kill('SIGKILL')
       throw error
     } finally {
-      this.#giveBack(child)
+      this.#release(child)
     }
   }
 
@@ -40,20 +40,20 @@ export class SqliteProcesses {
   async close(): Promise<void> {
     this.#closed = true
     for (const wake of this.#waiting.splice(0)) wake()
-    await Promise.all([...this.#all].map(end))
+    await Promise.all([...this.#all].map(killAndWait))
   }
 
-  async #take(signal: AbortSignal | undefined): Promise<ChildProcess> {
+  async #acquire(signal: AbortSignal | undefined): Promise<ChildProcess> {
     while (!this.#closed) {
-      if (signal?.aborted) throw cancelled()
-      const child = this.#idle.pop() ?? (this.#all.size < MOST ? this.#start() : undefined)
-      if (child !== undefined) return this.#awake(child)
-      await this.#turn(signal)
+      if (signal?.aborted) throw queryCancelledError()
+      const child = this.#idle.pop() ?? (this.#all.size < MAX_PROCESSES ? this.#start() : undefined)
+      if (child !== undefined) return this.#activate(child)
+      await this.#waitForIdle(signal)
     }
     throw new ConnectorError('The connector is closed.', { retryable: false })
   }
 
-  #turn(signal: AbortSignal | undefined): Promise<void> {
+  #waitForIdle(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         signal?.removeEventListener('abort', wake)
@@ -71,26 +71,26 @@ export class SqliteProcesses {
     const child = fork(PROGRAM, [], {
       env: {},
       cwd: ROOT,
-      execArgv: FLAGS,
+      execArgv: NODE_FLAGS,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     this.#all.add(child)
-    child.on('error', () => this.#forget(child))
-    child.once('exit', () => this.#forget(child))
+    child.on('error', () => this.#remove(child))
+    child.once('exit', () => this.#remove(child))
     return child
   }
 
-  #giveBack(child: ChildProcess): void {
+  #release(child: ChildProcess): void {
     if (!this.#all.has(child) || child.killed || !child.connected) return
     // An idle one keeps nobody's program alive, and does not stay for ever.
     child.unref()
     child.channel?.unref()
-    this.#idleTimers.set(child, setTimeout(() => this.#dismiss(child), IDLE_MS).unref())
+    this.#idleTimers.set(child, setTimeout(() => this.#kill(child), IDLE_MS).unref())
     this.#idle.push(child)
     this.#waiting[0]?.()
   }
 
-  #awake(child: ChildProcess): ChildProcess {
+  #activate(child: ChildProcess): ChildProcess {
     clearTimeout(this.#idleTimers.get(child))
     this.#idleTimers.delete(child)
     child.ref()
@@ -98,12 +98,12 @@ export class SqliteProcesses {
     return child
   }
 
-  #dismiss(child: ChildProcess): void {
-    this.#forget(child)
+  #kill(child: ChildProcess): void {
+    this.#remove(child)
     child.kill('SIGKILL')
   }
 
-  #forget(child: ChildProcess): void {
+  #remove(child: ChildProcess): void {
     this.#all.delete(child)
     clearTimeout(this.#idleTimers.get(child))
     this.#idleTimers.delete(child)
@@ -113,7 +113,7 @@ export class SqliteProcesses {
   }
 }
 
-function exchange(child: ChildProcess, job: SqliteJob, signal: AbortSignal | undefined): Promise<SqliteAnswer> {
+function sendJob(child: ChildProcess, job: SqliteJob, signal: AbortSignal | undefined): Promise<SqliteAnswer> {
   return new Promise((resolve, reject) => {
     const settle = (action: () => void) => () => {
       clearTimeout(timer)
@@ -122,10 +122,10 @@ function exchange(child: ChildProcess, job: SqliteJob, signal: AbortSignal | und
       action()
     }
     const answered = (answer: unknown): void => settle(() => resolve(answer as SqliteAnswer))()
-    const died = settle(() => reject(new ConnectorError(CRASH, { retryable: true })))
-    const aborted = settle(() => reject(cancelled()))
+    const died = settle(() => reject(new ConnectorError(CRASH_MESSAGE, { retryable: true })))
+    const aborted = settle(() => reject(queryCancelledError()))
     const timer = setTimeout(
-      settle(() => reject(tooSlow(job.limits.timeoutMs))),
+      settle(() => reject(queryTimeoutError(job.limits.timeoutMs))),
       job.limits.timeoutMs,
     )
     child.once('message', answered).once('exit', died).once('error', died)
@@ -136,11 +136,11 @@ function exchange(child: ChildProcess, job: SqliteJob, signal: AbortSignal | und
   })
 }
 
-const CRASH =
+const CRASH_MESSAGE =
   'SQLite ended while it ran the statement: it needed too much memory, or met a text that is no valid UTF-8. ' +
   'Ask for less, or for hex(column).'
 
-function end(child: ChildProcess): Promise<void> {
+function killAndWait(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve()
     child.ref()

@@ -1,19 +1,19 @@
 import type { Json } from '@sallyport/core'
-import { RowTray, realNumber, wholeNumber } from './sql-result.ts'
-import { readStatement } from './sql-statement.ts'
-import { refusalOf, type Sqlite, type SqliteStatement } from './sqlite-guard.ts'
+import { RowCollector, toJsonInteger, toJsonReal } from './sql-result.ts'
+import { parseStatement } from './sql-statement.ts'
+import { checkStatement, type Sqlite, type SqliteStatement } from './sqlite-guard.ts'
 import type { SqliteAnswer, SqliteJob } from './sqlite-job.ts'
 
 export type SqliteConstructor = new (path: string) => Sqlite
 
-const READING = new Set(['SELECT', 'WITH', 'VALUES'])
-const WRITING = new Set([...READING, 'INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'ALTER'])
-const HEAP = 256 * 1024 * 1024
+const READ_KEYWORDS = new Set(['SELECT', 'WITH', 'VALUES'])
+const WRITE_KEYWORDS = new Set([...READ_KEYWORDS, 'INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'ALTER'])
+const MAX_HEAP_BYTES = 256 * 1024 * 1024
 
 /** Runs one statement in a connection of its own, so that nothing of it is left for the next. */
 export function runSqlite(Database: SqliteConstructor, job: SqliteJob): SqliteAnswer {
-  const statement = readStatement(job.sql)
-  const keywords = job.access === 'write' ? WRITING : READING
+  const statement = parseStatement(job.sql)
+  const keywords = job.access === 'write' ? WRITE_KEYWORDS : READ_KEYWORDS
   // Pragmas act while they are compiled, so they must not get as far as that. They begin with their own word.
   if (!keywords.has(statement.keyword)) return refused(`Expected a statement with ${[...keywords].join(', ')}.`)
   if (statement.hasMore) return refused('There are several statements. Give one at a time.')
@@ -22,7 +22,7 @@ export function runSqlite(Database: SqliteConstructor, job: SqliteJob): SqliteAn
     database = openSession(Database, job)
     return runGuarded(database, statement.text, job)
   } catch (error) {
-    return describe(error, job)
+    return describeSqliteError(error, job)
   } finally {
     database?.close()
   }
@@ -31,7 +31,7 @@ export function runSqlite(Database: SqliteConstructor, job: SqliteJob): SqliteAn
 function openSession(Database: SqliteConstructor, { file, access }: SqliteJob): Sqlite {
   const path = encodeURI(file).replaceAll('?', '%3f').replaceAll('#', '%23')
   const database = new Database(`file:${path}?mode=${access === 'write' ? 'rw' : 'ro'}`)
-  database.exec(`PRAGMA busy_timeout = 2000; PRAGMA hard_heap_limit = ${HEAP}; PRAGMA trusted_schema = OFF`)
+  database.exec(`PRAGMA busy_timeout = 2000; PRAGMA hard_heap_limit = ${MAX_HEAP_BYTES}; PRAGMA trusted_schema = OFF`)
   if (access === 'read') database.exec('PRAGMA query_only = ON')
   return database
 }
@@ -41,7 +41,7 @@ function runGuarded(database: Sqlite, sql: string, job: SqliteJob): SqliteAnswer
   try {
     // The transaction begins with the first read, and the schema is then fixed: what is judged is what runs.
     drain(database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').iterate([]))
-    const refusal = refusalOf(database, sql, job.parameters.length)
+    const refusal = checkStatement(database, sql, job.parameters.length)
     if (refusal !== undefined) return refused(refusal)
     const answer = runStatement(database.prepare(sql), job)
     if (job.access === 'write') database.exec('COMMIT')
@@ -61,11 +61,11 @@ function endTransaction(database: Sqlite): void {
 }
 
 function runStatement(statement: SqliteStatement, { parameters, limits, access }: SqliteJob): SqliteAnswer {
-  const values = parameters.map(boundValue)
+  const values = parameters.map(toSqliteValue)
   if (!statement.reader)
     return { kind: 'rows', columns: [], rows: [], isCut: false, changed: statement.run(values).changes }
   const columns = statement.columns()
-  const tray = new RowTray(
+  const tray = new RowCollector(
     columns.map(({ name }) => name),
     limits,
   )
@@ -73,7 +73,7 @@ function runStatement(statement: SqliteStatement, { parameters, limits, access }
   for (const row of statement.raw().safeIntegers().iterate(values)) {
     count++
     // What changes data is read to its end, or part of it would not be done.
-    if (!tray.take(row.map(jsonValue)) && access === 'read') break
+    if (!tray.add(row.map(toJsonValue)) && access === 'read') break
   }
   return {
     kind: 'rows',
@@ -85,16 +85,16 @@ function runStatement(statement: SqliteStatement, { parameters, limits, access }
 }
 
 /** libsql ends the process on a boolean, and makes every number a real one. */
-function boundValue(value: Json): unknown {
+function toSqliteValue(value: Json): unknown {
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
 }
 
-function jsonValue(value: unknown): Json {
+function toJsonValue(value: unknown): Json {
   if (value === null || value === undefined) return null
-  if (typeof value === 'bigint') return wholeNumber(value)
-  if (typeof value === 'number') return realNumber(value)
+  if (typeof value === 'bigint') return toJsonInteger(value)
+  if (typeof value === 'number') return toJsonReal(value)
   if (value instanceof ArrayBuffer) return `\\x${Buffer.from(value).toString('hex')}`
   if (ArrayBuffer.isView(value))
     return `\\x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}`
@@ -107,11 +107,11 @@ function drain(rows: Iterable<unknown>): void {
 
 const refused = (message: string): SqliteAnswer => ({ kind: 'refused', message })
 
-const BROKEN = new Set(['SQLITE_CANTOPEN', 'SQLITE_NOTADB', 'SQLITE_CORRUPT', 'SQLITE_IOERR', 'SQLITE_PERM'])
+const BROKEN_CODES = new Set(['SQLITE_CANTOPEN', 'SQLITE_NOTADB', 'SQLITE_CORRUPT', 'SQLITE_IOERR', 'SQLITE_PERM'])
 
-function describe(error: unknown, { file }: SqliteJob): SqliteAnswer {
+function describeSqliteError(error: unknown, { file }: SqliteJob): SqliteAnswer {
   const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string }
-  if (BROKEN.has(code) || /^(?:SQLITE_IOERR|SQLITE_CANTOPEN|SQLITE_CORRUPT)_/.test(code) || code === '')
+  if (BROKEN_CODES.has(code) || /^(?:SQLITE_IOERR|SQLITE_CANTOPEN|SQLITE_CORRUPT)_/.test(code) || code === '')
     return {
       kind: 'broken',
       message: code === '' ? 'The file cannot be opened.' : `The file cannot be read (${code}).`,

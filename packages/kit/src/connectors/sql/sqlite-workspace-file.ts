@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Workspace } from '../../workspace/workspace.ts'
 import { ConnectorError } from '../connector-error.ts'
-import { useSource } from '../source.ts'
+import { withWorkspace } from '../source.ts'
 import type { SqliteFile } from './sqlite-driver.ts'
 
-const PART = 8 * 1024 * 1024
-const LARGEST = 256 * 1024 * 1024
+const CHUNK_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 
 /**
  * A copy of a workspace's file. SQLite opens by name, follows links and looks for journals beside the file; whoever
@@ -18,7 +18,7 @@ export async function copyFromWorkspace(workspace: Workspace, path: string): Pro
   const release = (): Promise<void> => rm(folder, { recursive: true, force: true })
   try {
     const copy = join(folder, 'copy.db')
-    await useSource({ workspace }, () => copyParts(workspace, path, copy))
+    await withWorkspace({ workspace }, () => copyChunks(workspace, path, copy))
     return { path: copy, release }
   } catch (error) {
     await release()
@@ -26,13 +26,13 @@ export async function copyFromWorkspace(workspace: Workspace, path: string): Pro
   }
 }
 
-async function copyParts(workspace: Workspace, path: string, copy: string): Promise<void> {
+async function copyChunks(workspace: Workspace, path: string, copy: string): Promise<void> {
   const target = await open(copy, 'wx', 0o600)
   try {
     for (let offset = 0; ; ) {
-      const { bytes, size } = await workspace.readFile(path, { offset, limit: PART })
-      if (size > LARGEST)
-        throw new ConnectorError(`The database has ${size} bytes; at most ${LARGEST} are read.`, { retryable: false })
+      const { bytes, size } = await workspace.readFile(path, { offset, limit: CHUNK_BYTES })
+      if (size > MAX_BYTES)
+        throw new ConnectorError(`The database has ${size} bytes; at most ${MAX_BYTES} are read.`, { retryable: false })
       if (bytes.length === 0) return
       await target.writeFile(bytes)
       offset += bytes.length

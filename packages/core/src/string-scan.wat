@@ -1,5 +1,5 @@
 ;; Passes over the inside of a JSON text, sixteen bytes at a time.
-;; `vitest run packages/core/src/wasm-code.test.ts -u` assembles it into text-scan-code.ts.
+;; `vitest run packages/core/src/wasm-code.test.ts -u` assembles it into string-scan-code.ts.
 (module
   ;; From 0 on, by the letter behind a backslash: how long the escape is, nothing where it is none.
   ;; From 256 on: which bytes are hexadecimal digits. From 1024 on: the text.

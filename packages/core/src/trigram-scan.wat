@@ -1,5 +1,5 @@
 ;; Looks for the threes of anchor-table.ts, at sixteen places at a time.
-;; `vitest run packages/core/src/wasm-code.test.ts -u` assembles it into three-scan-code.ts.
+;; `vitest run packages/core/src/wasm-code.test.ts -u` assembles it into trigram-scan-code.ts.
 (module
   ;; From 0 on: twelve tables of sixteen bytes. By the low or the high half of the first, second or third byte, they say
   ;; which of eight groups hold a three with such a half there; six tables for the first eight groups, six for the others.
