@@ -100,7 +100,7 @@ export {
   stripReservedMeta,
   tryParseJson,
 } from './json/json.ts'
-export { type ArgumentDetail, type RecordedOptions, toRecordedArguments } from './kept-arguments.ts'
+export { type ArgumentDetail, isSecretFieldName, type RecordedOptions, toRecordedArguments } from './kept-arguments.ts'
 export { type DiffLine, diffLines } from './line-diff.ts'
 export { isLoopback } from './loopback.ts'
 export { listSecretForms, maskSecrets } from './mask-secrets.ts'
@@ -190,7 +190,6 @@ export { toCamelCase, toSnakeCase } from './spelling.ts'
 export { splitShellWords } from './split-words.ts'
 export { mergePolicies } from './stricter-policy.ts'
 export { takesPath } from './takes-path.ts'
-export { isSecretFieldName } from './telling-name.ts'
 export type { CompilePattern, TextPattern } from './text-pattern.ts'
 export { estimateTokens } from './tokens.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'

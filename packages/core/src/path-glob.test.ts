@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expandBraces } from './expand-braces.ts'
-import { escapeGlob, matchesGlob, readPathGlobs } from './path-glob.ts'
+import { escapeGlob, expandBraces, matchesGlob, readPathGlobs } from './path-glob.ts'
 import { normalizeAbsolute } from './path-text.ts'
 
 function covers(pattern: string, path: string): boolean {

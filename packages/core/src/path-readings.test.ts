@@ -140,7 +140,10 @@ describe('a value that cannot be read', () => {
     expect(problem('~/a', { ...WORLD, userHome: undefined as never })).toBe(
       'the home folder of the server is not known',
     )
-    const folders = (count: number) => ({ ...WORLD, listBaseFolders: () => Array.from({ length: count }, (_, at) => `/${at}`) })
+    const folders = (count: number) => ({
+      ...WORLD,
+      listBaseFolders: () => Array.from({ length: count }, (_, at) => `/${at}`),
+    })
     expect(problem('a', folders(63))).toBeUndefined()
     expect(problem('a', folders(64))).toBe('it is relative to too many folders; use an absolute path')
     expect(problem('/a', folders(64))).toBeUndefined()

@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream'
 import { isLoopback, type Principal, SallyportError } from '@sallyport/core'
 import { narrowPrincipal, ProfilesEditor } from './config/config.ts'
 import type { Gateway } from './gateway.ts'
-import { collectStats } from './readings.ts'
 import {
   type AdminContext,
   createAdmin,
@@ -18,6 +17,7 @@ import {
   toProblem,
 } from './serve/serve.ts'
 import { readBearerToken, standingPrincipal, watchToken } from './sessions/sessions.ts'
+import type { GatewayStats } from './telemetry/telemetry.ts'
 import { VERSION } from './version.ts'
 
 export interface PortOptions {
@@ -263,5 +263,28 @@ function decoded(text: string): string {
     return decodeURIComponent(text)
   } catch {
     return text
+  }
+}
+
+/** What a gateway says of itself when somebody looks at its figures. */
+function collectStats({ fleet, gauge, governance, sessions, store, failures }: Gateway): GatewayStats {
+  const enabled = fleet
+    .all()
+    .map((upstream) => upstream.status())
+    .filter(({ state }) => state !== 'disabled')
+  return {
+    callsInFlight: gauge.inFlight,
+    sessions: sessions.size,
+    // One that is stopped sleeps until somebody calls it.
+    upstreams: enabled.map(({ id, state, dropped, health }) => ({
+      id,
+      isUp: state === 'ready' || state === 'stopped',
+      dropped,
+      isHealthy: health?.isHealthy,
+    })),
+    auditFailures: store.log.failures,
+    credentialsRefused: failures.totals,
+    mode: governance.rules.modeState().mode,
+    approvalsPending: governance.approvals.pending.length,
   }
 }

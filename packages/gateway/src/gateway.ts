@@ -1,18 +1,24 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { BUILT_IN_SERVER, messageOf, type SallyportEvent, toVisibleText } from '@sallyport/core'
 import type { McpServer } from '@sallyport/kit'
+import { BodyBudget } from '@sallyport/kit/http-intake'
 import { AuditHealth } from './audit-health.ts'
 import { buildDiscoveryEvent, Catalog, LastKnownCatalogs } from './catalog/catalog.ts'
-import { differOnlyInProfiles, listChangedProfiles } from './changed-profiles.ts'
-import { describeIssue, type Home, type LoadedSettings, type Profiles, type Settings } from './config/config.ts'
+import {
+  describeIssue,
+  type Environment,
+  type Home,
+  type LoadedSettings,
+  type Profiles,
+  type Settings,
+} from './config/config.ts'
 import { createDecisionParts, type DecisionParts } from './deciding.ts'
-import { findFixedChanges } from './fixed-settings.ts'
-import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
+import type { Approver } from './governance/governance.ts'
 import { GatewayGovernance } from './governing.ts'
-import { withoutQuotedText } from './isolation/isolation.ts'
+import { type SessionShelves, withoutQuotedText } from './isolation/isolation.ts'
 import { CallGauge, type Listings, type Pipeline } from './pipeline/pipeline.ts'
-import { ChangeHub, createIds, type HttpMcp, type LegacySessions, type Methods, type Readiness } from './serve/serve.ts'
-import { createServingParts, type ServingParts } from './serving.ts'
+import { ChangeHub, createIds, HttpMcp, type Ids, LegacySessions, Methods, type Readiness } from './serve/serve.ts'
 import {
   CredentialFailures,
   type CurrentAuthenticators,
@@ -22,7 +28,6 @@ import {
 } from './sessions/sessions.ts'
 import type { Store } from './store/store.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
-import { stackOf } from './trace-of.ts'
 import {
   type AbsentServer,
   builtInConfig,
@@ -35,6 +40,7 @@ import {
   type StartTime,
   sweepProcesses,
   type UpstreamContext,
+  type Watchdog,
 } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
@@ -366,4 +372,110 @@ export class Gateway {
   #serverOrder(): readonly string[] {
     return [...this.#inProcess, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
   }
+}
+
+/** What the listening ports and those who watch were opened with, as it is written. */
+const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
+  'gateway.host': ({ gateway }) => gateway.host,
+  'gateway.port': ({ gateway }) => gateway.port,
+  'gateway.allowed_hosts': ({ gateway }) => gateway.allowedHosts,
+  'gateway.allowed_origins': ({ gateway }) => gateway.allowedOrigins,
+  telemetry: ({ telemetry }) => telemetry,
+}
+
+/** What changed that a running gateway cannot follow. */
+function findFixedChanges(before: Settings, after: Settings): readonly string[] {
+  const changed = Object.entries(FIXED_AT_START).filter(
+    ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
+  )
+  return changed.map(([key]) => key)
+}
+
+/** Whether everything but profiles.json says what it said before. */
+function differOnlyInProfiles(before: Settings, after: Settings): boolean {
+  return isDeepStrictEqual({ ...before, profiles: undefined }, { ...after, profiles: undefined })
+}
+
+/** The names of profiles that came, went or say something else. Where they stand makes no difference. */
+function listChangedProfiles(before: Profiles, after: Profiles): readonly string[] {
+  const said = (profiles: Profiles, name: string): unknown => {
+    const profile = profiles.get(name)
+    return profile && { ...profile, place: undefined }
+  }
+  const names = new Set([...before.keys(), ...after.keys()])
+  return [...names].filter((name) => !isDeepStrictEqual(said(before, name), said(after, name))).sort()
+}
+
+/** What a bug has to tell whoever mends it. */
+export const stackOf = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error)
+
+export interface GatewayParts {
+  readonly home: Home
+  readonly state: string
+  readonly loaded: LoadedSettings
+  readonly environment: Environment
+  readonly store: Store
+  /** Whether tools that are found get an entry in tools.yaml; they do unless this says otherwise. */
+  readonly discovery?: 'writes' | 'looks' | undefined
+  readonly onNotice?: ((text: string) => void) | undefined
+  readonly onWarning: (text: string) => void
+  /** Who answers approvals where the gateway has no doors; `nobody` refuses at once. */
+  readonly approver?: Approver | 'nobody' | undefined
+}
+
+/** What has to be opened, can fail, and must be closed again. */
+export interface OpenedParts {
+  readonly tokens: LocalTokens
+  readonly gatekeeper: CurrentAuthenticators
+  readonly watchdog: Watchdog
+  readonly builtIns: McpServer
+  readonly shelves: SessionShelves
+  readonly telemetry: Telemetry
+  readonly marks: { readonly state: string; readonly run: string }
+}
+
+interface ServingPartsOptions {
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly fleet: Fleet
+  readonly hub: ChangeHub
+  readonly ids: Ids
+  readonly settings: () => Settings
+  readonly findAbsentServer: (tool: string) => AbsentServer | undefined
+  readonly onBug: (error: unknown, where: string) => string
+  readonly onConversation: (conversation: string, notice: ConversationEvent) => void
+}
+
+/** What requests of one caller that are still coming in may weigh, unless a single one may weigh more. */
+const MIN_SHARE = 32 * 1_024 * 1_024
+
+/** What answers clients, whatever door they came by. */
+interface ServingParts {
+  readonly methods: Methods
+  readonly sessions: LegacySessions
+  readonly httpMcp: HttpMcp
+  readonly bodies: BodyBudget
+}
+
+/** Composes what answers clients. */
+function createServingParts({ settings, fleet, onConversation, ...parts }: ServingPartsOptions): ServingParts {
+  const { hub } = parts
+  const maxSessions = (): number => settings().gateway.maxSessions
+  const methods = new Methods({
+    ...parts,
+    version: VERSION,
+    maxListeners: maxSessions,
+    waitForServers: () => fleet.waitUntilKnown(settings().gateway.startupWait),
+  })
+  const now = (): number => performance.now()
+  const onEnd = (conversation: string): void => onConversation(conversation, 'over')
+  const sessions = new LegacySessions({ hub, maxSessions, now, onEnd })
+  const maxBodyBytes = (): number => settings().gateway.maxBodyBytes
+  const maxBytesPerOwner = (): number => Math.max(MIN_SHARE, maxBodyBytes())
+  const bodies = new BodyBudget({ maxBytesPerOwner, maxTotalBytes: () => 4 * maxBytesPerOwner() })
+  const { onBug } = parts
+  const httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, bodies, onConversation, onBug })
+  return { methods, sessions, bodies, httpMcp }
 }

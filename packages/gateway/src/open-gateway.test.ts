@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../tests/promises.ts'
 import { loadConfig } from './config/home.test-kit.ts'
-import type { GatewayParts } from './gateway-parts.ts'
+import type { GatewayParts } from './gateway.ts'
 import { openGateway } from './open-gateway.ts'
 import { openStore } from './store/store.ts'
 

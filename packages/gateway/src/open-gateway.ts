@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createBuiltIns } from './built-ins.ts'
+import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
 import { makeFolder } from './disk/disk.ts'
-import { Gateway } from './gateway.ts'
-import type { GatewayParts, OpenedParts } from './gateway-parts.ts'
+import type { GatewayParts, OpenedParts } from './gateway.ts'
+import { Gateway, stackOf } from './gateway.ts'
+import { compilePattern } from './governance/governance.ts'
 import { SessionShelves } from './isolation/isolation.ts'
 import { CurrentAuthenticators, openLocalTokens } from './sessions/sessions.ts'
 import { openGatewayTelemetry } from './telemetry/telemetry.ts'
-import { createMark, openWatchdog } from './upstream/upstream.ts'
+import { createBuiltInServer, createMark, openWatchdog } from './upstream/upstream.ts'
 import { VERSION } from './version.ts'
 
 /** Opens everything that has to be there before the first request, and nothing that can come after it. Closes the store should that fail. */
@@ -44,4 +45,15 @@ export async function openGateway(parts: GatewayParts): Promise<Gateway> {
 function createMarks(path: string): OpenedParts['marks'] {
   const state = createMark(createHash('sha256').update(path).digest('hex').slice(0, 16))
   return { state, run: `${state}.${createMark(randomBytes(8).toString('hex'))}` }
+}
+
+/** The gateway's own tools, which see of each session its own workspace and results. */
+function createBuiltIns({ state, onWarning }: GatewayParts, shelves: SessionShelves): McpServer {
+  return createBuiltInServer({
+    version: VERSION,
+    dataFolder: state,
+    compilePattern,
+    shelf: () => shelves.shelfFor({ user: getUserId(), session: getSessionId() }),
+    onBug: (bug) => onWarning(`a built-in tool broke: ${stackOf(bug.error)}`),
+  })
 }

@@ -1,5 +1,6 @@
 export { canonicalJson } from './canonical-json.ts'
 export type { Envelope, JsonMember, Span } from './envelope.ts'
+export { describeResult, findInvalidMember, forbidsNull, RESULT_SHAPE } from './envelope.ts'
 export { findInexactNumber, hasInexactNumber, quoteInexactNumbers } from './inexact-number.ts'
 export type { ItemProblem } from './item-notes.ts'
 export {
@@ -55,5 +56,4 @@ export {
   redactMember,
 } from './redact-json.ts'
 export { hasDuplicateKey } from './repeated-names.ts'
-export { describeResult, findInvalidMember, forbidsNull, RESULT_SHAPE } from './result-shape.ts'
 export { sameJson } from './same-json.ts'

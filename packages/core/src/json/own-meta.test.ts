@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Envelope } from './envelope.ts'
+import { describeResult } from './envelope.ts'
 import { JsonScanner } from './json-scanner.ts'
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 import { stripReservedMeta } from './own-meta.ts'
-import { describeResult } from './result-shape.ts'
 
 function scan(text: string, cuts: readonly number[] = []): Envelope {
   const bytes = new TextEncoder().encode(text)

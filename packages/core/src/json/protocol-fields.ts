@@ -1,19 +1,71 @@
 import { ERRORS } from '../errors.ts'
 import { LOG_LEVELS } from '../protocol.ts'
-import {
-  aBoolean,
-  aDateTime,
-  aNumber,
-  anInteger,
-  anObject,
-  aString,
-  between,
-  type FieldSanitizer,
-  listOf,
-  objectOf,
-  oneOf,
-} from './field-check.ts'
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
+
+/** Takes a value: the same where it is allowed, a repaired one where parts of it are not, else undefined. */
+type FieldSanitizer = (value: Json) => Json | undefined
+
+const acceptIf =
+  (isAllowed: (value: Json) => boolean): FieldSanitizer =>
+  (value) =>
+    isAllowed(value) ? value : undefined
+
+const aString: FieldSanitizer = acceptIf((value) => typeof value === 'string')
+const aBoolean: FieldSanitizer = acceptIf((value) => typeof value === 'boolean')
+/** Readers make Infinity of a number that is too large. */
+const aNumber: FieldSanitizer = acceptIf(Number.isFinite)
+const anInteger: FieldSanitizer = acceptIf(Number.isSafeInteger)
+const anObject: FieldSanitizer = acceptIf(isJsonObject)
+
+const oneOf = (...words: readonly Json[]): FieldSanitizer => acceptIf((value) => words.includes(value))
+
+const between = (min: number, max: number): FieldSanitizer =>
+  acceptIf((value) => typeof value === 'number' && value >= min && value <= max)
+
+/** A list without the items that are not allowed. */
+function listOf(check: FieldSanitizer, max: number = Number.POSITIVE_INFINITY): FieldSanitizer {
+  return (value) => {
+    if (!Array.isArray(value)) return undefined
+    const items = value.flatMap((item: Json) => check(item) ?? []).slice(0, max)
+    const isSame = items.length === value.length && items.every((item, at) => item === value[at])
+    return isSame ? value : items
+  }
+}
+
+interface ObjectFields {
+  readonly [name: string]: FieldSanitizer
+}
+
+/** An object without the fields that are not allowed, or nothing where a required one is among them. Others pass. */
+function objectOf(fields: ObjectFields, required: readonly string[] = []): FieldSanitizer {
+  const checks = Object.entries(fields)
+  return (value) => {
+    if (!isJsonObject(value)) return undefined
+    let repaired: Record<string, Json | undefined> | undefined
+    for (const [name, check] of checks) {
+      const had = Object.hasOwn(value, name) ? value[name] : undefined
+      if (had === undefined) continue
+      const has = check(had)
+      if (has === had) continue
+      repaired ??= { ...value }
+      if (has === undefined) delete repaired[name]
+      else repaired[name] = has
+    }
+    const result = repaired ?? value
+    return required.every((name) => Object.hasOwn(result, name)) ? result : undefined
+  }
+}
+
+const DATE_TIME =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+
+/** A moment with its time zone, as clients check it. */
+const aDateTime: FieldSanitizer = acceptIf((value) => {
+  const [, year, month, day] = (typeof value === 'string' && DATE_TIME.exec(value)) || []
+  if (year === undefined) return false
+  const date = new Date(`${year}-${month}-${day}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(`${year}-${month}-${day}`)
+})
 
 /** The protocol's limit. */
 const MAX_COMPLETIONS = 100

@@ -1,9 +1,7 @@
-import { isListAt, isObjectAt, isStringAt, skipSpace, valueEnd } from '../json/json.ts'
-import { JsonOutlines, type OutlineMember } from './json-sketch.ts'
-import { cutJsonString, type MeasuredString, measureJsonString } from './json-text-cut.ts'
+import { isListAt, isObjectAt, isStringAt, MemberCursor, skipSpace, stringEnd, valueEnd } from '../json/json.ts'
 import type { Ends, Preset } from './preset.ts'
 import { type Omission, type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
-import { omissionMark } from './safe-cut.ts'
+import { cutAfter, cutBefore, omissionMark } from './safe-cut.ts'
 
 const MAX_DEPTH = 8
 /** No double needs more; what is longer is not meant to be calculated with. */
@@ -178,3 +176,116 @@ export class JsonPreviewWriter {
     return measured
   }
 }
+
+/** One member of an object or item of an array, by its places in the text. */
+interface OutlineMember {
+  readonly index: number
+  /** Of the key's first quotation mark; -1 in an array. */
+  readonly key: number
+  readonly start: number
+}
+
+/** The beginning and the end of what an object or array holds. */
+interface JsonOutline {
+  readonly count: number
+  readonly head: readonly OutlineMember[]
+  /** The last ones, without those of the head. */
+  readonly tail: readonly OutlineMember[]
+}
+
+/**
+ * The sketches of one text that is known to be JSON. Each is made when it is first looked at and kept, so that trying
+ * previews of several sizes goes through each part of the text once.
+ */
+class JsonOutlines {
+  readonly #text: string
+  readonly #ends: Ends
+  readonly #outlines = new Map<number, JsonOutline>()
+
+  constructor(text: string, ends: Ends) {
+    this.#text = text
+    this.#ends = ends
+  }
+
+  at(container: number): JsonOutline {
+    const known = this.#outlines.get(container)
+    if (known !== undefined) return known
+    const sketch = this.#build(container)
+    this.#outlines.set(container, sketch)
+    return sketch
+  }
+
+  #build(container: number): JsonOutline {
+    const { head: heads, tail: tails } = this.#ends
+    const head: OutlineMember[] = []
+    const starts: number[] = []
+    const keys: number[] = []
+    let count = 0
+    for (const members = new MemberCursor(this.#text, container); members.next(); ) {
+      const { key, start } = members
+      const index = count++
+      if (index < heads) head.push({ index, key, start })
+      else if (tails > 0) {
+        starts[index % tails] = start
+        keys[index % tails] = key
+      }
+    }
+    const first = Math.max(heads, count - tails)
+    const tail = Array.from({ length: Math.max(0, count - first) }, (_, place) => {
+      const index = first + place
+      return { index, key: keys[index % tails] ?? -1, start: starts[index % tails] ?? 0 }
+    })
+    return { count, head, tail }
+  }
+}
+
+const BACKSLASH = 0x5c
+const LETTER_U = 0x75
+/** Of the end of a text, as much as any cut keeps and a few more: whether a place can be cut is told by its neighbours. */
+const TAIL_LENGTH = 600
+const LOOKAHEAD_LENGTH = 64
+
+/** A text in proven JSON. Lengths are of what it says, with its escapes read. */
+interface MeasuredString {
+  readonly quote: number
+  readonly end: number
+  readonly length: number
+  /** Where its last characters begin. Found from the start: from the end nobody can tell what a backslash belongs to. */
+  readonly lastPart: number
+}
+
+function measureJsonString(text: string, quote: number): MeasuredString {
+  const end = stringEnd(text, quote)
+  let length = 0
+  for (let at = quote + 1; at < end - 1; at += characterLength(text, at)) length++
+  let lastPart = quote + 1
+  for (let left = length; left > TAIL_LENGTH; left--) lastPart += characterLength(text, lastPart)
+  return { quote, end, length, lastPart }
+}
+
+function characterLength(text: string, at: number): number {
+  if (text.charCodeAt(at) !== BACKSLASH) return 1
+  return text.charCodeAt(at + 1) === LETTER_U ? 6 : 2
+}
+
+/** The text in JSON, with its middle left out where it is longer than `most`. The note is said within the mark. */
+function cutJsonString(text: string, measured: MeasuredString, { most, note }: { most: number; note: string }): string {
+  const { quote, end, length, lastPart } = measured
+  if (length <= most) return text.slice(quote, end)
+  const beginning = readStart(text, measured, most + LOOKAHEAD_LENGTH)
+  const ending = unescaped(text.slice(lastPart, end - 1))
+  const head = beginning.slice(0, cutBefore(beginning, Math.ceil((most * 2) / 3)))
+  const tail = ending.slice(
+    cutAfter(ending, ending.length - Math.min(Math.floor(most / 3), TAIL_LENGTH - LOOKAHEAD_LENGTH)),
+  )
+  const mark = omissionMark(length - head.length - tail.length, 'character')
+  return JSON.stringify(`${head} ${mark.slice(0, -2)}${note} … ${tail}`)
+}
+
+function readStart(text: string, { quote, end }: MeasuredString, most: number): string {
+  let at = quote + 1
+  for (let read = 0; read < most && at < end - 1; read++) at += characterLength(text, at)
+  return unescaped(text.slice(quote + 1, at))
+}
+
+const unescaped = (raw: string): string => JSON.parse(`"${raw}"`) as string

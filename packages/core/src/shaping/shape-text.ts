@@ -2,13 +2,11 @@ import { estimateTokens } from '../tokens.ts'
 import { type ContentHints, type ContentKind, detectKind, findDelimiter } from './content-kind.ts'
 import { csvPreviews } from './csv-preview.ts'
 import { jsonPreviews } from './json-preview.ts'
-import { linePreviews, markdownHeadings, noLandmarks, yamlTopKeys } from './line-preview.ts'
-import { markupPreviews } from './markup-preview.ts'
+import { eachLine, HeadTailBuffer, type IndexedSpan, joinWithGaps } from './line-index.ts'
 import { ndjsonPreviews } from './ndjson-preview.ts'
-import { formatNotice } from './notice.ts'
 import type { Ends, Preset } from './preset.ts'
-import type { Omission, Preview } from './preview.ts'
-import { cutBefore, cutMiddleAndCount } from './safe-cut.ts'
+import { type Omission, type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
+import { cutBefore, cutMiddle, cutMiddleAndCount, formatCount, groupDigits, omissionMark } from './safe-cut.ts'
 
 export interface ShapingHints extends ContentHints {
   /** What the text was already found to be. */
@@ -147,4 +145,248 @@ function writeNoticeOnly(text: string, { kind, preset: { threshold }, hints }: S
   const line = kind === 'json' ? JSON.stringify({ notice }) : `[${notice}]`
   const bare = line.length <= threshold ? line : kind === 'json' ? '0' : line.slice(0, cutBefore(line, threshold))
   return { text: threshold > 0 ? bare : '', kind, isWhole: false, preview: '', notice, omission: omitAll(text) }
+}
+
+/** A line of markup is a tag, its text, and the tag's end. */
+const PARTS_PER_LINE = 3
+
+/** Ever smaller previews of HTML or XML: the first and the last tags and texts, none of them cut within a tag. */
+function* markupPreviews(text: string, preset: Preset): Generator<Preview> {
+  const ends = { head: preset.lines.head * PARTS_PER_LINE, tail: preset.lines.tail * PARTS_PER_LINE }
+  const keeper = new HeadTailBuffer(ends)
+  eachPart(text, ({ start, end }) => keeper.add(start, end))
+  for (const scale of SCALES)
+    yield writeMarkup(text, keeper, { ends: scaleEnds(ends, scale), length: scaleLength(scale) })
+}
+
+function writeMarkup(
+  text: string,
+  keeper: HeadTailBuffer,
+  { ends, length }: { readonly ends: Ends; readonly length: number },
+): Preview {
+  const shown = keeper.select(ends)
+  const count = keeper.count - shown.length
+  let body = ''
+  let before: IndexedSpan | undefined
+  for (const part of shown) {
+    const isGap = part.index > (before?.index ?? -1) + 1
+    if (isGap) body += `\n${gapMark(part.index - (before?.index ?? -1) - 1)}\n`
+    else if (before !== undefined) body += spacing(text, before.end, part.start)
+    body += writePart(text, part, length)
+    before = part
+  }
+  const left = keeper.count - 1 - (before?.index ?? -1)
+  if (left > 0) body += `\n${gapMark(left)}`
+  const hasCuts = shown.some(({ start, end }) => end - start > length)
+  return { text: body, omission: { noun: 'part', count, of: keeper.count }, hasCuts }
+}
+
+const gapMark = (missing: number): string => `<!-- ${omissionMark(missing, 'part')} -->`
+
+/** What stood between two parts: white space as one of it, a comment or a script as a dot for what is missing. */
+function spacing(text: string, from: number, to: number): string {
+  const between = text.slice(from, Math.min(to, from + 200))
+  if (between === '') return ''
+  if (between.trim() !== '') return '…'
+  return between.includes('\n') ? '\n' : ' '
+}
+
+/** A tag is whole or it is its name alone: half an attribute helps nobody. */
+function writePart(text: string, { start, end }: IndexedSpan, length: number): string {
+  if (end - start <= length) return text.slice(start, end)
+  const name = /^<[/?!]?[A-Za-z][^\s<>"'/]{0,60}/.exec(text.slice(start, start + 64))?.[0]
+  return name === undefined ? cutMiddle(text.slice(start, end), length) : `${name} …>`
+}
+
+const LESS = 0x3c
+const GREATER = 0x3e
+const SINGLE = 0x27
+const DOUBLE = 0x22
+
+/** A tag, or a text between two. */
+interface MarkupPart {
+  readonly isTag: boolean
+  readonly start: number
+  readonly end: number
+}
+
+/** Behind each of these everything up to its end tag is code, not content. */
+const CODE = /^<(script|style)\b/i
+const CODE_END = { script: /<\/script/gi, style: /<\/style/gi } as const
+
+/** Goes through the tags and texts of HTML or XML. Comments, scripts, styles and white space are passed over. */
+function eachPart(text: string, visit: (part: MarkupPart) => void): void {
+  let at = 0
+  while (at < text.length) {
+    const end = text.charCodeAt(at) === LESS ? tagEnd(text, at) : -1
+    if (end < 0) {
+      const next = textEnd(text, at)
+      visitText(text, { start: at, end: next }, visit)
+      at = next
+      continue
+    }
+    const isComment = text.startsWith('<!--', at)
+    if (!isComment) visit({ isTag: !text.startsWith('<![CDATA[', at), start: at, end })
+    at = isComment ? end : codeEnd(text, at, end)
+  }
+}
+
+function visitText(
+  text: string,
+  { start, end }: { readonly start: number; readonly end: number },
+  visit: (part: MarkupPart) => void,
+): void {
+  const piece = text.slice(start, end)
+  const first = start + (piece.length - piece.trimStart().length)
+  const last = first + piece.trim().length
+  if (last > first) visit({ isTag: false, start: first, end: last })
+}
+
+/** At least one character: a "<" that opens nothing is text. */
+function textEnd(text: string, from: number): number {
+  const next = text.indexOf('<', from + 1)
+  return next < 0 ? text.length : next
+}
+
+/** -1 where no tag begins here. One that is never closed reaches to the end, so that nothing is looked through twice. */
+function tagEnd(text: string, at: number): number {
+  if (text.startsWith('<!--', at)) return behind(text, '-->', at + 4)
+  if (text.startsWith('<![CDATA[', at)) return behind(text, ']]>', at)
+  return /[A-Za-z/!?]/.test(text.charAt(at + 1)) ? plainTagEnd(text, at) : -1
+}
+
+function behind(text: string, mark: string, from: number): number {
+  const found = text.indexOf(mark, from)
+  return found < 0 ? text.length : found + mark.length
+}
+
+function plainTagEnd(text: string, from: number): number {
+  let quote = 0
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (quote !== 0) quote = code === quote ? 0 : quote
+    else if (code === GREATER) return at + 1
+    else if (code === SINGLE || code === DOUBLE) quote = code
+  }
+  return text.length
+}
+
+function codeEnd(text: string, start: number, end: number): number {
+  const name = CODE.exec(text.slice(start, start + 8))?.[1]?.toLowerCase()
+  if ((name !== 'script' && name !== 'style') || text.charAt(end - 2) === '/') return end
+  const pattern = CODE_END[name]
+  pattern.lastIndex = end
+  return pattern.exec(text)?.index ?? text.length
+}
+
+/** The lines that tell how a text is built, and are kept before others. */
+type IsLandmark = (line: string) => boolean
+
+/** No landmark is longer; a longer line is not looked at. */
+const MAX_LANDMARK_LENGTH = 200
+
+const noLandmarks = (): IsLandmark => () => false
+
+/** The headings of Markdown. A fence hides what looks like one. */
+function markdownHeadings(): IsLandmark {
+  let fence: string | undefined
+  return (line) => {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]?.slice(0, 3)
+    if (mark !== undefined && (fence === undefined || fence === mark)) fence = fence === undefined ? mark : undefined
+    return fence === undefined && /^#{1,6} \S/.test(line)
+  }
+}
+
+/** The keys of YAML that stand at the margin, and where one document ends and the next begins. */
+const yamlTopKeys = (): IsLandmark => (line) => /^(?:---|"?[\w.$-]{1,80}"?:(?:\s|$))/.test(line)
+
+/** Ever smaller previews of lines: the first, the last, and landmarks between them. */
+function* linePreviews(text: string, preset: Preset, isLandmark: IsLandmark): Generator<Preview> {
+  const keeper = new HeadTailBuffer(preset.lines)
+  const landmarks: IndexedSpan[] = []
+  eachLine(text, (start, end) => {
+    keeper.add(start, end)
+    if (landmarks.length === preset.lines.head || end - start > MAX_LANDMARK_LENGTH) return
+    if (isLandmark(text.slice(start, end))) landmarks.push({ index: keeper.count - 1, start, end })
+  })
+  for (const scale of SCALES) {
+    const ends = scaleEnds(preset.lines, scale)
+    const shown = merged(keeper.select(ends), landmarks.slice(0, ends.head))
+    // Few lines may be long ones: together they still fit.
+    const share = Math.floor((preset.threshold * scale) / Math.max(1, shown.length))
+    yield writeLines(text, { shown, count: keeper.count, length: Math.max(scaleLength(scale), share) })
+  }
+}
+
+function merged(ends: readonly IndexedSpan[], landmarks: readonly IndexedSpan[]): readonly IndexedSpan[] {
+  const known = new Set(ends.map(({ index }) => index))
+  const more = landmarks.filter(({ index }) => !known.has(index))
+  return [...ends, ...more].sort((one, other) => one.index - other.index)
+}
+
+interface LineSelection {
+  readonly shown: readonly IndexedSpan[]
+  readonly count: number
+  readonly length: number
+}
+
+function writeLines(text: string, { shown, count, length }: LineSelection): Preview {
+  const body = joinWithGaps(shown, count, {
+    write: ({ start, end }) => cutMiddle(text.slice(start, end), length),
+    gap: (missing) => omissionMark(missing, 'line'),
+  })
+  const hasCuts = shown.some(({ start, end }) => end - start > length)
+  return { text: body, omission: { noun: 'line', count: count - shown.length, of: count }, hasCuts }
+}
+
+const KIND_WORDS: Readonly<Record<ContentKind, string>> = {
+  json: 'JSON',
+  ndjson: 'JSON lines',
+  csv: 'CSV',
+  tsv: 'TSV',
+  html: 'HTML',
+  xml: 'XML',
+  markdown: 'Markdown',
+  yaml: 'YAML',
+  log: 'a log',
+  text: 'a text',
+  binary: 'binary data',
+}
+
+/** The name of the tool that reads what was saved, here and in the gateway. */
+export const READ_RESULT_TOOL = 'sallyport_read_result'
+
+const MAX_REST_LENGTH = 200
+
+interface NoticeFacts {
+  readonly kind: ContentKind
+  /** Of the whole, in characters. */
+  readonly length: number
+  readonly preview?: Preview
+  readonly hints: { readonly handle?: string; readonly rest?: string }
+}
+
+/** One line that says what is missing and how it is reached. */
+function formatNotice({ kind, length, preview, hints }: NoticeFacts): string {
+  const what = `${KIND_WORDS[kind]} of ${formatCount(length, 'character')}`
+  const rest = formatRest(hints)
+  const first =
+    preview === undefined || preview.text === ''
+      ? `Left out: ${what}.`
+      : `Preview of ${what}: ${describeOmission(preview)}.`
+  return rest === '' ? first : `${first} ${rest}`
+}
+
+function describeOmission({ omission: { count, of, noun }, hasCuts }: Preview): string {
+  const parts = [
+    ...(count > 0 ? [`${groupDigits(count)} of ${formatCount(of, noun)} omitted`] : []),
+    ...(hasCuts ? ['long parts cut'] : []),
+  ]
+  return parts.length === 0 ? 'only white space is left out' : parts.join(', ')
+}
+
+function formatRest({ handle, rest }: NoticeFacts['hints']): string {
+  const said = rest ?? (handle === undefined ? '' : `Read the whole with ${READ_RESULT_TOOL}, handle ${handle}.`)
+  // Whoever says it may quote others: it stays one short line.
+  return said.slice(0, cutBefore(said, MAX_REST_LENGTH)).replaceAll(/\s+/g, ' ').trim()
 }

@@ -1,8 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import type { AgentAdapter, Enforcement, HostContext, NativeFile, NativeToolFilter } from './agent-adapter.ts'
 import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
-import { locateValue, type NativeSyntax, parseNativeFile } from './native-document.ts'
-import { parseServers } from './native-servers.ts'
+import { locateValue, type NativeSyntax, parseNativeFile, parseServers } from './native-servers.ts'
 import { type EntryShape, translateEntry } from './translate-entry.ts'
 
 /** What is peculiar to an agent, as data. */

@@ -1,7 +1,6 @@
 import { expandVars, type Json } from '@sallyport/core'
 import type { ImportedServer, NativeServer } from './agent-adapter.ts'
-import { isolated, isolatedTools, type KeyTranslator, quoteKey } from './entry-keys.ts'
-import { createDraft, type ServerDraft } from './server-draft.ts'
+import { createDraft, isolated, isolatedTools, type KeyTranslator, quoteKey, type ServerDraft } from './entry-keys.ts'
 import type { VariableSyntax } from './variable-syntax.ts'
 
 /** How an agent describes a server. */

@@ -1,7 +1,7 @@
 import { compileSelectors, type ToolRef } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { selectNativeTools } from './native-selection.ts'
+import { selectNativeTools } from './agent-mcp-filter.ts'
 import { selectWrappedTools } from './wrapped-tools.ts'
 
 const ID = 'behind'

@@ -3,19 +3,22 @@ import {
   BUILT_IN_SERVER,
   canonicalName,
   type Era,
+  isJsonObject,
   type JsonObject,
+  type McpParam,
   NameTable,
   type Naming,
   quoteText,
+  readMcpParams,
   stripReservedMeta,
   type ToolRef,
   toWireName,
   wrapOutputSchema,
 } from '@sallyport/core'
+import type { StoredDigests } from '../governance/governance.ts'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 import { declaredExtensions } from './extensions.ts'
-import { storedToolsOf, toolNamesOf } from './kept-catalogue.ts'
-import { StoredOffer } from './kept-offer.ts'
+import { type StoredTools, storedToolsOf, toolNamesOf } from './kept-catalogue.ts'
 import type { Offer } from './offer.ts'
 
 export interface CatalogEntry {
@@ -283,4 +286,64 @@ function createTemplateMatcher(uriTemplate: string): (uri: string) => boolean {
     }
     return at <= uri.length - tail.length
   }
+}
+
+/** A tool that was kept. Its definition is parsed when somebody asks for it. */
+class StoredOffer implements Offer {
+  readonly kind = 'tool'
+  readonly server: string
+  readonly name: string
+  readonly wire: string
+  readonly recordName: string
+  readonly isMcp: boolean
+  readonly #tools: StoredTools
+  readonly #at: number
+  #definition: JsonObject | undefined
+
+  constructor(what: Pick<Offer, 'server' | 'wire' | 'recordName' | 'isMcp'>, tools: StoredTools, at: number) {
+    this.server = what.server
+    this.name = tools.names[at] ?? ''
+    this.wire = what.wire
+    this.recordName = what.recordName
+    this.isMcp = what.isMcp
+    this.#tools = tools
+    this.#at = at
+  }
+
+  get original(): JsonObject {
+    return this.#tools.tool(this.#at)
+  }
+
+  get definition(): JsonObject {
+    this.#definition ??= { ...this.original, name: this.wire }
+    return this.#definition
+  }
+
+  get listedJson(): string | undefined {
+    return this.#tools.printed(this.#at, this.wire)
+  }
+
+  get kept(): StoredDigests | undefined {
+    return this.#tools.digests(this.#at)
+  }
+}
+
+const NONE: readonly McpParam[] = Object.freeze([])
+const paramsCache = new WeakMap<JsonObject, readonly McpParam[]>()
+
+/**
+ * The arguments that HTTP repeats in headers in the modern era, where a tool has such. Looked for when somebody calls
+ * the tool: to go through the schemas of thousands of tools would hold up the first list.
+ */
+export function findHeaderParams({ kind, original }: Offer): readonly McpParam[] {
+  if (kind !== 'tool') return NONE
+  const params = paramsCache.get(original) ?? readParams(original)
+  paramsCache.set(original, params)
+  return params
+}
+
+/** A schema whose annotations break the rules is taken as one that has none: no client may follow it. */
+function readParams({ inputSchema }: JsonObject): readonly McpParam[] {
+  const read = isJsonObject(inputSchema) ? readMcpParams(inputSchema) : { params: NONE }
+  return 'problem' in read ? NONE : read.params
 }

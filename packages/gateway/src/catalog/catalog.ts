@@ -3,12 +3,11 @@ import type { ServerCatalog } from '../upstream/upstream.ts'
 import { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
 import { toolNamesOf } from './kept-catalogue.ts'
 
-export { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
+export { CatalogSnapshot, type FindRenames, findHeaderParams } from './catalog-snapshot.ts'
 export { LastKnownCatalogs } from './catalogue-shelf.ts'
 export { buildDiscoveryEvent } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
 export { type Offer, reviewName } from './offer.ts'
-export { findHeaderParams } from './repeated-params.ts'
 
 /** Which lists differ from before. */
 export interface CatalogChange {

@@ -1,5 +1,5 @@
 import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
-import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './answer-words.ts'
+import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './explanation-text.ts'
 import { formatLocalTime } from './local-time.ts'
 
 type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }

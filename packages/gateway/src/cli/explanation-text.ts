@@ -1,18 +1,24 @@
-import { formatDuration, type Json, type RuleSource } from '@sallyport/core'
-import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './answer-words.ts'
+import {
+  type ErrorCode,
+  formatDuration,
+  type Json,
+  quoteForShell,
+  type ReturnedFacts,
+  type RuleSource,
+  STEP_NAMES,
+  type StepName,
+} from '@sallyport/core'
 import {
   buildCallHistory,
+  type CallEndEvent,
   type CallHistory,
   type DecisionEvent,
   type EventOfType,
   millisecondsBetween,
 } from './call-story.ts'
-import { findFix } from './error-fix.ts'
 import type { Explanation } from './gateway-client.ts'
 import { type CallStatus, formatCallSummary, getCallStatus } from './headline.ts'
 import { formatLocalTime } from './local-time.ts'
-import { describeReturned } from './returned-lines.ts'
-import { buildStepLines, describeRule, listSkippedSteps, type StepLine } from './step-lines.ts'
 import { displayWidth, type Style, visibleLine, visibleLines } from './terminal-text.ts'
 import { wrapText } from './wrap-text.ts'
 
@@ -181,3 +187,173 @@ function factLines(rows: readonly Row[], { style, width }: TextLayout): readonly
       .map((line, at) => (at === 0 ? `${style.dim(name.padEnd(names))}${GAP}${line}` : indent + line)),
   )
 }
+
+const STRATEGY_TEXTS: Readonly<Record<string, string>> = {
+  shaped: 'shaped by its preset or context.cap',
+  bounded: 'isolated by the strategy bounded',
+  extract: 'isolated by the strategy extract: the answer of a model',
+  agent: 'isolated by the strategy agent',
+}
+
+/** What of a result reached its caller, in words; nothing where that was all of it. */
+function describeReturned(ended: CallEndEvent): readonly string[] {
+  const { returned } = ended
+  if (returned === undefined) return []
+  const shown = ended.type === 'TOOL_CALL_FAILED' ? 'nothing' : `${returned.bytes} bytes`
+  const lines = [`${shown}, ${describeStrategy(returned)}`, `about ${returned.tokens_kept} tokens were kept out`]
+  return [...lines, ...describeFallback(returned, ended), ...modelText(returned), ...wholeText(returned)].map(
+    visibleLine,
+  )
+}
+
+const describeStrategy = ({ strategy, fell_back }: ReturnedFacts): string =>
+  fell_back === undefined ? (STRATEGY_TEXTS[strategy] ?? strategy) : `bounded in place of the strategy ${strategy}`
+
+function describeFallback({ fell_back }: ReturnedFacts, about: CallEndEvent): readonly string[] {
+  if (fell_back === undefined) return []
+  const fix = findFix(fell_back as ErrorCode, about)
+  return [`it fell back because of ${fell_back}${fix === undefined ? '' : `. ${fix}`}`]
+}
+
+function modelText({ turns, tokens_in = 0, tokens_out = 0 }: ReturnedFacts): readonly string[] {
+  if (turns === undefined) return []
+  return [`${turns} ${turns === 1 ? 'turn' : 'turns'} of a model, ${tokens_in} tokens in, ${tokens_out} out`]
+}
+
+const wholeText = ({ handle }: ReturnedFacts): readonly string[] =>
+  handle === undefined ? [] : [`its session can read the whole as ${handle}`]
+
+/** One line of judgement, and what it went by. */
+interface StepLine {
+  readonly step: StepName
+  readonly mark: string
+  readonly paint: (text: string) => string
+  readonly reason: string
+  readonly notes: readonly string[]
+}
+
+/** What a step says yes to, for whoever does not know the steps. */
+const PASSED_REASONS: Readonly<Record<StepName, string>> = {
+  select: 'it is offered to this caller',
+  mode: 'the mode leaves it open',
+  pin: 'its definition is the one that was reviewed, if any was',
+  validate: 'the arguments are what the tool takes',
+  permission: 'what it may do is permitted',
+  label: 'the session may use it',
+  arguments: 'no rule is against these arguments, and no secret is in them',
+  limits: 'not too many calls at once, nor too often',
+  approve: 'nobody has to be asked',
+}
+
+interface StepView {
+  readonly decided: DecisionEvent
+  readonly rules: Explanation['rules']
+  readonly style: Style
+}
+
+function buildStepLines(view: StepView): readonly StepLine[] {
+  const { steps } = view.decided
+  return STEP_NAMES.flatMap((step) => {
+    const said = steps[step]
+    return said === undefined ? [] : [buildStepLine(step, said, view)]
+  })
+}
+
+/** After a refusal the rest is not asked. */
+const listSkippedSteps = ({ steps }: DecisionEvent): readonly StepName[] =>
+  STEP_NAMES.filter((step) => steps[step] === undefined)
+
+function buildStepLine(step: StepName, said: string, view: StepView): StepLine {
+  const { decided, style } = view
+  const by = decided.decided_by?.step === step ? decided.decided_by : undefined
+  const rule = by?.rule ?? decided.rules?.[step]
+  const notes = rule ? describeRule(rule, { time: decided.time, rules: view.rules }) : []
+  if (said === 'deny') return { step, mark: '✗', paint: style.red, reason: visibleLine(by?.reason ?? 'refused'), notes }
+  if (said === 'ask') return { step, mark: '?', paint: style.yellow, reason: visibleLine(by?.reason ?? 'asks'), notes }
+  if (said.startsWith('not enforced: '))
+    return { step, mark: '!', paint: style.yellow, reason: visibleLine(said), notes }
+  return {
+    step,
+    mark: '✓',
+    paint: style.green,
+    reason: said === 'allow' ? PASSED_REASONS[step] : visibleLine(said),
+    notes,
+  }
+}
+
+/** Where the rule stands, what stands there now, and whether that need be what stood there then. */
+function describeRule({ file, line }: RuleSource, { time, rules }: RuleView): readonly string[] {
+  if (line === 0) return [visibleLine(file)]
+  const place = visibleLine(`${file}:${line}`)
+  const now = rules.find((rule) => rule.file === file && rule.line === line)
+  if (now?.text === undefined) return [place, '  (that line is no longer there)']
+  const { text, changed = time } = now
+  const isChanged = Date.parse(changed) > Date.parse(time)
+  const note = isChanged ? [`  (the file was changed since, at ${formatLocalTime(changed)})`] : []
+  return [place, `  ${visibleLine(text)}`, ...note]
+}
+
+interface RuleView {
+  /** When the rule decided. */
+  readonly time: string
+  readonly rules: Explanation['rules']
+}
+
+/** What to do about a failure of which only the code was recorded. */
+const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TOOL_UNKNOWN: 'See `sallyport tools` for the tools that are offered.',
+  CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
+  MODE_FORBIDS: '`sallyport mode` says which mode is in force, why, and how to leave it.',
+  DEFINITION_CHANGED: 'See what has changed, and accept it if it is harmless: `sallyport tools accept <tool>`.',
+  ARGUMENTS_INVALID: 'The caller has to give what the tool takes: `sallyport tools show <tool>`.',
+  ARGUMENTS_UNCHECKED:
+    'Try again after a minute, with smaller arguments; else its server needs a simpler input schema.',
+  ARGUMENTS_FORBIDDEN: 'Change the rule that decided, if such arguments should be allowed.',
+  PAGE_REFUSED: 'Its server asks for a page that nobody should be sent to: ask its author for a plain https address.',
+  SECRET_REFUSED:
+    'Give the key to the server in config.yaml. Where a tool has to take one: `secrets: allow` in its entry.',
+  RATE_LIMITED: 'It came too often: try again later, or raise the limit in its entry.',
+  APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
+  APPROVAL_DENIED: 'It was not made. A later call is asked about again.',
+  APPROVAL_PENDING:
+    'Its agent cannot wait for so long: the request went on waiting for the same call to be made again.',
+  APPROVAL_EXPIRED: '`sallyport approvals` shows what waits; governance.approval_timeout says for how long.',
+  AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
+  RESULT_WITHHELD: 'The call was made: look at what it did before you make it again.',
+  OVERLOADED: 'Too much ran at once: try again, or raise gateway.max_calls_in_flight.',
+  UPSTREAM_STARTING: 'The server was still starting: try again.',
+  UPSTREAM_RESTARTING: 'The server was being restarted: try again.',
+  UPSTREAM_BROKEN: 'See `sallyport servers <name>` for why its server does not stay up.',
+  UPSTREAM_UNAVAILABLE: 'See `sallyport servers <name>` for why its server cannot be reached.',
+  UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
+  UPSTREAM_NEEDS_LOGIN: 'Its server wants a login: see `sallyport servers <name>`.',
+  UPSTREAM_GONE: 'Its server had ended before the call was sent: try again.',
+  UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last words.',
+  UPSTREAM_TIMEOUT:
+    'It took too long: raise timeout_seconds of its entry or the timeout of its server, whichever it ran into, or ask for less.',
+  UPSTREAM_TOO_LARGE: 'Ask for less, or raise the limit on message size of its server in config.yaml.',
+  UPSTREAM_PROTOCOL: 'Its server does not keep to the protocol: see `sallyport servers <name>`, and update it.',
+  ISOLATION_FAILED: 'The model gave nothing of use: try another in isolation.model, or the strategy bounded.',
+  ISOLATION_LIMIT: 'It used up its turns, tokens or time: raise isolation.max_turns, max_tokens or max_time.',
+  MODEL_UNAVAILABLE: 'Set isolation.model to one that can be reached, or use the strategy bounded.',
+  EXECUTOR_MISSING: 'Switch agents.mcp-executor on in config.yaml, or use another strategy.',
+  CALL_CANCELLED: 'The client stopped waiting, or the gateway ended: check what it did before you make it again.',
+  INTERNAL: 'This is a bug of Sallyport: please report it.',
+}
+
+function findFix(code: ErrorCode, about: { readonly tool_name: string; readonly server: string }): string | undefined {
+  const { tool_name, server } = about
+  return FIXES[code]?.replace('<tool>', () => quoteForShell(tool_name)).replace('<name>', () => quoteForShell(server))
+}
+
+/** What was answered to a request for approval, in words. */
+export const APPROVAL_OUTCOMES = {
+  deny: 'refused',
+  once: 'approved once',
+  session: 'approved for the session',
+  always: 'approved for good',
+} as const
+
+/** What became of an `always` that could not be written. */
+export const formatUnwrittenRule = (why: string | undefined): string =>
+  why === undefined ? '' : `; it was to be for good, but the rule was not written: ${why}`

@@ -1,8 +1,14 @@
+import { SallyportError } from '@sallyport/core'
+import { describeIssue, followHome, loadSettings, prepareState, requireTrust } from '../config/config.ts'
 import { EntryPoints } from '../doors.ts'
 import type { Gateway } from '../gateway.ts'
+import { openGateway } from '../open-gateway.ts'
+import { lockState, openStore, type StateHolder } from '../store/store.ts'
+import type { StartTime } from '../upstream/upstream.ts'
+import { VERSION } from '../version.ts'
 import type { CliContext } from './cli-context.ts'
+import { findHome } from './find-home.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { type OpenOptions, openHome } from './open-home.ts'
 import { reportBug } from './print-error.ts'
 
 export interface OpenGateway {
@@ -42,4 +48,63 @@ export async function openWithEntryPoints(
       await close(reason)
     },
   }
+}
+
+interface OpenedHome {
+  readonly gateway: Gateway
+  close(reason?: string): Promise<void>
+}
+
+interface OpenOptions {
+  /** Runs as soon as the state is ours, before any server starts. */
+  readonly onOpen?: (gateway: Gateway) => Promise<void>
+  readonly onWarning?: (text: string) => void
+  /** `looks`: tools.yaml is left as it is, whatever is found. */
+  readonly discovery?: 'writes' | 'looks' | undefined
+  /** When the servers are put to work: at once, unless this says otherwise. */
+  readonly startServers?: StartTime | undefined
+  /** Hears what people may want to know though nothing is wrong. */
+  readonly onNotice?: ((text: string) => void) | undefined
+}
+
+/** Opens the gateway of a home in this process. Throws STATE_HELD when another one runs on the state. */
+async function openHome(context: CliContext, flags: GlobalFlags, options: OpenOptions = {}): Promise<OpenedHome> {
+  const { environment } = context
+  const onWarning = options.onWarning ?? ((text) => void context.process.stderr.write(`! ${text}\n`))
+  const { home, content, state } = await findHome(context, flags)
+  const folder = await prepareState(state)
+  await requireTrust({ home, content, state })
+  const loaded = await loadSettings({ home: home.path, environment, content })
+  const lock = await lockState(state, { version: VERSION, home: home.path })
+  if (lock.held) throw stateHeld(state, lock.holder)
+  for (const text of [...folder.warnings, ...loaded.warnings.map(describeIssue)]) onWarning(text)
+  try {
+    const { durability, retention } = loaded.settings.audit
+    const store = openStore({ state, durability, retention })
+    const { discovery, onNotice } = options
+    const gateway = await openGateway({ home, state, loaded, environment, store, discovery, onNotice, onWarning })
+    const profilesInForce = () => gateway.settings.profiles
+    const following = followHome({ home, state, environment, gateway, current: loaded, profilesInForce })
+    const close = async (reason = 'the command ended'): Promise<void> => {
+      await following.close()
+      await gateway.close(reason)
+      lock.release()
+    }
+    await options.onOpen?.(gateway).catch(async (error: unknown) => {
+      await close('it could not be opened')
+      throw error
+    })
+    gateway.start(options.startServers)
+    return { gateway, close }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function stateHeld(state: string, holder: StateHolder | undefined): SallyportError {
+  const who = holder === undefined ? 'Another gateway' : `The gateway with pid ${holder.pid} (home ${holder.home})`
+  return new SallyportError('STATE_HELD', `${who} runs on the state ${state}.`, {
+    hint: 'Stop it, or give this one a state of its own with --state.',
+  })
 }

@@ -6,7 +6,6 @@ import { createLocalTransport, createSocketTransport, isListening } from './exch
 import { findHome, resolveState } from './find-home.ts'
 import { GatewayClient } from './gateway-client.ts'
 import type { GlobalFlags } from './global-flags.ts'
-import { ignoreIfLocked } from './unless-held.ts'
 
 /** A gateway that has the state but not its socket yet is about to open it. */
 const TIMEOUT_MS = 5_000
@@ -149,4 +148,10 @@ async function createLocalClient(gateway: Gateway): Promise<GatewayClient> {
   ])
   const api = createApi(createAdminContext(gateway, () => []))
   return new GatewayClient(createLocalTransport(api, standingPrincipal('operator')))
+}
+
+/** For `catch`: that another process holds the state is an answer, anything else a failure. */
+export function ignoreIfLocked(error: unknown): undefined {
+  if (error instanceof SallyportError && error.code === 'STATE_HELD') return undefined
+  throw error
 }

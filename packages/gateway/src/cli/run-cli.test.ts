@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { COMMAND_NAMES, createApplication } from './application.ts'
 import { cli } from './cli.test-kit.ts'
 import type { CliContext } from './cli-context.ts'
-import { createUsageText } from './usage-text.ts'
+import { createUsageText } from './run-cli.ts'
 
 type Target = Command<CliContext> | RouteMap<CliContext>
 

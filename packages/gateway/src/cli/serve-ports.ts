@@ -1,17 +1,18 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { SallyportError } from '@sallyport/core'
+import { quoteForShell, SallyportError } from '@sallyport/core'
 import type { EntryPoints, PortOptions } from '../doors.ts'
 import type { Gateway } from '../gateway.ts'
-import { type Banner, formatBanner } from './banner.ts'
+import { MAIN_FILE } from '../package-root.ts'
 import type { CliContext } from './cli-context.ts'
 import { findHome } from './find-home.ts'
 import { connectToGateway, JOIN_RETRY_MS, JOIN_TIMEOUT_MS, parseErrorReply } from './gateway-connection.ts'
 import type { GlobalFlags } from './global-flags.ts'
 import { type EntryPointsOptions, type OpenGateway, openWithEntryPoints } from './open-with-doors.ts'
+import { ignoreIfLocked } from './reach-gateway.ts'
 import type { ServeFlags } from './serve-command.ts'
-import { ignoreIfLocked } from './unless-held.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
@@ -112,4 +113,33 @@ function waitForAbort(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
+}
+
+interface Banner {
+  readonly url: string
+  readonly login: string
+  readonly home: string
+  readonly state: string
+  readonly flags: ServeFlags & GlobalFlags
+}
+
+/** What a person needs next: the page, and the line that connects an agent. No credential stands in that line. */
+function formatBanner({ url, login, home, state, flags }: Banner): string {
+  if (flags.json) return `${JSON.stringify({ url: `${url}/mcp`, ui: `${url}/login?token=${login}`, home, state })}\n`
+  const agent = ['node', MAIN_FILE, 'serve', '--stdio', '--home', home, '--state', state].map(quoteForShell).join(' ')
+  const http = flags['no-auth']
+    ? 'no token is asked for: everybody on this machine can use the tools'
+    : `Authorization: Bearer $(cat ${quoteForShell(join(state, 'tokens', 'agent'))})`
+  return [
+    '',
+    `  Sallyport serves ${home}`,
+    '',
+    `  Web page       ${url}/login?token=${login}`,
+    `  MCP over HTTP  ${url}/mcp   (${http})`,
+    `  Claude Code    claude mcp add gw -- ${agent}`,
+    '',
+    '  Ctrl-C stops it.',
+    '',
+    '',
+  ].join('\n')
 }

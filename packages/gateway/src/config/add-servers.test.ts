@@ -3,8 +3,8 @@
 import fc from 'fast-check'
 import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
+import type { NewServer } from './add-servers.ts'
 import { addServers, type ParsedConfig } from './add-servers.ts'
-import type { NewServer } from './entry-lines.ts'
 import { parseTree } from './located-tree.ts'
 import { readWrittenServers } from './written-servers.ts'
 

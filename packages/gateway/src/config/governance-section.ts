@@ -2,13 +2,13 @@ import { isLoopback, RISK_LEVELS } from '@sallyport/core'
 import { DEFAULT_ESCALATION, DEFAULT_GOVERNANCE } from './defaults.ts'
 import type { GovernanceSection } from './governance-schema.ts'
 import type { IssueLog } from './issue-log.ts'
+import { checkSharedSecret } from './jwt-section.ts'
 import type { ConfigNode } from './normalise.ts'
 import { type PolicyResult, readPolicyFields } from './policy-fields.ts'
 import { readRiskTokens } from './risk-token-lists.ts'
 import type { PathStep } from './schema.ts'
 import { readUrl } from './server-address.ts'
 import type { AutoApproval, EscalationSettings, GovernanceSettings, PolicyPattern } from './settings.ts'
-import { checkSharedSecret } from './shared-secret.ts'
 
 interface SectionContext {
   readonly file: string

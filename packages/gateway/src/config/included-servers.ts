@@ -1,13 +1,11 @@
 import { basename, dirname } from 'node:path'
-import { BUILT_IN_SERVER, isJsonObject, isServerId, slugServerId, toCamelCase } from '@sallyport/core'
+import { BUILT_IN_SERVER, isJsonObject, isServerId, type JsonObject, slugServerId, toCamelCase } from '@sallyport/core'
 import { type ConfigIssue, joinKey } from './config-issue.ts'
 import type { IncludedFile } from './included-file.ts'
 import { createIssueLog } from './issue-log.ts'
 import { type LocatedEntry, type LocatedNode, type LocatedTree, parseTree } from './located-tree.ts'
-import { isOwnGateway } from './own-gateway.ts'
 import { type EntryContext, entriesOf, readServerEntry, readType } from './read-entry.ts'
 import type { ServerConfig } from './settings.ts'
-import { stripComments } from './without-comments.ts'
 import { toPlainValue } from './written-servers.ts'
 
 export interface IncludeContext extends Omit<EntryContext, 'log' | 'file' | 'spelling'> {
@@ -128,4 +126,32 @@ function findFreeId(id: string, agent: string, servers: readonly ServerConfig[])
 function isSameTarget(one: ServerConfig, other: ServerConfig): boolean {
   if ('url' in one || 'url' in other) return 'url' in one && 'url' in other && one.url === other.url
   return JSON.stringify([one.command, one.args]) === JSON.stringify([other.command, other.args])
+}
+
+/** JSON as agents take it, without its comments. Everything else keeps its place, so that problems can be located. */
+function stripComments(text: string): string {
+  return text.replaceAll(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (found) =>
+    found.startsWith('"') ? found : found.replaceAll(/[^\n]/g, ' '),
+  )
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i
+
+/** Whether an entry of an agent leads to this very gateway, which must not become a server behind itself. */
+export function isOwnGateway(entry: JsonObject, port: number): boolean {
+  const { command, args, url, httpUrl, http_url } = entry
+  const address = url ?? httpUrl ?? http_url
+  if (typeof address === 'string') return isOwnUrl(address, port)
+  const words = [command, args].flat().filter((word): word is string => typeof word === 'string')
+  const names = words.map((word) => basename(word.replaceAll('\\', '/')))
+  const isOurs = names.some((word) => /^sallyport(?:@.+|\.js|\.cmd|\.exe)?$/.test(word)) || words.some(isBuiltCommand)
+  return isOurs && names.includes('serve')
+}
+
+const isBuiltCommand = (word: string): boolean => /gateway[/\\]dist[/\\]cli[/\\]main\.js$/.test(word)
+
+function isOwnUrl(text: string, port: number): boolean {
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  return LOOPBACK.test(url.hostname) && Number(url.port || 80) === port && /^\/mcp(?:\/|$)/.test(url.pathname)
 }

@@ -1,10 +1,9 @@
-import { isLoopback } from '@sallyport/core'
+import { findWeakness, GENERATE_SECRET_HINT, isLoopback } from '@sallyport/core'
 import type { JwtSection } from './config-schema.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { ConfigNode } from './normalise.ts'
 import { readUrl } from './server-address.ts'
 import type { JwtSettings } from './settings.ts'
-import { checkSharedSecret } from './shared-secret.ts'
 
 const DEFAULT_TOLERANCE_MS = 5_000
 
@@ -93,4 +92,34 @@ function checkSecret({ secret }: JwtSection, algorithms: readonly string[], { no
   const at = node.children.get('secret')
   if (secret !== undefined && at !== undefined)
     checkSharedSecret({ secret, variable: 'JWT_SECRET', algorithms }, at, log)
+}
+
+/** RFC 7518 (3.2): the key of an HMAC is at least as long as its hash. */
+const MIN_BYTES: Readonly<Record<string, number>> = { HS384: 48, HS512: 64 }
+const MIN_BYTES_SHA256 = 32
+
+interface SharedSecret {
+  readonly secret: string
+  /** The variable that a message suggests. */
+  readonly variable: string
+  /** What it signs with; HS256 if missing. */
+  readonly algorithms?: readonly string[]
+}
+
+/** Refuses a key that others could guess, and warns of one that others could read. */
+export function checkSharedSecret(
+  { secret, variable, algorithms = [] }: SharedSecret,
+  at: ConfigNode,
+  log: IssueLog,
+): void {
+  if (at.origin === 'unresolved') return
+  if (at.origin === 'written')
+    log.warn(at, `a secret stands in the file. Write "\${${variable}}" and set the variable.`)
+  const minBytes = Math.max(MIN_BYTES_SHA256, ...algorithms.map((name) => MIN_BYTES[name] ?? 0))
+  const weakness = findWeakness(secret, minBytes)
+  if (weakness !== undefined)
+    log.error(
+      at,
+      `this secret can be guessed: ${weakness}. ${GENERATE_SECRET_HINT}, and set the variable ${variable} to it.`,
+    )
 }

@@ -1,7 +1,6 @@
 import { type Principal, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { narrowPrincipal } from './narrow-principal.ts'
-import { findSelections } from './profile-selection.ts'
+import { findSelections, narrowPrincipal } from './narrow-principal.ts'
 import { readProfiles } from './profiles.ts'
 
 const { profiles } = readProfiles(

@@ -2,7 +2,6 @@ import { expandVars, findClosest, toCamelCase, toSnakeCase } from '@sallyport/co
 import { joinKey, quote } from './config-issue.ts'
 import type { IssueLog, KeyLocation } from './issue-log.ts'
 import type { LocatedEntry, LocatedItem, LocatedNode } from './located-tree.ts'
-import { isDeclined } from './promised-keys.ts'
 import { anything, type Schema, type Shape } from './schema.ts'
 import { coercedString } from './schema-parts.ts'
 
@@ -168,3 +167,19 @@ function normalizeLeaf(located: LocatedLeaf, part: Schema, context: NormalizeCon
 }
 
 const NO_CHILDREN: ReadonlyMap<string | number, ConfigNode> = new Map()
+
+/** Which of these keys a mapping has, as paths. `isolated: false` and a key without a value promise nothing. */
+export function findRequestedKeys(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
+  if (node.kind !== 'map') return []
+  return node.entries
+    .filter((entry) => keys.includes(toCamelCase(entry.key)) && !isDeclined(entry.node, entry.key))
+    .map((entry) => joinKey(path, entry.key))
+}
+
+/** Nothing is asked for: `isolated: false`, a key without a value; and `enabled: true` and `tools: ["*"]` restrict nothing. */
+function isDeclined(node: LocatedNode, key: string): boolean {
+  if (node.kind === 'scalar') return node.value === null || node.value === (key === 'enabled')
+  return node.kind === 'list' && /^(allow|enabled|include|tools)/.test(key) && node.items.some(isStar)
+}
+
+const isStar = ({ node }: LocatedItem): boolean => node.kind === 'scalar' && node.value === '*'

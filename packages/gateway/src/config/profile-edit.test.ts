@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { getSelectedMcpTools } from './narrow-principal.ts'
 import { removeProfile, setProfile, setSelectedMcpTools } from './profile-edit.ts'
-import { getSelectedMcpTools } from './profile-selection.ts'
 import { readProfiles } from './profiles.ts'
 
 const REVIEWER = { agent: 'claude-code', variant: 'reviewer' }

@@ -4,8 +4,8 @@ import { promise } from '../../../../tests/promises.ts'
 import { createHome } from './home.test-kit.ts'
 import { loadSettings } from './load-settings.ts'
 import { mayApprove } from './may-approve.ts'
+import { getSelectedMcpTools } from './narrow-principal.ts'
 import { setSelectedMcpTools } from './profile-edit.ts'
-import { getSelectedMcpTools } from './profile-selection.ts'
 import { readProfiles } from './profiles.ts'
 
 const ANN: Principal = { user: 'ann', agent: 'claude-code', profile: 'reviewer', session: 's', role: 'agent' }

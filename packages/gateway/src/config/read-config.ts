@@ -1,11 +1,24 @@
-import { BUILT_IN_SERVER, isServerId, slugServerId, toCamelCase } from '@sallyport/core'
-import { readAudit } from './audit-section.ts'
+import {
+  BUILT_IN_SERVER,
+  findPreset,
+  isLoopback,
+  isServerId,
+  type Presets,
+  SallyportError,
+  slugServerId,
+  toCamelCase,
+} from '@sallyport/core'
 import { type ConfigIssue, joinKey, quote } from './config-issue.ts'
-import { NOT_ENFORCED_SECTIONS, sectionsSchema } from './config-schema.ts'
-import { DEFAULT_SETTINGS } from './defaults.ts'
+import {
+  type AuditSection,
+  type GatewaySection,
+  NOT_ENFORCED_SECTIONS,
+  sectionsSchema,
+  type TelemetrySection,
+} from './config-schema.ts'
+import { DEFAULT_AUDIT, DEFAULT_GATEWAY, DEFAULT_SETTINGS, DEFAULT_TELEMETRY } from './defaults.ts'
 import { createDefaultDockerServer, DOCKER_ID } from './docker-gateway-entry.ts'
 import type { DockerVariables } from './docker-variables.ts'
-import { readGateway } from './gateway-section.ts'
 import { readGovernance } from './governance-section.ts'
 import { type IncludedFile, resolveIncludedPath } from './included-file.ts'
 import { type IncludedServers, readIncludedServers } from './included-servers.ts'
@@ -13,14 +26,11 @@ import { readContext, readExecutor, readIsolation } from './isolation-section.ts
 import { createIssueLog, type IssueLog, type KeyLocation } from './issue-log.ts'
 import { readJwt } from './jwt-section.ts'
 import type { LocatedEntry, LocatedNode, LocatedTree } from './located-tree.ts'
-import { type ConfigNode, normalize } from './normalise.ts'
-import { findRequestedKeys } from './promised-keys.ts'
-import { entriesOf, readServerEntry, readType } from './read-entry.ts'
+import { type ConfigNode, findRequestedKeys, normalize } from './normalise.ts'
+import { entriesOf, readServerEntry, readType, validate } from './read-entry.ts'
+import { readHeaders, readUrl } from './server-address.ts'
 import { NOT_ENFORCED_SERVER_KEYS } from './server-keys.ts'
-import { checkPresets, type LocatedServer } from './server-presets.ts'
-import type { ServerConfig, Settings } from './settings.ts'
-import { readTelemetry } from './telemetry-section.ts'
-import { validate } from './validate.ts'
+import type { AuditSettings, GatewaySettings, ServerConfig, Settings, TelemetrySettings } from './settings.ts'
 
 export interface ConfigSource {
   readonly file: string
@@ -196,4 +206,112 @@ function claimId(name: string, subject: KeyLocation, { taken, log }: Ids): strin
     log.error(subject, `its id would be "${id}", as that of ${other}. Rename one of them.`)
   } else taken.set(id, subject)
   return id
+}
+
+function readAudit(section: AuditSection): AuditSettings {
+  const { durability, required, retention } = DEFAULT_AUDIT
+  return {
+    durability: section.durability ?? durability,
+    required: section.required ?? required,
+    arguments: section.arguments ?? DEFAULT_AUDIT.arguments,
+    retention: { age: section.retention?.age ?? retention.age, bytes: section.retention?.size ?? retention.bytes },
+  }
+}
+
+function readTelemetry(section: TelemetrySection, spot: ConfigNode, log: IssueLog): TelemetrySettings {
+  return {
+    otlp: section.otlp === undefined ? undefined : readOtlp(section.otlp, spot.children.get('otlp') ?? spot, log),
+    prometheus: section.prometheus ?? DEFAULT_TELEMETRY.prometheus,
+  }
+}
+
+function readOtlp(
+  otlp: NonNullable<TelemetrySection['otlp']>,
+  spot: ConfigNode,
+  log: IssueLog,
+): TelemetrySettings['otlp'] {
+  const { endpoint, headers = {} } = typeof otlp === 'string' ? { endpoint: otlp } : otlp
+  const at = spot.children.get('endpoint') ?? spot
+  if (endpoint === undefined) {
+    log.error(spot, 'expected "endpoint", such as "http://127.0.0.1:4318"; got none.')
+    return undefined
+  }
+  const url = at.origin === 'unresolved' ? endpoint : readUrl(endpoint, at, log)
+  if (url === undefined) return undefined
+  return { endpoint: url, headers: readHeaders(headers, spot.children.get('headers') ?? spot, log) }
+}
+
+/** An entry of a server, and where it stands. */
+interface LocatedServer extends KeyLocation {
+  readonly node: LocatedNode
+}
+
+/** What a server's `result` names has to be a preset: one that nobody knows would bound nothing as it was meant to. */
+function checkPresets(servers: readonly LocatedServer[], presets: Presets, log: IssueLog): void {
+  for (const { node, key } of servers) {
+    const result = node.kind === 'map' ? node.entries.find((entry) => entry.key === 'result') : undefined
+    if (result?.node.kind !== 'scalar' || typeof result.node.value !== 'string') continue
+    const problem = result.node.value.includes('${') ? undefined : findPresetProblem(result.node.value, presets)
+    if (problem !== undefined) log.error({ offset: result.offset, key: joinKey(key, 'result') }, problem)
+  }
+}
+
+function findPresetProblem(name: string, presets: Presets): string | undefined {
+  try {
+    findPreset(name, presets)
+    return undefined
+  } catch (error) {
+    if (error instanceof SallyportError) return error.text
+    throw error
+  }
+}
+
+function readGateway(section: GatewaySection, spot: ConfigNode, log: IssueLog): GatewaySettings {
+  const host = section.host ?? DEFAULT_GATEWAY.host
+  const at = spot.children.get('host') ?? spot
+  const allowRemote = section.allowRemote ?? DEFAULT_GATEWAY.allowRemote
+  if (!isLoopback(host) && !allowRemote && at.origin !== 'unresolved') {
+    log.error(
+      at,
+      'this address can be reached from other machines. Whoever reaches it can try to use your tools; the connection is not encrypted. ' +
+        'Use 127.0.0.1, or write "allow_remote: true" beside it if a TLS proxy and tokens stand in front.',
+    )
+  }
+  checkEach(section.allowedHosts, spot.children.get('allowedHosts'), (value, at) => checkHost(value, at, log))
+  checkEach(section.allowedOrigins, spot.children.get('allowedOrigins'), (value, at) => checkOrigin(value, at, log))
+  return {
+    host,
+    port: section.port ?? DEFAULT_GATEWAY.port,
+    allowRemote,
+    naming: section.naming ?? DEFAULT_GATEWAY.naming,
+    allowedHosts: section.allowedHosts ?? [],
+    allowedOrigins: section.allowedOrigins ?? [],
+    startupWait: section.startupWait ?? DEFAULT_GATEWAY.startupWait,
+    linger: section.linger ?? DEFAULT_GATEWAY.linger,
+    maxBodyBytes: section.maxBody ?? DEFAULT_GATEWAY.maxBodyBytes,
+    maxSessions: section.maxSessions ?? DEFAULT_GATEWAY.maxSessions,
+    maxCallsInFlight: section.maxCallsInFlight ?? DEFAULT_GATEWAY.maxCallsInFlight,
+  }
+}
+
+function checkEach(
+  values: readonly string[] | undefined,
+  spot: ConfigNode | undefined,
+  check: (value: string, at: ConfigNode) => void,
+): void {
+  for (const [index, value] of (values ?? []).entries()) {
+    const at = spot?.children.get(index)
+    if (at !== undefined) check(value, at)
+  }
+}
+
+/** Exact names only: a wildcard would open the door that the list closes (DNS rebinding). */
+function checkHost(value: string, at: ConfigNode, log: IssueLog): void {
+  if (/^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?$/i.test(value)) return
+  log.error(at, 'expected a host name as it stands in the Host header, such as "tools.example.org" or "10.0.0.7:4747".')
+}
+
+function checkOrigin(value: string, at: ConfigNode, log: IssueLog): void {
+  if (URL.canParse(value) && new URL(value).origin === value) return
+  log.error(at, 'expected an exact origin in lower case, without a path, such as "https://tools.example.org".')
 }

@@ -1,4 +1,5 @@
-import { listSecretForms } from '@sallyport/core'
+import { didYouMean, listSecretForms } from '@sallyport/core'
+import { quote } from './config-issue.ts'
 import { type ServerEntry, serverSchema } from './config-schema.ts'
 import { type ConfiguredValues, findCredentials } from './credentials.ts'
 import { readDockerGateway } from './docker-gateway-entry.ts'
@@ -7,12 +8,11 @@ import type { DockerVariables } from './docker-variables.ts'
 import { type EntrySource, isEnabled } from './entry-source.ts'
 import type { IssueLog, KeyLocation } from './issue-log.ts'
 import type { LocatedEntry, LocatedNode } from './located-tree.ts'
-import { normalize } from './normalise.ts'
-import type { Schema } from './schema.ts'
+import { type ConfigNode, type Normalized, normalize } from './normalise.ts'
+import type { PathStep, Schema, SchemaIssue } from './schema.ts'
 import { readServer } from './server-entry.ts'
 import type { CommonEntry } from './server-keys.ts'
 import type { ServerConfig } from './settings.ts'
-import { validate } from './validate.ts'
 
 /** What is known of the file in which an entry stands. */
 export interface EntryContext {
@@ -91,4 +91,63 @@ function readSource<Entry extends CommonEntry>(
 function collectValues(entry: CommonEntry): Omit<ConfiguredValues, 'fromVariables'> {
   const { headers, env, environment, url, httpUrl } = entry as CommonEntry & Partial<ServerEntry>
   return { headers, env: env ?? environment, url: url ?? httpUrl }
+}
+
+/** Keys whose values may be secret even when they are written out in the file. */
+const SECRET_KEYS: ReadonlySet<PathStep> = new Set([
+  'args',
+  'command',
+  'endpoint',
+  'env',
+  'environment',
+  'extraArgs',
+  'headers',
+  'httpUrl',
+  'interceptors',
+  'jwksUri',
+  'otlp',
+  'secret',
+  'url',
+])
+
+/** The typed value, or nothing after every problem was logged at the place where it stands. */
+export function validate<Value>(part: Schema<Value>, normalised: Normalized, log: IssueLog): Value | undefined {
+  const reading = part.read(normalised.value)
+  if (reading.ok) return reading.value
+  for (const issue of reading.issues) {
+    const found = findDeepest(normalised, issue.path)
+    if (found.node.origin === 'unresolved') continue
+    log.error(
+      found.node,
+      `expected ${issue.expected}; got ${describeValue(found, issue.path)}.${suggestValue(issue, found)}`,
+    )
+  }
+  return undefined
+}
+
+/** As far down the path as there is something in the file. */
+function findDeepest(normalised: Normalized, path: readonly PathStep[]): Normalized {
+  let { value, node }: { value: unknown; node: ConfigNode } = normalised
+  for (const step of path) {
+    const child = node.children.get(step)
+    if (child === undefined) break
+    node = child
+    value = (value as Readonly<Record<PathStep, unknown>>)[step]
+  }
+  return { value, node }
+}
+
+function describeValue({ value, node }: Normalized, path: readonly PathStep[]): string {
+  if (value === null || value === undefined) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  if (value === '') return 'an empty text'
+  if (node.origin === 'variable') return 'something else from a variable'
+  if (path.some((step) => SECRET_KEYS.has(step))) return typeof value === 'string' ? 'a text' : `a ${typeof value}`
+  return typeof value === 'string' ? quote(value) : String(value)
+}
+
+function suggestValue({ candidates }: SchemaIssue, { value, node }: Normalized): string {
+  if (candidates === undefined || typeof value !== 'string' || node.origin !== 'written') return ''
+  return didYouMean(value, candidates)
 }

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatServer } from './entry-lines.ts'
+import { formatServer } from './add-servers.ts'
 import { parseTree, parseTreeFully } from './located-tree.ts'
 import { readSimpleYaml } from './simple-yaml.ts'
 

@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { Cancellation } from '@sallyport/core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ApprovalSubject } from './approval.ts'
-import { ApprovalHook } from './approval-hook.ts'
+import { ApprovalHook, signatureHeaders } from './approval-hook.ts'
 import { Approvals } from './approvals.ts'
-import { signatureHeaders } from './hook-signature.ts'
 
 const SECRET = 'a secret of more than thirty-two bytes'
 const KEY = ['AKIA', 'QYLPMN5HFIQR7XYA'].join('')

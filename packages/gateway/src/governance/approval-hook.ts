@@ -1,12 +1,87 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { type Agent, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { messageOf, SallyportError } from '@sallyport/core'
+import { cutText, hasDuplicateKey, isJsonObject, messageOf, SallyportError, toVisibleText } from '@sallyport/core'
 import type { GovernanceSettings } from '../config/config.ts'
-import type { EffectiveAnswer, PendingApproval } from './approval.ts'
+import type { ApprovalAnswer, EffectiveAnswer, PendingApproval } from './approval.ts'
 import { toApprovalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
-import { readHookAnswer } from './hook-answer.ts'
-import { HookPoster, type HookReply } from './hook-post.ts'
-import { isSigned, SIGNATURE_HEADER, type SignedMessage, signatureHeaders } from './hook-signature.ts'
+
+interface HookRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  readonly signal: AbortSignal
+}
+
+interface HookReply {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  readonly body: Buffer
+}
+
+const TIMEOUT_MS = 5_000
+const MAX_REPLY_BYTES = 65_536
+/** A thousand calls may begin to wait at once. */
+const MAX_SOCKETS = 16
+
+/** Posts to a web hook. Redirects are not followed: what is sent shows what tools are called with. */
+class HookPoster {
+  readonly #plain: Connector = { request: httpRequest, agent: new HttpAgent({ maxSockets: MAX_SOCKETS }) }
+  #encrypted: Promise<Connector> | undefined
+
+  async post({ url, headers, body, signal }: HookRequest): Promise<HookReply> {
+    const { request: ask, agent } = url.startsWith('http:') ? this.#plain : await this.#overTls()
+    return new Promise((resolve, reject) => {
+      const request = ask(url, {
+        method: 'POST',
+        agent,
+        headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
+        signal,
+      })
+      let timer: NodeJS.Timeout | undefined
+      // Not before it has a connection: until then it waits for others of ours.
+      request.once('socket', () => {
+        timer = setTimeout(() => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS)
+      })
+      request.once('error', reject).once('close', () => clearTimeout(timer))
+      request.once('response', (response) => readReply(response).then(resolve, reject))
+      request.end(body)
+    })
+  }
+
+  #overTls(): Promise<Connector> {
+    this.#encrypted ??= openTlsConnector()
+    return this.#encrypted
+  }
+
+  close(): void {
+    this.#plain.agent.destroy()
+    void this.#encrypted?.then(({ agent }) => agent.destroy())
+  }
+}
+
+interface Connector {
+  readonly request: typeof httpRequest
+  readonly agent: Agent
+}
+
+/** Loaded when it is needed: few have a web hook, and TLS would cost everybody's start. */
+async function openTlsConnector(): Promise<Connector> {
+  const { Agent: HttpsAgent, request } = await import('node:https')
+  return { request: request, agent: new HttpsAgent({ maxSockets: MAX_SOCKETS }) }
+}
+
+async function readReply(response: IncomingMessage): Promise<HookReply> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_REPLY_BYTES) throw new Error(`its answer has more than ${MAX_REPLY_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }
+}
 
 type HookSettings = NonNullable<GovernanceSettings['approvalHook']>
 
@@ -113,3 +188,95 @@ const isAnswer = ({ headers, body }: HookReply): boolean =>
 const isSettled = (error: unknown): boolean => error instanceof SallyportError && error.code === 'APPROVAL_SETTLED'
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)))
+
+const TIMESTAMP_HEADER = 'x-sallyport-timestamp'
+const SIGNATURE_HEADER = 'x-sallyport-signature'
+
+/** How far a clock may be off, and for how long what was signed counts. */
+const TOLERANCE_SECONDS = 300
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+interface SignedMessage {
+  readonly headers: Headers
+  /** As it came, byte for byte. */
+  readonly body: Buffer
+}
+
+interface SigningContext {
+  readonly secret: string
+  /** In milliseconds. */
+  readonly now: number
+}
+
+/** The headers that prove who wrote a body, and when. */
+export function signatureHeaders(body: Buffer, { secret, now }: SigningContext): Record<string, string> {
+  const timestamp = String(Math.floor(now / 1_000))
+  return { [TIMESTAMP_HEADER]: timestamp, [SIGNATURE_HEADER]: sign({ secret, timestamp, body }) }
+}
+
+/** Whether whoever wrote this knows the secret, and wrote it just now. */
+function isSigned({ headers, body }: SignedMessage, { secret, now }: SigningContext): boolean {
+  const { [TIMESTAMP_HEADER]: timestamp, [SIGNATURE_HEADER]: signature } = headers
+  if (typeof timestamp !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(timestamp)) return false
+  if (Math.abs(now / 1_000 - Number(timestamp)) > TOLERANCE_SECONDS) return false
+  const [expected, given] = [Buffer.from(sign({ secret, timestamp, body })), Buffer.from(signature)]
+  return expected.length === given.length && timingSafeEqual(expected, given)
+}
+
+interface Signable {
+  readonly secret: string
+  readonly timestamp: string
+  readonly body: Buffer
+}
+
+const sign = ({ secret, timestamp, body }: Signable): string =>
+  `v1=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`
+
+const MEMBERS = new Set(['id', 'answer', 'by', 'why'])
+const ANSWERS = ['deny', 'once', 'session'] as const
+const MAX_NAME_LENGTH = 100
+const MAX_REASON_LENGTH = 500
+
+/** What a receiver of the web hook decided. It names the request, so that what was signed for one is worth nothing for another. */
+function readHookAnswer(body: Buffer, id: string): ApprovalAnswer {
+  const said = parse(body)
+  const odd = Object.keys(said).find((name) => !MEMBERS.has(name))
+  if (odd !== undefined) throw invalidAnswerError(`"${cutText(toVisibleText(odd), MAX_NAME_LENGTH)}" is not known`)
+  if (said.id !== id) throw invalidAnswerError('its "id" is not the one of this request')
+  if (said.answer === 'always')
+    throw new SallyportError('ALWAYS_REFUSED', 'A web hook cannot change the rules for good.', {
+      hint: 'Answer "once" or "session"; "always" is for the operator: `sallyport approvals approve --always`.',
+    })
+  const answer = ANSWERS.find((known) => known === said.answer)
+  if (answer === undefined) throw invalidAnswerError(`its "answer" is not one of ${ANSWERS.join(', ')}`)
+  const by = readShortText(said.by, MAX_NAME_LENGTH)
+  if (by === undefined) throw invalidAnswerError('its "by" does not say who answered')
+  const why = readShortText(said.why, MAX_REASON_LENGTH)
+  return { answer, by: `hook: ${by}`, via: 'hook', ...(why !== undefined && { why }) }
+}
+
+function parse(body: Buffer): Readonly<Record<string, unknown>> {
+  const text = body.toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw invalidAnswerError('it is not JSON', cause)
+  }
+  if (!isJsonObject(value)) throw invalidAnswerError('it is not an object')
+  // Whoever signed it may have read the other one of two answers.
+  if (hasDuplicateKey(text)) throw invalidAnswerError('it says something twice')
+  return value
+}
+
+function readShortText(value: unknown, max: number): string | undefined {
+  const text = typeof value === 'string' ? toVisibleText(value.trim()) : ''
+  return text === '' ? undefined : cutText(text, max)
+}
+
+const invalidAnswerError = (flaw: string, cause?: unknown): SallyportError =>
+  new SallyportError('INVALID_PARAMS', `The answer cannot be used: ${flaw}.`, {
+    hint: 'Expected {"id": "…", "answer": "once", "by": "…", "why": "…"}; "why" may be left out.',
+    cause,
+  })

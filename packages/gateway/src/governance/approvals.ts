@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  type CallFacts,
   type Cancellation,
   callCancelledError,
   canonicalJson,
@@ -11,7 +12,6 @@ import {
   toOwnerKey,
 } from '@sallyport/core'
 import type { ApprovalAnswer, ApprovalSubject, EffectiveAnswer, Grant, PendingApproval } from './approval.ts'
-import { answeredEvent, expiredEvent, requestedEvent } from './approval-events.ts'
 import type { CallTracker } from './call-fate.ts'
 
 export interface ApprovalsOptions {
@@ -323,3 +323,43 @@ function toExpectedError(error: unknown): SallyportError {
   if (error instanceof SallyportError) return error
   throw error
 }
+
+function toCallFacts({ principal, ...subject }: ApprovalSubject): CallFacts {
+  return {
+    call_id: subject.callId,
+    trace_id: subject.traceId,
+    user: principal.user,
+    agent: principal.agent,
+    profile: principal.profile,
+    session: principal.session,
+    server: subject.server,
+    method: subject.method,
+    tool_name: subject.tool,
+    is_mcp: subject.isMcp,
+  }
+}
+
+function requestedEvent(approval: PendingApproval, kept: Json | undefined): SallyportEvent {
+  return {
+    type: 'APPROVAL_REQUESTED',
+    ...toCallFacts(approval),
+    approval: approval.id,
+    reason: approval.reason,
+    risk: approval.risk,
+    expires: approval.expiresAt.toISOString(),
+    ...(approval.rule && { rule: approval.rule }),
+    ...(kept !== undefined && { arguments: kept }),
+  }
+}
+
+function answeredEvent(approval: PendingApproval, counted: EffectiveAnswer): SallyportEvent {
+  const { answer, by, via, why, unwritten } = counted
+  const more = { ...(why !== undefined && { why }), ...(unwritten !== undefined && { unwritten }) }
+  const said = { approval: approval.id, answer, by, via, ...more }
+  return { type: 'APPROVAL_ANSWERED', ...toCallFacts(approval), ...said }
+}
+
+const expiredEvent = (approval: PendingApproval, reason: string): SallyportEvent => ({
+  ...{ type: 'APPROVAL_EXPIRED', ...toCallFacts(approval), approval: approval.id },
+  reason,
+})

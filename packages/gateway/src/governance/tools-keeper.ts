@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { basename, dirname } from 'node:path'
 import {
   canonicalName,
@@ -8,23 +9,32 @@ import {
   type SallyportEvent,
 } from '@sallyport/core'
 import { maxHomeFileBytes, readHomeFile } from '../config/config.ts'
-import { FileWatch, lockPathOf, removeStaleWriterFiles, replaceFile, withLockFile } from '../disk/disk.ts'
+import {
+  causeCode,
+  describeDiskError,
+  FileWatch,
+  lockPathOf,
+  removeStaleWriterFiles,
+  replaceFile,
+  withLockFile,
+} from '../disk/disk.ts'
 import type { EntryUsage } from './entry-shares.ts'
 import { diffLines, type LineChange } from './line-change.ts'
-import { formatIssue, parseToolsBytes } from './tools-bytes.ts'
 import {
   appendEntries,
   type EditResult,
   type FieldChange,
+  type FileIssue,
   measureLines,
   type NewEntry,
   type ParseResult,
+  parseToolsFile,
   readToolsFile,
   type SkippedEntry,
   setField,
+  type ToolsFileResult,
 } from './tools-file/tools-file.ts'
 import { SerialQueue } from './turns.ts'
-import { assertValid, noToolsFileError, toUnsafeFileError, unsafeFileError } from './unsafe-file.ts'
 
 export interface ToolsEditorOptions {
   /** Where tools.yaml stands, or would. Undefined: there is none, and none is made. */
@@ -322,3 +332,50 @@ const emptyFile = (path: string): ParsedToolsFile => ({
 
 const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
+
+/** What the disk refused is a reason to leave the file alone; anything else is what it is. */
+function toUnsafeFileError(path: string, error: unknown): unknown {
+  const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
+  if (cause instanceof SallyportError || causeCode(cause) === '') return error
+  return unsafeFileError(path, `it cannot be written: ${describeDiskError(cause)}`)
+}
+
+/** Whoever is about to correct a mistake does not find another file on the disk than in the editor. */
+function assertValid(parsing: ParseResult, path: string): void {
+  const reading = readToolsFile(parsing, path)
+  if (!reading.ok)
+    throw unsafeFileError(path, `it has a mistake in line ${reading.issue.line}: ${reading.issue.problem}`)
+}
+
+const noToolsFileError = (): SallyportError =>
+  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.', {
+    hint: 'Give it a home with one: --home, or `home` of createGateway.',
+  })
+
+const unsafeFileError = (path: string, why: string): SallyportError =>
+  new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why.replace(/\.$/, '')}.`, {
+    hint: 'Put that right, then try again.',
+  })
+
+/** tools.yaml as it stands on the disk; where there is none, as if it were empty. */
+function parseToolsBytes(bytes: Uint8Array | undefined): ParseResult {
+  const text = bytes === undefined ? '' : decodeUtf8(bytes)
+  if (text !== undefined) return parseToolsFile(text)
+  const source = { text: '', starts: [], indents: [] }
+  return { ok: false, source, problem: { offset: 0, problem: 'this is not UTF-8 text.' } }
+}
+
+export function readToolsBytes(path: string, bytes: Uint8Array | undefined): ToolsFileResult {
+  return readToolsFile(parseToolsBytes(bytes), path)
+}
+
+/** A place in the file and what is wrong there, in a form that editors can open. */
+export const formatIssue = (path: string, { line, column, problem }: FileIssue): string =>
+  `${path}:${line}:${column}: ${problem}`
+
+/** The text of a file, with its byte order mark, which has to stay where it is; nothing if it is not UTF-8. */
+function decodeUtf8(bytes: Uint8Array): string | undefined {
+  if (!isUtf8(bytes)) return undefined
+  // A decoder would take two bytes for each letter of it, in every line that is cut out of it.
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}

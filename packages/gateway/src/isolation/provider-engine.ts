@@ -3,7 +3,6 @@ import { cutText, type Json, messageOf, redactText, SallyportError } from '@sall
 import type { LanguageModel, ModelMessage as SdkMessage, ToolSet } from 'ai'
 import type { ModelSettings } from '../config/config.ts'
 import type { ModelEngine, ModelMessage, ModelTool, ModelTurn } from './model-engine.ts'
-import { modelFetch } from './model-fetch.ts'
 
 type Provider = ModelSettings['provider']
 
@@ -150,5 +149,30 @@ function unavailable(name: string, apiKey: string | undefined, error: unknown): 
   return new SallyportError('MODEL_UNAVAILABLE', `The model ${name} gave no answer: ${why}`, {
     hint: 'Check isolation.model: the key, the address and the name of the model.',
     cause: error,
+  })
+}
+
+/** Far more than any answer that the budget of a call allows. */
+const MAX_BYTES = 8 * 1024 * 1024
+
+/**
+ * Reaches a provider: nowhere else than at its address, for a redirect would take the key along in a header that is not
+ * among those which are dropped on the way; and with no more of an answer than a model can have meant.
+ */
+const modelFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, { ...init, redirect: 'error' })
+  if (response.body === null) return response
+  const { status, statusText, headers } = response
+  return new Response(response.body.pipeThrough(limitBytes(MAX_BYTES)), { status, statusText, headers })
+}
+
+function limitBytes(most: number): TransformStream<Uint8Array, Uint8Array> {
+  let seen = 0
+  return new TransformStream({
+    transform(piece, controller) {
+      seen += piece.length
+      if (seen > most) controller.error(new Error(`its answer has more than ${most} bytes`))
+      else controller.enqueue(piece)
+    },
   })
 }

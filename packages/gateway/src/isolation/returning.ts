@@ -1,7 +1,10 @@
 import {
   type Cancellation,
+  cutText,
   type Era,
+  type ErrorCode,
   findPreset,
+  isJsonObject,
   type Json,
   type JsonObject,
   type Preset,
@@ -9,26 +12,18 @@ import {
   SallyportError,
   shapeText,
 } from '@sallyport/core'
-import { type ResultShelf, shapeToolResult, type ToolResult } from '@sallyport/kit'
+import { type ResultShelf, SHAPED_META, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, parseFrame, scanFrame } from '../upstream/upstream.ts'
-import { shortenError, valueTooLarge, withheldError, withoutQuotedText } from './bounded-error.ts'
-import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-call.ts'
+import { withIntent } from './intent.ts'
+import type { IsolatedCall, IsolatedOutcome, IsolatedReply, ModelUsage } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { resolveExecutor } from './mcp-executor.ts'
 import type { ModelEngine } from './model-engine.ts'
-import {
-  isolationMeta,
-  markResult,
-  NO_USAGE,
-  type ShapingFacts,
-  type ShapingRun,
-  toShapingFacts,
-} from './return-facts.ts'
+import { onlyText } from './result-text.ts'
 import { isQuarantined, type ShapingRules } from './return-rules.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
-import { handleIn, isTask, normalizeResult, stripTask, toFullText } from './whole-result.ts'
 import { detachStructure, findRawStructure } from './written-structure.ts'
 
 /** Whose call it was. */
@@ -295,4 +290,175 @@ function textResult({ frame }: UnshapedResult, text: string, { isError = false, 
     content: texts.map((one) => ({ type: 'text', text: one })),
     ...(isError && { isError: true }),
   }
+}
+
+/** So much of what a server says of its own failure is repeated. */
+const MAX_MESSAGE_LENGTH = 1_000
+const UNKNOWN_ERROR = -32_603
+
+/** An error of a server that is too long, with what it says as far as that is usual. */
+function shortenError(error: Json | undefined, rest: string): JsonObject {
+  const { code, message } = isJsonObject(error) ? error : {}
+  const said = typeof message === 'string' ? message : JSON.stringify(message ?? error ?? null)
+  return {
+    code: Number.isSafeInteger(code) ? (code as number) : UNKNOWN_ERROR,
+    message: `${cutText(said, MAX_MESSAGE_LENGTH)} [Cut by the gateway. ${rest}]`,
+    data: { [SHAPED_META]: `Left out. ${rest}` },
+  }
+}
+
+/** Errors whose every word is ours. */
+const OWN_MESSAGE_CODES: readonly ErrorCode[] = [
+  'ISOLATION_FAILED',
+  'ISOLATION_LIMIT',
+  'EXECUTOR_MISSING',
+  'CALL_CANCELLED',
+  'AUDIT_UNAVAILABLE',
+  'INTERNAL',
+]
+
+/** The same error, without words of a server or a provider that it may quote. */
+export function withoutQuotedText(error: SallyportError): SallyportError {
+  const { code } = error
+  if (OWN_MESSAGE_CODES.includes(code)) return error
+  const hint = code === 'MODEL_UNAVAILABLE' ? error.hint : '`sallyport explain` tells the operator more.'
+  return new SallyportError(code, 'The call failed, and what was said of that is withheld.', {
+    hint: `Only values of the schema in isolation.returns go back. ${hint}`,
+  })
+}
+
+/** Where only values that validate may cross, a server's own words of what went wrong do not (ISO-11). */
+const withheldError = (): SallyportError =>
+  new SallyportError('ISOLATION_FAILED', 'The tool gave no result, and what it says of that is withheld.', {
+    hint: 'Only values of the schema in isolation.returns go back. `sallyport explain` tells the operator more.',
+  })
+
+/** A value that is cut is no longer one that validates. */
+const valueTooLarge = (length: number, budget: number): SallyportError =>
+  new SallyportError('ISOLATION_LIMIT', `The value has ${length} characters; ${budget} may go back.`, {
+    hint: 'Raise isolation.budget, or set limits such as maxLength and maxItems in isolation.returns.',
+  })
+
+/** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
+function normalizeResult(result: Json | undefined): JsonObject {
+  const isOne = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
+  if (isOne) return result.content === undefined ? { ...result, content: [] } : result
+  return { content: [{ type: 'text', text: JSON.stringify(result ?? null) }] }
+}
+
+const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
+
+/** What is kept of a result: its text where it is nothing else. */
+const toFullText = (result: JsonObject): string => onlyText(result) ?? JSON.stringify(result)
+
+/** Under which the first of what was left out is kept. */
+function handleIn({ _meta }: JsonObject): string | undefined {
+  const facts = ((_meta as JsonObject | undefined)?.[SHAPED_META] as JsonObject | undefined)?.results
+  const first = Array.isArray(facts) ? (facts[0] as JsonObject | undefined) : undefined
+  return typeof first?.handle === 'string' ? first.handle : undefined
+}
+
+/** What a task tells of itself without a word of the server's: its id, its state, and when to ask again. */
+export function stripTask(result: JsonObject): JsonObject {
+  const { task } = result
+  return isJsonObject(task) ? { task: stripFields(task) } : stripFields(result)
+}
+
+const stripFields = (task: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(task).filter(([key, value]) => TASK_FIELDS.has(key) && isPlainToken(value)))
+
+const TASK_FIELDS: ReadonlySet<string> = new Set([
+  ...['taskId', 'status', 'resultType', 'createdAt', 'lastUpdatedAt'],
+  ...['ttl', 'ttlMs', 'pollInterval', 'pollIntervalMs'],
+])
+
+/** No sentence, whatever its key. */
+const isPlainToken = (value: Json | undefined): boolean =>
+  value === null || typeof value === 'number' || (typeof value === 'string' && /^[\w.:+/=-]{1,128}$/.test(value))
+
+/** The result is still to come: this says only of which task. */
+const isTask = ({ content, structuredContent, task, taskId }: JsonObject): boolean =>
+  (content === undefined || (Array.isArray(content) && content.length === 0)) &&
+  structuredContent === undefined &&
+  (typeof taskId === 'string' || isJsonObject(task))
+
+/** How that came about which goes back to the caller. */
+interface ShapingRun extends ModelUsage {
+  /** `shaped`: by a preset or the cap alone. */
+  readonly strategy: IsolationPlan['strategy'] | 'shaped'
+  /** By which the whole can be read. */
+  readonly handle?: string | undefined
+  /** Whose words go back, where that is not the result as it is. */
+  readonly writtenBy?: 'model' | 'tool'
+  /** Why a bounded result is all that there is. */
+  readonly failure?: SallyportError | undefined
+}
+
+/** What became of a result, for its record. */
+export interface ShapingFacts extends ModelUsage, Pick<ShapingRun, 'strategy'> {
+  readonly bytesIn: number
+  readonly bytesOut: number
+  /** Estimated: what the caller's model does not have to read. */
+  readonly tokensKept: number
+  readonly handle: string | undefined
+  readonly fellBack: string | undefined
+}
+
+const NO_USAGE: ModelUsage = Object.freeze({ turns: 0, tokensIn: 0, tokensOut: 0 })
+
+const ISOLATION_META = 'sallyport/isolation'
+const BYTES_PER_TOKEN = 4
+
+function toShapingFacts(
+  { failure, handle, strategy, turns, tokensIn, tokensOut }: ShapingRun,
+  { bytesIn, bytesOut }: Pick<ShapingFacts, 'bytesIn' | 'bytesOut'>,
+): ShapingFacts {
+  const tokensKept = Math.max(0, Math.round((bytesIn - bytesOut) / BYTES_PER_TOKEN))
+  const used = { strategy, turns, tokensIn, tokensOut }
+  return { ...used, bytesIn, bytesOut, tokensKept, handle, fellBack: failure?.code }
+}
+
+/** What the caller is told of the run; of shaping alone the kit has told it. */
+function markResult(
+  result: JsonObject,
+  run: ShapingRun,
+  { runId, bytesIn }: { readonly runId: string; readonly bytesIn: number },
+): JsonObject {
+  if (run.strategy === 'shaped') return result
+  const bytesOut = Buffer.byteLength(JSON.stringify(result))
+  const told = isolationMeta(run, { runId, bytesIn, bytesOut })
+  return { ...result, _meta: { ...(result._meta as JsonObject | undefined), ...told } }
+}
+
+interface RunSizes extends Pick<ShapingFacts, 'bytesIn' | 'bytesOut'> {
+  readonly runId: string
+}
+
+/** The part of `_meta` that tells of a run, also of one that failed. */
+function isolationMeta(run: ShapingRun, { runId, bytesIn, bytesOut }: RunSizes): JsonObject {
+  return {
+    [ISOLATION_META]: {
+      run_id: runId,
+      strategy: run.strategy,
+      ...(run.failure && { fell_back: run.failure.text }),
+      ...(run.writtenBy !== undefined && { written_by: run.writtenBy }),
+      turns: run.turns,
+      tokens_in: run.tokensIn,
+      tokens_out: run.tokensOut,
+      bytes_in: bytesIn,
+      bytes_out: bytesOut,
+      ...(run.handle !== undefined && { handle: run.handle }),
+    },
+  }
+}
+
+/**
+ * A tool as its callers see it: with what they may ask of its results, and without an output schema where these may
+ * be cut. Such a schema promises structured content in every result, and clients throw away one that lacks it (ISO-17).
+ */
+export function shownTool(definition: JsonObject, { takesIntent, mayCut }: ShapingRules): JsonObject {
+  const asking = takesIntent ? withIntent(definition) : definition
+  if (!mayCut || asking.outputSchema === undefined) return asking
+  const { outputSchema: _promised, ...shown } = asking
+  return shown
 }

@@ -85,7 +85,11 @@ function callOf({ script, plan, call }: Wish): IsolatedCall {
 const PARTS: IsolatedRun['parts'] = { engine: undefined, findValueProblem: async () => undefined }
 
 function run(model: ScriptedModel, wish: Wish): Promise<IsolatedOutcome> {
-  const parts = { ...PARTS, engine: engineAt(model, wish.provider), ...(wish.findValueProblem && { findValueProblem: wish.findValueProblem }) }
+  const parts = {
+    ...PARTS,
+    engine: engineAt(model, wish.provider),
+    ...(wish.findValueProblem && { findValueProblem: wish.findValueProblem }),
+  }
   return runIsolated({ call: callOf(wish), parts, executor: MCP_EXECUTOR })
 }
 
@@ -302,7 +306,11 @@ describe(`${promise('ISO-11')} what crosses back`, () => {
     const { reply } = await run(model, { script, plan: { returns }, findValueProblem: flawIn })
     expect(reply).toEqual({ kind: 'text', text: '{"total":1}', isError: false, writtenBy: 'model' })
     expect(model.requests[2]?.body).toContain('total is missing')
-    const never = await run(await scripted(), { script: script.slice(0, 2), plan: { returns }, findValueProblem: flawIn })
+    const never = await run(await scripted(), {
+      script: script.slice(0, 2),
+      plan: { returns },
+      findValueProblem: flawIn,
+    })
     expect(never.reply).toBeInstanceOf(SallyportError)
   })
 

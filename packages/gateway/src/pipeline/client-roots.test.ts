@@ -18,7 +18,8 @@ const callOf = (changes: Partial<Call> = {}): Call => ({
 })
 
 const answer = (...uris: readonly Json[]): Json => ({ roots: uris.map((uri) => ({ uri })) })
-const judged = (judgesPaths: boolean): JudgedCall => ({ context: { rules: { dependsOnPaths: judgesPaths } } }) as unknown as JudgedCall
+const judged = (judgesPaths: boolean): JudgedCall =>
+  ({ context: { rules: { dependsOnPaths: judgesPaths } } }) as unknown as JudgedCall
 const yes = (): boolean => true
 
 describe('the roots of clients', () => {

@@ -1,8 +1,17 @@
-import { type Era, type JsonObject, redactText, SallyportError, toOwnerKey } from '@sallyport/core'
+import {
+  type Era,
+  formatParam,
+  isJsonObject,
+  type JsonObject,
+  redactText,
+  SallyportError,
+  toOwnerKey,
+} from '@sallyport/core'
+import { encodeHeaderValue } from '@sallyport/kit/http-intake'
+import { findHeaderParams } from '../catalog/catalog.ts'
 import type { AskClient, CallLimit, ClientCall, Frame, Permit, Upstream, UpstreamReply } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import { askForInputs, MAX_ROUNDS } from './input-rounds.ts'
-import { mirroredHeaders } from './mirrored-headers.ts'
 
 /** How a call is sent. */
 export interface DispatchOptions {
@@ -109,4 +118,16 @@ function failed({ id }: Call, error: unknown): Answer {
   if (error instanceof SallyportError) return { kind: 'failure', error: redactError(error) }
   const message = `Something broke inside the gateway (incident ${id}).`
   return { kind: 'failure', error: new SallyportError('INTERNAL', message, { cause: error }) }
+}
+
+/** The headers that go with a call: what its tool wants repeated of the arguments, and what the client sent besides. */
+function mirroredHeaders({ method, offer, params, headers }: Call): readonly string[] | undefined {
+  const repeated = method === 'tools/call' ? findHeaderParams(offer) : []
+  if (repeated.length === 0) return headers
+  const args = isJsonObject(params.arguments) ? params.arguments : {}
+  const mirrored = repeated.flatMap((param) => {
+    const text = formatParam(param, args)
+    return text === undefined ? [] : [param.header, encodeHeaderValue(text)]
+  })
+  return headers ? [...mirrored, ...headers] : mirrored
 }

@@ -1,4 +1,12 @@
-import { compileNameGlob, isNameGlob, type Neighbors, type ToolEntry } from '@sallyport/core'
+import {
+  canonicalName,
+  compileNameGlob,
+  isNameGlob,
+  type NameTable,
+  type Neighbors,
+  type ToolEntry,
+  type ToolRef,
+} from '@sallyport/core'
 import type { CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 
 /** Entries by the names that tools can have in them: looked up, never parsed. */
@@ -114,4 +122,25 @@ function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
   for (const { name } of offers) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
+}
+
+/** What the entries of tools.yaml want tools to be called, by canonical names. Of several wishes the first counts. */
+export function collectRenames(entries: readonly ToolEntry[], usual: NameTable): ReadonlyMap<string, string> {
+  const renames = new Map<string, string>()
+  for (const { key, fields } of entries) {
+    if (fields.rename === undefined) continue
+    for (const ref of toolsNamed(key, usual)) {
+      const name = canonicalName(ref)
+      if (!renames.has(name)) renames.set(name, fields.rename)
+    }
+  }
+  return renames
+}
+
+/** Those that an entry with this key is about: a bare name counts only where it means one tool. */
+function toolsNamed(key: string, usual: NameTable): readonly ToolRef[] {
+  const found = usual.find(key)
+  if (found.length === 1 || isNameGlob(key)) return found
+  const bare = key.startsWith('mcp_') ? usual.find(key.slice('mcp_'.length)) : []
+  return bare.length === 1 ? bare : []
 }

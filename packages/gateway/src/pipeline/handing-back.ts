@@ -16,11 +16,10 @@ import {
   splitIntent,
   stripTask,
 } from '../isolation/isolation.ts'
-import { parseFrame, READ_RESULT } from '../upstream/upstream.ts'
+import { type Frame, parseFrame, READ_RESULT, scanFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { CallDeciderOptions, JudgedCall } from './judge.ts'
 import { isResultReader } from './listings.ts'
-import { readTaskResult } from './task-result.ts'
 import { argumentsOf, type ToolRules } from './tool-rules.ts'
 import { redactCall } from './without-secrets.ts'
 
@@ -145,3 +144,22 @@ const broken = ({ id }: Call, cause: unknown): SallyportError =>
   new SallyportError('INTERNAL', `Something broke inside the gateway while it shaped a result (incident ${id}).`, {
     cause,
   })
+
+/** The result of a tool that stands in what is told of its task. */
+interface TaskResult {
+  readonly frame: Frame
+  /** What is told of the task, with another result in it. */
+  wrap(result: Frame): Frame
+}
+
+/** Undefined where the task has no result yet. `shown`: what the caller gets to see of the task itself. */
+function readTaskResult(told: Frame, shown: (task: JsonObject) => JsonObject): TaskResult | undefined {
+  const { result: task } = parseFrame(told)
+  if (!isJsonObject(task) || !isJsonObject(task.result)) return undefined
+  return {
+    frame: toFrame(task.result),
+    wrap: (frame) => toFrame({ ...shown(task), result: parseFrame(frame).result ?? null }),
+  }
+}
+
+const toFrame = (result: object): Frame => scanFrame([Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, result }))])

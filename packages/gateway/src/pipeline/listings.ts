@@ -1,6 +1,7 @@
 import {
   BUILT_IN_SERVER,
   type CompiledSelectors,
+  compileSelection,
   compileSteps,
   type Decision,
   type Era,
@@ -8,6 +9,7 @@ import {
   findPoison,
   type JsonObject,
   type Principal,
+  type Selection,
   type Step,
   sanitizeEntry,
   stripReservedMeta,
@@ -16,15 +18,13 @@ import {
   UNDECIDED,
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
+import type { ServerConfig } from '../config/config.ts'
 import { isQuarantined, type ShapingRules, shownTool, UNSHAPED } from '../isolation/isolation.ts'
 import { READ_RESULT } from '../upstream/upstream.ts'
-import { computeListTtl, serversAffectingList } from './list-freshness.ts'
-import { isClosedMetaTool, isDockerInfo } from './meta-tools.ts'
+import { isClosedMetaTool, isDockerInfo, runsDockerGateway } from './meta-tools.ts'
 import { findBrokenPin } from './pin-state.ts'
 import type { ListingContext } from './select.ts'
-import type { ServerRules } from './server-rules.ts'
-import { type CompiledChoice, ToolChoices, type ToolChoicesOptions } from './tool-choices.ts'
-import { viewKeyOf } from './view-name.ts'
+import { type CompiledChoice, ToolChoices, type ToolChoicesOptions } from './select.ts'
 
 export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 
@@ -339,3 +339,106 @@ const withWireName = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject =
   kind === 'prompt' ? { ...reviewed, name: wire } : reviewed
 
 const isPinDenial = ({ decisive }: Decision): boolean => decisive?.step === 'pin'
+
+/** Lists of selectors by number: a token has one and the same for as long as it counts. */
+const numbers = new WeakMap<readonly string[], number>()
+let lastNumber = 0
+
+/** By caller: it is asked for with each call, and a caller that was seen before is the same object. */
+const names = new WeakMap<Principal, string>()
+
+/** The same for all who see the same. */
+function viewKeyOf(principal: Principal): string {
+  const known = names.get(principal)
+  if (known !== undefined) return known
+  const name = formatViewKey(principal)
+  names.set(principal, name)
+  return name
+}
+
+/** Agents and profiles hold no line break: see isPrintableName. */
+function formatViewKey({ agent, profile, madeFor, tools }: Principal): string {
+  const plain = `${agent}\n${profile}`
+  if (madeFor === undefined && tools === undefined) return plain
+  return `${plain}\n${madeFor?.agent ?? ''}\n${madeFor?.profile ?? ''}\n${tools ? numberOf(tools) : ''}`
+}
+
+function numberOf(tools: readonly string[]): number {
+  const known = numbers.get(tools)
+  if (known !== undefined) return known
+  numbers.set(tools, ++lastNumber)
+  return lastNumber
+}
+
+type ListKey = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
+
+/** A day, in milliseconds. A clock that was set back would promise more. */
+const MAX_TTL_MS = 86_400_000
+
+/**
+ * The servers that can change a list which shows these offers: those of the offers, those of which nothing is known yet,
+ * and those that offer nothing so far. Our own tools change with the program only.
+ */
+function serversAffectingList(
+  catalog: Catalog,
+  offers: readonly Offer[],
+  { key, capability }: { readonly key: ListKey; readonly capability: string },
+): readonly string[] {
+  const shown = new Set(offers.map(({ server }) => server))
+  return catalog.servers.filter((server) => {
+    if (server === BUILT_IN_SERVER) return false
+    const catalogue = catalog.serverCatalog(server)
+    if (catalogue === undefined || shown.has(server)) return true
+    return catalogue.capabilities[capability] !== undefined && catalogue[key].length === 0
+  })
+}
+
+/** For how many milliseconds a list of these servers stays as it is: as long as the one that ages first says. */
+function computeListTtl(
+  catalog: Catalog,
+  servers: readonly string[],
+  { list, now }: { readonly list: ListKey; readonly now: number },
+): number {
+  let least = servers.length === 0 ? 0 : MAX_TTL_MS
+  for (const server of servers) {
+    const until: unknown = catalog.serverCatalog(server)?.freshUntil?.[list]
+    least = Math.min(least, typeof until === 'number' ? until - now : 0)
+  }
+  return Math.max(0, Math.floor(least))
+}
+
+/** What a server's entry leaves of what the server offers. */
+interface ServerRules {
+  readonly selection: Selection
+  /** What `includeTools` has; of a pattern, the pattern itself. */
+  readonly named: ReadonlySet<string>
+  /** Whether a Docker MCP Gateway is behind it, which offers tools of another kind besides those of its servers. */
+  readonly isDockerGateway: boolean
+  /** Where that entry stands; undefined for the gateway's own tools. */
+  readonly location: ServerConfig['place'] | undefined
+}
+
+const EVERYTHING: ServerRules = {
+  selection: () => true,
+  named: new Set(),
+  isDockerGateway: false,
+  location: undefined,
+}
+
+/** Compiles the entries of a configuration once, for as long as it is in force. */
+export function compileServerRules(entries: () => readonly ServerConfig[]): (server: string) => ServerRules {
+  let compiledFrom: readonly ServerConfig[] | undefined
+  let rules = new Map<string, ServerRules>()
+  return (server) => {
+    const now = entries()
+    if (now !== compiledFrom) rules = new Map(now.map((entry) => [entry.id, toServerRules(entry)]))
+    compiledFrom = now
+    return rules.get(server) ?? EVERYTHING
+  }
+}
+
+function toServerRules(config: ServerConfig): ServerRules {
+  const { includeTools, excludeTools, place: location } = config
+  const selection = compileSelection(includeTools, excludeTools)
+  return { selection, named: new Set(includeTools), isDockerGateway: runsDockerGateway(config), location }
+}

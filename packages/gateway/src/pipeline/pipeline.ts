@@ -1,25 +1,23 @@
-import { type Decision, SallyportError } from '@sallyport/core'
+import { type Decision, excerpt, isJsonObject, SallyportError } from '@sallyport/core'
 import type { Offer } from '../catalog/catalog.ts'
 import type { Approvals, PendingApproval } from '../governance/governance.ts'
 import { isQuarantined, type ShapingFacts } from '../isolation/isolation.ts'
 import type { CallEnd, CallObserver, CallWatch } from '../telemetry/telemetry.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import { parseFrame, type Upstream } from '../upstream/upstream.ts'
 import { approvalSubject } from './approval-subject.ts'
 import { canHoldQuestions, ServerQuestions, type ServerQuestionsOptions } from './asked-clients.ts'
 import type { Answer, Call } from './call.ts'
-import { isRpcError, reportEnd, toCallEnd } from './call-end.ts'
 import { CallPermit, type CallPermitOptions } from './call-permit.ts'
 import { CallRecords, type CallRecordsOptions } from './call-records.ts'
 import { ClientApproval, type ClientApprovalOptions } from './client-approval.ts'
 import type { ClientRoots, RunningCall } from './client-roots.ts'
 import { type DispatchOptions, dispatch } from './dispatch.ts'
-import { dockerRefusal } from './docker-refusal.ts'
 import { CallResultShaper, type CallResultShaperOptions } from './handing-back.ts'
 import { ResourceUpdates } from './heard-updates.ts'
 import { CallDecider, type CallDeciderOptions, type JudgedCall } from './judge.ts'
 import { recheckLimits } from './limits.ts'
 import { checkPages } from './page-url.ts'
-import { formatFacts, type UnknownCall } from './record.ts'
+import { formatFacts, isRpcError, reportEnd, toCallEnd, type UnknownCall } from './record.ts'
 import { withholdResult } from './refusal.ts'
 import { type CallStepsOptions, callSteps } from './steps.ts'
 import type { ToolRules } from './tool-rules.ts'
@@ -29,26 +27,22 @@ import { redactAnswer, redactCall } from './without-secrets.ts'
 export type { Answer, Call } from './call.ts'
 export type { CallContext } from './case.ts'
 export { ClientRoots } from './client-roots.ts'
+export { collectRenames } from './entry-index.ts'
 export type { PermittedUpdate } from './heard-updates.ts'
 export { CallGauge } from './limits.ts'
-export { Listings, type ListMethod, type VisibleOffers } from './listings.ts'
+export { compileServerRules, Listings, type ListMethod, type VisibleOffers } from './listings.ts'
 export { runsDockerGateway } from './meta-tools.ts'
-export { OfferInspection } from './offer-inspection.ts'
 export { PIN_STATES } from './pin-state.ts'
-export { collectRenames } from './renames.ts'
 export type { ReviewedTool } from './reviewed-tool.ts'
 export { ActiveRules } from './rule-book.ts'
-export { compileServerRules } from './server-rules.ts'
 export { findAlwaysApproveKey } from './standing-approval.ts'
 export { callSteps, listingSteps } from './steps.ts'
-export { ToolDiscovery } from './tool-discovery.ts'
+export { OfferInspection, ToolDiscovery } from './tool-discovery.ts'
 export { ToolLimits } from './tool-limits.ts'
-export { PROBLEM_KINDS } from './tool-problems.ts'
+export { NOT_ENFORCED_FIELDS, PROBLEM_KINDS } from './tool-problems.ts'
 export { type DefinitionReview, ToolReview } from './tool-review.ts'
 export type { ToolRules } from './tool-rules.ts'
-export { NOT_ENFORCED_FIELDS } from './unenforced-fields.ts'
-export { findUnknownIsolatedTools } from './unknown-isolated.ts'
-export { findUnmatchedPatterns } from './unmatched-patterns.ts'
+export { findUnknownIsolatedTools, findUnmatchedPatterns } from './unmatched-patterns.ts'
 
 export interface PipelineOptions
   extends Omit<CallDeciderOptions, 'steps'>,
@@ -312,3 +306,25 @@ export class Pipeline {
 /** A failure holds nothing that the server said as its result, and tells what became of the call. */
 const withholdIfTokenEnded = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
   answer.kind === 'failure' || hasValidToken ? answer : withholdResult('its token was revoked, or expired, meanwhile.')
+
+/** What the Docker MCP Gateway says where its own scan for secrets (`block_secrets`) stops a call. */
+const SECRET_STOPPED = /\ba secret is being (passed to|returned by)\b/
+
+const MAX_ERROR_BYTES = 10_000
+
+/** A call that the Docker MCP Gateway refused by a rule of its own: that is a denial, and no failure of the tool. */
+function dockerRefusal(answer: Answer): SallyportError | undefined {
+  if (answer.kind !== 'frame') return undefined
+  const { envelope } = answer.frame
+  if (envelope.error === undefined || envelope.bytes > MAX_ERROR_BYTES) return undefined
+  const { error } = parseFrame(answer.frame)
+  const message = isJsonObject(error) && typeof error.message === 'string' ? error.message : ''
+  const stopped = SECRET_STOPPED.exec(message)
+  if (stopped === null) return undefined
+  return new SallyportError('CALL_DENIED', `The Docker MCP Gateway stopped it: ${excerpt(message, 300)}.`, {
+    hint:
+      stopped[1] === 'passed to'
+        ? 'Leave the secret out of the arguments.'
+        : 'The tool was run, but its result holds a secret and is withheld.',
+  })
+}

@@ -5,7 +5,7 @@ import { createCatalog } from '../catalog/catalogue.test-kit.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
 import { EntryQuota, OfferRegistry, REMOTE_PATH_WORLD } from '../governance/governance.ts'
 import { ActiveRules, OfferInspection, ToolDiscovery } from './pipeline.ts'
-import { findUnknownIsolatedTools } from './unknown-isolated.ts'
+import { findUnknownIsolatedTools } from './unmatched-patterns.ts'
 
 const TOOL = 'mcp__wiki__read_page'
 

@@ -1,9 +1,8 @@
-import { isNameGlob, type JsonObject, type ParsedToolsFile, quoteForShell } from '@sallyport/core'
+import { isNameGlob, type JsonObject, type ParsedToolsFile, type PolicyField, quoteForShell } from '@sallyport/core'
 import { type Offer, reviewName } from '../catalog/catalog.ts'
 import type { ToolsEditor } from '../governance/governance.ts'
 import type { UnmatchedEntry } from './idle-entries.ts'
 import type { ReviewedTool } from './reviewed-tool.ts'
-import { NOT_ENFORCED_FIELDS } from './unenforced-fields.ts'
 import { isRestricting, type UnmatchedPattern } from './unmatched-patterns.ts'
 import { findUnmatchedRules } from './void-rules.ts'
 
@@ -196,3 +195,6 @@ function aboutTool(
   problems.push(...aboutFindings(tool, findings, doubts))
   return problems
 }
+
+/** What an entry may say and no rule acts on yet: whoever writes it should know. */
+export const NOT_ENFORCED_FIELDS = ['sensitivity', 'sensitivePaths'] as const satisfies readonly PolicyField[]

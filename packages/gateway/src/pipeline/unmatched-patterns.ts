@@ -1,6 +1,7 @@
 import {
   compileNameGlob,
   compileSelectors,
+  didYouMean,
   findClosest,
   isNameGlob,
   type ParsedToolsFile,
@@ -10,7 +11,7 @@ import {
   type ToolRef,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import type { Settings } from '../config/config.ts'
+import type { ServerConfig, Settings } from '../config/config.ts'
 
 /** A pattern of the operator's that fits no tool. */
 export interface UnmatchedPattern {
@@ -169,3 +170,14 @@ export const isRestricting = (fields: PolicyFields): boolean =>
   Object.entries(fields).some(
     ([field, value]) => !NON_RESTRICTING_FIELDS.has(field) && !NON_RESTRICTING_VALUES.includes(value),
   )
+
+/** Which names and patterns of `isolatedTools` match no tool of the server (ISO-1); undefined where all of them do. */
+export function findUnknownIsolatedTools(
+  { id, isolatedTools, place }: Pick<ServerConfig, 'id' | 'isolatedTools' | 'place'>,
+  tools: readonly string[],
+): string | undefined {
+  const unknown = isolatedTools.filter((pattern) => !tools.some(compileNameGlob(pattern)))
+  if (unknown.length === 0) return undefined
+  const named = unknown.map((name) => `${quoteText(name, 60)}.${didYouMean(name, tools)}`)
+  return `isolatedTools of ${id} (${place.file}:${place.line}): the server has no tool ${named.join(' And no ')}`
+}

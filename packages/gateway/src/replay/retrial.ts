@@ -2,18 +2,22 @@ import {
   ALLOW,
   Cancellation,
   canonicalName,
+  compileArgumentRules,
   type Decision,
   decide,
+  findPaths,
+  type Json,
   type JsonObject,
   type Mode,
   type ParsedToolsFile,
   type RuleSource,
   type StepName,
+  type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
-import { type Environment, findSelections, type Settings } from '../config/config.ts'
-import { createServerPathWorld } from '../governance/governance.ts'
+import { type AutoApproval, type Environment, findSelections, type Settings } from '../config/config.ts'
+import { compilePattern, createServerPathWorld } from '../governance/governance.ts'
 import {
   ActiveRules,
   type Call,
@@ -25,8 +29,8 @@ import {
   listingSteps,
   runsDockerGateway,
   ToolLimits,
+  type ToolRules,
 } from '../pipeline/pipeline.ts'
-import { dependsOnGaps } from './gap-sight.ts'
 import { type ArgumentGaps, findArgumentGaps } from './kept-gaps.ts'
 import type { RecordedCall } from './recorded-call.ts'
 
@@ -194,3 +198,46 @@ function callOf({ callId, principal, method, arguments: given }: RecordedCall, o
     cancellation: new Cancellation(),
   }
 }
+
+interface GapContext {
+  readonly gaps: ArgumentGaps
+  readonly offer: Offer
+  readonly rules: ToolRules
+  readonly autoApprove: readonly AutoApproval[]
+}
+
+/** Whether a rule looks at something that the record does not tell. Where that cannot be said, it does. */
+function dependsOnGaps(sight: GapContext): boolean {
+  const { gaps, rules } = sight
+  if (gaps.values === undefined && !gaps.isOpen) return false
+  return pathRulesDepend(sight) || argumentRulesDepend(rules.policy, gaps) || autoApprovalDepends(sight)
+}
+
+function pathRulesDepend({ gaps, offer, rules: { policy } }: GapContext): boolean {
+  const { allowedPaths, forbiddenPaths } = policy
+  return allowedPaths.length + forbiddenPaths.length > 0 && mayMissPaths(gaps, offer, policy)
+}
+
+function mayMissPaths({ values, isOpen }: ArgumentGaps, offer: Offer, { pathArguments }: ToolPolicy): boolean {
+  if (isOpen || offer.kind !== 'tool') return true
+  return findPaths(asObject(values), offer.original.inputSchema, pathArguments).length > 0
+}
+
+function argumentRulesDepend(policy: ToolPolicy, { values, isOpen }: ArgumentGaps): boolean {
+  return policy.arguments.some(({ value: { fields, denyPatterns } }) => {
+    const names = Object.keys(fields)
+    if (denyPatterns.length > 0 || (isOpen && names.length > 0)) return true
+    // What these rules would forbid is what they look at.
+    const looking = Object.fromEntries(names.map((name) => [name, { forbidden: true }]))
+    return compileArgumentRules({ fields: looking, denyPatterns: [] }, { compilePattern })(asObject(values)) !== ALLOW
+  })
+}
+
+/** What nobody has to be asked about may hang on arguments too. */
+function autoApprovalDepends({ gaps, offer, rules, autoApprove }: GapContext): boolean {
+  if (!rules.approval.value) return false
+  if (rules.policy.unattendedPaths.length > 0 && mayMissPaths(gaps, offer, rules.policy)) return true
+  return autoApprove.some((rule) => rule.paths !== undefined || rule.arguments !== undefined)
+}
+
+const asObject = (values: Json | undefined): JsonObject => (values ?? {}) as JsonObject

@@ -12,7 +12,7 @@ import {
   type Principal,
   SallyportError,
 } from '@sallyport/core'
-import type { Catalog, Offer } from '../catalog/catalog.ts'
+import { type Catalog, MODERN_TASKS, type Offer } from '../catalog/catalog.ts'
 import type { Listings, ListMethod, Pipeline } from '../pipeline/pipeline.ts'
 import type { AbsentServer } from '../upstream/upstream.ts'
 import type { ChangeHub } from './change-hub.ts'
@@ -24,7 +24,6 @@ import { LegacyClient } from './legacy-client.ts'
 import { checkParamHeaders } from './param-headers.ts'
 import { toRefusal } from './refusal-of.ts'
 import { type ServerUpdate, Subscriptions } from './subscriptions.ts'
-import { taskRefusal } from './task-refusal.ts'
 import { preserializedMessage, resultMessage } from './wire-message.ts'
 
 export interface MethodsOptions {
@@ -301,3 +300,23 @@ function unknownMethod(request: ClientRequest, known: Iterable<string>): Sallypo
     `Method not found: ${JSON.stringify(request.method)}.${didYouMean(request.method, known)}`,
   )
 }
+
+/** Why something about a task cannot be told: it is nobody's, or another caller's. */
+function taskRefusal(request: ClientRequest, taskId: string): Reply {
+  if (request.era === 'modern' && !knowsTasks(request.client)) {
+    const requiredCapabilities = { extensions: { [MODERN_TASKS]: {} } }
+    return failureReply(request, tasksUndeclared(), { data: { requiredCapabilities } })
+  }
+  const unknown = new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
+    hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',
+  })
+  return failureReply(request, unknown)
+}
+
+const tasksUndeclared = (): SallyportError =>
+  new SallyportError('CAPABILITY_MISSING', 'The client does not say that it knows tasks.', {
+    hint: `It has to declare ${MODERN_TASKS} among the extensions of its capabilities.`,
+  })
+
+const knowsTasks = ({ capabilities: { extensions } }: ClientRequest['client']): boolean =>
+  isJsonObject(extensions) && extensions[MODERN_TASKS] !== undefined

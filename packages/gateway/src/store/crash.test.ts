@@ -3,10 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-
-import { scanLog } from './log-scan.ts'
-import { openEventLog } from './open-event-log.ts'
 import { createEvent, openTestStore, scratchFolder, startChild } from './scratch.test-kit.ts'
+import { openEventLog, scanLog } from './store.ts'
 import { verifyLog } from './verify-log.ts'
 
 const ROUNDS = 40

@@ -1,13 +1,13 @@
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LoggedEvent } from '@sallyport/core'
 import { causeCode } from '../disk/disk.ts'
-import { createEventMatcher, maxResults } from './event-filter.ts'
-import { buildIndexQuery, type IndexQuery } from './index-query.ts'
-import { IndexWriter } from './index-writer.ts'
-import { type RecordLocation, RecordReader } from './record-reader.ts'
+import { createEventMatcher, createToolMatcher, equalFields, maxResults } from './event-filter.ts'
+import { type Line, readAt, readLines } from './line-reader.ts'
+import { parseRecord } from './record-line.ts'
 import type { EventFilter } from './records.ts'
-import type { Position } from './segment.ts'
-import { isCorruption, type Sqlite } from './sqlite.ts'
+import { isAfter, listSegments, type Position, segmentAt } from './segment.ts'
+import { isCorruption, type Sqlite, type Statement } from './sqlite.ts'
 
 export interface EventIndexOptions {
   readonly database: Sqlite
@@ -160,3 +160,213 @@ export class EventIndex {
 }
 
 const isSqliteError = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'
+
+/** Where the index says that a record stands. */
+interface RecordLocation {
+  readonly seq: number
+  readonly file: number
+  readonly offset: number
+  readonly length: number
+}
+
+/** `gone`: its segment was taken away. `stale`: something else stands there, so the index is of another log. */
+type RecordResult = LoggedEvent | 'gone' | 'stale'
+
+/** Reads single records, with each segment opened once. */
+class RecordReader {
+  readonly #folder: string
+  readonly #fds = new Map<number, number | undefined>()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  read({ seq, file, offset, length }: RecordLocation): RecordResult {
+    const fd = this.#open(file)
+    if (fd === undefined) return 'gone'
+    const record = parseRecord(readAt(fd, offset, length).toString())
+    return record?.seq === seq ? record : 'stale'
+  }
+
+  close(): void {
+    for (const fd of this.#fds.values()) if (fd !== undefined) closeSync(fd)
+    this.#fds.clear()
+  }
+
+  #open(file: number): number | undefined {
+    if (!this.#fds.has(file)) this.#fds.set(file, openIfThere(segmentAt(this.#folder, file).path))
+    return this.#fds.get(file)
+  }
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch (cause) {
+    if (causeCode(cause) === 'ENOENT') return undefined
+    throw cause
+  }
+}
+
+/** One slice takes one to two milliseconds: short enough to stand between two calls. */
+const SLICE_ROWS = 100
+const SLICE_BYTES = 1024 * 1024
+
+const INSERT = `INSERT OR REPLACE INTO events
+  (seq, time, type, trace_id, call_id, server, tool_name, agent, session, file, offset, length)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+/** Follows the log into the index. How far it came is kept in the same transaction as the rows, so that a crash repeats nothing. */
+class IndexWriter {
+  readonly #database: Sqlite
+  readonly #folder: string
+  readonly #insert: Statement
+  readonly #savePosition: Statement
+  #indexed: Position
+
+  constructor(database: Sqlite, folder: string) {
+    this.#database = database
+    this.#folder = folder
+    this.#insert = database.prepare(INSERT)
+    this.#savePosition = database.prepare('UPDATE indexed SET file = ?, offset = ?')
+    const { file, offset } = database.prepare('SELECT file, offset FROM indexed').get() as Position
+    this.#indexed = { file, offset }
+  }
+
+  /** Rows of records that the log does not have (any more) make the whole index doubtful: it begins anew. */
+  forgetAfter(end: Position): void {
+    if (isAfter(this.#indexed, end)) this.forget()
+  }
+
+  forget(): void {
+    this.#transact({ file: 0, offset: 0 }, () => this.#database.exec('DELETE FROM events'))
+  }
+
+  forgetFile(file: number): void {
+    this.#database.prepare('DELETE FROM events WHERE file = ?').run(file)
+  }
+
+  /** A slice of the rows up to a number, which is the last that retention removed. */
+  forgetSlice(through: number): 'more' | 'done' {
+    this.#database
+      .prepare('DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= ? ORDER BY seq LIMIT ?)')
+      .run(through, SLICE_ROWS)
+    const left = this.#database.prepare('SELECT seq FROM events WHERE seq <= ? LIMIT 1').all(through)
+    return left.length > 0 ? 'more' : 'done'
+  }
+
+  /** Whether there are whole files between it and the one that is written to. */
+  isFarBehind(): boolean {
+    return listSegments(this.#folder).filter(({ firstSeq }) => firstSeq > this.#indexed.file).length > 1
+  }
+
+  writeSlice(): 'more' | 'done' {
+    const from = this.#findStart()
+    if (from === undefined) return 'done'
+    const lines = readSlice(segmentAt(this.#folder, from.file).path, from.offset)
+    const last = lines.at(-1)
+    if (last === undefined) return this.#toNextSegment(from)
+    const end = { file: from.file, offset: last.offset + last.length + 1 }
+    this.#transact(end, () => {
+      for (const line of lines) this.#insertLine(from.file, line)
+    })
+    return 'more'
+  }
+
+  /** The place to go on from, in a segment that is there; undefined when the log is empty. */
+  #findStart(): Position | undefined {
+    const { path } = segmentAt(this.#folder, this.#indexed.file)
+    if (existsSync(path)) {
+      if (statSync(path).size < this.#indexed.offset) this.forget()
+      else return this.#indexed
+    }
+    const next = this.#segmentAfter(this.#indexed.file)
+    return next === undefined ? undefined : { file: next, offset: 0 }
+  }
+
+  #toNextSegment(from: Position): 'more' | 'done' {
+    const next = this.#segmentAfter(from.file)
+    if (next === undefined) return 'done'
+    this.#transact({ file: next, offset: 0 }, () => undefined)
+    return 'more'
+  }
+
+  #segmentAfter(file: number): number | undefined {
+    return listSegments(this.#folder).find(({ firstSeq }) => firstSeq > file)?.firstSeq
+  }
+
+  #transact(end: Position, work: () => void): void {
+    this.#database.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+      this.#savePosition.run(end.file, end.offset)
+      this.#database.exec('COMMIT')
+    } catch (cause) {
+      if (this.#database.inTransaction) this.#database.exec('ROLLBACK')
+      throw cause
+    }
+    this.#indexed = end
+  }
+
+  /** A line that is no record is left out; the log keeps it. */
+  #insertLine(file: number, line: Line): void {
+    const record = parseRecord(line.text)
+    if (record !== undefined) this.#insert.run(...toRow(record), file, line.offset, line.length)
+  }
+}
+
+function toRow(record: LoggedEvent): readonly (string | number | null)[] {
+  const time = Date.parse(record.time)
+  const fields = record as unknown as Readonly<Record<string, unknown>>
+  return [
+    record.seq,
+    Number.isNaN(time) ? null : time,
+    toIndexText(record.type),
+    toIndexText(fields.trace_id),
+    toIndexText(fields.call_id),
+    toIndexText(fields.server),
+    toIndexText(fields.tool_name),
+    toIndexText(fields.agent),
+    toIndexText(fields.session),
+  ]
+}
+
+function readSlice(path: string, from: number): readonly Line[] {
+  const lines: Line[] = []
+  for (const line of readLines(path, from)) {
+    lines.push(line)
+    if (lines.length === SLICE_ROWS || line.offset + line.length - from >= SLICE_BYTES) break
+  }
+  return lines
+}
+
+interface IndexQuery {
+  /** Conditions on the rows of `events`, joined by AND. They may let too much through, never too little. */
+  readonly where: string
+  readonly values: readonly (string | number)[]
+  /** What SQL cannot judge: a glob over any way to write the tool's name. */
+  readonly accepts: (toolName: string | null, server: string | null) => boolean
+}
+
+/** How a text stands in the index. libsql reads a text only up to a NUL, and cannot hold half a surrogate pair. */
+function toIndexText(value: unknown): string | null {
+  return typeof value === 'string' ? value.replaceAll(UNSTORABLE, '\ufffd') : null
+}
+
+const UNSTORABLE = /\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
+function buildIndexQuery(filter: EventFilter): IndexQuery {
+  const conditions = ['TRUE']
+  const values: (string | number)[] = []
+  const add = (condition: string, ...bound: readonly (string | number)[]) => {
+    conditions.push(condition)
+    values.push(...bound)
+  }
+  for (const [field, value] of equalFields(filter)) add(`${field} = ?`, String(toIndexText(value)))
+  if (filter.since !== undefined) add('time >= ?', filter.since.getTime())
+  if (filter.until !== undefined) add('time <= ?', filter.until.getTime())
+  if (filter.types !== undefined) add(`type IN (${filter.types.map(() => '?').join()})`, ...filter.types)
+  if (filter.tool !== undefined) add('tool_name IS NOT NULL')
+  const accepts = filter.tool === undefined ? () => true : createToolMatcher(String(toIndexText(filter.tool)))
+  return { where: conditions.join(' AND '), values, accepts }
+}

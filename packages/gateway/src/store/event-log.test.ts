@@ -13,9 +13,8 @@ import { join } from 'node:path'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { EventLogOptions, SegmentedLog } from './event-log.ts'
-import { scanLog } from './log-scan.ts'
-import { openEventLog } from './open-event-log.ts'
 import { createEvent, scratchFolder } from './scratch.test-kit.ts'
+import { openEventLog, scanLog } from './store.ts'
 
 const FIRST = 'events-000000000001.jsonl'
 

@@ -1,17 +1,62 @@
 import { type BigIntStats, ftruncateSync, statSync, writeSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { type LoggedEvent, SallyportError } from '@sallyport/core'
+import { describeDiskError, suggestDiskFix } from '../disk/disk.ts'
 import { type ChainEnd, resealWrite, sealWrite, withPreviousChain } from './chain.ts'
-import { BatchWriter, type WriteOutcome } from './gathering.ts'
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import type { LogHead } from './log-head.ts'
-import { logUnavailable } from './log-unavailable.ts'
 import { createTimePrinter, formatRecord, toEventText } from './record-line.ts'
 import type { EventLog, EventText, Recordable } from './records.ts'
 import { type Position, type Segment, segmentAt } from './segment.ts'
 import { createSegment, isFileAt, recreateFolder } from './segment-file.ts'
 import { LogListeners } from './watchers.ts'
+
+/** Why a record could not be written; undefined when it is. */
+type WriteOutcome = SallyportError | undefined
+
+/** Undefined: all of them are written. */
+type Write = (events: readonly EventText[]) => readonly WriteOutcome[] | undefined
+
+interface Waiter {
+  readonly resolve: (outcome: WriteOutcome) => void
+  readonly reject: (bug: unknown) => void
+}
+
+/** Gathers what is to be recorded in one turn of the event loop: one write takes it all, before any of it goes on. */
+class BatchWriter {
+  readonly #write: Write
+  readonly #flush = (): void => this.flush()
+  #events: EventText[] = []
+  #waiters: Waiter[] = []
+
+  constructor(write: Write) {
+    this.#write = write
+  }
+
+  add(event: EventText): Promise<WriteOutcome> {
+    return new Promise((resolve, reject) => {
+      if (this.#events.push(event) === 1) setImmediate(this.#flush)
+      this.#waiters.push({ resolve, reject })
+    })
+  }
+
+  /** Writes what waits, now. */
+  flush(): void {
+    if (this.#events.length === 0) return
+    const events = this.#events
+    const waiters = this.#waiters
+    this.#events = []
+    this.#waiters = []
+    try {
+      const outcomes = this.#write(events)
+      let at = 0
+      for (const { resolve } of waiters) resolve(outcomes?.[at++])
+    } catch (bug) {
+      for (const { reject } of waiters) reject(bug)
+    }
+  }
+}
 
 export interface EventLogOptions {
   readonly folder: string
@@ -309,4 +354,12 @@ interface NameCheck {
   readonly size: number
   readonly chain: ChainEnd
   readonly at: number
+}
+
+/** Told to callers too, so that it does not say where the log is. */
+function logUnavailable(cause: unknown): SallyportError {
+  return new SallyportError('AUDIT_UNAVAILABLE', `The event log cannot be written: ${describeDiskError(cause)}.`, {
+    hint: `${suggestDiskFix(cause)} Recording goes on by itself once that is done.`,
+    cause,
+  })
 }

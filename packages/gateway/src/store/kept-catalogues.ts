@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createCatalogCache } from './catalogue-cache.ts'
 import type { CatalogCache } from './records.ts'
-import { loadSqlite } from './sqlite.ts'
+import { type Blob, decodeBlob, loadSqlite, type Sqlite } from './sqlite.ts'
 
 export interface StoredCatalogs extends Pick<CatalogCache, 'load'> {
   close(): void
@@ -24,5 +23,32 @@ export function openStoredCatalogs(state: string): StoredCatalogs {
     // A database of another version, or a damaged one: it knows nothing that we could use.
     database.close()
     return NO_CATALOGS
+  }
+}
+
+/** A cache that forgets: what cannot be loaded or saved is asked of the server again. */
+export function createCatalogCache(database: Sqlite | undefined): CatalogCache {
+  if (database === undefined) return { load: () => undefined, save: () => undefined }
+  const select = database.prepare('SELECT catalogue FROM catalogues WHERE server = ? AND fingerprint = ?')
+  const replace = database.prepare(
+    'INSERT OR REPLACE INTO catalogues (server, fingerprint, catalogue) VALUES (?, ?, ?)',
+  )
+  return {
+    load(server, fingerprint) {
+      const row = ignoreErrors(() => select.get(server, fingerprint)) as { catalogue: Blob } | undefined
+      return row === undefined ? undefined : decodeBlob(row.catalogue)
+    },
+    save(server, fingerprint, catalogue) {
+      // As bytes: libsql cuts a text at its first NUL when it reads it back.
+      ignoreErrors(() => replace.run(server, fingerprint, Buffer.from(catalogue)))
+    },
+  }
+}
+
+function ignoreErrors<Result>(work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
   }
 }

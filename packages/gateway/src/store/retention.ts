@@ -1,8 +1,10 @@
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { messageOf } from '@sallyport/core'
 import { removeFile } from '../disk/disk.ts'
-import { type ClosedSegment, measureSegment } from './closed-segment.ts'
 import type { SegmentedLog } from './event-log.ts'
+import { lastNewline, readAt } from './line-reader.ts'
+import { parseRecord } from './record-line.ts'
 import { listSegments } from './segment.ts'
 
 /** What is older, or over the size, is removed, whole files at a time. */
@@ -125,5 +127,26 @@ export class Retention {
     if (this.#hasWarned) return
     this.#hasWarned = true
     process.emitWarning(`Old files of the event log could not be removed: ${messageOf(cause)}`)
+  }
+}
+
+/** A file of the log that is not written to any more. */
+interface ClosedSegment {
+  readonly path: string
+  readonly bytes: number
+  /** When its newest record was written; by the file's own time where no record tells. */
+  readonly newest: number
+}
+
+export function measureSegment(path: string): ClosedSegment {
+  const fd = openSync(path, 'r')
+  try {
+    const { size, mtimeMs } = fstatSync(fd)
+    const end = lastNewline(fd, size)
+    const start = lastNewline(fd, end) + 1
+    const time = Date.parse(parseRecord(readAt(fd, start, Math.max(0, end - start)).toString())?.time ?? '')
+    return { path, bytes: size, newest: Number.isNaN(time) ? mtimeMs : time }
+  } finally {
+    closeSync(fd)
   }
 }

@@ -14,10 +14,10 @@ import type { CallFacts, LoggedEvent, SallyportEvent } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createEventMatcher } from './event-filter.ts'
-import { scanLog } from './log-scan.ts'
 import type { EventFilter } from './records.ts'
 import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts'
 import { loadSqlite } from './sqlite.ts'
+import { scanLog } from './store.ts'
 
 const name = fc.constantFrom(
   'a',

@@ -1,17 +1,28 @@
+import { closeSync, fstatSync, ftruncateSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LoggedEvent } from '@sallyport/core'
-import { makeFolder, removeStaleTempFiles } from '../disk/disk.ts'
-import { createCatalogCache } from './catalogue-cache.ts'
+import {
+  causeCode,
+  makeFolder,
+  makePrivateFolder,
+  removeStaleTempFiles,
+  stateUnusable,
+  syncFolder,
+} from '../disk/disk.ts'
+import { CHAIN_START, type ChainEnd, parseLineHead, parseSeal } from './chain.ts'
 import { createDefinitionStore } from './definition-shelf.ts'
+import { createEventMatcher, maxResults } from './event-filter.ts'
 import { EventIndex } from './event-index.ts'
-import type { SegmentedLog } from './event-log.ts'
-import { HeadWriter } from './log-head.ts'
-import { scanLog } from './log-scan.ts'
-import { createOfferRecords } from './offer-records.ts'
-import { openEventLog } from './open-event-log.ts'
+import { type EventLogOptions, SegmentedLog } from './event-log.ts'
+import { createCatalogCache } from './kept-catalogues.ts'
+import { lastNewline, readAt, readByteLines, readLines } from './line-reader.ts'
+import { HeadWriter, type LogHead, readHead } from './log-head.ts'
 import { readRecords } from './read-records.ts'
-import type { CatalogCache, DefinitionStore, EventFilter, OfferRecords, Store } from './records.ts'
+import { parseRecord } from './record-line.ts'
+import type { CatalogCache, DefinitionStore, EventFilter, OfferRecord, OfferRecords, Store } from './records.ts'
 import { Retention, type RetentionPolicy } from './retention.ts'
+import { listSegments, type Segment, segmentAt } from './segment.ts'
+import { openSegment } from './segment-file.ts'
 import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, moveDamagedAside, openStateDatabase } from './state-database.ts'
 
@@ -123,4 +134,191 @@ class FileStore implements Store {
     await this.#head.close()
     await this.log.close()
   }
+}
+
+/** Answers a filter by reading the log itself: slow, but right whatever became of the index. */
+export function scanLog(folder: string, filter: EventFilter): readonly LoggedEvent[] {
+  const limit = maxResults(filter)
+  const matches = createEventMatcher(filter)
+  let found: LoggedEvent[] = []
+  for (const segment of listSegments(folder).toReversed()) {
+    if (found.length >= limit) break
+    found = [...scanSegment(segment, matches), ...found]
+  }
+  return limit < found.length ? found.slice(found.length - limit) : found
+}
+
+function scanSegment(segment: Segment, matches: (event: LoggedEvent) => boolean): readonly LoggedEvent[] {
+  const found: LoggedEvent[] = []
+  try {
+    for (const line of readLines(segment.path, 0)) {
+      const record = parseRecord(line.text)
+      if (record !== undefined && matches(record)) found.push(record)
+    }
+  } catch (cause) {
+    // Retention may take a segment away between the listing and the reading.
+    if (causeCode(cause) !== 'ENOENT') throw cause
+  }
+  return found
+}
+
+/** What is remembered of offers. Without a database nothing outlasts the process. */
+function createOfferRecords(database: Sqlite | undefined): OfferRecords {
+  if (database === undefined) return { load: () => [], save: () => false }
+  const select = database.prepare('SELECT kind, name, pin, inspected, findings, accepted FROM offers WHERE server = ?')
+  const replace = database.prepare(
+    'INSERT OR REPLACE INTO offers (server, kind, name, pin, inspected, findings, accepted) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  )
+  const inTransaction = (work: () => void): boolean => {
+    try {
+      database.exec('BEGIN')
+      work()
+      database.exec('COMMIT')
+      return true
+    } catch {
+      if (database.inTransaction) database.exec('ROLLBACK')
+      return false
+    }
+  }
+  return {
+    load(server) {
+      try {
+        return (select.all(server) as readonly OfferRow[]).map(fromRow)
+      } catch {
+        return []
+      }
+    },
+    save: (server, records) =>
+      inTransaction(() => {
+        for (const { kind, name, pin, inspected, findings, accepted } of records)
+          replace.run(server, kind, printName(name), pin, inspected, JSON.stringify(findings), JSON.stringify(accepted))
+      }),
+  }
+}
+
+interface OfferRow extends Omit<OfferRecord, 'findings' | 'accepted'> {
+  readonly findings: string
+  readonly accepted: string
+}
+
+/** As JSON: a name may hold a NUL, at which libsql would cut the text. */
+const printName = (name: string): string => JSON.stringify(name)
+
+const fromRow = ({ findings, accepted, name, ...row }: OfferRow): OfferRecord => ({
+  ...row,
+  name: JSON.parse(name) as string,
+  findings: parseList(findings),
+  accepted: parseList(accepted),
+})
+
+const NONE: readonly never[] = Object.freeze([])
+
+const parseList = <Item>(text: string): readonly Item[] =>
+  text === '[]' ? NONE : (JSON.parse(text) as readonly Item[])
+
+/** Opens the log for its one writer, and cuts off what a crash tore. */
+export function openEventLog(options: EventLogOptions): SegmentedLog {
+  const { folder } = options
+  makePrivateFolder(folder)
+  const segments = listSegments(folder)
+  const segment = segments.at(-1) ?? segmentAt(folder, 1)
+  let fd: number | undefined
+  try {
+    fd = openSegment(segment)
+    const tail = findTail(fd, segment.path)
+    if (tail.tornBytes > 0) ftruncateSync(fd, tail.end)
+    if (segments.length === 0) syncFolder(folder)
+    const chain = resumeAfterHead(findChainEnd({ fd, tail, earlier: segments.slice(0, -1) }), readHead(folder))
+    const nextSeq = Math.max(segment.firstSeq, (tail.lastSeq ?? 0) + 1, chain.seq + 1)
+    return new SegmentedLog(options, { segment, fd, size: tail.end, nextSeq, tornBytes: tail.tornBytes, chain })
+  } catch (cause) {
+    if (fd !== undefined) closeSync(fd)
+    throw stateUnusable(segment.path, cause)
+  }
+}
+
+/**
+ * A log that ends before the head that was kept of it has lost its end, or it was changed. The numbers and the chain go
+ * on behind that head: what is missing stays missing for every reader, and no number is used twice.
+ */
+function resumeAfterHead(end: ChainEnd, kept: LogHead | undefined): ChainEnd {
+  if (kept === undefined || kept.seq < end.seq || kept.chain === end.chain) return end
+  return { ...kept, open: '', isStated: true }
+}
+
+interface Tails {
+  readonly fd: number
+  readonly tail: LogTail
+  readonly earlier: readonly Segment[]
+}
+
+function findChainEnd({ fd, tail, earlier }: Tails): ChainEnd {
+  const { sealed, end, lastSeq } = tail
+  if (sealed !== undefined) {
+    const open = readAt(fd, sealed.end, end - sealed.end).toString()
+    return { seq: sealed.seq, chain: sealed.chain, open, isStated: false }
+  }
+  const { seq, chain } = (lastSeq === undefined ? findLastSealed(earlier) : undefined) ?? { seq: 0, chain: CHAIN_START }
+  return { seq, chain, open: '', isStated: true }
+}
+
+/** Of a segment that was made and never written to. */
+function findLastSealed(segments: readonly Segment[]): SealedUpTo | undefined {
+  for (const { path } of segments.toReversed()) {
+    const fd = openSync(path, 'r')
+    try {
+      const { sealed, lastSeq } = findTail(fd, path)
+      if (lastSeq !== undefined) return sealed
+    } finally {
+      closeSync(fd)
+    }
+  }
+  return undefined
+}
+
+/** Where the last whole record of a segment ends. What stands after it was torn by a crash. */
+interface LogTail {
+  readonly end: number
+  /** Undefined: the segment holds no record. */
+  readonly lastSeq: number | undefined
+  readonly tornBytes: number
+  /** Undefined: no record of the segment says anything about the chain. */
+  readonly sealed: SealedUpTo | undefined
+}
+
+/** How far the chain reaches. Whole records behind it are those of a write that was cut short. */
+interface SealedUpTo {
+  readonly chain: string
+  readonly end: number
+  readonly seq: number
+}
+
+function findTail(fd: number, path: string): LogTail {
+  const size = fstatSync(fd).size
+  const newline = lastNewline(fd, size)
+  const before = lastNewline(fd, newline)
+  const line = newline < 0 ? Buffer.alloc(0) : readAt(fd, before + 1, newline - before - 1)
+  const last = parseRecord(line.toString())
+  const chain = parseSeal(line)?.chain
+  if (last === undefined || chain === undefined) return searchForward(path, size)
+  const end = newline + 1
+  return { end, lastSeq: last.seq, tornBytes: size - end, sealed: { chain, end, seq: last.seq } }
+}
+
+/** Only after a crash, after real damage such as blocks of zeros that a power cut left, and in files without a chain: linear, whatever the garbage is. */
+function searchForward(path: string, size: number): LogTail {
+  let end = 0
+  let lastSeq: number | undefined
+  let sealed: SealedUpTo | undefined
+  for (const { offset, bytes } of readByteLines(path, 0)) {
+    const record = parseRecord(bytes.toString())
+    if (record === undefined) continue
+    const after = parseLineHead(bytes)?.after
+    if (after !== undefined) sealed = { chain: after, end: offset, seq: record.seq - 1 }
+    end = offset + bytes.length + 1
+    lastSeq = record.seq
+    const chain = parseSeal(bytes)?.chain
+    if (chain !== undefined) sealed = { chain, end, seq: lastSeq }
+  }
+  return { end, lastSeq, tornBytes: size - end, sealed }
 }

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MAX_TOOLS } from './call-figures.ts'
 import { findValue, readExposition } from './exposition.test-kit.ts'
-import { GatewayMetrics, type GatewayStats } from './figures.ts'
+import { GatewayMetrics, type GatewayStats, MAX_TOOLS } from './figures.ts'
 import { observedCall, observeWholeCall } from './telemetry.test-kit.ts'
 
 const IDLE: GatewayStats = { callsInFlight: 0, sessions: 0, upstreams: [] }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createSampler } from './otlp.ts'
 import { resolveOtlpTarget } from './otlp-target.ts'
-import { createSampler } from './sampler.ts'
 
 const CONFIGURED = { endpoint: 'http://collector:4318', headers: { authorization: 'Bearer config' } }
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example/base/' }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { cleanAnswer } from './clean-answer.ts'
-import { scanFrame } from './frame-of.ts'
+import { scanFrame } from './redact-frame.ts'
 
 const key = fc.constantFrom(
   ...['_meta', 'sallyport/a', 'sallyport/b', 'x', 'y', 'content', 'isError', 'structuredContent'],

@@ -1,7 +1,6 @@
 import type { JsonObject, SallyportError } from '@sallyport/core'
 import type { Deadlines } from './deadlines.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
-import { RateLimit } from './rate-limit.ts'
 import type { UpstreamReply } from './server-behind.ts'
 import type { EncodedRequest } from './transport.ts'
 
@@ -122,5 +121,34 @@ export class PendingRequest implements EncodedRequest {
   #restartClock(now: number): void {
     this.#timeoutAt = Math.min(now + this.#timeouts.timeout, this.#deadline)
     this.#deadlines.schedule(this.#timeoutAt)
+  }
+}
+
+interface RateLimitOptions {
+  /** So many at once. */
+  readonly burst: number
+  /** So many a second in the long run. */
+  readonly perSecond: number
+}
+
+/** Whether one more may pass: a full bucket at first, refilled as time goes by. */
+export class RateLimit {
+  readonly #options: RateLimitOptions
+  #left: number
+  #filledAt = performance.now()
+
+  constructor(options: RateLimitOptions) {
+    this.#options = options
+    this.#left = options.burst
+  }
+
+  take(): boolean {
+    const { burst, perSecond } = this.#options
+    const now = performance.now()
+    this.#left = Math.min(burst, this.#left + ((now - this.#filledAt) / 1_000) * perSecond)
+    this.#filledAt = now
+    if (this.#left < 1) return false
+    this.#left--
+    return true
   }
 }

@@ -2,34 +2,34 @@ import {
   callCancelledError,
   type Envelope,
   type Era,
+  formatDuration,
   isJsonObject,
   type JsonObject,
+  MAY_HAVE_RUN_HINT,
+  mayHoldSecret,
+  redactJson,
   SallyportError,
   ShortLivedMap,
   sanitizeProgress,
   stripReservedMeta,
 } from '@sallyport/core'
-import { findAnswerProblem } from './answer-flaw.ts'
+import { findAnswerProblem, mayNotify } from './answer-flaw.ts'
 import { cleanAnswer } from './clean-answer.ts'
 import type { AskClient, QuestionScope, StandingClient } from './client.ts'
 import { BufferCollection } from './dead-buffers.ts'
 import { Deadlines } from './deadlines.ts'
 import type { DropReason } from './dropped-messages.ts'
 import { EarlyQuestions } from './early-questions.ts'
-import { type CallTimeouts, PendingRequest } from './exchange.ts'
-import { mayNotify } from './extensions.ts'
-import { diedError, goneError, timeoutError } from './link-failure.ts'
+import { type CallTimeouts, PendingRequest, RateLimit } from './exchange.ts'
 import { acceptsNotification, normalizeLog } from './log-level.ts'
 import { UrlElicitations } from './opened-pages.ts'
 import type { GatewayCall, OutgoingCall } from './outgoing-call.ts'
 import { parseFrame } from './parse-frame.ts'
 import { GATEWAY_PERMIT } from './permit.ts'
 import { type Addressee, Questions } from './questions.ts'
-import { RateLimit } from './rate-limit.ts'
 import { createRequestIds } from './request-ids.ts'
 import { encodeRequest, type Sender } from './request-text.ts'
 import type { UpstreamReply } from './server-behind.ts'
-import { redactNotification } from './shown-notice.ts'
 import type { Frame, Transport } from './transport.ts'
 
 /** As whom we speak to a server. */
@@ -428,3 +428,26 @@ const rootsOnly =
     question.method === 'roots/list' ? ask(question) : refuseQuestion(question)
 
 const refuseQuestion: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })
+
+/** What a server tells beside its answers, without keys and tokens. A look at its bytes spares nearly all of it a closer one. */
+function redactNotification(notice: JsonObject, { parts }: Pick<Frame, 'parts'>): JsonObject {
+  return mayHoldSecret(parts) ? (redactJson(notice) as JsonObject) : notice
+}
+
+function timeoutError({ method, limit: own }: OutgoingCall, limit: number): SallyportError {
+  const isOwn = own?.timeout === limit
+  const setBy = isOwn ? `, which is ${own.setBy}` : ''
+  const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`
+  const hint = `${MAY_HAVE_RUN_HINT} Raise ${isOwn ? 'the limit' : '`timeouts.call` of the server'} if it needs longer.`
+  return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
+}
+
+/** It had the request. */
+const diedError = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, {
+    hint: MAY_HAVE_RUN_HINT,
+  })
+
+/** It was not sent anything. */
+const goneError = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_GONE', `The server went away before the request was sent: ${reason}.`)

@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
-import { type ChangeSource, SUBSCRIBED } from './change-source.ts'
+import { Cancellation, isJsonObject, type JsonObject, META, SallyportError } from '@sallyport/core'
+import { FrameReader } from './frame-reader.ts'
 import { type HandshakeResult, toProtocolError } from './handshake.ts'
 import type { Link } from './link.ts'
-import { type ListenEnd, ListenStream, readSubscriptionId } from './listen-stream.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
 import type { Frame } from './transport.ts'
 
 export interface ListenRequestsOptions {
@@ -222,4 +222,120 @@ export class ListenRequests implements ChangeSource {
 
 function sameStrings(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
   return some.size === others.size && [...some].every((text) => others.has(text))
+}
+
+/** How a listening request ended: the server answered it, or it can no longer be answered. */
+type ListenEnd = { readonly frame: Frame } | { readonly error: unknown }
+
+interface ListenStreamOptions {
+  readonly link: Link
+  readonly filter: JsonObject
+  readonly uris: ReadonlySet<string>
+  /** Told once, unless we ended it ourselves. */
+  readonly onEnd: (end: ListenEnd) => void
+}
+
+/** The longest time a Node timer can wait: a listening request ends only with its connection. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** One `subscriptions/listen` request. What it asks for is fixed; the server's acknowledgement says what it got. */
+class ListenStream {
+  readonly uris: ReadonlySet<string>
+  readonly #options: ListenStreamOptions
+  readonly #cancellation = new Cancellation()
+  #id: number | undefined
+  #granted: ReadonlySet<string> | undefined
+  #grantedNothing = false
+
+  constructor(options: ListenStreamOptions) {
+    this.uris = options.uris
+    this.#options = options
+  }
+
+  open(): void {
+    const { link, filter, uris, onEnd } = this.#options
+    const notifications = { ...filter, ...(uris.size > 0 && { resourceSubscriptions: [...uris] }) }
+    const ended = (end: ListenEnd): void => {
+      if (this.#cancellation.reason === undefined) onEnd(end)
+    }
+    link
+      .request({
+        method: 'subscriptions/listen',
+        params: { notifications },
+        timeout: MAX_TIMER_MS,
+        maximum: MAX_TIMER_MS,
+        cancellation: this.#cancellation,
+        onSent: (id) => {
+          this.#id = id
+        },
+      })
+      .then(
+        (frame) => ended({ frame }),
+        (error: unknown) => ended({ error }),
+      )
+  }
+
+  /** Undefined before the acknowledgement. */
+  get granted(): ReadonlySet<string> | undefined {
+    return this.#granted
+  }
+
+  /** The server acknowledged nothing at all: it ends the request at once, and would do so again. */
+  get grantedNothing(): boolean {
+    return this.#grantedNothing
+  }
+
+  owns(id: unknown): boolean {
+    return id !== undefined && id === this.#id
+  }
+
+  /** What is granted beyond what was asked for is nothing to us. */
+  acknowledge(honoured: unknown): void {
+    const filter = isJsonObject(honoured) ? honoured : {}
+    const uris: readonly unknown[] = Array.isArray(filter.resourceSubscriptions) ? filter.resourceSubscriptions : []
+    this.#grantedNothing = Object.values(filter).every(
+      (part) => part === false || (Array.isArray(part) && part.length === 0),
+    )
+    this.#granted = new Set(uris.filter((uri): uri is string => typeof uri === 'string' && this.uris.has(uri)))
+  }
+
+  cancel(reason: string): void {
+    this.#cancellation.cancel(reason)
+  }
+}
+
+/** The listening request on which a notification came, by the server's word. */
+function readSubscriptionId({ params }: JsonObject): unknown {
+  const meta = isJsonObject(params) ? params._meta : undefined
+  return isJsonObject(meta) ? meta[META.subscriptionId] : undefined
+}
+
+/** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
+export type SubscribeOptions = Pick<
+  OutgoingCall,
+  'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
+>
+
+/** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
+export interface ChangeSource {
+  /** So many resources may be asked for at the same time. */
+  readonly maxConcurrent: number
+  /** Asks to be told of a resource. Resolves with a result when that was granted, or with the server's own refusal. */
+  subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame>
+  /** Never rejects: a server that does not take it goes on telling, which harms nobody. */
+  unsubscribe(uri: string): Promise<void>
+  /** True when the notification was about the telling itself, or came twice: then it is nobody else's affair. */
+  consumes(notification: JsonObject): boolean
+  close(): void
+}
+
+/** The answer for a client that wants what the server tells us already. */
+export const SUBSCRIBED: Frame = createFrame('{"jsonrpc":"2.0","id":0,"result":{}}')
+
+function createFrame(text: string): Frame {
+  const reader = new FrameReader(text.length)
+  reader.feed(Buffer.from(text))
+  const outcome = reader.finish()
+  if (outcome.kind !== 'frame') throw new TypeError(`An answer of our own is ${outcome.kind}.`)
+  return outcome.frame
 }

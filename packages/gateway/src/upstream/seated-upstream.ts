@@ -1,7 +1,6 @@
-import { callCancelledError, type JsonObject, SallyportError, type ToolDefinition } from '@sallyport/core'
+import { callCancelledError, type JsonObject, SallyportError, sameJson, type ToolDefinition } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { QuestionScope } from './client.ts'
-import { findDifferingTools } from './deviating-tools.ts'
 import type { ConnectionIdentity } from './link.ts'
 import type { ClientCall } from './outgoing-call.ts'
 import { type ConnectionSlot, findSlot, type SharingRules, sharedIdentity } from './seat.ts'
@@ -253,3 +252,18 @@ function transportKind(config: ServerConfig): SharingRules['kind'] {
   if (config.kind !== 'docker-gateway') return config.kind
   return config.transport === 'streaming' ? 'http' : 'stdio'
 }
+
+/** Tools that another process of the same server defines otherwise: it may be of another version. */
+function findDifferingTools(
+  known: readonly ToolDefinition[],
+  others: readonly ToolDefinition[],
+): readonly ToolDefinition[] {
+  const byName = new Map(known.map((tool) => [tool.name, tool]))
+  return others.filter((tool) => {
+    const own = byName.get(tool.name)
+    return own !== undefined && !sameJson(withoutMeta(own), withoutMeta(tool))
+  })
+}
+
+/** No model reads `_meta`, and it may be another in each process. */
+const withoutMeta = (tool: ToolDefinition) => ({ ...tool, _meta: undefined })

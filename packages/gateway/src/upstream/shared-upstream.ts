@@ -1,11 +1,17 @@
-import { type ErrorCode, type JsonObject, MAY_HAVE_RUN_HINT, messageOf, SallyportError } from '@sallyport/core'
+import {
+  type Cancellation,
+  callCancelledError,
+  type ErrorCode,
+  type JsonObject,
+  MAY_HAVE_RUN_HINT,
+  messageOf,
+  SallyportError,
+} from '@sallyport/core'
 import { CatalogRefresh } from './catalogue-refresh.ts'
-import { CurrentState } from './condition.ts'
 import type { DroppedMessages, DropReason } from './dropped-messages.ts'
 import { type CallTimeouts, timeoutsFor } from './exchange.ts'
 import { type HandshakeResult, performHandshake } from './handshake.ts'
 import { type Health, HealthCheck } from './health-check.ts'
-import { IdleTimer } from './idle-timer.ts'
 import { type ConnectionIdentity, Link, type LinkEvents } from './link.ts'
 import { LogLevelSetting } from './log-level.ts'
 import type { ClientCall } from './outgoing-call.ts'
@@ -18,7 +24,36 @@ import type { StderrTail } from './stderr-tail.ts'
 import type { Transport } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
-import { StartWaiters } from './waiting-room.ts'
+
+/** Where calls wait while their server starts. */
+class StartWaiters {
+  readonly #waiters = new Set<() => void>()
+
+  /** Resolves when the start has ended, well or badly, or when `patience` has run out; the state tells which. */
+  wait(patience: number, cancellation: Cancellation | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer)
+        this.#waiters.delete(wake)
+        cancellation?.onCancel(undefined)
+      }
+      const wake = (): void => {
+        leave()
+        resolve()
+      }
+      const timer = setTimeout(wake, patience)
+      this.#waiters.add(wake)
+      cancellation?.onCancel((reason) => {
+        leave()
+        reject(callCancelledError(reason))
+      })
+    })
+  }
+
+  wakeAll(): void {
+    for (const wake of [...this.#waiters]) wake()
+  }
+}
 
 export interface ServerConnectionOptions {
   readonly config: UpstreamConfig
@@ -332,5 +367,71 @@ export class ServerConnection implements Upstream {
     this.#setState('stopped', 'nobody called it for a while; it comes back on the next call')
     this.#dropLink()
     this.#deaths = { ...this.#deaths, attempt: 0 }
+  }
+}
+
+/** What a server is at the moment, since when, and why. */
+class CurrentState {
+  state: UpstreamState
+  /** For being shown. */
+  since: number
+  reason: string | undefined
+  retryAt: number | undefined
+  readonly #now: () => number
+  /** By a clock that nobody sets. */
+  #changedAt = performance.now()
+
+  constructor(state: UpstreamState, now: () => number) {
+    this.state = state
+    this.since = now()
+    this.#now = now
+  }
+
+  /** How long it has been so, in milliseconds. */
+  get age(): number {
+    return performance.now() - this.#changedAt
+  }
+
+  changeTo(state: UpstreamState, reason?: string): void {
+    this.state = state
+    this.since = this.#now()
+    this.reason = reason
+    this.retryAt = undefined
+    this.#changedAt = performance.now()
+  }
+}
+
+interface IdleTimerOptions {
+  /** Without a time it never tells. */
+  readonly afterMs: number | undefined
+  readonly idleFor: () => number
+  readonly onIdle: () => void
+}
+
+/** Tells when nothing has happened for a while. It looks when the time may be over: what happens costs nothing. */
+class IdleTimer {
+  readonly #options: IdleTimerOptions
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: IdleTimerOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const { afterMs } = this.#options
+    if (afterMs !== undefined) this.#schedule(afterMs, afterMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(after: number, delay: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      const left = after - this.#options.idleFor()
+      if (left > 0) this.#schedule(after, left)
+      else this.#options.onIdle()
+    }, delay)
   }
 }

@@ -1,5 +1,4 @@
-export { type CallContext, createCallContext, type SampleRequest } from './call-context.ts'
 export type { Elicited, ElicitOptions } from './elicitation.ts'
 export { OutgoingRequests } from './outgoing-requests.ts'
 export { type CallBinding, ParkedCalls } from './parked-calls.ts'
-export { type RoundTrip, RunningCall } from './running-call.ts'
+export { type CallContext, createCallContext, type RoundTrip, RunningCall, type SampleRequest } from './running-call.ts'

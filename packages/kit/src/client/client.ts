@@ -1,11 +1,15 @@
 export type { AiSdkTool } from './ai-sdk-tool.ts'
 export type { OperationOptions, Progress } from './call-clock.ts'
-export { type ClientOptions, type ClientTarget, createMcpClient } from './create-client.ts'
 export type { BearerToken } from './endpoint.ts'
-export { getMcpClient, type NamedClientOptions } from './get-client.ts'
+export {
+  type ClientOptions,
+  type ClientTarget,
+  createMcpClient,
+  getMcpClient,
+  type NamedClientOptions,
+  storedLabel,
+} from './get-client.ts'
 export type { EraChoice } from './link.ts'
-export type { McpClient, ResourceListener } from './mcp-client.ts'
-export type { Subscription } from './resource-subscription.ts'
+export type { McpClient, ResourceListener, Subscription } from './mcp-client.ts'
 export type { SharedLabel } from './session-label.ts'
-export { storedLabel } from './stored-label.ts'
 export { FatalToolError, RetryableToolError } from './tool-failure.ts'

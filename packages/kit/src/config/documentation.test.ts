@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { createMcpServer } from '../mcp-server.ts'
-import { readKitConfig } from './kit-config.ts'
-import { SERVER_KEYS } from './known-keys.ts'
+import { readKitConfig, SERVER_KEYS } from './kit-config.ts'
 import { readServerConfig } from './server-config.ts'
 
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))

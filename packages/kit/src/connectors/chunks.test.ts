@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { OpenFile } from '../workspace/workspace.ts'
-import { detectDelimiter, readRecords } from './csv-record.ts'
+import { detectDelimiter, readRecords } from './csv-connector.ts'
 import { findTailStart, readLines } from './file-lines.ts'
 
 /** A file that gives no more than so many bytes at once. */

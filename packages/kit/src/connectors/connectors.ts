@@ -1,4 +1,5 @@
 export { ConnectorError } from './connector-error.ts'
+export type { CsvCondition, CsvRow, CsvValue } from './csv-connector.ts'
 export {
   CsvConnector,
   type CsvFormat,
@@ -6,8 +7,7 @@ export {
   type CsvRows,
   type CsvWriteOptions,
 } from './csv-connector.ts'
-export type { CsvCondition } from './csv-filter.ts'
-export type { CsvRow, CsvValue } from './csv-text.ts'
+export type { TextEdit } from './file-connector.ts'
 export {
   FileConnector,
   type FindFileOptions,
@@ -17,8 +17,8 @@ export {
   type ReadOptions,
   type TextPage,
 } from './file-connector.ts'
-export type { TextEdit } from './file-edit.ts'
 export type { FoundLine, FoundLines, LineSearch } from './file-search.ts'
+export type { BigNumbers } from './json-connector.ts'
 export {
   type JsonAddition,
   JsonConnector,
@@ -29,7 +29,6 @@ export {
   type JsonSetting,
 } from './json-connector.ts'
 export type { JsonMatch } from './json-query.ts'
-export type { BigNumbers } from './json-text.ts'
 export {
   type Api,
   type ApiOperation,

@@ -1,8 +1,8 @@
+import { StringDecoder } from 'node:string_decoder'
+import { type Json, nextRecordStart, readCell, recordEnd, splitCells } from '@sallyport/core'
 import type { OpenFile, Workspace, WrittenFile } from '../workspace/workspace.ts'
-import { type CsvCondition, compileFilter } from './csv-filter.ts'
-import { detectDelimiter, parseDelimiter, readRecords } from './csv-record.ts'
-import { type CsvRow, formatRecord, formatRows, isArrayRow, unknownColumnError } from './csv-text.ts'
 import { makeParent } from './file-connector.ts'
+import { compileSearch } from './file-search.ts'
 import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
 
 /** How a CSV file is written. */
@@ -172,4 +172,181 @@ async function appendRows(workspace: Workspace, path: string, { rows, format }: 
   const text = formatRows(rows, table.columns, String.fromCharCode(table.delimiter))
   // A last row without a line break must not take in the first new one.
   return workspace.appendFile(path, isBroken ? `\n${text}` : text)
+}
+
+const QUOTE = 0x22
+const LINE_FEED = 0x0a
+const CARRIAGE_RETURN = 0x0d
+const CHUNK_BYTES = 256 * 1024
+/** A quotation mark that is never closed would make one record of all that follows. */
+const MAX_RECORD_LENGTH = 4 * 1024 * 1024
+const BOM = Buffer.from('\ufeff')
+
+/**
+ * The records of a file, as RFC 4180 has them: quoted fields may hold delimiters and line breaks. LF, CRLF and CR end a
+ * record; empty lines are none. No more is held than one chunk and one record.
+ */
+export async function* readRecords(file: OpenFile, delimiter: number): AsyncGenerator<readonly string[]> {
+  const decoder = new StringDecoder()
+  let held = ''
+  let at = await skipBom(file)
+  for (let isLast = false; !isLast; ) {
+    const chunk = await file.read(at, Math.min(CHUNK_BYTES, Math.max(0, file.size - at)))
+    at += chunk.length
+    isLast = chunk.length === 0
+    held += isLast ? decoder.end() : decoder.write(chunk)
+    let start = 0
+    for (let end: number; start < held.length; start = nextRecordStart(held, end)) {
+      end = recordEnd(held, start, delimiter)
+      // Of what reaches the end, more may follow: a second quotation mark, or the other half of a line break.
+      if (end < 0 || (end + 1 >= held.length && !isLast)) break
+      if (end > start) yield readFields(held, { start, end }, delimiter)
+    }
+    held = held.slice(start)
+    if (held.length > MAX_RECORD_LENGTH)
+      throw refusal(`A record is over ${MAX_RECORD_LENGTH} characters long: perhaps a quotation mark is never closed.`)
+  }
+  if (held.length > 0) throw refusal('A quotation mark in the last record is never closed.')
+}
+
+async function skipBom(file: OpenFile): Promise<number> {
+  const length = BOM.length
+  return (await file.read(0, length)).equals(BOM) ? length : 0
+}
+
+function readFields(text: string, record: { start: number; end: number }, delimiter: number): readonly string[] {
+  const { cells } = splitCells(text, record, { delimiter, most: Number.POSITIVE_INFINITY })
+  return cells.map((cell) => readCell(text, cell))
+}
+
+const DELIMITERS = [',', ';', '\t', '|'] as const
+const SAMPLE_BYTES = 64 * 1024
+
+/** The candidate that parts the first record into most fields. */
+export async function detectDelimiter(file: OpenFile): Promise<number> {
+  const start = await skipBom(file)
+  const text = (await file.read(start, SAMPLE_BYTES)).toString()
+  let best = { code: DELIMITERS[0].charCodeAt(0), fields: 1 }
+  for (const candidate of DELIMITERS) {
+    const code = candidate.charCodeAt(0)
+    const end = recordEnd(text, 0, code)
+    const fields = end < 0 ? 0 : splitCells(text, { start: 0, end }, { delimiter: code, most: 0 }).count
+    if (fields > best.fields) best = { code, fields }
+  }
+  return best.code
+}
+
+function parseDelimiter(delimiter: string): number {
+  const code = delimiter.charCodeAt(0)
+  const isFit = delimiter.length === 1 && code < 0x80 && ![QUOTE, LINE_FEED, CARRIAGE_RETURN, 0].includes(code)
+  if (!isFit) throw refusal(`The delimiter is ${JSON.stringify(delimiter.slice(0, 8))}; expected one ASCII character.`)
+  return code
+}
+
+/** A condition on one column. */
+export interface CsvCondition {
+  readonly column: string
+  readonly operator: '=' | '!=' | '<' | '<=' | '>' | '>=' | 'contains'
+  readonly value: string | number
+}
+
+const COMPARISONS: Readonly<Record<CsvCondition['operator'], (order: number) => boolean>> = {
+  '=': (order) => order === 0,
+  '!=': (order) => order !== 0,
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+  contains: () => false,
+}
+
+const MAX_CONDITIONS = 100
+
+/** Whether a record fulfils all conditions. Two numbers are compared as numbers, anything else as text. */
+function compileFilter(
+  conditions: readonly CsvCondition[],
+  columns: readonly string[],
+): (fields: readonly string[]) => boolean {
+  if (conditions.length > MAX_CONDITIONS)
+    throw refusal(`There are ${conditions.length} conditions; at most ${MAX_CONDITIONS} are taken.`)
+  const tests = conditions.map((condition) => compileCondition(condition, columns))
+  return (fields) => tests.every((test) => test(fields))
+}
+
+function compileCondition(
+  { column, operator, value }: CsvCondition,
+  columns: readonly string[],
+): (fields: readonly string[]) => boolean {
+  const at = columns.indexOf(column)
+  if (at < 0) throw unknownColumnError(column, columns)
+  if (!Object.hasOwn(COMPARISONS, operator))
+    throw refusal(`The operator is ${JSON.stringify(operator)}; expected one of ${Object.keys(COMPARISONS).join(' ')}.`)
+  const wanted = String(value)
+  if (operator === 'contains') {
+    const find = compileSearch(wanted)
+    return (fields) => find(fields[at] ?? '') >= 0
+  }
+  return (fields) => COMPARISONS[operator](compareFields(fields[at] ?? '', wanted))
+}
+
+function compareFields(left: string, right: string): number {
+  const [a, b] = [parseNumber(left), parseNumber(right)]
+  if (a !== undefined && b !== undefined) return a - b
+  return left === right ? 0 : left < right ? -1 : 1
+}
+
+/** No place where digits could belong to one part or to the next: trying both takes the square of their number. */
+const NUMBER_PATTERN = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/
+
+/** Whole numbers that a double cannot hold are told apart as texts. */
+function parseNumber(text: string): number | undefined {
+  if (!NUMBER_PATTERN.test(text)) return undefined
+  const value = Number(text)
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
+}
+
+/** Lists and mappings, as a database may give them, are written as JSON. */
+export type CsvValue = Json
+/** By column, or in the order of the columns. */
+export type CsvRow = Readonly<Record<string, CsvValue | undefined>> | readonly CsvValue[]
+
+/** Fields are quoted where they must be, so that reading gives the same texts again. Nothing else is changed. */
+function formatRecord(fields: readonly (CsvValue | undefined)[], delimiter: string): string {
+  const texts = fields.map((field) => quoteField(formatField(field), delimiter))
+  // An empty line would be no record.
+  return `${texts.length === 1 && texts[0] === '' ? '""' : texts.join(delimiter)}\n`
+}
+
+function formatField(field: CsvValue | undefined): string {
+  if (field === null || field === undefined) return ''
+  return typeof field === 'object' ? JSON.stringify(field) : String(field)
+}
+
+const quoteField = (text: string, delimiter: string): string =>
+  text.includes(delimiter) || /["\r\n\ufeff]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+
+function formatRows(rows: readonly CsvRow[], columns: readonly string[], delimiter: string): string {
+  const known = new Set(columns)
+  const fields = (row: CsvRow, index: number) => {
+    const unknown = isArrayRow(row) ? undefined : Object.keys(row).find((name) => !known.has(name))
+    if (unknown !== undefined) throw unknownColumnError(unknown, columns)
+    return toFields(row, columns, index)
+  }
+  return rows.map((row, index) => formatRecord(fields(row, index), delimiter)).join('')
+}
+
+function toFields(row: CsvRow, columns: readonly string[], index: number): readonly (CsvValue | undefined)[] {
+  if (isArrayRow(row)) {
+    if (row.length > columns.length)
+      throw refusal(`Row ${index + 1} has ${row.length} fields; there are ${columns.length} columns.`)
+    return columns.map((_, at) => row[at])
+  }
+  return columns.map((name) => (Object.hasOwn(row, name) ? row[name] : undefined))
+}
+
+const isArrayRow = (row: CsvRow): row is readonly CsvValue[] => Array.isArray(row)
+
+function unknownColumnError(name: string, columns: readonly string[]): Error {
+  const shown = columns.slice(0, 50).map((column) => JSON.stringify(column.slice(0, 80)))
+  return refusal(`There is no column ${JSON.stringify(name.slice(0, 80))}. There are: ${shown.join(', ')}.`)
 }

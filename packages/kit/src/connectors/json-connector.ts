@@ -1,10 +1,22 @@
-import type { Json } from '@sallyport/core'
+import {
+  addMembers,
+  findInexactNumber,
+  findJsonValue,
+  findMember,
+  isJsonDeeperThan,
+  isListAt,
+  isObjectAt,
+  type Json,
+  listMembers,
+  quoteInexactNumbers,
+  readPointer,
+  replaceSpan,
+  type Span,
+} from '@sallyport/core'
 import type { OpenFile, WrittenFile } from '../workspace/workspace.ts'
 import { makeParent } from './file-connector.ts'
 import { readLines } from './file-lines.ts'
 import { type JsonMatch, parseJsonPath, queryJson } from './json-query.ts'
-import { appendJson, findValueSpan, parsePointer, setJson } from './json-splice.ts'
-import { type BigNumbers, checkJson, parseJson } from './json-text.ts'
 import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
 
 /** Which part of a document is read. */
@@ -178,3 +190,90 @@ async function takePage<Value>(
   }
   return { values: taken, offset }
 }
+
+const MAX_STEPS = 100
+
+/** The steps of a JSON pointer (RFC 6901): `/items/0/name`; the empty one is the whole document. */
+function parsePointer(pointer: string): readonly string[] {
+  if (pointer === '') return []
+  if (!pointer.startsWith('/') || /~(?![01])/.test(pointer))
+    throw refusal(
+      `The pointer is ${JSON.stringify(pointer.slice(0, 80))}; expected one such as "/items/0/name", or "".`,
+    )
+  const steps = readPointer(pointer)
+  if (steps.length > MAX_STEPS)
+    throw refusal(`The pointer has ${steps.length} steps; at most ${MAX_STEPS} are allowed.`)
+  return steps
+}
+
+function findValueSpan(text: string, steps: readonly string[]): Span {
+  const found = findJsonValue(text, steps)
+  if ('problem' in found) throw refusal(found.problem)
+  return found
+}
+
+/** Puts a value at a place of proven JSON and leaves every other character as it is: numbers, order, blanks. */
+function setJson(text: string, pointer: string, value: Json): string {
+  const steps = parsePointer(pointer)
+  assertJsonValue(value)
+  const container = findValueSpan(text, steps.slice(0, -1))
+  const last = steps.at(-1)
+  if (last === undefined) return replaceSpan(text, container, JSON.stringify(value))
+  if (isObjectAt(text, container.start) && findMember(text, container.start, (key) => key === last) === undefined)
+    return addMembers(text, container, { members: [{ key: last, value }] })
+  if (isListAt(text, container.start) && isAppendPosition(text, container, last))
+    return addMembers(text, container, { members: [{ value }] })
+  return replaceSpan(text, findValueSpan(text, steps), JSON.stringify(value))
+}
+
+const isAppendPosition = (text: string, { start }: Span, step: string): boolean =>
+  step === '-' || step === String([...listMembers(text, start)].length)
+
+/** Adds items at the end of an array of proven JSON. */
+function appendJson(text: string, pointer: string, values: readonly Json[]): string {
+  const place = findValueSpan(text, parsePointer(pointer))
+  if (!isListAt(text, place.start)) throw refusal(`There is no array at ${JSON.stringify(pointer)}.`)
+  values.forEach(assertJsonValue)
+  return values.length === 0 ? text : addMembers(text, place, { members: values.map((value) => ({ value })) })
+}
+
+function assertJsonValue(value: Json): void {
+  if ((JSON.stringify(value) as string | undefined) === undefined)
+    throw refusal(`The value is ${typeof value}; expected one that JSON can hold.`)
+}
+
+/** `refuse` (unless told): a number that JavaScript cannot hold exactly is an error; `text`: it comes as a text. */
+export type BigNumbers = 'refuse' | 'text'
+
+/** Nothing of the text is quoted in the error: it may be private. */
+function parseJson(text: string, where: string, bigNumbers: BigNumbers = 'refuse'): Json {
+  const value = checkJson(text, where)
+  const inexact = findInexactNumber(text)
+  if (inexact === undefined) return value
+  if (bigNumbers === 'text') return JSON.parse(quoteInexactNumbers(text)) as Json
+  throw refusal(
+    `${where}: the number at line ${lineAt(text, inexact.start)} has more digits than can be kept. Ask for such numbers as text (bigNumbers: 'text').`,
+  )
+}
+
+/** What nobody needs, and what writes values out does not survive. */
+const MAX_DEPTH = 500
+
+/** The value, where the text is JSON; an error otherwise. */
+function checkJson(text: string, where: string): Json {
+  if (isJsonDeeperThan(text, MAX_DEPTH)) throw refusal(`${where}: the document is nested deeper than ${MAX_DEPTH}.`)
+  return parseText(text, where)
+}
+
+function parseText(text: string, where: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch (error) {
+    // The engine's message quotes the text; its place is all that is told.
+    const place = error instanceof Error ? / position (\d+)/.exec(error.message)?.[1] : undefined
+    const line = place === undefined ? '' : ` (near line ${lineAt(text, Number(place))})`
+    throw refusal(`${where}: this is no JSON${line}.`)
+  }
+}
+
+const lineAt = (text: string, place: number): number => text.slice(0, place).split('\n').length

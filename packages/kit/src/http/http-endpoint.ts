@@ -1,22 +1,36 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { LEGACY_VERSIONS, MODERN_VERSION, quoteText, SallyportError } from '@sallyport/core'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import {
+  formatParam,
+  isJsonObject,
+  type JsonObject,
+  LEGACY_VERSIONS,
+  type McpParam,
+  META,
+  MODERN_VERSION,
+  matchesParam,
+  quoteText,
+  SallyportError,
+} from '@sallyport/core'
 import { ParkedCalls, type RunningCall } from '../call/call.ts'
+import { readRequestMeta } from '../era.ts'
 import type { Identity } from '../identity/identity.ts'
 import {
+  errorAnswer,
   HEADER_MISMATCH,
+  INVALID_PARAMS,
   INVALID_REQUEST,
   type Incoming,
   METHOD_NOT_FOUND,
   MISSING_CAPABILITY,
+  type RpcError,
   readMessage,
   UNSUPPORTED_PROTOCOL_VERSION,
 } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
 import { BodyBudget } from './body-budget.ts'
 import { PostExchange } from './exchange.ts'
-import type { LegacySession } from './legacy-session.ts'
-import { LegacySessions, type LegacySessionsOptions } from './legacy-sessions.ts'
-import { findHeaderProblem, findParamHeaderProblem, isModern } from './modern-headers.ts'
+import { decodeHeaderValue } from './header-text.ts'
+import { LegacySession } from './legacy-session.ts'
 import { sendRefusal } from './refusal.ts'
 import { readRequestMessage } from './request-body.ts'
 
@@ -219,3 +233,142 @@ const streamNotAccepted = (): SallyportError =>
 
 const methodNotAllowed = (): SallyportError =>
   new SallyportError('VERB_REFUSED', 'This address takes POST; GET and DELETE only with a session.')
+
+type Message = Incoming<'request'> | Incoming<'notification'>
+
+/** Which member of the parameters the header Mcp-Name repeats. */
+const MCP_NAME_PARAMS: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+const readVersion = ({ _meta: meta }: JsonObject): unknown =>
+  isJsonObject(meta) ? meta[META.protocolVersion] : undefined
+
+/** A message of the modern era carries its version with it. */
+function isModern({ params }: Message, headers: IncomingHttpHeaders): boolean {
+  return readVersion(params) !== undefined || headers['mcp-protocol-version'] === MODERN_VERSION
+}
+
+/** What is wrong with the envelope of a modern message, or with the headers that repeat it for intermediaries. */
+function findHeaderProblem(message: Message, headers: IncomingHttpHeaders): RpcError | undefined {
+  const { method, params } = message
+  const told = headers['mcp-protocol-version']
+  const version = readVersion(params)
+  // Of two versions that contradict each other neither can be called the unsupported one.
+  if (told !== undefined && typeof version === 'string' && told !== version)
+    return headerMismatch('mcp-protocol-version')
+  if (version === undefined) return errorAnswer(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is missing.`).error
+  const meta = message.kind === 'request' ? readRequestMeta(params) : undefined
+  if (meta !== undefined && 'error' in meta) return meta.error
+  const member = MCP_NAME_PARAMS.get(method)
+  return (
+    compareHeader(headers, 'mcp-protocol-version', version) ??
+    compareHeader(headers, 'mcp-method', method) ??
+    (member === undefined ? undefined : compareHeader(headers, 'mcp-name', params[member]))
+  )
+}
+
+/** Arguments that a schema wants repeated in headers must be repeated as they are. Neither value is told: it may be a secret. */
+function findParamHeaderProblem(
+  { params }: Message,
+  repeated: readonly McpParam[],
+  { headersDistinct }: Pick<IncomingMessage, 'headersDistinct'>,
+): RpcError | undefined {
+  const args = isJsonObject(params.arguments) ? params.arguments : {}
+  for (const param of repeated) {
+    const given = headersDistinct[param.header] ?? []
+    if (given.length === 0 && formatParam(param, args) === undefined) continue
+    const text = given.length === 1 ? decodeHeaderValue(given[0] ?? '') : undefined
+    if (text === undefined || !matchesParam(param, args, text)) return headerMismatch(param.header)
+  }
+  return undefined
+}
+
+function compareHeader(headers: IncomingHttpHeaders, header: string, value: unknown): RpcError | undefined {
+  const given = headers[header]
+  return given !== undefined && decodeHeaderValue(String(given)) === value ? undefined : headerMismatch(header)
+}
+
+const headerMismatch = (header: string): RpcError =>
+  errorAnswer(HEADER_MISMATCH, `The header ${header} is missing or does not say what the body says.`).error
+
+interface LegacySessionsOptions {
+  readonly idleTimeoutMs: number
+  readonly maxSessions: number
+  readonly maxSessionsPerUser: number
+  readonly now: () => number
+}
+
+/** The open sessions of the legacy era. Those that a client forgot make room for new ones. */
+class LegacySessions {
+  readonly #server: McpServer
+  readonly #options: LegacySessionsOptions
+  readonly #sessions = new Map<string, LegacySession>()
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor(server: McpServer, options: LegacySessionsOptions) {
+    this.#server = server
+    this.#options = options
+    this.#sweeper = setInterval(() => this.#endIdle(), Math.min(options.idleTimeoutMs, 60_000)).unref()
+  }
+
+  /** Throws when there are too many. */
+  open(owner: Identity): LegacySession {
+    this.#endIdle()
+    const { maxSessions, maxSessionsPerUser, now } = this.#options
+    this.#makeRoom(maxSessionsPerUser, (session) => session.owner.userId === owner.userId)
+    this.#makeRoom(maxSessions, () => true)
+    const session = new LegacySession(this.#server, owner, now())
+    this.#sessions.set(session.id, session)
+    return session
+  }
+
+  /** The session, if this caller may use it: knowing its id is not enough. */
+  find(id: string, caller: Identity): LegacySession {
+    const session = this.#sessions.get(id)
+    if (session === undefined || !isSameCaller(session.owner, caller))
+      throw new SallyportError('SESSION_UNKNOWN', 'There is no such session (any more).', {
+        hint: 'Send initialize again.',
+      })
+    session.lastSeenAt = this.#options.now()
+    return session
+  }
+
+  end(session: LegacySession): void {
+    if (this.#sessions.delete(session.id)) session.end()
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper)
+    for (const session of [...this.#sessions.values()]) this.end(session)
+  }
+
+  #endIdle(): void {
+    const before = this.#options.now() - this.#options.idleTimeoutMs
+    for (const session of [...this.#sessions.values()])
+      if (session.isAbandoned && session.lastSeenAt <= before) this.end(session)
+  }
+
+  /** The quiet one that was seen last longest ago goes, of whoever has the most: nobody can push out others by opening many. */
+  #makeRoom(most: number, counts: (session: LegacySession) => boolean): void {
+    const sessions = [...this.#sessions.values()].filter(counts)
+    if (sessions.length < most) return
+    const oldest = findSessionToEvict(sessions.filter(({ isIdle }) => isIdle))
+    if (oldest === undefined)
+      throw new SallyportError('OVERLOADED', `${most} sessions are open and in use, which is the limit.`, {
+        hint: 'End one with DELETE first.',
+      })
+    this.end(oldest)
+  }
+}
+
+function findSessionToEvict(sessions: readonly LegacySession[]): LegacySession | undefined {
+  const counts = new Map<string, number>()
+  for (const { owner } of sessions) counts.set(owner.userId, (counts.get(owner.userId) ?? 0) + 1)
+  const size = ({ owner }: LegacySession): number => counts.get(owner.userId) ?? 0
+  return [...sessions].sort((a, b) => size(b) - size(a) || a.lastSeenAt - b.lastSeenAt)[0]
+}
+
+const isSameCaller = (a: Identity, b: Identity): boolean => a.userId === b.userId && a.sessionId === b.sessionId

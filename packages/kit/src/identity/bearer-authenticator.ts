@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { ExpiringMap, SallyportError } from '@sallyport/core'
+import { ExpiringMap, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Authentication, Authenticator, AuthOptions, RequestHeaders } from './authenticate.ts'
+import { isPrintableName } from './claim-text.ts'
 import { readJwtOptions } from './jwt-options.ts'
-import type { JwtRefusal } from './jwt-refusal.ts'
+import { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
 import { createJwtVerifier, type JwtSettings, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
-import { readTokenOwner } from './token-owner.ts'
 
 /** RFC 7235's token68 after the one scheme we take; schemes know no case. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
@@ -106,4 +106,22 @@ function buildChallenge(resourceMetadata: string | undefined): string {
   throw new SallyportError('CONFIG_INVALID', 'auth.resourceMetadata is no address.', {
     hint: 'Give the address of the metadata of this resource, such as "https://host/.well-known/oauth-protected-resource".',
   })
+}
+
+interface TokenOwner {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+/**
+ * For whom the claims of a verified token speak. A claim that is there but no usable text refuses the token: the
+ * default would widen what its issuer meant.
+ */
+export function readTokenOwner(claims: JsonObject, issuers: readonly string[]): TokenOwner | JwtRefusal {
+  const { iss, sub } = claims
+  // What one issuer calls "ada" is not who another calls so.
+  const userId = issuers.length > 1 ? `${iss}#${sub}` : sub
+  if (!isPrintableName(sub) || !isPrintableName(userId)) return refuseClaim('sub')
+  const sessionId = Object.hasOwn(claims, 'session_id') ? claims.session_id : `jwt:${userId}`
+  return isPrintableName(sessionId) ? { userId, sessionId } : refuseClaim('session_id')
 }

@@ -5,6 +5,7 @@ export {
   createAuthenticator,
   type RequestHeaders,
 } from './authenticate.ts'
+export { readTokenOwner } from './bearer-authenticator.ts'
 export { isPrintableName } from './claim-text.ts'
 export { type Environment, findDataFolder } from './data-folder.ts'
 export type { JwtOptions } from './jwt-options.ts'
@@ -16,8 +17,7 @@ export {
   MAX_JWT_LENGTH,
   type VerifiedToken,
 } from './jwt-verifier.ts'
-export { readLocalIdentity } from './local-identity.ts'
-export { getOsUser } from './os-user.ts'
+export { getOsUser, readLocalIdentity } from './local-identity.ts'
 export { ownerFolder } from './owner-folder.ts'
 export {
   createScope,
@@ -29,4 +29,3 @@ export {
   type RequestScope,
   runInScope,
 } from './request-scope.ts'
-export { readTokenOwner } from './token-owner.ts'

@@ -5,8 +5,7 @@ import { createMcpServer } from '../mcp-server.ts'
 import { READ } from '../permission.ts'
 import { MODERN_META } from '../raw-client.test-kit.ts'
 import { serveStdio } from '../serve-stdio.ts'
-import { readLocalIdentity } from './local-identity.ts'
-import { getOsUser } from './os-user.ts'
+import { getOsUser, readLocalIdentity } from './local-identity.ts'
 import { getSessionId, getUserId, type Identity } from './request-scope.ts'
 
 it('is the user of the system in one session as long as the process lives', () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { userInfo } from 'node:os'
 import { SallyportError } from '@sallyport/core'
 import { isPrintableName } from './claim-text.ts'
 import type { Environment } from './data-folder.ts'
-import { getOsUser } from './os-user.ts'
 import type { Identity } from './request-scope.ts'
 
 let processSession: string | undefined
@@ -25,4 +25,15 @@ function readName(environment: Environment, variable: string): string | undefine
   throw new SallyportError('CONFIG_INVALID', `The variable ${variable} holds no name.`, {
     hint: 'Give 1 to 256 printable characters, or unset it.',
   })
+}
+
+/** The name of the OS user who runs this. A container's user often has no name, and then it is the number. */
+export function getOsUser(): string {
+  try {
+    const { username } = userInfo()
+    if (isPrintableName(username)) return username
+  } catch {
+    // userInfo throws where the user id has no entry in the user database.
+  }
+  return `uid-${process.getuid?.() ?? 'unknown'}`
 }

@@ -1,20 +1,75 @@
 import {
   findPreset,
+  isJsonObject,
+  type Json,
   type JsonObject,
+  PERMISSIONS,
   type Permission,
   type PermissionDeclaration,
   type Preset,
   type Presets,
+  readPermissions,
   readPresets,
+  SallyportError,
 } from '@sallyport/core'
+import type { CallContext } from '../call/call.ts'
 import { type AuthOptions, type Environment, findScope } from '../identity/identity.ts'
 import { type LabelOptions, type LabelSettings, readLabelOptions } from '../private-data/private-data.ts'
-import { narrowPermissions, readGrantedPermissions } from './granted-permissions.ts'
+import { type Content, readContent, textContent } from '../tool-result.ts'
+import type { Completer } from './completion.ts'
 import { type Icon, iconsField } from './icon.ts'
-import type { Prompt } from './prompt-definition.ts'
-import { Registry } from './registry.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
 import type { Tool } from './tool-definition.ts'
+
+/** Takes a thing out of its server again. */
+export interface Registration {
+  remove(): void
+}
+
+/** The named things of one kind that a server offers, in the order of their names. */
+class Registry<Entry> {
+  readonly #noun: string
+  readonly #onChange: () => void
+  readonly #entries = new Map<string, Entry>()
+  #isOffered = false
+
+  constructor(noun: string, changed: () => void) {
+    this.#noun = noun
+    this.#onChange = changed
+  }
+
+  /** Something of this kind has been there; a server does not take back a capability that it declared. */
+  get isOffered(): boolean {
+    return this.#isOffered
+  }
+
+  add(key: string, entry: Entry): Registration {
+    if (this.#entries.has(key))
+      throw new SallyportError('USAGE', `The ${this.#noun} "${key}" is registered twice.`, {
+        hint: 'Remove the first registration before adding another.',
+      })
+    this.#entries.set(key, entry)
+    this.#isOffered = true
+    this.#onChange()
+    return { remove: () => this.#remove(key, entry) }
+  }
+
+  get(key: string): Entry | undefined {
+    return this.#entries.get(key)
+  }
+
+  /** Sorted by code unit, so that every listing of the same things is the same text. */
+  list(): readonly Entry[] {
+    const sorted = [...this.#entries].sort(([a], [b]) => (a < b ? -1 : 1))
+    return sorted.map(([, entry]) => entry)
+  }
+
+  #remove(key: string, entry: Entry): void {
+    if (this.#entries.get(key) !== entry) return
+    this.#entries.delete(key)
+    this.#onChange()
+  }
+}
 
 /** The lists whose changes are told. Templates belong to the resources. */
 export type ListKind = 'tools' | 'resources' | 'prompts'
@@ -158,4 +213,101 @@ function printBug({ incident, where, error }: Bug): void {
     // What was thrown may throw again when it is looked at.
     console.error(`incident ${incident} in ${where}: an error that cannot be printed`)
   }
+}
+
+/** What a server lets anybody do. Absent: all. */
+function readGrantedPermissions(declared: PermissionDeclaration | undefined): readonly Permission[] {
+  if (declared === undefined) return PERMISSIONS
+  const granted = readPermissions(declared)
+  if (granted !== undefined) return granted
+  throw new SallyportError('USAGE', `The server has the permissions ${JSON.stringify(declared)}.`, {
+    hint: `Expected one or more of ${PERMISSIONS.join(', ')}.`,
+  })
+}
+
+/**
+ * What is left of it for one caller by the `permissions` claim of the token: a list, or a text with spaces as scopes
+ * are written. Without the claim all is left; one that cannot be read leaves nothing, as do words that are not known.
+ */
+function narrowPermissions(granted: readonly Permission[], claim: Json | undefined): readonly Permission[] {
+  if (claim === undefined) return granted
+  const words = typeof claim === 'string' ? claim.split(/\s+/) : claim
+  if (!Array.isArray(words)) return []
+  const known = words.filter((word) => typeof word === 'string').map((word) => word.toUpperCase())
+  return granted.filter((permission) => known.includes(permission))
+}
+
+/** An argument of a prompt, as clients show it. */
+export interface PromptArgument {
+  readonly name: string
+  readonly description?: string
+  readonly required?: boolean
+  /** Suggests values to clients that offer completion. */
+  readonly complete?: Completer
+}
+
+/** How a prompt is described to clients. */
+export interface PromptOptions {
+  readonly title?: string
+  readonly description?: string
+  readonly arguments?: readonly PromptArgument[]
+  readonly icons?: readonly Icon[]
+}
+
+/** One message of a prompt. */
+export interface PromptMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: Content
+}
+
+/** A text becomes one message of the user. */
+type PromptValue = string | readonly PromptMessage[]
+type PromptArguments = Readonly<Record<string, string>>
+/** Produces the messages of a prompt from its arguments. */
+export type PromptHandler = (args: PromptArguments, context: CallContext) => PromptValue | Promise<PromptValue>
+
+interface Prompt {
+  readonly definition: JsonObject
+  readonly options: PromptOptions
+  readonly handler: PromptHandler
+  readonly completers: ReadonlyMap<string, Completer | undefined>
+}
+
+export function definePrompt(name: string, options: PromptOptions, handler: PromptHandler): Prompt {
+  const { arguments: args, ...rest } = options
+  const shown = args?.map(({ complete: _, ...argument }) => argument)
+  return {
+    definition: { name, ...(rest as JsonObject), ...(shown === undefined ? {} : { arguments: shown }) },
+    options,
+    handler,
+    completers: new Map(args?.map(({ name: argument, complete }) => [argument, complete])),
+  }
+}
+
+/** The arguments of a prompt, which are texts always; or a sentence that says what is wrong with them. */
+export function readPromptArguments(prompt: Prompt, given: unknown): PromptArguments | string {
+  const args = isJsonObject(given) ? given : {}
+  for (const { name, required } of prompt.options.arguments ?? []) {
+    if (required && !Object.hasOwn(args, name)) return `The argument "${name}" is missing.`
+  }
+  const wrong = Object.entries(args).find(([, value]) => typeof value !== 'string')
+  if (wrong !== undefined) return `The argument "${wrong[0].slice(0, 60)}" is not a text.`
+  return args as PromptArguments
+}
+
+export function createPromptResult(prompt: Prompt, value: PromptValue): object {
+  const messages = typeof value === 'string' ? [{ role: 'user', content: textContent(value) }] : readMessages(value)
+  const { description } = prompt.options
+  return { ...(description === undefined ? {} : { description }), messages }
+}
+
+/** The messages and nothing that came with them: what a remote API said is data here too. */
+function readMessages(value: unknown): readonly PromptMessage[] {
+  if (!Array.isArray(value)) throw new TypeError('A prompt returned neither a string nor an array of messages.')
+  return value.map((message: unknown, index) => {
+    const { role, content } = isJsonObject(message) ? message : {}
+    if (role !== 'user' && role !== 'assistant')
+      throw new TypeError(`messages[${index}].role of a prompt is not "user" or "assistant".`)
+    return { role, content: readContent(content, `messages[${index}].content`) }
+  })
 }

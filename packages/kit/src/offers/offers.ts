@@ -1,17 +1,20 @@
 export { type Completer, complete } from './completion.ts'
-export { type Bug, type Change, Definitions, type ListKind, type ServerOptions } from './definitions.ts'
-export type { Icon } from './icon.ts'
-export { createCheckedResult } from './output-check.ts'
+export type { Registration } from './definitions.ts'
 export {
+  type Bug,
+  type Change,
   createPromptResult,
+  Definitions,
   definePrompt,
+  type ListKind,
   type PromptArgument,
   type PromptHandler,
   type PromptMessage,
   type PromptOptions,
   readPromptArguments,
-} from './prompt-definition.ts'
-export type { Registration } from './registry.ts'
+  type ServerOptions,
+} from './definitions.ts'
+export type { Icon } from './icon.ts'
 export {
   createResourceContents,
   defineResource,
@@ -23,6 +26,7 @@ export {
 } from './resource-definition.ts'
 export {
   assertValidTool,
+  createCheckedResult,
   defineTool,
   type Tool,
   type ToolAnnotations,

@@ -1,4 +1,8 @@
 import {
+  type Era,
+  isJsonList,
+  isJsonObject,
+  type Json,
   type JsonObject,
   type McpParam,
   type Permission,
@@ -8,6 +12,7 @@ import {
   readPermissions,
   SallyportError,
   type ToolDefinition,
+  wrapOutputSchema,
 } from '@sallyport/core'
 import type { CallContext } from '../call/call.ts'
 import {
@@ -18,9 +23,10 @@ import {
   type Schema,
   type SchemaChecker,
 } from '../schema/schema.ts'
+import { toJson } from '../to-json.ts'
+import { OutputMismatchError } from '../tool-error.ts'
+import { dropNonObjectStructure, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
 import { type Icon, iconsField } from './icon.ts'
-import { assertNoIdentityFields } from './identity-fields.ts'
-import { readOutputSchema, type ToolOutput } from './output-check.ts'
 
 /** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
 export interface ToolAnnotations {
@@ -128,3 +134,77 @@ export function assertValidTool({ definition: { name, inputSchema } }: Tool): vo
 
 const formatPermission = (declared: unknown): string =>
   declared === undefined ? 'none' : String(JSON.stringify(declared))
+
+const IDENTITY_FIELDS = new Set(['userid', 'sessionid'])
+const APPLICATORS = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'dependentSchemas'] as const
+const MAX_SCHEMA_DEPTH = 16
+
+/** Who calls is proved by a token: a tool that takes it as an argument would believe whoever fills it in. */
+function assertNoIdentityFields(tool: string, schema: JsonObject): void {
+  const field = findIdentityField(schema, schema, 0)
+  if (field === undefined) return
+  throw new SallyportError('USAGE', `The input of the tool "${tool}" has an argument "${field}".`, {
+    hint: 'Take it out, and ask getUserId() or getSessionId() in the handler: they come from the verified token.',
+  })
+}
+
+function findIdentityField(schema: Json | undefined, root: JsonObject, depth: number): string | undefined {
+  if (!isJsonObject(schema) || depth > MAX_SCHEMA_DEPTH) return undefined
+  const required: readonly unknown[] = isJsonList(schema.required) ? schema.required : []
+  const names = [...Object.keys(isJsonObject(schema.properties) ? schema.properties : {}), ...required]
+  const own = names.find(
+    (name) => typeof name === 'string' && IDENTITY_FIELDS.has(name.toLowerCase().replace(/[^a-z0-9]/g, '')),
+  )
+  if (own !== undefined) return String(own)
+  for (const part of listSubschemas(schema, root)) {
+    const found = findIdentityField(part, root, depth + 1)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The schemas that speak of the same arguments. */
+function listSubschemas(schema: JsonObject, root: JsonObject): readonly (Json | undefined)[] {
+  const parts = APPLICATORS.flatMap((keyword): readonly (Json | undefined)[] => {
+    const value = schema[keyword]
+    if (keyword === 'dependentSchemas') return isJsonObject(value) ? Object.values(value) : []
+    return isJsonList(value) ? value : [value]
+  })
+  return typeof schema.$ref === 'string' ? [...parts, resolveRef(schema.$ref, root)] : parts
+}
+
+function resolveRef(reference: string, root: JsonObject): Json | undefined {
+  if (!reference.startsWith('#')) return undefined
+  let value: Json | undefined = root
+  for (const part of reference.slice(1).split('/').slice(1)) {
+    if (!isJsonObject(value)) return undefined
+    value = value[part.replaceAll('~1', '/').replaceAll('~0', '~')]
+  }
+  return value
+}
+
+/** What the results of a tool are. */
+interface ToolOutput extends SchemaChecker {
+  /** For clients of the legacy era, which know objects only: an object that holds the result. Absent: it is one itself. */
+  readonly wrappedSchema: JsonObject | undefined
+}
+
+function readOutputSchema(tool: string, schema: Schema | PlainSchema): ToolOutput {
+  const output = readSchema(schema, 'output', `the output of the tool "${tool}"`)
+  return { ...output, wrappedSchema: wrapOutputSchema(output.json) }
+}
+
+/** What a handler returned, as a result that keeps its schema: clients rely on it, so nothing else may reach them. */
+export async function createCheckedResult(returned: unknown, output: ToolOutput, era: Era): Promise<ToolResult> {
+  const whole = isWholeResult(returned) ? returned : undefined
+  if (whole?.isError === true) return era === 'legacy' ? dropNonObjectStructure(whole) : whole
+  const structured = whole === undefined ? returned : whole.structuredContent
+  if (structured === undefined) throw new OutputMismatchError('The tool has an output schema and returned no value.')
+  const checked = await output.check(toJson(structured))
+  if ('wrong' in checked) throw new OutputMismatchError(`The result breaks the output schema: ${checked.wrong}`)
+  const value = toJson(checked.value)
+  const structuredContent = era === 'legacy' && output.wrappedSchema !== undefined ? { result: value } : value
+  return { ...(whole ?? { content: [textContent(renderText(value))] }), structuredContent }
+}
+
+const renderText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,13 +1,14 @@
 export { hasOpenStatement, settleStatements, watchUnowned } from './call-statements.ts'
 export { findConnectRefusal } from './connect-refusal.ts'
 export type { Label, PrivateDataset } from './label.ts'
-export { type LabelClaim, readLabelClaim } from './label-claim.ts'
 export { finalizeLabel, PRIVATE_DATA_META } from './label-meta.ts'
 export { type LabelOptions, type LabelSettings, readLabelOptions } from './label-settings.ts'
 export { type LabelOwner, type LabelStore, type LabelStoreOptions, openLabelStore } from './label-store.ts'
 export { type PrivateData, privateData } from './session-data.ts'
 export {
+  type LabelClaim,
   type LabelTrust,
+  readLabelClaim,
   readLabelMeta,
   type SessionClaim,
   signLabel,

@@ -1,7 +1,8 @@
 import { findPreset, PRESETS, type Preset, type Presets } from '@sallyport/core'
+import { findScope } from '../identity/identity.ts'
 import { brandWholeResult, createToolResult, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
-import { currentShelf } from './current-shelf.ts'
-import type { ResultShelf } from './result-shelf.ts'
+import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
+import { openResultShelf, type ResultShelf } from './result-shelf.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
 
 /** Where a shaped result is saved, and by which presets it is shaped. */
@@ -51,4 +52,16 @@ function toToolResult(value: unknown): ToolResult | undefined {
   } catch {
     return undefined
   }
+}
+
+/** One shelf for each workspace, so that calls at the same time know of each other's files. */
+const shelves = new WeakMap<Workspace, ResultShelf>()
+
+/** The saved results of the calling user and session; nothing where nobody calls. */
+export function currentShelf(): ResultShelf | undefined {
+  if (findScope() === undefined) return undefined
+  const workspace = currentWorkspace()
+  const shelf = shelves.get(workspace) ?? openResultShelf({ workspace })
+  shelves.set(workspace, shelf)
+  return shelf
 }

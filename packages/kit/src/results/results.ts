@@ -1,5 +1,4 @@
-export { type ContextResult, type ContextResultOptions, contextResult } from './context-result.ts'
-export { currentShelf } from './current-shelf.ts'
+export { type ContextResult, type ContextResultOptions, contextResult, currentShelf } from './context-result.ts'
 export { READ_RESULT_INPUT, type ReadResultArguments, type ReadResultOptions, readResult } from './read-result.ts'
 export { isTextType } from './result-file.ts'
 export {

@@ -1,4 +1,5 @@
 export type { ArgumentsOf, InputSchema } from './input-schema.ts'
+export type { StandardSchema } from './read-schema.ts'
 export {
   type PlainSchema,
   type ReturnValueFor,
@@ -8,4 +9,3 @@ export {
   type SchemaChecker,
   type ValueOf,
 } from './read-schema.ts'
-export type { StandardSchema } from './standard-schema.ts'

@@ -1,15 +1,13 @@
-import type { Stats } from 'node:fs'
-import { lstat, mkdir, rename, rmdir, unlink } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
 import { ToolRetryError } from '../agent-error.ts'
-import { type EditableText, readForEdit } from './edit-file.ts'
-import { measureTree } from './measure.ts'
-import { hideHostPath, systemErrorCode, undefinedIfMissing } from './refusals.ts'
-import { DIRECTORY_MODE, type OpenedEntry } from './safe-open.ts'
-import { checkFileSize, createQuota, type Quota, type WorkspaceLimits } from './space.ts'
-import { runInOrder } from './turns.ts'
-import { useEntry, type WorkspaceTree } from './walk.ts'
+import { MAX_READ_BYTES, openFile } from './open-file.ts'
+import { directoryRefusal, hideHostPath, systemErrorCode, undefinedIfMissing } from './refusals.ts'
+import { checkStats, DIRECTORY_MODE, FILE_MODE, type OpenedEntry } from './safe-open.ts'
+import { checkFileSize, createQuota, type Quota, type Usage, type WorkspaceLimits } from './space.ts'
+import { createTemporaryName, isTemporaryName } from './temporary-name.ts'
+import { useEntry, type WorkspaceTree, walkTree } from './walk.ts'
 import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
-import { appendToFile, type ChildEntry, hostPathOf, inspectEntry, inspectFile, replaceFile } from './write-file.ts'
 
 /** A file after it was written. */
 export interface WrittenFile {
@@ -204,3 +202,166 @@ async function moveTo(source: ChildEntry, target: ChildEntry): Promise<void> {
   await target.parent.confirm()
   await rename(hostPathOf(source), hostPathOf(target))
 }
+
+const lastByKey = new Map<string, Promise<void>>()
+
+/** Work under one key is done one after the other, in the order in which it came, within this process. */
+async function runInOrder<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
+  const mine = (lastByKey.get(key) ?? Promise.resolve()).then(work)
+  const settled = mine.then(
+    () => undefined,
+    () => undefined,
+  )
+  lastByKey.set(key, settled)
+  try {
+    return await mine
+  } finally {
+    if (lastByKey.get(key) === settled) lastByKey.delete(key)
+  }
+}
+
+interface EditableText {
+  readonly text: string
+  readonly stats: Stats
+}
+
+/** Bytes that are no UTF-8 would be destroyed by writing the text back. */
+async function readForEdit({ parent, name }: ChildEntry): Promise<EditableText> {
+  const entry = await parent.openChild(name, constants.O_RDONLY)
+  try {
+    const { size, read } = openFile(entry)
+    if (size > MAX_READ_BYTES)
+      throw new ToolRetryError(`The file has ${size} bytes; at most ${MAX_READ_BYTES} can be edited.`)
+    return { text: decode(await read(0, size)), stats: entry.stats }
+  } finally {
+    await entry.handle.close()
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new ToolRetryError('The file is not UTF-8 text, so it cannot be edited as text.', { cause })
+  }
+}
+
+/** No write takes this long: whoever made such a file was killed over it. */
+const STALE_MS = 3_600_000
+
+/** Counts what a workspace holds, up to so many entries, and removes what killed writers left in it. */
+async function measureTree(tree: WorkspaceTree, most: number): Promise<Usage> {
+  let bytes = 0
+  let entries = 0
+  for await (const { entry, segments } of walkTree(tree, [], most)) {
+    bytes += entry.size ?? 0
+    entries++
+    if (isTemporaryName(entry.name)) await removeStale(tree, segments)
+  }
+  return { bytes, entries }
+}
+
+async function removeStale(tree: WorkspaceTree, segments: readonly string[]): Promise<void> {
+  await useEntry(tree, segments.slice(0, -1), async ({ location }) => {
+    const name = `${location}/${segments.at(-1)}`
+    const stats = await undefinedIfMissing(lstat(name))
+    if (stats !== undefined && Date.now() - stats.mtimeMs > STALE_MS) await undefinedIfMissing(unlink(name))
+  })
+}
+
+/** A name in an opened directory. */
+interface ChildEntry {
+  readonly parent: OpenedEntry
+  readonly name: string
+}
+
+interface Replacement {
+  readonly bytes: Uint8Array
+  /** What stood there before, by `lookAt`. */
+  readonly before: Stats | undefined
+  /** Whether it must still stand there, unchanged, when it is replaced. */
+  readonly strictness: 'unchanged' | 'whatever'
+}
+
+/** The entry of that name, when it is one that may be touched; nothing when there is none. */
+async function inspectEntry({ parent, name }: ChildEntry): Promise<Stats | undefined> {
+  const stats = await undefinedIfMissing(lstat(`${parent.location}/${name}`))
+  if (stats !== undefined) checkStats(stats)
+  return stats
+}
+
+async function inspectFile(place: ChildEntry): Promise<Stats | undefined> {
+  const stats = await inspectEntry(place)
+  if (stats?.isDirectory()) throw directoryRefusal()
+  return stats
+}
+
+/**
+ * Writes a new file beside the old one and gives it the name. Nothing that was there is ever opened for writing, so
+ * whatever is put under that name meanwhile (a link, a FIFO) is replaced and not written through; readers see the old
+ * file or the new one. Of two writers at once the later one wins, whole.
+ */
+async function replaceFile(place: ChildEntry, { bytes, before, strictness }: Replacement): Promise<void> {
+  const temporary = { parent: place.parent, name: createTemporaryName() }
+  const made = await writeTemporary(temporary, bytes, before)
+  try {
+    if (strictness === 'unchanged') assertUnchanged(before, await inspectEntry(place))
+    await place.parent.confirm()
+    await rename(hostPathOf(temporary), hostPathOf(place))
+  } catch (error) {
+    await undefinedIfMissing(unlink(hostPathOf(temporary)))
+    throw error
+  }
+  if ((await undefinedIfMissing(lstat(hostPathOf(place))))?.ino !== made.ino)
+    throw new ToolRetryError('The file was replaced by somebody else while it was written.')
+}
+
+async function writeTemporary(place: ChildEntry, bytes: Uint8Array, before: Stats | undefined): Promise<Stats> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+  const handle = await open(hostPathOf(place), flags, FILE_MODE)
+  try {
+    await writeFully(handle, bytes)
+    if (before !== undefined) await handle.chmod(before.mode & 0o777)
+    // The name must not reach the disk before the content does.
+    await handle.datasync()
+    return await handle.stat()
+  } catch (error) {
+    await undefinedIfMissing(unlink(hostPathOf(place)))
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** In place and at the end, whoever else appends: the descriptor is judged before the first byte is written. */
+async function appendToFile({ parent, name }: ChildEntry, bytes: Uint8Array): Promise<number> {
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
+  const { handle, stats } = await parent.openChild(name, flags)
+  try {
+    if (stats.isDirectory()) throw directoryRefusal()
+    await writeFully(handle, bytes)
+    const named = await undefinedIfMissing(lstat(hostPathOf({ parent, name })))
+    if (named?.ino !== stats.ino)
+      throw new ToolRetryError('The file was replaced while it was appended to. Look at it.')
+    return (await handle.stat()).size
+  } finally {
+    await handle.close()
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  let written = 0
+  while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten
+}
+
+function assertUnchanged(before: Stats | undefined, now: Stats | undefined): void {
+  const same =
+    before?.ino === now?.ino &&
+    before?.dev === now?.dev &&
+    before?.size === now?.size &&
+    before?.mtimeMs === now?.mtimeMs &&
+    before?.ctimeMs === now?.ctimeMs
+  if (!same) throw new ToolRetryError('The file changed while it was edited. Read it again.')
+}
+
+const hostPathOf = ({ parent, name }: ChildEntry): string => `${parent.location}/${name}`

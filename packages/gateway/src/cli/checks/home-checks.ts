@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { checkTrust, describeIssue, type Home, loadSettings, type Settings } from '../../config/config.ts'
 import { findWriteProtection } from '../../disk/disk.ts'
+import { formatIssue, readToolsBytes } from '../../governance/governance.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
+import type { ToolsFileView } from '../gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
@@ -87,3 +89,33 @@ export async function attempt<Value extends object>(name: string, read: () => Pr
 }
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+interface ToolsCheckOptions {
+  /** What the gateway says that runs on the home. */
+  readonly running: ToolsFileView | undefined
+  /** The file as it stands there. */
+  readonly tools: { readonly path: string; readonly bytes: Uint8Array } | undefined
+}
+
+const NAME = 'tools'
+
+/** Whether what people decided is in force, and what about tools they should look at. */
+export function checkTools({ running, tools }: ToolsCheckOptions): readonly Check[] {
+  if (running) return toChecks(running)
+  if (tools === undefined) return [ok(NAME, 'There is no tools.yaml yet: the first start writes it')]
+  const reading = readToolsBytes(tools.path, tools.bytes)
+  if (!reading.ok) {
+    const finding = `${formatIssue(tools.path, reading.issue)} Nothing can be called until it is corrected.`
+    return [wrong(NAME, finding, 'Correct the file.')]
+  }
+  if (reading.warnings.length > 0) return reading.warnings.map((issue) => warning(NAME, formatIssue(tools.path, issue)))
+  return [validCheck(tools.path, reading.file.entries.length)]
+}
+
+function toChecks({ path, entries, problems }: ToolsFileView): readonly Check[] {
+  if (problems.length === 0) return [validCheck(path, entries)]
+  return problems.map(({ level, problem, fix }) => (level === 'wrong' ? wrong : warning)(NAME, problem, fix))
+}
+
+const validCheck = (path: string, entries: number): Check =>
+  ok(NAME, `${path} is in force: ${entries === 1 ? '1 entry' : `${entries} entries`}`)

@@ -12,8 +12,28 @@ import { type Example, withOverview } from '../help-text.ts'
 import { parseEventTypes, readLoggedRecords } from '../logged-records.ts'
 import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
-import { exportCommand } from './audit-export.ts'
 import { verifyCommand } from './audit-verify.ts'
+
+const exportCommand = defineCommand<AuditFilter>({
+  brief: 'Print all records that match, as they stand in the log: JSON lines',
+  description: 'There is no limit. It reads the files of the log, whether a gateway runs or not.',
+  examples: [
+    ['audit export > all.jsonl', 'Everything that is kept'],
+    ['audit export --since 30d --verdict deny', 'What was refused in a month'],
+  ],
+  flags: FILTER_FLAGS,
+  run: exportRecords,
+})
+
+async function exportRecords(context: CliContext, flags: AuditFilter & GlobalFlags): Promise<void> {
+  const screen = createScreen(context, flags)
+  let count = 0
+  for await (const { line } of readLoggedRecords(context, flags)) {
+    screen.printUntrusted(`${line}\n`)
+    count++
+  }
+  if (!screen.json) screen.printMessage(count === 1 ? '1 record.' : `${count} records.`)
+}
 
 interface ListFlags extends AuditFilter {
   readonly limit?: number

@@ -1,11 +1,26 @@
 import { parseArgs } from 'node:util'
-import type { JsonObject } from '@sallyport/core'
+import {
+  isJsonObject,
+  isServerId,
+  type JsonObject,
+  plainName,
+  quoteText,
+  slugServerId,
+  type ToolRef,
+  tryParseJson,
+} from '@sallyport/core'
 import { locateState } from '../../config/config.ts'
 import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
-import { formatDelegation } from './delegation.ts'
-import { HOOK_AGENTS, type HookAgent, type HookAgentName, type HookCall, NO_DECISION } from './hook-agent.ts'
-import { readHookCall } from './hook-input.ts'
+import {
+  EXECUTOR_NAME,
+  HOOK_AGENTS,
+  type HookAgent,
+  type HookAgentName,
+  type HookCall,
+  type ModelCall,
+  NO_DECISION,
+} from './hook-agent.ts'
 import { findCalledTool, isIsolated, isSameServer } from './isolation-rules.ts'
 import { findGatewayRoute, readIsolationSources } from './rule-places.ts'
 
@@ -99,3 +114,70 @@ async function answerBuiltIn(
   const { governCall } = await import('./govern.ts')
   return governCall(agent, call, { state, warn, onNoAnswer: flags.strict ? 'deny' : 'continue' })
 }
+
+/** A tool may be handed a whole file. */
+const MAX_BYTES = 64 * 1024 ** 2
+
+/** The call of which the agent told on stdin, or what is wrong with what it said. */
+async function readHookCall(stdin: AsyncIterable<Buffer | string>, agent: HookAgent): Promise<HookCall | string> {
+  const text = await readAll(stdin)
+  if (text === undefined) return `it is larger than ${MAX_BYTES / 1024 ** 2} MB`
+  if (text.trim() === '') return 'it is empty'
+  const message = tryParseJson(text)
+  if (message === undefined) return 'it is not JSON'
+  return isJsonObject(message) ? agent.parseCall(message) : 'expected an object'
+}
+
+/** Read to the end in any case: an agent whose hook stops listening may take it for a crash. */
+async function readAll(stdin: AsyncIterable<Buffer | string>): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of stdin) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    length += bytes.length
+    if (length > MAX_BYTES) chunks.length = 0
+    else chunks.push(bytes)
+  }
+  return length > MAX_BYTES ? undefined : Buffer.concat(chunks).toString('utf8')
+}
+
+const MAX_NAME = 80
+/** More would fill the context that isolation keeps free. */
+const MAX_INPUT = 4_000
+
+interface DelegationOptions {
+  /** What the agent calls our gateway, where it has it. */
+  readonly gateway: string | undefined
+  /** What our own configuration calls the server, where it has it. */
+  readonly configuredName: string | undefined
+  readonly agent: HookAgent
+}
+
+/** What the model is told instead of a result. The call that it is to make stands in it as JSON (ISO-18). */
+function formatDelegation(ref: ToolRef, call: HookCall, { gateway, configuredName, agent }: DelegationOptions): string {
+  const [tool, server] = [quoteText(ref.tool, MAX_NAME), quoteText(ref.server, MAX_NAME)]
+  const input = limitInput(call)
+  const why = `The tool ${tool} of the server ${server} is isolated: its result is not to enter this conversation as it is.`
+  if (gateway !== undefined && configuredName !== undefined) {
+    const name = agent.toolName(
+      gateway,
+      plainName({ server: isServerId(configuredName) ? configuredName : slugServerId(configuredName), tool: ref.tool }),
+    )
+    const instead = JSON.stringify({ tool: name, ...(input !== undefined && { arguments: input }) })
+    return `${why} Call the same tool through the gateway instead, ${describeInput(input)}:\n${instead}`
+  }
+  const task = { serverName: ref.server, toolName: ref.tool, ...(input !== undefined && { toolInput: input }) }
+  const instead: ModelCall = agent.createDelegation(JSON.stringify(task), `Run ${ref.tool}`.slice(0, MAX_NAME))
+  return [
+    `${why} Hand the call to the sub-agent ${EXECUTOR_NAME} instead, ${describeInput(input)}:\n${JSON.stringify(instead)}`,
+    `If there is no ${EXECUTOR_NAME}, tell the user to run \`sallyport hook install --print\`.`,
+  ].join('\n')
+}
+
+function limitInput({ input }: HookCall) {
+  const value = input ?? {}
+  return JSON.stringify(value).length <= MAX_INPUT ? value : undefined
+}
+
+const describeInput = (input: unknown): string =>
+  input === undefined ? 'with the arguments of this call, which are too long to repeat here' : 'like this'

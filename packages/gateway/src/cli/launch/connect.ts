@@ -1,4 +1,11 @@
 import { type AgentAdapter, buildConnectEntry, type ConnectEntry, findAdapter } from '../../agents/agents.ts'
+import {
+  DEFAULT_VARIANT,
+  getSelectedMcpTools,
+  ProfilesEditor,
+  profileKey,
+  requireProfile,
+} from '../../config/config.ts'
 import { MAIN_FILE } from '../../package-root.ts'
 import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
@@ -8,7 +15,6 @@ import { withRecords } from '../reach-gateway.ts'
 import { createScreen } from '../screen.ts'
 import { tokenVariableName } from '../token-variable.ts'
 import { requireMcp } from './launch-plan.ts'
-import { readLaunchProfile } from './launch-profile.ts'
 
 export interface ConnectFlags {
   readonly profile?: string
@@ -91,4 +97,27 @@ function describeToken({ title }: AgentAdapter, { tokenSource }: ConnectEntry, {
     `Set the token where ${title} is started from, for example in your shell’s profile:`,
     `  export ${variable}=${token}`,
   ]
+}
+
+interface LaunchProfileQuery {
+  readonly agent: string
+  readonly variant: string
+}
+
+interface LaunchProfile {
+  /** What it selects; undefined: everything. */
+  readonly selection: readonly string[] | undefined
+  /** The session that its runs share, where it names one. */
+  readonly session: string | undefined
+}
+
+/** The profile that a run is for. A misspelt one is an error, and not one without a selection. */
+export async function readLaunchProfile(
+  { home, state }: Pick<FoundHome, 'home' | 'state'>,
+  { agent, variant }: LaunchProfileQuery,
+): Promise<LaunchProfile> {
+  const { profiles } = await new ProfilesEditor({ home, state }).read()
+  if (profileKey(agent, variant) !== profileKey(agent, DEFAULT_VARIANT)) requireProfile(profiles, { agent, variant })
+  const session = profiles.get(profileKey(agent, variant))?.session
+  return { selection: getSelectedMcpTools(profiles, agent, variant), session }
 }

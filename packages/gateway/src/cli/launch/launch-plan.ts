@@ -8,13 +8,15 @@ import {
   findProgram,
   type HostContext,
   hasFlag,
+  type NativeFile,
   type Overlay,
   type OverlayRequest,
+  type ParsedNativeFile,
   projectFolders,
+  readAgentConfigs,
   type SourceSearch,
 } from '../../agents/agents.ts'
 import type { ServerFinder } from './gateway-servers.ts'
-import { type CollectedFiles, collectNativeFiles } from './own-files.ts'
 import { type Selections, selectNativeServers } from './own-servers.ts'
 import { buildWindowCommand, ONLY_WINDOW, type PlannedWindow } from './planned-window.ts'
 import { wrapServers } from './wrapped-servers.ts'
@@ -181,4 +183,41 @@ function assertNoReserved(
   throw new SallyportError('USAGE', `${clash} would change the servers of ${title}, which is what \`run\` is for.`, {
     hint: 'Leave it out, or start the agent without sallyport. Servers are added in config.yaml.',
   })
+}
+
+interface CollectedFiles {
+  readonly files: readonly ParsedNativeFile[]
+  /** Those of a project that could not be read. */
+  readonly broken: readonly NativeFile[]
+  /** What a person should know of these. */
+  readonly notes: readonly string[]
+}
+
+/** All that an agent's own files say that may count in one of these folders, the outermost first. */
+async function collectNativeFiles(
+  adapter: AgentAdapter,
+  place: HostContext,
+  folders: readonly string[],
+): Promise<CollectedFiles> {
+  const seen = new Set<string>()
+  const files: ParsedNativeFile[] = []
+  const broken: NativeFile[] = []
+  const notes: string[] = []
+  for (const cwd of folders) {
+    for (const reading of await readAgentConfigs(adapter, { ...place, cwd })) {
+      const { path, scope, project } = reading.file
+      // Seen from a folder below the home, the user's own file looks like one of a project.
+      const key = JSON.stringify([path, project])
+      if (seen.has(key) || reading.state === 'missing') continue
+      seen.add(key)
+      if (reading.state === 'read') files.push(reading)
+      // Without the user's own settings the agent would be another one than they know.
+      else if (scope === 'user') throw reading.error
+      else {
+        broken.push(reading.file)
+        notes.push(`${reading.error.text} Servers in it are not known.`)
+      }
+    }
+  }
+  return { files, broken, notes }
 }

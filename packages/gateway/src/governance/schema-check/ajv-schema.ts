@@ -1,9 +1,21 @@
-import { isJsonObject, isMultipleOf, type Json, type JsonObject, messageOf, type Violation } from '@sallyport/core'
-import { Ajv, type AnySchemaObject, type Options } from 'ajv'
+import {
+  formatMismatch,
+  formatOptions,
+  formatTypes,
+  isJsonList,
+  isJsonObject,
+  isMultipleOf,
+  type Json,
+  type JsonObject,
+  messageOf,
+  quoteText,
+  unknownKeyViolation,
+  type ValuePath,
+  type Violation,
+} from '@sallyport/core'
+import { Ajv, type AnySchemaObject, type ErrorObject, type Options } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toViolations } from './ajv-violations.ts'
-import { dropUnusableParts, type IsUsable } from './sound-part.ts'
 
 /** What is wrong with a value; nothing where it fits. */
 export type FullCheck = (value: unknown) => readonly Violation[] | undefined
@@ -189,4 +201,189 @@ function toRegExp(pattern: string, flags: string): RegExp {
   } catch {
     return new RegExp(pattern)
   }
+}
+
+/** Whether a keyword of a schema, at this way into it, can be used. */
+type IsUsable = (keyword: string, value: Json, way: readonly string[]) => boolean
+
+const SUBSCHEMA_KEYWORDS = [
+  'additionalProperties',
+  'items',
+  'additionalItems',
+  'propertyNames',
+  'then',
+  'else',
+  'contentSchema',
+]
+const SUBSCHEMA_LIST_KEYWORDS = ['allOf', 'anyOf', 'prefixItems']
+const SUBSCHEMA_MAP_KEYWORDS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions']
+/** With less in them they could refuse more. */
+const INVERTING_KEYWORDS = ['not', 'oneOf', 'if', 'contains', 'dependencies']
+/** These look at what was said beside them. */
+const SIBLING_KEYWORDS = [
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'additionalProperties',
+  'additionalItems',
+  'items',
+]
+const DEFINITION_KEYWORDS = ['$defs', 'definitions']
+
+/**
+ * What is left of a schema without the parts that cannot be used. It refuses nothing that the whole would accept,
+ * whatever those parts mean: one part that nobody understands is no reason not to check the others.
+ */
+function dropUnusableParts(schema: JsonObject, isUsable: IsUsable): JsonObject {
+  const first = new SchemaWeakener(isUsable)
+  const weaker = first.weaken(schema, [])
+  if (!first.isShared) return weaker
+  // What is referred to may be referred to from anywhere, also from where less is more.
+  return new SchemaWeakener(
+    (keyword, value, way) => !INVERTING_KEYWORDS.includes(keyword) && isUsable(keyword, value, way),
+  ).weaken(schema, [])
+}
+
+class SchemaWeakener {
+  readonly #isUsable: IsUsable
+  #changes = 0
+  isShared = false
+
+  constructor(isUsable: IsUsable) {
+    this.#isUsable = isUsable
+  }
+
+  weaken(schema: JsonObject, way: readonly string[]): JsonObject {
+    const before = this.#changes
+    const kept: Record<string, Json> = {}
+    const lost = new Set<string>()
+    for (const [keyword, value] of Object.entries(schema)) {
+      const part = this.#weakenKeyword(keyword, value as Json, [...way, keyword])
+      if (part === undefined) lost.add(keyword)
+      else kept[keyword] = part
+    }
+    if (this.#changes > before || lost.size > 0) this.#loosen(kept, lost)
+    return kept
+  }
+
+  #loosen(kept: Record<string, Json>, lost: ReadonlySet<string>): void {
+    const names = ['properties', 'patternProperties', 'prefixItems', 'items']
+    for (const keyword of SIBLING_KEYWORDS)
+      if (keyword.startsWith('unevaluated') || names.some((name) => lost.has(name))) delete kept[keyword]
+    if (!lost.has('if')) return
+    delete kept.then
+    delete kept.else
+  }
+
+  #weakenKeyword(keyword: string, value: Json, way: readonly string[]): Json | undefined {
+    if (!this.#isUsable(keyword, value, way)) return this.#drop(way)
+    const before = this.#changes
+    const part = this.#weakenValue(keyword, value, way)
+    return INVERTING_KEYWORDS.includes(keyword) && this.#changes > before ? undefined : part
+  }
+
+  #weakenValue(keyword: string, value: Json, way: readonly string[]): Json {
+    const inner = (one: Json, at: readonly string[]): Json => (isJsonObject(one) ? this.weaken(one, at) : one)
+    if (Array.isArray(value))
+      return [...SUBSCHEMA_LIST_KEYWORDS, ...INVERTING_KEYWORDS, 'items'].includes(keyword)
+        ? value.map((one, at) => inner(one, [...way, String(at)]))
+        : value
+    if (!isJsonObject(value)) return value
+    if (SUBSCHEMA_MAP_KEYWORDS.includes(keyword) || keyword === 'dependencies')
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one as Json, [...way, name])]))
+    return [...SUBSCHEMA_KEYWORDS, ...INVERTING_KEYWORDS, 'unevaluatedProperties', 'unevaluatedItems'].includes(keyword)
+      ? this.weaken(value, way)
+      : value
+  }
+
+  #drop(way: readonly string[]): undefined {
+    this.#changes++
+    if (way.some((step) => DEFINITION_KEYWORDS.includes(step))) this.isShared = true
+    return undefined
+  }
+}
+
+const MAX_PATTERN_LENGTH = 120
+
+/** What the others beside them are about. */
+const SUMMARY_KEYWORDS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'if'])
+
+/** What AJV found, in the words of our own validator. */
+function toViolations(errors: readonly ErrorObject[]): readonly Violation[] {
+  const summaries = errors.filter(({ keyword }) => SUMMARY_KEYWORDS.has(keyword))
+  const others = errors.filter(({ keyword }) => !SUMMARY_KEYWORDS.has(keyword))
+  return [...summaries, ...others].map(toViolation)
+}
+
+function toViolation(error: ErrorObject): Violation {
+  const path = parsePointer(error.instancePath)
+  const { missingProperty, additionalProperty, unevaluatedProperty, propertyName } = error.params as Params
+  if (missingProperty !== undefined) return { path: [...path, missingProperty], message: 'is missing' }
+  if (additionalProperty !== undefined)
+    return unknownKeyViolation([...path, additionalProperty], knownKeys(error.parentSchema))
+  if (unevaluatedProperty !== undefined)
+    return unknownKeyViolation([...path, unevaluatedProperty], knownKeys(error.parentSchema))
+  if (propertyName !== undefined)
+    return { path: [...path, propertyName], message: 'is not a name that is allowed there' }
+  return { path, message: (WORDS[error.keyword] ?? otherWords)(error, path) }
+}
+
+interface Params {
+  readonly missingProperty?: string
+  readonly additionalProperty?: string
+  readonly unevaluatedProperty?: string
+  readonly propertyName?: string
+}
+
+type Wording = (error: ErrorObject, path: ValuePath) => string
+
+const mismatch =
+  (expected: (operand: Json) => string): Wording =>
+  ({ schema, data }, path) =>
+    formatMismatch(expected(schema as Json), data as Json, path)
+
+const size =
+  (words: string): Wording =>
+  ({ schema }) =>
+    `must have ${words.replace('#', String(schema))}`
+
+const WORDS: Readonly<Record<string, Wording>> = {
+  type: mismatch((types) => formatTypes((isJsonList(types) ? types : [types]).map(String))),
+  const: mismatch((option) => formatOptions([option])),
+  enum: mismatch((options) => formatOptions(isJsonList(options) ? options : [])),
+  minimum: mismatch((limit) => `at least ${limit}`),
+  maximum: mismatch((limit) => `at most ${limit}`),
+  exclusiveMinimum: mismatch((limit) => `more than ${limit}`),
+  exclusiveMaximum: mismatch((limit) => `less than ${limit}`),
+  multipleOf: mismatch((step) => `a multiple of ${step}`),
+  minLength: size('at least # characters'),
+  maxLength: size('at most # characters'),
+  minItems: size('at least # items'),
+  maxItems: size('at most # items'),
+  minProperties: size('at least # members'),
+  maxProperties: size('at most # members'),
+  pattern: ({ schema }) => `must match the pattern ${quoteText(String(schema), MAX_PATTERN_LENGTH)}`,
+  uniqueItems: () => 'must not hold the same item twice',
+  'false schema': () => 'is not allowed',
+  anyOf: ({ schema }) =>
+    `fits none of its ${isJsonList(schema as Json) ? (schema as readonly Json[]).length : ''} alternatives`,
+  oneOf: ({ params }) =>
+    params.passingSchemas
+      ? 'must fit exactly one of its alternatives and fits several'
+      : 'fits none of its alternatives',
+}
+
+const otherWords: Wording = ({ keyword }) => `breaks the rule ${quoteText(keyword, 40)} of the schema`
+
+/** A JSON pointer. It does not say whether a number is a place in a list or a key. */
+function parsePointer(pointer: string): ValuePath {
+  const parts = pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return parts.map((part) => (/^\d{1,9}$/.test(part) ? Number(part) : part))
+}
+
+function knownKeys(schema: unknown): readonly string[] {
+  const properties = isJsonObject(schema) ? schema.properties : undefined
+  return isJsonObject(properties) ? Object.keys(properties) : []
 }

@@ -12,7 +12,7 @@ const opened: ArgumentCheck[] = []
 afterAll(() => Promise.all(opened.map((check) => check.close())))
 
 function open(
-  options: { readonly budget?: number; readonly rest?: number; readonly now?: () => number } = {},
+  options: { readonly budget?: number; readonly cooldown?: number; readonly now?: () => number } = {},
 ): ArgumentCheck {
   const check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE, budget: 5_000, ...options })
   opened.push(check)

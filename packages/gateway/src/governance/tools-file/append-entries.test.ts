@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toCommentText } from './comment-text.ts'
+import { toCommentText } from './insert-lines.ts'
 import { createNewEntry } from './new-entry.test-kit.ts'
 import { appendEntries, type EditResult, type NewEntry, parseToolsFile, readToolsFile } from './tools-file.ts'
 import { ORACLES } from './yaml-oracle.test-kit.ts'

@@ -1,19 +1,16 @@
-import { isNameGlob } from '@sallyport/core'
-import { detectIndentation } from './indentation.ts'
-import { type Insertion, insertAll } from './insert-lines.ts'
+import { isNameGlob, type JsonObject, type Mode, type Permission, type RiskLevel } from '@sallyport/core'
 import {
-  formatCategory,
-  formatEntry,
-  formatKey,
-  type NewCategory,
-  type NewEntry,
-  toCategoryValue,
-  toEntryValue,
-} from './new-entry.ts'
+  changeSafely,
+  detectIndentation,
+  type Insertion,
+  insertAll,
+  refuseUnparsed,
+  toCommentText,
+} from './insert-lines.ts'
 import { MAX_KEY_LENGTH } from './outline.ts'
 import { findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
+import { quoteAscii } from './quoted-text.ts'
 import { findSection } from './read-sections.ts'
-import { changeSafely, refuseUnparsed } from './safe-change.ts'
 import type { Intent } from './same-meaning.ts'
 import { findInsertionPoint, type InsertionPoint } from './section-place.ts'
 import type { EditResult, SkippedEntry } from './splice.ts'
@@ -136,4 +133,108 @@ function buildNewSectionAttempts({ file, entries, section, aside }: Addition, en
     { line, lines: ['', ...lines] },
     { line, lines },
   ]
+}
+
+/** A value that nobody wrote, and why it is this one. */
+interface Inferred<Value> {
+  readonly value: Value
+  readonly reason: string
+}
+
+/** A tool that was found, and what is to be written about it. Names and texts are the server's, and so are they treated. */
+export interface NewEntry {
+  /** The canonical name. */
+  readonly name: string
+  readonly description?: string
+  readonly discoveredAt: Date
+  /** What the description and the schemas were found to hide. */
+  readonly findings: readonly string[]
+  readonly category: string
+  readonly permission: Inferred<readonly Permission[]>
+  readonly riskLevel: Inferred<RiskLevel>
+  readonly requiresApproval: boolean
+  readonly allowedInModes: readonly Mode[]
+  readonly pin: string
+}
+
+/** A category that entries refer to. */
+interface NewCategory {
+  readonly name: string
+  readonly description: string
+  readonly riskLevel: RiskLevel
+}
+
+const MAX_DESCRIPTION = 70
+const MAX_REMARK = 100
+const MAX_FINDINGS = 5
+/** Where the reasons begin, seen from the key. */
+const REASON_COLUMN = 'permission: [READ, CONNECT] '.length
+
+/** No other beginning could be taken for a number, a truth value or a date by YAML 1.1 or 1.2. */
+const PLAIN_KEY = /^mcp__[A-Za-z0-9_.-]+$/
+
+/** A key as it is written. */
+const formatKey = (name: string): string => (PLAIN_KEY.test(name) ? name : quoteAscii(name))
+
+/** The lines of an entry, each indented by so many steps. */
+function formatEntry(entry: NewEntry, step: string): readonly string[] {
+  const { permission, riskLevel, requiresApproval, allowedInModes } = entry
+  const fields = [
+    `category: ${quoteAscii(entry.category)}`,
+    withReason(`permission: [${permission.value.join(', ')}]`, `inferred: ${permission.reason}`),
+    withReason(`risk_level: "${riskLevel.value}"`, `inferred: ${riskLevel.reason}`),
+    `requires_approval: ${requiresApproval}`,
+    `allowed_in_modes: [${allowedInModes.map((mode) => `"${mode}"`).join(', ')}]`,
+    withReason(`pin: ${quoteAscii(entry.pin)}`, 'digest of name, description, schemas, annotations'),
+    '# forbidden_paths: []',
+    '# allowed_paths: []',
+    '# timeout_seconds: 30',
+  ]
+  return [...formatRemarks(entry), `${formatKey(entry.name)}:`, ...fields.map((field) => step + field)]
+}
+
+/** How many characters it takes, its blank line among them. */
+export const measureEntry = (entry: NewEntry): number =>
+  formatEntry(entry, '  ').reduce((size, line) => size + line.length + 3, 1)
+
+function formatRemarks({ discoveredAt, description = '', findings }: NewEntry): readonly string[] {
+  const about = toCommentText(description, MAX_DESCRIPTION)
+  const more = findings.length - MAX_FINDINGS
+  return [
+    `# Auto-discovered: ${discoveredAt.toISOString().replace(/\.\d+Z$/, 'Z')}`,
+    ...(about === '' ? [] : [`# Description: ${about}`]),
+    ...findings.slice(0, MAX_FINDINGS).map((finding) => `# Warning: ${toCommentText(finding, MAX_REMARK)}`),
+    ...(more > 0 ? [`# Warning: and ${more} more`] : []),
+  ]
+}
+
+function withReason(field: string, reason: string): string {
+  return `${`${field} `.padEnd(REASON_COLUMN)}# ${toCommentText(reason, MAX_REMARK)}`
+}
+
+/** What an entry has to be once it is read again. */
+export function toEntryValue(entry: NewEntry): JsonObject {
+  return {
+    category: entry.category,
+    permission: entry.permission.value,
+    risk_level: entry.riskLevel.value,
+    requires_approval: entry.requiresApproval,
+    allowed_in_modes: entry.allowedInModes,
+    pin: entry.pin,
+  }
+}
+
+function formatCategory(category: NewCategory, examples: readonly string[], step: string): readonly string[] {
+  const fields = [
+    `description: ${quoteAscii(category.description)}`,
+    `risk_level: "${category.riskLevel}"`,
+    `examples: [${examples.map(quoteAscii).join(', ')}]`,
+  ]
+  return [`${quotedUnlessWord(category.name)}:`, ...fields.map((field) => step + field)]
+}
+
+const quotedUnlessWord = (name: string): string => (name === 'mcp' ? name : quoteAscii(name))
+
+function toCategoryValue({ description, riskLevel }: NewCategory, examples: readonly string[]): JsonObject {
+  return { description, risk_level: riskLevel, examples }
 }

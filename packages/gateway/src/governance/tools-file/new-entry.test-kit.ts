@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import type { NewEntry } from './new-entry.ts'
+import type { NewEntry } from './append-entries.ts'
 
 export const DISCOVERED = new Date('2026-11-15T12:30:45.678Z')
 

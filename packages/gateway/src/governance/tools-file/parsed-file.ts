@@ -1,5 +1,6 @@
 import type { ToolEntry } from '@sallyport/core'
-import { lineAt, splitLines, type TextLines } from './lined-text.ts'
+import { isMap } from 'yaml'
+import { lineAt, lineStart, lineText, splitLines, type TextLines } from './lined-text.ts'
 import {
   type EntryRange,
   findReusableHead,
@@ -9,8 +10,6 @@ import {
   type SectionRange,
   scanOutline,
 } from './outline.ts'
-import { extractRemaining } from './residue.ts'
-import { buildOutline } from './tree-outline.ts'
 import { readYaml, type YamlPair, type YamlProblem, type YamlValue } from './yaml-tree.ts'
 
 /** An entry of `tools`: read line by line, or by the parser. */
@@ -145,4 +144,85 @@ function collectEntries(
   })
   const others = pairsOf(tools).filter(({ key }) => !known.has(key))
   return [...cutEntries, ...others.map((pair) => ({ key: pair.key, line: lineOf(pair), parsed: pair.target }))]
+}
+
+/** What is left of a text for a parser, and where it stood. */
+interface RemainingText {
+  readonly text: string
+  originalOffset(offset: number): number
+}
+
+interface Piece {
+  readonly from: number
+  readonly original: number
+}
+
+/** The text without the entries that could be read line by line. */
+function extractRemaining(source: TextLines, entries: readonly EntryRange[]): RemainingText {
+  const pieces: Piece[] = []
+  let text = ''
+  const keep = (from: number, to: number): void => {
+    if (from === to) return
+    pieces.push({ from: text.length, original: from })
+    text += source.text.slice(from, to)
+  }
+  let from = 0
+  for (const { line, end, fields } of entries) {
+    if (fields === undefined) continue
+    keep(from, lineStart(source, line))
+    from = lineStart(source, end)
+  }
+  keep(from, source.text.length)
+  return { text, originalOffset: (offset) => originalOffset(pieces, offset) }
+}
+
+function originalOffset(pieces: readonly Piece[], offset: number): number {
+  let low = 0
+  let high = pieces.length - 1
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if ((pieces[middle]?.from ?? 0) <= offset) low = middle
+    else high = middle - 1
+  }
+  const piece = pieces[low]
+  return piece === undefined ? offset : piece.original + offset - piece.from
+}
+
+interface KeyRange {
+  readonly key: string
+  readonly line: number
+  readonly end: number
+  readonly indent: number
+}
+
+/** The cuts of a file that was parsed as a whole. */
+function buildOutline(root: YamlValue, source: TextLines): Outline {
+  const sections = listKeyRanges(root, documentEnd(source), source)
+  const tools = sections.find(({ key }) => key === 'tools')
+  const value = root.pairs?.get('tools')?.target
+  return {
+    sections: sections.map(({ key, line, end }) => ({ name: key, line, end })),
+    entries: tools === undefined || value === undefined ? [] : listKeyRanges(value, tools.end, source),
+  }
+}
+
+/** Whether a value is a mapping whose keys stand on lines of their own. */
+export const isBlockMap = ({ node }: YamlValue): boolean => node !== null && isMap(node) && node.flow !== true
+
+function listKeyRanges(value: YamlValue, end: number, source: TextLines): readonly KeyRange[] {
+  if (!isBlockMap(value)) return []
+  const own = [...(value.pairs?.values() ?? [])].filter(({ inherited }) => !inherited)
+  const lines = own.map(({ at }) => lineAt(source, at))
+  return own.map(({ key, at }, index) => {
+    const line = lines[index] ?? 0
+    return { key, line, end: lines[index + 1] ?? end, indent: at - lineStart(source, line) }
+  })
+}
+
+/** The line of `...`, or the one after the last. */
+export function documentEnd(source: TextLines): number {
+  const marked = source.indents.findIndex(
+    (indent, line) => indent === 0 && /^\.\.\.\s*(?:#|$)/.test(lineText(source, line)),
+  )
+  return marked === -1 ? source.starts.length : marked
 }

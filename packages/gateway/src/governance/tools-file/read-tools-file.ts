@@ -1,8 +1,18 @@
-import type { ParsedToolsFile } from '@sallyport/core'
-import { createFileIssue, createFileIssueLog, type FileIssue } from './file-issue.ts'
-import type { ParsedFile, ParseResult } from './parsed-file.ts'
-import { readToolEntry } from './read-entry.ts'
+import {
+  type ParsedToolsFile,
+  type PolicyField,
+  type PolicyFields,
+  type ToolEntry,
+  toVisibleText,
+} from '@sallyport/core'
+import { readPolicyFields } from '../../config/config.ts'
+import { createFileIssue, createFileIssueLog, type FileIssue, type FileIssueLog } from './file-issue.ts'
+import { lineAt, lineStart } from './lined-text.ts'
+import { MAX_MEMO, type PlainField } from './outline.ts'
+import type { FileEntry, ParsedFile, ParseResult } from './parsed-file.ts'
+import type { PlainLine } from './plain-line.ts'
 import { findSection, readCategories, readModePolicies, reportUnknown, SECTIONS } from './read-sections.ts'
+import type { YamlPair, YamlValue } from './yaml-tree.ts'
 
 export type ToolsFileResult =
   | { readonly ok: true; readonly file: ParsedToolsFile; readonly warnings: readonly FileIssue[] }
@@ -38,4 +48,113 @@ function checkRoot({ root, originalOffset }: ParsedFile, error: (offset: number,
   if (tools?.target.pairs === undefined && (tools?.target.value ?? null) !== null) {
     error(originalOffset(tools?.at ?? 0), `tools: ${expected} of tools to what holds for them.`)
   }
+}
+
+type PolicyResult = ReturnType<typeof readPolicyFields>
+type PathStep = string | number
+
+interface EntryReader {
+  readonly file: ParsedFile
+  readonly log: FileIssueLog
+  /** What lines were found to say: most stand in the file many times. */
+  readonly memo: Map<PlainLine, PolicyResult>
+}
+
+/** An entry that is being read. */
+interface Draft {
+  readonly reader: EntryReader
+  readonly fields: Partial<Record<PolicyField, unknown>>
+  readonly lines: Partial<Record<PolicyField, number>>
+}
+
+/** What one entry says. Problems go into the log. */
+function readToolEntry(entry: FileEntry, reader: EntryReader): ToolEntry {
+  const { range } = entry
+  // What the parser reads, aliases for one, may mean something else after a change elsewhere.
+  if (range?.fields === undefined) return readUncached(entry, reader)
+  const { file, log } = reader
+  const known = file.readings.get(range)
+  if (known !== undefined) return known
+  const issues = log.errors.length + log.warnings.length
+  const read = readUncached(entry, reader)
+  if (log.errors.length + log.warnings.length === issues) file.readings.set(range, read)
+  return read
+}
+
+function readUncached({ key, line, range, parsed }: FileEntry, reader: EntryReader): ToolEntry {
+  const draft: Draft = { reader, fields: {}, lines: {} }
+  if (parsed !== undefined) addParsed(draft, parsed, lineStart(reader.file.source, line) + (range?.indent ?? 0))
+  else for (const field of range?.fields ?? []) addPlain(draft, field)
+  return { key, line: line + 1, fields: draft.fields as PolicyFields, lines: draft.lines }
+}
+
+function addPlain(draft: Draft, { line, indent, written }: PlainField): void {
+  const { file, memo } = draft.reader
+  const reading = readLine(written, memo)
+  const offset = lineStart(file.source, line) + indent
+  if (reading.issues.length > 0) report(draft, reading, () => offset)
+  addFields(draft, reading, { line, offset })
+}
+
+const DIGEST = /^sha256-[0-9a-f]{64}$/
+
+function readLine(written: PlainLine, memo: EntryReader['memo']): PolicyResult {
+  const { key, value } = written
+  // The one line that no two entries share: thousands of them would be all that takes long here.
+  if (key === 'pin' && typeof value === 'string' && DIGEST.test(value)) return { fields: { pin: value }, issues: [] }
+  const known = memo.get(written)
+  if (known !== undefined) return known
+  const reading = readPolicyFields({ [key]: value })
+  if (memo.size < MAX_MEMO) memo.set(written, reading)
+  return reading
+}
+
+function addParsed(draft: Draft, parsed: YamlValue, offset: number): void {
+  const { source, originalOffset } = draft.reader.file
+  if (parsed.pairs === undefined) {
+    if (parsed.value !== null) report(draft, readPolicyFields(parsed.value), () => offset)
+    return
+  }
+  for (const { key, at, target } of parsed.pairs.values()) {
+    const reading = readPolicyFields({ [key]: target.value })
+    const start = originalOffset(at)
+    report(draft, reading, ([, ...path]) => originalOffset(findOffset(target, path) ?? at))
+    addFields(draft, reading, { line: lineAt(source, start), offset: start })
+  }
+}
+
+const DUPLICATE_KEY = 'the same key stands here in another spelling. Keep one of them.'
+
+interface FieldLocation {
+  readonly line: number
+  readonly offset: number
+}
+
+function addFields({ reader, fields, lines }: Draft, reading: PolicyResult, { line, offset }: FieldLocation): void {
+  for (const field in reading.fields) {
+    const name = field as PolicyField
+    if (name === 'misspelt' && Object.hasOwn(fields, name)) continue
+    if (Object.hasOwn(fields, name)) reader.log.error(offset, DUPLICATE_KEY)
+    fields[name] = reading.fields[name]
+    lines[name] = line + 1
+  }
+}
+
+function report({ reader }: Draft, { issues }: PolicyResult, offsetOf: (path: readonly PathStep[]) => number): void {
+  for (const { path, problem, severity } of issues) {
+    const say = severity === 'error' ? reader.log.error : reader.log.warn
+    say(offsetOf(path), path.length === 0 ? problem : `${toVisibleText(path.join('.'))}: ${problem}`)
+  }
+}
+
+/** Where a part of a value stands, as far down the path as the file goes. */
+function findOffset(value: YamlValue, path: readonly PathStep[]): number | undefined {
+  let found: number | undefined
+  let inside: YamlValue | undefined = value
+  for (const step of path) {
+    const pair: YamlPair | undefined = inside?.pairs?.get(String(step))
+    inside = pair?.target ?? (typeof step === 'number' ? inside?.items?.[step] : undefined)
+    found = pair?.at ?? inside?.node?.range[0] ?? found
+  }
+  return found
 }

@@ -2,8 +2,8 @@ import { toCamelCase } from '@sallyport/core'
 import { isScalar } from 'yaml'
 import { BLANK, lineAt, lineStart, type TextLines } from './lined-text.ts'
 import type { ParsedFile } from './parsed-file.ts'
+import { documentEnd, isBlockMap } from './parsed-file.ts'
 import { findSection } from './read-sections.ts'
-import { documentEnd, isBlockMap } from './tree-outline.ts'
 import type { YamlValue } from './yaml-tree.ts'
 
 /** Where something can be added to a section. Lines are told by what comes after the addition. */

@@ -1,17 +1,15 @@
-import { isDeeperThan, type Json, quoteText } from '@sallyport/core'
+import { isDeeperThan, type Json, quoteText, toCamelCase } from '@sallyport/core'
+import { isCollection, isScalar } from 'yaml'
 import { readPolicyFields } from '../../config/config.ts'
-import { toCommentText } from './comment-text.ts'
-import { detectIndentation } from './indentation.ts'
-import { insertLines } from './insert-lines.ts'
+import { changeSafely, detectIndentation, insertLines, refuseUnparsed, toCommentText } from './insert-lines.ts'
 import { BLANK, indentOf, lineStart, type TextLines } from './lined-text.ts'
 import type { EntryRange } from './outline.ts'
 import { type FileEntry, findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
 import { quoteAscii } from './quoted-text.ts'
-import { changeSafely, refuseUnparsed } from './safe-change.ts'
 import { readEntryValue } from './same-meaning.ts'
 import { columnOf } from './section-place.ts'
 import type { EditResult, Splice } from './splice.ts'
-import { findSpan, type ValueSpan } from './value-span.ts'
+import type { YamlPair } from './yaml-tree.ts'
 
 /** A field of an entry that is there, and what it is to be. */
 export interface FieldChange {
@@ -125,4 +123,51 @@ function formatValue(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(formatValue).join(', ')}]`
   const members = Object.entries(value).map(([key, member]) => `${quoteAscii(key)}: ${formatValue(member ?? null)}`)
   return `{${members.join(', ')}}`
+}
+
+/** Where the value of a field stands, and what has to stand between its key and another one. */
+interface ValueSpan {
+  /** As the field's name is written. */
+  readonly key: string
+  readonly from: number
+  readonly to: number
+  readonly prefix: string
+}
+
+type SpanResult = ValueSpan | { readonly why: string } | undefined
+
+/** The value that an entry itself gives to a field; nothing when it gives none, or inherits it. */
+function findSpan(file: ParsedFile, { range, parsed }: FileEntry, field: string): SpanResult {
+  const isMeant = (key: string): boolean => toCamelCase(key) === toCamelCase(field)
+  if (parsed !== undefined) {
+    const own = [...(parsed.pairs?.values() ?? [])].filter(({ inherited }) => !inherited)
+    const pair = own.find(({ key }) => isMeant(key))
+    return pair && parsedSpan(file, pair, columnOf(parsed, file) ?? 0)
+  }
+  const plain = range?.fields?.find(({ written }) => isMeant(written.key))
+  if (plain === undefined) return undefined
+  const { line, indent, written } = plain
+  const start = lineStart(file.source, line) + indent
+  return spanOf(file, { key: written.key, from: start + written.from, to: start + written.to })
+}
+
+function spanOf({ source }: ParsedFile, span: Omit<ValueSpan, 'prefix'>): ValueSpan {
+  return { ...span, prefix: source.text[span.from - 1] === ':' ? ' ' : '' }
+}
+
+function parsedSpan(file: ParsedFile, { key, target, aliased }: YamlPair, column: number): SpanResult {
+  const { node } = target
+  if (aliased) return { why: `the value of ${key} is an alias (*…)` }
+  if (node === null) return { why: `the value of ${key} cannot be found` }
+  if (node.anchor !== undefined || node.tag !== undefined) return { why: `the value of ${key} has an anchor or a tag` }
+  const from = file.originalOffset(node.range[0])
+  // Both ends stand in one entry, and what was cut out of the text is whole entries.
+  const to = from + node.range[1] - node.range[0]
+  if (isScalar(node) && node.type?.startsWith('BLOCK') === true)
+    return { why: `the value of ${key} is a block of text` }
+  if (!isCollection(node) || node.flow === true) return spanOf(file, { key, from, to })
+  const written = file.source.text.slice(from, to).trimEnd()
+  if (written.includes('#')) return { why: `comments stand in the value of ${key}` }
+  const start = file.source.text.lastIndexOf('\n', from) + 1
+  return { key, from, to: from + written.length, prefix: ' '.repeat(Math.max(0, column + 1 - (from - start))) }
 }

@@ -1,21 +1,24 @@
-import { OpenAPIHono } from '@hono/zod-openapi'
-import { SallyportError } from '@sallyport/core'
+import { createRoute, OpenAPIHono, z } from '@hono/zod-openapi'
+import { Cancellation, canonicalName, didYouMean, type JsonObject, SallyportError } from '@sallyport/core'
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { Offer } from '../../catalog/catalog.ts'
+import { isPrintableName } from '../../sessions/sessions.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { toProblem } from '../problem.ts'
 import { approvalRoutes } from './approvals.ts'
 import { callRoutes } from './call.ts'
+import { decisionSchema, decisionView } from './decision-view.ts'
 import { eventRoutes } from './events.ts'
 import { explainRoutes } from './explain.ts'
-import { invalidInput } from './invalid-input.ts'
-import { loginLinkRoutes } from './login-links.ts'
+import { invalidInput, strictInput } from './invalid-input.ts'
+import { looseObject } from './loose-object.ts'
 import { modeRoutes } from './mode.ts'
 import { offerRoutes } from './offers.ts'
 import { documentRoutes } from './openapi-document.ts'
 import { profileRoutes } from './profiles.ts'
-import { type ApiEnv, requireOperator } from './routes.ts'
+import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator } from './routes.ts'
 import { savingsRoutes } from './savings.ts'
 import { serverRoutes } from './servers.ts'
 import { statusRoutes } from './status.ts'
@@ -23,8 +26,6 @@ import { strictBody } from './strict-body.ts'
 import { tokenRoutes } from './tokens.ts'
 import { toolRoutes } from './tools.ts'
 import { toolsFileRoutes } from './tools-file.ts'
-import { unknownRoute } from './unknown-route.ts'
-import { verdictRoutes } from './verdict.ts'
 
 export type { ApprovalView } from '../../governance/governance.ts'
 export type { AnsweredApproval } from './approvals.ts'
@@ -35,10 +36,10 @@ export type { Explanation } from './explain.ts'
 export type { ChangedMode, ModeView } from './mode.ts'
 export type { OfferDetail, OfferView } from './offers.ts'
 export type { Savings, SavingsBy } from './savings.ts'
-export type { ServerView } from './server-view.ts'
+export type { ServerView } from './servers.ts'
 export type { Status } from './status.ts'
 export type { TokenView } from './tokens.ts'
-export type { ToolDetail, ToolView } from './tool-view.ts'
+export type { ToolDetail, ToolView } from './tools.ts'
 export type { ToolsFileView } from './tools-file.ts'
 
 /** For `hc<Api>`: every path, what it takes and what it answers. */
@@ -96,4 +97,88 @@ function reportBug(error: unknown, where: string, incident: string): SallyportEr
   const told = error instanceof Error ? error.stack : String(error)
   process.stderr.write(`sallyport: incident ${incident} in ${where}: ${told}\n`)
   return new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`, { cause: error })
+}
+
+const mintLoginLink = createRoute({
+  method: 'post',
+  path: '/login-links',
+  summary: 'A link that logs a browser in, once, within ten minutes',
+  responses: {
+    201: jsonResponse(z.object({ path: z.string() }), 'The path, to be put behind a URL of the gateway.'),
+    ...PROBLEM_RESPONSES,
+  },
+})
+
+const loginLinkRoutes = ({ logins }: AdminContext) =>
+  createRoutes().openapi(mintLoginLink, (c) => c.json({ path: `/login?token=${logins.mintLoginCode()}` }, 201))
+
+interface KnownRoute {
+  readonly method: string
+  /** As the router writes it: `/api/servers/:id`. */
+  readonly path: string
+}
+
+/** Why nothing answers there: a verb that the path does not take, or a path that is none. */
+function unknownRoute(method: string, path: string, known: readonly KnownRoute[]): SallyportError {
+  const verbs = known.filter((route) => toPattern(route.path).test(path)).map((route) => route.method)
+  if (verbs.length > 0)
+    return new SallyportError('VERB_REFUSED', `${path} takes ${[...new Set(verbs)].join(' or ')}, not ${method}.`)
+  const shown = path.slice(0, 200)
+  const paths = new Set(known.map((route) => route.path))
+  return new SallyportError('ROUTE_UNKNOWN', `There is no ${JSON.stringify(shown)}.${didYouMean(shown, paths)}`, {
+    hint: 'All routes are described at /api/openapi.json.',
+  })
+}
+
+/** The paths are our own, so that they may become regular expressions. */
+const toPattern = (path: string): RegExp => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+
+const claimSchema = z.string().min(1).max(256).refine(isPrintableName, 'expected printable text')
+
+const verdictBody = strictInput({
+  agent: claimSchema.openapi({
+    description: 'Whose tool it is, such as claude-code: what tools.yaml calls its server.',
+  }),
+  tool: claimSchema.openapi({ description: 'The agent’s own name for it, such as Bash.' }),
+  arguments: looseObject.optional(),
+})
+
+const postVerdict = createRoute({
+  method: 'post',
+  path: '/verdict',
+  summary: 'Decide about a tool that an agent has built in and calls itself',
+  description: 'By the entries of tools.yaml for `<agent>/<tool>` and by the mode. A refusal is recorded.',
+  request: { body: { required: true, content: { 'application/json': { schema: verdictBody } } } },
+  responses: { 200: jsonResponse(decisionSchema, 'What the agent should do with the call.') },
+})
+
+const verdictRoutes = (context: AdminContext) =>
+  createRoutes().openapi(postVerdict, async (c) => {
+    const { agent, tool, arguments: args } = c.req.valid('json')
+    const decision = await context.pipeline.decideAndRecord({
+      id: context.ids.callId(),
+      traceId: context.ids.traceId(),
+      principal: { ...requireOperator(c.env), agent, profile: 'default', role: 'agent' },
+      method: 'tools/call',
+      offer: builtInOffer(agent, tool),
+      params: { name: tool, arguments: (args ?? {}) as JsonObject },
+      cancellation: new Cancellation(),
+    })
+    return c.json(decisionView(decision), 200)
+  })
+
+/** No server defined it: of its arguments nothing is known but what entries say. */
+function builtInOffer(agent: string, tool: string): Offer {
+  const definition = { name: tool, inputSchema: { type: 'object' } }
+  const recordName = canonicalName({ server: agent, tool })
+  return {
+    kind: 'tool',
+    server: agent,
+    name: tool,
+    wire: tool,
+    recordName,
+    original: definition,
+    definition,
+    isMcp: false,
+  }
 }

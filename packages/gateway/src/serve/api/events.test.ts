@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
-import { createEventFeed } from './event-feed.ts'
+import { createEventFeed } from './events.ts'
 
 const call = (bench: AdminTestGateway, tool: string) => bench.api('/api/call', { method: 'POST', body: { tool } })
 

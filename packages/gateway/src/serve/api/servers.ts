@@ -1,10 +1,135 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { didYouMean, SallyportError } from '@sallyport/core'
-import type { Upstream } from '../../upstream/upstream.ts'
+import { didYouMean, maskSecrets, SallyportError } from '@sallyport/core'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { collectSecrets } from '../../config/config.ts'
+import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
 import type { AdminContext } from '../admin-context.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
-import { serverSchema, serverView } from './server-view.ts'
+
+const serverSchema = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['stdio', 'http', 'sse', 'docker-gateway', 'built-in']),
+    state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
+    since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
+    reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),
+    retryAt: z.number().optional().openapi({ description: 'When the next attempt is made, as `since`.' }),
+    restarts: z.number().int(),
+    era: z.string().optional(),
+    pid: z.number().int().optional(),
+    ownConnections: z
+      .object({ count: z.number().int(), pids: z.array(z.number().int()) })
+      .optional()
+      .openapi({
+        description:
+          'Of a server that not all clients share: how many have a connection of their own, and the latest processes.',
+      }),
+    messages: z
+      .array(z.string())
+      .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
+    health: z
+      .object({
+        isHealthy: z.boolean(),
+        since: z.number().openapi({ description: 'Since when that is so, as `since`.' }),
+        checkedAt: z.number(),
+        reason: z.string().optional(),
+      })
+      .optional()
+      .openapi({ description: 'What its health checks found; absent before the first one, and where there are none.' }),
+    dropped: z
+      .record(z.string(), z.number().int())
+      .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
+    tools: z.number().int(),
+    resources: z.number().int(),
+    prompts: z.number().int(),
+    leftOut: z.array(z.object({ name: z.string(), reason: z.string() })),
+    config: z
+      .object({
+        title: z.string().optional(),
+        enabled: z.boolean(),
+        place: z.object({ file: z.string(), line: z.number() }),
+        command: z.string().optional(),
+        args: z.array(z.string()).optional().openapi({ description: 'What came from variables is masked.' }),
+        cwd: z.string().optional(),
+        per: z.enum(['gateway', 'session']).optional(),
+        url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
+        env: z.array(z.string()).optional().openapi({ description: 'Names alone.' }),
+        headers: z.array(z.string()).optional().openapi({ description: 'Names alone.' }),
+        includeTools: z.array(z.string()).optional(),
+        excludeTools: z.array(z.string()),
+      })
+      .openapi({ description: 'Its entry, without anything that may be secret.' }),
+  })
+  .openapi('Server')
+
+export type ServerView = z.infer<typeof serverSchema>
+
+function serverView(upstream: Upstream, catalog: Catalog): ServerView {
+  const { reason, retryAt, era, pid, ownConnections, messages, dropped, health, ...status } = upstream.status()
+  const catalogue = catalog.serverCatalog(status.id)
+  return {
+    ...status,
+    ...withoutUndefined({ reason, retryAt, era, pid }),
+    ...(ownConnections && { ownConnections: { ...ownConnections, pids: [...ownConnections.pids] } }),
+    messages: [...messages],
+    dropped: withoutUndefined(dropped),
+    ...(health && {
+      health: {
+        ...withoutUndefined(health),
+        isHealthy: health.isHealthy,
+        since: health.since,
+        checkedAt: health.checkedAt,
+      },
+    }),
+    tools: catalogue?.tools.length ?? 0,
+    resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
+    prompts: catalogue?.prompts.length ?? 0,
+    leftOut: catalogue?.leftOut.map(({ name, reason: why }) => ({ name, reason: why })) ?? [],
+    config: configView(upstream.config),
+  }
+}
+
+/** Only what is named here is shown: a new setting stays hidden until somebody has judged it. */
+function configView(config: UpstreamConfig): ServerView['config'] {
+  const { title, enabled, place, includeTools, excludeTools } = config
+  return {
+    enabled,
+    place: { file: place.file, line: place.line },
+    excludeTools: [...excludeTools],
+    ...withoutUndefined({ title, includeTools: includeTools && [...includeTools] }),
+    ...addressView(config),
+  }
+}
+
+function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
+  if (config.kind === 'built-in') return {}
+  const secrets = collectSecrets(config)
+  const mask = (text: string): string => maskSecrets(text, secrets)
+  if (!('command' in config)) return { url: mask(redactUrl(config.url)), headers: Object.keys(config.headers) }
+  const { command, args, cwd, env } = config
+  return {
+    command: mask(command),
+    args: args.map(mask),
+    env: Object.keys(env),
+    ...withoutUndefined({
+      cwd: cwd === undefined ? undefined : mask(cwd),
+      per: config.kind === 'stdio' ? config.per : undefined,
+    }),
+  }
+}
+
+/** Tokens travel in the user part and in queries. */
+function redactUrl(text: string): string {
+  if (!URL.canParse(text)) return '(not a URL)'
+  const { origin, pathname } = new URL(text)
+  return `${origin}${pathname}`
+}
+
+/** Without the members that are undefined: JSON would drop them, and the types must agree. */
+function withoutUndefined<Fields extends object>(fields: Fields): { [Key in keyof Fields]?: NonNullable<Fields[Key]> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}
 
 const listServers = createRoute({
   method: 'get',

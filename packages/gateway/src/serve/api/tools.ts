@@ -1,11 +1,193 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { type Principal, RISK_LEVELS } from '@sallyport/core'
+import {
+  type Decision,
+  estimateToolTokens,
+  isJsonObject,
+  type JsonObject,
+  MODES,
+  PERMISSIONS,
+  type PolicyValue,
+  type Principal,
+  RISK_LEVELS,
+} from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
+import { NOT_ENFORCED_FIELDS, PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
 import type { AdminContext } from '../admin-context.ts'
+import { decisionSchema, decisionView } from './decision-view.ts'
 import { findTool, waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
+import { looseObject } from './loose-object.ts'
+import { definitionSchema, definitionView } from './offers.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
-import { type InspectedTool, type ToolView, toolDetail, toolDetailSchema, toolSchema, toolView } from './tool-view.ts'
+
+const ruleSchema = z.object({ file: z.string(), line: z.number() })
+
+const fieldSchema = z
+  .object({
+    field: z.string().openapi({ description: 'As tools.yaml calls it, such as `risk_level`.' }),
+    value: z.unknown(),
+    reason: z.string(),
+    rule: ruleSchema.optional().openapi({ description: 'Where it is written, if it is.' }),
+  })
+  .openapi('PolicyField')
+
+/** Everything that governs a tool, each value with why it is this one and where that is written. */
+const policySchema = z.array(fieldSchema)
+
+const entriesSchema = z.array(
+  z.object({ key: z.string(), file: z.string(), line: z.number().int(), note: z.string().optional() }),
+)
+
+type PolicyView = z.infer<typeof policySchema>
+type FieldView = PolicyView[number]
+
+function policyView({ policy, entries }: Pick<ReviewedTool, 'policy' | 'entries'>, file: string): PolicyView {
+  const ruled = Object.entries(policy).flatMap(([name, value]) => fieldViews(toFieldName(name), value))
+  const written = entries.flatMap(({ fields, line, lines }) =>
+    NOT_ENFORCED_FIELDS.filter((name) => fields[name] !== undefined).map((name) => ({
+      field: toFieldName(name),
+      value: fields[name],
+      reason: 'as written, and not enforced yet',
+      rule: { file, line: lines[name] ?? line },
+    })),
+  )
+  return [...ruled, ...written]
+}
+
+const entriesView = ({ entries }: Pick<ReviewedTool, 'entries'>, file: string): z.infer<typeof entriesSchema> =>
+  entries.map(({ key, line, fields: { note } }) => ({ key, file, line, ...(note !== undefined && { note }) }))
+
+const toFieldName = (name: string): string =>
+  name === 'risk' ? 'risk_level' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** A field holds one value, several that all count, or a plain list. */
+function fieldViews(field: string, value: unknown): readonly FieldView[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value)) return [ruledView(field, value as PolicyValue<unknown>)]
+  if (value.length === 0) return []
+  return value.every(isRuled)
+    ? value.map((one: PolicyValue<unknown>) => ruledView(field, one))
+    : [{ field, value, reason: 'as written' }]
+}
+
+const isRuled = (value: unknown): value is PolicyValue<unknown> =>
+  typeof value === 'object' && value !== null && 'reason' in value && 'value' in value
+
+const ruledView = (field: string, { value, reason, rule }: PolicyValue<unknown>): FieldView => ({
+  field,
+  value,
+  reason,
+  ...(rule && { rule }),
+})
+
+const SOURCES = ['tools.yaml', 'config.yaml', 'inferred'] as const
+
+const toolSchema = z
+  .object({
+    name: z.string().openapi({ description: 'What clients call it.' }),
+    canonical: z.string().openapi({ description: 'What rules and records call it.' }),
+    server: z.string(),
+    tool: z.string().openapi({ description: 'What its server calls it.' }),
+    title: z.string().optional(),
+    description: z.string().optional(),
+    annotations: looseObject.optional(),
+    offered: z.boolean(),
+    tokens: z.number().openapi({ description: 'What its definition costs an agent in every turn: an estimate.' }),
+    risk: z.enum(RISK_LEVELS),
+    permission: z.array(z.enum(PERMISSIONS)),
+    requiresApproval: z.boolean(),
+    allowedInModes: z.array(z.enum(MODES)),
+    source: z.enum(SOURCES).openapi({ description: 'Who says of what risk it is.' }),
+    written: z.boolean().openapi({ description: 'Whether tools.yaml has an entry for just this tool.' }),
+    pin: z.enum(PIN_STATES).openapi({ description: '`changed`: it is not what was reviewed, and cannot be called.' }),
+    findings: z.array(z.string()).openapi({ description: 'What is suspicious about its definition.' }),
+    doubts: z.array(z.string()).openapi({ description: 'Findings that nobody has accepted: each call asks.' }),
+    decidedBy: decisionSchema.shape.decidedBy.openapi({ description: 'Why it is not offered, or not without asking.' }),
+  })
+  .openapi('Tool')
+
+const toolDetailSchema = toolSchema
+  .extend({
+    definition: looseObject.openapi({ description: 'As its server wrote it, under the name that clients see.' }),
+    decision: decisionSchema,
+    policy: policySchema.openapi({ description: 'Every field in force.' }),
+    entries: entriesSchema.openapi({ description: 'The entries of tools.yaml that are about it.' }),
+    review: definitionSchema,
+  })
+  .openapi('ToolDetail')
+
+export type ToolView = z.infer<typeof toolSchema>
+export type ToolDetail = z.infer<typeof toolDetailSchema>
+
+interface InspectedTool {
+  readonly offer: Offer
+  readonly decision: Decision
+  readonly review: ReviewedTool
+}
+
+function toolView({ offer, decision, review }: InspectedTool): ToolView {
+  const { decidedBy } = decisionView(decision)
+  const { description, annotations } = offer.definition
+  const title = readTitle(offer.definition)
+  return {
+    name: offer.wire,
+    canonical: offer.recordName,
+    server: offer.server,
+    tool: offer.name,
+    ...(title !== undefined && { title }),
+    ...(typeof description === 'string' && { description }),
+    ...(isJsonObject(annotations) && { annotations }),
+    offered: decision.outcome !== 'deny',
+    tokens: countToolTokens(offer),
+    ...governedView(review),
+    ...(decidedBy && { decidedBy }),
+  }
+}
+
+/** A definition is counted once, as long as its server offers it. */
+const TOKEN_COUNTS = new WeakMap<object, number>()
+
+function countToolTokens({ wire, definition }: Offer): number {
+  const known = TOKEN_COUNTS.get(definition)
+  if (known !== undefined) return known
+  const tokens = estimateToolTokens(wire, definition)
+  TOKEN_COUNTS.set(definition, tokens)
+  return tokens
+}
+
+function governedView({ policy, entries, hasOwnEntry, pin, findings, doubts }: ReviewedTool) {
+  const { risk } = policy
+  const isEntry = entries.some(({ fields }) => fields.riskLevel !== undefined)
+  return {
+    risk: risk.value,
+    permission: [...policy.permission.value],
+    requiresApproval: policy.requiresApproval.value || doubts.length > 0,
+    allowedInModes: [...policy.allowedInModes.value],
+    source: risk.rule === undefined ? SOURCES[2] : SOURCES[isEntry ? 0 : 1],
+    written: hasOwnEntry,
+    pin,
+    findings: [...findings],
+    doubts: [...doubts],
+  }
+}
+
+function toolDetail(sight: InspectedTool, review: ToolReview): ToolDetail {
+  const { offer, decision } = sight
+  return {
+    ...toolView(sight),
+    definition: offer.definition,
+    decision: decisionView(decision),
+    policy: policyView(sight.review, review.path),
+    entries: entriesView(sight.review, review.path),
+    review: definitionView(review.definitionOf(offer)),
+  }
+}
+
+/** Older servers put it among the annotations. */
+function readTitle({ title, annotations }: JsonObject): string | undefined {
+  const found = title ?? (isJsonObject(annotations) ? annotations.title : undefined)
+  return typeof found === 'string' ? found : undefined
+}
 
 const listQuery = strictInput({
   server: z.string().optional(),

@@ -1,5 +1,6 @@
-import type { CompilePattern } from '@sallyport/core'
-import { BUILT_IN_SERVER } from '@sallyport/core'
+import { isUtf8 } from 'node:buffer'
+import { availableParallelism, freemem, loadavg, totalmem, uptime } from 'node:os'
+import { BUILT_IN_SERVER, type CompilePattern } from '@sallyport/core'
 import {
   type Bug,
   createMcpServer,
@@ -8,9 +9,12 @@ import {
   offerResults,
   READ,
   type ResultShelf,
+  ToolRetryError,
+  textContent,
+  toolResult,
+  type WholeResult,
+  type Workspace,
 } from '@sallyport/kit'
-import { readFilePage } from './file-page.ts'
-import { measureSystem } from './system-metrics.ts'
 
 export interface BuiltInOptions {
   /** Below it lie the workspaces of sessions, which each sees as /workspace. */
@@ -128,3 +132,100 @@ function addListDirectory(server: McpServer): void {
 
 /** A page of nothing would make an agent ask for ever; a page of everything would fill its context. */
 const bounded = (limit: number, most: number): number => Math.min(Math.max(limit, 1), most)
+
+interface SystemMetrics {
+  readonly time: string
+  readonly cpus: number
+  /** Over 1, 5 and 15 minutes. */
+  readonly load_average: readonly number[]
+  readonly memory: { readonly total_bytes: number; readonly available_bytes: number }
+  readonly uptime_seconds: number
+  readonly gateway: {
+    readonly uptime_seconds: number
+    readonly rss_bytes: number
+    readonly heap_used_bytes: number
+    readonly cpu_seconds: number
+  }
+}
+
+/** Numbers only: nothing here names the machine, its users or its files. */
+function measureSystem(): SystemMetrics {
+  const { rss, heapUsed } = process.memoryUsage()
+  const { user, system } = process.cpuUsage()
+  return {
+    time: new Date().toISOString(),
+    cpus: availableParallelism(),
+    load_average: loadavg().map((load) => Math.round(load * 100) / 100),
+    memory: { total_bytes: totalmem(), available_bytes: freemem() },
+    uptime_seconds: Math.round(uptime()),
+    gateway: {
+      uptime_seconds: Math.round(process.uptime()),
+      rss_bytes: rss,
+      heap_used_bytes: heapUsed,
+      cpu_seconds: (user + system) / 1_000_000,
+    },
+  }
+}
+
+interface Page {
+  readonly offset: number
+  readonly limit: number
+}
+
+/** In UTF-8, in bytes. A page holds one at least, or it would never get on. */
+const MAX_CHARACTER_BYTES = 4
+const MAX_IMAGE_BYTES = 4 * 1024 * 1024
+
+/** What models can look at, by how its bytes begin in hexadecimal. */
+const IMAGES: readonly { readonly mimeType: string; readonly begins: RegExp }[] = [
+  { mimeType: 'image/png', begins: /^89504e470d0a1a0a/ },
+  { mimeType: 'image/jpeg', begins: /^ffd8ff/ },
+  { mimeType: 'image/gif', begins: /^47494638(37|39)61/ },
+  { mimeType: 'image/webp', begins: /^52494646.{8}57454250/ },
+]
+
+/** A page of a text, an image whole, or an error that says why it is neither. */
+async function readFilePage(workspace: Workspace, path: string, { offset, limit }: Page): Promise<WholeResult> {
+  const { bytes, size } = await workspace.readFile(path, { offset, limit: Math.max(limit, MAX_CHARACTER_BYTES) })
+  if (offset > size) throw new ToolRetryError(`${path}: the offset ${offset} is beyond its end; it has ${size} bytes.`)
+  const begin = offset === 0 ? 0 : countContinuations(bytes)
+  const text = takeText(bytes.subarray(begin), offset + bytes.length < size ? MAX_CHARACTER_BYTES - 1 : 0)
+  if (text !== undefined) return textPage(text, { offset: offset + begin, size })
+  const image = offset === 0 ? await readImage(workspace, path, bytes) : undefined
+  if (image !== undefined) return image
+  throw new ToolRetryError(`${path}: not text in UTF-8 (${size} bytes). This tool reads texts and images.`)
+}
+
+function textPage(text: Buffer, { offset, size }: { readonly offset: number; readonly size: number }): WholeResult {
+  const content = [textContent(text.toString('utf8'))]
+  const next = offset + text.length
+  if (next < size)
+    content.push(textContent(`[To byte ${next} of ${size}. There is more: continue with offset ${next}.]`))
+  return toolResult({ content })
+}
+
+/** The bytes as far as they are text, which a page may end up to `slack` bytes early: inside a character. */
+function takeText(bytes: Buffer, slack: number): Buffer | undefined {
+  if (bytes.includes(0)) return undefined
+  for (let cut = 0; cut <= slack; cut++) {
+    const text = bytes.subarray(0, bytes.length - cut)
+    if (isUtf8(text)) return text
+  }
+  return undefined
+}
+
+/** How many bytes at the beginning belong to a character that began before them. */
+function countContinuations(bytes: Buffer): number {
+  const begin = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80)
+  return begin < MAX_CHARACTER_BYTES ? Math.max(begin, 0) : 0
+}
+
+async function readImage(workspace: Workspace, path: string, head: Buffer): Promise<WholeResult | undefined> {
+  const beginning = head.subarray(0, 16).toString('hex')
+  const image = IMAGES.find(({ begins }) => begins.test(beginning))
+  if (image === undefined) return undefined
+  const { bytes, size } = await workspace.readFile(path, { limit: MAX_IMAGE_BYTES })
+  if (size > MAX_IMAGE_BYTES)
+    throw new ToolRetryError(`${path}: an image of ${size} bytes; at most ${MAX_IMAGE_BYTES} can be shown.`)
+  return toolResult({ content: [{ type: 'image', data: bytes.toString('base64'), mimeType: image.mimeType }] })
+}

@@ -1,6 +1,6 @@
 import { MAY_HAVE_RUN_HINT, SallyportError } from '@sallyport/core'
+import { FrameReader } from '../frame-reader.ts'
 import type { EncodedRequest, Frame } from '../transport.ts'
-import { errorReply } from './addressed-error.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
@@ -8,8 +8,6 @@ import type { Indexed } from './in-flight.ts'
 import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import type { ResponseHeaders } from './response-head.ts'
-import { isSessionLost } from './session-loss.ts'
-import { openSideStream } from './side-stream.ts'
 
 /** What the calls of one transport share, and whom they tell. */
 export interface HttpCallContext {
@@ -188,4 +186,43 @@ export class HttpCall implements ReplyListener, Indexed {
     this.#reply = new HttpReply(this.#context.endpoint, this)
     this.#exchange = openSideStream(this.#context, this.#reply, this.#lastEventId)
   }
+}
+
+/** The same error, as the answer to this request; nothing when the frame is no error. Servers that could not read a request do not know its id. */
+function errorReply(frame: Frame, id: number): Frame | undefined {
+  const { error, hasMethod, result } = frame.envelope
+  if (error === undefined || result !== undefined || hasMethod) return undefined
+  if (frame.envelope.numericId === id) return frame
+  const reader = new FrameReader(Number.POSITIVE_INFINITY)
+  reader.feed(Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":`))
+  reader.feed(Buffer.concat(frame.parts).subarray(error.start, error.end))
+  reader.feed(Buffer.from('}'))
+  const outcome = reader.finish()
+  return outcome.kind === 'frame' ? outcome.frame : undefined
+}
+
+/**
+ * Whether a response says that the server does not know our session any more. The protocol's word for it is 404; servers
+ * built after a widespread example say 400 with an error that speaks of the session.
+ */
+export function isSessionLost(end: ReplyEnd, session: string | undefined): boolean {
+  if (session === undefined || end.kind !== 'refused') return false
+  if (end.status === 404) return true
+  if (end.status !== 400 || end.frame?.envelope.error === undefined) return false
+  return /session/i.test(Buffer.concat(end.frame.parts).subarray(0, 2_000).toString('utf8'))
+}
+
+interface SideStreamContext {
+  readonly endpoint: HttpEndpoint
+  readonly headers: McpHeaders
+}
+
+/** Opens a stream of a legacy server by GET; with the id of an event it goes on after that one (Last-Event-ID). */
+export function openSideStream(
+  { endpoint, headers }: SideStreamContext,
+  reply: HttpReply,
+  lastEventId: string | undefined,
+): HttpExchange {
+  const message = { method: 'GET', lane: 'side', path: endpoint.path, headers: headers.forStream(lastEventId) } as const
+  return new HttpExchange(endpoint, message, reply)
 }

@@ -5,8 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { countMarked, freshMark } from '../stdio/stdio.test-kit.ts'
 import { sweepProcesses } from './process-sweep.ts'
 import { readProcessTable } from './process-table.ts'
-import { openWatchdog, type Watchdog, type WatchdogOptions } from './watchdog.ts'
-import { WATCHDOG_SCRIPT } from './watchdog-script.ts'
+import { openWatchdog, WATCHDOG_SCRIPT, type Watchdog, type WatchdogOptions } from './watchdog.ts'
 
 const open: Watchdog[] = []
 const marks: string[] = []

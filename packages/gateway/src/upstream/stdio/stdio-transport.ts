@@ -1,15 +1,22 @@
-import { SallyportError } from '@sallyport/core'
+import { existsSync, statSync } from 'node:fs'
+import path from 'node:path'
+import type { Writable } from 'node:stream'
+import { cutText, maskSecrets, SallyportError } from '@sallyport/core'
 import type { ProgramServerConfig } from '../../config/config.ts'
-import type { Watchdog } from '../processes/processes.ts'
-import { type GracePeriods, openProcessGroup, type ProcessGroup } from '../processes/processes.ts'
+import { GATEWAY_PERMIT, recheckPermit, usePermit } from '../permit.ts'
+import {
+  type Exit,
+  type GracePeriods,
+  openProcessGroup,
+  type ProcessGroup,
+  type Watchdog,
+} from '../processes/processes.ts'
 import type { StderrTail } from '../stderr-tail.ts'
 import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
 import { buildChildEnvironment } from './child-environment.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'
-import { Outbox } from './outbox.ts'
-import { describeExit, describeLoss, type Explain } from './process-loss.ts'
-import { spawnFailure } from './spawn-failure.ts'
+import { findErrorSummaryLine } from './telling-line.ts'
 
 export interface StdioTransportOptions {
   readonly config: ProgramServerConfig
@@ -162,5 +169,231 @@ export class StdioTransport implements Transport {
       if (!exited) this.#giveUpReason ??= reason
       return group.end()
     })
+  }
+}
+
+/** A request, or with no id a message of the gateway itself. */
+interface QueuedMessage {
+  readonly id: number | undefined
+  readonly text: string
+  readonly call: Pick<EncodedRequest['call'], 'permit'>
+}
+
+const GATEWAY_CALL = { permit: GATEWAY_PERMIT }
+
+/** So much is given to the pipe at once: what a full pipe does not take waits here, where it can still be stopped. */
+const MAX_BATCH = 65_536
+
+/** What is on its way to the stdin of a server. Messages of one moment leave in one write. */
+class Outbox {
+  readonly #stdin: Writable
+  readonly #onRefused: (id: number, error: SallyportError) => void
+  #queue: QueuedMessage[] = []
+  /** So many of the queue were taken already. */
+  #taken = 0
+  /** Requests whose permits are being rechecked. */
+  readonly #rechecking = new Set<QueuedMessage>()
+  #length = 0
+  #isFlushing = false
+  /** The pipe could not take all at once: until nothing waits any more, each write is one message. */
+  #wasFull = false
+
+  constructor(stdin: Writable, onRefused: (id: number, error: SallyportError) => void) {
+    this.#stdin = stdin
+    this.#onRefused = onRefused
+  }
+
+  /** The length of all that waits, here and for the pipe. */
+  get length(): number {
+    return this.#stdin.writableLength + this.#length
+  }
+
+  request(request: EncodedRequest): void {
+    this.#length += request.text.length
+    this.#enqueue(request)
+  }
+
+  send(text: string): void {
+    this.#length += text.length
+    this.#enqueue({ id: undefined, text, call: GATEWAY_CALL })
+  }
+
+  /** True where the request was not written yet: then it is not written at all. */
+  abandon(id: number): boolean {
+    const isMeant = (message: QueuedMessage): boolean => message.id === id
+    const at = this.#queue.findIndex((message, index) => index >= this.#taken && isMeant(message))
+    const found = at < 0 ? [...this.#rechecking].find(isMeant) : this.#queue[at]
+    if (found === undefined) return false
+    if (at < 0) this.#rechecking.delete(found)
+    else this.#queue.splice(at, 1)
+    this.#length -= found.text.length
+    return true
+  }
+
+  /** No further request leaves; what is only told still does. */
+  close(): void {
+    this.#queue = this.#queue.filter(({ id }, index) => index >= this.#taken && id === undefined)
+    this.#taken = 0
+    this.#rechecking.clear()
+  }
+
+  #enqueue(message: QueuedMessage): void {
+    this.#queue.push(message)
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    process.nextTick(() => this.#flush())
+  }
+
+  /** Until nothing is left, or the pipe is full. */
+  #flush(): void {
+    const stdin = this.#stdin
+    while (this.#queue.length > 0 && stdin.writableLength === 0 && stdin.writable) {
+      const batch = this.#takeBatch()
+      if (batch !== '') stdin.write(batch)
+      this.#wasFull = stdin.writableLength > 0 || (this.#wasFull && this.#queue.length > 0)
+    }
+    this.#isFlushing = stdin.writableLength > 0
+    // Its turn comes once the pipe has taken all that came before; a broken one takes nothing more.
+    if (this.#isFlushing) stdin.write('', (error) => error ?? this.#flush())
+  }
+
+  /** Only what still has its permit in this very moment. */
+  #takeBatch(): string {
+    const maxLength = this.#wasFull ? 1 : MAX_BATCH
+    let batch = ''
+    while (this.#taken < this.#queue.length && batch.length < maxLength) {
+      const message = this.#queue[this.#taken++] as QueuedMessage
+      if (usePermit(message.call.permit)) {
+        this.#length -= message.text.length
+        batch += `${message.text}\n`
+      } else this.#recheck(message)
+    }
+    this.#dropTaken()
+    return batch
+  }
+
+  /** Not one by one: a long queue would be copied each time. */
+  #dropTaken(): void {
+    if (this.#taken * 2 < this.#queue.length) return
+    this.#queue = this.#queue.slice(this.#taken)
+    this.#taken = 0
+  }
+
+  /** It goes to the end of the queue, where its permit is checked once more. */
+  #recheck(message: QueuedMessage): void {
+    this.#rechecking.add(message)
+    void recheckPermit(message.call.permit).then((refusal) => {
+      if (!this.#rechecking.delete(message)) return
+      if (!refusal) return this.#enqueue(message)
+      this.#length -= message.text.length
+      if (message.id !== undefined) this.#onRefused(message.id, refusal)
+    })
+  }
+}
+
+/** What the last words of a program mean, and what to do; nothing where they are not known. */
+type Explain = (said: readonly string[]) => string | undefined
+
+interface ProcessLoss {
+  readonly what: string
+  readonly stderr: StderrTail
+  /** How many lines others had written before it began. */
+  readonly linesBefore: number
+  readonly explain?: Explain | undefined
+}
+
+const REASON_LENGTH = 300
+
+/** Why a program is gone: how it ended, and what it said of that. */
+export function describeLoss({ what, stderr, linesBefore, explain }: ProcessLoss): string {
+  const said = stderr.since(linesBefore)
+  const meaning = explain?.(said)
+  if (meaning !== undefined) return `${what}: ${meaning}`
+  const line = findErrorSummaryLine(said)
+  return line === undefined ? what : cutText(`${what}: ${line.trim().replace(/\.$/, '')}`, REASON_LENGTH)
+}
+
+export function describeExit({ code, signal }: Exit): string {
+  return signal === null ? `exited with code ${code}` : `was killed by ${signal}`
+}
+
+const INSTALL_DOCKER = 'Install Docker with its MCP plugin (https://docs.docker.com/get-started/get-docker/)'
+
+interface Explanation {
+  readonly what: string
+  readonly hint: string
+}
+
+/**
+ * Why a server could not be started, and what to do.
+ *
+ * The system's error is left out as the cause: node hangs the arguments on it, and prints the value that it dislikes,
+ * and both may hold secrets.
+ */
+export function spawnFailure(
+  config: ProgramServerConfig,
+  searchPath: string | undefined,
+  error: unknown,
+): SallyportError {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error'
+  const { what, hint } = folderProblem(config) ?? explainCode(config, searchPath, code)
+  // A program or a folder may be named by a variable.
+  const shown = maskSecrets(`The server "${config.id}" could not be started: ${what}.`, config.fromVariables)
+  return new SallyportError('UPSTREAM_UNAVAILABLE', shown, { hint })
+}
+
+/** The system reports a missing folder and a missing program alike. */
+function folderProblem({ cwd }: ProgramServerConfig): Explanation | undefined {
+  if (cwd === undefined || cwd.includes('\0')) return undefined
+  const folder = statSync(cwd, { throwIfNoEntry: false })
+  if (folder?.isDirectory()) return undefined
+  return {
+    what: `its working folder ${cwd} ${folder === undefined ? 'does not exist' : 'is no folder'}`,
+    hint: 'Create it, or correct `cwd`.',
+  }
+}
+
+function explainCode(config: ProgramServerConfig, searchPath: string | undefined, code: string): Explanation {
+  switch (code) {
+    case 'ENOENT':
+      return notFound(config, searchPath)
+    case 'EACCES':
+      return {
+        what: `the program ${config.command} may not be executed by this user`,
+        hint: 'Make it executable (chmod +x), or name its interpreter as `command` and the file in `args`.',
+      }
+    case 'ERR_INVALID_ARG_VALUE':
+      return {
+        what: 'its command, args, env or cwd is empty or holds a NUL character',
+        hint: 'Correct the entry in config.yaml.',
+      }
+    case 'E2BIG':
+      return { what: 'its args and env are longer than the system allows', hint: 'Pass long values in a file.' }
+    case 'EAGAIN':
+    case 'EMFILE':
+    case 'ENFILE':
+    case 'ENOMEM':
+      return {
+        what: `the system has no room for another process (${code})`,
+        hint: 'Stop other programs, or raise the limits on processes and open files (ulimit -u, ulimit -n).',
+      }
+    default:
+      return { what: `the system refused to run ${config.command} (${code})`, hint: 'Try the same command in a shell.' }
+  }
+}
+
+function notFound({ kind, command, cwd }: ProgramServerConfig, searchPath: string | undefined): Explanation {
+  if (!command.includes('/')) {
+    const where = searchPath === undefined ? 'the system’s default PATH' : `PATH (${cutText(searchPath, 500)})`
+    return {
+      what: `there is no program ${command} in ${where}`,
+      hint: `${kind === 'docker-gateway' ? INSTALL_DOCKER : 'Install it'}, or give its full path as \`command\`.`,
+    }
+  }
+  const file = path.resolve(cwd ?? '.', command)
+  if (!existsSync(file)) return { what: `there is no program ${file}`, hint: 'Install it, or correct `command`.' }
+  return {
+    what: `the interpreter that the first line of ${file} names does not exist`,
+    hint: 'Install that interpreter, or name another as `command` and the file in `args`.',
   }
 }

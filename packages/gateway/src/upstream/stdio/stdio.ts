@@ -1,5 +1,9 @@
 export { buildChildEnvironment } from './child-environment.ts'
 export { readFairly } from './fair-reader.ts'
-export { describeExit, describeLoss } from './process-loss.ts'
-export { spawnFailure } from './spawn-failure.ts'
-export { StdioTransport, type StdioTransportOptions } from './stdio-transport.ts'
+export {
+  describeExit,
+  describeLoss,
+  StdioTransport,
+  type StdioTransportOptions,
+  spawnFailure,
+} from './stdio-transport.ts'

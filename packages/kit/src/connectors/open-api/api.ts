@@ -1,10 +1,25 @@
-import { isJsonObject, type Json, type JsonObject, type Permission, SallyportError } from '@sallyport/core'
+import {
+  isJsonDeeperThan,
+  isJsonList,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Permission,
+  SallyportError,
+} from '@sallyport/core'
 import { ConnectorError } from '../connector-error.ts'
 import { readOpenApiDocument, resolveReference } from './document.ts'
 import { inlineSchema } from './inline-schema.ts'
-import { buildInputSchema, type Operation, permissionOf, readOperations } from './operation.ts'
-import { type ApiRequest, buildRequest, isBelow } from './request.ts'
-import { type ApiResponse, readResponse } from './response.ts'
+import {
+  buildInputSchema,
+  isFormType,
+  isJsonType,
+  type Operation,
+  type Parameter,
+  permissionOf,
+  type RequestBody,
+  readOperations,
+} from './operation.ts'
 
 /** The description of an API, its address, and the limits of calls. */
 export interface ApiSettings {
@@ -191,4 +206,262 @@ function redactSecrets(text: string, headers: Readonly<Record<string, string>>):
 function listEncodings(secret: string): readonly string[] {
   const quoted = JSON.stringify(secret).slice(1, -1)
   return [secret, quoted, quoted.replaceAll('/', '\\/'), encodeURIComponent(Buffer.from(secret).toString())]
+}
+
+interface ApiRequest {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Headers
+  readonly body: string | undefined
+}
+
+const retryableError = (message: string): ConnectorError => new ConnectorError(message, { retryable: true })
+
+function buildRequest(base: URL, operation: Operation, args: JsonObject): ApiRequest {
+  checkArgumentNames(operation, args)
+  const given = operation.parameters.flatMap((parameter) => {
+    const value = ownArgument(args, parameter.key)
+    return value === undefined ? [] : [{ parameter, value }]
+  })
+  const at = (place: Parameter['location']) => given.filter(({ parameter }) => parameter.location === place)
+  const headers = new Headers({ accept: 'application/json, */*;q=0.5' })
+  for (const { parameter, value } of at('header')) setHeader(headers, parameter, value)
+  const cookies = at('cookie').flatMap(({ parameter, value }) => formatPairs(parameter, value))
+  if (cookies.length > 0) headers.set('cookie', cookies.join('; '))
+  const query = at('query').flatMap(({ parameter, value }) => formatPairs(parameter, value))
+  const body = formatBody(operation.body, args)
+  if (operation.body !== undefined && body !== undefined) headers.set('content-type', operation.body.mimeType)
+  return { url: buildUrl(base, operation, { args, query }), method: operation.method.toUpperCase(), headers, body }
+}
+
+const ownArgument = (args: JsonObject, key: string): Json | undefined =>
+  Object.hasOwn(args, key) ? args[key] : undefined
+
+function checkArgumentNames({ id, parameters, body }: Operation, args: JsonObject): void {
+  const parts = [...parameters, ...(body === undefined ? [] : [body])]
+  const missing = parts
+    .filter(({ key, required }) => required && ownArgument(args, key) === undefined)
+    .map(({ key }) => key)
+  if (missing.length > 0) throw retryableError(`The operation ${id} needs: ${missing.join(', ')}.`)
+  const unknown = Object.keys(args).filter((name) => !parts.some(({ key }) => key === name))
+  if (unknown.length > 0)
+    throw retryableError(
+      `The operation ${id} does not take: ${unknown.join(', ').slice(0, 200)}. It takes: ${parts.map(({ key }) => key).join(', ')}.`,
+    )
+}
+
+function setHeader(headers: Headers, parameter: Parameter, value: Json): void {
+  try {
+    headers.set(parameter.name, formatHeader(parameter, value))
+  } catch (error) {
+    if (error instanceof ConnectorError) throw error
+    throw new ConnectorError(`${JSON.stringify(parameter.name)} is no name for a header.`, { retryable: false })
+  }
+}
+
+interface UrlParts {
+  readonly args: JsonObject
+  readonly query: readonly string[]
+}
+
+/** Whatever the document or an argument says, the address stays below the base that the author gave. */
+function buildUrl(base: URL, operation: Operation, { args, query }: UrlParts): URL {
+  const path = operation.path.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
+    const parameter = operation.parameters.find((known) => known.location === 'path' && known.name === name)
+    const value = parameter === undefined ? undefined : ownArgument(args, parameter.key)
+    if (parameter === undefined || value === undefined || value === null)
+      throw new ConnectorError(`The path of ${operation.id} has no value for ${JSON.stringify(name)}.`, {
+        retryable: false,
+      })
+    return formatPathParameter(parameter, value)
+  })
+  const start = resolveServer(base, operation.servers)
+  const url = new URL(start)
+  const full = `${start.pathname.replace(/\/$/, '')}${path}`
+  // As a path, so that `//host` and `\host` are no hosts; what is left of `?` and `#` is encoded by it.
+  url.pathname = full
+  url.search = query.join('&')
+  // Fewer segments than were written: some of them were dots.
+  if (!isBelow(base, url) || url.pathname.split('/').length !== full.split('/').length)
+    throw new ConnectorError(`The path of ${operation.id} leads out of the API.`, { retryable: false })
+  return url
+}
+
+/** The document's own address only if it is below the base: it may name a version (`/v2`), but no other host. */
+function resolveServer(base: URL, servers: readonly string[]): URL {
+  const [named] = servers
+  if (named === undefined || named.includes('{') || !URL.canParse(named, base.href)) return base
+  const server = new URL(named, base)
+  return isBelow(base, server) ? server : base
+}
+
+function isBelow(base: URL, url: URL): boolean {
+  const root = base.pathname.endsWith('/') ? base.pathname : `${base.pathname}/`
+  // What follows the base, for it may have escapes of its own.
+  const isInside = `${url.pathname}/`.startsWith(root) && !hasDotSegment(url.pathname.slice(root.length - 1))
+  return url.origin === base.origin && url.username === '' && isInside
+}
+
+function formatBody(body: RequestBody | undefined, args: JsonObject): string | undefined {
+  const value = body === undefined ? undefined : ownArgument(args, body.key)
+  if (body === undefined || value === undefined) return undefined
+  if (isJsonType(body.mimeType)) return JSON.stringify(value)
+  if (isFormType(body.mimeType) && isJsonObject(value)) return formatForm(value)
+  if (typeof value === 'string' && !body.mimeType.startsWith('multipart/')) return value
+  throw new ConnectorError(`A body of the type ${body.mimeType} cannot be sent.`, { retryable: false })
+}
+
+function formatForm(fields: JsonObject): string {
+  const form = new URLSearchParams()
+  for (const [key, value] of Object.entries(fields))
+    for (const item of Array.isArray(value) ? value : [value])
+      if (item !== undefined && item !== null)
+        form.append(key, typeof item === 'object' ? JSON.stringify(item) : String(item))
+  return form.toString()
+}
+
+const stringifyValue = (value: Json | undefined): string =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')
+
+/** Half a surrogate pair cannot be encoded. */
+const toWellFormed = (text: string): string => Buffer.from(text).toString()
+
+const encodeValue = (value: Json | undefined): string => encodeURIComponent(toWellFormed(stringifyValue(value)))
+
+const argumentError = (parameter: Parameter, why: string): ConnectorError =>
+  new ConnectorError(`The argument ${JSON.stringify(parameter.key)} ${why}.`, { retryable: true })
+
+/** Style `simple`: `a,b`, and `k,v` or `k=v` for an object. */
+function formatSimple({ explode, isJson }: Parameter, value: Json, write: (value: Json | undefined) => string): string {
+  if (isJson) return write(JSON.stringify(value))
+  if (isJsonList(value)) return value.map(write).join(',')
+  if (!isJsonObject(value)) return write(value)
+  return Object.entries(value)
+    .map(([key, inner]) => `${write(key)}${explode ? '=' : ','}${write(inner)}`)
+    .join(',')
+}
+
+/** One value in a path. It stays inside its own segment, also for a server that decodes slashes before it looks. */
+function formatPathParameter(parameter: Parameter, value: Json): string {
+  if (parameter.style !== 'simple')
+    throw argumentError(parameter, `has the style ${parameter.style}, which is not supported`)
+  const text = formatSimple(parameter, value, encodeValue)
+  if (text === '') throw argumentError(parameter, 'is empty, but stands in the path')
+  if (hasDotSegment(formatSimple(parameter, value, stringifyValue)))
+    throw argumentError(parameter, 'would lead to another path')
+  return text
+}
+
+const MAX_DECODINGS = 5
+
+/** Whether a server that decodes a path, once or again and again, may find a segment of dots in it. */
+function hasDotSegment(path: string): boolean {
+  let text = path
+  for (let round = 0; round < MAX_DECODINGS; round++) {
+    // Some servers cut off what is behind a semicolon.
+    if (text.split(/[/\\]/).some((part) => /^\.\.?(?:;|$)/.test(part))) return true
+    const decoded = text.replaceAll(/%(25|2e|2f|5c|3b)/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    )
+    if (decoded === text) return false
+    text = decoded
+  }
+  return true
+}
+
+const DELIMITERS: Readonly<Record<string, string>> = { form: ',', spaceDelimited: '%20', pipeDelimited: '%7C' }
+
+/** The pairs of a parameter of a query, or of a cookie, encoded and joined. */
+function formatPairs(parameter: Parameter, value: Json): readonly string[] {
+  const { name, style, explode, isJson } = parameter
+  if (isJson) return [`${encodeValue(name)}=${encodeValue(JSON.stringify(value))}`]
+  if (style === 'deepObject' && isJsonObject(value))
+    return Object.entries(value).map(
+      ([key, inner]) => `${encodeValue(name)}%5B${encodeValue(key)}%5D=${encodeValue(inner)}`,
+    )
+  const delimiter = DELIMITERS[style] ?? ','
+  if (isJsonList(value))
+    return explode
+      ? value.map((item) => `${encodeValue(name)}=${encodeValue(item)}`)
+      : [`${encodeValue(name)}=${value.map(encodeValue).join(delimiter)}`]
+  if (!isJsonObject(value)) return [`${encodeValue(name)}=${encodeValue(value)}`]
+  const pairs = Object.entries(value)
+  return explode
+    ? pairs.map(([key, inner]) => `${encodeValue(key)}=${encodeValue(inner)}`)
+    : [
+        `${encodeValue(name)}=${pairs.flatMap(([key, inner]) => [encodeValue(key), encodeValue(inner)]).join(delimiter)}`,
+      ]
+}
+
+/** A header cannot hold line ends, nor what is outside Latin-1. */
+function formatHeader(parameter: Parameter, value: Json): string {
+  const text = formatSimple(parameter, value, stringifyValue)
+  if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text))
+    throw argumentError(parameter, 'has characters that a header cannot hold')
+  return text
+}
+
+/** What an API answered. */
+export interface ApiResponse {
+  readonly status: number
+  readonly mimeType: string
+  /** A JSON value, a text, or of other content its size. */
+  readonly body: Json
+  /** The answer was longer than is allowed. */
+  readonly isCut: boolean
+}
+
+const MAX_ERROR_LENGTH = 500
+/** What is nested deeper stays a text: a result could not carry it as a value. */
+const MAX_DEPTH = 400
+const TEXT_TYPE = /^text\/|[/+](?:xml|yaml|javascript|x-www-form-urlencoded|x-ndjson)\s*(?:;|$)/i
+
+/** Reads no more than is allowed, whatever the length that was announced. */
+async function readResponse(
+  response: Response,
+  { maxBytes, hide }: { readonly maxBytes: number; readonly hide: (text: string) => string },
+): Promise<ApiResponse> {
+  const mimeType = hide(response.headers.get('content-type') ?? '')
+  const { bytes, isCut } = await readBytes(response, maxBytes)
+  const isText = mimeType === '' || isJsonType(mimeType) || TEXT_TYPE.test(mimeType)
+  const text = isText ? hide(new TextDecoder().decode(bytes)) : `${bytes.length} bytes of ${mimeType}`
+  const whole = { status: response.status, mimeType, body: isCut ? text : parseIfJson(text, mimeType), isCut }
+  if (!response.ok) throw responseError(response.status, text, hide(response.headers.get('retry-after') ?? ''))
+  return whole
+}
+
+async function readBytes(
+  response: Response,
+  maxBytes: number,
+): Promise<{ readonly bytes: Buffer; readonly isCut: boolean }> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  // Leaving the loop cancels the stream, and with it the connection.
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    parts.push(part)
+    length += part.length
+    if (length > maxBytes) break
+  }
+  return { bytes: Buffer.concat(parts).subarray(0, maxBytes), isCut: length > maxBytes }
+}
+
+function parseIfJson(text: string, mimeType: string): Json {
+  if (!isJsonType(mimeType) || isJsonDeeperThan(text, MAX_DEPTH)) return text
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}
+
+/** The caller can mend what was asked; the rest is the API's, or its operator's. */
+function responseError(status: number, text: string, later: string): ConnectorError {
+  const isPassing = status === 429 || (status === 503 && later !== '')
+  const wait =
+    isPassing && later !== '' ? ` Try again after ${later.slice(0, 40)}${/^\d+$/.test(later) ? ' s' : ''}.` : ''
+  const words = text.trim().slice(0, MAX_ERROR_LENGTH)
+  const isOfCaller = status >= 400 && status < 500 && status !== 401 && status !== 407
+  return new ConnectorError(`The API answered ${status}${words === '' ? '' : `: ${words}`}.${wait}`, {
+    retryable: isPassing || isOfCaller,
+  })
 }

@@ -1,12 +1,12 @@
-export { SqlConnector } from './sql-connector.ts'
 export {
   openSqlDatabases,
   type PostgresSettings,
+  SqlConnector,
   type SqlDatabaseEntry,
   type SqlDatabases,
   type SqliteSettings,
   type SqlQueryOptions,
   type SqlSettings,
-} from './sql-databases.ts'
+} from './sql-connector.ts'
 export type { SqlChange, SqlReference, SqlTable, SqlTableColumn, SqlTableShape } from './sql-driver.ts'
 export type { SqlColumn, SqlLimits, SqlRows } from './sql-result.ts'
