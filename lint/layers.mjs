@@ -50,7 +50,7 @@ const TAKES = {
 }
 
 const ALL_DOORS = doors(GATEWAY, LEVELS.flat())
-const TRANSPORT = ['transport', 'permit', 'frame-reader', 'utf8-check', 'stderr-tail'].map(
+const TRANSPORT = ['transport', 'permit', 'answers/frame-reader', 'answers/utf8-check', 'stderr-tail'].map(
   (name) => `${GATEWAY}/upstream/${name}.ts`,
 )
 const CONFIG = `${GATEWAY}/config/config.ts`
@@ -61,8 +61,12 @@ const CONFIG = `${GATEWAY}/config/config.ts`
  */
 export const ROOMS = {
   'packages/core/src': ['packages/core/src/json/json.ts', 'packages/core/src/shaping/shaping.ts'],
-  'packages/core/src/json': ['packages/core/src/*.ts'],
-  'packages/core/src/shaping': ['packages/core/src/*.ts', 'packages/core/src/json/json.ts'],
+  'packages/core/src/json': ['packages/core/src/*.ts', 'packages/core/src/text/*.ts', 'packages/core/src/secrets/*.ts'],
+  'packages/core/src/shaping': [
+    'packages/core/src/*.ts',
+    'packages/core/src/text/*.ts',
+    'packages/core/src/json/json.ts',
+  ],
 
   [KIT]: [
     ...[NODE, CORE, `${KIT}/connectors/connector-error.ts`],
@@ -83,16 +87,16 @@ export const ROOMS = {
   ...kitRoom('results', [NODE, CORE, 'tool-error.ts', 'tool-result.ts'], ['identity', 'workspace']),
   ...kitRoom(
     'http',
-    [NODE, CORE, 'era.ts', 'json-rpc.ts', 'late-rejections.ts', 'mcp-server.ts'],
+    [NODE, CORE, 'era.ts', 'json-rpc.ts', 'unhandled-rejections.ts', 'mcp-server.ts'],
     ['call', 'protocol', 'identity'],
   ),
   ...kitRoom('identity', [NODE, CORE, 'jose']),
   ...kitRoom('config', [NODE, CORE, 'yaml'], ['identity']),
   ...kitRoom('private-data', [NODE, CORE], ['identity']),
-  ...kitRoom('workspace', [NODE, CORE, 'agent-error.ts'], ['identity']),
+  ...kitRoom('workspace', [NODE, CORE, 'retry-fatal-errors.ts'], ['identity']),
   ...kitRoom(
     'connectors',
-    [NODE, CORE, 'agent-error.ts', 'connectors/sql/sql.ts', 'connectors/open-api/open-api.ts'],
+    [NODE, CORE, 'retry-fatal-errors.ts', 'connectors/sql/sql.ts', 'connectors/open-api/open-api.ts'],
     ['private-data', 'workspace'],
   ),
   ...kitRoom('connectors/sql', connectorParts(), ['private-data', 'workspace']),
@@ -120,7 +124,24 @@ export const ROOMS = {
   ],
   [`${GATEWAY}/upstream/built-in`]: [NODE, CORE, '@sallyport/kit', ...TRANSPORT],
   // An agent stands on what all agents have in common, and knows no other.
-  [`${GATEWAY}/agents/*`]: [NODE, CORE, `${GATEWAY}/agents/*.ts`, `${GATEWAY}/disk/disk.ts`, CONFIG],
+  [`${GATEWAY}/agents/*`]: [
+    NODE,
+    CORE,
+    `${GATEWAY}/agents/*.ts`,
+    `${GATEWAY}/agents/files/*.ts`,
+    `${GATEWAY}/disk/disk.ts`,
+    CONFIG,
+  ],
+  [`${GATEWAY}/agents/files`]: [
+    NODE,
+    CORE,
+    'jsonc-parser',
+    'smol-toml',
+    'yaml',
+    `${GATEWAY}/agents/*.ts`,
+    `${GATEWAY}/disk/disk.ts`,
+    CONFIG,
+  ],
   [`${GATEWAY}/governance/tools-file`]: [NODE, CORE, 'yaml', CONFIG],
   [`${GATEWAY}/governance/schema-check`]: [NODE, CORE, 'ajv', 'ajv/dist/*'],
   [`${GATEWAY}/serve/api`]: [
@@ -132,7 +153,15 @@ export const ROOMS = {
   [GATEWAY]: [NODE, CORE, '@sallyport/kit', '@sallyport/kit/http-intake', ...ALL_DOORS],
   // The light ways in are explained in ARCHITECTURE.md.
   [`${GATEWAY}/cli`]: [
-    ...[NODE, CORE, '@sallyport/kit/line-reader', '@stricli/core', `${GATEWAY}/*.ts`, ...ALL_DOORS],
+    ...[
+      NODE,
+      CORE,
+      '@sallyport/kit/line-reader',
+      '@stricli/core',
+      `${GATEWAY}/*.ts`,
+      `${GATEWAY}/compose/*.ts`,
+      ...ALL_DOORS,
+    ],
     ...['api/api.ts', 'gateway-socket.ts', 'problem.ts'].map((file) => `${GATEWAY}/serve/${file}`),
   ],
 }
@@ -148,7 +177,7 @@ function kitRoom(name, takes, rooms = []) {
 }
 
 function connectorParts() {
-  return [NODE, CORE, 'pg', 'yaml', 'connectors/connector-error.ts', 'connectors/source.ts']
+  return [NODE, CORE, 'pg', 'yaml', 'connectors/connector-error.ts', 'connectors/with-workspace.ts']
 }
 
 function gatewayRooms() {

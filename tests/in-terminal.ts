@@ -1,4 +1,4 @@
-import { quoteForShell } from '../packages/core/src/shell-word.ts'
+import { quoteForShell } from '../packages/core/src/text/quote-for-shell.ts'
 
 /**
  * A command in a terminal of its own, without a package that would have to be compiled. In place of the shell: some

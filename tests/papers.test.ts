@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { ERRORS, type ErrorKind } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { EVENT_TYPES } from '../packages/gateway/src/serve/api/event-query.ts'
-import { OTEL_PACKAGES } from '../packages/gateway/src/telemetry/open-telemetry.ts'
+import { OTEL_PACKAGES } from '../packages/gateway/src/telemetry/gateway-telemetry.ts'
 import { filesBelow, ROOT, textOf } from './repository.ts'
 
 const papers = filesBelow('.').filter((path) => path.endsWith('.md'))

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { findSecrets } from '../packages/core/src/find-secrets.ts'
+import { findSecrets } from '../packages/core/src/secrets/find-secrets.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { policySchema } from '../packages/gateway/src/config/policy-schema.ts'
+import { policySchema } from '../packages/gateway/src/config/sections/policy-schema.ts'
 import { parseToolsFile, readToolsFile } from '../packages/gateway/src/governance/tools-file/tools-file.ts'
 import { NOT_ENFORCED_FIELDS } from '../packages/gateway/src/pipeline/pipeline.ts'
 import { promise } from './promises.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { openGateway } from '../../packages/gateway/dist/compose/open-gateway.js'
 import { loadSettings, prepareState, readHome } from '../../packages/gateway/dist/config/config.js'
-import { openGateway } from '../../packages/gateway/dist/open-gateway.js'
 import { openStore } from '../../packages/gateway/dist/store/store.js'
 import { PROTOCOL_VERSION } from '../load/request.mjs'
 import { printTools } from '../servers/catalogue.mjs'

@@ -45,13 +45,13 @@ const JOINED = {
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   root: ['main'],
-  command: ['run-cli', 'serve-command'],
-  window: ['serve'],
+  command: ['run-cli', 'serve/serve-command'],
+  window: ['serve/serve'],
   beside: [
     ...['approvals', 'audit', 'call', 'connect', 'explain', 'hook', 'import'],
     ...['mode', 'panic', 'run', 'servers', 'token', 'trust', 'ui'],
   ].map((name) => `commands/${name}`),
-  gateway: ['serve-ports', '../config/read-config'],
+  gateway: ['serve/serve-ports', '../config/reading/read-config'],
 }
 
 interface Chunk {

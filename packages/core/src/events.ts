@@ -1,8 +1,8 @@
-import type { RuleSource, StepName } from './decide.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Json } from './json/json.ts'
-import type { Mode } from './mode.ts'
-import type { RiskLevel } from './tool-policy.ts'
+import type { RuleSource, StepName } from './policy/decide.ts'
+import type { Mode } from './policy/mode.ts'
+import type { RiskLevel } from './policy/tools-file.ts'
 
 /** What every event of one call says about it. Field names are those of the written record. */
 export interface CallFacts {

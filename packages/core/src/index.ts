@@ -1,47 +1,13 @@
-export { type ArgumentRuleOptions, compileArgumentRules } from './argument-rules.ts'
 export { Cancellation, callCancelledError, MAY_HAVE_RUN_HINT } from './cancellation.ts'
-export { didYouMean, findClosest } from './closest.ts'
-export {
-  ALLOW,
-  compileSteps,
-  createPassThroughStep,
-  type Decision,
-  decide,
-  type RuleSource,
-  STEP_NAMES,
-  type Step,
-  type StepName,
-  type StepVerdict,
-  UNDECIDED,
-  type Verdict,
-} from './decide.ts'
 export {
   buildDockerGatewayArguments,
   DOCKER_ENVIRONMENT,
   DOCKER_GATEWAY_COMMAND,
   type DockerGatewayOptions,
 } from './docker-gateway.ts'
-export { formatDuration, parseDuration } from './duration.ts'
-export { type PolicySources, resolvePolicy, type SourcedFields, type ToolPolicy } from './effective-policy.ts'
 export { ERRORS, type ErrorCode, type ErrorKind, messageOf, SallyportError } from './errors.ts'
 export type { CallFacts, EventType, LoggedEvent, ReturnedFacts, SallyportEvent } from './events.ts'
-export { excerpt, quoteText, redactAndCut } from './excerpt.ts'
-export { type Expansion, expandVars, type VarIssue } from './expand-vars.ts'
 export { ExpiringMap } from './expiring-map.ts'
-export { findSecrets, redactText, redactTruncatedText } from './find-secrets.ts'
-export { type Finding, type FindingKind, formatFinding } from './finding.ts'
-export type { FoundPath } from './found-path.ts'
-export { compileNameGlob, isNameGlob } from './glob.ts'
-export { hideHostPaths } from './host-paths.ts'
-export {
-  ISOLATION_FALLBACKS,
-  ISOLATION_STRATEGIES,
-  type IsolatedServer,
-  type IsolationFallback,
-  type IsolationFields,
-  type IsolationStrategy,
-  shouldIsolateTool,
-} from './isolation-policy.ts'
 export {
   addMembers,
   cachePrinted,
@@ -100,34 +66,83 @@ export {
   stripReservedMeta,
   tryParseJson,
 } from './json/json.ts'
-export { type ArgumentDetail, isSecretFieldName, type RecordedOptions, toRecordedArguments } from './kept-arguments.ts'
-export { type DiffLine, diffLines } from './line-diff.ts'
 export { isLoopback } from './loopback.ts'
-export { listSecretForms, maskSecrets } from './mask-secrets.ts'
-export { matchWildcards } from './match-runs.ts'
-export { formatParam, type McpParam, matchesParam, PARAM_PREFIX, readMcpParams } from './mcp-params.ts'
-export { isMode, MODES, type Mode } from './mode.ts'
-export { type ApprovalTraits, evaluateMode, type ModeRules, type ModeTraits, resolveApproval } from './mode-rules.ts'
-export { checkTransition, isStricter, type ModeChanger, NEXT_MODES } from './mode-transitions.ts'
-export { isMultipleOf } from './multiple-of.ts'
-export { tokenizeName } from './name-tokens.ts'
 export { foldName, hashedNames, NameTable, type Naming, plainName, toWireName } from './names.ts'
-export { wrapOutputSchema } from './output-schema.ts'
-export { compileTrustedSchema } from './own-schema.ts'
-export { findPaths, findUriPaths } from './path-arguments.ts'
-export type { CallRoots } from './path-readings.ts'
-export { checkPathPattern, compilePathMatcher, compilePathRules, type PathCheck, type PathRules } from './path-rules.ts'
-export type { LinkStatus, PathContext } from './path-world.ts'
-export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './permission.ts'
-export { type InferredPermission, inferPermission, type PermissionOptions } from './permission-inference.ts'
-export { compileSimpleSchema, type SchemaValidator } from './plain-schema.ts'
+export type { FoundPath } from './paths/found-path.ts'
+export { hideHostPaths } from './paths/host-paths.ts'
+export { findPaths, findUriPaths } from './paths/path-arguments.ts'
+export type { LinkStatus, PathContext } from './paths/path-context.ts'
+export type { CallRoots } from './paths/path-interpretations.ts'
 export {
-  findOtherTools,
-  findPoison,
-  INSPECTION_VERSION,
-  type NeighborOptions,
-  type Neighbors,
-} from './poisoning.ts'
+  checkPathPattern,
+  compilePathMatcher,
+  compilePathRules,
+  type PathCheck,
+  type PathRules,
+} from './paths/path-rules.ts'
+export { takesPath } from './paths/takes-path.ts'
+export { type ArgumentRuleOptions, compileArgumentRules } from './policy/argument-rules.ts'
+export {
+  ALLOW,
+  compileSteps,
+  createPassThroughStep,
+  type Decision,
+  decide,
+  type RuleSource,
+  STEP_NAMES,
+  type Step,
+  type StepName,
+  type StepVerdict,
+  UNDECIDED,
+  type Verdict,
+} from './policy/decide.ts'
+export { type PolicySources, resolvePolicy, type SourcedFields, type ToolPolicy } from './policy/effective-policy.ts'
+export {
+  ISOLATION_FALLBACKS,
+  ISOLATION_STRATEGIES,
+  type IsolatedServer,
+  type IsolationFallback,
+  type IsolationFields,
+  type IsolationStrategy,
+  shouldIsolateTool,
+} from './policy/isolation-policy.ts'
+export { mergePolicies } from './policy/merge-policies.ts'
+export { isMode, MODES, type Mode } from './policy/mode.ts'
+export {
+  type ApprovalTraits,
+  evaluateMode,
+  type ModeRules,
+  type ModeTraits,
+  resolveApproval,
+} from './policy/mode-rules.ts'
+export { checkTransition, isStricter, type ModeChanger, NEXT_MODES } from './policy/mode-transitions.ts'
+export { PERMISSIONS, type Permission, type PermissionDeclaration, readPermissions } from './policy/permission.ts'
+export { compileSelection, type Selection } from './policy/selection.ts'
+export {
+  HIGHEST_SENSITIVITY,
+  higherSensitivity,
+  isAtLeast,
+  isPrivate,
+  isSensitivity,
+  LOWEST_SENSITIVITY,
+  parseSensitivity,
+  SENSITIVITIES,
+  type Sensitivity,
+} from './policy/sensitivity.ts'
+export { type CompiledSelectors, compileSelectors, type SelectionContext } from './policy/tool-selectors.ts'
+export {
+  type ArgumentRule,
+  type ArgumentRules,
+  type ParsedToolsFile,
+  type PolicyField,
+  type PolicyFields,
+  type PolicyValue,
+  RISK_LEVELS,
+  type RiskLevel,
+  type SecretHandling,
+  type ToolCategory,
+  type ToolEntry,
+} from './policy/tools-file.ts'
 export { type Principal, parseOwnerKey, toOwnerKey } from './principal.ts'
 export {
   type Era,
@@ -140,23 +155,45 @@ export {
   MODERN_VERSION,
   parseTraceId,
 } from './protocol.ts'
-export { looksRandom } from './random-looking.ts'
-export { type InferredRisk, inferRisk, type RiskOptions } from './risk.ts'
-export { RISK_TOKENS, type RiskTokens } from './risk-tokens.ts'
-export { createSecretSearch, mayHoldSecret } from './secret-anchors.ts'
-export { checkSecrets } from './secret-in.ts'
-export { compileSelection, type Selection } from './selection.ts'
+export { type Finding, type FindingKind, formatFinding } from './risk/finding.ts'
+export { type InferredPermission, inferPermission, type PermissionOptions } from './risk/permission-inference.ts'
 export {
-  HIGHEST_SENSITIVITY,
-  higherSensitivity,
-  isAtLeast,
-  isPrivate,
-  isSensitivity,
-  LOWEST_SENSITIVITY,
-  parseSensitivity,
-  SENSITIVITIES,
-  type Sensitivity,
-} from './sensitivity.ts'
+  findOtherTools,
+  findPoison,
+  INSPECTION_VERSION,
+  type NeighborOptions,
+  type Neighbors,
+} from './risk/poisoning.ts'
+export { type InferredRisk, inferRisk, type RiskOptions } from './risk/risk.ts'
+export { RISK_TOKENS, type RiskTokens } from './risk/risk-tokens.ts'
+export { tokenizeName } from './risk/tokenize-name.ts'
+export { checkArgumentName } from './schema/check-argument-name.ts'
+export { formatParam, type McpParam, matchesParam, PARAM_PREFIX, readMcpParams } from './schema/mcp-params.ts'
+export { isMultipleOf } from './schema/multiple-of.ts'
+export { wrapOutputSchema } from './schema/output-schema.ts'
+export { compileSimpleSchema, type SchemaValidator } from './schema/simple-schema.ts'
+export { compileTrustedSchema } from './schema/trusted-schema.ts'
+export {
+  formatMismatch,
+  formatOptions,
+  formatTypes,
+  formatViolations,
+  unknownKeyViolation,
+  type ValuePath,
+  type Violation,
+} from './schema/violation.ts'
+export { checkSecrets } from './secrets/argument-secrets.ts'
+export { findSecrets, redactText, redactTruncatedText } from './secrets/find-secrets.ts'
+export { looksRandom } from './secrets/looks-random.ts'
+export { listSecretForms, maskSecrets } from './secrets/mask-secrets.ts'
+export {
+  type ArgumentDetail,
+  isSecretFieldName,
+  type RecordedOptions,
+  toRecordedArguments,
+} from './secrets/recorded-arguments.ts'
+export { createSecretSearch, mayHoldSecret } from './secrets/secret-anchors.ts'
+export { findWeakness, GENERATE_SECRET_HINT } from './secrets/shared-secret.ts'
 export { isServerId, slugServerId } from './server-id.ts'
 export {
   type ContentHints,
@@ -183,39 +220,19 @@ export {
   shapeText,
   splitCells,
 } from './shaping/shaping.ts'
-export { findWeakness, GENERATE_SECRET_HINT } from './shared-secret.ts'
-export { quoteForShell } from './shell-word.ts'
 export { ShortLivedMap } from './short-lived-map.ts'
-export { toCamelCase, toSnakeCase } from './spelling.ts'
-export { splitShellWords } from './split-words.ts'
-export { mergePolicies } from './stricter-policy.ts'
-export { takesPath } from './takes-path.ts'
-export type { CompilePattern, TextPattern } from './text-pattern.ts'
-export { estimateTokens } from './tokens.ts'
+export { type DiffLine, diffLines } from './text/diff-lines.ts'
+export { formatDuration, parseDuration } from './text/duration.ts'
+export { estimateTokens } from './text/estimate-tokens.ts'
+export { estimateToolTokens } from './text/estimate-tool-tokens.ts'
+export { excerpt, quoteText, redactAndCut } from './text/excerpt.ts'
+export { type Expansion, expandVars, type VarIssue } from './text/expand-vars.ts'
+export { didYouMean, findClosest } from './text/find-closest.ts'
+export { toCamelCase, toSnakeCase } from './text/key-case.ts'
+export { matchWildcards } from './text/match-wildcards.ts'
+export { compileNameGlob, isNameGlob } from './text/name-glob.ts'
+export { quoteForShell } from './text/quote-for-shell.ts'
+export { splitShellWords } from './text/split-shell-words.ts'
+export type { CompilePattern, TextPattern } from './text/text-pattern.ts'
+export { cutText, toPlainText, toVisibleText } from './text/visible-text.ts'
 export { BUILT_IN_SERVER, canonicalName, type ToolDefinition, type ToolRef } from './tool.ts'
-export {
-  type ArgumentRule,
-  type ArgumentRules,
-  type ParsedToolsFile,
-  type PolicyField,
-  type PolicyFields,
-  type PolicyValue,
-  RISK_LEVELS,
-  type RiskLevel,
-  type SecretHandling,
-  type ToolCategory,
-  type ToolEntry,
-} from './tool-policy.ts'
-export { type CompiledSelectors, compileSelectors, type SelectionContext } from './tool-selectors.ts'
-export { estimateToolTokens } from './tool-tokens.ts'
-export { checkArgumentName } from './unknown-argument.ts'
-export {
-  formatMismatch,
-  formatOptions,
-  formatTypes,
-  formatViolations,
-  unknownKeyViolation,
-  type ValuePath,
-  type Violation,
-} from './violation.ts'
-export { cutText, toPlainText, toVisibleText } from './visible-text.ts'

@@ -1,4 +1,4 @@
-import type { RiskLevel } from './tool-policy.ts'
+import type { RiskLevel } from './policy/tools-file.ts'
 
 type NamedRisk = readonly [name: string, level: RiskLevel, reason: string]
 

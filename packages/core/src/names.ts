@@ -1,6 +1,6 @@
-import { didYouMean } from './closest.ts'
 import { SallyportError } from './errors.ts'
-import { compileNameGlob } from './glob.ts'
+import { didYouMean } from './text/find-closest.ts'
+import { compileNameGlob } from './text/name-glob.ts'
 import { BUILT_IN_SERVER, canonicalName, type ToolRef } from './tool.ts'
 
 /** How tools are called on the wire: by server and tool, or by the tool's own name (one upstream only). */

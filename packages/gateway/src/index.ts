@@ -6,6 +6,6 @@ export {
   type ExecuteOptions,
   type McpToolDefinition,
   type ToolDescription,
-} from './create-gateway.ts'
+} from './compose/create-gateway.ts'
+export type { ToolFailure, ToolResult } from './compose/tool-outcome.ts'
 export type { ApprovalView, Approver, ProgramAnswer } from './governance/governance.ts'
-export type { ToolFailure, ToolResult } from './tool-outcome.ts'

@@ -3,9 +3,9 @@ import { TextDecoder } from 'node:util'
 import { isJsonDeeperThan } from '@sallyport/core'
 import { type Identity, readLocalIdentity } from './identity/identity.ts'
 import { errorAnswer, INVALID_REQUEST, MAX_UNPARSED_DEPTH, PARSE_ERROR, type RpcError } from './json-rpc.ts'
-import { watchUnhandledRejections } from './late-rejections.ts'
 import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
+import { watchUnhandledRejections } from './unhandled-rejections.ts'
 
 /** The streams that a server talks over. */
 export interface StdioStreams {

@@ -1,8 +1,8 @@
 import { cutText, type JsonObject } from '@sallyport/core'
-import { ToolFatalError, ToolRetryError } from './agent-error.ts'
 import { ConnectorError } from './connectors/connector-error.ts'
+import { ToolFatalError, ToolRetryError } from './retry-fatal-errors.ts'
 
-export { ToolFatalError, ToolRetryError } from './agent-error.ts'
+export { ToolFatalError, ToolRetryError } from './retry-fatal-errors.ts'
 
 /** Policy forbids this call as things are; neither other arguments nor another try would help. */
 export class ToolRefusedError extends Error {

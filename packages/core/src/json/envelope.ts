@@ -1,4 +1,4 @@
-import type { ItemProblem } from './item-notes.ts'
+import type { ItemProblem } from './item-checker.ts'
 import type { Json, JsonObject } from './json-value.ts'
 
 export interface Span {

@@ -1,4 +1,4 @@
-import { openWasmScanner } from '../long-text.ts'
+import { openWasmScanner } from '../text/wasm-scanner.ts'
 
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c

@@ -1,5 +1,5 @@
-import { didYouMean } from '../closest.ts'
-import { quoteText } from '../excerpt.ts'
+import { quoteText } from '../text/excerpt.ts'
+import { didYouMean } from '../text/find-closest.ts'
 import type { Span } from './envelope.ts'
 import { isListAt, isObjectAt, MemberCursor, readString, skipSpace } from './json-walk.ts'
 

@@ -1,6 +1,6 @@
 import { META } from '../protocol.ts'
 import { EnvelopeBuilder, type ScannedEnvelope, type Span } from './envelope.ts'
-import { ItemChecker } from './item-notes.ts'
+import { ItemChecker } from './item-checker.ts'
 import {
   BACKSLASH,
   BREAK,
@@ -24,8 +24,8 @@ import {
   skipString,
   TAB,
 } from './json-bytes.ts'
-import { isGatewayKey, META_KEY } from './own-meta.ts'
 import { RELATED_TASK } from './protocol-fields.ts'
+import { isGatewayKey, META_KEY } from './reserved-meta.ts'
 
 /** What nobody needs and some readers choke on. */
 export const MAX_DEPTH = 128

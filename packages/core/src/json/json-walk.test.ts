@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isJson } from './is-json.ts'
 import { addMembers, findMember, removeMember } from './json-edit.ts'
 import { findJsonValue, formatPointer, readPointer, rootSpan } from './json-path.ts'
-import { isJson } from './json-proof.ts'
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 import { listMembers } from './json-walk.ts'
 

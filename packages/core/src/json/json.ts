@@ -1,8 +1,10 @@
 export { canonicalJson } from './canonical-json.ts'
+export { hasDuplicateKey } from './duplicate-keys.ts'
 export type { Envelope, JsonMember, Span } from './envelope.ts'
 export { describeResult, findInvalidMember, forbidsNull, RESULT_SHAPE } from './envelope.ts'
 export { findInexactNumber, hasInexactNumber, quoteInexactNumbers } from './inexact-number.ts'
-export type { ItemProblem } from './item-notes.ts'
+export { isJson, jsonEnd } from './is-json.ts'
+export type { ItemProblem } from './item-checker.ts'
 export {
   addMembers,
   findMember,
@@ -12,9 +14,8 @@ export {
   replaceSpan,
 } from './json-edit.ts'
 export { findJsonValue, formatPointer, readJsonPath, readPointer, rootSpan } from './json-path.ts'
-export { isJson, jsonEnd } from './json-proof.ts'
 export { JsonScanner, MAX_DEPTH } from './json-scanner.ts'
-export { listJsonStrings } from './json-texts.ts'
+export { listJsonStrings } from './json-strings.ts'
 export {
   countMembers,
   hasMoreValues,
@@ -36,9 +37,8 @@ export {
   stringEnd,
   valueEnd,
 } from './json-walk.ts'
-export { sanitizeClientInfo, sanitizeClientMeta, stripReservedMeta } from './own-meta.ts'
 export { hasPlainItems } from './plain-items.ts'
-export { cachePrinted, prettyPrintJson, printJson } from './printed-json.ts'
+export { cachePrinted, prettyPrintJson, printJson } from './print-json.ts'
 export {
   MEMBER_SANITIZERS,
   sanitizeCompletion,
@@ -55,5 +55,5 @@ export {
   redactJsonText,
   redactMember,
 } from './redact-json.ts'
-export { hasDuplicateKey } from './repeated-names.ts'
+export { sanitizeClientInfo, sanitizeClientMeta, stripReservedMeta } from './reserved-meta.ts'
 export { sameJson } from './same-json.ts'

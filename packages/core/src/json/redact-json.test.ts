@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createFakeSecrets, type FakeSecret } from '../fake-secrets.test-kit.ts'
 import { type Json, redactJson, redactJsonInSteps, redactJsonText } from '../index.ts'
-import { createFakeSecrets, type FakeSecret } from '../made-secrets.test-kit.ts'
 import { isEscapedJson, type RedactString } from './redact-json.ts'
 
 const [github] = createFakeSecrets() as readonly [FakeSecret]

@@ -1,5 +1,5 @@
-import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans } from '../find-secrets.ts'
-import { listJsonStrings } from './json-texts.ts'
+import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans } from '../secrets/find-secrets.ts'
+import { listJsonStrings } from './json-strings.ts'
 import type { Json, JsonObject } from './json-value.ts'
 
 /** Secrets in the text of a member: its name may tell what the text alone does not. */

@@ -1,6 +1,6 @@
 import { isJson, skipSpace } from '../json/json.ts'
 import { eachRecord, splitCells } from './csv-records.ts'
-import { lineEnd } from './line-index.ts'
+import { lineEnd } from './head-tail-buffer.ts'
 import { eachJsonLine } from './ndjson-preview.ts'
 
 export type ContentKind =

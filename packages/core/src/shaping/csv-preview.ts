@@ -1,5 +1,5 @@
 import { type Cell, eachRecord, readCell, splitCells } from './csv-records.ts'
-import { HeadTailBuffer, joinWithGaps } from './line-index.ts'
+import { HeadTailBuffer, joinWithGaps } from './head-tail-buffer.ts'
 import type { Preset } from './preset.ts'
 import { type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { cutMiddle, formatCount, omissionMark } from './safe-cut.ts'

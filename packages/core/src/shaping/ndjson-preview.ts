@@ -1,6 +1,6 @@
 import { jsonEnd, skipSpace } from '../json/json.ts'
+import { HeadTailBuffer, joinWithGaps, lineEnd } from './head-tail-buffer.ts'
 import { JsonPreviewWriter, jsonDetail } from './json-preview.ts'
-import { HeadTailBuffer, joinWithGaps, lineEnd } from './line-index.ts'
 import type { Preset } from './preset.ts'
 import { type Preview, SCALES, scaleEnds } from './preview.ts'
 import { omissionMark } from './safe-cut.ts'

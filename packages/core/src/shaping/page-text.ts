@@ -1,4 +1,3 @@
-import { quoteText } from '../excerpt.ts'
 import {
   findJsonValue,
   isListAt,
@@ -8,10 +7,11 @@ import {
   readJsonPath,
   skipSpace,
 } from '../json/json.ts'
-import type { TextPattern } from '../text-pattern.ts'
+import { quoteText } from '../text/excerpt.ts'
+import type { TextPattern } from '../text/text-pattern.ts'
 import { type ContentHints, type ContentKind, detectKind, findDelimiter } from './content-kind.ts'
 import { eachRecord } from './csv-records.ts'
-import { eachLine } from './line-index.ts'
+import { eachLine } from './head-tail-buffer.ts'
 import { eachJsonLine } from './ndjson-preview.ts'
 import { findPreset } from './preset.ts'
 import { cutAfter, cutBefore, cutMiddle, formatCount, groupDigits } from './safe-cut.ts'

@@ -1,7 +1,7 @@
-import { didYouMean } from '../closest.ts'
 import { SallyportError } from '../errors.ts'
-import { quoteText } from '../excerpt.ts'
 import { isJsonObject, type JsonObject } from '../json/json.ts'
+import { quoteText } from '../text/excerpt.ts'
+import { didYouMean } from '../text/find-closest.ts'
 
 /** How many are shown of the beginning and of the end. */
 export interface Ends {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { estimateTokens } from '../tokens.ts'
+import { estimateTokens } from '../text/estimate-tokens.ts'
 import { anyPreset, hostileTexts } from './hostile-texts.test-kit.ts'
 import { findPreset } from './preset.ts'
 import { shapeText } from './shape-text.ts'

@@ -9,7 +9,7 @@ import {
   parseToolPart,
   type ServerAliases,
   toServerId,
-} from './server-writings.ts'
+} from './server-aliases.ts'
 import { compileToolPatterns } from './tool-patterns.ts'
 
 /** What a selection leaves of an agent's own servers. */

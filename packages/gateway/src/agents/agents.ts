@@ -7,12 +7,12 @@ export type {
   NativeScope,
   NativeServer,
 } from './agent-adapter.ts'
-export { folderFromVariable, joinPath } from './agent-folders.ts'
 export { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 export type { AgentOverlay, Overlay, OverlayRequest, ParsedNativeFile } from './agent-overlay.ts'
-export { syncBackChanges } from './carry-back.ts'
+export { folderFromVariable, joinPath } from './agent-paths.ts'
 export { claudeCode } from './claude-code/claude-code.ts'
 export { buildConnectEntry, type ConnectEntry } from './connect-entry.ts'
+export { type DetectedAgent, detectAgents } from './detect-agents.ts'
 export { findProgram } from './find-program.ts'
 export { hasFlag } from './flag-values.ts'
 export { geminiCli } from './gemini-cli/gemini-cli.ts'
@@ -24,10 +24,10 @@ export {
   mergeServers,
   type ServerOrigin,
 } from './import/import.ts'
-export { type DetectedAgent, detectAgents } from './look-at-agent.ts'
 export { findOverlay } from './overlays.ts'
-export { type NativeFileResult, readAgentConfigs } from './read-agent.ts'
+export { type NativeFileResult, readAgentConfigs } from './read-agent-configs.ts'
 export { ADAPTERS, findAdapter } from './registry.ts'
 export { findOtherServers, projectFolders, type SourceSearch } from './server-sources.ts'
+export { syncBackChanges } from './sync-back-changes.ts'
 export { selectWrappedTools } from './wrapped-tools.ts'
 export { writeOverlay } from './write-overlay.ts'

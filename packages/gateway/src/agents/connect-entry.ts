@@ -2,8 +2,8 @@ import { basename, extname } from 'node:path'
 import type { Json, JsonObject } from '@sallyport/core'
 import type { AgentAdapter, HostContext, NativeFile } from './agent-adapter.ts'
 import type { WindowCommand } from './agent-overlay.ts'
+import { formatTomlValue } from './files/format-toml-value.ts'
 import { findOverlay } from './overlays.ts'
-import { formatTomlValue } from './toml-value.ts'
 
 /** How our window gets its token: from a variable that the entry names, or with all others, or from the entry itself. */
 export type TokenSource = 'named' | 'inherited' | 'pasted'

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import { parseJson } from './parse-json.ts'
-import { readNativeFile } from './read-native-file.ts'
+import { parseJson } from './files/parse-json.ts'
+import { readNativeFile } from './files/read-native-file.ts'
 
 /** Settings with `enabledPlugins` and `extraKnownMarketplaces`, which several agents understand in the same way. */
 export interface PluginSettings {

@@ -1,9 +1,9 @@
 import { isJsonList, isJsonObject, type Json, type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeConfig, NativeServer } from './agent-adapter.ts'
-import { findJsonOffset, parseJson } from './parse-json.ts'
-import { findTomlOffset, parseToml } from './parse-toml.ts'
-import { findYamlOffset, parseYamlFile } from './parse-yaml-file.ts'
-import { type ParsedText, positionAt } from './parsed-text.ts'
+import { findJsonOffset, parseJson } from './files/parse-json.ts'
+import { findTomlOffset, parseToml } from './files/parse-toml.ts'
+import { findYamlOffset, parseYamlFile } from './files/parse-yaml-file.ts'
+import { type ParsedText, positionAt } from './files/parsed-text.ts'
 
 const MAX_SHOWN = 60
 

@@ -1,8 +1,8 @@
 import { basename, dirname, join } from 'node:path'
 import type { JsonObject } from '@sallyport/core'
-import { pathFromVariable, xdgConfig } from './agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S, type OverlayRequest, type ParsedNativeFile } from './agent-overlay.ts'
-import { createOverlay, entriesByName, unwantedNames } from './overlay-parts.ts'
+import { pathFromVariable, xdgConfig } from './agent-paths.ts'
+import { createOverlay, entriesByName, unwantedNames } from './create-overlay.ts'
 import { drivingProgramSource, findFilesWithKey, type ServerSource } from './server-sources.ts'
 
 /** What tells OpenCode from the forks that read the same files under other names. */

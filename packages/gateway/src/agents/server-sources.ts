@@ -3,8 +3,8 @@ import { dirname, join, resolve } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
 import type { HostContext, NativeServer } from './agent-adapter.ts'
 import type { ParsedNativeFile } from './agent-overlay.ts'
+import { readNativeFile } from './files/read-native-file.ts'
 import { hasFlag } from './flag-values.ts'
-import { readNativeFile } from './read-native-file.ts'
 
 /** Somewhere an agent takes MCP servers from, and what `run` does about it. docs/agents.md lists them all. */
 export interface ServerSource {

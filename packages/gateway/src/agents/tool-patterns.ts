@@ -1,5 +1,5 @@
 import { compileNameGlob } from '@sallyport/core'
-import { hasGlob, parseToolPart, type ServerAliases, splitCandidates, toServerId } from './server-writings.ts'
+import { hasGlob, parseToolPart, type ServerAliases, splitCandidates, toServerId } from './server-aliases.ts'
 
 /** What is selected of one server: names of tools, or globs of them. What is taken away wins. */
 export interface ToolPatterns {

@@ -4,8 +4,8 @@ import type { JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { parseTree } from '../config/located-tree.ts'
-import { readConfig } from '../config/read-config.ts'
+import { parseTree } from '../config/reading/located-tree.ts'
+import { readConfig } from '../config/reading/read-config.ts'
 import { ADAPTERS } from './registry.ts'
 
 /** What our own config makes of an entry, with every variable set. */

@@ -1,5 +1,5 @@
 import { isJsonList, type Json } from '@sallyport/core'
-import { findServerAliases } from './server-writings.ts'
+import { findServerAliases } from './server-aliases.ts'
 import { compileToolPatterns, intersectPatterns, type ToolPatterns } from './tool-patterns.ts'
 
 /** A server of an agent's own of which the gateway is to offer what selections leave. */

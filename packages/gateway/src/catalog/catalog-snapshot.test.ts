@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { createCatalog, tool } from './catalog.test-kit.ts'
 import { CatalogSnapshot } from './catalog-snapshot.ts'
-import { createCatalog, tool } from './catalogue.test-kit.ts'
 
 const entry = (server: string, ...rest: Parameters<typeof createCatalog>) => ({
   server,

@@ -17,8 +17,8 @@ import {
 } from '@sallyport/core'
 import type { StoredDigests } from '../governance/governance.ts'
 import type { ServerCatalog } from '../upstream/upstream.ts'
+import { type StoredTools, storedToolsOf, toolNamesOf } from './catalog-format.ts'
 import { declaredExtensions } from './extensions.ts'
-import { type StoredTools, storedToolsOf, toolNamesOf } from './kept-catalogue.ts'
 import type { Offer } from './offer.ts'
 
 export interface CatalogEntry {

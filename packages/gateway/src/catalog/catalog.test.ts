@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
+import { createCatalog, tool } from './catalog.test-kit.ts'
 import { buildDiscoveryEvent, Catalog, type CatalogChange } from './catalog.ts'
-import { createCatalog, tool } from './catalogue.test-kit.ts'
 
 function watched(order: readonly string[] = ['one', 'two']) {
   const catalog = new Catalog(order, 'prefixed')

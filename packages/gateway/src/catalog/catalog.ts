@@ -1,12 +1,12 @@
 import { type JsonObject, type Naming, sameJson } from '@sallyport/core'
 import type { ServerCatalog } from '../upstream/upstream.ts'
+import { toolNamesOf } from './catalog-format.ts'
 import { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
-import { toolNamesOf } from './kept-catalogue.ts'
 
 export { CatalogSnapshot, type FindRenames, findHeaderParams } from './catalog-snapshot.ts'
-export { LastKnownCatalogs } from './catalogue-shelf.ts'
 export { buildDiscoveryEvent } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
+export { LastKnownCatalogs } from './last-known-catalogs.ts'
 export { type Offer, reviewName } from './offer.ts'
 
 /** Which lists differ from before. */

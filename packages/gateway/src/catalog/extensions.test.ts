@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { createCatalog } from './catalogue.test-kit.ts'
+import { createCatalog } from './catalog.test-kit.ts'
 import { declaredExtensions } from './extensions.ts'
 
 const TASKS = 'io.modelcontextprotocol/tasks'

@@ -1,8 +1,8 @@
 import { BUILT_IN_SERVER, foldName } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createCatalog } from './catalog.test-kit.ts'
 import { CatalogSnapshot } from './catalog-snapshot.ts'
-import { createCatalog } from './catalogue.test-kit.ts'
 
 type Offered = Readonly<Record<string, readonly string[]>>
 

@@ -7,19 +7,19 @@ import {
   type RouteMap,
 } from '@stricli/core'
 import type { CliContext } from './cli-context.ts'
-import { type Example, withOverview } from './help-text.ts'
-import { exitCodeOf } from './print-error.ts'
+import { type Example, withOverview } from './terminal/help-text.ts'
+import { exitCodeOf } from './terminal/print-error.ts'
 
 type Target = Command<CliContext> | RouteMap<CliContext>
 
 /** Each command is loaded only when it is meant: the start of `serve --stdio` is somebody's waiting time. */
 const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
-  serve: async () => (await import('./serve-command.ts')).serveCommand,
+  serve: async () => (await import('./serve/serve-command.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
   connect: async () => (await import('./commands/connect.ts')).connectCommand,
   hook: async () => (await import('./commands/hook.ts')).hookCommands,
   servers: async () => (await import('./commands/servers.ts')).serversCommand,
-  tools: async () => (await import('./commands/tools.ts')).toolsCommands,
+  tools: async () => (await import('./commands/tools/tools.ts')).toolsCommands,
   init: async () => (await import('./commands/init.ts')).initCommand,
   import: async () => (await import('./commands/import.ts')).importCommand,
   agents: async () => (await import('./commands/agents.ts')).agentsCommand,

@@ -1,7 +1,7 @@
 import { SallyportError } from '@sallyport/core'
 import type { StricliProcess } from '@stricli/core'
 import type { Environment } from '../config/config.ts'
-import { type Interruption, openInterruption } from './interruption.ts'
+import { type Interruption, openInterruption } from './terminal/interruption.ts'
 
 /** Where text goes, and what is known of the reader at the other end. */
 export interface Output {

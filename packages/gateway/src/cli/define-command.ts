@@ -7,8 +7,8 @@ import {
 } from '@stricli/core'
 import type { CliContext } from './cli-context.ts'
 import { GLOBAL_FLAGS, type GlobalFlags } from './global-flags.ts'
-import { type Example, withExamples } from './help-text.ts'
-import { OutputClosed } from './interruption.ts'
+import { type Example, withExamples } from './terminal/help-text.ts'
+import { OutputClosed } from './terminal/interruption.ts'
 
 export interface CommandDefinition<Flags, Args extends readonly unknown[]> {
   readonly brief: string

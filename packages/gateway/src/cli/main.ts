@@ -1,6 +1,6 @@
-import { ignoreWriteErrors } from './careful-stderr.ts'
 import { createCliContext } from './cli-context.ts'
-import { exposeGc } from './expose-gc.ts'
+import { exposeGc } from './serve/expose-gc.ts'
+import { ignoreWriteErrors } from './terminal/ignore-write-errors.ts'
 
 ignoreWriteErrors(process.stderr)
 exposeGc()

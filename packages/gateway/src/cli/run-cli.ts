@@ -12,8 +12,8 @@ import {
 } from '@stricli/core'
 import { createApplication, isCommand, listSubcommands } from './application.ts'
 import type { CliContext } from './cli-context.ts'
-import { describeError, type ErrorFormat, exitCodeOf } from './print-error.ts'
-import { styleFor } from './screen.ts'
+import { describeError, type ErrorFormat, exitCodeOf } from './terminal/print-error.ts'
+import { styleFor } from './terminal/screen.ts'
 
 const EXIT_USAGE = 2
 const EXIT_FAILED = 1

@@ -1,26 +1,39 @@
-export type { NewServer } from './add-servers.ts'
-export { addServers, type ParsedConfig } from './add-servers.ts'
-export { describeIssue } from './config-issue.ts'
 export { DEFAULT_SETTINGS } from './defaults.ts'
-export { describeUnknownVariables, type Environment } from './environment.ts'
-export { followHome } from './follow-home.ts'
-export { type Home, locateHome, locateState, requireHome, userHomeOf } from './home.ts'
-export { type HomeContent, maxHomeFileBytes, readHome, readHomeFile, withFile } from './home-content.ts'
-export { isOwnGateway } from './included-servers.ts'
-export { placeholderName, TEMPLATE_PLACEHOLDER } from './isolation-section.ts'
+export { followHome } from './home/follow-home.ts'
+export { type Home, locateHome, locateState, requireHome, userHomeOf } from './home/home.ts'
+export { type HomeContent, maxHomeFileBytes, readHome, readHomeFile, withFile } from './home/home-content.ts'
+export { prepareState } from './home/state-folder.ts'
+export { checkTrust, recordTrust, renewTrust, requireTrust, type Trust } from './home/trust.ts'
 export { type LoadedSettings, loadSettings } from './load-settings.ts'
-export { describeYamlProblem, parseTree } from './located-tree.ts'
-export { mayApprove } from './may-approve.ts'
-export { findSelections, getSelectedMcpTools, narrowPrincipal, type ToolSelection } from './narrow-principal.ts'
-export { parseYaml } from './parse-yaml.ts'
-export { readPolicyFields } from './policy-fields.ts'
-export { type EffectiveProfile, findEffectiveProfile, ProfilesEditor, requireProfile } from './profile-desk.ts'
-export type { ProfileRef, ProfileUpdate } from './profile-edit.ts'
-export { agentSlug, DEFAULT_VARIANT, profileKey } from './profile-name.ts'
-export type { ProfilesFile } from './profiles-file.ts'
-export { isSameServer } from './same-server.ts'
-export { collectSecrets } from './secrets-of.ts'
-export { isTransportHeader } from './server-address.ts'
+export type { ProfileRef, ProfileUpdate } from './profiles/profile-edit.ts'
+export { agentSlug, DEFAULT_VARIANT, profileKey } from './profiles/profile-name.ts'
+export {
+  type EffectiveProfile,
+  findEffectiveProfile,
+  ProfilesEditor,
+  requireProfile,
+} from './profiles/profiles-editor.ts'
+export type { ProfilesFile } from './profiles/profiles-file.ts'
+export { describeIssue } from './reading/config-issue.ts'
+export { describeUnknownVariables, type Environment } from './reading/environment.ts'
+export { describeYamlProblem, parseTree } from './reading/located-tree.ts'
+export { parseYaml } from './reading/parse-yaml.ts'
+export { placeholderName, TEMPLATE_PLACEHOLDER } from './sections/isolation-section.ts'
+export { mayApprove } from './sections/may-approve.ts'
+export {
+  findSelections,
+  getSelectedMcpTools,
+  narrowPrincipal,
+  type ToolSelection,
+} from './sections/narrow-principal.ts'
+export { readPolicyFields } from './sections/policy-fields.ts'
+export type { NewServer } from './servers/add-servers.ts'
+export { addServers, type ParsedConfig } from './servers/add-servers.ts'
+export { collectSecrets } from './servers/collect-secrets.ts'
+export { isOwnGateway } from './servers/included-servers.ts'
+export { isSameServer } from './servers/same-server.ts'
+export { isTransportHeader } from './servers/server-address.ts'
+export { parseYamlValue, readWrittenServers } from './servers/written-servers.ts'
 export type {
   AutoApproval,
   DockerGatewayConfig,
@@ -38,6 +51,3 @@ export type {
   Settings,
   StdioServerConfig,
 } from './settings.ts'
-export { prepareState } from './state-folder.ts'
-export { checkTrust, recordTrust, renewTrust, requireTrust, type Trust } from './trust.ts'
-export { parseYamlValue, readWrittenServers } from './written-servers.ts'

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { ERRORS, toSnakeCase } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { sectionsSchema, serverSchema } from './config-schema.ts'
-import { dockerGatewaySchema } from './docker-gateway-schema.ts'
-import { DOCKER_VARIABLES } from './docker-variables.ts'
-import { KNOWN_VARIABLES } from './environment.ts'
-import { loadConfig } from './home.test-kit.ts'
-import { policySchema } from './policy-schema.ts'
-import { COMMON_KEYS } from './server-keys.ts'
+import { loadConfig } from './home/home.test-kit.ts'
+import { sectionsSchema, serverSchema } from './reading/config-schema.ts'
+import { KNOWN_VARIABLES } from './reading/environment.ts'
+import { policySchema } from './sections/policy-schema.ts'
+import { dockerGatewaySchema } from './servers/docker-gateway-schema.ts'
+import { DOCKER_VARIABLES } from './servers/docker-variables.ts'
+import { COMMON_KEYS } from './servers/server-keys.ts'
 
 const readPage = (name: string): Promise<string> =>
   readFile(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { buildJsonSchema } from './config-schema.ts'
+import { buildJsonSchema } from './reading/config-schema.ts'
 
 describe('the JSON Schema of config.yaml', () => {
   it('is a schema that offers every key in both spellings, as it is written', () => {

@@ -6,12 +6,19 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { describeIssue } from './config-issue.ts'
-import { readDockerVariables } from './docker-variables.ts'
-import { asOrdinaryUser, catchError, createHome, loadConfig, loadProblems, temporaryFolder } from './home.test-kit.ts'
-import { readHome } from './home-content.ts'
+import {
+  asOrdinaryUser,
+  catchError,
+  createHome,
+  loadConfig,
+  loadProblems,
+  temporaryFolder,
+} from './home/home.test-kit.ts'
+import { readHome } from './home/home-content.ts'
 import { loadSettings } from './load-settings.ts'
-import { isSameServer } from './same-server.ts'
+import { describeIssue } from './reading/config-issue.ts'
+import { readDockerVariables } from './servers/docker-variables.ts'
+import { isSameServer } from './servers/same-server.ts'
 
 const warningsOf = async (yaml: string, environment = {}): Promise<readonly string[]> =>
   (await loadConfig(yaml, environment)).warnings.map(describeIssue)
@@ -240,8 +247,8 @@ describe('the text of the file', () => {
   )
 
   it('gets an answer, whatever it is', async () => {
-    const { parseTree } = await import('./located-tree.ts')
-    const { readConfig } = await import('./read-config.ts')
+    const { parseTree } = await import('./reading/located-tree.ts')
+    const { readConfig } = await import('./reading/read-config.ts')
     const word = fc.constantFrom(
       'mcp_servers',
       'gateway',

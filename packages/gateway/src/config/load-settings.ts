@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { type ConfigIssue, describeIssue } from './config-issue.ts'
 import { DEFAULT_SETTINGS } from './defaults.ts'
-import { readDockerVariables } from './docker-variables.ts'
-import { createLookup, type Environment } from './environment.ts'
-import { userHomeOf } from './home.ts'
-import { type HomeContent, readHome } from './home-content.ts'
-import type { LocatedTree } from './located-tree.ts'
+import { userHomeOf } from './home/home.ts'
+import { type HomeContent, readHome } from './home/home-content.ts'
+import { type ConfigIssue, describeIssue } from './reading/config-issue.ts'
+import { createLookup, type Environment } from './reading/environment.ts'
+import type { LocatedTree } from './reading/located-tree.ts'
+import { describeNotEnforced } from './sections/not-enforced.ts'
+import { readDockerVariables } from './servers/docker-variables.ts'
 import type { Profiles, Settings } from './settings.ts'
-import { describeNotEnforced } from './unenforced.ts'
 
 export interface LoadOptions {
   readonly home: string
@@ -48,8 +48,8 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
   }
   const { text, file } = decode(chosen)
   // The parser and the schema take longer to load than all the rest: who needs only a path is not made to wait.
-  const { parseTree } = await import('./located-tree.ts')
-  const { readConfig } = await import('./read-config.ts')
+  const { parseTree } = await import('./reading/located-tree.ts')
+  const { readConfig } = await import('./reading/read-config.ts')
   const { settings, errors, warnings, ...read } = readConfig({
     file,
     tree: options.tree ?? parseTree(text),
@@ -69,7 +69,7 @@ async function loadProfiles({ path, files }: HomeContent): Promise<Profiles> {
   const bytes = files.get('profiles.json')
   if (bytes === undefined) return DEFAULT_SETTINGS.profiles
   const file = join(path, 'profiles.json')
-  const { readProfiles } = await import('./profiles.ts')
+  const { readProfiles } = await import('./profiles/profiles.ts')
   const { profiles, errors } = readProfiles(file, Buffer.from(decode({ file, bytes }).text))
   if (errors.length > 0) throw invalidFileError(file, errors)
   return profiles

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references to variables are part of what is tested.
 
 import { describe, expect, it } from 'vitest'
-import { describeIssue } from './config-issue.ts'
-import { loadConfig, loadProblems } from './home.test-kit.ts'
+import { loadConfig, loadProblems } from './home/home.test-kit.ts'
+import { describeIssue } from './reading/config-issue.ts'
 
 const LONG = 'a long enough secret for HMAC-SHA256'
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync, type Stats, statSync, unlinkSync } fro
 import { chmod, chown, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, describeDiskError, suggestDiskFix } from './disk-trouble.ts'
+import { causeCode, describeDiskError, suggestDiskFix } from './disk-errors.ts'
 import { syncFolder } from './folder.ts'
 
 const LEFTOVER = /^\..+\.(\d+)-[0-9a-f]{12}\.sallyport-tmp$/

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs'
 import { SallyportError } from '@sallyport/core'
-import { causeCode, stateUnusable } from './disk-trouble.ts'
+import { causeCode, stateUnusable } from './disk-errors.ts'
 
 /** The platforms that cannot sync a folder say so with one of these; there a rename is durable by other means. */
 const SYNC_UNSUPPORTED_CODES = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])

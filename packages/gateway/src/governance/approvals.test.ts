@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { ApprovalSubject } from './approval.ts'
 import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
 import type { ApprovalsOptions } from './approvals.ts'
-import { CallTracker } from './call-fate.ts'
+import { CallTracker } from './call-tracker.ts'
 
 function open(options: Partial<ApprovalsOptions> = {}) {
   const { approvals, events } = createApprovals(options)

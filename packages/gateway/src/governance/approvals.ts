@@ -12,7 +12,7 @@ import {
   toOwnerKey,
 } from '@sallyport/core'
 import type { ApprovalAnswer, ApprovalSubject, EffectiveAnswer, Grant, PendingApproval } from './approval.ts'
-import type { CallTracker } from './call-fate.ts'
+import type { CallTracker } from './call-tracker.ts'
 
 export interface ApprovalsOptions {
   /** Written, and on disk, when it resolves; rejects when that cannot be had. */

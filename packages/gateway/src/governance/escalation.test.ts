@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { EscalationSettings } from '../config/config.ts'
 import { Escalation } from './escalation.ts'
-import type { ModeProposal } from './mode-keeper.ts'
+import type { ModeProposal } from './mode-state.ts'
 
 const MINUTE = 60_000
 

@@ -1,7 +1,7 @@
 import { type ErrorCode, formatDuration, type SallyportEvent } from '@sallyport/core'
 import type { EscalationSettings } from '../config/config.ts'
 import type { CallEnd } from '../telemetry/telemetry.ts'
-import type { ModeProposal } from './mode-keeper.ts'
+import type { ModeProposal } from './mode-state.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 export interface EscalationOptions {

@@ -1,3 +1,4 @@
+export { findAbandonedApprovals } from './abandoned-approvals.ts'
 export {
   APPROVAL_ANSWERS,
   type ApprovalAnswer,
@@ -9,9 +10,13 @@ export {
 export { ApprovalHook } from './approval-hook.ts'
 export { type ApprovalView, toApprovalView } from './approval-view.ts'
 export { Approvals } from './approvals.ts'
-export { CallTracker } from './call-fate.ts'
-export { EntryQuota } from './entry-shares.ts'
+export { CallTracker } from './call-tracker.ts'
+export { EntryQuota } from './entry-quota.ts'
 export { type InferenceOptions, inferPolicy } from './infer-policy.ts'
+export type { LineChange } from './line-change.ts'
+export { compilePattern } from './linear-pattern.ts'
+export { type ModeRecord, type ModeState, openModeState, readMode } from './mode-state.ts'
+export { type ModeWatch, openModeWatch } from './mode-watch.ts'
 export {
   cachePin,
   decodeDigests,
@@ -24,16 +29,11 @@ export {
   resolveFindings,
   reviewedText,
   type StoredDigests,
-} from './known-offers.ts'
-export { findAbandonedApprovals } from './left-approvals.ts'
-export type { LineChange } from './line-change.ts'
-export { compilePattern } from './linear-pattern.ts'
-export { type ModeRecord, type ModeState, openModeState, readMode } from './mode-keeper.ts'
-export { type ModeWatch, openModeWatch } from './mode-watch.ts'
+} from './offer-registry.ts'
 export { REMOTE_PATH_WORLD } from './path-world.ts'
-export { RetryableApprovals } from './patient-approvals.ts'
 export { type Approver, openProgramApproval, type ProgramAnswer } from './program-approval.ts'
+export { RetryableApprovals } from './retryable-approvals.ts'
 export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-check.ts'
 export { createServerPathWorld } from './server-world.ts'
+export { formatIssue, readToolsBytes, ToolsEditor, type ToolsFileChange } from './tools-editor.ts'
 export type { FieldChange, NewEntry } from './tools-file/tools-file.ts'
-export { formatIssue, readToolsBytes, ToolsEditor, type ToolsFileChange } from './tools-keeper.ts'

@@ -3,7 +3,7 @@ import type { Settings } from '../config/config.ts'
 import type { EventLog } from '../store/store.ts'
 import type { CallEnd } from '../telemetry/telemetry.ts'
 import { Escalation } from './escalation.ts'
-import { type ModeState, openModeState } from './mode-keeper.ts'
+import { type ModeState, openModeState } from './mode-state.ts'
 
 export interface ModeWatchOptions {
   readonly state: string

@@ -13,11 +13,11 @@ import {
 } from '@sallyport/core'
 import type { IsolatedCall, IsolatedReply } from './isolated-call.ts'
 import { type ExecutorDefinition, fillTemplate, MCP_EXECUTOR } from './mcp-executor.ts'
+import { askModel } from './model-client.ts'
 import type { ModelMessage, ModelTool, ModelToolCall, ModelToolResult } from './model-engine.ts'
 import { resultJsons, resultText, resultValue } from './result-text.ts'
 import type { RunBudget } from './run-budget.ts'
 import type { RunParts } from './run-parts.ts'
-import { askModel } from './thinking.ts'
 
 const COMPLETE_TASK: ModelTool = {
   name: 'complete_task',

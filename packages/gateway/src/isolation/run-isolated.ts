@@ -4,11 +4,11 @@ import { cutText, isJsonObject, type Json, type JsonObject, SallyportError } fro
 import { AgentRun, delimit, fitToTokens } from './agent-run.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply } from './isolated-call.ts'
 import type { ExecutorDefinition } from './mcp-executor.ts'
+import { askModel, runWithTimeout } from './model-client.ts'
 import type { ModelTool, ModelTurn } from './model-engine.ts'
 import { resultText } from './result-text.ts'
 import { RunBudget } from './run-budget.ts'
 import type { RunParts } from './run-parts.ts'
-import { askModel, runWithTimeout } from './thinking.ts'
 
 export interface IsolatedRun {
   readonly call: IsolatedCall

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { toOwnerKey } from '@sallyport/core'
 import { createWorkspace, openResultShelf, ownerFolder, type ResultShelf } from '@sallyport/kit'
 import type { Settings } from '../config/config.ts'
-import type { ResultOwner } from './returning.ts'
+import type { ResultOwner } from './result-shaper.ts'
 
 export interface SessionShelvesOptions {
   /** The state folder. */

@@ -1,6 +1,6 @@
 import type { ApprovalSubject } from '../governance/governance.ts'
 import { pinOf } from '../governance/governance.ts'
-import type { CallContext } from './case.ts'
+import type { CallContext } from './steps/call-context.ts'
 
 /** Why somebody is asked about a call. */
 export const approvalReason = ({ rules, checked }: CallContext): string =>

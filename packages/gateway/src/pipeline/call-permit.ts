@@ -3,8 +3,8 @@ import { isQuarantined } from '../isolation/isolation.ts'
 import type { CallWatch } from '../telemetry/telemetry.ts'
 import type { Permit } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
-import type { CallDecider, CallDeciderOptions, JudgedCall } from './judge.ts'
-import type { ToolRules } from './tool-rules.ts'
+import type { ToolRules } from './rules/tool-rules.ts'
+import type { CallDecider, CallDeciderOptions, JudgedCall } from './steps/call-decider.ts'
 
 /** What the permits of all calls share. */
 export interface CallPermitOptions {

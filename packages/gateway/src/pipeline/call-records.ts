@@ -1,11 +1,11 @@
 import { type Json, type JsonObject, SallyportError } from '@sallyport/core'
 import type { EventLog, Recordable } from '../store/store.ts'
 import type { Answer, Call } from './call.ts'
-import type { JudgedCall } from './judge.ts'
-import type { CallGauge } from './limits.ts'
 import { deniedRecord, type EndDetails, endRecord, startedRecord, type UnknownCall, unknownRecord } from './record.ts'
 import { toDenialError } from './refusal.ts'
-import { argumentsOf } from './tool-rules.ts'
+import { argumentsOf } from './rules/tool-rules.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
+import type { CallGauge } from './steps/limits-step.ts'
 
 export interface CallRecordsOptions {
   readonly log: EventLog

@@ -4,8 +4,8 @@ import type { Offer } from '../catalog/catalog.ts'
 import type { Client } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 import { ClientRoots } from './client-roots.ts'
-import type { JudgedCall } from './judge.ts'
 import { ANN } from './pipeline.test-kit.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
 
 const clientOf = (conversation: string | undefined): Client =>
   ({ conversation, capabilities: { roots: {} } }) as unknown as Client

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, toOwnerKey } from '@sallyport/core'
 import type { Call } from './call.ts'
-import type { JudgedCall } from './judge.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
 
 /** Whose roots they are: a server keeps them for one conversation, or for all calls of a session that has none. */
 export type RootsOwner = Pick<Call, 'client' | 'principal'> & { readonly offer: Pick<Call['offer'], 'server'> }

@@ -8,7 +8,7 @@ import {
 } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { createCatalog, tool } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog, tool } from '../catalog/catalog.test-kit.ts'
 import { type AutoApproval, DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
 import { pinOf } from '../governance/governance.ts'
 import type { Client, ClientCall, Frame, QuestionAnswer } from '../upstream/upstream.ts'

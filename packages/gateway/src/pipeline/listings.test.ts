@@ -2,7 +2,7 @@ import type { Era, JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { createCatalog, tool } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog, tool } from '../catalog/catalog.test-kit.ts'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
 

@@ -1,7 +1,7 @@
 import { Cancellation, SallyportError, STEP_NAMES } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalog.test-kit.ts'
 import type { Client } from '../upstream/upstream.ts'
 import { createCall, createTestPipeline, toTestFrame } from './pipeline.test-kit.ts'
 import { CallGauge, callSteps, listingSteps, ToolLimits } from './pipeline.ts'

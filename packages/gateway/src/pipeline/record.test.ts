@@ -1,6 +1,6 @@
 import { ALLOW, createPassThroughStep, type Decision, type Json, type Principal } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { createCatalog } from '../catalog/catalogue.test-kit.ts'
+import { createCatalog } from '../catalog/catalog.test-kit.ts'
 import type { Call } from './call.ts'
 import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
 import { completedRecord, formatFacts, startedRecord } from './record.ts'

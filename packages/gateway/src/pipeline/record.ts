@@ -20,7 +20,7 @@ import type { EventText, Recordable } from '../store/store.ts'
 import type { CallEnd } from '../telemetry/telemetry.ts'
 import { type Frame, parseFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
-import type { JudgedCall } from './judge.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
 
 /** The records of one call: each says whose it was and what it was about. */
 type CallIdentity = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & {

@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import type { Answer } from './call.ts'
-import type { JudgedCall } from './judge.ts'
+import type { JudgedCall } from './steps/call-decider.ts'
 
 /** What a call is told that was judged and may not be made. */
 export function toDenialError({ decision: { decisive } }: JudgedCall): SallyportError {

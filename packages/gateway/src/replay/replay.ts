@@ -1,3 +1,3 @@
-export { loadStoredCatalog } from './known-catalog.ts'
-export { CallReplayer } from './retrial.ts'
-export { type ReplayReport, ReplayTally, type UndecidedCalls, type VerdictChange } from './tally.ts'
+export { CallReplayer } from './call-replayer.ts'
+export { type ReplayReport, ReplayTally, type UndecidedCalls, type VerdictChange } from './replay-tally.ts'
+export { loadStoredCatalog } from './stored-catalog.ts'

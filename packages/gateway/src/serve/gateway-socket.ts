@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { SallyportError } from '@sallyport/core'
+import { openSocketLocation, requireOwnFolder, type SocketLocation } from './lines/socket-location.ts'
 import { sendProblem, toProblem } from './problem.ts'
-import { openSocketLocation, requireOwnFolder, type SocketLocation } from './socket-place.ts'
 
-export { connectSocket } from './socket-place.ts'
+export { connectSocket } from './lines/socket-location.ts'
 
 /** What a connection to the gateway's own socket can become, besides HTTP. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port', run: 'sallyport-run' } as const

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { fileModeOf, isRoot, mintFor, readStandingToken, TestTokens } from './token-bench.test-kit.ts'
+import { fileModeOf, isRoot, mintFor, readStandingToken, TestTokens } from './local-tokens.test-kit.ts'
 
 const bench = new TestTokens()
 

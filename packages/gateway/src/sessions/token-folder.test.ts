@@ -10,7 +10,7 @@ import {
   readStandingToken,
   replaceBySymlink,
   TestTokens,
-} from './token-bench.test-kit.ts'
+} from './local-tokens.test-kit.ts'
 
 const bench = new TestTokens()
 

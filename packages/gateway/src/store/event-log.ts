@@ -6,11 +6,11 @@ import { type ChainEnd, resealWrite, sealWrite, withPreviousChain } from './chai
 import { GroupSync } from './group-sync.ts'
 import { readAt } from './line-reader.ts'
 import type { LogHead } from './log-head.ts'
+import { LogListeners } from './log-listeners.ts'
 import { createTimePrinter, formatRecord, toEventText } from './record-line.ts'
 import type { EventLog, EventText, Recordable } from './records.ts'
 import { type Position, type Segment, segmentAt } from './segment.ts'
 import { createSegment, isFileAt, recreateFolder } from './segment-file.ts'
-import { LogListeners } from './watchers.ts'
 
 /** Why a record could not be written; undefined when it is. */
 type WriteOutcome = SallyportError | undefined

@@ -10,11 +10,10 @@ import {
   syncFolder,
 } from '../disk/disk.ts'
 import { CHAIN_START, type ChainEnd, parseLineHead, parseSeal } from './chain.ts'
-import { createDefinitionStore } from './definition-shelf.ts'
+import { createDefinitionStore } from './definition-store.ts'
 import { createEventMatcher, maxResults } from './event-filter.ts'
 import { EventIndex } from './event-index.ts'
 import { type EventLogOptions, SegmentedLog } from './event-log.ts'
-import { createCatalogCache } from './kept-catalogues.ts'
 import { lastNewline, readAt, readByteLines, readLines } from './line-reader.ts'
 import { HeadWriter, type LogHead, readHead } from './log-head.ts'
 import { readRecords } from './read-records.ts'
@@ -25,9 +24,9 @@ import { listSegments, type Segment, segmentAt } from './segment.ts'
 import { openSegment } from './segment-file.ts'
 import type { Sqlite } from './sqlite.ts'
 import { closeStateDatabase, moveDamagedAside, openStateDatabase } from './state-database.ts'
+import { createCatalogCache } from './stored-catalogs.ts'
 
 export { createEventMatcher } from './event-filter.ts'
-export { openStoredCatalogs } from './kept-catalogues.ts'
 export { readRecords } from './read-records.ts'
 export type {
   CatalogCache,
@@ -42,6 +41,7 @@ export type {
 } from './records.ts'
 export { findSqliteProblem } from './sqlite.ts'
 export { lockState, readHolder, type StateHolder } from './state-lock.ts'
+export { openStoredCatalogs } from './stored-catalogs.ts'
 export { type LogReport, verifyLog } from './verify-log.ts'
 
 export interface StoreOptions {

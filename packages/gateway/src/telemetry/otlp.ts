@@ -37,7 +37,7 @@ import {
   parseTraceId,
 } from '@sallyport/core'
 import type { CallEnd, CallObserver, CallWatch, ObservedCall, ObservedServer, TokenSavings } from './call-observer.ts'
-import { cleanLabel } from './figures.ts'
+import { cleanLabel } from './gateway-metrics.ts'
 import { OtlpSender } from './otlp-sender.ts'
 import type { OtlpTarget } from './otlp-target.ts'
 

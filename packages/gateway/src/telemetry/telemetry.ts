@@ -1,4 +1,4 @@
 export type { CallEnd, CallObserver, CallWatch } from './call-observer.ts'
 export type { Exposition } from './exposition.ts'
-export type { GatewayStats } from './figures.ts'
-export { openGatewayTelemetry, type Telemetry } from './open-telemetry.ts'
+export type { GatewayStats } from './gateway-metrics.ts'
+export { openGatewayTelemetry, type Telemetry } from './gateway-telemetry.ts'

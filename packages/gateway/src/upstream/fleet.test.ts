@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { ServerConfig } from '../config/settings.ts'
 import { Fleet } from './fleet.ts'
-import type { Upstream, UpstreamListener } from './server-behind.ts'
-import type { ServerCatalog } from './server-catalogue.ts'
+import type { ServerCatalog } from './server-catalog.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
+import type { Upstream, UpstreamListener } from './upstream-interface.ts'
 
 interface Opened {
   readonly config: ServerConfig

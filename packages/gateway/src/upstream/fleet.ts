@@ -1,9 +1,9 @@
 import { canonicalName, plainName, type SallyportError, type SallyportEvent } from '@sallyport/core'
 import { isSameServer, type ServerConfig } from '../config/config.ts'
-import type { Upstream, UpstreamListener } from './server-behind.ts'
-import type { ServerCatalog } from './server-catalogue.ts'
+import type { ServerCatalog } from './server-catalog.ts'
 import { StartSignal } from './start-signal.ts'
 import { stateRefusal } from './state-refusal.ts'
+import type { Upstream, UpstreamListener } from './upstream-interface.ts'
 
 export interface FleetListener {
   onCatalog(server: string, catalogue: ServerCatalog): void

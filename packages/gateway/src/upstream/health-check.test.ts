@@ -2,7 +2,7 @@ import type { SallyportEvent } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import type { Timeouts } from '../config/settings.ts'
-import { DroppedMessages } from './dropped-messages.ts'
+import { DroppedMessages } from './link/dropped-messages.ts'
 import {
   createServerHandler,
   MemoryTransport,
@@ -11,7 +11,7 @@ import {
 } from './memory-transport.test-kit.ts'
 import { GATEWAY_PERMIT } from './permit.ts'
 import { DEFAULT_RESTART_POLICY } from './restart-policy.ts'
-import { ServerConnection } from './shared-upstream.ts'
+import { ServerConnection } from './server-connection.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
 

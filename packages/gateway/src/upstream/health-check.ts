@@ -1,5 +1,5 @@
 import { type Era, messageOf, type SallyportError } from '@sallyport/core'
-import type { Link } from './link.ts'
+import type { Link } from './link/link.ts'
 
 /** What the last checks found. */
 export interface Health {

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, SallyportError } from '@sallyport/core'
-import { FrameReader } from './frame-reader.ts'
+import { FrameReader } from './answers/frame-reader.ts'
 import { recheckPermit, usePermit } from './permit.ts'
 import type { EncodedRequest, Transport, TransportEvents } from './transport.ts'
 

@@ -1,14 +1,14 @@
 import { Cancellation, type JsonObject } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { Link } from './link.ts'
+import { Link } from './link/link.ts'
 import { codeOf, MemoryTransport, type ReceivedMessage } from './memory-transport.test-kit.ts'
 import { TestPermit } from './permit.test-kit.ts'
 import { GATEWAY_PERMIT } from './permit.ts'
 import { ResourceSubscription } from './resource-subscription.ts'
 import { ResourceWatch } from './resource-watch.ts'
-import type { UpstreamReply } from './server-behind.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
+import type { UpstreamReply } from './upstream-interface.ts'
 
 type Serve = (message: ReceivedMessage, server: MemoryTransport) => void
 

@@ -7,16 +7,16 @@ import {
   messageOf,
   SallyportError,
 } from '@sallyport/core'
-import { timeoutsFor } from './exchange.ts'
-import type { HandshakeResult } from './handshake.ts'
-import type { Link } from './link.ts'
-import { type ChangeSource, ListenRequests, SUBSCRIBED, type SubscribeOptions } from './listening.ts'
-import type { ClientCall } from './outgoing-call.ts'
+import type { HandshakeResult } from './link/handshake.ts'
+import type { Link } from './link/link.ts'
+import { type ChangeSource, ListenRequests, SUBSCRIBED, type SubscribeOptions } from './link/listen-requests.ts'
+import type { ClientCall } from './link/outgoing-call.ts'
+import { timeoutsFor } from './link/pending-request.ts'
 import { requirePermit } from './permit.ts'
 import type { ResourceSubscription } from './resource-subscription.ts'
-import type { UpstreamReply } from './server-behind.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
+import type { UpstreamReply } from './upstream-interface.ts'
 import { coveringUris } from './uri-cover.ts'
 
 export interface ResourceWatchOptions {

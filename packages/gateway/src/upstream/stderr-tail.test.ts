@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFakeSecrets } from '../../../core/src/made-secrets.test-kit.ts'
+import { createFakeSecrets } from '../../../core/src/fake-secrets.test-kit.ts'
 import { StderrTail } from './stderr-tail.ts'
 
 function tailOf(text: string | Buffer, options?: ConstructorParameters<typeof StderrTail>[0]): StderrTail {

@@ -1,5 +1,5 @@
 import { cutText, maskSecrets, toPlainText } from '@sallyport/core'
-import type { CredentialFilter } from './credential-filter.ts'
+import type { CredentialFilter } from './answers/credential-filter.ts'
 
 export interface StderrTailOptions {
   readonly lines?: number

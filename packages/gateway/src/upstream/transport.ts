@@ -1,5 +1,5 @@
 import type { Envelope, SallyportError } from '@sallyport/core'
-import type { OutgoingCall } from './outgoing-call.ts'
+import type { OutgoingCall } from './link/outgoing-call.ts'
 
 /** One whole JSON-RPC message: proven well-formed, kept as the bytes that arrived. */
 export interface Frame {

@@ -1,5 +1,5 @@
-import type { DropCounts } from './dropped-messages.ts'
 import type { Health } from './health-check.ts'
+import type { DropCounts } from './link/dropped-messages.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
 export type UpstreamState =

@@ -1,8 +1,8 @@
 import type { ToolResult } from '../tool-result.ts'
 import type { AiSdkCallOptions, AiSdkTool } from './ai-sdk-tool.ts'
+import { createProviderTools, type ProviderTools, type ToolSource } from './provider-tools.ts'
+import { type ResultPart, toResultParts } from './result-parts.ts'
 import { FatalToolError, RetryableToolError } from './tool-failure.ts'
-import { type ResultPart, toResultParts } from './tool-parts.ts'
-import { createProviderTools, type ProviderTools, type ToolSource } from './toolbox.ts'
 
 export type { AiSdkTool } from './ai-sdk-tool.ts'
 

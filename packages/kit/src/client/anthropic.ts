@@ -1,7 +1,7 @@
-import type { OperationOptions } from './call-clock.ts'
-import { type ResultPart, renderPart, toResultParts } from './tool-parts.ts'
-import type { ProviderSchema } from './tool-schema.ts'
-import { createProviderTools, type ToolOutcome, type ToolSource } from './toolbox.ts'
+import type { OperationOptions } from './call-timer.ts'
+import type { ProviderSchema } from './provider-schema.ts'
+import { createProviderTools, type ToolOutcome, type ToolSource } from './provider-tools.ts'
+import { type ResultPart, renderPart, toResultParts } from './result-parts.ts'
 
 /** The tools of a client for the Messages API, and what runs the calls in a message. */
 export interface AnthropicTools {

@@ -1,5 +1,5 @@
 export type { AiSdkTool } from './ai-sdk-tool.ts'
-export type { OperationOptions, Progress } from './call-clock.ts'
+export type { OperationOptions, Progress } from './call-timer.ts'
 export type { BearerToken } from './endpoint.ts'
 export {
   type ClientOptions,

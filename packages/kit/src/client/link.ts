@@ -7,10 +7,10 @@ import type {
 } from '@modelcontextprotocol/client'
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { Form, FormAnswer, FormAnswerer } from '../form.ts'
-import { CallTimer, type OperationOptions, type Progress } from './call-clock.ts'
+import { CallTimer, type OperationOptions, type Progress } from './call-timer.ts'
+import { type ClientTransport, createClientTransport } from './client-transport.ts'
 import { type Endpoint, endpointName } from './endpoint.ts'
 import { ANSWER_LOST, SendRefusedError, timeoutError, toLinkError } from './link-error.ts'
-import { type ClientTransport, createClientTransport } from './transport.ts'
 
 /** How a client opens and how it agrees on an era. A process is asked for the older one: some end when they are probed. */
 export type EraChoice = 'auto' | 'legacy' | 'modern'

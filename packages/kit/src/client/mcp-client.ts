@@ -13,7 +13,7 @@ import type {
 import { didYouMean, type JsonObject, SallyportError, type Sensitivity } from '@sallyport/core'
 import type { ToolResult } from '../tool-result.ts'
 import type { AiSdkTool } from './ai-sdk-tool.ts'
-import type { OperationOptions } from './call-clock.ts'
+import type { OperationOptions } from './call-timer.ts'
 import { FailureStreak } from './failure-streak.ts'
 import type { Link, SdkCallOptions } from './link.ts'
 import type { Route } from './route.ts'

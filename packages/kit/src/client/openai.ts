@@ -1,7 +1,7 @@
-import type { OperationOptions } from './call-clock.ts'
-import { type ResultPart, renderPart, toResultParts } from './tool-parts.ts'
-import type { ProviderSchema } from './tool-schema.ts'
-import { createProviderTools, parseArguments, type ToolOutcome, type ToolSource } from './toolbox.ts'
+import type { OperationOptions } from './call-timer.ts'
+import type { ProviderSchema } from './provider-schema.ts'
+import { createProviderTools, parseArguments, type ToolOutcome, type ToolSource } from './provider-tools.ts'
+import { type ResultPart, renderPart, toResultParts } from './result-parts.ts'
 
 type ToolParameters = ProviderSchema & Record<string, unknown>
 

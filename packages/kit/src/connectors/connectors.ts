@@ -39,7 +39,6 @@ export {
   OpenApiConnector,
   readApi,
 } from './open-api/open-api.ts'
-export type { ConnectorOptions, SensitiveSource } from './source.ts'
 export {
   openSqlDatabases,
   type PostgresSettings,
@@ -58,3 +57,4 @@ export {
   type SqlTableColumn,
   type SqlTableShape,
 } from './sql/sql.ts'
+export type { ConnectorOptions, SensitiveSource } from './with-workspace.ts'

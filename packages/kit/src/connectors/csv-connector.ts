@@ -3,7 +3,7 @@ import { type Json, nextRecordStart, readCell, recordEnd, splitCells } from '@sa
 import type { OpenFile, Workspace, WrittenFile } from '../workspace/workspace.ts'
 import { makeParent } from './file-connector.ts'
 import { compileSearch } from './file-search.ts'
-import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
+import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './with-workspace.ts'
 
 /** How a CSV file is written. */
 export interface CsvFormat {

@@ -2,8 +2,8 @@ import { open, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { expectRefusal, useTestWorkspace } from './connector-bench.test-kit.ts'
 import { FileConnector } from './file-connector.ts'
+import { expectRefusal, useTestWorkspace } from './test-workspace.test-kit.ts'
 
 const bench = useTestWorkspace()
 const put = (name: string, content: string | Uint8Array): Promise<void> => writeFile(join(bench.root, name), content)

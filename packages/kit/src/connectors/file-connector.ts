@@ -2,7 +2,7 @@ import { findPreset, shapeText } from '@sallyport/core'
 import type { DirectoryPage, FoundFiles, OpenFile, Page, Workspace, WrittenFile } from '../workspace/workspace.ts'
 import { findTailStart, type Line, readLines } from './file-lines.ts'
 import { compileSearch, type FoundLines, type LineSearch, searchLines } from './file-search.ts'
-import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
+import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './with-workspace.ts'
 
 /** A part of a text file. */
 export interface TextPage {

@@ -1,7 +1,7 @@
-import { ToolRetryError } from '../agent-error.ts'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 import { readLines } from './file-lines.ts'
-import { clampCount, refusal } from './source.ts'
+import { clampCount, refusal } from './with-workspace.ts'
 
 /** The string that is looked for, and in which files. */
 export interface LineSearch {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { expectRefusal, useTestWorkspace } from './connector-bench.test-kit.ts'
 import { JsonConnector } from './json-connector.ts'
+import { expectRefusal, useTestWorkspace } from './test-workspace.test-kit.ts'
 
 const bench = useTestWorkspace()
 const PATH = '/workspace/d.json'

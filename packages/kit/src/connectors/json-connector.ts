@@ -17,7 +17,7 @@ import type { OpenFile, WrittenFile } from '../workspace/workspace.ts'
 import { makeParent } from './file-connector.ts'
 import { readLines } from './file-lines.ts'
 import { type JsonMatch, parseJsonPath, queryJson } from './json-query.ts'
-import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './source.ts'
+import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './with-workspace.ts'
 
 /** Which part of a document is read. */
 export interface JsonReadOptions extends ConnectorOptions {

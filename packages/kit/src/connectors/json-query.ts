@@ -1,5 +1,5 @@
 import { formatPointer, isJsonList, isJsonObject, type Json } from '@sallyport/core'
-import { refusal } from './source.ts'
+import { refusal } from './with-workspace.ts'
 
 /** A value that a query found, and where. */
 export interface JsonMatch {

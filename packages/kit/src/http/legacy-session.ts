@@ -4,8 +4,8 @@ import { createScope, type Identity } from '../identity/identity.ts'
 import { errorAnswer, INVALID_REQUEST, type Incoming, type RequestId } from '../json-rpc.ts'
 import type { McpServer } from '../mcp-server.ts'
 import type { Connection } from '../protocol/protocol.ts'
-import { beginStream, PostExchange, writeEvent } from './exchange.ts'
-import { type HttpRefusal, sendRefusal } from './refusal.ts'
+import { type HttpRefusal, sendRefusal } from './http-refusal.ts'
+import { beginStream, PostExchange, writeEvent } from './post-exchange.ts'
 
 /** While nobody listens, so many notices are kept; what a client missed beyond, it learns from a new list. */
 const MAX_MISSED = 100

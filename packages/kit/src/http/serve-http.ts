@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { SallyportError } from '@sallyport/core'
-import { watchUnhandledRejections } from '../late-rejections.ts'
 import type { McpServer } from '../mcp-server.ts'
-import { McpHttpEndpoint } from './http-endpoint.ts'
-import { sendRefusal, toHttpRefusal } from './refusal.ts'
+import { watchUnhandledRejections } from '../unhandled-rejections.ts'
+import { sendRefusal, toHttpRefusal } from './http-refusal.ts'
+import { McpHttpEndpoint } from './mcp-http-endpoint.ts'
 import { createRequestGuard } from './request-guard.ts'
 
 /** Where and for whom a server listens over HTTP, and its limits. */

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { ExpiringMap, type JsonObject, SallyportError } from '@sallyport/core'
-import type { Authentication, Authenticator, AuthOptions, RequestHeaders } from './authenticate.ts'
-import { isPrintableName } from './claim-text.ts'
+import type { Authentication, Authenticator, AuthOptions, RequestHeaders } from './authenticator.ts'
 import { readJwtOptions } from './jwt-options.ts'
 import { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
 import { createJwtVerifier, type JwtSettings, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
+import { isPrintableName } from './printable-name.ts'
 
 /** RFC 7235's token68 after the one scheme we take; schemes know no case. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i

@@ -4,9 +4,8 @@ export {
   type AuthOptions,
   createAuthenticator,
   type RequestHeaders,
-} from './authenticate.ts'
+} from './authenticator.ts'
 export { readTokenOwner } from './bearer-authenticator.ts'
-export { isPrintableName } from './claim-text.ts'
 export { type Environment, findDataFolder } from './data-folder.ts'
 export type { JwtOptions } from './jwt-options.ts'
 export { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
@@ -19,6 +18,7 @@ export {
 } from './jwt-verifier.ts'
 export { getOsUser, readLocalIdentity } from './local-identity.ts'
 export { ownerFolder } from './owner-folder.ts'
+export { isPrintableName } from './printable-name.ts'
 export {
   createScope,
   currentScope,

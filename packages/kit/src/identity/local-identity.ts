@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { SallyportError } from '@sallyport/core'
-import { isPrintableName } from './claim-text.ts'
 import type { Environment } from './data-folder.ts'
+import { isPrintableName } from './printable-name.ts'
 import type { Identity } from './request-scope.ts'
 
 let processSession: string | undefined

@@ -26,7 +26,7 @@ import {
 } from '../json-rpc.ts'
 import type { Change, Definitions, ListKind } from '../offers/offers.ts'
 import { hasOpenStatement, settleStatements } from '../private-data/private-data.ts'
-import { openAnswerLabeler } from './label-steps.ts'
+import { openAnswerLabeler } from './label-enforcement.ts'
 import { describeServer, findMethod, type Method, refuseUnknownMethod } from './methods.ts'
 
 /** One peer of a server. Messages are JSON-RPC objects; whoever carries them is no concern of it. */

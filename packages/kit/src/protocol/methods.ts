@@ -29,7 +29,7 @@ import {
   ToolRetryError,
 } from '../tool-error.ts'
 import { createErrorResult, createToolResult, type ToolResult } from '../tool-result.ts'
-import { assertMayConnect, guardAnswers, needsConnect, openAnswerLabeler } from './label-steps.ts'
+import { assertMayConnect, guardAnswers, needsConnect, openAnswerLabeler } from './label-enforcement.ts'
 
 /** One request, with all that its answer depends on. */
 export interface MethodCall {

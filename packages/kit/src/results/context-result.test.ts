@@ -6,8 +6,8 @@ import { READ } from '../permission.ts'
 import { connectInMemory } from '../testing/testing.ts'
 import type { ToolResult } from '../tool-result.ts'
 import { contextResult } from './context-result.ts'
-import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 import { readResult } from './read-result.ts'
+import { createTestRoot, openTestShelf } from './test-shelf.test-kit.ts'
 
 const log = Array.from({ length: 2_000 }, (_, index) => `[INFO] request ${index} was answered`).join('\n')
 const HANDLE = /r_[a-z2-7]{20}/

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { ToolRetryError } from '../tool-error.ts'
-import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 import { type ReadResultArguments, readResult } from './read-result.ts'
+import { createTestRoot, openTestShelf } from './test-shelf.test-kit.ts'
 
 const csv = ['id,name', ...Array.from({ length: 3_000 }, (_, index) => `${index + 1},name ${index + 1}`)].join('\n')
 

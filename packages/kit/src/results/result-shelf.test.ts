@@ -2,7 +2,7 @@ import { linkSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
+import { createTestRoot, openTestShelf } from './test-shelf.test-kit.ts'
 
 const DAY = 24 * 60 * 60_000
 const START = Date.parse('2026-03-01T10:20:30.456Z')

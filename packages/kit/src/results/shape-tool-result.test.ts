@@ -5,9 +5,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { type Content, type ToolResult, textContent } from '../tool-result.ts'
-import { createTestRoot, openTestShelf } from './made-shelf.test-kit.ts'
 import type { ResultShelf } from './result-shelf.ts'
 import { SHAPED_META, shapeToolResult } from './shape-tool-result.ts'
+import { createTestRoot, openTestShelf } from './test-shelf.test-kit.ts'
 
 const PRESET = { ...findPreset('default'), mediaBytes: 1_000 }
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, name: `row ${id}` }))

@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
+import { ToolFatalError, ToolRetryError } from '../retry-fatal-errors.ts'
 import { createWorkspace, type Workspace } from './workspace.ts'
 
 let home: string

@@ -1,13 +1,13 @@
-import { createChanges, type WorkspaceChanges } from './changes.ts'
 import { type FindOptions, type FoundFiles, findFiles } from './find-files.ts'
 import type { DirectoryPage } from './list-directory.ts'
 import { listPage } from './list-directory.ts'
 import { type FilePage, type OpenFile, openFile, readPage } from './open-file.ts'
 import type { Page } from './page.ts'
+import { DEFAULT_WORKSPACE_LIMITS, type WorkspaceLimits } from './quota.ts'
 import { hideHostPath } from './refusals.ts'
 import { chooseSafeOpen, findRoot, type OpenedEntry, reachRoot, type WorkspaceRoot } from './safe-open.ts'
-import { DEFAULT_WORKSPACE_LIMITS, type WorkspaceLimits } from './space.ts'
-import { useEntry, type WorkspaceTree } from './walk.ts'
+import { useEntry, type WorkspaceTree } from './walk-tree.ts'
+import { createChanges, type WorkspaceChanges } from './workspace-changes.ts'
 import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
 
 /** What is known about a file or directory without reading it. */

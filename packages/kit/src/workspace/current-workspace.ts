@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { ToolFatalError } from '../agent-error.ts'
 import { currentScope, ownerFolder } from '../identity/identity.ts'
+import { ToolFatalError } from '../retry-fatal-errors.ts'
 import { createWorkspaceAt, type Workspace } from './create-workspace.ts'
 import { toSafeCause } from './refusals.ts'
 import { DIRECTORY_MODE, findRoot, isSameRoot, type WorkspaceRoot } from './safe-open.ts'

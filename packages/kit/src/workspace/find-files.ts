@@ -1,8 +1,8 @@
 import { compileNameGlob, matchWildcards } from '@sallyport/core'
-import { ToolRetryError } from '../agent-error.ts'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { clampPage } from './page.ts'
 import { isTemporaryName } from './temporary-name.ts'
-import { type WorkspaceTree, walkTree } from './walk.ts'
+import { type WorkspaceTree, walkTree } from './walk-tree.ts'
 import { formatWorkspacePath } from './workspace-path.ts'
 
 /** Which files a search returns. */

@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs'
 import { lstat, opendir } from 'node:fs/promises'
-import { ToolRetryError } from '../agent-error.ts'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { clampPage, type Page } from './page.ts'
 import { undefinedIfMissing } from './refusals.ts'
 import type { OpenedEntry } from './safe-open.ts'

@@ -1,4 +1,4 @@
-import { ToolRetryError } from '../agent-error.ts'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
 
 /** Which part of a list or file is returned. */
 export interface Page {

@@ -1,4 +1,4 @@
-import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
+import { ToolFatalError, ToolRetryError } from '../retry-fatal-errors.ts'
 
 export const linkRefusal = (): ToolRetryError =>
   new ToolRetryError('The path goes through a symbolic link, which is not followed.')

@@ -1,7 +1,7 @@
 import { type BigIntStats, constants, lstatSync, realpathSync, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { ToolFatalError, ToolRetryError } from '../agent-error.ts'
+import { ToolFatalError, ToolRetryError } from '../retry-fatal-errors.ts'
 import { linkRefusal, specialRefusal, toSafeCause } from './refusals.ts'
 
 /** A file or directory that was opened first and judged afterwards, so that nobody can swap it in between. */

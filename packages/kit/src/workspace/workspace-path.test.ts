@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ToolRetryError } from '../agent-error.ts'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { hostToWorkspacePath, parseWorkspacePath, workspaceToHostPath } from './workspace-path.ts'
 
 test.each([

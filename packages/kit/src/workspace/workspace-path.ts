@@ -1,6 +1,6 @@
 import { isAbsolute, join, relative, sep } from 'node:path'
 import { quoteText } from '@sallyport/core'
-import { ToolRetryError } from '../agent-error.ts'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { isTemporaryName } from './temporary-name.ts'
 
 /** What agents see instead of the directory on the host. */

@@ -1,4 +1,4 @@
-import { homePath, pathFromVariable, projectFile, userFile } from '../agent-folders.ts'
+import { homePath, pathFromVariable, projectFile, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, command, env, headers, ignored, includeTools, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'

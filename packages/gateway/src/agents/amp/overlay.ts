@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { AgentOverlay } from '../agent-overlay.ts'
-import { createOverlay, entriesByName, settingsWithServers } from '../overlay-parts.ts'
+import { createOverlay, entriesByName, settingsWithServers } from '../create-overlay.ts'
 import { findFilesWithKey, projectFilesSource } from '../server-sources.ts'
 
 const FILE = 'settings.json'

@@ -1,4 +1,4 @@
-import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, callTimeoutMs, command, env, headers, ignored, oauth, omitWithNote, type, url } from '../entry-keys.ts'
 import { BRACED } from '../variable-syntax.ts'

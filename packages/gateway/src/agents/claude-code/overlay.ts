@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
 import { type AgentOverlay, CALL_TIMEOUT_S } from '../agent-overlay.ts'
+import { createOverlay, entriesByName } from '../create-overlay.ts'
 import { findFlagValues, hasFlag } from '../flag-values.ts'
-import { createOverlay, entriesByName } from '../overlay-parts.ts'
 import { drivingProgramSource } from '../server-sources.ts'
 
 const FILE = 'mcp.json'

@@ -1,4 +1,4 @@
-import { applicationData, joinPath, userFile } from '../agent-folders.ts'
+import { applicationData, joinPath, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, command, env, headers, type, url } from '../entry-keys.ts'
 import { NO_VARIABLES } from '../variable-syntax.ts'

@@ -1,4 +1,4 @@
-import { homePath, userFile } from '../agent-folders.ts'
+import { homePath, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { folderFromVariable } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S } from '../agent-overlay.ts'
-import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../overlay-parts.ts'
+import { folderFromVariable } from '../agent-paths.ts'
+import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../create-overlay.ts'
 import { drivingProgramSource, findFilesWithKey, resumedSessionSource, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'cline_mcp_settings.json'

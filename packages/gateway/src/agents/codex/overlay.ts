@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, quoteText, SallyportError } from '@sallyport/core'
 import type { NativeServer } from '../agent-adapter.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S, type OverlayRequest, STARTUP_TIMEOUT_S } from '../agent-overlay.ts'
+import { createOverlay, entriesByName, unwantedNames } from '../create-overlay.ts'
+import { formatTomlValue } from '../files/format-toml-value.ts'
 import { hasFlag } from '../flag-values.ts'
-import { createOverlay, entriesByName, unwantedNames } from '../overlay-parts.ts'
-import { formatTomlValue } from '../toml-value.ts'
 import { CODEX_SOURCES } from './sources.ts'
 
 /**

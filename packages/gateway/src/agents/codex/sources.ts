@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { isJsonObject, type Json } from '@sallyport/core'
 import { readRegularFile } from '../../disk/disk.ts'
 import type { HostContext } from '../agent-adapter.ts'
-import { folderFromVariable, homePath, joinPath } from '../agent-folders.ts'
+import { folderFromVariable, homePath, joinPath } from '../agent-paths.ts'
+import { readNativeFile } from '../files/read-native-file.ts'
 import { hasFlag } from '../flag-values.ts'
-import { readNativeFile } from '../read-native-file.ts'
 import {
   drivingProgramSource,
   fileMayContain,

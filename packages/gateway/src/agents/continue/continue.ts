@@ -1,5 +1,5 @@
 import { isJsonObject } from '@sallyport/core'
-import { folderFromVariable, joinPath, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,

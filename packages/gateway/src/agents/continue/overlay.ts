@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { type AgentOverlay, CALL_TIMEOUT_S, STARTUP_TIMEOUT_S } from '../agent-overlay.ts'
+import { createOverlay, settingsWithServers } from '../create-overlay.ts'
 import { findFlagValues } from '../flag-values.ts'
-import { createOverlay, settingsWithServers } from '../overlay-parts.ts'
 import { fileMayContain, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'config.yaml'

@@ -1,4 +1,4 @@
-import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { callTimeoutMs, includeToolsOrAll, oauth, SHARED_KEYS } from '../entry-keys.ts'
 import { SHELL_LIKE } from '../variable-syntax.ts'

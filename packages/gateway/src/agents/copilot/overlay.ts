@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
-import { folderFromVariable } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S, type ParsedNativeFile } from '../agent-overlay.ts'
+import { folderFromVariable } from '../agent-paths.ts'
+import { createOverlay, entriesByName, unwantedNames } from '../create-overlay.ts'
 import { findEnabledPluginServers } from '../enabled-plugins.ts'
 import { hasFlag } from '../flag-values.ts'
-import { createOverlay, entriesByName, unwantedNames } from '../overlay-parts.ts'
 import { drivingProgramSource, findFilesWithKey, resumedSessionSource, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp-config.json'

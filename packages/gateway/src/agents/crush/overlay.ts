@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { pathFromVariable, xdgConfig } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S } from '../agent-overlay.ts'
-import { createOverlay, entriesByName, settingsWithServers } from '../overlay-parts.ts'
+import { pathFromVariable, xdgConfig } from '../agent-paths.ts'
+import { createOverlay, entriesByName, settingsWithServers } from '../create-overlay.ts'
 import { projectFilesSource } from '../server-sources.ts'
 
 const FILE = 'crush.json'

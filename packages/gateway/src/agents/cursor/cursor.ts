@@ -1,4 +1,4 @@
-import { homePath, projectFile, userFile } from '../agent-folders.ts'
+import { homePath, projectFile, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { oauth, omitWithNote, SHARED_KEYS } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'

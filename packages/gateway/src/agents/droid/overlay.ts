@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
-import { folderFromVariable, pathFromVariable } from '../agent-folders.ts'
 import type { AgentOverlay } from '../agent-overlay.ts'
+import { folderFromVariable, pathFromVariable } from '../agent-paths.ts'
+import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../create-overlay.ts'
 import { findEnabledPluginServers } from '../enabled-plugins.ts'
+import { readNativeFile } from '../files/read-native-file.ts'
 import { findFlagValues, hasFlag } from '../flag-values.ts'
-import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../overlay-parts.ts'
-import { readNativeFile } from '../read-native-file.ts'
 import {
   drivingProgramSource,
   fileMayContain,

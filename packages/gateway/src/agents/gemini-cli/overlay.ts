@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { folderFromVariable, systemFolders } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S, type OverlayRequest } from '../agent-overlay.ts'
+import { folderFromVariable, systemFolders } from '../agent-paths.ts'
 import {
   allowedNameFlags,
   createOverlay,
@@ -9,7 +9,7 @@ import {
   resolveFolder,
   serverNames,
   settingsWithServers,
-} from '../overlay-parts.ts'
+} from '../create-overlay.ts'
 import { drivingProgramSource, findLinkedExtensions, folderMayContain, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'settings.json'

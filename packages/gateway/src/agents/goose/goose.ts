@@ -1,4 +1,4 @@
-import { applicationData, joinPath, userFile, xdgConfig } from '../agent-folders.ts'
+import { applicationData, joinPath, userFile, xdgConfig } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,

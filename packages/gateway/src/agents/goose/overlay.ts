@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { type AgentOverlay, CALL_TIMEOUT_S, type ParsedNativeFile } from '../agent-overlay.ts'
+import { createOverlay } from '../create-overlay.ts'
 import { findFlagValues } from '../flag-values.ts'
-import { createOverlay } from '../overlay-parts.ts'
 import { fileMayContain, type SourceSearch } from '../server-sources.ts'
 import { findResumedSession, type GooseSession, isResuming } from './sessions.ts'
 

@@ -9,8 +9,14 @@ import {
   type ServerOrigin,
   urlOf,
 } from './found-server.ts'
-import { areCompatible, identifyServer, mapStrings, type ServerIdentity, type VariableLookup } from './likeness.ts'
 import { findSecretParts, type StringLocation } from './secret-parts.ts'
+import {
+  areCompatible,
+  identifyServer,
+  mapStrings,
+  type ServerIdentity,
+  type VariableLookup,
+} from './server-identity.ts'
 
 /** A server that is to be added to config.yaml. */
 export interface AddedServer {

@@ -1,4 +1,4 @@
-import { homePath, joinPath, pathFromVariable, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { homePath, joinPath, pathFromVariable, projectFile, userFile, xdgConfig } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { args, disabled, env, ignored } from '../entry-keys.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'

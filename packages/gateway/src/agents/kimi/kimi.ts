@@ -1,4 +1,4 @@
-import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-folders.ts'
+import { folderFromVariable, joinPath, projectFile, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   callTimeoutMs,

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { isJsonObject } from '@sallyport/core'
-import { folderFromVariable } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S, STARTUP_TIMEOUT_S } from '../agent-overlay.ts'
-import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../overlay-parts.ts'
-import { readNativeFile } from '../read-native-file.ts'
+import { folderFromVariable } from '../agent-paths.ts'
+import { createOverlay, entriesByName, resolveFolder, settingsWithServers } from '../create-overlay.ts'
+import { readNativeFile } from '../files/read-native-file.ts'
 import {
   drivingProgramSource,
   findFilesWithKey,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { folderFromVariable, systemFolders } from '../agent-folders.ts'
 import { type AgentOverlay, CALL_TIMEOUT_S, STARTUP_TIMEOUT_S } from '../agent-overlay.ts'
-import { allowedNameFlags, createOverlay, entriesByName } from '../overlay-parts.ts'
+import { folderFromVariable, systemFolders } from '../agent-paths.ts'
+import { allowedNameFlags, createOverlay, entriesByName } from '../create-overlay.ts'
 import { drivingProgramSource, findFilesWithKey, findLinkedExtensions, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'

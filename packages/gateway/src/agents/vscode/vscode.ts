@@ -1,4 +1,4 @@
-import { applicationData, joinPath, projectFile, userFile } from '../agent-folders.ts'
+import { applicationData, joinPath, projectFile, userFile } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import { ignored, omitWithNote, SHARED_KEYS } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'

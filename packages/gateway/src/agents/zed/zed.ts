@@ -1,6 +1,6 @@
 import { isJsonObject } from '@sallyport/core'
 import type { HostContext } from '../agent-adapter.ts'
-import { applicationData, homePath, joinPath, projectFile, userFile, xdgConfig } from '../agent-folders.ts'
+import { applicationData, homePath, joinPath, projectFile, userFile, xdgConfig } from '../agent-paths.ts'
 import { createAdapter } from '../create-adapter.ts'
 import {
   args,

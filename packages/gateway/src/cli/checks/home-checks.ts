@@ -6,7 +6,7 @@ import { findWriteProtection } from '../../disk/disk.ts'
 import { formatIssue, readToolsBytes } from '../../governance/governance.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
-import type { ToolsFileView } from '../gateway-client.ts'
+import type { ToolsFileView } from '../gateway/gateway-client.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { maskSecrets } from '@sallyport/core'
 import type { Environment, ProgramServerConfig, ServerConfig } from '../../config/config.ts'
-import { formatServerCommand } from '../server-line.ts'
+import { formatServerCommand } from '../server-command.ts'
 import { type Check, ok, wrong } from './check.ts'
 import { isExecutable } from './machine-checks.ts'
 

@@ -1,11 +1,11 @@
 import { ADAPTERS, detectAgents, findAdapter } from '../../agents/agents.ts'
-import { createHostContext } from '../agent-place.ts'
-import { type AgentFileReport, type AgentReport, createAgentReport, isDetected } from '../agent-report.ts'
-import { type BuiltInAgent, describeBuiltInAgent, printBuiltInAgent } from '../built-in-agent.ts'
 import { defineCommand } from '../define-command.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import type { Column } from '../table.ts'
-import { visibleLine } from '../terminal-text.ts'
+import { createHostContext } from '../host-context.ts'
+import { type AgentFileReport, type AgentReport, createAgentReport, isDetected } from '../import/agent-report.ts'
+import { type BuiltInAgent, describeBuiltInAgent, printBuiltInAgent } from '../import/built-in-agent.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import type { Column } from '../terminal/table.ts'
+import { visibleLine } from '../terminal/terminal-text.ts'
 
 interface AgentsFlags {
   readonly all?: boolean

@@ -1,26 +1,26 @@
 import { SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import { formatTimeAgo } from '../ago-text.ts'
 import {
   approvalFacts,
   approvalReminder,
   formatApprovalOutcome,
   formatChange,
   formatTimeLeft,
-} from '../approval-text.ts'
-import { watchApprovals } from '../approval-watch.ts'
+} from '../approvals/approval-text.ts'
+import { watchApprovals } from '../approvals/approval-watch.ts'
+import { findApproval } from '../approvals/find-approval.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { findApproval } from '../find-approval.ts'
 import { noGatewayMessage } from '../find-home.ts'
-import type { ApprovalReply, ApprovalView, GatewayClient } from '../gateway-client.ts'
+import type { ApprovalReply, ApprovalView, GatewayClient } from '../gateway/gateway-client.ts'
+import { withRecords } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { type Example, withOverview } from '../help-text.ts'
-import { withRecords } from '../reach-gateway.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import type { Column } from '../table.ts'
-import { askTerminal, isTerminal } from '../terminal-question.ts'
-import { visibleLine } from '../terminal-text.ts'
+import { askTerminal, isTerminal } from '../terminal/ask-terminal.ts'
+import { formatTimeAgo } from '../terminal/format-time-ago.ts'
+import { type Example, withOverview } from '../terminal/help-text.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import type { Column } from '../terminal/table.ts'
+import { visibleLine } from '../terminal/terminal-text.ts'
 
 const EXAMPLES: readonly Example[] = [
   ['approvals', 'The calls that wait for somebody to say yes'],

@@ -5,9 +5,9 @@ import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { resolveState } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { formatLocalTime } from '../local-time.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import type { Fact } from '../table.ts'
+import { formatLocalTime } from '../terminal/local-time.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import type { Fact } from '../terminal/table.ts'
 
 interface VerifyFlags {
   readonly head?: string

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { CallFacts, LoggedEvent, SallyportEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../store/store.ts'
+import { formatEventDetail } from '../audit/event-detail.ts'
+import { formatEventLine } from '../audit/event-line.ts'
 import { cli, scratchFolder, type TestHome } from '../cli.test-kit.ts'
-import { formatEventDetail } from '../event-detail.ts'
-import { formatEventLine } from '../event-line.ts'
-import { COLORED, displayWidth, PLAIN } from '../terminal-text.ts'
+import { COLORED, displayWidth, PLAIN } from '../terminal/terminal-text.ts'
 
 const FACTS: CallFacts = {
   call_id: 'c1',

@@ -6,15 +6,15 @@ import {
   buildApproveCommand,
   followApprovalRequests,
   printWaiting,
-} from '../approval-notice.ts'
+} from '../approvals/approval-notice.ts'
+import { formatRuleLocation } from '../audit/rule-location.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { CallAnswer, CallOutcome, CallProblem } from '../gateway-client.ts'
+import type { CallAnswer, CallOutcome, CallProblem } from '../gateway/gateway-client.ts'
+import { withGateway } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { withGateway } from '../reach-gateway.ts'
-import { formatRuleLocation } from '../rule-place.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import { visibleLine } from '../terminal-text.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import { visibleLine } from '../terminal/terminal-text.ts'
 
 interface CallFlags {
   readonly args?: string

@@ -1,7 +1,7 @@
-import { createChoiceParser } from '../choice.ts'
-import { completionScript, SHELLS, type Shell } from '../completion-script.ts'
 import { defineCommand } from '../define-command.ts'
-import { createScreen } from '../screen.ts'
+import { createChoiceParser } from '../terminal/choice-parser.ts'
+import { completionScript, SHELLS, type Shell } from '../terminal/completion-script.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 export const completionCommand = defineCommand<object, [Shell]>({
   brief: 'Print the script that completes commands in your shell',

@@ -7,10 +7,10 @@ import { checkMode, checkState } from '../checks/state-checks.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { resolveState } from '../find-home.ts'
+import { findRunningGateway } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { findRunningGateway } from '../reach-gateway.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import { visibleLines } from '../terminal-text.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import { visibleLines } from '../terminal/terminal-text.ts'
 
 const EXIT_DIFFERENCES = 6
 

@@ -1,7 +1,7 @@
+import { explainCall } from '../audit/explain-call.ts'
 import { defineCommand } from '../define-command.ts'
-import { explainCall } from '../explanation-text.ts'
-import { withRecords } from '../reach-gateway.ts'
-import { createScreen } from '../screen.ts'
+import { withRecords } from '../gateway/with-gateway.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 export const explainCommand = defineCommand<object, [string]>({
   brief: 'Explain a call: who made it, what each step decided and by which rule, and how it ended',

@@ -1,9 +1,9 @@
 import { buildRouteMap } from '@stricli/core'
-import { createChoiceParser } from '../choice.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import { type Example, withOverview } from '../help-text.ts'
-import type { InstallFlags } from '../hook/install.ts'
+import type { InstallFlags } from '../hook/print-hook-install.ts'
+import { createChoiceParser } from '../terminal/choice-parser.ts'
+import { type Example, withOverview } from '../terminal/help-text.ts'
 
 const AGENT_NAMES = ['gemini', 'claude'] as const
 type AgentName = (typeof AGENT_NAMES)[number]
@@ -69,7 +69,7 @@ const installCommand = defineCommand<InstallFlags, [AgentName]>({
     ],
   },
   run: async (context, flags, word) => {
-    const { printHookInstall } = await import('../hook/install.ts')
+    const { printHookInstall } = await import('../hook/print-hook-install.ts')
     await printHookInstall(context, flags, word)
   },
 })

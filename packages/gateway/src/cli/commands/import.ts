@@ -1,9 +1,9 @@
-import { agentsFlag } from '../agents-flag.ts'
 import { defineCommand } from '../define-command.ts'
-import type { ImportDraft } from '../import-draft.ts'
-import { type ImportFlags, importServers } from '../import-servers.ts'
-import { createImportReport } from '../import-text.ts'
-import { createScreen } from '../screen.ts'
+import { agentsFlag } from '../import/agents-flag.ts'
+import type { ImportDraft } from '../import/import-draft.ts'
+import { type ImportFlags, importServers } from '../import/import-servers.ts'
+import { createImportReport } from '../import/import-text.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 export const importCommand = defineCommand<ImportFlags>({
   brief: 'Add the MCP servers of your agents to config.yaml',

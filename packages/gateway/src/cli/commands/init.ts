@@ -1,10 +1,10 @@
 import { profileKey } from '../../config/config.ts'
-import { agentsFlag } from '../agents-flag.ts'
 import { defineCommand } from '../define-command.ts'
-import { type FirstProfile, formatRunCommand, pickProfile } from '../first-profile.ts'
-import { type ImportOutcome, importServers } from '../import-servers.ts'
-import { createImportReport } from '../import-text.ts'
-import { createScreen, type Screen } from '../screen.ts'
+import { agentsFlag } from '../import/agents-flag.ts'
+import { type FirstProfile, formatRunCommand, pickProfile } from '../import/first-profile.ts'
+import { type ImportOutcome, importServers } from '../import/import-servers.ts'
+import { createImportReport } from '../import/import-text.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
 
 interface InitFlags {
   readonly from?: readonly string[]

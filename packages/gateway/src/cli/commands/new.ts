@@ -4,10 +4,10 @@ import { PACKAGE_ROOT } from '../../package-root.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { type Example, withOverview } from '../help-text.ts'
 import { parsePackageName } from '../package-name.ts'
 import { scaffold } from '../scaffold.ts'
-import { createScreen } from '../screen.ts'
+import { type Example, withOverview } from '../terminal/help-text.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 const SERVER_EXAMPLES: readonly Example[] = [
   ['new server my-server', 'A project in ./my-server, with tools, tests and a README'],

@@ -1,9 +1,9 @@
+import { LOCKDOWN_EXIT_HINT, MODE_MEANINGS } from '../audit/mode-meaning.ts'
 import { defineCommand } from '../define-command.ts'
 import { noGatewayMessage } from '../find-home.ts'
-import { LOCKDOWN_EXIT_HINT, MODE_MEANINGS } from '../mode-meaning.ts'
-import { withRecords } from '../reach-gateway.ts'
-import { createScreen } from '../screen.ts'
-import { visibleLine } from '../terminal-text.ts'
+import { withRecords } from '../gateway/with-gateway.ts'
+import { createScreen } from '../terminal/screen.ts'
+import { visibleLine } from '../terminal/terminal-text.ts'
 
 interface PanicFlags {
   readonly why?: string

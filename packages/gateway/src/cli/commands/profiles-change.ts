@@ -4,10 +4,10 @@ import { type ProfileUpdate, profileKey, requireProfile } from '../../config/con
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import type { Example } from '../help-text.ts'
-import { createProfileReport, listProfileWarnings, parseProfileRef, readProfilesView } from '../profile-sight.ts'
-import { createScreen } from '../screen.ts'
-import { formatToolCount, printWarnings } from './profiles-look.ts'
+import { createProfileReport, listProfileWarnings, parseProfileRef, readProfilesView } from '../profiles-view.ts'
+import type { Example } from '../terminal/help-text.ts'
+import { createScreen } from '../terminal/screen.ts'
+import { formatToolCount, printWarnings } from './profiles-list.ts'
 
 interface SetFlags {
   readonly all?: boolean

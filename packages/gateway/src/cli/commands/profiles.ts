@@ -1,8 +1,8 @@
 import { buildRouteMap } from '@stricli/core'
 import type { CliContext } from '../cli-context.ts'
-import { withOverview } from '../help-text.ts'
+import { withOverview } from '../terminal/help-text.ts'
 import { deleteCommand, SET_EXAMPLES, setCommand } from './profiles-change.ts'
-import { LIST_EXAMPLES, listCommand, showCommand } from './profiles-look.ts'
+import { LIST_EXAMPLES, listCommand, showCommand } from './profiles-list.ts'
 
 export const profilesCommands = withOverview(
   buildRouteMap<'list' | 'show' | 'set' | 'delete', CliContext>({

@@ -6,14 +6,14 @@ import { openArgumentCheck, readToolsBytes } from '../../governance/governance.t
 import { SCHEMA_THREAD_FILE } from '../../package-root.ts'
 import { CallReplayer, loadStoredCatalog, type ReplayReport, ReplayTally } from '../../replay/replay.ts'
 import { type EventFilter, openStoredCatalogs, readRecords } from '../../store/store.ts'
-import { type AuditFilter, FILTER_FLAGS } from '../audit-filter.ts'
-import { createChoiceParser } from '../choice.ts'
+import { type AuditFilter, FILTER_FLAGS } from '../audit/audit-filter.ts'
+import { formatReplay, formatReplaySummary } from '../audit/replay-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { formatReplay, formatReplaySummary } from '../replay-text.ts'
-import { createScreen, type Screen } from '../screen.ts'
+import { createChoiceParser } from '../terminal/choice-parser.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
 
 interface ReplayFlags extends Pick<AuditFilter, 'since' | 'until' | 'agent' | 'session' | 'server' | 'tool'> {
   readonly tools?: string

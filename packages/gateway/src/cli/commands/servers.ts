@@ -1,13 +1,13 @@
-import { formatTimeAgo } from '../ago-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { ServerView } from '../gateway-client.ts'
+import type { ServerView } from '../gateway/gateway-client.ts'
+import { waitForServers } from '../gateway/wait-for-servers.ts'
+import { withGateway } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { withGateway } from '../reach-gateway.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import { waitForServers } from '../settled-servers.ts'
-import type { Column } from '../table.ts'
-import { type Style, visibleLine } from '../terminal-text.ts'
+import { formatTimeAgo } from '../terminal/format-time-ago.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import type { Column } from '../terminal/table.ts'
+import { type Style, visibleLine } from '../terminal/terminal-text.ts'
 
 export const serversCommand = defineCommand<object, [string?]>({
   brief: 'Show the servers behind the gateway and how they are',

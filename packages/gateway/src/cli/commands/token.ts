@@ -1,13 +1,13 @@
 import { parseDuration, SallyportError } from '@sallyport/core'
 import { buildRouteMap } from '@stricli/core'
-import { formatTimeAgo } from '../ago-text.ts'
 import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
-import type { TokenView } from '../gateway-client.ts'
-import { type Example, withOverview } from '../help-text.ts'
-import { withRecords } from '../reach-gateway.ts'
-import { createScreen } from '../screen.ts'
-import type { Column } from '../table.ts'
+import type { TokenView } from '../gateway/gateway-client.ts'
+import { withRecords } from '../gateway/with-gateway.ts'
+import { formatTimeAgo } from '../terminal/format-time-ago.ts'
+import { type Example, withOverview } from '../terminal/help-text.ts'
+import { createScreen } from '../terminal/screen.ts'
+import type { Column } from '../terminal/table.ts'
 
 interface CreateFlags {
   readonly agent?: string

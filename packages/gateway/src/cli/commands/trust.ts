@@ -11,10 +11,10 @@ import type { CliContext } from '../cli-context.ts'
 import { defineCommand } from '../define-command.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { createScreen, type Screen } from '../screen.ts'
-import { formatServerCommand } from '../server-line.ts'
-import { askTerminal, isTerminal } from '../terminal-question.ts'
-import { visibleLine } from '../terminal-text.ts'
+import { formatServerCommand } from '../server-command.ts'
+import { askTerminal, isTerminal } from '../terminal/ask-terminal.ts'
+import { createScreen, type Screen } from '../terminal/screen.ts'
+import { visibleLine } from '../terminal/terminal-text.ts'
 
 interface TrustFlags {
   readonly yes?: boolean

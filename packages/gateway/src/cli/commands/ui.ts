@@ -1,8 +1,8 @@
 import { SallyportError } from '@sallyport/core'
 import { defineCommand } from '../define-command.ts'
 import { resolveState } from '../find-home.ts'
-import { findRunningGateway } from '../reach-gateway.ts'
-import { createScreen } from '../screen.ts'
+import { findRunningGateway } from '../gateway/with-gateway.ts'
+import { createScreen } from '../terminal/screen.ts'
 
 export const uiCommand = defineCommand<object>({
   brief: 'Print a link that opens the web UI of the running gateway',

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
-import { createSocketTransport } from '../exchange.ts'
+import { createSocketTransport } from '../gateway/api-transport.ts'
 import { type HookAgent, type HookCall, NO_DECISION } from './hook-agent.ts'
 
 /** An agent and its user wait for this. */

@@ -10,8 +10,8 @@ import {
   tryParseJson,
 } from '@sallyport/core'
 import { locateState } from '../../config/config.ts'
-import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
+import { createHostContext } from '../host-context.ts'
 import {
   EXECUTOR_NAME,
   HOOK_AGENTS,
@@ -22,7 +22,7 @@ import {
   NO_DECISION,
 } from './hook-agent.ts'
 import { findCalledTool, isIsolated, isSameServer } from './isolation-rules.ts'
-import { findGatewayRoute, readIsolationSources } from './rule-places.ts'
+import { findGatewayRoute, readIsolationSources } from './isolation-sources.ts'
 
 interface HookFlags {
   readonly home?: string | undefined

@@ -7,12 +7,12 @@ import {
   requireProfile,
 } from '../../config/config.ts'
 import { MAIN_FILE } from '../../package-root.ts'
-import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { type FoundHome, findHome } from '../find-home.ts'
+import { withRecords } from '../gateway/with-gateway.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { withRecords } from '../reach-gateway.ts'
-import { createScreen } from '../screen.ts'
+import { createHostContext } from '../host-context.ts'
+import { createScreen } from '../terminal/screen.ts'
 import { tokenVariableName } from '../token-variable.ts'
 import { requireMcp } from './launch-plan.ts'
 

@@ -16,9 +16,9 @@ import {
   readAgentConfigs,
   type SourceSearch,
 } from '../../agents/agents.ts'
-import type { ServerFinder } from './gateway-servers.ts'
-import { type Selections, selectNativeServers } from './own-servers.ts'
 import { buildWindowCommand, ONLY_WINDOW, type PlannedWindow } from './planned-window.ts'
+import { type Selections, selectNativeServers } from './select-native-servers.ts'
+import type { ServerFinder } from './server-finder.ts'
 import { wrapServers } from './wrapped-servers.ts'
 
 export interface PlanOptions {

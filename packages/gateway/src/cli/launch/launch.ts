@@ -8,7 +8,7 @@ import type { LocalTokens } from '../../sessions/sessions.ts'
 import type { CliContext } from '../cli-context.ts'
 import type { FoundHome } from '../find-home.ts'
 import { isTokenVariable, withoutTokens } from '../token-variable.ts'
-import { type GatewayLease, openGatewayLease } from './gateway-hold.ts'
+import { type GatewayLease, openGatewayLease } from './gateway-lease.ts'
 import type { LaunchPlan } from './launch-plan.ts'
 import type { PlannedWindow } from './planned-window.ts'
 import {

@@ -8,17 +8,17 @@ import {
   SallyportError,
 } from '@sallyport/core'
 import { type AgentAdapter, findAdapter, findOverlay } from '../../agents/agents.ts'
-import { createHostContext } from '../agent-place.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome } from '../find-home.ts'
 import type { GlobalFlags } from '../global-flags.ts'
-import { leavesNoTools, readProfilesView } from '../profile-sight.ts'
-import { createScreen } from '../screen.ts'
+import { createHostContext } from '../host-context.ts'
+import { leavesNoTools, readProfilesView } from '../profiles-view.ts'
+import { createScreen } from '../terminal/screen.ts'
 import { printEntry, readLaunchProfile } from './connect.ts'
-import { createServerFinder } from './gateway-servers.ts'
 import { launch } from './launch.ts'
 import { type LaunchPlan, planLaunch } from './launch-plan.ts'
 import { nameRunFolder } from './run-folder.ts'
+import { createServerFinder } from './server-finder.ts'
 
 export interface RunFlags {
   readonly profile?: string

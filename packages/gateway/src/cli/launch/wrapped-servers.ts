@@ -1,8 +1,8 @@
 import { isServerId, slugServerId } from '@sallyport/core'
 import { type AgentOverlay, type NativeServer, type ParsedNativeFile, selectWrappedTools } from '../../agents/agents.ts'
-import type { ServerFinder } from './gateway-servers.ts'
-import type { SelectedServers, Selections, ServerToWrap } from './own-servers.ts'
 import { buildWindowCommand, type PlannedWindow, type WindowPlace } from './planned-window.ts'
+import type { SelectedServers, Selections, ServerToWrap } from './select-native-servers.ts'
+import type { ServerFinder } from './server-finder.ts'
 
 export interface WrapOptions extends WindowPlace {
   readonly overlay: AgentOverlay

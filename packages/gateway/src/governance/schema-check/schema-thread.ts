@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads'
 import { formatViolations, messageOf } from '@sallyport/core'
 import { type CompiledSchema, compilePartially, compileSchema } from './ajv-schema.ts'
+import { CheckCache } from './check-cache.ts'
 import { type CheckJob, COMPILED, type JobOutcome, READY } from './job.ts'
-import { CheckCache } from './kept-checks.ts'
 
 /** The program of the thread in which foreign schemas and patterns run: it answers one job after the other, or is ended. */
 const cache = new CheckCache()

@@ -7,12 +7,12 @@ import {
   refuseUnparsed,
   toCommentText,
 } from './insert-lines.ts'
+import { findInsertionPoint, type InsertionPoint } from './insertion-point.ts'
+import type { Intent } from './matches-intent.ts'
 import { MAX_KEY_LENGTH } from './outline.ts'
 import { findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
 import { quoteAscii } from './quoted-text.ts'
 import { findSection } from './read-sections.ts'
-import type { Intent } from './same-meaning.ts'
-import { findInsertionPoint, type InsertionPoint } from './section-place.ts'
 import type { EditResult, SkippedEntry } from './splice.ts'
 
 /** The category that discovery puts a tool in. */

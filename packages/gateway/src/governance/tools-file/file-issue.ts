@@ -1,4 +1,4 @@
-import { lineAt, lineStart, type TextLines } from './lined-text.ts'
+import { lineAt, lineStart, type TextLines } from './text-lines.ts'
 
 /** Something in the file that a person should look at. Line and column count from 1. */
 export interface FileIssue {

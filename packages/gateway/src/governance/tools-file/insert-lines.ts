@@ -1,9 +1,9 @@
 import { createFileIssue } from './file-issue.ts'
-import { detectLineEnding, lineStart, type TextLines } from './lined-text.ts'
+import { columnOf } from './insertion-point.ts'
+import { type Intent, matchesIntent } from './matches-intent.ts'
 import { type FileEntry, type ParsedFile, type ParseResult, parseChanged } from './parsed-file.ts'
-import { type Intent, matchesIntent } from './same-meaning.ts'
-import { columnOf } from './section-place.ts'
 import { applySplices, type EditResult, type Splice } from './splice.ts'
+import { detectLineEnding, lineStart, type TextLines } from './text-lines.ts'
 
 /** Whole lines that are to stand before a line. */
 export interface Insertion {

@@ -1,3 +1,5 @@
+import { type PlainLine, RESERVED, readPlainLine } from './plain-line.ts'
+import { QUOTED, unquote } from './quoted-text.ts'
 import {
   BLANK,
   COMMENT,
@@ -7,9 +9,7 @@ import {
   type SharedLines,
   TABBED,
   type TextLines,
-} from './lined-text.ts'
-import { type PlainLine, RESERVED, readPlainLine } from './plain-line.ts'
-import { QUOTED, unquote } from './quoted-text.ts'
+} from './text-lines.ts'
 
 /** A top-level key and the lines up to the next one, or to the end of the document. */
 export interface SectionRange {

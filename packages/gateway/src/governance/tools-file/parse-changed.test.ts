@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { handEdited, withTypo } from './hand-edited.test-kit.ts'
+import { readEntryValue } from './matches-intent.ts'
 import { createNewEntry } from './new-entry.test-kit.ts'
 import { type ParseResult, parseChanged, parseToolsFile } from './parsed-file.ts'
-import { readEntryValue } from './same-meaning.ts'
 import { appendEntries, readToolsFile } from './tools-file.ts'
 
 /** Everything that can be known of a file, but for what only makes reading faster. */

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { handEdited, withTypo } from './hand-edited.test-kit.ts'
+import { readEntryValue } from './matches-intent.ts'
 import { type ParsedFile, parseToolsFile } from './parsed-file.ts'
-import { readEntryValue } from './same-meaning.ts'
 import { yaml12 } from './yaml-oracle.test-kit.ts'
 
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000)

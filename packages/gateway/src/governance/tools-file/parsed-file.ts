@@ -1,6 +1,5 @@
 import type { ToolEntry } from '@sallyport/core'
 import { isMap } from 'yaml'
-import { lineAt, lineStart, lineText, splitLines, type TextLines } from './lined-text.ts'
 import {
   type EntryRange,
   findReusableHead,
@@ -10,6 +9,7 @@ import {
   type SectionRange,
   scanOutline,
 } from './outline.ts'
+import { lineAt, lineStart, lineText, splitLines, type TextLines } from './text-lines.ts'
 import { readYaml, type YamlPair, type YamlProblem, type YamlValue } from './yaml-tree.ts'
 
 /** An entry of `tools`: read line by line, or by the parser. */

@@ -10,8 +10,8 @@ import {
 } from '@sallyport/core'
 import { readPolicyFields } from '../../config/config.ts'
 import type { FileIssueLog } from './file-issue.ts'
-import { lineAt } from './lined-text.ts'
 import type { ParsedFile } from './parsed-file.ts'
+import { lineAt } from './text-lines.ts'
 import type { YamlPair, YamlValue } from './yaml-tree.ts'
 
 /** The top-level keys, in the spelling that is written for people. */

@@ -7,11 +7,11 @@ import {
 } from '@sallyport/core'
 import { readPolicyFields } from '../../config/config.ts'
 import { createFileIssue, createFileIssueLog, type FileIssue, type FileIssueLog } from './file-issue.ts'
-import { lineAt, lineStart } from './lined-text.ts'
 import { MAX_MEMO, type PlainField } from './outline.ts'
 import type { FileEntry, ParsedFile, ParseResult } from './parsed-file.ts'
 import type { PlainLine } from './plain-line.ts'
 import { findSection, readCategories, readModePolicies, reportUnknown, SECTIONS } from './read-sections.ts'
+import { lineAt, lineStart } from './text-lines.ts'
 import type { YamlPair, YamlValue } from './yaml-tree.ts'
 
 export type ToolsFileResult =

@@ -2,13 +2,13 @@ import { isDeeperThan, type Json, quoteText, toCamelCase } from '@sallyport/core
 import { isCollection, isScalar } from 'yaml'
 import { readPolicyFields } from '../../config/config.ts'
 import { changeSafely, detectIndentation, insertLines, refuseUnparsed, toCommentText } from './insert-lines.ts'
-import { BLANK, indentOf, lineStart, type TextLines } from './lined-text.ts'
+import { columnOf } from './insertion-point.ts'
+import { readEntryValue } from './matches-intent.ts'
 import type { EntryRange } from './outline.ts'
 import { type FileEntry, findPair, type ParsedFile, type ParseResult } from './parsed-file.ts'
 import { quoteAscii } from './quoted-text.ts'
-import { readEntryValue } from './same-meaning.ts'
-import { columnOf } from './section-place.ts'
 import type { EditResult, Splice } from './splice.ts'
+import { BLANK, indentOf, lineStart, type TextLines } from './text-lines.ts'
 import type { YamlPair } from './yaml-tree.ts'
 
 /** A field of an entry that is there, and what it is to be. */

@@ -1,7 +1,7 @@
 export { appendEntries, measureEntry, type NewEntry } from './append-entries.ts'
 export type { FileIssue } from './file-issue.ts'
-export { measureLines } from './lined-text.ts'
 export { type ParseResult, parseToolsFile } from './parsed-file.ts'
 export { readToolsFile, type ToolsFileResult } from './read-tools-file.ts'
 export { type FieldChange, setField } from './set-field.ts'
 export type { EditResult, SkippedEntry } from './splice.ts'
+export { measureLines } from './text-lines.ts'

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { type Principal, toOwnerKey } from '@sallyport/core'
 import { readBody } from '@sallyport/kit/http-intake'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { createApi } from './api.ts'
 import { API_BODY_LIMIT } from './strict-body.ts'
 

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { hc } from 'hono/client'
 import { describe, expect, it } from 'vitest'
-import { OPERATOR, openAdminTestGateway } from '../admin.test-kit.ts'
+import { OPERATOR, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import { type Api, createApi } from './api.ts'
 
 describe('what is wrong with a request', () => {

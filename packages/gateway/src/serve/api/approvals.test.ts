@@ -1,7 +1,7 @@
 import { Cancellation } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import type { ApprovalSubject } from '../../governance/governance.ts'
-import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 const SUBJECT: ApprovalSubject = {
   callId: 'c1',

@@ -7,7 +7,7 @@ import {
   type PendingApproval,
   toApprovalView,
 } from '../../governance/governance.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
 

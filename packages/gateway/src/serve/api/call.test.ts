@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it, vi } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
-import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 const call = (bench: AdminTestGateway, body: object) => bench.api('/api/call', { method: 'POST', body })
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import type { LoggedEvent } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import { createEventFeed } from './events.ts'
 
 const call = (bench: AdminTestGateway, tool: string) => bench.api('/api/call', { method: 'POST', body: { tool } })

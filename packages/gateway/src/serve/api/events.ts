@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { LoggedEvent } from '@sallyport/core'
 import { createEventMatcher } from '../../store/store.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { eventSchema, filterFields, limitField, toEventFilter } from './event-query.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'

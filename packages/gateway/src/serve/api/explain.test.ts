@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type AdminTestGateway, openAdminTestGateway } from '../admin.test-kit.ts'
+import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { type CallFacts, type LoggedEvent, SallyportError } from '@sallyport/core'
 import type { Store } from '../../store/store.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { eventSchema } from './event-query.ts'
 import type { EventView } from './events.ts'
 import { strictInput } from './invalid-input.ts'

@@ -1,5 +1,5 @@
 import type { Offer } from '../../catalog/catalog.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 
 /** Resolves when servers of which nothing is known yet have had their chance to tell, and that is written down. */
 export async function waitForServers({ fleet, settings, review }: AdminContext): Promise<void> {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ANN } from '../../pipeline/pipeline.test-kit.ts'
-import { logIn, openAdminTestGateway } from '../admin.test-kit.ts'
+import { logIn, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 describe('the mode', () => {
   it('is shown, set, kept and recorded with who did it and why', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { OPERATOR, openAdminTestGateway } from '../admin.test-kit.ts'
+import { OPERATOR, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import { createApi } from './api.ts'
 
 interface Operation {

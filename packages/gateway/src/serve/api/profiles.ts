@@ -11,7 +11,7 @@ import {
   profileKey,
   requireProfile,
 } from '../../config/config.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'
 import { type ApiEnv, createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator } from './routes.ts'

@@ -1,6 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
-import { OPERATOR_INTERFACES } from '../operator-means.ts'
+import { OPERATOR_INTERFACES } from '../admin/operator-interfaces.ts'
 
 /** Who asks comes with each request, from whoever judged the credential. */
 export interface ApiEnv {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openAdminTestGateway } from '../admin.test-kit.ts'
+import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 it('shows every server with its state and what it offers', async () => {
   const { api } = await openAdminTestGateway()

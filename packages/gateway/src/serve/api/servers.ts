@@ -3,7 +3,7 @@ import { didYouMean, maskSecrets, SallyportError } from '@sallyport/core'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { collectSecrets } from '../../config/config.ts'
 import type { Upstream, UpstreamConfig } from '../../upstream/upstream.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 

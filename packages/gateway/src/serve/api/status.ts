@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { MODES } from '@sallyport/core'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const statusSchema = z

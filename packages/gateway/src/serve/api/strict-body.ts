@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import type { MiddlewareHandler } from 'hono'
-import { readStrictJson } from '../strict-json.ts'
+import { readStrictJson } from '../rpc/strict-json.ts'
 
 /** Of a body of the API. */
 export const API_BODY_LIMIT = { limit: 1_000_000, hint: 'Large data belongs in a file that the tool reads.' } as const

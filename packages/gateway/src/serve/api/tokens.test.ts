@@ -1,6 +1,6 @@
 import { SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { OPERATOR, openAdminTestGateway } from '../admin.test-kit.ts'
+import { OPERATOR, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import { createApi } from './api.ts'
 
 describe('tokens', () => {

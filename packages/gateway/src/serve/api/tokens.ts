@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { TokenRecord } from '../../sessions/sessions.ts'
-import type { AdminContext } from '../admin-context.ts'
-import { mintToken, revokeToken } from '../token-desk.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
+import { mintToken, revokeToken } from '../admin/mint-token.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 

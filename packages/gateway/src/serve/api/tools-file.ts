@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { PROBLEM_KINDS } from '../../pipeline/pipeline.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { waitForServers } from './find-tool.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 

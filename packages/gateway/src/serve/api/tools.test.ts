@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
-import { openAdminTestGateway } from '../admin.test-kit.ts'
+import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 it('lists every tool, and says of one that is not offered who decided that', async () => {
   const { api } = await openAdminTestGateway()

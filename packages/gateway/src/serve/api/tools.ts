@@ -12,7 +12,7 @@ import {
 } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { NOT_ENFORCED_FIELDS, PIN_STATES, type ReviewedTool, type ToolReview } from '../../pipeline/pipeline.ts'
-import type { AdminContext } from '../admin-context.ts'
+import type { AdminContext } from '../admin/admin-context.ts'
 import { decisionSchema, decisionView } from './decision-view.ts'
 import { findTool, waitForServers } from './find-tool.ts'
 import { strictInput } from './invalid-input.ts'

@@ -1,6 +1,6 @@
 import { parseOwnerKey, SallyportError } from '@sallyport/core'
 import type { Connection, McpServer } from '@sallyport/kit'
-import { FrameReader } from '../frame-reader.ts'
+import { FrameReader } from '../answers/frame-reader.ts'
 import { recheckPermit, usePermit } from '../permit.ts'
 import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
 

@@ -1,5 +1,5 @@
 import type { SallyportError } from '@sallyport/core'
-import { type FrameOutcome, FrameReader } from '../frame-reader.ts'
+import { type FrameOutcome, FrameReader } from '../answers/frame-reader.ts'
 import type { Frame } from '../transport.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 import type { HttpExchangeListener } from './http-exchange.ts'

@@ -4,10 +4,10 @@ import type { EncodedRequest, Frame, Transport, TransportEvents } from '../trans
 import { HttpCall, type HttpCallContext, isSessionLost, openSideStream, type UnansweredEnd } from './http-call.ts'
 import { type HttpEndpoint, openHttpEndpoint } from './http-endpoint.ts'
 import { HttpExchange } from './http-exchange.ts'
-import { OneWayPost } from './http-notice.ts'
 import { HttpReply, type ReplyEnd, type ReplyListener } from './http-reply.ts'
-import { InFlightCalls } from './in-flight.ts'
+import { InFlightCalls } from './in-flight-calls.ts'
 import { McpHeaders } from './mcp-headers.ts'
+import { OneWayPost } from './one-way-post.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import type { ResponseHeaders } from './response-head.ts'
 

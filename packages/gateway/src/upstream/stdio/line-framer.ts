@@ -1,5 +1,5 @@
 import { type Envelope, SallyportError } from '@sallyport/core'
-import { FrameReader } from '../frame-reader.ts'
+import { FrameReader } from '../answers/frame-reader.ts'
 import type { TransportEvents } from '../transport.ts'
 
 export interface LineFramerOptions {

@@ -14,9 +14,9 @@ import {
 import type { StderrTail } from '../stderr-tail.ts'
 import type { EncodedRequest, Transport, TransportEvents } from '../transport.ts'
 import { buildChildEnvironment } from './child-environment.ts'
+import { findErrorSummaryLine } from './error-summary-line.ts'
 import { readFairly } from './fair-reader.ts'
 import { LineFramer } from './line-framer.ts'
-import { findErrorSummaryLine } from './telling-line.ts'
 
 export interface StdioTransportOptions {
   readonly config: ProgramServerConfig

@@ -5,7 +5,7 @@ import { type Json, type JsonObject, SallyportError, type Sensitivity } from '@s
 import { privateData } from '../../private-data/private-data.ts'
 import { currentWorkspace, type Workspace } from '../../workspace/workspace.ts'
 import { ConnectorError } from '../connector-error.ts'
-import { withWorkspace } from '../source.ts'
+import { withWorkspace } from '../with-workspace.ts'
 import { createPostgresDriver } from './postgres-driver.ts'
 import type {
   SqlCatalogQueries,
@@ -18,7 +18,7 @@ import type {
   SqlTableShape,
 } from './sql-driver.ts'
 import { DEFAULT_SQL_LIMITS, type SqlLimits, type SqlRows } from './sql-result.ts'
-import { SqliteProcessPool } from './sqlite-processes.ts'
+import { SqliteProcessPool } from './sqlite-process-pool.ts'
 
 let configured: SqlDatabases | undefined
 

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import type { JsonObject } from './json-value.ts'
+import { cachePrinted, prettyPrintJson, printJson } from './print-json.ts'
+
+describe('an object whose text is kept', () => {
+  it('is printed as that text', () => {
+    const value: JsonObject = { a: [1, { b: 'ü' }] }
+    cachePrinted(value, '{"a": [1, {"b": "ü"}]}')
+    expect(printJson(value)).toBe('{"a": [1, {"b": "ü"}]}')
+  })
+
+  it('can be changed by nobody, however deep', () => {
+    const inner = { b: 'ü' }
+    const value: JsonObject = { a: [1, inner] }
+    cachePrinted(value, JSON.stringify(value))
+    for (const part of [value, value.a as object, inner])
+      expect(() => Object.assign(part, { 0: 'other' })).toThrow(TypeError)
+  })
+
+  it('says nothing of another that is alike', () => {
+    cachePrinted({ a: 1 }, 'kept')
+    expect(printJson({ a: 1 })).toBe('{"a":1}')
+  })
+})
+
+describe('a value that a person has to read', () => {
+  it('has a line for each member', () => {
+    expect(prettyPrintJson({ a: 1, b: [2] })).toBe('{\n  "a": 1,\n  "b": [\n    2\n  ]\n}')
+  })
+
+  it('is not indented where it is nested so deep that its values would leave the screen', () => {
+    const text = `${'['.repeat(1_000)}${']'.repeat(1_000)}`
+    expect(prettyPrintJson(JSON.parse(text))).toBe(text)
+  })
+})

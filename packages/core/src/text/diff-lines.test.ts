@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { diffLines } from './diff-lines.ts'
+
+const shown = (before: readonly string[], after: readonly string[]): readonly string[] =>
+  diffLines(before, after).map(({ mark, text }) => `${mark} ${text}`)
+
+test('equal texts have no difference', () => {
+  expect(diffLines(['a', 'b'], ['a', 'b'])).toEqual([])
+  expect(diffLines([], [])).toEqual([])
+})
+
+test('a changed line is shown with the lines around it, and what is far away is counted', () => {
+  const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`)
+  expect(shown(lines, lines.with(10, 'new'))).toEqual([
+    '… 7 lines as before',
+    '  line 7',
+    '  line 8',
+    '  line 9',
+    '- line 10',
+    '+ new',
+    '  line 11',
+    '  line 12',
+    '  line 13',
+    '… 6 lines as before',
+  ])
+})
+
+test('what only moved is not shown as all new', () => {
+  expect(shown(['a', 'b', 'c'], ['b', 'c', 'a'])).toEqual(['- a', '  b', '  c', '+ a'])
+})
+
+test('whatever the texts are, the lines tell both of them', () => {
+  const line = fc.constantFrom('a', 'b', 'c', '')
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 6 }), fc.array(line, { maxLength: 6 }), (before, after) => {
+      const lines = diffLines(before, after)
+      const side = (mark: string) => lines.filter((one) => one.mark === mark || one.mark === ' ')
+      if (lines.length === 0) expect(before).toEqual(after)
+      else if (!lines.some(({ mark }) => mark === '…')) {
+        expect(side('-').map(({ text }) => text)).toEqual(before)
+        expect(side('+').map(({ text }) => text)).toEqual(after)
+      }
+    }),
+  )
+})
+
+test('texts that are too long to be compared are shown as a whole, at once', () => {
+  const before = Array.from({ length: 50_000 }, (_, at) => `old ${at}`)
+  const after = Array.from({ length: 50_000 }, (_, at) => `new ${at}`)
+  expect(diffLines(before, after)).toHaveLength(100_000)
+})

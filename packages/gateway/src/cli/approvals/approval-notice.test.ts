@@ -1,0 +1,44 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
+import { cli, createTestHome, startProgram, type TestHome, waitForOutput } from '../cli.test-kit.ts'
+
+const TOOLS = 'tools:\n  mcp__clock__current_time: { requires_approval: true, enforce: true }\n'
+
+/** A call in a terminal of its own: what it says at first, and what it has printed when it is over. */
+async function call(at: TestHome, ...flags: readonly string[]) {
+  const child = startProgram(['call', 'clock/current_time', ...flags, '--state', at.state], { at })
+  let out = ''
+  child.stdout?.on('data', (chunk) => {
+    out += String(chunk)
+  })
+  const words = await waitForOutput(child.stderr, /approvals approve .+\n$/)
+  const over = once(child, 'close').then(([exit]) => ({ exit, stdout: out }))
+  return { words, over }
+}
+
+/** Runs what stands after the name of the program. */
+const answer = (command: string) => cli(command.split(' ').slice(1))
+
+describe(`a call that waits for somebody (${promise('GOV-20')})`, () => {
+  it('says so at once, and by which command it is answered', async () => {
+    const at = createTestHome()
+    writeFileSync(join(at.home, 'tools.yaml'), TOOLS)
+    // The first has a gateway of its own, which the second joins over its socket.
+    const first = await call(at)
+    const second = await call(at, '--json')
+    const { waiting } = JSON.parse(second.words)
+    expect(waiting).toMatchObject({ approval: expect.any(String), expires: expect.stringMatching(/^\d{4}-.*Z$/) })
+    expect(await answer(waiting.command.replace('approve', 'deny'))).toMatchObject({ exit: 0 })
+    const refused = await second.over
+    expect(refused.exit).toBe(4)
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'APPROVAL_DENIED' } })
+
+    expect(first.words).toMatch(/^… The call waits for approval \w+, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. /m)
+    const [, command = ''] = /another terminal: (.+)\n$/.exec(first.words) ?? []
+    expect(await answer(command)).toMatchObject({ exit: 0 })
+    expect(await first.over).toMatchObject({ exit: 0, stdout: expect.stringContaining('UTC') })
+  })
+})

@@ -1,0 +1,70 @@
+import { formatDuration, prettyPrintJson } from '@sallyport/core'
+import { formatRuleLocation } from '../audit/rule-location.ts'
+import type { AnsweredApproval, ApprovalView } from '../gateway/gateway-client.ts'
+import { formatTimeAgo } from '../terminal/format-time-ago.ts'
+import type { Fact } from '../terminal/table.ts'
+import { visibleLine, visibleLines } from '../terminal/terminal-text.ts'
+
+/** Everything that a person has to know before they answer. */
+export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[] {
+  const { agent, profile, rule } = approval
+  const facts: readonly (readonly [string, string])[] = [
+    ['approval', approval.id],
+    ['tool', visibleLine(approval.tool)],
+    ['server', visibleLine(approval.server)],
+    ['agent', visibleLine(`${agent}.${profile}`)],
+    ['user', visibleLine(approval.user)],
+    ['session', visibleLine(approval.session)],
+    ['risk', approval.risk],
+    ['why', visibleLine(`${approval.reason}${rule ? ` (${formatRuleLocation(rule)})` : ''}`)],
+    ['asked', formatTimeAgo(new Date(approval.requestedAt), now)],
+    ['expires in', formatTimeLeft(approval, now)],
+    ['arguments', visibleLines(prettyPrintJson(approval.arguments))],
+  ]
+  return facts.map(([name, value]) => ({ name, value }))
+}
+
+/** More of them may fill a screen. */
+const MAX_SHORT_LENGTH = 1_000
+
+/** What it is about in one line, where arguments have pushed all else off the screen: whoever wrote them may want that. */
+export function approvalReminder(approval: ApprovalView): string | undefined {
+  const { id, tool, agent, profile, risk } = approval
+  const { length } = prettyPrintJson(approval.arguments)
+  if (length <= MAX_SHORT_LENGTH) return undefined
+  return visibleLine(`${id}: ${tool} by ${agent}.${profile}, risk ${risk}, with ${length} characters of arguments`)
+}
+
+export function formatTimeLeft({ expiresAt }: ApprovalView, now: Date): string {
+  const left = new Date(expiresAt).getTime() - now.getTime()
+  return left < 1_000 ? 'less than 1s' : formatDuration(Math.floor(left / 1_000) * 1_000)
+}
+
+/** A change of a file as a person reads one. */
+export function formatChange({ file, line, removed, added }: NonNullable<AnsweredApproval['change']>): string {
+  const lines = [...removed.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)]
+  return [`${visibleLine(file)}:${line}`, ...lines.map((text) => visibleLines(text))].join('\n')
+}
+
+/** What an answer has done. */
+export function formatApprovalOutcome(answered: AnsweredApproval): string {
+  const { approval, notMade } = answered
+  if (notMade === undefined) return answerText(answered)
+  return `Your answer is recorded, but the call of ${visibleLine(approval.tool)} was not made, or failed at once: ${visibleLine(notMade)}`
+}
+
+function answerText({ approval, answer, unwritten }: AnsweredApproval): string {
+  const tool = visibleLine(approval.tool)
+  if (unwritten !== undefined)
+    return `The call of ${tool} is approved, but only this once. The rule was not written: ${visibleLine(unwritten)}`
+  switch (answer) {
+    case 'deny':
+      return `The call of ${tool} is refused.`
+    case 'once':
+      return `The call of ${tool} is approved, this once.`
+    case 'session':
+      return `The call of ${tool} is approved, for these arguments until the end of the session.`
+    case 'always':
+      return `The call of ${tool} is approved, and nobody is asked about this tool any more.`
+  }
+}

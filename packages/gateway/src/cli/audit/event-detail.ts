@@ -1,0 +1,76 @@
+import { type EventType, formatDuration, type LoggedEvent } from '@sallyport/core'
+import { formatLocalTime } from '../terminal/local-time.ts'
+import { APPROVAL_OUTCOMES, formatUnwrittenRule } from './explain-call.ts'
+
+type Details = { readonly [Type in EventType]: (event: Extract<LoggedEvent, { type: Type }>) => string }
+
+const reasonOf = ({ reason }: { readonly reason: string }): string => reason
+const messageIn = ({ message }: { readonly message: string }): string => message
+const formatActor = ({ by, via }: { readonly by: string; readonly via: string }): string => `by ${by} (${via})`
+
+/** What a line says of each kind of event; a kind that is missing here does not build. */
+const DETAILS: Details = {
+  TOOL_CALL_STARTED: ({ decided_by, would }) =>
+    would ? `${WOULD_OUTCOMES[would.outcome]}: ${would.reason}` : (decided_by?.reason ?? ''),
+  TOOL_CALL_COMPLETED: ({ success, latency_ms, bytes }) =>
+    `${success ? 'ok' : 'the tool reported an error'}, ${formatDuration(latency_ms)}, ${bytes} bytes`,
+  TOOL_CALL_FAILED: ({ error, latency_ms, message }) => `${error}, ${formatDuration(latency_ms)}: ${message}`,
+  CLIENT_ASKED: ({ method }) => method,
+  CLIENT_ANSWERED: ({ method, success, latency_ms }) =>
+    `${method}: ${success ? 'answered' : 'refused'}, ${formatDuration(latency_ms)}`,
+  POLICY_DENIED: ({ error, message }) => `${error}: ${message}`,
+  GATEWAY_STARTED: ({ version, pid }) => `version ${version}, pid ${pid}`,
+  GATEWAY_STOPPED: reasonOf,
+  UPSTREAM_CONNECTED: ({ era, took_ms }) => `${era}, ${formatDuration(took_ms)}`,
+  UPSTREAM_NEEDS_LOGIN: reasonOf,
+  UPSTREAM_LOST: reasonOf,
+  UPSTREAM_UNHEALTHY: reasonOf,
+  UPSTREAM_HEALTHY: () => '',
+  UPSTREAM_DROPPED: ({ reason, count }) => `${count} messages so far: ${reason.replaceAll('_', ' ')}`,
+  UPSTREAM_RESTARTED: ({ attempt, took_ms }) => `attempt ${attempt} took ${formatDuration(took_ms)}`,
+  TOOLS_DISCOVERED: ({ added, removed, changed }) => listsText({ added, removed, changed }),
+  CONFIG_RELOADED: ({ added, removed, restarted }) => listsText({ added, removed, restarted }),
+  CONFIG_REJECTED: messageIn,
+  PROFILES_CHANGED: ({ profiles }) => profiles.join(', '),
+  TOKEN_MINTED: ({ profile, other_servers: others }) =>
+    `profile ${profile}${others === undefined ? '' : `, not strict: ${others.join(', ')}`}`,
+  TOKEN_REVOKED: () => '',
+  CREDENTIALS_REFUSED: ({ source, kinds }) => `${kindsText(kinds)} from ${source}`,
+  APPROVAL_REQUESTED: ({ reason, expires }) => `until ${formatLocalTime(expires)}: ${reason}`,
+  APPROVAL_ANSWERED: ({ answer, why, unwritten, ...event }) =>
+    `${APPROVAL_OUTCOMES[answer]} ${formatActor(event)}${why === undefined ? '' : `: ${why}`}${formatUnwrittenRule(unwritten)}`,
+  APPROVAL_EXPIRED: reasonOf,
+  MODE_CHANGED: ({ from, to, why, ...event }) => `${from} → ${to} ${formatActor(event)}: ${why}`,
+  TOOLS_WRITTEN: ({ count, tools }) => `${counted(count, 'entry', 'entries')}: ${tools.join(', ')}`,
+  TOOLS_FILE_RELOADED: ({ entries }) => counted(entries, 'entry', 'entries'),
+  TOOLS_FILE_REJECTED: messageIn,
+  PIN_CHANGED: ({ from, to, ...event }) => `${from} → ${to} ${formatActor(event)}`,
+  DEFINITION_DRIFTED: ({ pin, now }) => `pinned ${pin}, now ${now}`,
+  DEFINITION_SUSPICIOUS: ({ findings }) => findings.join('; '),
+  FINDINGS_ACCEPTED: ({ findings, ...event }) => `${formatActor(event)}: ${findings.join('; ')}`,
+  LOG_TRIMMED: ({ files, through, bytes }) =>
+    `${counted(files, 'file', 'files')} up to record ${through} removed, ${bytes} bytes`,
+  LOG_RESUMED: ({ unwritten }) => `${counted(unwritten, 'record', 'records')} could not be written`,
+  LOG_REPAIRED: ({ dropped_bytes }) => `${dropped_bytes} bytes dropped`,
+}
+
+const WOULD_OUTCOMES = { ask: 'would have asked', deny: 'would have been refused' } as const
+
+/** A newer version may have written kinds of events that this one has no words for. */
+export function formatEventDetail(event: LoggedEvent): string {
+  const detail = Object.hasOwn(DETAILS, event.type) ? DETAILS[event.type] : () => ''
+  return (detail as (event: LoggedEvent) => string)(event)
+}
+
+function listsText(lists: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(lists)
+    .flatMap(([name, items]) => (items.length > 0 ? [`${name} ${items.join(', ')}`] : []))
+    .join('; ')
+}
+
+const kindsText = (kinds: Readonly<Record<string, number>>): string =>
+  Object.entries(kinds)
+    .map(([kind, count]) => `${count} ${kind}`)
+    .join(', ')
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`

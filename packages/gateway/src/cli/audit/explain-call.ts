@@ -1,0 +1,359 @@
+import {
+  type ErrorCode,
+  formatDuration,
+  type Json,
+  quoteForShell,
+  type ReturnedFacts,
+  type RuleSource,
+  STEP_NAMES,
+  type StepName,
+} from '@sallyport/core'
+import type { Explanation } from '../gateway/gateway-client.ts'
+import { formatLocalTime } from '../terminal/local-time.ts'
+import { displayWidth, type Style, visibleLine, visibleLines } from '../terminal/terminal-text.ts'
+import { wrapText } from '../terminal/wrap-text.ts'
+import {
+  buildCallHistory,
+  type CallEndEvent,
+  type CallHistory,
+  type DecisionEvent,
+  type EventOfType,
+  millisecondsBetween,
+} from './call-history.ts'
+import { type CallStatus, formatCallSummary, getCallStatus } from './call-summary.ts'
+
+export interface TextLayout {
+  readonly style: Style
+  readonly width: number | undefined
+}
+
+type Row = readonly [name: string, lines: readonly string[]]
+
+const MAX_LINES = 30
+const GAP = '  '
+
+/** The life of one call, for a person: first what happened, then why, then the rest. */
+export function explainCall(
+  call: Explanation['calls'][number],
+  rules: Explanation['rules'],
+  sheet: TextLayout,
+): string {
+  const story = buildCallHistory(call)
+  const { style, width } = sheet
+  const [fate, ...rest] = wrapText(formatCallSummary(story), width)
+  const head = [paintStatus(fate ?? '', story, style), ...rest]
+  const steps = story.decided ? decisionLines(story.decided, rules, sheet) : []
+  const facts = [
+    ...approvalRows(story, rules),
+    ...questionRows(story),
+    ...decisionRows(story),
+    ...endRows(story, width),
+  ]
+  const parts = [head, steps, factLines([...facts, ...idRows(story)], sheet)]
+  return parts.flatMap((lines) => (lines.length > 0 ? [`${lines.join('\n')}\n`] : [])).join('\n')
+}
+
+const STATUS_COLORS: Readonly<Record<CallStatus, keyof Style>> = {
+  Allowed: 'green',
+  Refused: 'red',
+  Cancelled: 'yellow',
+  Waiting: 'yellow',
+  Failed: 'red',
+}
+
+function paintStatus(line: string, story: CallHistory, style: Style): string {
+  const fate = getCallStatus(story)
+  return `${style.bold(style[STATUS_COLORS[fate]](fate))}${line.slice(fate.length)}`
+}
+
+function decisionLines(decided: DecisionEvent, rules: Explanation['rules'], sheet: TextLayout): readonly string[] {
+  const steps = buildStepLines({ decided, rules, style: sheet.style }).flatMap((line) => stepText(line, sheet))
+  const rest = listSkippedSteps(decided)
+  if (rest.length === 0) return steps
+  return [...steps, ...wrapText(`  · not asked any more: ${rest.join(', ')}`, sheet.width).map(sheet.style.dim)]
+}
+
+const STEP_WIDTH = 10
+
+function stepText({ step, mark, paint, reason, notes }: StepLine, { width }: TextLayout): readonly string[] {
+  const before = `  ${mark} ${step.padEnd(STEP_WIDTH)}${GAP}`
+  const room = width === undefined ? undefined : width - displayWidth(before)
+  const [first = '', ...more] = wrapText(reason, room)
+  const indent = ' '.repeat(displayWidth(before))
+  const head = `  ${paint(mark)} ${step.padEnd(STEP_WIDTH)}${GAP}${first}`
+  return [head, ...more.map((line) => indent + line), ...notes.map((line) => indent + line)]
+}
+
+function approvalRows(story: CallHistory, rules: Explanation['rules']): readonly Row[] {
+  const { asked, answered, expired } = story
+  if (asked === undefined) return []
+  const question = [`asked at ${formatLocalTime(asked.time)}${formatAskReason(story)}`, ...formatAskRule(story, rules)]
+  if (answered) {
+    const why = answered.why === undefined ? '' : `: ${visibleLine(answered.why)}`
+    const unwritten = visibleLine(formatUnwrittenRule(answered.unwritten))
+    const who = visibleLine(`${answered.by} (over ${answered.via})`)
+    const took = formatDuration(millisecondsBetween(asked, answered))
+    return [
+      ['approval', [...question, `${APPROVAL_OUTCOMES[answered.answer]} by ${who} after ${took}${why}${unwritten}`]],
+    ]
+  }
+  const end = expired
+    ? visibleLine(expired.reason)
+    : `nobody has answered yet; it waits until ${formatLocalTime(asked.expires)}`
+  return [['approval', [...question, end]]]
+}
+
+const formatAskReason = ({ asked, decided }: CallHistory): string =>
+  asked === undefined || asked.reason === decided?.decided_by?.reason ? '' : `: ${visibleLine(asked.reason)}`
+
+/** Unless a step names the same rule. */
+function formatAskRule({ asked, decided }: CallHistory, rules: Explanation['rules']): readonly string[] {
+  const rule = asked?.rule
+  if (asked === undefined || rule === undefined) return []
+  const isNamed = (other: RuleSource | undefined): boolean => other?.file === rule.file && other.line === rule.line
+  if (isNamed(decided?.decided_by?.rule) || isNamed(decided?.rules?.approve)) return []
+  return describeRule(rule, { time: asked.time, rules }).map((line) => `  ${line}`)
+}
+
+function questionRows({ questions }: CallHistory): readonly Row[] {
+  const lines = questions.map((event) => {
+    if (event.type === 'CLIENT_ASKED') return `its server asked ${visibleLine(event.method)} of the client`
+    return `${event.success ? 'answered' : 'not answered'} after ${formatDuration(event.latency_ms)}`
+  })
+  return lines.length === 0 ? [] : [['questions', lines]]
+}
+
+function decisionRows({ decided }: CallHistory): readonly Row[] {
+  if (decided === undefined) return []
+  const { mode, risk, risk_reason, would } = decided
+  const rows: Row[] = []
+  if (would)
+    rows.push(['watched', [`${would.step} would have ${WOULD_OUTCOMES[would.outcome]}: ${visibleLine(would.reason)}`]])
+  if (mode !== undefined) rows.push(['mode', [visibleLine(mode)]])
+  if (risk !== undefined) rows.push(['risk', [visibleLine(risk_reason ? `${risk} (${risk_reason})` : risk)]])
+  return rows
+}
+
+const WOULD_OUTCOMES = { deny: 'refused it', ask: 'asked somebody' } as const
+
+function endRows({ decided, asked, ended, expired }: CallHistory, width: number | undefined): readonly Row[] {
+  const rows: Row[] = []
+  const given = decided?.arguments ?? asked?.arguments
+  if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
+  if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
+  if (ended?.returned !== undefined) rows.push(['went back', describeReturned(ended)])
+  const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
+  if (failed === undefined) return rows
+  const isSaid = [denialReason(decided), expired?.reason].includes(failed.message)
+  if (!isSaid) rows.push(['error', [`${visibleLine(failed.error)}: ${visibleLine(failed.message)}`]])
+  const fix = findFix(failed.error, failed)
+  if (fix !== undefined) rows.push(['what to do', [visibleLine(fix)]])
+  return rows
+}
+
+const sizeText = ({ bytes, tokens_estimated: tokens }: EventOfType<'TOOL_CALL_COMPLETED'>): string =>
+  tokens === undefined ? `${bytes} bytes` : `${bytes} bytes, about ${tokens} tokens`
+
+const denialReason = (decided: DecisionEvent | undefined): string | undefined =>
+  decided?.type === 'POLICY_DENIED' ? decided.decided_by?.reason : undefined
+
+/** On one line where they fit. */
+function argumentLines(given: Json, width: number | undefined): readonly string[] {
+  const short = visibleLine(JSON.stringify(given))
+  if (displayWidth(short) <= (width ?? 120) - 12) return [short]
+  const lines = visibleLines(JSON.stringify(given, null, 2)).split('\n')
+  if (lines.length <= MAX_LINES) return lines
+  return [...lines.slice(0, MAX_LINES), `… and ${lines.length - MAX_LINES} lines more: --json shows them`]
+}
+
+function idRows({ first, id, trace }: CallHistory): readonly Row[] {
+  const { profile, session, server, method, is_mcp } = first
+  return [
+    ['caller', [visibleLine(`profile ${profile}, session ${session}`)]],
+    ['server', [visibleLine(is_mcp ? server : `${server} (the gateway's own)`)]],
+    ...(method === 'tools/call' ? [] : [['method', [visibleLine(method)]] as const]),
+    ['call', [visibleLine(id)]],
+    ['trace', [visibleLine(trace)]],
+  ]
+}
+
+function factLines(rows: readonly Row[], { style, width }: TextLayout): readonly string[] {
+  const names = Math.max(...rows.map(([name]) => name.length))
+  const indent = ' '.repeat(names + GAP.length)
+  const room = width === undefined ? undefined : width - indent.length
+  return rows.flatMap(([name, lines]) =>
+    lines
+      .flatMap((line) => wrapText(line, room))
+      .map((line, at) => (at === 0 ? `${style.dim(name.padEnd(names))}${GAP}${line}` : indent + line)),
+  )
+}
+
+const STRATEGY_TEXTS: Readonly<Record<string, string>> = {
+  shaped: 'shaped by its preset or context.cap',
+  bounded: 'isolated by the strategy bounded',
+  extract: 'isolated by the strategy extract: the answer of a model',
+  agent: 'isolated by the strategy agent',
+}
+
+/** What of a result reached its caller, in words; nothing where that was all of it. */
+function describeReturned(ended: CallEndEvent): readonly string[] {
+  const { returned } = ended
+  if (returned === undefined) return []
+  const shown = ended.type === 'TOOL_CALL_FAILED' ? 'nothing' : `${returned.bytes} bytes`
+  const lines = [`${shown}, ${describeStrategy(returned)}`, `about ${returned.tokens_kept} tokens were kept out`]
+  return [...lines, ...describeFallback(returned, ended), ...modelText(returned), ...wholeText(returned)].map(
+    visibleLine,
+  )
+}
+
+const describeStrategy = ({ strategy, fell_back }: ReturnedFacts): string =>
+  fell_back === undefined ? (STRATEGY_TEXTS[strategy] ?? strategy) : `bounded in place of the strategy ${strategy}`
+
+function describeFallback({ fell_back }: ReturnedFacts, about: CallEndEvent): readonly string[] {
+  if (fell_back === undefined) return []
+  const fix = findFix(fell_back as ErrorCode, about)
+  return [`it fell back because of ${fell_back}${fix === undefined ? '' : `. ${fix}`}`]
+}
+
+function modelText({ turns, tokens_in = 0, tokens_out = 0 }: ReturnedFacts): readonly string[] {
+  if (turns === undefined) return []
+  return [`${turns} ${turns === 1 ? 'turn' : 'turns'} of a model, ${tokens_in} tokens in, ${tokens_out} out`]
+}
+
+const wholeText = ({ handle }: ReturnedFacts): readonly string[] =>
+  handle === undefined ? [] : [`its session can read the whole as ${handle}`]
+
+/** One line of judgement, and what it went by. */
+interface StepLine {
+  readonly step: StepName
+  readonly mark: string
+  readonly paint: (text: string) => string
+  readonly reason: string
+  readonly notes: readonly string[]
+}
+
+/** What a step says yes to, for whoever does not know the steps. */
+const PASSED_REASONS: Readonly<Record<StepName, string>> = {
+  select: 'it is offered to this caller',
+  mode: 'the mode leaves it open',
+  pin: 'its definition is the one that was reviewed, if any was',
+  validate: 'the arguments are what the tool takes',
+  permission: 'what it may do is permitted',
+  label: 'the session may use it',
+  arguments: 'no rule is against these arguments, and no secret is in them',
+  limits: 'not too many calls at once, nor too often',
+  approve: 'nobody has to be asked',
+}
+
+interface StepView {
+  readonly decided: DecisionEvent
+  readonly rules: Explanation['rules']
+  readonly style: Style
+}
+
+function buildStepLines(view: StepView): readonly StepLine[] {
+  const { steps } = view.decided
+  return STEP_NAMES.flatMap((step) => {
+    const said = steps[step]
+    return said === undefined ? [] : [buildStepLine(step, said, view)]
+  })
+}
+
+/** After a refusal the rest is not asked. */
+const listSkippedSteps = ({ steps }: DecisionEvent): readonly StepName[] =>
+  STEP_NAMES.filter((step) => steps[step] === undefined)
+
+function buildStepLine(step: StepName, said: string, view: StepView): StepLine {
+  const { decided, style } = view
+  const by = decided.decided_by?.step === step ? decided.decided_by : undefined
+  const rule = by?.rule ?? decided.rules?.[step]
+  const notes = rule ? describeRule(rule, { time: decided.time, rules: view.rules }) : []
+  if (said === 'deny') return { step, mark: '✗', paint: style.red, reason: visibleLine(by?.reason ?? 'refused'), notes }
+  if (said === 'ask') return { step, mark: '?', paint: style.yellow, reason: visibleLine(by?.reason ?? 'asks'), notes }
+  if (said.startsWith('not enforced: '))
+    return { step, mark: '!', paint: style.yellow, reason: visibleLine(said), notes }
+  return {
+    step,
+    mark: '✓',
+    paint: style.green,
+    reason: said === 'allow' ? PASSED_REASONS[step] : visibleLine(said),
+    notes,
+  }
+}
+
+/** Where the rule stands, what stands there now, and whether that need be what stood there then. */
+function describeRule({ file, line }: RuleSource, { time, rules }: RuleView): readonly string[] {
+  if (line === 0) return [visibleLine(file)]
+  const place = visibleLine(`${file}:${line}`)
+  const now = rules.find((rule) => rule.file === file && rule.line === line)
+  if (now?.text === undefined) return [place, '  (that line is no longer there)']
+  const { text, changed = time } = now
+  const isChanged = Date.parse(changed) > Date.parse(time)
+  const note = isChanged ? [`  (the file was changed since, at ${formatLocalTime(changed)})`] : []
+  return [place, `  ${visibleLine(text)}`, ...note]
+}
+
+interface RuleView {
+  /** When the rule decided. */
+  readonly time: string
+  readonly rules: Explanation['rules']
+}
+
+/** What to do about a failure of which only the code was recorded. */
+const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TOOL_UNKNOWN: 'See `sallyport tools` for the tools that are offered.',
+  CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
+  MODE_FORBIDS: '`sallyport mode` says which mode is in force, why, and how to leave it.',
+  DEFINITION_CHANGED: 'See what has changed, and accept it if it is harmless: `sallyport tools accept <tool>`.',
+  ARGUMENTS_INVALID: 'The caller has to give what the tool takes: `sallyport tools show <tool>`.',
+  ARGUMENTS_UNCHECKED:
+    'Try again after a minute, with smaller arguments; else its server needs a simpler input schema.',
+  ARGUMENTS_FORBIDDEN: 'Change the rule that decided, if such arguments should be allowed.',
+  PAGE_REFUSED: 'Its server asks for a page that nobody should be sent to: ask its author for a plain https address.',
+  SECRET_REFUSED:
+    'Give the key to the server in config.yaml. Where a tool has to take one: `secrets: allow` in its entry.',
+  RATE_LIMITED: 'It came too often: try again later, or raise the limit in its entry.',
+  APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
+  APPROVAL_DENIED: 'It was not made. A later call is asked about again.',
+  APPROVAL_PENDING:
+    'Its agent cannot wait for so long: the request went on waiting for the same call to be made again.',
+  APPROVAL_EXPIRED: '`sallyport approvals` shows what waits; governance.approval_timeout says for how long.',
+  AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
+  RESULT_WITHHELD: 'The call was made: look at what it did before you make it again.',
+  OVERLOADED: 'Too much ran at once: try again, or raise gateway.max_calls_in_flight.',
+  UPSTREAM_STARTING: 'The server was still starting: try again.',
+  UPSTREAM_RESTARTING: 'The server was being restarted: try again.',
+  UPSTREAM_BROKEN: 'See `sallyport servers <name>` for why its server does not stay up.',
+  UPSTREAM_UNAVAILABLE: 'See `sallyport servers <name>` for why its server cannot be reached.',
+  UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
+  UPSTREAM_NEEDS_LOGIN: 'Its server wants a login: see `sallyport servers <name>`.',
+  UPSTREAM_GONE: 'Its server had ended before the call was sent: try again.',
+  UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last words.',
+  UPSTREAM_TIMEOUT:
+    'It took too long: raise timeout_seconds of its entry or the timeout of its server, whichever it ran into, or ask for less.',
+  UPSTREAM_TOO_LARGE: 'Ask for less, or raise the limit on message size of its server in config.yaml.',
+  UPSTREAM_PROTOCOL: 'Its server does not keep to the protocol: see `sallyport servers <name>`, and update it.',
+  ISOLATION_FAILED: 'The model gave nothing of use: try another in isolation.model, or the strategy bounded.',
+  ISOLATION_LIMIT: 'It used up its turns, tokens or time: raise isolation.max_turns, max_tokens or max_time.',
+  MODEL_UNAVAILABLE: 'Set isolation.model to one that can be reached, or use the strategy bounded.',
+  EXECUTOR_MISSING: 'Switch agents.mcp-executor on in config.yaml, or use another strategy.',
+  CALL_CANCELLED: 'The client stopped waiting, or the gateway ended: check what it did before you make it again.',
+  INTERNAL: 'This is a bug of Sallyport: please report it.',
+}
+
+function findFix(code: ErrorCode, about: { readonly tool_name: string; readonly server: string }): string | undefined {
+  const { tool_name, server } = about
+  return FIXES[code]?.replace('<tool>', () => quoteForShell(tool_name)).replace('<name>', () => quoteForShell(server))
+}
+
+/** What was answered to a request for approval, in words. */
+export const APPROVAL_OUTCOMES = {
+  deny: 'refused',
+  once: 'approved once',
+  session: 'approved for the session',
+  always: 'approved for good',
+} as const
+
+/** What became of an `always` that could not be written. */
+export const formatUnwrittenRule = (why: string | undefined): string =>
+  why === undefined ? '' : `; it was to be for good, but the rule was not written: ${why}`

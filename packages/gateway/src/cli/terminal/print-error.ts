@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto'
+import { SallyportError } from '@sallyport/core'
+import { findMissingPackage, INCOMPLETE_INSTALLATION_HINT } from '../../disk/disk.ts'
+import { PLAIN, type Style, visibleLines } from './terminal-text.ts'
+
+export interface ErrorFormat {
+  readonly json: boolean
+  /** Show where a bug came from. */
+  readonly debug: boolean
+  readonly style?: Style
+}
+
+/** What stderr gets for a failure, without the last line end. */
+export function describeError(error: unknown, { json, debug, style = PLAIN }: ErrorFormat): string {
+  const { code, message, hint } = toExpectedError(error, debug)
+  if (json) return JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }) } })
+  const head = `${style.red('✗')} ${style.bold(code)} ${visibleLines(message)}`
+  return hint === undefined ? head : `${head}\n  ${visibleLines(hint).replaceAll('\n', '\n  ')}`
+}
+
+export function exitCodeOf(error: unknown): number {
+  return error instanceof SallyportError ? error.kind.exit : 1
+}
+
+/** Anything else that is not one of our errors is a bug: it gets a name under which it can be found again. */
+function toExpectedError(error: unknown, debug: boolean): SallyportError {
+  if (error instanceof SallyportError) return error
+  const missing = findMissingPackage(error)
+  if (missing !== undefined)
+    return new SallyportError('INTERNAL', `The package ${missing} is missing.`, {
+      hint: INCOMPLETE_INSTALLATION_HINT,
+      cause: error,
+    })
+  const incident = randomBytes(4).toString('hex')
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  const stack = debug && error instanceof Error && error.stack ? `\n${error.stack}` : ''
+  return new SallyportError('INTERNAL', `This is a bug of Sallyport (incident ${incident}): ${what}${stack}`, {
+    hint: debug ? 'Please report it with these lines.' : 'Set SALLYPORT_DEBUG=1 to see where it comes from.',
+    cause: error,
+  })
+}
+
+/** Says once, on stderr, that something broke; returns the incident that the answer names. */
+export function reportBug(error: unknown, where: string): string {
+  const incident = randomBytes(4).toString('hex')
+  process.stderr.write(
+    `✗ INTERNAL in ${where} (incident ${incident}): ${error instanceof Error ? error.stack : String(error)}\n`,
+  )
+  return incident
+}

@@ -1,0 +1,79 @@
+import type { SallyportError } from '@sallyport/core'
+import type { Catalog } from '../catalog/catalog.ts'
+import { findSelections, mayApprove, type Settings } from '../config/config.ts'
+import { RetryableApprovals } from '../governance/governance.ts'
+import { createProviderEngine, ResultShaper, resolveShapingRules, type SessionShelves } from '../isolation/isolation.ts'
+import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from '../pipeline/pipeline.ts'
+import type { Ids } from '../serve/serve.ts'
+import type { LocalTokens } from '../sessions/sessions.ts'
+import type { Store } from '../store/store.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Fleet } from '../upstream/upstream.ts'
+import type { GatewayGovernance } from './gateway-governance.ts'
+
+export interface DecisionPartsOptions {
+  readonly catalog: Catalog
+  readonly governance: GatewayGovernance
+  readonly gauge: CallGauge
+  readonly fleet: Fleet
+  readonly store: Store
+  readonly telemetry: Telemetry
+  readonly ids: Ids
+  /** Where whole results are kept. */
+  readonly shelves: SessionShelves
+  readonly tokens: Pick<LocalTokens, 'isValid'>
+  readonly settings: () => Settings
+  readonly onBug: (error: SallyportError) => void
+}
+
+/** What decides: for lists, and for calls. */
+export interface DecisionParts {
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+}
+
+/** Composes what decides. Lists and calls share it, and everybody who asks. */
+export function createDecisionParts(options: DecisionPartsOptions): DecisionParts {
+  const listings = createListings(options)
+  const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
+  const { rules, roots, limits, approvals, modes, check, argumentsToRecord } = governance
+  const pipeline = new Pipeline({
+    ...{ listings, gauge, check, argumentsToRecord, ids, onBug, roots },
+    approvals: new RetryableApprovals({ approvals }),
+    tools: limits,
+    isTokenValid: (token) => tokens.isValid(token),
+    rulesOf: rules.rulesOf,
+    mayApprove: (principal) => mayApprove(settings().profiles, principal),
+    log: store.log,
+    onEnd: modes.callEnded,
+    audit: () => settings().audit,
+    upstream: (server) => fleet.find(server),
+    observer: telemetry.calls,
+    shaper: createResultShaper(options),
+  })
+  return { listings, pipeline }
+}
+
+function createResultShaper({ shelves, settings, governance, ids }: DecisionPartsOptions): ResultShaper {
+  return new ResultShaper({
+    settings,
+    shelfOf: (owner) => shelves.shelfFor(owner),
+    findValueProblem: governance.findValueProblem,
+    createEngine: createProviderEngine,
+    newId: () => ids.callId(),
+  })
+}
+
+function createListings({ catalog, governance, settings }: DecisionPartsOptions): Listings {
+  const { policyOf, doubtsOf, modeState } = governance.rules
+  return new Listings({
+    catalog,
+    steps: listingSteps(modeState),
+    serverRulesOf: compileServerRules(() => settings().servers),
+    policyOf,
+    doubtsOf,
+    choicesFor: (principal) => findSelections(settings().profiles, principal),
+    loadPinned: governance.loadPinned,
+    shapingOf: (offer) => resolveShapingRules(settings(), offer, policyOf(offer)),
+  })
+}

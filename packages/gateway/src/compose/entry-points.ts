@@ -1,0 +1,290 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { isLoopback, type Principal, SallyportError } from '@sallyport/core'
+import { narrowPrincipal, ProfilesEditor } from '../config/config.ts'
+import {
+  type AdminContext,
+  createAdmin,
+  type GatewaySocket,
+  type HttpListener,
+  LineClient,
+  openGatewaySocket,
+  openHttpServer,
+  type Routes,
+  RunConnection,
+  SOCKET_PROTOCOLS,
+  toProblem,
+} from '../serve/serve.ts'
+import { readBearerToken, standingPrincipal, watchToken } from '../sessions/sessions.ts'
+import type { GatewayStats } from '../telemetry/telemetry.ts'
+import { VERSION } from '../version.ts'
+import type { Gateway } from './gateway.ts'
+
+export interface PortOptions {
+  readonly host: string
+  readonly port: number
+  /** Everybody who reaches it is the local agent: for trying things, on loopback only. */
+  readonly noAuth: boolean
+}
+
+/** The ways into a gateway: its own socket, and HTTP ports. Knows who is inside, and tells when the last one left. */
+export class EntryPoints {
+  readonly #gateway: Gateway
+  readonly #onBug: Routes['onBug']
+  readonly #listeners = new Set<HttpListener>()
+  readonly #context: AdminContext
+  readonly #admin: Routes['admin']
+  #socket: GatewaySocket | undefined
+  #connections = 0
+  #closing = false
+  #onIdle: (() => void) | undefined
+
+  constructor(gateway: Gateway, onBug: Routes['onBug']) {
+    this.#gateway = gateway
+    this.#onBug = onBug
+    this.#context = createAdminContext(gateway, () => this.urls())
+    this.#admin = createAdmin(this.#context)
+    gateway.governance.approvalChannels.setUrls(() => this.urls())
+  }
+
+  urls(): readonly string[] {
+    return [...this.#listeners].map(({ url }) => url)
+  }
+
+  /** Calls back when nobody is inside, now or later. */
+  whenIdle(onEmpty: () => void): void {
+    this.#onIdle = onEmpty
+    if (this.#connections === 0) onEmpty()
+  }
+
+  get isIdle(): boolean {
+    return this.#connections === 0
+  }
+
+  async openSocket(): Promise<void> {
+    this.#socket = await openGatewaySocket({
+      state: this.#gateway.state,
+      checkCaller: (request) => this.#checkHome(request) ?? this.#checkToken(request),
+      onRequest: (request, response) =>
+        void this.#admin(request, response, standingPrincipal('operator')).catch((error) =>
+          this.#reportBug(error, response),
+        ),
+      onLines: (stream, request) => this.#serveLines(stream, request),
+      onPort: (stream, request) => void this.#openSharedPort(stream, request),
+      onRun: (stream, request) => this.#holdRun(stream, request),
+    })
+  }
+
+  async openPort(wanted: PortOptions): Promise<HttpListener> {
+    const { httpMcp: mcp, settings } = this.#gateway
+    checkRemoteAccess(wanted, settings.gateway.allowRemote)
+    const { host, port, noAuth } = wanted
+    const { allowedHosts, allowedOrigins } = settings.gateway
+    const whose = noAuth ? 'of nobody' : 'of everybody'
+    const listener = await openHttpServer({
+      mcp,
+      authenticator: () => this.#gateway.gatekeeper.authenticatorFor(whose),
+      failures: this.#gateway.failures,
+      admin: this.#admin,
+      narrow: (principal, agent, variant) =>
+        narrowPrincipal(this.#gateway.settings.profiles, principal, { agent, variant }),
+      watch: (authorization, onEnd) => this.#watchToken(authorization, onEnd),
+      readiness: () => this.#gateway.readiness,
+      onBug: this.#onBug,
+      host,
+      port,
+      allowedHosts,
+      allowedOrigins,
+    })
+    const opened: HttpListener = {
+      url: listener.url,
+      close: async () => {
+        this.#listeners.delete(opened)
+        await listener.close()
+      },
+    }
+    this.#listeners.add(opened)
+    return opened
+  }
+
+  async close(): Promise<void> {
+    this.#onIdle = undefined
+    this.#closing = true
+    await Promise.all([...this.#listeners].map((listener) => listener.close()))
+    await this.#socket?.close()
+  }
+
+  /** One state, one home: a program that works from another home must not be answered from this one. */
+  #checkHome(request: IncomingMessage): SallyportError | undefined {
+    const theirs = decoded(String(request.headers['x-sallyport-home'] ?? ''))
+    const { path } = this.#gateway.home
+    if (theirs === '' || theirs === path) return undefined
+    return new SallyportError(
+      'STATE_HELD',
+      `The gateway of this state (pid ${process.pid}) serves the home ${path}, not ${theirs}.`,
+      {
+        hint: 'Give each home a state of its own with --state, or stop the other gateway.',
+      },
+    )
+  }
+
+  /** Who comes over the socket is the local agent, unless a token says whom they speak for. */
+  #checkToken({ headers }: IncomingMessage): SallyportError | undefined {
+    if (headers.upgrade !== SOCKET_PROTOCOLS.lines || this.#principalOf(headers.authorization)) return undefined
+    this.#gateway.failures.count(undefined, 'token')
+    return new SallyportError('UNAUTHENTICATED', 'The token of this window is not known here, or no longer counts.', {
+      hint: 'A run ends its token with itself. For other windows, make one with `sallyport connect`.',
+    })
+  }
+
+  #principalOf(authorization: string | undefined): Principal | undefined {
+    if (authorization === undefined) return standingPrincipal('agent')
+    const principal = this.#gateway.tokens.verify(readBearerToken(authorization))?.principal
+    // The admin plane is not entered by lines: an operator's token has no business there.
+    return principal?.role === 'agent' ? principal : undefined
+  }
+
+  /** A JWT cannot be taken back. */
+  #watchToken(authorization: string, onEnd: () => void): () => void {
+    const { tokens } = this.#gateway
+    const token = readBearerToken(authorization)
+    return tokens.verify(token) === undefined ? () => {} : watchToken(tokens, token, onEnd)
+  }
+
+  #serveLines(stream: Duplex, { headers: { authorization } }: IncomingMessage): void {
+    const principal = this.#principalOf(authorization)
+    if (principal === undefined) return void stream.destroy()
+    const { methods, hub, bodies, settings, onConversation } = this.#gateway
+    const client = new LineClient({
+      stream,
+      principal,
+      methods,
+      hub,
+      maxMessageBytes: settings.gateway.maxBodyBytes,
+      bodies,
+      onConversation,
+    })
+    this.#connections++
+    const unwatch =
+      authorization === undefined
+        ? () => {}
+        : watchToken(this.#gateway.tokens, readBearerToken(authorization), () => stream.destroy())
+    void client.serve().finally(() => {
+      unwatch()
+      this.#disconnected()
+    })
+  }
+
+  /** A `serve` that found this gateway running: it gets its port for as long as it stays. */
+  async #openSharedPort(stream: Duplex, request: IncomingMessage): Promise<void> {
+    this.#connections++
+    stream.once('close', () => this.#disconnected())
+    // Unread, the end of the stream would never be seen.
+    stream.once('end', () => stream.end()).resume()
+    try {
+      const { host, port } = this.#gateway.settings.gateway
+      const wanted = JSON.parse(decodeURIComponent(String(request.headers['x-sallyport-port']))) as Partial<PortOptions>
+      const listener = await this.openPort({ host, port, noAuth: false, ...wanted })
+      if (stream.destroyed) return void listener.close()
+      stream.once('close', () => void listener.close())
+      stream.write(`${JSON.stringify({ url: listener.url, login: this.#gateway.logins.mintLoginCode() })}\n`)
+    } catch (error) {
+      const known = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+      stream.end(`${JSON.stringify(toProblem(known))}\n`)
+    }
+  }
+
+  /** A `run`: the gateway stays for as long as it does, and its tokens end with it, however it ends. */
+  #holdRun(stream: Duplex, request: IncomingMessage): void {
+    this.#connections++
+    const tokens = String(request.headers['x-sallyport-token'] ?? '')
+      .split(' ')
+      .filter((id) => id !== '')
+    const run = new RunConnection({ stream, context: this.#context, tokens })
+    stream.once('close', () => {
+      // When it is we who go, the run goes on: the next gateway finds the tokens where they were.
+      if (!this.#closing) void run.end()
+      this.#disconnected()
+    })
+  }
+
+  #disconnected(): void {
+    this.#connections--
+    if (this.#connections === 0) this.#onIdle?.()
+  }
+
+  #reportBug(error: unknown, response: ServerResponse): void {
+    this.#onBug(error, 'the admin plane')
+    response.destroy()
+  }
+}
+
+/** An address that others can reach needs the same consent, whether the config or a flag names it. */
+function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean): void {
+  if (isLoopback(host)) return
+  if (noAuth)
+    throw new SallyportError('USAGE', `--no-auth would let everybody who reaches ${host} use every tool.`, {
+      hint: 'It works on 127.0.0.1 only.',
+    })
+  if (!allowRemote)
+    throw new SallyportError(
+      'USAGE',
+      `${host} can be reached from other machines, and the connection is not encrypted.`,
+      {
+        hint: 'Use 127.0.0.1, or write `gateway: {allow_remote: true}` in config.yaml if a TLS proxy and tokens stand in front.',
+      },
+    )
+}
+
+/** What the admin plane may see and do of a gateway. */
+export function createAdminContext(gateway: Gateway, urls: () => readonly string[]): AdminContext {
+  const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
+  const { sessions, bodies, store, tokens, logins, failures, governance, ids } = gateway
+  return {
+    version: VERSION,
+    ...{ home, state, startedAt, catalog, listings, pipeline, gauge, fleet },
+    ...{ sessions, bodies, store, tokens, logins, failures, ids },
+    mode: governance.modes.state,
+    review: governance.review,
+    approving: governance.approvalChannels,
+    profiles: new ProfilesEditor({ home, state, onWritten: (profiles) => gateway.applyProfiles(profiles) }),
+    get settings() {
+      return gateway.settings
+    },
+    urls,
+    record: (event) => gateway.record(event),
+    metrics: (accept) => gateway.telemetry.expose(() => collectStats(gateway), accept),
+  }
+}
+
+/** What is no encoding at all is nobody's home either: it is compared, and shown, as it came. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What a gateway says of itself when somebody looks at its figures. */
+function collectStats({ fleet, gauge, governance, sessions, store, failures }: Gateway): GatewayStats {
+  const enabled = fleet
+    .all()
+    .map((upstream) => upstream.status())
+    .filter(({ state }) => state !== 'disabled')
+  return {
+    callsInFlight: gauge.inFlight,
+    sessions: sessions.size,
+    // One that is stopped sleeps until somebody calls it.
+    upstreams: enabled.map(({ id, state, dropped, health }) => ({
+      id,
+      isUp: state === 'ready' || state === 'stopped',
+      dropped,
+      isHealthy: health?.isHealthy,
+    })),
+    auditFailures: store.log.failures,
+    credentialsRefused: failures.totals,
+    mode: governance.rules.modeState().mode,
+    approvalsPending: governance.approvals.pending.length,
+  }
+}

@@ -1,0 +1,307 @@
+import { join } from 'node:path'
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type SallyportEvent,
+  toRecordedArguments,
+  type Verdict,
+} from '@sallyport/core'
+import type { Catalog, Offer } from '../catalog/catalog.ts'
+import {
+  type Home,
+  type HomeContent,
+  readHome,
+  renewTrust,
+  requireTrust,
+  type ServerConfig,
+  type Settings,
+  withFile,
+} from '../config/config.ts'
+import {
+  type Approvals,
+  type Approver,
+  type ArgumentCheck,
+  createServerPathWorld,
+  EntryQuota,
+  type ModeWatch,
+  OfferRegistry,
+  openArgumentCheck,
+  openModeWatch,
+  ToolsEditor,
+  type ToolsFileChange,
+} from '../governance/governance.ts'
+import { findPresetProblem, resolveShapingRules } from '../isolation/isolation.ts'
+import { SCHEMA_THREAD_FILE } from '../package-root.ts'
+import {
+  ActiveRules,
+  ClientRoots,
+  collectRenames,
+  findUnknownIsolatedTools,
+  findUnmatchedPatterns,
+  OfferInspection,
+  runsDockerGateway,
+  ToolDiscovery,
+  ToolLimits,
+  ToolReview,
+} from '../pipeline/pipeline.ts'
+import type { Store } from '../store/store.ts'
+import { ApprovalChannels } from './approval-channels.ts'
+
+export interface GatewayGovernanceOptions {
+  readonly catalog: Catalog
+  readonly settings: () => Settings
+  readonly store: Store
+  readonly home: Home
+  readonly state: string
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** tools.yaml as it was when the home was judged; nothing where the home has no files of its own. */
+  readonly tools: { readonly bytes: Buffer | undefined } | undefined
+  /** Whether tools that are found get an entry. */
+  readonly discovery: 'writes' | 'looks'
+  /** What people may want to know though nothing is wrong. */
+  readonly onNotice: (text: string) => void
+  /** Who answers approvals where the gateway has no doors. */
+  readonly approver: Approver | 'nobody' | undefined
+  readonly onWarning: (text: string) => void
+  readonly onBug: (error: unknown, where: string) => void
+  /** What was recorded. */
+  readonly onEvent: (event: SallyportEvent) => void
+  /** The rules changed: what was decided by them no longer holds. `lists`: clients should look again. */
+  readonly onChange: (what: 'lists' | 'places') => void
+}
+
+/** What people decided, and what it makes of each tool. */
+export class GatewayGovernance {
+  readonly modes: ModeWatch
+  readonly tools: ToolsEditor
+  readonly rules: ActiveRules
+  readonly discovery: ToolDiscovery
+  readonly review: ToolReview
+  /** What is remembered of everything that servers offer. */
+  readonly known: OfferRegistry
+  readonly approvalChannels: ApprovalChannels
+  readonly roots = new ClientRoots()
+  readonly limits = new ToolLimits(() => performance.now())
+  readonly #options: GatewayGovernanceOptions
+  readonly #check: ArgumentCheck
+  #renameRequests = '[]'
+  #settling: Promise<void> | undefined
+
+  constructor(options: GatewayGovernanceOptions) {
+    this.#options = options
+    const { state, store, settings, onWarning } = options
+    this.modes = openModeWatch({ state, log: store.log, settings, onWarning: onWarning })
+    this.tools = this.#openTools()
+    this.known = new OfferRegistry(
+      options.discovery === 'writes' ? store.offers : { ...store.offers, save: () => true },
+    )
+    this.#check = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
+    this.rules = this.#createRules()
+    this.discovery = this.#createDiscovery()
+    this.review = this.#createReview()
+    this.#applyRenames()
+    this.approvalChannels = this.#createApprovalChannels()
+    this.modes.state.onChange(({ to }) => {
+      // Whoever stops everything does not know which approvals were part of the trouble.
+      if (to === 'LOCKDOWN') this.approvals.forget()
+      this.#changed('lists')
+    })
+  }
+
+  get approvals(): Approvals {
+    return this.approvalChannels.approvals
+  }
+
+  /** Whether only values that validate go back from some tool. */
+  get hasQuarantine(): boolean {
+    const { governance, isolation } = this.#options.settings()
+    const rules = [...this.tools.file.entries, ...governance.patterns].map(({ fields }) => fields.isolated)
+    return [isolation, ...rules].some((rule) => typeof rule === 'object' && rule.returns !== undefined)
+  }
+
+  readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
+
+  /** What is wrong with a value by a schema, where it is or where that cannot be told. */
+  readonly findValueProblem = (schema: JsonObject, value: Json): Promise<string | undefined> =>
+    this.#check.findViolation(schema, value)
+
+  /** The definition that a pin is about, where it was kept. */
+  readonly loadPinned = (pin: string): JsonObject | undefined => {
+    const text = this.#options.store.definitions.load(pin)
+    const definition: unknown = text && JSON.parse(text)
+    return isJsonObject(definition) ? definition : undefined
+  }
+
+  readonly argumentsToRecord = (args: Json): Json | undefined => {
+    const { arguments: how } = this.#options.settings().audit
+    return isJsonObject(args) ? toRecordedArguments(args, how) : undefined
+  }
+
+  /** Other settings are in force. */
+  reload(): void {
+    const { governance, servers } = this.#options.settings()
+    this.modes.escalation.reload(governance.escalation)
+    this.rules.invalidate()
+    for (const { id, isolatedTools } of servers) if (isolatedTools.length > 0) this.discovery.enqueue(id)
+  }
+
+  /** From now on files are followed. What an earlier gateway left is put in order meanwhile. */
+  start(): void {
+    this.tools.watch()
+    this.#settling = this.approvalChannels
+      .expireLeftover()
+      .catch((error) => this.#options.onBug(error, 'old approvals'))
+  }
+
+  async close(): Promise<void> {
+    await this.#settling
+    await this.tools.close()
+    await this.#check.close()
+    await this.modes.state.close()
+  }
+
+  #openTools(): ToolsEditor {
+    const { tools, home, state, onWarning } = this.#options
+    return new ToolsEditor({
+      path: tools && join(home.path, 'tools.yaml'),
+      bytes: tools?.bytes,
+      findTrustProblem: (bytes) => this.#findTrustProblem(bytes),
+      onWritten: (change) => renewTrust({ home, state }, 'tools.yaml', change),
+      onChange: (what) => this.#fileChanged(what),
+      record: (event) => this.#record(event),
+      onWarning,
+    })
+  }
+
+  #createRules(): ActiveRules {
+    const { catalog, settings, environment } = this.#options
+    const serverOf = (id: string) => settings().servers.find((server) => server.id === id)
+    return new ActiveRules({
+      catalog,
+      file: () => this.tools.file,
+      fileProblem: () => this.tools.unusableReason,
+      settings: () => settings().governance,
+      mode: () => this.modes.state.current,
+      isTrusted: (server) => serverOf(server)?.trusted ?? false,
+      isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
+      worldOf: (server) => createServerPathWorld(serverOf(server), environment),
+      rootsOf: this.roots.rootsFor,
+      shapingOf: (offer, policy) => resolveShapingRules(settings(), offer, policy),
+      known: this.known,
+    })
+  }
+
+  #createDiscovery(): ToolDiscovery {
+    const { catalog, store, onBug, onWarning, discovery } = this.#options
+    const { rules, known } = this
+    const record = (event: SallyportEvent): void => this.#record(event)
+    const findSchemaProblem = (schema: JsonObject) => this.#check.findSchemaProblem(schema)
+    return new ToolDiscovery({
+      ...{ catalog, rules, known, record },
+      inspection: new OfferInspection({ rules, known, record, findSchemaProblem }),
+      shares: new EntryQuota({ usageOf: (server) => this.tools.usageOf(server), now: () => Date.now() }),
+      onRemembered: () => this.#changed('places'),
+      definitions: store.definitions,
+      path: this.tools.file.path,
+      append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
+      findServerProblem: (id, tools) => this.#findServerProblem(id, tools),
+      findUnmatched: () => this.#findUnmatched(),
+      onWarning,
+      onWritten: (offers) => this.#reportWritten(offers),
+      onBug: (error) => onBug(error, 'discovery'),
+      now: () => new Date(),
+    })
+  }
+
+  #findServerProblem(id: string, tools: readonly string[]): string | undefined {
+    const server = this.#options.settings().servers.find((entry) => entry.id === id)
+    return server && findUnknownIsolatedTools(server, tools)
+  }
+
+  #reportWritten(offers: readonly Offer[]): void {
+    const high = offers.filter((offer) => this.rules.policyOf(offer).risk.value === 'high').length
+    const tools = offers.length === 1 ? '1 new tool' : `${offers.length} new tools`
+    this.#options.onNotice(`${tools} written to ${this.tools.file.path}${high === 0 ? '' : ` (${high} high risk)`}`)
+  }
+
+  #findUnmatched(): ReturnType<typeof findUnmatchedPatterns> {
+    const { catalog, settings } = this.#options
+    return findUnmatchedPatterns({ catalog, settings: settings(), file: this.tools.file, namesOf: this.rules.namesOf })
+  }
+
+  #createReview(): ToolReview {
+    const { catalog, store, settings } = this.#options
+    return new ToolReview({
+      catalog,
+      rules: this.rules,
+      editor: this.tools,
+      discovery: this.discovery,
+      definitions: store.definitions,
+      known: this.known,
+      onRemembered: () => this.#changed('lists'),
+      loadPinned: this.loadPinned,
+      findServerProblem: (id, tools) => this.#findServerProblem(id, tools),
+      heldBack: () => settings().servers.flatMap(heldBackReason),
+      findUnmatched: () => this.#findUnmatched(),
+      findPresetProblem: (wanted) => findPresetProblem(wanted, settings().context.presets),
+      record: (event) => this.#recordSynced(event),
+      now: () => new Date(),
+    })
+  }
+
+  #createApprovalChannels(): ApprovalChannels {
+    const { tools, rules, argumentsToRecord } = this
+    const record = (event: SallyportEvent): Promise<void> => this.#recordSynced(event)
+    return new ApprovalChannels({ ...this.#options, tools, rules, argumentsToRecord, record })
+  }
+
+  /** Why nobody vouches for a changed file in a home that came with a folder. */
+  async #findTrustProblem(bytes: Buffer): Promise<string | undefined> {
+    const { home, state } = this.#options
+    if (home.origin !== 'project') return undefined
+    const content: HomeContent = withFile(await readHome(home.path), 'tools.yaml', bytes)
+    return requireTrust({ home, state, content }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  }
+
+  #fileChanged(what: ToolsFileChange): void {
+    this.#applyRenames()
+    this.#changed(what === 'entries' ? 'places' : 'lists')
+    if (what === 'entries') return
+    // What could not be written before may be possible now, and what somebody accepted has to be at hand.
+    for (const server of this.#options.catalog.servers) this.discovery.enqueue(server)
+  }
+
+  /** Names are given anew only where somebody wants others than before. */
+  #applyRenames(): void {
+    const entries = this.tools.file.entries.filter(({ fields }) => fields.rename !== undefined)
+    const wishes = JSON.stringify(entries.map(({ key, fields }) => [key, fields.rename]))
+    if (wishes === this.#renameRequests) return
+    this.#renameRequests = wishes
+    this.#options.catalog.setRenames((usual) => collectRenames(entries, usual))
+  }
+
+  #changed(what: 'lists' | 'places'): void {
+    this.rules.invalidate()
+    this.#options.onChange(what)
+  }
+
+  #record(event: SallyportEvent): void {
+    this.#options.store.log.append(event)
+    this.#options.onEvent(event)
+  }
+
+  /** Approvals are on disk before they count. */
+  async #recordSynced(event: SallyportEvent): Promise<void> {
+    const { log } = this.#options.store
+    log.append(event)
+    await log.sync()
+    this.#options.onEvent(event)
+  }
+}
+
+const heldBackReason = ({ id, place, heldBack }: ServerConfig): readonly string[] =>
+  heldBack === undefined ? [] : [`${id} (${place.file}:${place.line}) is not started: ${heldBack}`]

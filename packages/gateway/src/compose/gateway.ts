@@ -1,0 +1,481 @@
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { BUILT_IN_SERVER, messageOf, type SallyportEvent, toVisibleText } from '@sallyport/core'
+import type { McpServer } from '@sallyport/kit'
+import { BodyBudget } from '@sallyport/kit/http-intake'
+import { buildDiscoveryEvent, Catalog, LastKnownCatalogs } from '../catalog/catalog.ts'
+import {
+  describeIssue,
+  type Environment,
+  type Home,
+  type LoadedSettings,
+  type Profiles,
+  type Settings,
+} from '../config/config.ts'
+import type { Approver } from '../governance/governance.ts'
+import { type SessionShelves, withoutQuotedText } from '../isolation/isolation.ts'
+import { CallGauge, type Listings, type Pipeline } from '../pipeline/pipeline.ts'
+import { ChangeHub, createIds, HttpMcp, type Ids, LegacySessions, Methods, type Readiness } from '../serve/serve.ts'
+import {
+  CredentialFailures,
+  type CurrentAuthenticators,
+  createLogins,
+  type LocalTokens,
+  type Logins,
+} from '../sessions/sessions.ts'
+import type { Store } from '../store/store.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
+import {
+  type AbsentServer,
+  builtInConfig,
+  type ConversationEvent,
+  Fleet,
+  InProcessTransport,
+  openConnection,
+  openUpstream,
+  type ServerCatalog,
+  type StartTime,
+  sweepProcesses,
+  type UpstreamContext,
+  type Watchdog,
+} from '../upstream/upstream.ts'
+import { VERSION } from '../version.ts'
+import { AuditHealth } from './audit-health.ts'
+import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
+import { GatewayGovernance } from './gateway-governance.ts'
+
+/** So many are said of one server at a time. */
+const MAX_WARNINGS = 10
+
+/** The gateway without its doors: everything between a request that was read and the servers behind. */
+export class Gateway {
+  readonly home: Home
+  readonly state: string
+  readonly store: Store
+  readonly startedAt = Date.now()
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly governance: GatewayGovernance
+  readonly gauge: CallGauge
+  readonly fleet: Fleet
+  readonly hub = new ChangeHub()
+  readonly ids = createIds()
+  readonly methods: Methods
+  readonly sessions: LegacySessions
+  readonly httpMcp: HttpMcp
+  readonly bodies: ServingParts['bodies']
+  readonly tokens: LocalTokens
+  readonly gatekeeper: CurrentAuthenticators
+  readonly logins: Logins
+  readonly audit: AuditHealth
+  readonly failures = new CredentialFailures({ report: (event) => this.#reportRefusedCredentials(event) })
+  readonly builtIns: McpServer
+  readonly telemetry: Telemetry
+  readonly #parts: GatewayParts
+  readonly #opened: OpenedParts
+  readonly #catalogStore: LastKnownCatalogs
+  readonly #context: UpstreamContext
+  readonly #inProcess = new Set<string>()
+  #settings: Settings
+  /** Of the configuration in force. */
+  #warnings: readonly string[]
+  /** What was said of what servers list and we do not offer. */
+  readonly #reportedLeftOut = new Map<string, ReadonlySet<string>>()
+  #starting: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(parts: GatewayParts, opened: OpenedParts) {
+    this.#parts = parts
+    this.#opened = opened
+    this.#settings = parts.loaded.settings
+    this.#warnings = parts.loaded.warnings.map(describeIssue)
+    this.home = parts.home
+    this.state = parts.state
+    this.store = parts.store
+    this.tokens = opened.tokens
+    this.gatekeeper = opened.gatekeeper
+    this.builtIns = opened.builtIns
+    this.telemetry = opened.telemetry
+    this.logins = createLogins()
+    this.#catalogStore = new LastKnownCatalogs(parts.store.catalogs)
+    this.audit = new AuditHealth({
+      log: parts.store.log,
+      folder: join(parts.state, 'logs'),
+      isRequired: () => this.#settings.audit.required,
+      onWarning: parts.onWarning,
+    })
+    this.#context = this.#createContext()
+    this.catalog = new Catalog(this.#serverOrder(), this.#settings.gateway.naming)
+    this.gauge = new CallGauge(() => this.#settings.gateway.maxCallsInFlight)
+    this.governance = this.#createGovernance()
+    this.fleet = this.#openFleet()
+    const { listings, pipeline } = this.#createDecisionParts()
+    this.listings = listings
+    this.pipeline = pipeline
+    const { methods, sessions, httpMcp, bodies } = this.#createServingParts()
+    this.bodies = bodies
+    this.methods = methods
+    this.sessions = sessions
+    this.httpMcp = httpMcp
+    this.catalog.onChange((change) => this.hub.listsChanged(change))
+  }
+
+  readonly onConversation = (conversation: string, notice: ConversationEvent): void => {
+    for (const upstream of this.fleet.all()) upstream.notifyConversation(conversation, notice)
+    if (notice === 'over') this.governance.roots.forget(conversation)
+  }
+
+  /** Why a tool is missing whose server has not come up, for whoever calls it. */
+  readonly findAbsentServer = (tool: string): AbsentServer | undefined => {
+    const absence = this.fleet.findAbsentServer(tool)
+    // The reason may quote the server, and nobody knows yet which of its tools are quarantined.
+    if (absence === undefined || !this.governance.hasQuarantine) return absence
+    return { ...absence, refusal: withoutQuotedText(absence.refusal) }
+  }
+
+  /** `places`: where rules stand. What clients see is the same. */
+  #rulesChanged(what: 'lists' | 'places'): void {
+    this.listings.invalidate()
+    if (what === 'lists') this.hub.listsChanged({ tools: true, resources: true, prompts: true })
+  }
+
+  #createContext(): UpstreamContext {
+    return {
+      clientInfo: { name: 'sallyport', title: 'Sallyport', version: VERSION },
+      environment: this.#parts.environment,
+      watchdog: this.#opened.watchdog,
+      runMark: this.#opened.marks.run,
+      lastKnown: (server) => this.#catalogStore.lastKnown(server),
+      now: () => Date.now(),
+      random: () => Math.random(),
+    }
+  }
+
+  #createGovernance(): GatewayGovernance {
+    const { catalog, store, home, state, telemetry } = this
+    const { onWarning, onNotice = () => undefined, environment, loaded, discovery = 'writes', approver } = this.#parts
+    return new GatewayGovernance({
+      ...{ catalog, store, home, state, environment, onWarning, onNotice, discovery, approver },
+      tools: loaded.tools,
+      settings: () => this.#settings,
+      onBug: (error, where) => void this.#reportBug(error, where),
+      onEvent: (event) => telemetry.recordEvent(event),
+      onChange: (what) => this.#rulesChanged(what),
+    })
+  }
+
+  #createDecisionParts(): DecisionParts {
+    const { catalog, governance, gauge, fleet, store, telemetry, ids, tokens } = this
+    return createDecisionParts({
+      ...{ catalog, governance, gauge, fleet, store, telemetry, ids, tokens, shelves: this.#opened.shelves },
+      settings: () => this.#settings,
+      onBug: ({ message, cause }) => this.#parts.onWarning(`${message} ${stackOf(cause)}`),
+    })
+  }
+
+  #createServingParts(): ServingParts {
+    const { catalog, listings, pipeline, fleet, hub, ids, onConversation, findAbsentServer } = this
+    return createServingParts({
+      ...{ catalog, listings, pipeline, fleet, hub, ids, onConversation, findAbsentServer },
+      settings: () => this.#settings,
+      onBug: (error, where) => this.#reportBug(error, where),
+    })
+  }
+
+  #reportBug(error: unknown, where: string): string {
+    const incident = this.ids.callId()
+    this.#parts.onWarning(`incident ${incident} in ${where}: ${stackOf(error)}`)
+    return incident
+  }
+
+  /** In one word, for who asks without a token. Only what is `ready` or in `lockdown` works as it should. */
+  get readiness(): Readiness {
+    if (this.audit.isDown) return 'audit-unavailable'
+    if (!this.isReady) return 'starting'
+    return this.governance.rules.modeState().mode === 'LOCKDOWN' ? 'lockdown' : 'ready'
+  }
+
+  /** Every server has been heard of, or has had its chance. */
+  get isReady(): boolean {
+    return this.fleet.waitUntilKnown(this.#settings.gateway.startupWait) === undefined
+  }
+
+  get settings(): Settings {
+    return this.#settings
+  }
+
+  /** What was known of the servers from before is on offer at once, whatever they are doing now. */
+  restore(): void {
+    this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
+    const enabled = this.#settings.servers.filter((config) => config.enabled)
+    for (const config of enabled) {
+      const known = this.#catalogStore.load(config)
+      if (known) this.catalog.put(config.id, known)
+    }
+    this.fleet.expect(enabled.map(({ id }) => id))
+    this.addInProcessServer(BUILT_IN_SERVER, this.builtIns)
+  }
+
+  /** Puts the servers to work, in the background: whoever waits for our doors hears first that they are open. */
+  start(when: StartTime = 'now'): void {
+    for (const part of [this.governance, this.#opened.shelves]) part.start()
+    this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
+  }
+
+  async #startServers(): Promise<void> {
+    // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
+    await sweepProcesses({ mark: this.#opened.marks.state })
+    if (this.#closing === undefined) this.fleet.applyConfig(this.#settings.servers, this.#inProcess)
+  }
+
+  /** Serves tools that run in this process, under a server id of their own. */
+  addInProcessServer(server: string, own: McpServer): void {
+    const config = builtInConfig(server)
+    this.#inProcess.add(server)
+    this.catalog.reconfigure(this.#serverOrder(), this.#settings.gateway.naming)
+    const createTransport = () => new InProcessTransport({ server: own, maxMessageBytes: config.maxMessageBytes })
+    this.fleet.add(server, (listener) => openConnection({ config, listener, createTransport }, this.#context))
+  }
+
+  /** Puts a changed configuration in force, unless we are closing. What it did not change goes on undisturbed. */
+  reload({ settings, warnings }: LoadedSettings): void {
+    if (this.#closing !== undefined) return
+    const isFollowed = differOnlyInProfiles(this.#settings, settings)
+    const texts = warnings.map(describeIssue)
+    for (const text of texts) if (!isFollowed || !this.#warnings.includes(text)) this.#parts.onWarning(text)
+    this.#warnings = texts
+    if (isFollowed) return this.applyProfiles(settings.profiles)
+    for (const key of findFixedChanges(this.#settings, settings))
+      this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
+    this.gatekeeper.reload(settings.jwt)
+    this.#recordProfileChanges(settings.profiles)
+    this.#settings = settings
+    this.store.retain(settings.audit.retention)
+    const change = this.fleet.applyConfig(settings.servers, this.#inProcess)
+    this.governance.reload()
+    this.listings.invalidate()
+    this.catalog.reconfigure(this.#serverOrder(), settings.gateway.naming)
+    this.record({ type: 'CONFIG_RELOADED', ...change })
+  }
+
+  /** Puts changed profiles in force. Only clients whose lists they change hear of it. */
+  applyProfiles(profiles: Profiles): void {
+    if (this.#closing !== undefined) return
+    this.#recordProfileChanges(profiles)
+    this.hub.applyChange(this.listings.visibleOffers, () => {
+      this.#settings = { ...this.#settings, profiles }
+      this.listings.invalidate()
+    })
+  }
+
+  #recordProfileChanges(profiles: Profiles): void {
+    const changed = listChangedProfiles(this.#settings.profiles, profiles)
+    if (changed.length > 0) this.record({ type: 'PROFILES_CHANGED', profiles: changed })
+  }
+
+  /** A changed configuration is of no use: the last good one stays in force. */
+  rejectSettings(reason: string): void {
+    this.#parts.onWarning(`The changed configuration is not used: ${reason}`)
+    this.record({ type: 'CONFIG_REJECTED', message: reason })
+  }
+
+  /** What cannot be recorded here concerns no call; it is told, not lost silently. */
+  record(event: SallyportEvent): void {
+    this.telemetry.recordEvent(event)
+    try {
+      this.store.log.append(event)
+    } catch (error) {
+      this.#parts.onWarning(`${event.type} could not be recorded: ${messageOf(error)}`)
+    }
+  }
+
+  #reportRefusedCredentials(event: Extract<SallyportEvent, { type: 'CREDENTIALS_REFUSED' }>): void {
+    const { count, source } = event
+    this.#parts.onWarning(
+      count === 1
+        ? `A credential from ${source} was refused; \`sallyport audit --type CREDENTIALS_REFUSED\` shows which kind.`
+        : `${count} more credentials from ${source} were refused.`,
+    )
+    this.record(event)
+  }
+
+  close(reason: string): Promise<void> {
+    this.#closing ??= this.#shutDown(reason)
+    return this.#closing
+  }
+
+  async #shutDown(reason: string): Promise<void> {
+    this.fleet.requestStart()
+    await this.#starting
+    this.governance.approvalChannels.close(`the gateway ended (${reason})`)
+    this.sessions.endAll(`the gateway ended (${reason})`)
+    this.methods.close()
+    await this.governance.discovery.flush()
+    await this.fleet.close()
+    await this.governance.close()
+    await this.#opened.shelves.close()
+    this.failures.close()
+    this.audit.close()
+    this.record({ type: 'GATEWAY_STOPPED', reason })
+    this.gatekeeper.close()
+    this.tokens.close()
+    await this.#opened.watchdog.close()
+    await this.telemetry.close()
+    await this.store.close()
+  }
+
+  #openFleet(): Fleet {
+    return new Fleet({
+      open: (config, listener) => openUpstream(config, listener, this.#context),
+      isKnown: (server) => this.catalog.knows(server),
+      now: this.#context.now,
+      listener: {
+        onCatalog: (server, catalogue) => this.#onCatalog(server, catalogue),
+        onEvent: (event) => this.#onServerEvent(event),
+      },
+    })
+  }
+
+  /** That our own tools are there is no news. */
+  #onServerEvent(event: SallyportEvent): void {
+    if ('server' in event && this.#inProcess.has(event.server)) return
+    this.governance.modes.escalation.observe(event)
+    this.record(event)
+  }
+
+  #onCatalog(server: string, catalogue: ServerCatalog): void {
+    const before = this.catalog.serverCatalog(server)
+    const now = this.catalog.put(server, catalogue)
+    const config = this.#settings.servers.find(({ id }) => id === server)
+    if (config) this.#catalogStore.save(config, now)
+    this.#warnAboutLeftOut(server, now)
+    const event = buildDiscoveryEvent(server, before, now)
+    if (event) this.#onServerEvent(event)
+    if (!this.#inProcess.has(server)) this.governance.discovery.enqueue(server)
+  }
+
+  /** Once for each: a server lists its mistakes again whenever its lists are read. */
+  #warnAboutLeftOut(server: string, { leftOut }: ServerCatalog): void {
+    const known = this.#reportedLeftOut.get(server) ?? new Set()
+    const texts = leftOut.map(
+      ({ name, reason }) => `"${toVisibleText(name)}" of server ${server} is left out: ${reason}.`,
+    )
+    const news = texts.filter((text) => !known.has(text))
+    this.#reportedLeftOut.set(server, new Set(texts))
+    for (const text of news.slice(0, MAX_WARNINGS)) this.#parts.onWarning(text)
+    const more = news.length - MAX_WARNINGS
+    if (more > 0)
+      this.#parts.onWarning(`${more} more of server ${server} are left out: see \`sallyport servers ${server}\`.`)
+  }
+
+  #serverOrder(): readonly string[] {
+    return [...this.#inProcess, ...this.#settings.servers.filter(({ enabled }) => enabled).map(({ id }) => id)]
+  }
+}
+
+/** What the listening ports and those who watch were opened with, as it is written. */
+const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
+  'gateway.host': ({ gateway }) => gateway.host,
+  'gateway.port': ({ gateway }) => gateway.port,
+  'gateway.allowed_hosts': ({ gateway }) => gateway.allowedHosts,
+  'gateway.allowed_origins': ({ gateway }) => gateway.allowedOrigins,
+  telemetry: ({ telemetry }) => telemetry,
+}
+
+/** What changed that a running gateway cannot follow. */
+function findFixedChanges(before: Settings, after: Settings): readonly string[] {
+  const changed = Object.entries(FIXED_AT_START).filter(
+    ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
+  )
+  return changed.map(([key]) => key)
+}
+
+/** Whether everything but profiles.json says what it said before. */
+function differOnlyInProfiles(before: Settings, after: Settings): boolean {
+  return isDeepStrictEqual({ ...before, profiles: undefined }, { ...after, profiles: undefined })
+}
+
+/** The names of profiles that came, went or say something else. Where they stand makes no difference. */
+function listChangedProfiles(before: Profiles, after: Profiles): readonly string[] {
+  const said = (profiles: Profiles, name: string): unknown => {
+    const profile = profiles.get(name)
+    return profile && { ...profile, place: undefined }
+  }
+  const names = new Set([...before.keys(), ...after.keys()])
+  return [...names].filter((name) => !isDeepStrictEqual(said(before, name), said(after, name))).sort()
+}
+
+/** What a bug has to tell whoever mends it. */
+export const stackOf = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error)
+
+export interface GatewayParts {
+  readonly home: Home
+  readonly state: string
+  readonly loaded: LoadedSettings
+  readonly environment: Environment
+  readonly store: Store
+  /** Whether tools that are found get an entry in tools.yaml; they do unless this says otherwise. */
+  readonly discovery?: 'writes' | 'looks' | undefined
+  readonly onNotice?: ((text: string) => void) | undefined
+  readonly onWarning: (text: string) => void
+  /** Who answers approvals where the gateway has no doors; `nobody` refuses at once. */
+  readonly approver?: Approver | 'nobody' | undefined
+}
+
+/** What has to be opened, can fail, and must be closed again. */
+export interface OpenedParts {
+  readonly tokens: LocalTokens
+  readonly gatekeeper: CurrentAuthenticators
+  readonly watchdog: Watchdog
+  readonly builtIns: McpServer
+  readonly shelves: SessionShelves
+  readonly telemetry: Telemetry
+  readonly marks: { readonly state: string; readonly run: string }
+}
+
+interface ServingPartsOptions {
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly fleet: Fleet
+  readonly hub: ChangeHub
+  readonly ids: Ids
+  readonly settings: () => Settings
+  readonly findAbsentServer: (tool: string) => AbsentServer | undefined
+  readonly onBug: (error: unknown, where: string) => string
+  readonly onConversation: (conversation: string, notice: ConversationEvent) => void
+}
+
+/** What requests of one caller that are still coming in may weigh, unless a single one may weigh more. */
+const MIN_SHARE = 32 * 1_024 * 1_024
+
+/** What answers clients, whatever door they came by. */
+interface ServingParts {
+  readonly methods: Methods
+  readonly sessions: LegacySessions
+  readonly httpMcp: HttpMcp
+  readonly bodies: BodyBudget
+}
+
+/** Composes what answers clients. */
+function createServingParts({ settings, fleet, onConversation, ...parts }: ServingPartsOptions): ServingParts {
+  const { hub } = parts
+  const maxSessions = (): number => settings().gateway.maxSessions
+  const methods = new Methods({
+    ...parts,
+    version: VERSION,
+    maxListeners: maxSessions,
+    waitForServers: () => fleet.waitUntilKnown(settings().gateway.startupWait),
+  })
+  const now = (): number => performance.now()
+  const onEnd = (conversation: string): void => onConversation(conversation, 'over')
+  const sessions = new LegacySessions({ hub, maxSessions, now, onEnd })
+  const maxBodyBytes = (): number => settings().gateway.maxBodyBytes
+  const maxBytesPerOwner = (): number => Math.max(MIN_SHARE, maxBodyBytes())
+  const bodies = new BodyBudget({ maxBytesPerOwner, maxTotalBytes: () => 4 * maxBytesPerOwner() })
+  const { onBug } = parts
+  const httpMcp = new HttpMcp({ methods, sessions, maxBodyBytes, bodies, onConversation, onBug })
+  return { methods, sessions, bodies, httpMcp }
+}

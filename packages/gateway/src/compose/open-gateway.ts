@@ -1,0 +1,59 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { getSessionId, getUserId, type McpServer } from '@sallyport/kit'
+import { makeFolder } from '../disk/disk.ts'
+import { compilePattern } from '../governance/governance.ts'
+import { SessionShelves } from '../isolation/isolation.ts'
+import { CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
+import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
+import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
+import { VERSION } from '../version.ts'
+import type { GatewayParts, OpenedParts } from './gateway.ts'
+import { Gateway, stackOf } from './gateway.ts'
+
+/** Opens everything that has to be there before the first request, and nothing that can come after it. Closes the store should that fail. */
+export async function openGateway(parts: GatewayParts): Promise<Gateway> {
+  const { state, environment, onWarning, loaded } = parts
+  const undo: (() => void | Promise<void>)[] = [() => parts.store.close()]
+  try {
+    makeFolder(join(state, 'workspaces'))
+    const tokens = await openLocalTokens({ state, onWarning: onWarning })
+    undo.push(() => tokens.close())
+    const gatekeeper = new CurrentAuthenticators(tokens, loaded.settings.jwt)
+    const marks = createMarks(state)
+    const watchdog = openWatchdog({ runMark: marks.run, environment, onWarning: onWarning })
+    undo.push(() => watchdog.close())
+    const telemetry = await openGatewayTelemetry({
+      ...loaded.settings.telemetry,
+      version: VERSION,
+      environment,
+      onWarning,
+    })
+    undo.push(() => telemetry.close())
+    const shelves = new SessionShelves({ state, settings: () => gateway.settings })
+    const builtIns = createBuiltIns(parts, shelves)
+    const gateway: Gateway = new Gateway(parts, { tokens, gatekeeper, watchdog, builtIns, shelves, telemetry, marks })
+    gateway.governance.approvalChannels.watchTokens(tokens)
+    gateway.restore()
+    return gateway
+  } catch (error) {
+    for (const step of undo.reverse()) await step()
+    throw error
+  }
+}
+
+function createMarks(path: string): OpenedParts['marks'] {
+  const state = createMark(createHash('sha256').update(path).digest('hex').slice(0, 16))
+  return { state, run: `${state}.${createMark(randomBytes(8).toString('hex'))}` }
+}
+
+/** The gateway's own tools, which see of each session its own workspace and results. */
+function createBuiltIns({ state, onWarning }: GatewayParts, shelves: SessionShelves): McpServer {
+  return createBuiltInServer({
+    version: VERSION,
+    dataFolder: state,
+    compilePattern,
+    shelf: () => shelves.shelfFor({ user: getUserId(), session: getSessionId() }),
+    onBug: (bug) => onWarning(`a built-in tool broke: ${stackOf(bug.error)}`),
+  })
+}

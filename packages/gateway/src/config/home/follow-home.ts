@@ -1,0 +1,20 @@
+import type { Environment } from '../reading/environment.ts'
+import { type ReloadOptions, SettingsReload } from './settings-reload.ts'
+import { type WatchOptions, watchSettings } from './watch-settings.ts'
+
+export interface FollowOptions extends Omit<ReloadOptions, 'askEvery'>, Pick<WatchOptions, 'current'> {
+  readonly environment: Environment
+  readonly profilesInForce: NonNullable<WatchOptions['profilesInForce']>
+}
+
+/** Brings every change of a home's settings into force until it is closed. tools.yaml is followed by who keeps it. */
+export function followHome({ home, state, gateway, ...watching }: FollowOptions): { close(): Promise<void> } {
+  const reload = new SettingsReload({ home, state, gateway })
+  const watch = watchSettings({ ...watching, home: home.path, onChange: (change) => void reload.apply(change) })
+  return {
+    close: async () => {
+      await watch.close()
+      reload.close()
+    },
+  }
+}

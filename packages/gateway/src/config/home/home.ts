@@ -1,0 +1,81 @@
+import { lstatSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join, resolve } from 'node:path'
+import { SallyportError } from '@sallyport/core'
+import { createLookup, type Environment, readEnvironment } from '../reading/environment.ts'
+
+export interface Home {
+  readonly path: string
+  /** Which rule found it. `project` is somebody else's word until it is trusted. */
+  readonly origin: 'flag' | 'environment' | 'project' | 'user'
+}
+
+export interface LocateOptions {
+  /** The value of `--home` or `--state`. */
+  readonly flag: string | undefined
+  readonly environment: Environment
+  readonly cwd: string
+}
+
+/** `--home`, else `$SALLYPORT_HOME`, else `./.sallyport` if there, else `$XDG_CONFIG_HOME/sallyport`. */
+export function locateHome(options: LocateOptions): Home {
+  const { flag, environment } = options
+  if (flag !== undefined) return { path: resolveFlag(flag, '--home', options), origin: 'flag' }
+  const fromVariable = readEnvironment(environment).home
+  if (fromVariable !== undefined) return { path: resolvePath(fromVariable, options), origin: 'environment' }
+  const project = resolve(options.cwd, '.sallyport')
+  if (pathExists(project)) return { path: project, origin: 'project' }
+  return { path: join(xdgFolder(environment, 'XDG_CONFIG_HOME', '.config'), 'sallyport'), origin: 'user' }
+}
+
+/** `--state`, else `$SALLYPORT_STATE`, else `$XDG_STATE_HOME/sallyport`. */
+export function locateState(options: LocateOptions): string {
+  const { flag, environment } = options
+  if (flag !== undefined) return resolveFlag(flag, '--state', options)
+  const fromVariable = readEnvironment(environment).state
+  if (fromVariable !== undefined) return resolvePath(fromVariable, options)
+  return join(xdgFolder(environment, 'XDG_STATE_HOME', join('.local', 'state')), 'sallyport')
+}
+
+/** A home that somebody named must be there: an empty gateway after a typing error would puzzle more than an error. */
+export function requireHome(home: Home): void {
+  if (home.origin === 'user' || home.origin === 'project') return
+  if (pathExists(home.path)) return
+  throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist, or cannot be looked at.`, {
+    hint: `Correct ${home.origin === 'flag' ? '--home' : 'SALLYPORT_HOME'}, or make the folder.`,
+  })
+}
+
+/** Also a dangling link or a file: to pass over it in silence would start something unexpected. */
+function pathExists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    // It cannot be looked at (EACCES, ENOTDIR, …): reading it, if it comes to that, says why.
+    return false
+  }
+}
+
+/** The user's own folder, by the environment first: tests and `sudo -E` rely on it. */
+export function userHomeOf(environment: Environment): string {
+  const home = createLookup(environment)('HOME')
+  return home !== undefined && isAbsolute(home) ? home : homedir()
+}
+
+function resolveFlag(path: string, flag: string, options: LocateOptions): string {
+  if (path.trim() !== '') return resolvePath(path, options)
+  throw new SallyportError('USAGE', `${flag} is empty; expected the path of a folder.`, {
+    hint: `Write ${flag} <folder>.`,
+  })
+}
+
+function resolvePath(path: string, { environment, cwd }: LocateOptions): string {
+  if (path === '~') return userHomeOf(environment)
+  return path.startsWith('~/') ? join(userHomeOf(environment), path.slice(2)) : resolve(cwd, path)
+}
+
+function xdgFolder(environment: Environment, variable: string, fallback: string): string {
+  const value = createLookup(environment)(variable)
+  // The XDG base directory specification: a relative path is invalid and is to be ignored.
+  return value !== undefined && isAbsolute(value) ? value : join(userHomeOf(environment), fallback)
+}

@@ -1,0 +1,10 @@
+import { isJsonList, isJsonObject } from '@sallyport/core'
+import { parseYamlValue } from '../servers/written-servers.ts'
+
+/** What `include` names, as far as it can be understood. */
+export function parseIncludedPaths(text: string): readonly string[] {
+  const value = parseYamlValue(text)?.value
+  const include = isJsonObject(value) ? value.include : undefined
+  const paths = isJsonList(include) ? include : [include ?? '']
+  return paths.filter((path): path is string => typeof path === 'string' && path.trim() !== '')
+}

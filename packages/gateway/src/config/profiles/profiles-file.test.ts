@@ -1,0 +1,116 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
+import { createHome, temporaryFolder } from '../home/home.test-kit.ts'
+import { ProfilesEditor } from './profiles-editor.ts'
+
+const REVIEWER = { agent: 'claude', variant: 'Reviewer' }
+
+async function deskOn(text?: string) {
+  const home = await createHome(text === undefined ? {} : { 'profiles.json': text })
+  const desk = new ProfilesEditor({ home: { path: home, origin: 'flag' }, state: await temporaryFolder() })
+  return { desk, home, file: join(home, 'profiles.json') }
+}
+
+describe('profiles.json on the disk', () => {
+  it('is made where there is none, and leaves nothing beside it', async () => {
+    const { desk, home, file } = await deskOn()
+    const { profiles } = await desk.set(REVIEWER, { selectedMcpTools: ['docs'], tokenBudget: 100 })
+    expect(profiles.get('claude-code.reviewer')).toMatchObject({ selectedMcpTools: ['docs'], tokenBudget: 100 })
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
+      executors: { CLAUDE_CODE: { REVIEWER: { selected_mcp_tools: ['docs'], token_budget: 100 } } },
+    })
+    expect(await readdir(home)).toEqual(['profiles.json'])
+  })
+
+  it(`${promise('AG-22')} refuses a change that is meant for another state of it, and says so`, async () => {
+    const { desk, file } = await deskOn('{"executors": {}}')
+    const { etag } = await desk.read()
+    await desk.set(REVIEWER, { title: 'first' }, etag)
+    const late = desk.set({ agent: 'codex', variant: 'x' }, { title: 'second' }, etag)
+    await expect(late).rejects.toMatchObject({ code: 'PROFILES_CHANGED' })
+    expect(await readFile(file, 'utf8')).not.toContain('second')
+  })
+
+  it('takes many changes at once, one after the other, and loses none', async () => {
+    const { desk } = await deskOn()
+    const variants = Array.from({ length: 20 }, (_, at) => `v${at}`)
+    await Promise.all(variants.map((variant) => desk.set({ agent: 'codex', variant }, { title: variant })))
+    const { profiles } = await desk.read()
+    expect([...profiles.keys()]).toEqual(expect.arrayContaining(variants.map((variant) => `codex.${variant}`)))
+  })
+
+  it('lets exactly one of those win who change the same state at the same time', async () => {
+    const { desk } = await deskOn('{}')
+    const { etag } = await desk.read()
+    const tries = await Promise.allSettled(
+      ['a', 'b', 'c', 'd'].map((title) => desk.set(REVIEWER, { selectedMcpTools: [title] }, etag)),
+    )
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+
+  it('keeps a byte order mark, and is not written where nothing changes', async () => {
+    const text = '\ufeff{"executors": {"CLAUDE_CODE": {"Reviewer": {"title": "x"}}}}'
+    const { desk, file } = await deskOn(text)
+    const { etag } = await desk.read()
+    expect((await desk.set(REVIEWER, { title: 'x' })).etag).toBe(etag)
+    await desk.set(REVIEWER, { title: 'y' })
+    expect(await readFile(file, 'utf8')).toBe(text.replace('"x"', '"y"'))
+  })
+
+  it('with a mistake is left alone, and the place is told', async () => {
+    const text = '{"executors": {"CODEX": {"A": {"selected_mcp_tools": "all"}}}}'
+    const { desk, file } = await deskOn(text)
+    await expect(desk.set(REVIEWER, {})).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining(
+        'profiles.json:1:32 executors.CODEX.A.selected_mcp_tools: expected a list of names',
+      ),
+    })
+    expect(await readFile(file, 'utf8')).toBe(text)
+  })
+
+  it.each([
+    ['__proto__', 'reserved'],
+    ['__x', 'reserved'],
+    ['', 'printable'],
+    ['a\nb', 'printable'],
+    ['x'.repeat(300), 'printable'],
+  ])('takes no variant %j', async (variant, why) => {
+    const { desk } = await deskOn('{}')
+    const refused = desk.set({ agent: 'codex', variant }, {})
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_PARAMS', message: expect.stringContaining(why) })
+  })
+
+  it.each(['', 'a b', '../x', '__proto__', 'x'.repeat(100)])('takes no agent %j', async (agent) => {
+    const { desk } = await deskOn('{}')
+    await expect(desk.set({ agent, variant: 'a' }, {})).rejects.toMatchObject({ code: 'INVALID_PARAMS' })
+  })
+
+  it('has variants of every object’s names like any other', async () => {
+    const { desk } = await deskOn('{}')
+    await desk.set({ agent: 'constructor', variant: 'toString' }, { title: 'x' })
+    const { profiles } = await desk.read()
+    expect(profiles.get('constructor.tostring')).toMatchObject({ title: 'x' })
+  })
+
+  it('keeps the default of an agent, and names what there is where something else is to be deleted', async () => {
+    const { desk } = await deskOn('{"executors": {"CODEX": {"CI": {}}}}')
+    await expect(desk.remove({ agent: 'codex', variant: 'Default' })).rejects.toMatchObject({ code: 'INVALID_PARAMS' })
+    await expect(desk.remove({ agent: 'codex', variant: 'cj' })).rejects.toMatchObject({
+      code: 'PROFILE_UNKNOWN',
+      hint: expect.stringContaining('codex.ci, codex.default'),
+    })
+    const { profiles } = await desk.remove({ agent: 'codex', variant: 'ci' })
+    expect([...profiles.keys()]).toEqual(['codex.default'])
+  })
+
+  it('that somebody edits by hand between is read again', async () => {
+    const { desk, file } = await deskOn('{}')
+    await desk.read()
+    await writeFile(file, '{"executors": {"CODEX": {"A": {"x": 1}}}}')
+    await desk.set({ agent: 'codex', variant: 'a' }, { title: 't' })
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ executors: { CODEX: { A: { x: 1, title: 't' } } } })
+  })
+})

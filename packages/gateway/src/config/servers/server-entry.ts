@@ -1,0 +1,67 @@
+import type { ServerEntry } from '../reading/config-schema.ts'
+import { type EntrySource, readCommonSettings, readEitherKey, readProgram } from '../reading/entry-source.ts'
+import type { HttpServerConfig, ServerConfig, StdioServerConfig } from '../settings.ts'
+import { readHeaders, readUrl } from './server-address.ts'
+
+type Source = EntrySource<ServerEntry>
+
+/** One entry of `mcp_servers` as the gateway will use it, or nothing after its problems were logged. */
+export function readServer(source: Source): ServerConfig | undefined {
+  const { entry, node, log } = source
+  if (entry.type === 'docker-gateway') {
+    log.error(node.children.get('type') ?? node, 'expected this type without a variable, since other keys go with it.')
+    return undefined
+  }
+  const url = readEitherKey(source, ['url', 'httpUrl'])
+  const wantsUrl = entry.type === undefined ? url !== undefined : !isLocal(entry.type)
+  if (url !== undefined && entry.command !== undefined) {
+    log.error(node, 'expected "command" (a program to start) or "url" (a server to connect to); got both.')
+    return undefined
+  }
+  if (wantsUrl) return url === undefined ? reportMissing(source, 'url') : readHttpServer(source, url)
+  if (entry.command === undefined) return reportMissing(source, 'command')
+  return readStdioServer(source, entry.command)
+}
+
+const isLocal = (type: string): boolean => type === 'stdio' || type === 'local'
+
+function reportMissing({ entry, node, log }: Source, key: 'command' | 'url'): undefined {
+  const problem =
+    entry.type === undefined
+      ? 'expected "command" (a program to start) or "url" (a server to connect to); got neither.'
+      : `expected "${key}", since its type is "${entry.type}"; got none.`
+  log.error(node, problem)
+}
+
+function readStdioServer(source: Source, command: string | readonly string[]): StdioServerConfig | undefined {
+  const { entry } = source
+  const program = readProgram(source, typeof command === 'string' ? [command] : command)
+  if (program === undefined) return undefined
+  warnIgnored(source, ['headers'], 'a server that is started by its command')
+  const args = [...program.args, ...(entry.args ?? [])]
+  return { ...readCommonSettings(source), ...program, args, kind: 'stdio', per: entry.per ?? 'gateway' }
+}
+
+function readHttpServer(source: Source, address: string): HttpServerConfig | undefined {
+  const { entry, node, log } = source
+  const at = node.children.get('url') ?? node.children.get('httpUrl') ?? node
+  warnIgnored(source, ['args', 'env', 'environment', 'cwd', 'per'], 'a server that is reached by its URL')
+  const url = at.origin === 'unresolved' ? address : readUrl(address, at, log)
+  if (url === undefined) return undefined
+  if (entry.type === undefined && /\/sse\/?$/.test(url.replace(/[?#].*$/, ''))) {
+    log.warn(at, 'this looks like a server of the older SSE transport. If it does not connect, add "type: sse".')
+  }
+  return {
+    ...readCommonSettings(source),
+    kind: entry.type === 'sse' ? 'sse' : 'http',
+    url,
+    headers: readHeaders(entry.headers ?? {}, node.children.get('headers') ?? node, log),
+  }
+}
+
+function warnIgnored({ node, log }: Source, keys: readonly string[], what: string): void {
+  for (const key of keys) {
+    const at = node.children.get(key)
+    if (at !== undefined) log.warn(at, `this has no meaning for ${what} and is ignored.`)
+  }
+}

@@ -1,0 +1,120 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the examples in messages show references.
+
+import { object, optional, record, type ValueOf } from '../reading/schema.ts'
+import {
+  anyString,
+  byteSize,
+  coercedString,
+  duration,
+  flag,
+  nonEmptyString,
+  oneOf,
+  stringList,
+  unchecked,
+} from '../reading/value-schemas.ts'
+
+/** Keys of a server that ask for a protection which this version does not give. */
+export const NOT_ENFORCED_SERVER_KEYS = [
+  'clientApproval',
+  'detect',
+  'image',
+  'mounts',
+  'network',
+  'sandbox',
+  'sensitivePaths',
+  'sensitivity',
+  'urlIsolated',
+] as const
+
+const UNCHECKED_SERVER_KEYS = [
+  ...NOT_ENFORCED_SERVER_KEYS,
+  'allowUnsandboxed',
+  'driver',
+  'forwards',
+  'oauth',
+  'trust',
+] as const
+
+/** Keys of a server that isolate or restrict what it offers, or keep it from starting. */
+export const RESTRICTING_SERVER_KEYS = [
+  ...NOT_ENFORCED_SERVER_KEYS,
+  'disabled',
+  'disabledTools',
+  'enabled',
+  'enabledTools',
+  'excludeTools',
+  'includeTools',
+  'isolated',
+  'isolatedTools',
+] as const
+
+const INCLUDE = 'Did you mean "includeTools"?'
+const EXCLUDE = 'Did you mean "excludeTools"?'
+const OF_TOOLS = 'It belongs to tools: write it in tools.yaml, or under governance.patterns.'
+
+/** What people write in a server's entry when they want one of these, or what stands in another file. */
+export const RESTRICTING_KEY_HINTS = {
+  ...{ include: INCLUDE, tools: INCLUDE, allowTools: INCLUDE, allowedTools: INCLUDE },
+  ...{ exclude: EXCLUDE, denyTools: EXCLUDE, deniedTools: EXCLUDE, blockTools: EXCLUDE, blockedTools: EXCLUDE },
+  contextIsolation: 'Did you mean "isolated"?',
+  networkIsolation: 'Did you mean "network"?',
+  ...{ allowedPaths: OF_TOOLS, forbiddenPaths: OF_TOOLS, denyPatterns: OF_TOOLS, hidden: OF_TOOLS },
+  ...{ readOnly: OF_TOOLS, returns: OF_TOOLS },
+  ...{ permission: OF_TOOLS, riskLevel: OF_TOOLS, requiresApproval: OF_TOOLS, requiresApprovalInModes: OF_TOOLS },
+  ...{ allowedInModes: OF_TOOLS, forbiddenInModes: OF_TOOLS },
+  ...{ rateLimitPerMinute: OF_TOOLS, maxConcurrent: OF_TOOLS },
+} as const
+
+const atLeastMs = { min: 1 } as const
+
+const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {
+  startup: optional(duration({ defaultUnit: 'none', ...atLeastMs })),
+  call: optional(duration({ defaultUnit: 'none', ...atLeastMs })),
+  max: optional(duration({ defaultUnit: 'none', ...atLeastMs })),
+  idle: optional(duration({ defaultUnit: 'none', ...atLeastMs })),
+  health: optional(duration({ defaultUnit: 'none', min: 0 })),
+})
+
+export const stringMap = (example: string) => record(`a mapping of names to texts, such as ${example}`, coercedString)
+
+/** What every entry may say, whatever kind of server it is. */
+export const COMMON_KEYS = {
+  title: optional(nonEmptyString('a text', 200)),
+  description: optional(anyString()),
+  enabled: optional(flag()),
+  disabled: optional(flag()),
+  era: optional(oneOf(['auto', 'legacy', 'modern'])),
+  includeTools: optional(stringList('a list of tool names')),
+  enabledTools: optional(stringList('a list of tool names')),
+  excludeTools: optional(stringList('a list of tool names')),
+  disabledTools: optional(stringList('a list of tool names')),
+  timeouts: optional(timeouts),
+  timeout: optional(duration({ defaultUnit: 'ms', ...atLeastMs })),
+  readTimeout: optional(duration({ defaultUnit: 's', ...atLeastMs })),
+  timeoutSeconds: optional(duration({ defaultUnit: 's', ...atLeastMs })),
+  toolTimeoutSec: optional(duration({ defaultUnit: 's', ...atLeastMs })),
+  toolTimeoutMs: optional(duration({ defaultUnit: 'ms', ...atLeastMs })),
+  startupTimeout: optional(duration({ defaultUnit: 's', ...atLeastMs })),
+  startupTimeoutSec: optional(duration({ defaultUnit: 's', ...atLeastMs })),
+  startupTimeoutMs: optional(duration({ defaultUnit: 'ms', ...atLeastMs })),
+  idle: optional(duration({ defaultUnit: 'none', ...atLeastMs })),
+  maxMessage: optional(byteSize()),
+  isolated: optional(flag()),
+  isolatedTools: optional(stringList('a list of tool names, such as [query]')),
+  result: optional(nonEmptyString('the name of a preset, such as "sql_query"')),
+  trusted: optional(flag()),
+  ...unchecked(UNCHECKED_SERVER_KEYS),
+} as const
+
+/** What an entry may say of a program that is to be started. */
+export const PROGRAM_KEYS = {
+  env: optional(stringMap('{TOKEN: "${MY_TOKEN}"}')),
+  environment: optional(stringMap('{TOKEN: "${MY_TOKEN}"}')),
+  cwd: optional(nonEmptyString('a folder')),
+} as const
+
+const common = object('a mapping', COMMON_KEYS)
+const program = object('a mapping', PROGRAM_KEYS)
+
+export type CommonEntry = ValueOf<typeof common>
+export type ProgramEntry = ValueOf<typeof program>

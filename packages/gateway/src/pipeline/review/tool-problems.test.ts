@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { createCatalog } from '../../catalog/catalog.test-kit.ts'
+import { createTestPipeline } from '../pipeline.test-kit.ts'
+import { collectToolProblems } from './tool-problems.ts'
+
+it('tools that cannot be written down are told each with its own reason, or with the one that all have', () => {
+  const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['one', 'two', 'three']) } })
+  const told = (notWritten: readonly string[], findings: readonly string[] = []): readonly string[] =>
+    collectToolProblems({
+      editor: {
+        file: { path: 'tools.yaml', entries: [], categories: new Map(), modePolicies: new Map() },
+        ...{ unusableReason: undefined, issue: undefined, warnings: [], notWritten },
+      },
+      tools: catalog.snapshot.tools,
+      others: [],
+      findPresetProblem: () => undefined,
+      problemsOf: () => [],
+      unmatchedEntries: [],
+      serverProblems: [],
+      unmatchedPatterns: [],
+      reviewOf: (offer) => ({
+        policy: rulesOf(offer).policy,
+        ...{ entries: [], hasOwnEntry: false, pin: 'unpinned', findings, doubts: findings },
+      }),
+    }).map(({ problem }) => problem)
+  const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)
+  const own = names.map((name) => `${name} has no entry: it is odd`)
+  expect(told(own)).toEqual(names.map((name, at) => `${name} has no entry in tools.yaml. ${own[at]}`))
+  expect(told(['The disk is full.'])).toEqual(
+    names.map((name) => `${name} has no entry in tools.yaml. The disk is full.`),
+  )
+  expect(told([], ['share in tools.yaml: too many'])).toEqual([
+    '3 tools of files have no entry in tools.yaml: their server has used up its share, or adds them too fast. Each of their calls asks a person.',
+  ])
+})

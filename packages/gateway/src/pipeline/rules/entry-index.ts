@@ -1,0 +1,146 @@
+import {
+  canonicalName,
+  compileNameGlob,
+  isNameGlob,
+  type NameTable,
+  type Neighbors,
+  type ToolEntry,
+  type ToolRef,
+} from '@sallyport/core'
+import type { CatalogSnapshot, Offer } from '../../catalog/catalog.ts'
+
+/** Entries by the names that tools can have in them: looked up, never parsed. */
+export class EntryIndex {
+  readonly snapshot: CatalogSnapshot
+  readonly #byKey = new Map<string, ToolEntry[]>()
+  readonly #globs: { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[] = []
+  readonly #neighbours = new Map<string, Neighbors>()
+  /** Every key is a canonical name. */
+  readonly #isCanonical: boolean
+  #bareNames: ReadonlyMap<string, number> | undefined
+  /** What tools would be called on the wire, had nobody renamed them. */
+  #defaultWireNames: ReadonlySet<string> | undefined
+
+  constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
+    this.snapshot = snapshot
+    for (const entry of entries) {
+      const same = this.#byKey.get(entry.key)
+      if (same) same.push(entry)
+      else this.#byKey.set(entry.key, [entry])
+      if (isNameGlob(entry.key)) this.#globs.push({ matches: compileNameGlob(entry.key), entry })
+    }
+    this.#isCanonical = this.#globs.length === 0 && entries.every(({ key }) => key.startsWith(CANONICAL))
+  }
+
+  /** Whether the canonical name is the only one of its names that can be a key here. */
+  hasOnlyCanonicalName({ kind, server, name, wire, defaultWire }: Offer): boolean {
+    if (!this.#isCanonical || kind !== 'tool') return false
+    // A bare name is written with `mcp_` before it as well.
+    return ![server, name, `mcp_${name}`, wire, defaultWire].some((text) => text?.startsWith(CANONICAL))
+  }
+
+  /** All forms in which a person may have written it; a bare one only where it means one tool. */
+  namesOf(offer: Offer): readonly string[] {
+    const { name } = offer
+    const names = fullNamesOf(offer)
+    if (this.#isUnique(name)) for (const bare of bareNamesOf(name)) if (this.#isBare(bare)) names.push(bare)
+    return names
+  }
+
+  /** The bare forms, where they mean several tools. */
+  sharedNamesOf({ name }: Offer): readonly string[] {
+    return this.#isUnique(name) ? NONE : bareNamesOf(name)
+  }
+
+  find(names: readonly string[]): readonly ToolEntry[] {
+    const found: ToolEntry[] = []
+    for (const name of names) for (const entry of this.#byKey.get(name) ?? NONE) addOnce(found, entry)
+    for (const { matches, entry } of this.#globs) if (names.some(matches)) addOnce(found, entry)
+    return found
+  }
+
+  /** Whether one of these is written out. */
+  has(names: readonly string[]): boolean {
+    return names.some((name) => this.#byKey.has(name))
+  }
+
+  /** The entries in which one of these is written out, and nothing else. */
+  own(names: readonly string[]): readonly ToolEntry[] {
+    return this.withExactKey(names).filter(({ key }) => !isNameGlob(key))
+  }
+
+  /** The entries in which one of these is written out. */
+  withExactKey(names: readonly string[]): readonly ToolEntry[] {
+    return names.flatMap((name) => this.#byKey.get(name) ?? [])
+  }
+
+  neighboursOf(server: string): Neighbors {
+    const known = this.#neighbours.get(server)
+    if (known) return known
+    const own = new Set(this.snapshot.tools.filter((offer) => offer.server === server).map(({ name }) => name))
+    const others = this.snapshot.tools.filter((offer) => offer.server !== server && offer.isMcp)
+    const neighbours = {
+      otherServers: [...new Set(others.map((offer) => offer.server))],
+      otherTools: new Set(others.map(({ name }) => name).filter((name) => !own.has(name))),
+    }
+    this.#neighbours.set(server, neighbours)
+    return neighbours
+  }
+
+  /** A server that calls its tool what is written for another's would get the rules of that one. */
+  #isBare(name: string): boolean {
+    this.#defaultWireNames ??= new Set(this.snapshot.tools.flatMap(({ defaultWire }) => defaultWire ?? []))
+    return !QUALIFIED_NAME.test(name) && this.snapshot.tool(name) === undefined && !this.#defaultWireNames.has(name)
+  }
+
+  #isUnique(tool: string): boolean {
+    this.#bareNames ??= countNames(this.snapshot.tools)
+    return this.#bareNames.get(tool) === 1
+  }
+}
+
+function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
+  if (!entries.includes(entry)) entries.push(entry)
+}
+
+const NONE: readonly never[] = Object.freeze([])
+
+/** How a canonical name begins. */
+const CANONICAL = 'mcp__'
+
+/** With the server in them, which may not be there at the moment. Of the full forms only those on the wire look otherwise. */
+const QUALIFIED_NAME = /^mcp__|\//
+
+function fullNamesOf({ server, name, wire, defaultWire, recordName }: Offer): string[] {
+  const names = [recordName, `${server}/${name}`, wire]
+  return defaultWire === undefined ? names : [...names, defaultWire]
+}
+
+const bareNamesOf = (name: string): readonly string[] => [name, `mcp_${name}`]
+
+function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { name } of offers) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}
+
+/** What the entries of tools.yaml want tools to be called, by canonical names. Of several wishes the first counts. */
+export function collectRenames(entries: readonly ToolEntry[], usual: NameTable): ReadonlyMap<string, string> {
+  const renames = new Map<string, string>()
+  for (const { key, fields } of entries) {
+    if (fields.rename === undefined) continue
+    for (const ref of toolsNamed(key, usual)) {
+      const name = canonicalName(ref)
+      if (!renames.has(name)) renames.set(name, fields.rename)
+    }
+  }
+  return renames
+}
+
+/** Those that an entry with this key is about: a bare name counts only where it means one tool. */
+function toolsNamed(key: string, usual: NameTable): readonly ToolRef[] {
+  const found = usual.find(key)
+  if (found.length === 1 || isNameGlob(key)) return found
+  const bare = key.startsWith('mcp_') ? usual.find(key.slice('mcp_'.length)) : []
+  return bare.length === 1 ? bare : []
+}

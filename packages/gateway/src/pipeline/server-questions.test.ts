@@ -1,0 +1,195 @@
+import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
+import { Cancellation, SallyportError } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { createCatalog } from '../catalog/catalog.test-kit.ts'
+import type { Client, ClientCall, QuestionAnswer } from '../upstream/upstream.ts'
+import { createCall, createTestPipeline, type TestPipelineOptions, toTestFrame } from './pipeline.test-kit.ts'
+
+const NOT_NOW = { error: { code: -32600, message: 'The gateway does not allow sampling/createMessage here and now.' } }
+const SAMPLING = { method: 'sampling/createMessage', params: { maxTokens: 1 } }
+
+/** A client that says the same to everything, and keeps what it was asked. */
+function createClient(said: QuestionAnswer = { result: { text: 'hi' } }) {
+  const asked: JsonObject[] = []
+  const client: Client = {
+    era: 'legacy',
+    capabilities: { sampling: {}, elicitation: {}, roots: {} },
+    clientInfo: undefined,
+    conversation: 'w1',
+    logLevel: undefined,
+    answersInCall: true,
+    ask: async ({ method, params }) => {
+      asked.push({ method, params })
+      return said
+    },
+    notify: () => {},
+  }
+  return { client, asked }
+}
+
+/** A server that asks once in its call, and what it heard. */
+function createRuledPipeline(fields: PolicyFields, options: Partial<TestPipelineOptions> = {}) {
+  const heard: unknown[] = []
+  const entry: ToolEntry = { key: 'mcp__files__sampling/createMessage', line: 3, fields, lines: {} }
+  const serve = async ({ ask }: ClientCall) => {
+    heard.push(await ask?.({ ...SAMPLING, cancellation: new Cancellation() }))
+    return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
+  }
+  const made = createTestPipeline({
+    catalogues: { files: createCatalog(['read']) },
+    entries: [entry],
+    serve,
+    ...options,
+  })
+  const call = (client: Client, changes: Parameters<typeof createCall>[1] = {}) =>
+    made.pipeline.run(createCall(made.catalog.snapshot.tool('files_read'), { client, ...changes }))
+  return { ...made, heard, call }
+}
+
+describe('a question of a server', () => {
+  it('is not put to the client when a lockdown comes while it is being recorded', async () => {
+    const { call, log, setMode, heard } = createRuledPipeline({})
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.at(-1) === 'CLIENT_ASKED') setMode('LOCKDOWN')
+    }
+    const { client, asked } = createClient()
+    await call(client)
+    expect([heard, asked]).toEqual([[NOT_NOW], []])
+    expect(log.events.find(({ type }) => type === 'POLICY_DENIED')).toMatchObject({ error: 'MODE_FORBIDS' })
+  })
+
+  it('is not put to the client when its rules come to want a person while it is being recorded', async () => {
+    const entries: ToolEntry[] = []
+    const { call, log, setMode, heard } = createRuledPipeline({}, { entries })
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.at(-1) !== 'CLIENT_ASKED') return
+      const fields = { requiresApproval: true }
+      entries.push({ key: 'mcp__files__sampling/createMessage', line: 3, fields, lines: {} })
+      setMode('NORMAL')
+    }
+    const { client, asked } = createClient()
+    await call(client)
+    expect([heard, asked]).toEqual([[NOT_NOW], []])
+  })
+
+  it('is put to the client though other rules of it changed while it was being recorded', async () => {
+    const { call, log, setMode, heard } = createRuledPipeline({ maxConcurrent: 1, rateLimitPerMinute: 1 })
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.at(-1) === 'CLIENT_ASKED') setMode('NORMAL')
+    }
+    await call(createClient().client)
+    expect(heard).toEqual([{ result: { text: 'hi' } }])
+  })
+
+  it('between two rounds of a call is the last when a lockdown comes before its answer', async () => {
+    const inputRequests = { k: { method: 'elicitation/create', params: { message: 'Sure?' } } }
+    const result = { resultType: 'input_required', inputRequests, requestState: 's' }
+    const serve = async () => toTestFrame({ jsonrpc: '2.0', id: 1, result })
+    const { call, log, setMode, requests } = createRuledPipeline({}, { serve, era: 'modern' })
+    const { client } = createClient()
+    const answer = await call({
+      ...client,
+      capabilities: { elicitation: {} },
+      ask: async () => {
+        setMode('LOCKDOWN')
+        return { result: { action: 'accept' } }
+      },
+    })
+    expect(answer).toMatchObject({ kind: 'failure', error: { code: 'MODE_FORBIDS' } })
+    expect(requests).toHaveLength(1)
+    expect(log.types.at(-1)).toBe('POLICY_DENIED')
+  })
+
+  it('passes where its rules are only watched', async () => {
+    const { call, heard } = createRuledPipeline({ forbiddenInModes: ['NORMAL'], enforce: false })
+    await call(createClient().client)
+    expect(heard).toEqual([{ result: { text: 'hi' } }])
+  })
+
+  it('waits for a person, and is put to the client once that one agrees', async () => {
+    const { call, approvals, heard } = createRuledPipeline({ requiresApproval: true })
+    approvals.onChange(({ kind, approval: { id, tool } }) => {
+      expect(tool).toBe('mcp__files__sampling/createMessage')
+      if (kind === 'requested') void approvals.answer(id, { answer: 'once', by: 'olga', via: 'api' })
+    })
+    await call(createClient().client)
+    expect(heard).toEqual([{ result: { text: 'hi' } }])
+  })
+
+  it('that nobody decides about before its call is cancelled is never put', async () => {
+    const { call, approvals, heard } = createRuledPipeline(
+      { requiresApproval: true },
+      {
+        serve: async ({ ask }) => {
+          const cancellation = new Cancellation()
+          approvals.onChange(({ kind }) => kind === 'requested' && cancellation.cancel('the call is over'))
+          heard.push(await ask?.({ ...SAMPLING, cancellation }))
+          return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
+        },
+      },
+    )
+    const { client, asked } = createClient()
+    await call(client)
+    expect([heard, asked]).toEqual([[NOT_NOW], []])
+  })
+
+  it('is not put to the client when it cannot be recorded', async () => {
+    const { call, log, heard } = createRuledPipeline({})
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      if (log.events.length > 0) throw new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
+      append(event)
+    }
+    const { client, asked } = createClient()
+    await call(client)
+    expect([heard, asked]).toEqual([[NOT_NOW], []])
+  })
+})
+
+describe('an answer by which a server asks', () => {
+  const asking =
+    (inputRequests: JsonObject, more: JsonObject = {}) =>
+    async () =>
+      toTestFrame({ jsonrpc: '2.0', id: 1, result: { resultType: 'input_required', inputRequests, ...more } })
+  const modern = (): Client => ({ ...createClient().client, era: 'modern', answersInCall: false })
+
+  it.each<[string, JsonObject]>([
+    ['what no client can be asked', { a: { method: 'tools/call', params: {} } }],
+    ['nothing that could be read', { a: 7 }],
+    ['too much', Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`q${at}`, { method: 'roots/list' }]))],
+  ])('for %s does not reach a modern client', async (_, inputRequests) => {
+    const { call } = createRuledPipeline({}, { serve: asking(inputRequests) })
+    expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'UPSTREAM_PROTOCOL' } })
+  })
+
+  it('is refused as a whole for one thing that is not allowed', async () => {
+    const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
+    const { call, log } = createRuledPipeline({ hidden: true }, { serve: asking(inputRequests) })
+    expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'CALL_DENIED' } })
+    expect(log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED', 'POLICY_DENIED', 'TOOL_CALL_FAILED'])
+  })
+
+  it('does not reach the client when a lockdown comes before all of it was judged', async () => {
+    const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
+    const { call, log, setMode } = createRuledPipeline({}, { serve: asking(inputRequests) })
+    const append = log.append.bind(log)
+    log.append = (event) => {
+      append(event)
+      if (log.types.filter((type) => type === 'CLIENT_ASKED').length === 2) setMode('LOCKDOWN')
+    }
+    expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'MODE_FORBIDS' } })
+  })
+
+  it('is judged too where it is what a task waits for', async () => {
+    const serve = asking({ b: SAMPLING }, { resultType: 'complete', status: 'input_required' })
+    const { call } = createRuledPipeline({ hidden: true }, { serve })
+    const answer = await call(modern(), { method: 'tasks/get', params: { taskId: 't' } })
+    expect(answer).toMatchObject({ kind: 'failure', error: { code: 'CALL_DENIED' } })
+  })
+})

@@ -1,0 +1,58 @@
+import type { PolicyValue, Step, Verdict } from '@sallyport/core'
+import { type Approvals, type Grant, pinOf } from '../../governance/governance.ts'
+import { approvalReason, approvalSubject } from '../approval-subject.ts'
+import { type Call, isAboutTask } from '../call.ts'
+import type { CallContext } from './call-context.ts'
+
+/** Asks for a person where the rules want one, unless they, or somebody before, have spared it. */
+export function approveStep(approvals: Pick<Approvals, 'grantFor'>): Step<CallContext> {
+  return {
+    name: 'approve',
+    evaluate: (subject) => {
+      const { rules, call, grant } = subject
+      const isUnchecked = subject.checked.outcome === 'ask' && !rules.isSchemaAccepted
+      if (!rules.approval.value && !isUnchecked) return allowWithoutApproval(rules.approval)
+      if (grant && grant.definition !== pinOf(call.offer)) return denyChangedDefinition(call)
+      if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
+      // A task is there because the call that made it was approved; to look after it is no new call.
+      if (isAboutTask(call) && rules.mode !== 'LOCKDOWN') return allowed('its task was approved', rules.approval)
+      const auto = isUnchecked ? undefined : rules.findAutoApproval(call)
+      if (auto) return allowed(auto.reason, auto)
+      // In a lockdown what was approved before does not count.
+      const earlier = rules.mode === 'LOCKDOWN' ? undefined : approvals.grantFor(approvalSubject(subject))
+      if (earlier) return granted(`approved for this session by ${earlier.by}`, rules.approval, earlier)
+      return { outcome: 'ask', reason: approvalReason(subject), ...ruleOf(rules.approval) }
+    },
+  }
+}
+
+const verdicts = new WeakMap<PolicyValue<boolean>, Verdict>()
+
+/** The same object each time: most calls are decided as the one before was. */
+function allowWithoutApproval(approval: PolicyValue<boolean>): Verdict {
+  const known = verdicts.get(approval)
+  if (known) return known
+  const verdict = allowed(approval.reason, approval)
+  verdicts.set(approval, verdict)
+  return verdict
+}
+
+const allowed = (reason: string, { rule }: Pick<PolicyValue<boolean>, 'rule'>): Verdict => ({
+  outcome: 'allow',
+  reason,
+  ...(rule && { rule }),
+})
+
+const granted = (reason: string, { rule }: PolicyValue<boolean>, { approval }: Grant): Verdict => ({
+  ...{ outcome: 'allow', reason, approval },
+  ...(rule && { rule }),
+})
+
+/** Nobody has reviewed it, pinned or not: what a person read is not what would be called. */
+const denyChangedDefinition = ({ offer: { server, name } }: Call): Verdict => ({
+  outcome: 'deny',
+  code: 'DEFINITION_CHANGED',
+  reason: `Server ${server} changed the definition of ${name} while the call waited for approval (definition_changed). It was not made.`,
+})
+
+const ruleOf = ({ rule }: PolicyValue<boolean>) => (rule ? { rule } : {})

@@ -1,0 +1,50 @@
+import type { SallyportEvent } from '@sallyport/core'
+import type { BodyBudget } from '@sallyport/kit/http-intake'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { Home, ProfilesEditor, Settings } from '../../config/config.ts'
+import type { ApprovalHook, Approvals, LineChange, ModeState, PendingApproval } from '../../governance/governance.ts'
+import type { CallGauge, Listings, Pipeline, ToolReview } from '../../pipeline/pipeline.ts'
+import type { CredentialFailures, LocalTokens, Logins } from '../../sessions/sessions.ts'
+import type { Store } from '../../store/store.ts'
+import type { Exposition } from '../../telemetry/telemetry.ts'
+import type { Fleet } from '../../upstream/upstream.ts'
+import type { LegacySessions } from '../legacy/legacy-sessions.ts'
+import type { Ids } from '../rpc/ids.ts'
+
+/** Calls that wait for a person, and what an answer would do. */
+export interface ApprovalContext {
+  readonly approvals: Pick<Approvals, 'pending' | 'find' | 'answer'>
+  readonly hook: Pick<ApprovalHook, 'acceptAnswer'>
+  /** What answering `always` would write into tools.yaml. */
+  preview(approval: PendingApproval, by: string): Promise<LineChange>
+}
+
+/** What the admin plane shows and changes. */
+export interface AdminContext {
+  readonly version: string
+  readonly home: Home
+  readonly state: string
+  readonly startedAt: number
+  readonly settings: Settings
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly gauge: CallGauge
+  readonly fleet: Fleet
+  readonly sessions: LegacySessions
+  readonly bodies: BodyBudget
+  readonly store: Store
+  readonly tokens: LocalTokens
+  readonly logins: Logins
+  readonly failures: CredentialFailures
+  readonly mode: ModeState
+  readonly approving: ApprovalContext
+  readonly review: ToolReview
+  readonly profiles: ProfilesEditor
+  readonly ids: Ids
+  /** Where clients reach it over HTTP. */
+  urls(): readonly string[]
+  record(event: SallyportEvent): void
+  /** What /metrics answers; undefined where it is off. */
+  metrics(accept: string | undefined): Exposition | undefined
+}

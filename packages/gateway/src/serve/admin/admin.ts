@@ -1,0 +1,306 @@
+import { closeSync, openSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { devNull } from 'node:os'
+import { type Principal, SallyportError } from '@sallyport/core'
+import { type BodyBudget, RETRY_AFTER_HEADERS, readBody } from '@sallyport/kit/http-intake'
+import type { ModeState } from '../../governance/governance.ts'
+import {
+  type CredentialKind,
+  clearedCookie,
+  type Logins,
+  RETRY_AFTER_SECONDS,
+  sessionCookie,
+} from '../../sessions/sessions.ts'
+import { pathOf, type Routes } from '../http/http-server.ts'
+import { sendProblem } from '../problem.ts'
+import type { AdminContext, ApprovalContext } from './admin-context.ts'
+import { modeView } from './mode-view.ts'
+import { OPERATOR_INTERFACES } from './operator-interfaces.ts'
+import { sendUiFile } from './ui-files.ts'
+
+interface AdminRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+}
+
+type ApiListener = (request: IncomingMessage, response: ServerResponse, principal: Principal) => Promise<void>
+
+const METRICS_PATH = '/metrics'
+
+type LoadApi = (context: AdminContext) => Promise<ApiListener>
+
+/** So many files are open at once while the API is loaded. */
+const API_FILE_COUNT = 128
+
+const loadApiListener: LoadApi = async (context) => {
+  // Node remembers for ever that a module could not be read.
+  requireFreeDescriptors(API_FILE_COUNT)
+  const { createApiListener } = await import('../api/api-listener.ts')
+  return createApiListener(context)
+}
+
+/** The admin plane: the web UI and the API, for the operator and nobody else. */
+export function createAdmin(context: AdminContext, load: LoadApi = loadApiListener): Routes['admin'] {
+  let api: Promise<ApiListener> | undefined
+  // Loading Hono and the schemas takes longer than the whole start may: the first request pays for it.
+  const loadApi = (): Promise<ApiListener> => {
+    api ??= load(context).catch((error: unknown) => {
+      // What failed for one may succeed for the next.
+      api = undefined
+      throw error
+    })
+    return api
+  }
+  return async (request, response, bearer) => {
+    setAdminHeaders(response)
+    const visit = { request, response, path: pathOf(request) }
+    try {
+      await routeAdminRequest(visit, { context, bearer, loadApi })
+    } catch (error) {
+      if (!(error instanceof SallyportError)) throw error
+      sendProblem(response, error, error.kind.http === 503 ? RETRY_AFTER_HEADERS : {})
+    }
+  }
+}
+
+interface RoutingContext {
+  readonly context: AdminContext
+  readonly bearer: Principal | undefined
+  readonly loadApi: () => Promise<ApiListener>
+}
+
+async function routeAdminRequest(visit: AdminRequest, { context, bearer, loadApi }: RoutingContext): Promise<void> {
+  const { request, response, path } = visit
+  const answered = parseAnswerPath(path)
+  if (answered !== undefined) {
+    requireMethod(visit, ['POST'])
+    return serveHookAnswer({
+      request,
+      response,
+      id: answered,
+      hook: context.approving.hook,
+      bodies: context.bodies,
+    }).catch(async (error: unknown) => {
+      if (isUnauthenticated(error)) await penalize(visit, 'signature', context)
+      throw error
+    })
+  }
+  const principal = authenticateAdmin(request, bearer, context.logins)
+  if (path === '/login') return logIn(visit, context)
+  if (principal === undefined && context.logins.isStale(request.headers.cookie))
+    await penalize(visit, 'cookie', context)
+  if (principal === undefined) return refuseAnonymous(visit)
+  if (path === '/logout') return logOut(visit, context)
+  if (path === '/panic') {
+    requireMethod(visit, ['POST'])
+    return servePanic({ request, response, principal, mode: context.mode })
+  }
+  if (path === METRICS_PATH) return sendMetrics(visit, context)
+  if (isApiPath(path)) return (await loadApi())(request, response, principal)
+  requireMethod(visit, ['GET', 'HEAD'])
+  return sendUiFile(response, path)
+}
+
+/** Counts a credential that was refused, and waits where its source has to. Throws if the answer is another. */
+async function penalize(
+  { request, response }: AdminRequest,
+  kind: CredentialKind,
+  { failures }: AdminContext,
+): Promise<void> {
+  const error = await failures.penalize(request.socket.remoteAddress, kind)
+  if (error === undefined) return
+  response.setHeader('retry-after', RETRY_AFTER_SECONDS)
+  throw error
+}
+
+const isUnauthenticated = (error: unknown): boolean =>
+  error instanceof SallyportError && error.code === 'UNAUTHENTICATED'
+
+/** Trades the one-time code of a link for a cookie. A HEAD request must not use it up. */
+async function logIn(visit: AdminRequest, context: AdminContext): Promise<void> {
+  const { request, response } = visit
+  requireMethod(visit, ['GET', 'HEAD'])
+  const code = request.method === 'GET' ? new URLSearchParams(request.url?.split('?')[1]).get('token') : undefined
+  const cookie = code ? context.logins.redeem(code) : undefined
+  if (code && cookie === undefined) await penalize(visit, 'login', context)
+  if (cookie === undefined) return sendLoginPage(response)
+  response.writeHead(303, { location: '/', 'set-cookie': sessionCookie(cookie), 'content-length': 0 }).end()
+}
+
+function logOut(visit: AdminRequest, { logins }: AdminContext): void {
+  requireMethod(visit, ['POST'])
+  logins.logout(visit.request.headers.cookie)
+  visit.response.writeHead(204, { 'set-cookie': clearedCookie() }).end()
+}
+
+function refuseAnonymous({ request, response, path }: AdminRequest): void {
+  if (!isApiPath(path) && path !== METRICS_PATH && (request.method === 'GET' || request.method === 'HEAD'))
+    return sendLoginPage(response)
+  response.setHeader('www-authenticate', 'Bearer')
+  throw new SallyportError('UNAUTHENTICATED', 'This needs the operator’s token or a login.', {
+    hint: 'Run `sallyport ui` for a login link.',
+  })
+}
+
+function sendMetrics(visit: AdminRequest, { metrics }: AdminContext): void {
+  requireMethod(visit, ['GET', 'HEAD'])
+  const { request, response } = visit
+  const told = metrics(request.headers.accept)
+  if (told === undefined)
+    throw new SallyportError('ROUTE_UNKNOWN', 'There are no figures here: telemetry.prometheus is false.')
+  const { type, text } = told
+  response.writeHead(200, { 'content-type': type, vary: 'accept', 'content-length': Buffer.byteLength(text) }).end(text)
+}
+
+function requireMethod({ request, response, path }: AdminRequest, allowed: readonly string[]): void {
+  if (allowed.includes(request.method ?? '')) return
+  response.setHeader('allow', allowed.join(', '))
+  throw new SallyportError('VERB_REFUSED', `${path} takes ${allowed.join(' or ')}, not ${request.method}.`)
+}
+
+function sendLoginPage(response: ServerResponse): void {
+  const length = Buffer.byteLength(LOGIN_PAGE)
+  response.writeHead(401, { 'content-type': 'text/html; charset=utf-8', 'content-length': length }).end(LOGIN_PAGE)
+}
+
+const isApiPath = (path: string): boolean => path === '/api' || path.startsWith('/api/')
+
+/** What a browser without a login sees. It stands alone: style and script are for those who are in. */
+const LOGIN_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Sallyport: log in</title>
+</head>
+<body>
+<main>
+<h1>Sallyport</h1>
+<p>You are not logged in, or the link was used before or has expired.</p>
+<p>Run <code>sallyport ui</code> in a terminal on this machine. It prints a fresh link, good once and for ten minutes.</p>
+</main>
+</body>
+</html>
+`
+
+/** Refuses unless so many files could be opened at this moment. */
+function requireFreeDescriptors(count: number): void {
+  const opened: number[] = []
+  try {
+    while (opened.length < count) opened.push(openSync(devNull, 'r'))
+  } catch (cause) {
+    throw new SallyportError('OVERLOADED', 'The gateway has too many files and connections open for this.', {
+      hint: 'Close some, or allow it more with `ulimit -n`.',
+      cause,
+    })
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
+}
+
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+].join('; ')
+
+const ADMIN_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  // Cookies and "same site" know no ports: a page on another port of this host must not even embed an answer.
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+}
+
+/** Said on every answer of the admin plane. A file whose name is its hash may be cached all the same. */
+function setAdminHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(ADMIN_HEADERS)) response.setHeader(name, value)
+}
+
+interface PanicOptions {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly principal: Principal
+  readonly mode: ModeState
+}
+
+/** LOCKDOWN without the API: that may have to be loaded first, which takes time and descriptors that a flood may have taken. */
+async function servePanic({ request, response, principal, mode }: PanicOptions): Promise<void> {
+  const query = new URLSearchParams(request.url?.split('?')[1])
+  const via = OPERATOR_INTERFACES.find((means) => means === query.get('via')) ?? 'api'
+  const before = await mode.change({ to: 'LOCKDOWN', by: principal.user, via, why: query.get('why') ?? 'panic' })
+  const body = JSON.stringify({ ...modeView(mode), before })
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
+}
+
+const ANSWER_PATH = /^\/api\/approvals\/([0-9a-zA-Z_-]{1,64})\/answer$/
+const MAX_BODY_BYTES = 16_384
+
+/** The request for approval that a web hook answers at this path, if it is one for that. */
+const parseAnswerPath = (path: string): string | undefined => ANSWER_PATH.exec(path)?.[1]
+
+interface HookAnswerRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly id: string
+  readonly hook: ApprovalContext['hook']
+  readonly bodies: BodyBudget
+}
+
+/** The one write without a token: the signature of the body is the credential. */
+async function serveHookAnswer({ request, response, id, hook, bodies }: HookAnswerRequest): Promise<void> {
+  const hint = 'Send the decision and a reason alone.'
+  const body = await readBody(request, { limit: MAX_BODY_BYTES, hint, budget: bodies, owner: 'anybody' })
+  const { notMade } = await hook.acceptAnswer(id, { headers: request.headers, body })
+  if (notMade === undefined) response.writeHead(204).end()
+  else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ not_made: notMade }))
+}
+
+/** A browser must say this on every write: no form and no foreign page can. */
+const WRITE_HEADER = 'x-sallyport'
+
+const SAFE_METHODS = new Set(['GET', 'HEAD'])
+/** `none` is a person who typed the address or opened a bookmark. */
+const ALLOWED_FETCH_SITES = new Set([undefined, 'same-origin', 'none'])
+
+/** Who uses the admin plane: the operator, or nobody. Throws FORBIDDEN for everybody else. */
+function authenticateAdmin(
+  request: IncomingMessage,
+  bearer: Principal | undefined,
+  logins: Logins,
+): Principal | undefined {
+  if (bearer !== undefined) return requireOperatorRole(bearer)
+  const principal = logins.verifyCookie(request.headers.cookie)
+  if (principal === undefined) return undefined
+  refuseCrossSite(request)
+  return requireOperatorRole(principal)
+}
+
+function requireOperatorRole(principal: Principal): Principal {
+  if (principal.role === 'operator') return principal
+  throw new SallyportError('FORBIDDEN', 'This token is an agent’s; the admin plane is the operator’s alone.', {
+    hint: 'Run `sallyport ui` for a login link, or use the operator’s token.',
+  })
+}
+
+/** A cookie comes along by itself, so that a request has to show that our own page sent it. */
+function refuseCrossSite({ method = 'GET', headers }: IncomingMessage): void {
+  const site = headers['sec-fetch-site']
+  if (!ALLOWED_FETCH_SITES.has(site as string | undefined) && headers['sec-fetch-mode'] !== 'navigate')
+    throw new SallyportError('FORBIDDEN', `Another page sent this request (Sec-Fetch-Site: ${String(site)}).`)
+  if (SAFE_METHODS.has(method)) return
+  if (headers[WRITE_HEADER] !== '1')
+    throw new SallyportError('FORBIDDEN', `A write with the login cookie needs the header ${WRITE_HEADER}: 1.`)
+  // The request guard has proven already that an Origin which is there is ours.
+  if (headers.origin === undefined)
+    throw new SallyportError('FORBIDDEN', 'A write with the login cookie needs an Origin header.')
+}

@@ -1,0 +1,309 @@
+import { once } from 'node:events'
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
+import { connect } from 'node:net'
+import { SallyportError } from '@sallyport/core'
+import { readBody } from '@sallyport/kit/http-intake'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
+import { deferred } from '../deferred.test-kit.ts'
+import { preserializedMessage, resultMessage } from '../rpc/wire-message.ts'
+import { beginEventStream } from './event-stream.ts'
+import { HttpConnections } from './http-connections.ts'
+import { HttpExchange, type HttpRequest, sendRefusal } from './http-exchange.ts'
+import { NodeResponseWriter } from './node-response-writer.ts'
+import type { ResponseWriter } from './response-writer.ts'
+
+type Handler = (request: HttpRequest, answer: ResponseWriter) => void
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+  vi.useRealTimers()
+})
+
+/** Of every connection so far, at the server's end. */
+const closings: Promise<unknown>[] = []
+
+async function listen(server: Server): Promise<number> {
+  server.on('connection', (socket) => closings.push(new Promise((resolve) => socket.once('close', resolve))))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as { port: number }).port
+}
+
+async function listenByNode(handler: (request: IncomingMessage, answer: NodeResponseWriter) => void): Promise<number> {
+  const server = createServer((request, response) => handler(request, new NodeResponseWriter(request, response)))
+  closers.push(async () => {
+    server.close()
+    server.closeAllConnections()
+    await once(server, 'close')
+  })
+  return listen(server)
+}
+
+async function listenForWhole(handler: Handler): Promise<number> {
+  const server = createServer((_request, response) => response.writeHead(500).end('it did not come whole'))
+  const connections = new HttpConnections(
+    server,
+    { firstRequestMs: 1e6, nextRequestMs: 1e6, checkIntervalMs: 1e6 },
+    handler,
+  )
+  closers.push(async () => {
+    server.close()
+    connections.closeIdle()
+    connections.closeAll()
+    await once(server, 'close')
+  })
+  return listen(server)
+}
+
+/** Both ways in which a request is read have to be answered alike. */
+const READERS = [
+  ['by node:http', listenByNode],
+  ['whole', listenForWhole],
+] as const
+
+interface Asked {
+  readonly body?: string
+  readonly accept?: string
+}
+
+async function ask(port: number, { body = '{}', accept = 'application/json, text/event-stream' }: Asked = {}) {
+  const response = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', body, headers: { accept } })
+  return { status: response.status, type: response.headers.get('content-type'), text: await response.text() }
+}
+
+const ANSWER = { message: resultMessage(1, { text: 'grüße' }), status: 200 }
+
+describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen) => {
+  it('is plain JSON where there is nothing to say before it, however many pieces it has', async () => {
+    const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
+    for (const message of [
+      resultMessage(1, { text: 'grüße' }),
+      preserializedMessage(1, [Buffer.from('{"a":"ü"}')]),
+      preserializedMessage(1, [large]),
+    ]) {
+      const port = await listen((request, answer) => new HttpExchange(request, answer).reply({ message, status: 200 }))
+      const { type, text } = await ask(port)
+      expect(type).toBe('application/json')
+      expect(text).toBe(Buffer.concat(message.map((piece) => Buffer.from(piece))).toString())
+    }
+  })
+
+  it('is a stream of events from the first notice on', async () => {
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      exchange.notify({ method: 'n', params: { text: 'one\ntwo' } })
+      exchange.reply(ANSWER)
+      exchange.notify({ method: 'too late' })
+      exchange.reply(ANSWER)
+    })
+    const { type, text } = await ask(port)
+    expect(type).toBe('text/event-stream')
+    expect(text.split('\n\n').filter(Boolean)).toEqual([
+      'event: message\ndata: {"jsonrpc":"2.0","method":"n","params":{"text":"one\\ntwo"}}',
+      'event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"text":"grüße"}}',
+    ])
+  })
+
+  it('leaves the notices out for a client that takes no streams', async () => {
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      exchange.notify({ method: 'n' })
+      exchange.reply(ANSWER)
+    })
+    expect(await ask(port, { accept: 'application/json' })).toMatchObject({ type: 'application/json' })
+  })
+
+  it('is a stream for a client that expects one, where the call took long', async () => {
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      exchange.beginStream()
+      exchange.beginStream()
+      exchange.reply(ANSWER)
+    })
+    expect(await ask(port)).toMatchObject({ type: 'text/event-stream', status: 200 })
+    for (const accept of ['*/*', 'application/json'])
+      expect(await ask(port, { accept })).toMatchObject({ type: 'application/json' })
+  })
+
+  it('is written once', async () => {
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      exchange.reply(ANSWER)
+      exchange.reply(ANSWER)
+      exchange.notify({ method: 'too late' })
+      sendRefusal(answer, new SallyportError('INTERNAL', 'too late'))
+    })
+    expect((await ask(port)).text).toBe('{"jsonrpc":"2.0","id":1,"result":{"text":"grüße"}}')
+  })
+
+  it('is a refusal with the status of its kind', async () => {
+    const port = await listen((_request, answer) =>
+      sendRefusal(answer, new SallyportError('SESSION_UNKNOWN', 'None.'), { id: 7, headers: { allow: 'POST' } }),
+    )
+    const { status, text } = await ask(port)
+    expect(status).toBe(404)
+    expect(JSON.parse(text)).toMatchObject({ id: 7, error: { code: -32001, data: { code: 'SESSION_UNKNOWN' } } })
+  })
+})
+
+describe.each(READERS)(`a client read %s that leaves before its answer (${promise('GW-6')})`, (_reader, listen) => {
+  it('cancels the call where that is what leaving means', async () => {
+    const cancelled = deferred<string>()
+    const arrived = deferred<undefined>()
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      exchange.cancelOnClose()
+      exchange.cancellation.onCancel(cancelled.resolve)
+      arrived.resolve(undefined)
+    })
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+    asked.end('{}')
+    await arrived.promise
+    asked.destroy()
+    expect(await cancelled.promise).toBe('the client closed the stream')
+  })
+
+  it('cancels it too where that happened before anybody looked', async () => {
+    const arrived = deferred<() => HttpExchange>()
+    const gone = deferred<undefined>()
+    const port = await listen((request, answer) => {
+      answer.onDisconnect(() => gone.resolve(undefined))
+      arrived.resolve(() => new HttpExchange(request, answer))
+    })
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+    asked.end('{}')
+    const takeUp = await arrived.promise
+    asked.destroy()
+    await gone.promise
+    const exchange = takeUp()
+    exchange.cancelOnClose()
+    expect(exchange.cancellation.reason).toBe('the client closed the stream')
+  })
+
+  it('does not cancel an answer that was given', async () => {
+    const answered = deferred<HttpExchange>()
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      exchange.cancelOnClose()
+      exchange.reply(ANSWER)
+      answered.resolve(exchange)
+    })
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' })
+    asked.end('{}')
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    const { socket } = response
+    response.resume()
+    await once(response, 'end')
+    // Destroying a request that is over leaves its connection to the next.
+    socket.destroy()
+    await Promise.all(closings)
+    expect((await answered.promise).cancellation.reason).toBeUndefined()
+  })
+
+  it('leaves no timer behind when a notice comes after it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const left = deferred<HttpExchange>()
+    const arrived = deferred<undefined>()
+    const port = await listen((request, answer) => {
+      const exchange = new HttpExchange(request, answer)
+      answer.onDisconnect(() => left.resolve(exchange))
+      arrived.resolve(undefined)
+    })
+    const before = vi.getTimerCount()
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+    asked.end('{}')
+    await arrived.promise
+    asked.destroy()
+    const exchange = await left.promise
+    exchange.notify({ method: 'n' })
+    exchange.reply(ANSWER)
+    expect(vi.getTimerCount()).toBe(before)
+  })
+
+  it('takes the timer of its stream with it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const closed = deferred<undefined>()
+    const port = await listen((_request, answer) => {
+      const response = answer.open()
+      beginEventStream(response)
+      beginEventStream(response)
+      response.once('close', () => closed.resolve(undefined))
+    })
+    const before = vi.getTimerCount()
+    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+    asked.end('{}')
+    await once(asked, 'response')
+    expect(vi.getTimerCount()).toBe(before + 1)
+    asked.destroy()
+    await closed.promise
+    expect(vi.getTimerCount()).toBe(before)
+  })
+})
+
+describe(`the body of a request (${promise('GW-21')})`, () => {
+  /** What came of reading the bodies that arrive, in their order. */
+  async function bodies(limit: number) {
+    const outcomes: Promise<string>[] = []
+    const waiting: (() => void)[] = []
+    const port = await listenByNode((request, answer) => {
+      const outcome = readBody(request, { limit, hint: '' }).then(
+        (bytes) => bytes.toString(),
+        (error: unknown) => (error instanceof SallyportError ? error.code : `not an expected error: ${String(error)}`),
+      )
+      outcomes.push(outcome)
+      for (const wake of waiting.splice(0)) wake()
+      void outcome.then(() => answer.send(ANSWER))
+    })
+    const first = async (): Promise<string> => {
+      if (outcomes.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+      return outcomes[0] as Promise<string>
+    }
+    return { port, first }
+  }
+
+  it('is read whole, in however many pieces it comes', async () => {
+    const { port, first } = await bodies(1_000_000)
+    const body = 'ü'.repeat(300_000)
+    await ask(port, { body })
+    expect(await first()).toBe(body)
+  })
+
+  it('that says it is too large is refused unread, one that does not when it is', async () => {
+    for (const headers of ['content-length: 5000', 'transfer-encoding: chunked']) {
+      const { port, first } = await bodies(1_000)
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      socket.write(`POST / HTTP/1.1\r\nhost: x\r\n${headers}\r\n\r\n`)
+      if (headers.startsWith('transfer')) socket.write(`7d0\r\n${'x'.repeat(2_000)}\r\n`)
+      expect(await first()).toBe('BODY_TOO_LARGE')
+      socket.destroy()
+    }
+  })
+
+  it('that breaks off is a refusal and no bug', async () => {
+    const { port, first } = await bodies(1_000)
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n123')
+    const outcome = first()
+    await new Promise((resolve) => socket.once('connect', resolve))
+    socket.resetAndDestroy()
+    expect(await outcome).toBe('INVALID_REQUEST')
+  })
+
+  it('of somebody who left before it was looked at is a refusal too', async () => {
+    const outcome = deferred<string>()
+    const port = await listenByNode((request) => {
+      request.once('close', () =>
+        readBody(request, { limit: 1_000, hint: '' }).then(
+          () => outcome.resolve('read'),
+          (error: SallyportError) => outcome.resolve(error.code),
+        ),
+      )
+      request.on('error', () => {})
+    })
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    socket.end('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n123')
+    expect(await outcome.promise).toBe('INVALID_REQUEST')
+  })
+})

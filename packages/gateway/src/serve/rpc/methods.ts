@@ -1,0 +1,322 @@
+import {
+  didYouMean,
+  type Era,
+  isJsonObject,
+  isLogLevel,
+  type JsonObject,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
+  LOG_LEVELS,
+  META,
+  MODERN_VERSION,
+  type Principal,
+  SallyportError,
+} from '@sallyport/core'
+import { type Catalog, MODERN_TASKS, type Offer } from '../../catalog/catalog.ts'
+import type { Listings, ListMethod, Pipeline } from '../../pipeline/pipeline.ts'
+import type { AbsentServer } from '../../upstream/upstream.ts'
+import { LegacyClient } from '../legacy/legacy-client.ts'
+import type { ChangeHub } from './change-hub.ts'
+import { ClientCalls } from './client-calls.ts'
+import type { ClientRequest, Reply } from './client-request.ts'
+import { failureReply } from './failure-reply.ts'
+import type { Ids } from './ids.ts'
+import { checkParamHeaders } from './param-headers.ts'
+import { type ServerUpdate, Subscriptions } from './subscriptions.ts'
+import { toRefusal } from './to-refusal.ts'
+import { preserializedMessage, resultMessage } from './wire-message.ts'
+
+export interface MethodsOptions {
+  readonly catalog: Catalog
+  readonly listings: Listings
+  readonly pipeline: Pipeline
+  readonly hub: ChangeHub
+  readonly ids: Ids
+  readonly version: string
+  /** How many may listen for changes at once. */
+  readonly maxListeners: () => number
+  /** Says what broke, once; returns the incident that the answer names. */
+  readonly onBug: (error: unknown, where: string) => string
+  /** Resolves when the servers that are not known yet have had their chance; undefined when there are none. */
+  readonly waitForServers: () => Promise<void> | undefined
+  /** The server that a name means and that has not come up yet. */
+  readonly findAbsentServer: (name: string) => AbsentServer | undefined
+}
+
+type Handler = (request: ClientRequest) => Reply | Promise<Reply>
+
+interface Method {
+  readonly eras: readonly Era[]
+  readonly handle: Handler
+}
+
+const BOTH: readonly Era[] = ['legacy', 'modern']
+const LEGACY: readonly Era[] = ['legacy']
+const MODERN: readonly Era[] = ['modern']
+
+const CAPABILITIES: JsonObject = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+}
+
+/** Every method of the protocol that we answer, in both eras, whatever the transport. */
+export class Methods {
+  readonly #options: MethodsOptions
+  readonly #subscriptions: Subscriptions
+  readonly #calls: ClientCalls
+  readonly #methods: ReadonlyMap<string, Method>
+
+  constructor(options: MethodsOptions) {
+    this.#options = options
+    this.#calls = new ClientCalls({ ...options, serverInfo: serverInfo(options.version) })
+    this.#subscriptions = new Subscriptions({
+      hub: options.hub,
+      maxListeners: options.maxListeners,
+      ask: (request) => this.#callResource(request),
+      checkUpdate: (request, update) => this.#checkUpdate(request, update),
+      onBug: options.onBug,
+    })
+    this.#methods = new Map<string, Method>([
+      ['ping', { eras: LEGACY, handle: (request) => ok(request, {}) }],
+      [
+        'server/discover',
+        {
+          eras: MODERN,
+          handle: (request) => this.#whenServersKnown(() => ok(request, this.#discovery(request.principal))),
+        },
+      ],
+      ['tools/list', { eras: BOTH, handle: (request) => this.#list(request, 'tools/list') }],
+      ['prompts/list', { eras: BOTH, handle: (request) => this.#list(request, 'prompts/list') }],
+      ['resources/list', { eras: BOTH, handle: (request) => this.#list(request, 'resources/list') }],
+      [
+        'resources/templates/list',
+        { eras: BOTH, handle: (request) => this.#list(request, 'resources/templates/list') },
+      ],
+      ['tools/call', { eras: BOTH, handle: (request) => this.#callByName(request, 'tool') }],
+      ['prompts/get', { eras: BOTH, handle: (request) => this.#callByName(request, 'prompt') }],
+      ['resources/read', { eras: BOTH, handle: (request) => this.#callResource(request) }],
+      ['resources/subscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.subscribe(request) }],
+      ['resources/unsubscribe', { eras: LEGACY, handle: (request) => this.#subscriptions.unsubscribe(request) }],
+      ['logging/setLevel', { eras: LEGACY, handle: (request) => setLogLevel(request) }],
+      ['completion/complete', { eras: BOTH, handle: (request) => this.#complete(request) }],
+      ['tasks/get', { eras: BOTH, handle: (request) => this.#task(request) }],
+      ['tasks/cancel', { eras: BOTH, handle: (request) => this.#task(request) }],
+      ['tasks/update', { eras: MODERN, handle: (request) => this.#task(request) }],
+      ['tasks/result', { eras: LEGACY, handle: (request) => this.#task(request) }],
+      ['subscriptions/listen', { eras: MODERN, handle: (request) => this.#subscriptions.listen(request) }],
+    ])
+  }
+
+  close(): void {
+    this.#subscriptions.close()
+  }
+
+  /** Never rejects: what goes wrong is an answer too. */
+  answer(request: ClientRequest): Reply | Promise<Reply> {
+    try {
+      const method = this.#methods.get(request.method)
+      if (!method?.eras.includes(request.era)) throw unknownMethod(request, this.#methods.keys())
+      const reply = method.handle(request)
+      return reply instanceof Promise ? reply.catch((error: unknown) => this.#failed(request, error)) : reply
+    } catch (error) {
+      return this.#failed(request, error)
+    }
+  }
+
+  #failed(request: ClientRequest, error: unknown): Reply {
+    const refusal = toRefusal(error, (bug) => this.#options.onBug(bug, request.method))
+    return failureReply(request, refusal)
+  }
+
+  /** Waits for servers of which nothing is known yet: what they want the model to know is asked for only once. */
+  initializeResult(principal: Principal, wanted: unknown): JsonObject | Promise<JsonObject> {
+    const protocolVersion =
+      typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
+    return this.#whenServersKnown(() => ({ protocolVersion, ...this.#introduction(principal, 'legacy') }))
+  }
+
+  #whenServersKnown<T>(make: () => T): T | Promise<T> {
+    return this.#options.waitForServers()?.then(make) ?? make()
+  }
+
+  #introduction(principal: Principal, era: Era): JsonObject {
+    const { catalog, listings, version } = this.#options
+    const servers = listings.servers(principal)
+    const instructions = listings.instructions(principal)
+    const capabilities = { ...CAPABILITIES, ...catalog.snapshot.extensions(servers, era) }
+    return { capabilities, serverInfo: serverInfo(version), ...(instructions !== undefined && { instructions }) }
+  }
+
+  #discovery(principal: Principal): JsonObject {
+    const introduction = this.#introduction(principal, 'modern')
+    return {
+      resultType: 'complete',
+      ttlMs: 0,
+      cacheScope: 'private',
+      supportedVersions: [MODERN_VERSION],
+      ...introduction,
+      // Where the era wants it; beside it, where its first clients look.
+      _meta: { [META.serverInfo]: introduction.serverInfo ?? {} },
+    }
+  }
+
+  #list(request: ClientRequest, method: ListMethod): Reply | Promise<Reply> {
+    if (request.params.cursor !== undefined)
+      throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list comes in one page.')
+    const print = (): Reply => {
+      const printed = this.#options.listings.renderList(method, request.principal, request.era)
+      return { message: preserializedMessage(request.id, printed), status: 200 }
+    }
+    return this.#whenServersKnown(print)
+  }
+
+  #callByName(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
+    const name = request.params.name
+    if (typeof name !== 'string') throw new SallyportError('INVALID_PARAMS', '"name" must be a string.')
+    const { arguments: args } = request.params
+    if (args !== undefined && !isJsonObject(args))
+      throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
+    const offer = this.#options.catalog.snapshot[kind](name)
+    return offer ? this.#callOffer(request, offer) : this.#callOnceKnown(request, kind, name)
+  }
+
+  /** Its server may be one of those that have not been heard of yet. */
+  async #callOnceKnown(request: ClientRequest, kind: 'tool' | 'prompt', name: string): Promise<Reply> {
+    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#throwUnknownName(kind, name, request)
+    return this.#callOffer(request, offer)
+  }
+
+  #callOffer(request: ClientRequest, offer: Offer): Promise<Reply> {
+    const { params, era, carrier } = request
+    const flaw = era === 'modern' && carrier && checkParamHeaders(offer, params, carrier)
+    if (flaw) throw flaw
+    return this.#calls.run(request, offer, params.name === offer.name ? params : { ...params, name: offer.name })
+  }
+
+  #task(request: ClientRequest): Reply | Promise<Reply> {
+    const { taskId } = request.params
+    if (typeof taskId !== 'string') throw new SallyportError('INVALID_PARAMS', '"taskId" must be a string.')
+    return this.#calls.runForTask(request, taskId) ?? taskRefusal(request, taskId)
+  }
+
+  async #callResource(request: ClientRequest): Promise<Reply> {
+    const offer = await this.#findResource(request.params.uri, request)
+    return this.#calls.run(request, offer, request.params)
+  }
+
+  #checkUpdate({ principal, params }: ClientRequest, update: JsonObject): ServerUpdate | undefined {
+    const { catalog, pipeline } = this.#options
+    const offer = catalog.snapshot.resource(String(params.uri))
+    const heard = offer && pipeline.updates.check({ principal, offer }, update)
+    return heard && { ...heard, server: offer.server }
+  }
+
+  async #findResource(uri: unknown, request: ClientRequest): Promise<Offer> {
+    if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', '"uri" must be a string.')
+    const offer = await this.#find((snapshot) => snapshot.resource(uri))
+    if (offer) return offer
+    const message = `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`
+    throw this.#recordUnknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
+  }
+
+  /** Looks again once the servers that were still unknown have had their chance. */
+  async #find(look: (snapshot: Catalog['snapshot']) => Offer | undefined): Promise<Offer | undefined> {
+    const found = look(this.#options.catalog.snapshot)
+    const waiting = found ? undefined : this.#options.waitForServers()
+    if (!waiting) return found
+    await waiting
+    return look(this.#options.catalog.snapshot)
+  }
+
+  async #complete(request: ClientRequest): Promise<Reply> {
+    const ref = isJsonObject(request.params.ref) ? request.params.ref : {}
+    const { snapshot } = this.#options.catalog
+    if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
+      const offer = snapshot.prompt(ref.name) ?? this.#throwUnknownName('prompt', ref.name, request)
+      return this.#calls.run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
+    }
+    if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
+      return this.#calls.run(
+        request,
+        snapshot.template(ref.uri) ?? (await this.#findResource(ref.uri, request)),
+        request.params,
+      )
+    }
+    throw new SallyportError('INVALID_PARAMS', 'The member "ref" must name a prompt or a resource.')
+  }
+
+  #throwUnknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
+    const { listings, findAbsentServer } = this.#options
+    const absence = findAbsentServer(name)
+    // Who may not use a server is not told about it.
+    if (absence && listings.includesServer(request.principal, absence.server))
+      throw this.#recordUnknown(request, name, absence.refusal)
+    const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
+    const known = listings.offers(method, request.principal).map((offer) => offer.wire)
+    const shown = name.slice(0, 200)
+    const message = `Unknown ${kind} ${JSON.stringify(shown)}.${didYouMean(shown, known)}`
+    throw this.#recordUnknown(
+      request,
+      name,
+      new SallyportError(kind === 'tool' ? 'TOOL_UNKNOWN' : 'PROMPT_UNKNOWN', message),
+    )
+  }
+
+  #recordUnknown(request: ClientRequest, name: string, error: SallyportError): SallyportError {
+    const { principal, method } = request
+    const asked = {
+      id: this.#options.ids.callId(),
+      traceId: this.#calls.resolveTraceId(request),
+      principal,
+      method,
+      name,
+    }
+    this.#options.pipeline.recordUnknown(asked, error)
+    return error
+  }
+}
+
+const serverInfo = (version: string): JsonObject => ({ name: 'sallyport', title: 'Sallyport', version })
+
+function setLogLevel(request: ClientRequest): Reply {
+  const { level } = request.params
+  if (!isLogLevel(level))
+    throw new SallyportError('INVALID_PARAMS', `The member "level" must be one of ${LOG_LEVELS.join(', ')}.`)
+  const client = request.client.standing
+  if (client instanceof LegacyClient) client.logLevel = level
+  return ok(request, {})
+}
+
+function ok(request: ClientRequest, result: JsonObject): Reply {
+  return { message: resultMessage(request.id, result), status: 200 }
+}
+
+function unknownMethod(request: ClientRequest, known: Iterable<string>): SallyportError {
+  return new SallyportError(
+    'METHOD_UNKNOWN',
+    `Method not found: ${JSON.stringify(request.method)}.${didYouMean(request.method, known)}`,
+  )
+}
+
+/** Why something about a task cannot be told: it is nobody's, or another caller's. */
+function taskRefusal(request: ClientRequest, taskId: string): Reply {
+  if (request.era === 'modern' && !knowsTasks(request.client)) {
+    const requiredCapabilities = { extensions: { [MODERN_TASKS]: {} } }
+    return failureReply(request, tasksUndeclared(), { data: { requiredCapabilities } })
+  }
+  const unknown = new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
+    hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',
+  })
+  return failureReply(request, unknown)
+}
+
+const tasksUndeclared = (): SallyportError =>
+  new SallyportError('CAPABILITY_MISSING', 'The client does not say that it knows tasks.', {
+    hint: `It has to declare ${MODERN_TASKS} among the extensions of its capabilities.`,
+  })
+
+const knowsTasks = ({ capabilities: { extensions } }: ClientRequest['client']): boolean =>
+  isJsonObject(extensions) && extensions[MODERN_TASKS] !== undefined

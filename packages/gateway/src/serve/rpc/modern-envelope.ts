@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isJsonObject, type JsonObject, LEGACY_VERSIONS, META, MODERN_VERSION, SallyportError } from '@sallyport/core'
+import { decodeHeaderValue } from '@sallyport/kit/http-intake'
+import type { ClientMessage } from './client-message.ts'
+
+type RequestOrNotification = Extract<ClientMessage, { method: string }>
+
+/** Which member of the parameters the header Mcp-Name repeats. */
+const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+])
+
+const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
+
+const readVersion = (message: RequestOrNotification): unknown =>
+  isJsonObject(message.params._meta) ? message.params._meta[META.protocolVersion] : undefined
+
+/** A message of the modern era carries its version with it. */
+export function isModern(message: RequestOrNotification, headers?: IncomingHttpHeaders): boolean {
+  return readVersion(message) !== undefined || headers?.['mcp-protocol-version'] === MODERN_VERSION
+}
+
+/** What is wrong with a modern request's envelope, whatever the transport. */
+export function checkEnvelope(message: RequestOrNotification): SallyportError | undefined {
+  const version = readVersion(message)
+  if (typeof version !== 'string')
+    return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.protocolVersion}.`)
+  if (version !== MODERN_VERSION) {
+    return new SallyportError(
+      'VERSION_UNSUPPORTED',
+      `Protocol version ${JSON.stringify(version.slice(0, 100))} is not supported; supported are ${SUPPORTED_VERSIONS.join(', ')}.`,
+    )
+  }
+  const meta = message.params._meta
+  if (message.kind === 'request' && !(isJsonObject(meta) && isJsonObject(meta[META.clientCapabilities]))) {
+    return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.clientCapabilities}, an object.`)
+  }
+  return undefined
+}
+
+/** What a client needs to choose another version by itself: of those that take an envelope, as `server/discover` says. */
+export function versionErrorData(flaw: SallyportError, message: RequestOrNotification): JsonObject {
+  if (flaw.code !== 'VERSION_UNSUPPORTED') return {}
+  return { supported: [MODERN_VERSION], requested: String(readVersion(message)).slice(0, 100) }
+}
+
+/** What is wrong with a modern request over HTTP. */
+export function checkModernRequest(
+  message: RequestOrNotification,
+  headers: IncomingHttpHeaders,
+): SallyportError | undefined {
+  const told = headers['mcp-protocol-version']
+  const version = readVersion(message)
+  // Of two versions that contradict each other neither can be called the unsupported one.
+  const isTorn = told !== undefined && typeof version === 'string' && told !== version
+  return (isTorn ? undefined : checkEnvelope(message)) ?? checkHeaders(message, headers)
+}
+
+/** The headers repeat parts of the body so that intermediaries can route; they must say the same. */
+export function checkHeaders(message: RequestOrNotification, headers: IncomingHttpHeaders): SallyportError | undefined {
+  const member = NAME_PARAMS.get(message.method)
+  return (
+    compareHeader(headers, 'mcp-protocol-version', readVersion(message)) ??
+    compareHeader(headers, 'mcp-method', message.method) ??
+    (member === undefined ? undefined : compareHeader(headers, 'mcp-name', message.params[member]))
+  )
+}
+
+function compareHeader(headers: IncomingHttpHeaders, header: string, value: unknown): SallyportError | undefined {
+  const given = headers[header]
+  if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
+  if (decodeHeaderValue(String(given)) === value) return undefined
+  return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
+}

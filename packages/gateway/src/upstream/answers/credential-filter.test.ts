@@ -1,0 +1,208 @@
+import { SallyportError } from '@sallyport/core'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../../tests/promises.ts'
+import type { Frame, Transport, TransportEvents } from '../transport.ts'
+import { CredentialFilter, createCredentialFilter, hideCredentials, REDACTED } from './credential-filter.ts'
+import { FrameReader } from './frame-reader.ts'
+import { redactFrame } from './redact-frame.ts'
+
+const SECRET = 'p4ss/w+rd"with\\odd~chars&more'
+
+function frameOf(json: string, cuts: readonly number[] = []): Frame {
+  const bytes = Buffer.from(json)
+  const reader = new FrameReader(100_000_000)
+  const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length]
+  places.slice(1).forEach((end, at) => {
+    reader.feed(bytes.subarray(places[at], end))
+  })
+  const outcome = reader.finish()
+  if (outcome.kind !== 'frame') throw new Error(`${outcome.kind}: ${json}`)
+  return outcome.frame
+}
+
+const textOf = ({ parts }: Frame): string => Buffer.concat(parts).toString()
+
+const urlSafe = (text: string): string => text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+const escapeEach = (text: string): string =>
+  [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+const percentEach = (text: string): string =>
+  [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0').toUpperCase()}`).join('')
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+/** Ways in which a server may write a credential into a string of JSON, as it goes over the wire. */
+const WRITERS: Readonly<Record<string, (secret: string) => string>> = {
+  plain: inJson,
+  'with escaped slashes': (secret) => inJson(secret).replaceAll('/', '\\/'),
+  'as Go writes it': (secret) => inJson(secret).replaceAll('&', '\\u0026').replaceAll('<', '\\u003c'),
+  'each as a number': escapeEach,
+  'as JSON within JSON': (secret) => inJson(JSON.stringify({ value: secret })),
+  'numbers within JSON within JSON': (secret) => inJson(`{"value":"${escapeEach(secret)}"}`),
+  'in a URL': (secret) => encodeURIComponent(secret),
+  'in a form': (secret) => new URLSearchParams({ a: secret }).toString(),
+  'every byte in a URL': percentEach,
+  'twice in a URL': (secret) => encodeURIComponent(encodeURIComponent(secret)),
+  'in a page': (secret) =>
+    inJson(secret.replace(/[&<>"'/=+]/g, (one) => `&#x${one.charCodeAt(0).toString(16).toUpperCase()};`)),
+  'in a page by names': (secret) =>
+    inJson(secret.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;').replaceAll("'", '&#39;')),
+  'each in a page': (secret) => [...secret].map((one) => `&#${one.charCodeAt(0)};`).join(''),
+  'twice in base64': (secret) => Buffer.from(Buffer.from(`user:${secret}`).toString('base64')).toString('base64'),
+  'in base64 in JSON in base64': (secret) =>
+    Buffer.from(JSON.stringify({ auth: Buffer.from(`u:${secret}`).toString('base64') })).toString('base64'),
+  hex: (secret) => Buffer.from(secret).toString('hex'),
+  HEX: (secret) => Buffer.from(secret).toString('hex').toUpperCase(),
+  ...Object.fromEntries(
+    ['', 'a', 'ab', 'user:', 'Authorization: Bearer '].flatMap((before) => [
+      [`base64 behind "${before}"`, (secret: string) => Buffer.from(`${before}${secret}; end`).toString('base64')],
+      [`url-safe behind "${before}"`, (secret: string) => urlSafe(Buffer.from(before + secret).toString('base64'))],
+    ]),
+  ),
+}
+
+/** What a reader could still make of it. */
+function isReadable(shown: string, secret: string): boolean {
+  const texts = [
+    shown,
+    JSON.stringify(JSON.parse(shown)),
+    decodeURIComponent(shown.replaceAll(/%(?![0-9a-f]{2})/gi, '')),
+  ]
+  const decoded = [...shown.matchAll(/[\w+/-]{4,}/g)].flatMap(([run]) =>
+    [0, 1, 2, 3].map((skip) => Buffer.from(run.slice(skip), 'base64').toString('latin1')),
+  )
+  const twice = decoded.flatMap((text) =>
+    [...text.matchAll(/[\w+/-]{4,}/g)].flatMap(([run]) =>
+      [0, 1, 2, 3].map((skip) => Buffer.from(run.slice(skip), 'base64').toString('latin1')),
+    ),
+  )
+  const page = shown.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+  const hex = [...shown.matchAll(/[0-9a-f]{8,}/gi)].map(([run]) => Buffer.from(run, 'hex').toString('latin1'))
+  return [...texts, page, ...decoded, ...twice, ...hex].some((text) => text.includes(secret))
+}
+
+describe(`${promise('GOV-18')} a credential that a server was given`, () => {
+  it.each(Object.entries(WRITERS))('does not come back %s', async (_, write) => {
+    const filter = new CredentialFilter([SECRET])
+    const json = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"before ${write(SECRET)} after"}]}}`
+    const shown = textOf(await redactFrame(frameOf(json), filter))
+    expect(shown).toContain(REDACTED)
+    expect(shown).toContain('before ')
+    expect(isReadable(shown, SECRET)).toBe(false)
+  })
+
+  it('is found wherever it is cut, in whatever a message says, and the message stays JSON', async () => {
+    const character = fc.constantFrom(...'abcdefghijkXYZ0123456789-_.~+/=:"\\&<é ')
+    const secrets = fc.array(character, { minLength: 8, maxLength: 60 }).map((all) => all.join('').trim())
+    const message = fc.constantFrom<(said: string) => string>(
+      (said) => `{"jsonrpc":"2.0","id":7,"result":{"a":[1,{"b":"${said}"}]}}`,
+      (said) => `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"${said}","data":{"${said}":1}}}`,
+      (said) => `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x ${said}"}}`,
+      (said) => `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"${said}","n":12345678}}`,
+    )
+    const writer = fc.constantFrom(...Object.values(WRITERS))
+    await fc.assert(
+      fc.asyncProperty(
+        secrets,
+        writer,
+        message,
+        fc.array(fc.nat(), { maxLength: 4 }),
+        async (secret, write, wrap, cuts) => {
+          fc.pre(secret.length >= 8 && /[A-Za-z0-9_.-]{4}/.test(secret))
+          const json = wrap(write(secret))
+          const shown = textOf(await redactFrame(frameOf(json, cuts), new CredentialFilter([secret])))
+          expect(JSON.parse(shown)).toMatchObject({ jsonrpc: '2.0' })
+          expect(isReadable(shown, secret)).toBe(false)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('leaves everything else byte for byte', async () => {
+    const filter = new CredentialFilter(['12345678', SECRET])
+    const others = [
+      '{"jsonrpc":"2.0","id":12345678,"result":{"n":[12345678,123456789.0,1e5],"s":"1234567 100% %20 \\u0026 \\u00e9"}}',
+      '{"jsonrpc":"2.0","id":1,"result":{"text":"p4ss/w+rd"}}',
+      `{"jsonrpc":"2.0","id":1,"result":{"text":"${'word % \\u003c '.repeat(5_000)}"}}`,
+    ]
+    for (const json of others) expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json)
+    const json = '{"jsonrpc":"2.0","id":12345678,"result":{"nextCursor":"12345678","n":12345678,"s":"12345678"}}'
+    expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json.replace('"s":"12345678"', `"s":"${REDACTED}"`))
+  })
+
+  it('leaves a member that holds bytes one that does', async () => {
+    const blob = Buffer.from(`A=${SECRET}\n`).toString('base64')
+    const json = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { contents: [{ uri: 'a:b', blob }] } })
+    const shown = JSON.parse(textOf(await redactFrame(frameOf(json), new CredentialFilter([SECRET]))))
+    expect(Buffer.from(shown.result.contents[0].blob, 'base64').toString()).toBe(REDACTED)
+  })
+
+  it('is found line by line, and in pieces where it is long', () => {
+    const key = `-----BEGIN KEY-----\n${'abcdefghijklmnop\n'.repeat(3)}-----END KEY-----`
+    const long = Array.from({ length: 500 }, (_, index) => String(index)).join('x')
+    const filter = new CredentialFilter([key, long])
+    expect(filter.redact('say abcdefghijklmnop')).toBe(`say ${REDACTED}`)
+    expect(filter.redact(`say ${long} now`)).toMatch(/^say (\[redacted: credential of the server\])+\w{0,7} now$/)
+  })
+
+  it('costs time in proportion to what is said, whatever that is', () => {
+    const filter = new CredentialFilter([`\\\\\\\\${SECRET}`, '%%%%%%%%aaaaaaaa', 'aaaaaaaaaaaaaaab'])
+    for (const piece of ['\\', '%25', '%', 'a', 'YWFh', '\\n', '\n', 'YWFh\n\n\n', '\\u0061'])
+      expect(filter.redact(piece.repeat(200_000)).length).toBeGreaterThan(0)
+  })
+
+  it('that is shorter than eight characters is none', () => {
+    expect(createCredentialFilter(['8080', 'true', ' short  '])).toBeUndefined()
+    expect(createCredentialFilter([])).toBeUndefined()
+  })
+})
+
+describe('a transport whose server has credentials', () => {
+  function open() {
+    let events: TransportEvents | undefined
+    const transport = {
+      open: async (given: TransportEvents) => {
+        events = given
+      },
+    } as unknown as Transport
+    const filter = createCredentialFilter([SECRET])
+    const told: unknown[] = []
+    void hideCredentials(transport, filter).open({
+      onFrame: (frame, during) => told.push([JSON.parse(textOf(frame)), during]),
+      onFailure: (id, error) => told.push([id, error.code, error.text]),
+      onWarning: (text) => told.push(text),
+      onClose: (reason) => told.push(`closed: ${reason}`),
+    })
+    if (events === undefined) throw new Error('not opened')
+    return { events, told }
+  }
+
+  it('says nothing of them in frames, failures, remarks and its end', () => {
+    const { events, told } = open()
+    events.onFrame(frameOf(`{"id":1,"result":{"a":${JSON.stringify(SECRET)}}}`), 5)
+    events.onFailure(2, new SallyportError('UPSTREAM_FAILED', `It said ${SECRET}.`, { hint: `Not ${SECRET}.` }))
+    events.onWarning(SECRET)
+    events.onClose(`it wrote ${SECRET}`)
+    expect(told).toEqual([
+      [{ id: 1, result: { a: REDACTED } }, 5],
+      [2, 'UPSTREAM_FAILED', `It said ${REDACTED}. Not ${REDACTED}.`],
+      REDACTED,
+      `closed: it wrote ${REDACTED}`,
+    ])
+  })
+
+  it('ends after a large answer that is still looked through', async () => {
+    const { events, told } = open()
+    const large = { id: 1, result: { text: `${'x'.repeat(3_000_000)}${SECRET}` } }
+    events.onFrame(frameOf(JSON.stringify(large)), undefined)
+    const closed = new Promise<void>((resolve) => {
+      const wait = (): void => void (told.length === 2 ? resolve() : setImmediate(wait))
+      wait()
+    })
+    events.onClose('it ended')
+    expect(told).toEqual([])
+    await closed
+    expect(told[1]).toBe('closed: it ended')
+    expect(JSON.stringify(told[0])).toContain(REDACTED)
+  })
+})

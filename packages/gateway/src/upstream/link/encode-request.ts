@@ -1,0 +1,101 @@
+import { type Era, isJsonObject, type JsonObject, META, MODERN_VERSION, printJson } from '@sallyport/core'
+import type { Client } from '../client.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
+
+/**
+ * What a modern request says of its sender. A legacy server was told in the handshake; one that knows both eras would
+ * take a request that carries these for a modern one.
+ */
+const MODERN_ENVELOPE: ReadonlySet<string> = new Set([
+  META.protocolVersion,
+  META.clientInfo,
+  META.clientCapabilities,
+  META.logLevel,
+])
+
+export interface Sender {
+  readonly era: Era
+  readonly clientInfo: JsonObject
+}
+
+/** A request as it goes out. */
+export function encodeRequest(id: number, request: OutgoingCall, sender: Sender): string {
+  const params = formatIntroducedParams(id, request, sender) ?? formatParams(id, request, sender)
+  return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)},"params":${params}}`
+}
+
+/** What a modern server is told of a client, as members of `_meta`: one that began with `initialize` does not repeat it. */
+export function formatIntroduction({ clientInfo, capabilities, logLevel }: IntroducedClient): string {
+  const members =
+    formatMember(META.protocolVersion, MODERN_VERSION) +
+    formatMember(META.clientInfo, clientInfo) +
+    formatMember(META.clientCapabilities, capabilities) +
+    formatMember(META.logLevel, logLevel)
+  return members.slice(1)
+}
+
+type IntroducedClient = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
+
+/** With what was printed once of a legacy client; undefined where more has to be said than that. */
+function formatIntroducedParams(id: number, request: OutgoingCall, { era }: Sender): string | undefined {
+  const { params, client, onProgress, trace, span } = request
+  const introduction = client?.introduction
+  if (introduction === undefined || era !== 'modern' || trace || span) return undefined
+  const given = isJsonObject(params._meta) ? params._meta : {}
+  let theirs = ''
+  for (const key in given) {
+    if (MODERN_ENVELOPE.has(key)) return undefined
+    if (key !== 'progressToken') theirs += formatMember(key, given[key])
+  }
+  const members = theirs === '' ? introduction : `${theirs.slice(1)},${introduction}`
+  return joinParams(params, `{${members}${onProgress ? formatMember('progressToken', id) : ''}}`)
+}
+
+function formatParams(id: number, request: OutgoingCall, sender: Sender): string {
+  const { params } = request
+  const meta = buildMeta(id, request, sender)
+  return joinParams(params, meta && printJson(meta))
+}
+
+/** Piece by piece: what is printed already need not be printed again, and nothing is copied first. */
+function joinParams(params: JsonObject, meta: string | undefined): string {
+  let members = ''
+  for (const key in params) if (key !== '_meta') members += formatMember(key, params[key])
+  if (meta !== undefined) members += `,"_meta":${meta}`
+  return `{${members.slice(1)}}`
+}
+
+function formatMember(key: string, value: unknown): string {
+  const text = value === undefined ? undefined : JSON.stringify(value)
+  return text === undefined ? '' : `,${JSON.stringify(key)}:${text}`
+}
+
+function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sender): JsonObject | undefined {
+  const { method, params, client, onProgress, trace, span } = request
+  const theirs = isJsonObject(params._meta) ? params._meta : undefined
+  const isModern = era === 'modern' || method === 'server/discover'
+  if (theirs && isModern && isCompleteMeta(theirs) && !onProgress && !trace && !span) return theirs
+  // Without a prototype: a client's key "__proto__" is a key like any other.
+  const ours: Record<string, unknown> = Object.create(null)
+  for (const key in theirs)
+    if (key !== 'progressToken' && (isModern || !MODERN_ENVELOPE.has(key))) ours[key] = theirs[key]
+  if (isModern) {
+    ours[META.protocolVersion] = MODERN_VERSION
+    ours[META.clientInfo] ??= client?.clientInfo ?? clientInfo
+    ours[META.clientCapabilities] ??= client?.capabilities ?? {}
+    ours[META.logLevel] ??= client?.logLevel
+    Object.assign(ours, trace)
+  }
+  Object.assign(ours, span)
+  // Their token is theirs: to us the server speaks of ours.
+  if (onProgress) ours.progressToken = id
+  for (const _any in ours) return ours as JsonObject
+  return undefined
+}
+
+/** A modern client has said everything that the server wants to know. */
+const isCompleteMeta = (meta: JsonObject): boolean =>
+  meta[META.protocolVersion] === MODERN_VERSION &&
+  meta[META.clientInfo] !== undefined &&
+  meta[META.clientCapabilities] !== undefined &&
+  meta.progressToken === undefined

@@ -1,0 +1,453 @@
+import {
+  callCancelledError,
+  type Envelope,
+  type Era,
+  formatDuration,
+  isJsonObject,
+  type JsonObject,
+  MAY_HAVE_RUN_HINT,
+  mayHoldSecret,
+  redactJson,
+  SallyportError,
+  ShortLivedMap,
+  sanitizeProgress,
+  stripReservedMeta,
+} from '@sallyport/core'
+import { findAnswerProblem, mayNotify } from '../answers/answer-problem.ts'
+import { BufferCollection } from '../answers/buffer-collection.ts'
+import { cleanAnswer } from '../answers/clean-answer.ts'
+import { parseFrame } from '../answers/parse-frame.ts'
+import type { AskClient, QuestionScope, StandingClient } from '../client.ts'
+import { GATEWAY_PERMIT } from '../permit.ts'
+import type { Frame, Transport } from '../transport.ts'
+import type { UpstreamReply } from '../upstream-interface.ts'
+import { Deadlines } from './deadlines.ts'
+import type { DropReason } from './dropped-messages.ts'
+import { EarlyQuestions } from './early-questions.ts'
+import { encodeRequest, type Sender } from './encode-request.ts'
+import { acceptsNotification, normalizeLog } from './log-level.ts'
+import type { GatewayCall, OutgoingCall } from './outgoing-call.ts'
+import { type CallTimeouts, PendingRequest, RateLimit } from './pending-request.ts'
+import { type Addressee, Questions } from './questions.ts'
+import { createRequestIds } from './request-ids.ts'
+import { UrlElicitations } from './url-elicitations.ts'
+
+/** As whom we speak to a server. */
+export interface ConnectionIdentity {
+  readonly clientInfo: JsonObject
+  readonly capabilities: JsonObject
+  /** The one client for whom the connection is there, where it can be reached outside of calls. */
+  readonly client?: StandingClient | undefined
+  /** Puts a question of the server to that client. */
+  readonly ask?: AskClient | undefined
+  /** All calls over it are one client's. */
+  readonly isOneClient?: boolean
+  /** What the server is called here. */
+  readonly server?: string
+  /** The server is a part of the gateway: what it says is said by us. */
+  readonly isBuiltIn?: boolean
+}
+
+export interface LinkEvents {
+  onNotification(notification: JsonObject): void
+  /** The server asked something of its client. */
+  onQuestion(habit: QuestionScope): void
+  onWarning(text: string): void
+  /** A message of the server was not passed on. */
+  onDropped(reason: DropReason): void
+  onClose(reason: string): void
+}
+
+/** Servers seldom go on for longer with what nobody waits for any more. */
+const LINGER_MS = 60_000
+
+/** What a request of a server may weigh: it has to be parsed, unlike an answer. */
+const MAX_REQUEST_BYTES = 4_000_000
+/** The same for a notification, which may come often. */
+const MAX_NOTIFICATION_BYTES = 65_536
+/** Nothing that is parsed and walked may be deeper, but for lists: those are judged item by item. */
+const MAX_DEPTH = 128
+/** Notifications and requests of one connection, besides progress. */
+const MESSAGE_RATE = { burst: 1_000, perSecond: 100 }
+const INVALID_REQUEST = -32600
+
+/** Of all links: there is one memory. */
+const bufferCollection = new BufferCollection()
+
+const LIST_METHODS: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+])
+const MAX_OWN_DEPTH = 1_000
+const CHANGE_METHODS = /^notifications\/((tools|prompts|resources)\/list_changed|resources\/updated|subscriptions\/.*)$/
+
+/** Many requests over one transport, each with exactly one outcome. */
+export class Link {
+  readonly #transport: Transport
+  readonly #events: LinkEvents
+  readonly #nextId = createRequestIds()
+  readonly #pending = new ShortLivedMap<number, PendingRequest>()
+  readonly #questions: Questions
+  readonly #earlyQuestions: EarlyQuestions
+  readonly #identity: ConnectionIdentity
+  readonly #deadlines = new Deadlines((now) => this.#expireOverdue(now))
+  readonly #messageRate = new RateLimit(MESSAGE_RATE)
+  readonly #urlElicitations = new UrlElicitations()
+  #sender: Sender
+  /** What the server declared. */
+  #capabilities: JsonObject = {}
+  #usedAt = performance.now()
+  /** It carried a quarantined call: what the server says outside of calls may be about that. */
+  #hasQuarantined = false
+  #closeReason: string | undefined
+  /** Until then a call that was given up may still be carried out, and speak. */
+  #lingersUntil = 0
+
+  constructor(transport: Transport, events: LinkEvents, speaker: ConnectionIdentity) {
+    this.#transport = transport
+    this.#events = events
+    this.#identity = speaker
+    this.#sender = { era: 'legacy', clientInfo: speaker.clientInfo }
+    this.#questions = new Questions({
+      send: (text) => this.#transport.send(text),
+      isOneClient: speaker.isOneClient ?? false,
+    })
+    this.#earlyQuestions = new EarlyQuestions((message) => this.#questions.relay(message, undefined, []))
+  }
+
+  get identity(): ConnectionIdentity {
+    return this.#identity
+  }
+
+  /** Requests that somebody waits for; listening for changes is not one, nor is a check of ours. */
+  get inFlight(): number {
+    return this.#pending.values().filter(({ call }) => call.method !== 'subscriptions/listen' && !call.isBackground)
+      .length
+  }
+
+  /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
+  get idleFor(): number {
+    return this.inFlight > 0 ? 0 : performance.now() - this.#usedAt
+  }
+
+  /** Why nothing can be asked over it any more. */
+  get closeReason(): string | undefined {
+    return this.#closeReason
+  }
+
+  open(): Promise<void> {
+    return this.#transport.open({
+      onFrame: (frame, during) => this.#receive(frame, during),
+      onFailure: (id, error) => this.#settle(id)?.reject(error),
+      onWarning: (text) => this.#events.onWarning(text),
+      onClose: (reason) => this.#onClosed(reason),
+    })
+  }
+
+  /** From now on requests are written as this era wants them. */
+  completeHandshake(era: Era, protocolVersion: string, capabilities: JsonObject): void {
+    this.#capabilities = capabilities
+    this.#sender = { era, clientInfo: this.#identity.clientInfo }
+    this.#transport.setProtocolVersion(protocolVersion)
+  }
+
+  /** Something of our own that the server is asked. */
+  async request(own: GatewayCall & CallTimeouts): Promise<Frame> {
+    return (await this.call({ ...own, permit: GATEWAY_PERMIT }, own)).frame
+  }
+
+  /** What was cancelled before it could be sent is not sent: the server might carry it out all the same. */
+  call(call: OutgoingCall, timeouts: CallTimeouts): Promise<UpstreamReply> {
+    if (this.#closeReason !== undefined) return Promise.reject(goneError(this.#closeReason))
+    const { cancellation } = call
+    if (call.isQuarantined) this.#hasQuarantined = true
+    if (cancellation?.reason !== undefined) return Promise.reject(callCancelledError(cancellation.reason))
+    // Who waits for the next answer has got the one before, where nobody else waits.
+    if (bufferCollection.isDue && this.inFlight === 0) bufferCollection.collect()
+    return new Promise((resolve, reject) => {
+      const id = this.#freshId()
+      const text = encodeRequest(id, call, this.#sender)
+      const deadlines = this.#deadlines
+      const exchange = new PendingRequest({ id, call, text, timeouts, resolve, reject, deadlines })
+      this.#pending.set(id, exchange)
+      if (!call.isBackground) this.#usedAt = performance.now()
+      call.onSent?.(id)
+      this.#transport.request(exchange)
+      cancellation?.onCancel((reason) => this.#cancel(id, reason))
+      if (this.#earlyQuestions.size > 0 && call.name !== undefined) this.#relayEarly(id)
+    })
+  }
+
+  notify(method: string, params?: JsonObject): void {
+    this.#transport.send(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
+  }
+
+  /** Whoever waits for an answer is told at once, not when the last process is gone. */
+  close(): Promise<void> {
+    this.#onClosed('the gateway closed the connection')
+    return this.#transport.close()
+  }
+
+  #freshId(): number {
+    let id = this.#nextId()
+    while (this.#pending.has(id)) id = this.#nextId()
+    return id
+  }
+
+  #receive(frame: Frame, during: number | undefined): void {
+    const { envelope } = frame
+    bufferCollection.add(envelope.bytes)
+    if (envelope.hasMethod && !isAnswer(envelope)) return this.#onMessage(frame, during)
+    if (envelope.numericId === undefined) return this.#events.onWarning('an answer without a usable id')
+    const exchange = this.#settle(envelope.numericId)
+    if (!exchange) return this.#events.onWarning(`an answer to no open request (id ${envelope.numericId})`)
+    const flaw = this.#findProblem(frame, exchange)
+    if (flaw !== undefined) return exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
+    const { call } = exchange
+    const isOurs = call.name === undefined || this.#identity.isBuiltIn
+    const clean = isOurs ? frame : this.#clean(frame, call)
+    if (envelope.error !== undefined && call.client) this.#urlElicitations.addFromError(clean, call.client)
+    exchange.flushProgress()
+    exchange.resolve({ frame: clean, era: this.#sender.era })
+  }
+
+  #clean(frame: Frame, { method, client }: OutgoingCall): Frame {
+    const { server = 'unnamed' } = this.#identity
+    const onReplaced = (problem: string): void => this.#events.onWarning(`an invalid ${problem}`)
+    const takesAnyValue = client?.era !== 'legacy'
+    return cleanAnswer(frame, { method, era: this.#sender.era, server, takesAnyValue, onReplaced })
+  }
+
+  #findProblem(frame: Frame, { call }: PendingRequest): string | undefined {
+    const { result, error, hasMethod, depth } = frame.envelope
+    if (hasMethod) return 'The server answered with a message that is a request as well.'
+    if ((result === undefined) === (error === undefined))
+      return 'The server answered with neither or both of a result and an error.'
+    // What we asked ourselves is read with more patience.
+    if (call.name !== undefined)
+      return findAnswerProblem(frame, { request: call, era: this.#sender.era, capabilities: this.#capabilities })
+    const isTooDeep = depth > MAX_OWN_DEPTH && !LIST_METHODS.has(call.method)
+    return isTooDeep ? `The server's answer is nested deeper than ${MAX_OWN_DEPTH} levels.` : undefined
+  }
+
+  #onMessage(frame: Frame, during: number | undefined): void {
+    const { id, bytes, depth } = frame.envelope
+    if (bytes > (id ? MAX_REQUEST_BYTES : MAX_NOTIFICATION_BYTES) || depth > MAX_DEPTH)
+      return this.#onTooLarge(frame.envelope)
+    const message = stripReservedMeta(parseFrame(frame))
+    const { method, params } = message
+    if (typeof method !== 'string' || (params !== undefined && !isJsonObject(params)))
+      return this.#events.onDropped('invalid')
+    if (method === 'notifications/progress' && !id) return this.#onProgress(message, frame)
+    // Many of these are one piece of news, and the last one must not be lost.
+    if (CHANGE_METHODS.test(method) && !id) return this.#events.onNotification(message)
+    const mayPass = this.#messageRate.take()
+    if (id) return this.#onRequest(message, { during, mayPass })
+    if (method === 'notifications/cancelled') return this.#onCancelled(message)
+    if (!mayPass) return this.#events.onDropped('too_many')
+    this.#notify(message, frame, during)
+  }
+
+  /** Something for the client of a call, or for the one whose connection it is. */
+  #notify(message: JsonObject, frame: Frame, during: number | undefined): void {
+    const method = String(message.method)
+    if (method === 'notifications/elicitation/complete') return this.#onElicitationComplete(message)
+    const notice = method === 'notifications/message' ? normalizeLog(message) : message
+    if (!notice) return this.#events.onDropped('invalid')
+    const calls = this.#findCalls(during)
+    if (this.#isQuarantined(calls)) return
+    const client = this.#lastCall(calls)?.client ?? this.#identity.client
+    const isAgreed =
+      method === 'notifications/message' || mayNotify(method, client?.capabilities ?? {}, this.#capabilities)
+    if (!isAgreed) return this.#events.onDropped('not_agreed')
+    if (!client || !acceptsNotification(client, notice)) return
+    client.notify(this.#mayTellSecrets(calls) ? notice : redactNotification(notice, frame))
+  }
+
+  /** Only whoever was sent to a page is told that it is done. */
+  #onElicitationComplete(message: JsonObject): void {
+    const client = this.#urlElicitations.complete(message)
+    if (client) client.notify(message)
+    else this.#events.onDropped('unmatched')
+  }
+
+  /** Whoever waits for the answer to a request that nobody reads is told so. */
+  #onTooLarge({ bytes, numericId, stringId }: Envelope): void {
+    this.#events.onDropped('too_large')
+    const id = numericId ?? stringId
+    if (id === undefined) return
+    this.#refuseRequest(id, `A request of ${bytes} bytes, or one that is nested so deep, is not read.`)
+  }
+
+  #refuseRequest(id: string | number, message: string): void {
+    this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: INVALID_REQUEST, message } }))
+  }
+
+  #isQuarantined(calls: readonly number[]): boolean {
+    if (!this.#hasQuarantined) return false
+    return calls.length === 0 || calls.some((id) => this.#pending.get(id)?.call.isQuarantined)
+  }
+
+  /** Where it may be about one of several, each of them has to allow it. */
+  #mayTellSecrets(calls: readonly number[]): boolean {
+    return calls.length > 0 && calls.every((id) => this.#pending.get(id)?.call.mayTellSecrets)
+  }
+
+  #onProgress(message: JsonObject, frame: Frame): void {
+    const { progressToken, ...told } = isJsonObject(message.params) ? message.params : {}
+    const exchange = typeof progressToken === 'number' ? this.#pending.get(progressToken) : undefined
+    if (!exchange) return this.#events.onDropped('unmatched')
+    const progress = sanitizeProgress(told)
+    if (!isJsonObject(progress) || !exchange.advanceTo(Number(progress.progress)))
+      return this.#events.onDropped('invalid')
+    const { mayTellSecrets } = exchange.call
+    if (!exchange.reportProgress(mayTellSecrets ? progress : redactNotification(progress, frame)))
+      this.#events.onDropped('too_many')
+  }
+
+  /** A request of the server's own. Only `ping` has an answer that concerns no client. */
+  #onRequest(
+    message: JsonObject,
+    { during, mayPass }: { readonly during: number | undefined; readonly mayPass: boolean },
+  ): void {
+    const { id } = message
+    if (typeof id !== 'string' && typeof id !== 'number') return this.#events.onDropped('invalid')
+    if (!mayPass) {
+      this.#events.onDropped('too_many')
+      return this.#refuseRequest(id, 'The server asks too often.')
+    }
+    if (message.method === 'ping') return this.#transport.send(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+    this.#events.onQuestion(during === undefined && message.method !== 'roots/list' ? 'anywhere' : 'in-call')
+    const calls = this.#findCalls(during)
+    const addressee = this.#findAddressee(calls)
+    if (!addressee && this.#identity.isOneClient) this.#earlyQuestions.add(message)
+    else this.#questions.relay(message, addressee, calls)
+  }
+
+  /** Its connection is there for this call: what was asked too early is asked now. */
+  #relayEarly(id: number): void {
+    for (const message of this.#earlyQuestions.takeAll())
+      this.#questions.relay(message, this.#findAddressee([id]), [id])
+  }
+
+  /** A question of the server's; or, where no stream can be closed, a request of ours to be told of changes. */
+  #onCancelled({ params }: JsonObject): void {
+    const id = isJsonObject(params) ? params.requestId : undefined
+    const isListening = typeof id === 'number' && this.#pending.get(id)?.call.method === 'subscriptions/listen'
+    if (isListening)
+      this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server tells of no more changes.'))
+    const wasOpen = [this.#earlyQuestions.cancel(id), this.#questions.cancel(id), isListening]
+    if (!wasOpen.includes(true)) this.#events.onDropped('unmatched')
+  }
+
+  /**
+   * The calls that a message may belong to. A shared pipe cannot tell: then it is known only while one call is under
+   * way, and none that was given up may go on at the server; or where all are one client's.
+   */
+  #findCalls(during: number | undefined): readonly number[] {
+    if (during !== undefined) return [during]
+    const calls: number[] = []
+    for (const { id, call } of this.#pending.values()) if (call.name !== undefined) calls.push(id)
+    if (this.#identity.isOneClient) return calls
+    return calls.length === 1 && performance.now() > this.#lingersUntil ? calls : []
+  }
+
+  #lastCall(calls: readonly number[]): OutgoingCall | undefined {
+    const id = calls.at(-1)
+    return id === undefined ? undefined : this.#pending.get(id)?.call
+  }
+
+  #findAddressee(calls: readonly number[]): Addressee | undefined {
+    const call = this.#lastCall(calls)
+    const standing = this.#identity.client?.isReachable ? this.#identity.client : undefined
+    const client = call?.client ?? standing
+    if (!client) return undefined
+    // Only through whoever judges and records it: a client's own `ask` does neither.
+    const usual = (call?.client ? call.ask : this.#identity.ask) ?? refuseQuestion
+    const ask = this.#isQuarantined(calls) ? rootsOnly(usual) : usual
+    const waiting = calls.map((id) => this.#pending.get(id))
+    return { client, ask, waiting, onAnswered: (question) => this.#urlElicitations.addFromQuestion(question, client) }
+  }
+
+  #expireOverdue(now: number): number {
+    let next = Number.POSITIVE_INFINITY
+    for (const { id, call, timeoutAt, limit } of this.#pending.values()) {
+      if (timeoutAt <= now) this.#abandon(id, 'timed out')?.reject(timeoutError(call, limit))
+      else next = Math.min(next, timeoutAt)
+    }
+    return next
+  }
+
+  #cancel(id: number, reason: string): void {
+    this.#abandon(id, reason)?.reject(callCancelledError(reason, 'sent'))
+  }
+
+  /** Stops waiting, and tells the server unless closing its stream already did. */
+  #abandon(id: number, reason: string): PendingRequest | undefined {
+    const exchange = this.#settle(id)
+    if (!exchange) return undefined
+    const told = this.#transport.abandon(id)
+    if (exchange.call.name !== undefined) this.#lingersUntil = performance.now() + LINGER_MS
+    // The handshake cannot be cancelled.
+    if (!told && exchange.call.method !== 'initialize')
+      this.notify('notifications/cancelled', { requestId: id, reason })
+    return exchange
+  }
+
+  #settle(id: number): PendingRequest | undefined {
+    const exchange = this.#pending.get(id)
+    if (!exchange) return undefined
+    this.#pending.delete(id)
+    if (!exchange.call.isBackground) this.#usedAt = performance.now()
+    exchange.stop()
+    exchange.call.cancellation?.onCancel(undefined)
+    this.#questions.endCall(id)
+    return exchange
+  }
+
+  #onClosed(reason: string): void {
+    if (this.#closeReason !== undefined) return
+    this.#closeReason = reason
+    this.#deadlines.stop()
+    for (const { id } of this.#pending.values()) this.#settle(id)?.reject(diedError(reason))
+    this.#earlyQuestions.stop()
+    this.#questions.endAll()
+    this.#events.onClose(reason)
+  }
+}
+
+/** Something with a method that is an answer as well is no request: who asks does not answer. */
+const isAnswer = ({ result, error }: Envelope): boolean => result !== undefined || error !== undefined
+
+/** What a server asks for with no words of its own. */
+const rootsOnly =
+  (ask: AskClient): AskClient =>
+  (question) =>
+    question.method === 'roots/list' ? ask(question) : refuseQuestion(question)
+
+const refuseQuestion: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })
+
+/** What a server tells beside its answers, without keys and tokens. A look at its bytes spares nearly all of it a closer one. */
+function redactNotification(notice: JsonObject, { parts }: Pick<Frame, 'parts'>): JsonObject {
+  return mayHoldSecret(parts) ? (redactJson(notice) as JsonObject) : notice
+}
+
+function timeoutError({ method, limit: own }: OutgoingCall, limit: number): SallyportError {
+  const isOwn = own?.timeout === limit
+  const setBy = isOwn ? `, which is ${own.setBy}` : ''
+  const message = `No answer to ${method} within ${formatDuration(limit)}${setBy}.`
+  const hint = `${MAY_HAVE_RUN_HINT} Raise ${isOwn ? 'the limit' : '`timeouts.call` of the server'} if it needs longer.`
+  return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
+}
+
+/** It had the request. */
+const diedError = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, {
+    hint: MAY_HAVE_RUN_HINT,
+  })
+
+/** It was not sent anything. */
+const goneError = (reason: string): SallyportError =>
+  new SallyportError('UPSTREAM_GONE', `The server went away before the request was sent: ${reason}.`)

@@ -1,0 +1,341 @@
+import { Cancellation, isJsonObject, type JsonObject, META, SallyportError } from '@sallyport/core'
+import { FrameReader } from '../answers/frame-reader.ts'
+import type { Frame } from '../transport.ts'
+import { type HandshakeResult, toProtocolError } from './handshake.ts'
+import type { Link } from './link.ts'
+import type { OutgoingCall } from './outgoing-call.ts'
+
+export interface ListenRequestsOptions {
+  readonly link: Link
+  readonly handshake: Pick<HandshakeResult, 'capabilities'>
+  /** How long the server may take to acknowledge, in milliseconds. */
+  readonly timeoutMs: number
+  readonly onWarning: (text: string) => void
+  /** The server does not tell of these any more. */
+  readonly onDropped: (uris: readonly string[]) => void
+}
+
+interface Waiter {
+  readonly resolve: (frame: Frame) => void
+  readonly reject: (error: unknown) => void
+}
+
+const LIST_FILTERS: readonly (readonly [capability: string, filter: string])[] = [
+  ['tools', 'toolsListChanged'],
+  ['prompts', 'promptsListChanged'],
+  ['resources', 'resourcesListChanged'],
+]
+
+/** What is asked for in quick succession goes into one request, in milliseconds. */
+const BATCH_MS = 20
+const MIN_REOPEN_MS = 1_000
+const MAX_REOPEN_MS = 60_000
+
+/**
+ * The modern era: one `subscriptions/listen` request for changed lists and all resources together. What it asks for is
+ * fixed, so that a changed wish needs another one; the former stays until that is acknowledged, and nothing is missed.
+ */
+export class ListenRequests implements ChangeSource {
+  readonly maxConcurrent = Number.POSITIVE_INFINITY
+  readonly #options: ListenRequestsOptions
+  readonly #lists: JsonObject
+  readonly #wanted = new Set<string>()
+  readonly #waiters = new Map<string, Waiter>()
+  #open: ListenStream | undefined
+  /** Asked, and not acknowledged yet. */
+  #next: ListenStream | undefined
+  /** Since when the present request is acknowledged. */
+  #acknowledgedAt: number | undefined
+  #endCount = 0
+  #batchTimer: NodeJS.Timeout | undefined
+  #reopenTimer: NodeJS.Timeout | undefined
+  #acknowledgeTimer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(options: ListenRequestsOptions) {
+    this.#options = options
+    const offered = LIST_FILTERS.filter(([capability]) => options.handshake.capabilities[capability] !== undefined)
+    this.#lists = Object.fromEntries(offered.map(([, filter]) => [filter, true]))
+    this.#schedule()
+  }
+
+  subscribe(uri: string): Promise<Frame> {
+    this.#wanted.add(uri)
+    return new Promise((resolve, reject) => {
+      this.#waiters.set(uri, { resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    this.#wanted.delete(uri)
+    this.#schedule()
+  }
+
+  consumes(notification: JsonObject): boolean {
+    const { method, params } = notification
+    const id = readSubscriptionId(notification)
+    if (method === 'notifications/resources/updated') return id !== undefined && !this.#findStream(id)
+    if (method === 'notifications/subscriptions/acknowledged') {
+      if (this.#next?.owns(id))
+        this.#onAcknowledged(this.#next, isJsonObject(params) ? params.notifications : undefined)
+      return true
+    }
+    return false
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const timer of [this.#batchTimer, this.#reopenTimer, this.#acknowledgeTimer]) clearTimeout(timer)
+    this.#settle([...this.#waiters.keys()], ({ reject }) =>
+      reject(new SallyportError('UPSTREAM_DIED', 'The server went away before it answered.')),
+    )
+  }
+
+  #findStream(id: unknown): ListenStream | undefined {
+    return [this.#open, this.#next].find((stream) => stream?.owns(id))
+  }
+
+  #schedule(): void {
+    if (this.#isClosed || this.#next) return
+    this.#batchTimer ??= setTimeout(() => this.#replace(), BATCH_MS)
+  }
+
+  #replace(): void {
+    clearTimeout(this.#reopenTimer)
+    this.#batchTimer = undefined
+    const uris = new Set(this.#wanted)
+    if (uris.size === 0 && Object.keys(this.#lists).length === 0) return this.#stopListening()
+    if (this.#open && sameStrings(this.#open.granted ?? this.#open.uris, uris)) return this.#grant(uris)
+    const { link, timeoutMs } = this.#options
+    const stream = new ListenStream({ link, uris, filter: this.#lists, onEnd: (end) => this.#onEnded(stream, end) })
+    this.#next = stream
+    this.#acknowledgeTimer = setTimeout(() => this.#onAcknowledgeTimeout(stream), timeoutMs)
+    // Last: a server in this very process may answer before this returns.
+    stream.open()
+  }
+
+  #stopListening(): void {
+    this.#open?.cancel('nobody listens any more')
+    this.#open = undefined
+  }
+
+  #onAcknowledged(stream: ListenStream, honoured: unknown): void {
+    stream.acknowledge(honoured)
+    const granted = stream.granted ?? new Set()
+    this.#activate(stream)
+    const refused = [...stream.uris].filter((uri) => !granted.has(uri))
+    this.#grant(granted)
+    this.#giveUp(
+      refused,
+      new SallyportError('SUBSCRIPTION_REFUSED', 'The server does not tell of changes of this resource.', {
+        hint: 'Read it again when it is needed.',
+      }),
+    )
+    this.#checkWanted(stream)
+  }
+
+  /** Some servers never say what they grant: of their lists they may tell all the same. */
+  #onAcknowledgeTimeout(stream: ListenStream): void {
+    this.#options.onWarning('it did not acknowledge subscriptions/listen')
+    const had = this.#open
+    if (had) stream.cancel('it was not acknowledged')
+    this.#activate(had ?? stream)
+    this.#giveUp(
+      [...stream.uris].filter((uri) => !had?.granted?.has(uri)),
+      new SallyportError('UPSTREAM_TIMEOUT', 'The server did not acknowledge the subscription in time.'),
+    )
+    this.#checkWanted(stream)
+  }
+
+  /** From now on this is the one that we hear. */
+  #activate(stream: ListenStream): void {
+    clearTimeout(this.#acknowledgeTimer)
+    this.#next = undefined
+    this.#acknowledgedAt = performance.now()
+    if (this.#open !== stream) this.#open?.cancel('another request took its place')
+    this.#open = stream
+  }
+
+  #checkWanted({ uris }: ListenStream): void {
+    if (!sameStrings(this.#open?.granted ?? uris, this.#wanted)) this.#schedule()
+  }
+
+  #onEnded(stream: ListenStream, end: ListenEnd): void {
+    if (this.#isClosed) return
+    const isRefusal = 'frame' in end && end.frame.envelope.error !== undefined
+    if (isRefusal)
+      this.#options.onWarning(
+        `${toProtocolError(end.frame, 'subscriptions/listen').message} It is not asked again by itself.`,
+      )
+    if (stream === this.#next) this.#onFailed(stream, end)
+    else if (stream === this.#open) this.#open = undefined
+    if (this.#open || this.#next) return
+    if (isRefusal || stream.grantedNothing) this.#options.onDropped([...this.#wanted])
+    else this.#reopenLater()
+  }
+
+  /** It ended before it was acknowledged: what only it asked for is not granted. */
+  #onFailed(stream: ListenStream, end: ListenEnd): void {
+    clearTimeout(this.#acknowledgeTimer)
+    this.#next = undefined
+    const fresh = [...stream.uris].filter((uri) => this.#waiters.has(uri))
+    if ('frame' in end && end.frame.envelope.error !== undefined) {
+      for (const uri of fresh) this.#wanted.delete(uri)
+      this.#settle(fresh, ({ resolve }) => resolve(end.frame))
+    } else {
+      const early = new SallyportError('UPSTREAM_PROTOCOL', 'The server ended subscriptions/listen unacknowledged.')
+      this.#giveUp(fresh, 'error' in end ? end.error : early)
+    }
+    if (this.#waiters.size > 0) this.#schedule()
+  }
+
+  #reopenLater(): void {
+    const lasted = this.#acknowledgedAt === undefined ? 0 : performance.now() - this.#acknowledgedAt
+    this.#acknowledgedAt = undefined
+    if (lasted > MAX_REOPEN_MS) this.#endCount = 0
+    const delay = Math.min(MIN_REOPEN_MS * 2 ** this.#endCount++, MAX_REOPEN_MS)
+    clearTimeout(this.#reopenTimer)
+    this.#reopenTimer = setTimeout(() => this.#schedule(), delay)
+  }
+
+  #grant(uris: Iterable<string>): void {
+    this.#settle(uris, ({ resolve }) => resolve(SUBSCRIBED))
+  }
+
+  #giveUp(uris: readonly string[], error: unknown): void {
+    const dropped = uris.filter((uri) => this.#wanted.delete(uri) && !this.#waiters.has(uri))
+    this.#settle(uris, ({ reject }) => reject(error))
+    if (dropped.length === 0) return
+    this.#options.onWarning(`it no longer tells of ${dropped.length} subscribed resource(s)`)
+    this.#options.onDropped(dropped)
+  }
+
+  #settle(uris: Iterable<string>, outcome: (waiter: Waiter) => void): void {
+    for (const uri of uris) {
+      const waiter = this.#waiters.get(uri)
+      this.#waiters.delete(uri)
+      if (waiter) outcome(waiter)
+    }
+  }
+}
+
+function sameStrings(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return some.size === others.size && [...some].every((text) => others.has(text))
+}
+
+/** How a listening request ended: the server answered it, or it can no longer be answered. */
+type ListenEnd = { readonly frame: Frame } | { readonly error: unknown }
+
+interface ListenStreamOptions {
+  readonly link: Link
+  readonly filter: JsonObject
+  readonly uris: ReadonlySet<string>
+  /** Told once, unless we ended it ourselves. */
+  readonly onEnd: (end: ListenEnd) => void
+}
+
+/** The longest time a Node timer can wait: a listening request ends only with its connection. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** One `subscriptions/listen` request. What it asks for is fixed; the server's acknowledgement says what it got. */
+class ListenStream {
+  readonly uris: ReadonlySet<string>
+  readonly #options: ListenStreamOptions
+  readonly #cancellation = new Cancellation()
+  #id: number | undefined
+  #granted: ReadonlySet<string> | undefined
+  #grantedNothing = false
+
+  constructor(options: ListenStreamOptions) {
+    this.uris = options.uris
+    this.#options = options
+  }
+
+  open(): void {
+    const { link, filter, uris, onEnd } = this.#options
+    const notifications = { ...filter, ...(uris.size > 0 && { resourceSubscriptions: [...uris] }) }
+    const ended = (end: ListenEnd): void => {
+      if (this.#cancellation.reason === undefined) onEnd(end)
+    }
+    link
+      .request({
+        method: 'subscriptions/listen',
+        params: { notifications },
+        timeout: MAX_TIMER_MS,
+        maximum: MAX_TIMER_MS,
+        cancellation: this.#cancellation,
+        onSent: (id) => {
+          this.#id = id
+        },
+      })
+      .then(
+        (frame) => ended({ frame }),
+        (error: unknown) => ended({ error }),
+      )
+  }
+
+  /** Undefined before the acknowledgement. */
+  get granted(): ReadonlySet<string> | undefined {
+    return this.#granted
+  }
+
+  /** The server acknowledged nothing at all: it ends the request at once, and would do so again. */
+  get grantedNothing(): boolean {
+    return this.#grantedNothing
+  }
+
+  owns(id: unknown): boolean {
+    return id !== undefined && id === this.#id
+  }
+
+  /** What is granted beyond what was asked for is nothing to us. */
+  acknowledge(honoured: unknown): void {
+    const filter = isJsonObject(honoured) ? honoured : {}
+    const uris: readonly unknown[] = Array.isArray(filter.resourceSubscriptions) ? filter.resourceSubscriptions : []
+    this.#grantedNothing = Object.values(filter).every(
+      (part) => part === false || (Array.isArray(part) && part.length === 0),
+    )
+    this.#granted = new Set(uris.filter((uri): uri is string => typeof uri === 'string' && this.uris.has(uri)))
+  }
+
+  cancel(reason: string): void {
+    this.#cancellation.cancel(reason)
+  }
+}
+
+/** The listening request on which a notification came, by the server's word. */
+function readSubscriptionId({ params }: JsonObject): unknown {
+  const meta = isJsonObject(params) ? params._meta : undefined
+  return isJsonObject(meta) ? meta[META.subscriptionId] : undefined
+}
+
+/** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
+export type SubscribeOptions = Pick<
+  OutgoingCall,
+  'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
+>
+
+/** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
+export interface ChangeSource {
+  /** So many resources may be asked for at the same time. */
+  readonly maxConcurrent: number
+  /** Asks to be told of a resource. Resolves with a result when that was granted, or with the server's own refusal. */
+  subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame>
+  /** Never rejects: a server that does not take it goes on telling, which harms nobody. */
+  unsubscribe(uri: string): Promise<void>
+  /** True when the notification was about the telling itself, or came twice: then it is nobody else's affair. */
+  consumes(notification: JsonObject): boolean
+  close(): void
+}
+
+/** The answer for a client that wants what the server tells us already. */
+export const SUBSCRIBED: Frame = createFrame('{"jsonrpc":"2.0","id":0,"result":{}}')
+
+function createFrame(text: string): Frame {
+  const reader = new FrameReader(text.length)
+  reader.feed(Buffer.from(text))
+  const outcome = reader.finish()
+  if (outcome.kind !== 'frame') throw new TypeError(`An answer of our own is ${outcome.kind}.`)
+  return outcome.frame
+}

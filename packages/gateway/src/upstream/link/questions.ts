@@ -1,0 +1,124 @@
+import { Cancellation, isJsonObject, type JsonObject, type SallyportError } from '@sallyport/core'
+import { type Client, findMissingCapability, type Question, type QuestionAnswer } from '../client.ts'
+
+/** Whom a server's question concerns. */
+export interface Addressee {
+  readonly client: Client
+  ask(question: Question): Promise<QuestionAnswer>
+  /** The client answered it. */
+  onAnswered?(question: Question): void
+  /** What cannot go on while it has not been answered. */
+  readonly waiting: readonly (Pausable | undefined)[]
+}
+
+interface Pausable {
+  pause(): void
+  resume(): void
+}
+
+interface OpenQuestion {
+  readonly cancellation: Cancellation
+  /** The requests that it may belong to, as far as they are not over; none from the start: the connection's. */
+  readonly calls: Set<number>
+  readonly size: number
+}
+
+const METHOD_NOT_FOUND = -32601
+const INTERNAL = -32603
+/** A server that asks without end must not fill our memory. */
+const MAX_OPEN = 1_000
+/** In characters, of all questions together; a single one may be as large as any message. */
+const MAX_TEXT_LENGTH = 8_000_000
+
+export interface QuestionsOptions {
+  readonly send: (text: string) => void
+  /** The connection is there for one client, which can perhaps be asked only during its calls. */
+  readonly isOneClient: boolean
+}
+
+/** The questions of one server that wait for their clients. */
+export class Questions {
+  readonly #options: QuestionsOptions
+  /** By the server's own ids. */
+  readonly #open = new Map<string | number, OpenQuestion>()
+  #size = 0
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options
+  }
+
+  /** Puts the question to its client, and the answer to the server. */
+  relay(message: JsonObject, addressee: Addressee | undefined, calls: readonly number[]): void {
+    const { id, method } = message
+    if (typeof id !== 'string' && typeof id !== 'number') return
+    const params = isJsonObject(message.params) ? message.params : {}
+    const question = { method: String(method), params, cancellation: new Cancellation() }
+    const size = JSON.stringify(message).length
+    const refusal = this.#refusal(id, question, addressee) ?? this.#checkCapacity(size)
+    if (refusal || !addressee) return this.#sendAnswer(id, refusal ?? this.#answerWithoutClient(question))
+    this.#open.set(id, { cancellation: question.cancellation, calls: new Set(calls), size })
+    this.#size += size
+    for (const call of addressee.waiting) call?.pause()
+    void addressee
+      .ask(question)
+      .catch((error: SallyportError) => ({ error: { code: INTERNAL, message: error.message } }))
+      .then((answer) => {
+        if ('result' in answer) addressee.onAnswered?.(question)
+        this.#onAnswered(id, question, answer)
+      })
+      .finally(() => {
+        for (const call of addressee.waiting) call?.resume()
+      })
+  }
+
+  /** The server no longer wants to know. False where it did not ask that. */
+  cancel(id: unknown): boolean {
+    const open = typeof id === 'string' || typeof id === 'number' ? this.#open.get(id) : undefined
+    open?.cancellation.cancel('the server took it back')
+    return open !== undefined
+  }
+
+  /** This request is over, and with the last of those that a question may belong to the question. */
+  endCall(call: number): void {
+    if (this.#open.size === 0) return
+    for (const { calls, cancellation } of [...this.#open.values()])
+      if (calls.delete(call) && calls.size === 0) cancellation.cancel('the call is over')
+  }
+
+  endAll(): void {
+    for (const { cancellation } of [...this.#open.values()]) cancellation.cancel('the server went away')
+  }
+
+  #refusal(id: string | number, question: Question, addressee: Addressee | undefined): QuestionAnswer | undefined {
+    if (this.#open.has(id)) return { error: { code: -32600, message: `The id ${JSON.stringify(id)} is in use.` } }
+    const lacked = addressee && findMissingCapability(addressee.client, question)
+    if (lacked === undefined) return undefined
+    return { error: { code: METHOD_NOT_FOUND, message: `The client offers no ${lacked}.` } }
+  }
+
+  #checkCapacity(size: number): QuestionAnswer | undefined {
+    const isFull = this.#open.size >= MAX_OPEN || this.#size + size > MAX_TEXT_LENGTH
+    return isFull ? { error: { code: INTERNAL, message: `${this.#open.size} questions are open.` } } : undefined
+  }
+
+  /** A question that was taken back gets no answer. */
+  #onAnswered(id: string | number, { cancellation }: Question, answer: QuestionAnswer): void {
+    this.#size -= this.#open.get(id)?.size ?? 0
+    this.#open.delete(id)
+    if (cancellation.reason === undefined) this.#sendAnswer(id, answer)
+  }
+
+  #sendAnswer(id: string | number, answer: QuestionAnswer): void {
+    this.#options.send(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+  }
+
+  /**
+   * Where no client is behind a connection there are no roots. One that cannot be reached now may have some: a server
+   * would keep an empty list for good, while a refusal lets it ask again during a call.
+   */
+  #answerWithoutClient({ method }: Question): QuestionAnswer {
+    if (method === 'roots/list' && !this.#options.isOneClient) return { result: { roots: [] } }
+    const message = `No call is under way to which this ${method} could belong.`
+    return { error: { code: METHOD_NOT_FOUND, message } }
+  }
+}

@@ -1,0 +1,437 @@
+import {
+  type Cancellation,
+  callCancelledError,
+  type ErrorCode,
+  type JsonObject,
+  MAY_HAVE_RUN_HINT,
+  messageOf,
+  SallyportError,
+} from '@sallyport/core'
+import { CatalogRefresh } from './catalog-refresh.ts'
+import { type Health, HealthCheck } from './health-check.ts'
+import type { DroppedMessages, DropReason } from './link/dropped-messages.ts'
+import { type HandshakeResult, performHandshake } from './link/handshake.ts'
+import { type ConnectionIdentity, Link, type LinkEvents } from './link/link.ts'
+import { LogLevelSetting } from './link/log-level.ts'
+import type { ClientCall } from './link/outgoing-call.ts'
+import { type CallTimeouts, timeoutsFor } from './link/pending-request.ts'
+import { ResourceWatch } from './resource-watch.ts'
+import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
+import { fetchCatalog, type ServerCatalog } from './server-catalog.ts'
+import { stateRefusal } from './state-refusal.ts'
+import type { StderrTail } from './stderr-tail.ts'
+import type { Transport } from './transport.ts'
+import type { UpstreamConfig } from './upstream-config.ts'
+import type { ConversationEvent, Upstream, UpstreamListener, UpstreamReply } from './upstream-interface.ts'
+import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
+
+/** Where calls wait while their server starts. */
+class StartWaiters {
+  readonly #waiters = new Set<() => void>()
+
+  /** Resolves when the start has ended, well or badly, or when `patience` has run out; the state tells which. */
+  wait(patience: number, cancellation: Cancellation | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(timer)
+        this.#waiters.delete(wake)
+        cancellation?.onCancel(undefined)
+      }
+      const wake = (): void => {
+        leave()
+        resolve()
+      }
+      const timer = setTimeout(wake, patience)
+      this.#waiters.add(wake)
+      cancellation?.onCancel((reason) => {
+        leave()
+        reject(callCancelledError(reason))
+      })
+    })
+  }
+
+  wakeAll(): void {
+    for (const wake of [...this.#waiters]) wake()
+  }
+}
+
+export interface ServerConnectionOptions {
+  readonly config: UpstreamConfig
+  readonly createTransport: () => Transport & { readonly pid?: number | undefined }
+  readonly messages: StderrTail
+  /** Of all connections to the server. */
+  readonly dropped: DroppedMessages
+  readonly listener: UpstreamListener
+  readonly identity: ConnectionIdentity
+  /** The server asked something of its client. */
+  readonly onQuestion: LinkEvents['onQuestion']
+  readonly policy: RestartPolicy
+  /** How long a start may take, where that is longer than calls wait for it (`timeouts.startup`). */
+  readonly startTimeoutMs?: number | undefined
+  readonly now: () => number
+  readonly random: () => number
+  /** The era that it spoke last time: spares the probe. */
+  readonly knownEra: 'legacy' | 'modern' | undefined
+}
+
+/** How a server that exits shows, by when it does. */
+const EXITED_CODES: ReadonlySet<ErrorCode> = new Set(['UPSTREAM_DIED', 'UPSTREAM_GONE'])
+
+/** One connection to a server, for all or for those who must not share, brought back when it dies. */
+export class ServerConnection implements Upstream {
+  readonly config: UpstreamConfig
+  readonly watch: ResourceWatch
+  readonly #options: ServerConnectionOptions
+  readonly #current: CurrentState
+  #link: Link | undefined
+  #transport: { readonly pid?: number | undefined } | undefined
+  #era: 'legacy' | 'modern' | undefined
+  #deaths: DeathRecord = NO_DEATHS
+  #restarts = 0
+  readonly #startWaiters = new StartWaiters()
+  #restartTimer: NodeJS.Timeout | undefined
+  readonly #idleTimer: IdleTimer
+  readonly #health: HealthCheck
+  readonly #timeouts: CallTimeouts
+  #handshake: HandshakeResult | undefined
+  #logLevel: LogLevelSetting | undefined
+  /** A list changed while the lists were being read. */
+  #listsChanged = false
+  readonly #refresh = new CatalogRefresh(() => this.#refreshCatalog())
+  #closing: Promise<void> | undefined
+  /** Connections on their way out: closing waits for the last of their processes. */
+  readonly #closingLinks = new Set<Promise<void>>()
+
+  constructor(options: ServerConnectionOptions) {
+    this.#options = options
+    this.config = options.config
+    this.#era = options.knownEra
+    const { call, callMaximum, idle } = options.config.timeouts
+    this.#timeouts = { timeout: call, maximum: callMaximum }
+    const idleFor = (): number => (this.watch.isHeld ? 0 : (this.#link?.idleFor ?? 0))
+    this.#idleTimer = new IdleTimer({ afterMs: idle, idleFor, onIdle: () => this.#stopIdle() })
+    this.#health = new HealthCheck({
+      intervalMs: options.config.timeouts.health,
+      now: options.now,
+      onChange: (health) => this.#onHealthChange(health),
+    })
+    this.#current = new CurrentState(options.config.enabled ? 'stopped' : 'disabled', options.now)
+    this.#current.reason = options.config.heldBack
+    this.watch = new ResourceWatch({ config: this.config, onWarning: (text) => this.#logMessage(text) })
+  }
+
+  status(): UpstreamStatus {
+    const { state, since, reason, retryAt } = this.#current
+    return {
+      id: this.config.id,
+      kind: this.config.kind,
+      state,
+      since,
+      reason,
+      retryAt,
+      restarts: this.#restarts,
+      era: state === 'ready' ? this.#era : undefined,
+      pid: this.#transport?.pid,
+      messages: this.#options.messages.tail(),
+      dropped: this.#options.dropped.counts,
+      health: state === 'ready' ? this.#health.health : undefined,
+    }
+  }
+
+  get #state(): UpstreamState {
+    return this.#current.state
+  }
+
+  start(): void {
+    if (this.#state !== 'stopped') return
+    this.#setState('starting')
+    void this.#connect()
+  }
+
+  request(call: ClientCall): Promise<UpstreamReply> {
+    const isPlain = call.subscription === undefined && call.client?.logLevel === undefined
+    if (this.#link && this.#state === 'ready' && isPlain)
+      return this.#link.call(call, timeoutsFor(call, this.#timeouts))
+    return this.#requestAfterWaiting(call)
+  }
+
+  async #requestAfterWaiting(call: ClientCall): Promise<UpstreamReply> {
+    if (this.#state === 'stopped') this.start()
+    if (this.#state === 'starting') await this.#startWaiters.wait(this.config.timeouts.startup, call.cancellation)
+    if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
+    const link = this.#link
+    if (call.client?.logLevel !== undefined) await this.#logLevel?.ensureLevel(call.client.logLevel)
+    if (call.subscription) return this.watch.subscribe(call.subscription, call)
+    return link.call(call, timeoutsFor(call, this.#timeouts))
+  }
+
+  notifyConversation(_conversation: string, notice: ConversationEvent): void {
+    // One that is starting has not been told anything yet that could have changed.
+    if (notice !== 'over' && this.#state === 'ready') this.#link?.notify(notice)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown()
+    return this.#closing
+  }
+
+  async #shutDown(): Promise<void> {
+    clearTimeout(this.#restartTimer)
+    this.#idleTimer.stop()
+    this.#refresh.stop()
+    this.#setState('closed', 'the gateway closed it')
+    this.#dropLink()
+    this.watch.close()
+    this.#startWaiters.wakeAll()
+    await Promise.all(this.#closingLinks)
+  }
+
+  #dropLink(): void {
+    const link = this.#link
+    this.#link = undefined
+    this.#health.stop()
+    this.watch.disconnected()
+    if (!link) return
+    const gone = link
+      .close()
+      .catch((error: unknown) => this.#logMessage(`it could not be closed properly: ${messageOf(error)}`))
+      .finally(() => this.#closingLinks.delete(gone))
+    this.#closingLinks.add(gone)
+  }
+
+  async #connect(): Promise<void> {
+    const startedAt = performance.now()
+    let link: Link | undefined
+    try {
+      link = this.#createLink()
+      this.#link = link
+      await link.open()
+      const catalogue = await this.#initialize(link)
+      if (link.closeReason !== undefined) throw new SallyportError('UPSTREAM_DIED', `It ${link.closeReason}.`)
+      this.#onConnected(link, catalogue, performance.now() - startedAt)
+    } catch (error) {
+      if (this.#link === link) this.#onFailed(error)
+    }
+  }
+
+  #createLink(): Link {
+    const transport = this.#options.createTransport()
+    this.#transport = transport
+    const events = this.#linkEvents(() => link)
+    const isBuiltIn = this.config.kind === 'built-in'
+    const link: Link = new Link(transport, events, { ...this.#options.identity, isBuiltIn, server: this.config.id })
+    return link
+  }
+
+  async #initialize(link: Link): Promise<ServerCatalog> {
+    const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
+    const timeout = this.#options.startTimeoutMs ?? this.config.timeouts.startup
+    const opening = await performHandshake(link, { era, timeout })
+    return fetchCatalog(link, opening, { timeout, kind: this.config.kind })
+  }
+
+  #linkEvents(link: () => Link): LinkEvents {
+    const isCurrent = (): boolean => this.#link === link()
+    return {
+      onNotification: (notification: JsonObject) => isCurrent() && this.#onNotification(notification),
+      onQuestion: (habit) => isCurrent() && this.#options.onQuestion(habit),
+      onWarning: (text: string) => this.#logMessage(text),
+      onDropped: (reason) => this.#onDropped(reason),
+      onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#onLost(reason),
+    }
+  }
+
+  #onConnected(link: Link, catalogue: ServerCatalog, took: number): void {
+    this.#era = catalogue.era
+    this.#handshake = catalogue
+    const mayLog = catalogue.era === 'legacy' && catalogue.capabilities.logging !== undefined
+    this.#logLevel = mayLog ? new LogLevelSetting(link, this.config.timeouts.call) : undefined
+    const { id } = this.config
+    const { attempt } = this.#deaths
+    // One that rested was started on purpose, whatever befell it earlier.
+    const wasLost = this.#state !== 'starting'
+    if (wasLost) this.#restarts++
+    this.#options.listener.onEvent(
+      wasLost
+        ? { type: 'UPSTREAM_RESTARTED', server: id, attempt, took_ms: Math.round(took) }
+        : { type: 'UPSTREAM_CONNECTED', server: id, era: catalogue.era, took_ms: Math.round(took) },
+    )
+    this.#setState('ready')
+    this.#options.listener.onCatalog(catalogue)
+    if (this.#listsChanged) this.#refresh.schedule()
+    this.#listsChanged = false
+    this.watch.connected(link, catalogue)
+    this.#startWaiters.wakeAll()
+    this.#idleTimer.start()
+    this.#health.start(link, catalogue.era)
+  }
+
+  /** The connection could not be made, or not be understood. */
+  #onFailed(error: unknown): void {
+    const failure =
+      error instanceof SallyportError
+        ? error
+        : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
+    const probing = this.config.era === 'auto' && this.#era === undefined && EXITED_CODES.has(failure.code)
+    if (probing) {
+      // Some servers exit when they are asked for a method that they do not know.
+      this.#dropLink()
+      this.#era = 'legacy'
+      void this.#connect()
+      return
+    }
+    if (this.config.era === 'auto') this.#era = undefined
+    // It may quote what the server said. A greeting has no effects, and is made again by itself.
+    const { message, text, hint } = failure
+    const reason = this.#options.messages.mask(hint?.includes(MAY_HAVE_RUN_HINT) ? message : text)
+    if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
+      this.#dropLink()
+      const isNews = this.#state !== 'needs-login'
+      this.#setState('needs-login', reason)
+      if (isNews) this.#options.listener.onEvent({ type: 'UPSTREAM_NEEDS_LOGIN', server: this.config.id, reason })
+      this.#retryIn(this.#options.policy.probeInterval)
+      this.#startWaiters.wakeAll()
+      return
+    }
+    this.#onLost(reason)
+  }
+
+  #onLost(reason: string): void {
+    this.#dropLink()
+    const healthyFor = this.#state === 'ready' ? this.#current.age : 0
+    const plan = planRestart(
+      this.#deaths,
+      { at: performance.now(), healthyFor, random: this.#options.random() },
+      this.#options.policy,
+    )
+    this.#deaths = plan.record
+    this.#options.listener.onEvent({ type: 'UPSTREAM_LOST', server: this.config.id, reason })
+    this.#setState(plan.state, reason)
+    this.#retryIn(plan.delay)
+    this.#startWaiters.wakeAll()
+  }
+
+  #retryIn(delay: number): void {
+    this.#current.retryAt = this.#options.now() + delay
+    this.#restartTimer = setTimeout(() => void this.#connect(), delay)
+  }
+
+  #setState(state: UpstreamState, reason?: string): void {
+    this.#current.changeTo(state, reason)
+    clearTimeout(this.#restartTimer)
+  }
+
+  #onNotification(notification: JsonObject): void {
+    if (this.watch.handles(notification)) return
+    if (this.#state === 'ready') this.#refresh.schedule()
+    else this.#listsChanged = true
+  }
+
+  async #refreshCatalog(): Promise<void> {
+    const link = this.#link
+    if (!link || !this.#handshake || this.#state !== 'ready') return
+    try {
+      const catalogue = await fetchCatalog(link, this.#handshake, {
+        timeout: this.config.timeouts.startup,
+        kind: this.config.kind,
+      })
+      if (this.#link === link) this.#options.listener.onCatalog(catalogue)
+    } catch (error) {
+      this.#logMessage(`its lists could not be read again: ${messageOf(error)}`)
+    }
+  }
+
+  #onHealthChange({ isHealthy, reason = '' }: Health): void {
+    const { id } = this.config
+    const { listener, messages } = this.#options
+    // It may quote what the server said.
+    const why = messages.mask(reason)
+    if (!isHealthy) this.#logMessage(`the health check failed: ${why}`)
+    listener.onEvent(
+      isHealthy ? { type: 'UPSTREAM_HEALTHY', server: id } : { type: 'UPSTREAM_UNHEALTHY', server: id, reason: why },
+    )
+  }
+
+  #onDropped(reason: DropReason): void {
+    const line = this.#options.dropped.add(reason)
+    if (line !== undefined) this.#logMessage(line)
+  }
+
+  /** Our own remarks stand among the server's words, marked as ours. */
+  #logMessage(text: string): void {
+    this.#options.messages.push(Buffer.from(`[sallyport] ${text}\n`))
+  }
+
+  #stopIdle(): void {
+    if (this.#state !== 'ready') return
+    this.#setState('stopped', 'nobody called it for a while; it comes back on the next call')
+    this.#dropLink()
+    this.#deaths = { ...this.#deaths, attempt: 0 }
+  }
+}
+
+/** What a server is at the moment, since when, and why. */
+class CurrentState {
+  state: UpstreamState
+  /** For being shown. */
+  since: number
+  reason: string | undefined
+  retryAt: number | undefined
+  readonly #now: () => number
+  /** By a clock that nobody sets. */
+  #changedAt = performance.now()
+
+  constructor(state: UpstreamState, now: () => number) {
+    this.state = state
+    this.since = now()
+    this.#now = now
+  }
+
+  /** How long it has been so, in milliseconds. */
+  get age(): number {
+    return performance.now() - this.#changedAt
+  }
+
+  changeTo(state: UpstreamState, reason?: string): void {
+    this.state = state
+    this.since = this.#now()
+    this.reason = reason
+    this.retryAt = undefined
+    this.#changedAt = performance.now()
+  }
+}
+
+interface IdleTimerOptions {
+  /** Without a time it never tells. */
+  readonly afterMs: number | undefined
+  readonly idleFor: () => number
+  readonly onIdle: () => void
+}
+
+/** Tells when nothing has happened for a while. It looks when the time may be over: what happens costs nothing. */
+class IdleTimer {
+  readonly #options: IdleTimerOptions
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: IdleTimerOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const { afterMs } = this.#options
+    if (afterMs !== undefined) this.#schedule(afterMs, afterMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(after: number, delay: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      const left = after - this.#options.idleFor()
+      if (left > 0) this.#schedule(after, left)
+      else this.#options.onIdle()
+    }, delay)
+  }
+}

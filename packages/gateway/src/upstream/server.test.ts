@@ -1,0 +1,315 @@
+import { Cancellation, SallyportError } from '@sallyport/core'
+import { describe, expect, it } from 'vitest'
+import { promise } from '../../../../tests/promises.ts'
+import type { QuestionScope } from './client.ts'
+import type { ClientCall } from './link/outgoing-call.ts'
+import { codeOf } from './memory-transport.test-kit.ts'
+import { GATEWAY_PERMIT } from './permit.ts'
+import { type NewConnectionOptions, Server } from './server.ts'
+import type { ServerCatalog } from './server-catalog.ts'
+import { stdioConfig } from './stdio/stdio.test-kit.ts'
+import type { UpstreamConnection, UpstreamListener, UpstreamReply } from './upstream-interface.ts'
+import type { UpstreamStatus } from './upstream-status.ts'
+
+const STATUS = {
+  ...({ id: 'x', kind: 'stdio', state: 'ready', since: 0, restarts: 0 } as const),
+  ...{ reason: undefined, retryAt: undefined, era: undefined },
+}
+
+const offering = (description: string): ServerCatalog => ({
+  ...({
+    era: 'legacy',
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    serverInfo: {},
+    instructions: undefined,
+  } as const),
+  tools: [{ name: 'read', description, inputSchema: {} }],
+  ...{ resources: [], resourceTemplates: [], prompts: [], leftOut: [] },
+})
+
+/** One process of a server, as far as its owner can see it. */
+class Instance implements UpstreamConnection {
+  readonly config = stdioConfig()
+  readonly requests: ClientCall[] = []
+  readonly finish: (() => void)[] = []
+  readonly fail: (() => void)[] = []
+  readonly pid: number
+  started = 0
+  closed = 0
+  readonly idle: number | undefined
+  readonly listener: UpstreamListener
+  readonly onAsked: NewConnectionOptions['onQuestion']
+  readonly watch = { isHeld: false, dismissed: 0, dismiss: () => void this.watch.dismissed++ }
+
+  constructor(pid: number, { config, listener, onQuestion }: NewConnectionOptions) {
+    this.pid = pid
+    this.idle = config.timeouts.idle
+    this.listener = listener
+    this.onAsked = onQuestion
+  }
+
+  status(): UpstreamStatus {
+    return {
+      ...STATUS,
+      pid: this.pid,
+      dropped: {},
+      messages: Array.from({ length: 50 }, (_, line) => `line ${line} of ${this.pid}`),
+    }
+  }
+
+  start(): void {
+    this.started++
+  }
+
+  request(request: ClientCall): Promise<UpstreamReply> {
+    this.requests.push(request)
+    return new Promise((resolve, reject) => {
+      this.finish.push(() => resolve({} as UpstreamReply))
+      this.fail.push(() => reject(new SallyportError('CALL_CANCELLED', 'given up')))
+    })
+  }
+
+  notifyConversation(): void {}
+
+  async close(): Promise<void> {
+    this.closed++
+    for (const finish of this.finish.splice(0)) finish()
+  }
+}
+
+function openSessions(maxConnections = 2, asks?: QuestionScope) {
+  const opened: Instance[] = []
+  const catalogues: ServerCatalog[] = []
+  const upstream = new Server({
+    clientInfo: {},
+    asks,
+    config: stdioConfig({ per: 'session' }),
+    maxConnections,
+    listener: {
+      onCatalog: (catalogue) => void catalogues.push(catalogue),
+      onEvent: () => {},
+    },
+    connect: (one) => {
+      const instance = new Instance(opened.length, one)
+      opened.push(instance)
+      return instance
+    },
+  })
+  const call = (session: string): Promise<UpstreamReply> =>
+    upstream.request({ method: 'tools/call', params: {}, name: 'echo', session, permit: GATEWAY_PERMIT })
+  const at = (index: number): Instance => opened[index] as Instance
+  const finish = (index: number): void => {
+    for (const done of at(index).finish.splice(0)) done()
+  }
+  return { upstream, opened, catalogues, call, at, finish }
+}
+
+describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
+  it('has one process for each session, and a first one that only tells what there is', async () => {
+    const { upstream, opened, call, at } = openSessions()
+    upstream.start()
+    const calls = [call('a'), call('b'), call('a')]
+    expect(opened.map(({ requests }) => requests.length)).toEqual([0, 2, 1])
+    expect(at(0).started).toBe(1)
+    await upstream.close()
+    await Promise.all(calls)
+    expect(opened.map(({ closed }) => closed)).toEqual([1, 1, 1])
+  })
+
+  it('keeps sessions apart that are called like members of every object', async () => {
+    const { upstream, opened, call } = openSessions(10)
+    const calls = ['__proto__', 'constructor', ''].map(call)
+    expect(opened).toHaveLength(4)
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('tells of its tools once, and lets processes rest that nobody uses', async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calling = call('a')
+    at(0).listener.onCatalog(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read.'))
+    expect(catalogues).toHaveLength(1)
+    expect([at(0).idle, at(1).idle]).toEqual([600_000, 600_000])
+    await upstream.close()
+    await calling
+  })
+
+  it('tells what the process of a session defines otherwise, whatever the first one says again', async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calling = call('a')
+    at(0).listener.onCatalog(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read, and tell me.'))
+    at(0).listener.onCatalog(offering('Read.'))
+    at(1).listener.onCatalog(offering('Read.'))
+    const texts = catalogues.map(({ tools }) => tools[0]?.description)
+    expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.', 'Read.'])
+    await upstream.close()
+    await calling
+  })
+
+  it(`compares a process that is there before the first one (${promise('GOV-9')})`, async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calls = [call('a'), call('b')]
+    at(1).listener.onCatalog(offering('Read.'))
+    at(2).listener.onCatalog(offering('Read, and tell me.'))
+    at(0).listener.onCatalog(offering('Read.'))
+    const texts = catalogues.map(({ tools }) => tools[0]?.description)
+    expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.'])
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('compares the processes of sessions again when the first one changes what it offers', async () => {
+    const { upstream, call, at, catalogues } = openSessions()
+    const calling = call('a')
+    at(0).listener.onCatalog(offering('Read, and tell me.'))
+    at(1).listener.onCatalog(offering('Read, and tell me.'))
+    at(0).listener.onCatalog(offering('Read.'))
+    expect(catalogues.at(-1)?.tools[0]?.description).toBe('Read, and tell me.')
+    await upstream.close()
+    await calling
+  })
+
+  it('keeps the process of a session that waits for news of a resource', async () => {
+    const { upstream, opened, call, at, finish } = openSessions()
+    for (const [session, index] of [
+      ['a', 1],
+      ['b', 2],
+    ] as const) {
+      const calling = call(session)
+      finish(index)
+      await calling
+    }
+    at(1).watch.isHeld = true
+    const third = call('c')
+    expect([at(1).closed, at(2).closed]).toEqual([0, 1])
+    finish(3)
+    await third
+    at(3).watch.isHeld = true
+    expect(await codeOf(call('d'))).toBe('OVERLOADED')
+    expect(opened).toHaveLength(4)
+    await upstream.close()
+  })
+
+  it('sends those who wait for news to their new connections, once it is known to ask', async () => {
+    const { upstream, call, at, finish } = openSessions()
+    const calling = call('a')
+    finish(1)
+    await calling
+    at(1).onAsked('anywhere')
+    at(0).onAsked('anywhere')
+    expect([at(0).watch.dismissed, at(1).watch.dismissed]).toEqual([1, 1])
+    await upstream.close()
+  })
+
+  it('gives up the process that was unused for the longest time when there are too many', async () => {
+    const { upstream, opened, call, at, finish } = openSessions()
+    for (const [session, index] of [
+      ['a', 1],
+      ['b', 2],
+      ['a', 1],
+    ] as const) {
+      const calling = call(session)
+      finish(index)
+      await calling
+    }
+    const calling = call('c')
+    expect(opened.map(({ closed }) => closed)).toEqual([0, 0, 1, 0])
+    finish(3)
+    await calling
+    const again = call('b')
+    expect(opened).toHaveLength(5)
+    expect(at(1).closed).toBe(1)
+    await upstream.close()
+    await again
+  })
+
+  it('never gives up one that has a call under way: then the newcomer is refused', async () => {
+    const { upstream, opened, call, finish } = openSessions()
+    const calls = [call('a'), call('b')]
+    expect(await codeOf(call('c'))).toBe('OVERLOADED')
+    expect(opened).toHaveLength(3)
+    finish(1)
+    await calls[0]
+    calls.push(call('c'))
+    expect(opened.map(({ closed }) => closed)).toEqual([0, 1, 0, 0])
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('shows the processes of sessions beside the first one, and only so many of them', async () => {
+    const { upstream, call } = openSessions(50)
+    expect(upstream.status()).toMatchObject({ pid: 0, ownConnections: { count: 0, pids: [] } })
+    const calls = Array.from({ length: 30 }, (_, index) => call(`session ${index}`))
+    const { pid, ownConnections, messages } = upstream.status()
+    expect({ pid, ownConnections }).toEqual({
+      pid: 0,
+      ownConnections: { count: 30, pids: [21, 22, 23, 24, 25, 26, 27, 28, 29, 30] },
+    })
+    expect(messages).toHaveLength(50 + 10 * 10)
+    expect(messages.at(-1)).toBe('[session, pid 30] line 49 of 30')
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('starts nothing after it was closed', async () => {
+    const { upstream, opened, call } = openSessions()
+    await upstream.close()
+    expect(await codeOf(call('a'))).toBe('UPSTREAM_UNAVAILABLE')
+    expect(opened).toHaveLength(1)
+  })
+})
+
+describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
+  const ONE = {
+    ...({ era: 'modern', capabilities: { elicitation: {} }, clientInfo: undefined } as const),
+    ...{
+      conversation: undefined,
+      logLevel: undefined,
+      answersInCall: true,
+      ask: async () => ({ result: {} }),
+      notify: () => {},
+    },
+  }
+  const request = { method: 'tools/call', params: {}, name: 'echo', session: 's', permit: GATEWAY_PERMIT }
+
+  it('is for one call at a time of those who have no conversation, and for the next one after that', async () => {
+    const { upstream, opened, at, finish } = openSessions(10, 'anywhere')
+    const call = (): Promise<UpstreamReply> => upstream.request({ ...request, client: ONE })
+    const calls = [call(), call()]
+    expect(opened.map(({ requests }) => requests.length)).toEqual([0, 1, 1])
+    finish(1)
+    await calls[0]
+    const third = call()
+    expect(opened.map(({ requests }) => requests.length)).toEqual([0, 2, 1])
+    for (const fail of at(2).fail) fail()
+    await expect(calls[1]).rejects.toThrow('given up')
+    expect(at(2).closed).toBe(1)
+    await upstream.close()
+    await third
+  })
+
+  it('is there for others too, however many calls one session makes', async () => {
+    const { upstream, opened } = openSessions(4, 'anywhere')
+    const call = (session: string): Promise<UpstreamReply> => upstream.request({ ...request, session, client: ONE })
+    const calls = [call('s'), call('s'), call('s')]
+    expect(await codeOf(call('s'))).toBe('OVERLOADED')
+    calls.push(call('t'))
+    expect(opened).toHaveLength(5)
+    expect(await codeOf(call('u'))).toBe('OVERLOADED')
+    await upstream.close()
+    await Promise.all(calls)
+  })
+
+  it('is not opened for a call that was cancelled before', async () => {
+    const { upstream, opened } = openSessions(10, 'anywhere')
+    const cancellation = new Cancellation()
+    cancellation.cancel('the client went away')
+    const call = upstream.request({ ...request, client: ONE, cancellation })
+    expect(await codeOf(call)).toBe('CALL_CANCELLED')
+    expect(opened).toHaveLength(1)
+    await upstream.close()
+  })
+})

@@ -1,0 +1,106 @@
+import { ToolRetryError } from '../retry-fatal-errors.ts'
+
+/** How large a workspace and its files may become. */
+export interface WorkspaceLimits {
+  /** The most bytes that one file may have after a write. */
+  readonly fileBytes: number
+  /** The most bytes of all files together. */
+  readonly workspaceBytes: number
+  /** The most files and directories. */
+  readonly entries: number
+}
+
+export const DEFAULT_WORKSPACE_LIMITS: WorkspaceLimits = {
+  fileBytes: 100 * 1024 * 1024,
+  workspaceBytes: 1024 * 1024 * 1024,
+  entries: 100_000,
+}
+
+export interface Usage {
+  readonly bytes: number
+  readonly entries: number
+}
+
+/** What is left of a workspace's limits. */
+export interface Quota {
+  /** Does work that makes the workspace grow so much; refuses what would not fit. Work that fails took nothing. */
+  reserve<Value>(growth: Usage, work: () => Promise<Value>): Promise<Value>
+  release(usage: Usage): void
+}
+
+interface PendingWrite {
+  readonly growth: Usage
+  readonly done: Promise<unknown>
+}
+
+/** Others may write to the directory as well: after this long it is measured again. */
+const MEASUREMENT_TTL_MS = 60_000
+const NO_USAGE: Usage = { bytes: 0, entries: 0 }
+
+/** Counts along, and measures before it refuses: the limit is kept as well as it can be among several processes. */
+export function createQuota(limits: WorkspaceLimits, measure: () => Promise<Usage>): Quota {
+  const running = new Set<PendingWrite>()
+  let used = NO_USAGE
+  let unmeasured = NO_USAGE
+  let measuredAt = Number.NEGATIVE_INFINITY
+  let measuring: Promise<void> | undefined
+  const beginMeasuring = async (): Promise<void> => {
+    // Of what is being written nobody knows how much is on the disk yet: it counts in full, besides.
+    unmeasured = [...running].reduce((sum, { growth }) => addUsage(sum, toGrowth(growth)), NO_USAGE)
+    used = addUsage(await measure(), unmeasured)
+    measuredAt = performance.now()
+  }
+  const refresh = (): Promise<void> => {
+    measuring ??= beginMeasuring().finally(() => {
+      measuring = undefined
+    })
+    return measuring
+  }
+  const take = (growth: Usage): void => {
+    used = addUsage(used, growth)
+    unmeasured = addUsage(unmeasured, toGrowth(growth))
+  }
+  const release = (usage: Usage): void => {
+    used = addUsage(used, { bytes: -usage.bytes, entries: -usage.entries })
+  }
+  return {
+    release,
+    reserve: async (growth, work) => {
+      if (performance.now() - measuredAt > MEASUREMENT_TTL_MS) await refresh()
+      if (findExcess(addUsage(used, growth), growth, limits) !== undefined) {
+        await Promise.allSettled([...running].map(({ done }) => done))
+        await refresh()
+      }
+      const problem = findExcess(addUsage(used, growth), growth, limits)
+      if (problem !== undefined) throw new ToolRetryError(problem)
+      take(growth)
+      const spending = { growth, done: work() }
+      running.add(spending)
+      try {
+        return await spending.done
+      } catch (error) {
+        release(growth)
+        throw error
+      } finally {
+        running.delete(spending)
+      }
+    },
+  }
+}
+
+const addUsage = (a: Usage, b: Usage): Usage => ({ bytes: a.bytes + b.bytes, entries: a.entries + b.entries })
+
+const toGrowth = ({ bytes, entries }: Usage): Usage => ({ bytes: Math.max(0, bytes), entries: Math.max(0, entries) })
+
+function findExcess(used: Usage, growth: Usage, limits: WorkspaceLimits): string | undefined {
+  if (growth.bytes > 0 && used.bytes > limits.workspaceBytes)
+    return `The workspace would have ${used.bytes} bytes; at most ${limits.workspaceBytes} are allowed. Delete something first.`
+  if (growth.entries > 0 && used.entries > limits.entries)
+    return `The workspace would have ${used.entries} files and directories; at most ${limits.entries} are allowed. Delete something first.`
+  return undefined
+}
+
+export function checkFileSize(size: number, limits: WorkspaceLimits): void {
+  if (size > limits.fileBytes)
+    throw new ToolRetryError(`The file would have ${size} bytes; at most ${limits.fileBytes} are allowed.`)
+}

@@ -1,0 +1,75 @@
+import { constants } from 'node:fs'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
+import { type DirectoryEntry, describeEntries, readNames } from './list-directory.ts'
+import { systemErrorCode } from './refusals.ts'
+import type { OpenedEntry, SafeOpen, WorkspaceRoot } from './safe-open.ts'
+import { MAX_PATH_DEPTH } from './workspace-path.ts'
+
+export interface WorkspaceTree {
+  readonly safeOpen: SafeOpen
+  /** By which the workspace is told from others. */
+  readonly root: string
+  /** The directory that it stands for, which is the same for as long as the workspace is used. */
+  readonly holdRoot: () => Promise<WorkspaceRoot>
+}
+
+export interface WalkedEntry {
+  readonly entry: DirectoryEntry
+  readonly segments: readonly string[]
+}
+
+const SKIPPED_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
+
+/**
+ * What is below a directory, breadth first, and no more than so many entries of it. What vanishes or turns into a link
+ * meanwhile is passed over.
+ */
+export async function* walkTree(
+  tree: WorkspaceTree,
+  start: readonly string[],
+  most: number,
+): AsyncGenerator<WalkedEntry> {
+  const waiting: (readonly string[])[] = [start]
+  let left = most
+  for (let at = 0; at < waiting.length && left > 0; at++) {
+    const directory = waiting[at] as readonly string[]
+    const reading = readEntries(tree, directory, left)
+    const entries = directory === start ? await reading : await skipUnreadable(reading)
+    left -= entries.length
+    for (const entry of entries) {
+      const segments = [...directory, entry.name]
+      if (entry.kind === 'directory' && segments.length < MAX_PATH_DEPTH) waiting.push(segments)
+      yield { entry, segments }
+    }
+  }
+}
+
+const readEntries = (
+  tree: WorkspaceTree,
+  segments: readonly string[],
+  most: number,
+): Promise<readonly DirectoryEntry[]> =>
+  useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry, most)).names))
+
+/** Opened for reading, used, and closed whatever happens. */
+export async function useEntry<Value>(
+  { safeOpen, holdRoot }: WorkspaceTree,
+  segments: readonly string[],
+  use: (entry: OpenedEntry) => Promise<Value>,
+): Promise<Value> {
+  const entry = await safeOpen(await holdRoot(), segments, constants.O_RDONLY)
+  try {
+    return await use(entry)
+  } finally {
+    await entry.handle.close()
+  }
+}
+
+async function skipUnreadable(work: Promise<readonly DirectoryEntry[]>): Promise<readonly DirectoryEntry[]> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof ToolRetryError || SKIPPED_CODES.has(systemErrorCode(error))) return []
+    throw error
+  }
+}

@@ -1,0 +1,367 @@
+import { constants, type Stats } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, rename, rmdir, unlink } from 'node:fs/promises'
+import { ToolRetryError } from '../retry-fatal-errors.ts'
+import { MAX_READ_BYTES, openFile } from './open-file.ts'
+import { checkFileSize, createQuota, type Quota, type Usage, type WorkspaceLimits } from './quota.ts'
+import { directoryRefusal, hideHostPath, systemErrorCode, undefinedIfMissing } from './refusals.ts'
+import { checkStats, DIRECTORY_MODE, FILE_MODE, type OpenedEntry } from './safe-open.ts'
+import { createTemporaryName, isTemporaryName } from './temporary-name.ts'
+import { useEntry, type WorkspaceTree, walkTree } from './walk-tree.ts'
+import { formatWorkspacePath, parseWorkspacePath } from './workspace-path.ts'
+
+/** A file after it was written. */
+export interface WrittenFile {
+  readonly path: string
+  readonly size: number
+  readonly isNew: boolean
+}
+
+export interface WorkspaceChanges {
+  /** Whole or not at all: readers see the old file or the new one. The directory must be there. */
+  writeFile(path: string, content: string | Uint8Array): Promise<WrittenFile>
+  /** At the end, in place; the file is made when there is none. */
+  appendFile(path: string, content: string | Uint8Array): Promise<WrittenFile>
+  /** Replaces a UTF-8 text by what `change` makes of it, unless somebody else changed the file meanwhile. */
+  editFile(path: string, change: (text: string) => string): Promise<WrittenFile>
+  deleteFile(path: string): Promise<void>
+  /** With all that lead to it. A directory that is there already is as good. */
+  makeDirectory(path: string): Promise<void>
+  /** Only when it is empty. */
+  deleteDirectory(path: string): Promise<void>
+  /** A file or a directory with all that is in it. Nothing is replaced. */
+  rename(from: string, to: string): Promise<void>
+}
+
+interface ChangeContext {
+  readonly tree: WorkspaceTree
+  readonly limits: WorkspaceLimits
+  readonly space: Quota
+}
+
+export function createChanges(tree: WorkspaceTree, limits: WorkspaceLimits): WorkspaceChanges {
+  const grounds: ChangeContext = {
+    tree,
+    limits,
+    space: createQuota(limits, () => measureTree(tree, limits.entries + 1)),
+  }
+  const at = <Value>(path: string, change: (place: ChildEntry, path: string) => Promise<Value>): Promise<Value> =>
+    changeEntry(tree, path, change)
+  return {
+    writeFile: (path, content) => at(path, (place, plain) => write(grounds, place, { plain, bytes: toBytes(content) })),
+    appendFile: (path, content) =>
+      at(path, (place, plain) => append(grounds, place, { plain, bytes: toBytes(content) })),
+    editFile: (path, change) => at(path, (place, plain) => edit(grounds, place, { plain, change })),
+    deleteFile: (path) => at(path, (place) => deleteFile(grounds, place)),
+    makeDirectory: (path) => makeDirectories(grounds, path),
+    deleteDirectory: (path) => at(path, (place) => deleteDirectory(grounds, place)),
+    rename: (from, to) => moveEntry(tree, from, to),
+  }
+}
+
+const toBytes = (content: string | Uint8Array): Uint8Array =>
+  typeof content === 'string' ? Buffer.from(content) : content
+
+async function changeEntry<Value>(
+  tree: WorkspaceTree,
+  path: string,
+  change: (place: ChildEntry, path: string) => Promise<Value>,
+): Promise<Value> {
+  const segments = parseWorkspacePath(path)
+  const plain = formatWorkspacePath(segments)
+  try {
+    return await changeInOrder(tree, segments, (place) => change(place, plain))
+  } catch (error) {
+    throw hideHostPath(error, plain)
+  }
+}
+
+/** Within this process changes to one path wait for each other, so that none is lost. */
+async function changeInOrder<Value>(
+  tree: WorkspaceTree,
+  segments: readonly string[],
+  change: (place: ChildEntry) => Promise<Value>,
+): Promise<Value> {
+  const name = segments.at(-1)
+  if (name === undefined) throw new ToolRetryError('This is the workspace itself: give a path below it.')
+  return runInOrder(`${tree.root}\0${segments.join('/')}`, () =>
+    useEntry(tree, segments.slice(0, -1), (parent) => change(toChild(parent, name))),
+  )
+}
+
+function toChild(parent: OpenedEntry, name: string): ChildEntry {
+  if (!parent.stats.isDirectory()) throw new ToolRetryError('a part of the path is no directory, or is a link.')
+  return { parent, name }
+}
+
+interface NewContent {
+  readonly plain: string
+  readonly bytes: Uint8Array
+}
+
+async function write(grounds: ChangeContext, place: ChildEntry, { plain, bytes }: NewContent): Promise<WrittenFile> {
+  const before = await inspectFile(place)
+  return replace(grounds, place, { plain, bytes, before, strictness: 'whatever' })
+}
+
+async function replace(
+  { limits, space }: ChangeContext,
+  place: ChildEntry,
+  content: NewContent & { readonly before: Stats | undefined; readonly strictness: 'unchanged' | 'whatever' },
+): Promise<WrittenFile> {
+  const { plain, bytes, before } = content
+  checkFileSize(bytes.length, limits)
+  const growth = { bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 }
+  await space.reserve(growth, () => replaceFile(place, content))
+  return { path: plain, size: bytes.length, isNew: before === undefined }
+}
+
+async function append(
+  { limits, space }: ChangeContext,
+  place: ChildEntry,
+  { plain, bytes }: NewContent,
+): Promise<WrittenFile> {
+  const before = await inspectFile(place)
+  checkFileSize((before?.size ?? 0) + bytes.length, limits)
+  const growth = { bytes: bytes.length, entries: before === undefined ? 1 : 0 }
+  const size = await space.reserve(growth, () => appendToFile(place, bytes))
+  return { path: plain, size, isNew: before === undefined }
+}
+
+async function edit(
+  grounds: ChangeContext,
+  place: ChildEntry,
+  { plain, change }: { readonly plain: string; readonly change: (text: string) => string },
+): Promise<WrittenFile> {
+  const { text, stats }: EditableText = await readForEdit(place)
+  const changed = change(text)
+  if (changed === text) return { path: plain, size: stats.size, isNew: false }
+  return replace(grounds, place, { plain, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
+}
+
+async function deleteFile({ space }: ChangeContext, place: ChildEntry): Promise<void> {
+  const before = await inspectFile(place)
+  await place.parent.confirm()
+  await unlink(hostPathOf(place))
+  space.release({ bytes: before?.size ?? 0, entries: 1 })
+}
+
+async function deleteDirectory({ space }: ChangeContext, place: ChildEntry): Promise<void> {
+  const before = await inspectEntry(place)
+  if (before?.isFile()) throw new ToolRetryError('The path names a file, not a directory.')
+  await place.parent.confirm()
+  await rmdir(hostPathOf(place))
+  space.release({ bytes: 0, entries: 1 })
+}
+
+/** Each directory is opened, and judged, before the next is made in it. */
+async function makeDirectories(grounds: ChangeContext, path: string): Promise<void> {
+  const segments = parseWorkspacePath(path)
+  try {
+    for (let depth = 0; depth < segments.length; depth++)
+      await useEntry(grounds.tree, segments.slice(0, depth), (parent) =>
+        makeDirectory(grounds, toChild(parent, segments[depth] as string)),
+      )
+    await useEntry(grounds.tree, segments, async (entry) => toChild(entry, '.'))
+  } catch (error) {
+    throw hideHostPath(error, formatWorkspacePath(segments))
+  }
+}
+
+async function makeDirectory({ space }: ChangeContext, place: ChildEntry): Promise<void> {
+  if ((await undefinedIfMissing(lstat(hostPathOf(place)))) !== undefined) return
+  await space.reserve({ bytes: 0, entries: 1 }, async () => {
+    await place.parent.confirm()
+    try {
+      await mkdir(hostPathOf(place), DIRECTORY_MODE)
+    } catch (error) {
+      if (systemErrorCode(error) !== 'EEXIST') throw error
+    }
+  })
+}
+
+/** Turns are taken in one order, so that two moves in opposite directions do not wait for each other for ever. */
+async function moveEntry(tree: WorkspaceTree, from: string, to: string): Promise<void> {
+  const [source, target] = [parseWorkspacePath(from), parseWorkspacePath(to)]
+  const [fromPath, toPath] = [formatWorkspacePath(source), formatWorkspacePath(target)]
+  if (fromPath === toPath) throw new ToolRetryError(`${fromPath} would be moved to itself.`)
+  try {
+    if (fromPath < toPath)
+      await changeInOrder(tree, source, (here) => changeInOrder(tree, target, (there) => moveTo(here, there)))
+    else await changeInOrder(tree, target, (there) => changeInOrder(tree, source, (here) => moveTo(here, there)))
+  } catch (error) {
+    throw hideHostPath(error, `${fromPath} to ${toPath}`)
+  }
+}
+
+async function moveTo(source: ChildEntry, target: ChildEntry): Promise<void> {
+  if ((await inspectEntry(source)) === undefined)
+    throw new ToolRetryError('there is no such file or directory to move.')
+  if ((await undefinedIfMissing(lstat(hostPathOf(target)))) !== undefined)
+    throw new ToolRetryError('there is something of that name already.')
+  await source.parent.confirm()
+  await target.parent.confirm()
+  await rename(hostPathOf(source), hostPathOf(target))
+}
+
+const lastByKey = new Map<string, Promise<void>>()
+
+/** Work under one key is done one after the other, in the order in which it came, within this process. */
+async function runInOrder<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
+  const mine = (lastByKey.get(key) ?? Promise.resolve()).then(work)
+  const settled = mine.then(
+    () => undefined,
+    () => undefined,
+  )
+  lastByKey.set(key, settled)
+  try {
+    return await mine
+  } finally {
+    if (lastByKey.get(key) === settled) lastByKey.delete(key)
+  }
+}
+
+interface EditableText {
+  readonly text: string
+  readonly stats: Stats
+}
+
+/** Bytes that are no UTF-8 would be destroyed by writing the text back. */
+async function readForEdit({ parent, name }: ChildEntry): Promise<EditableText> {
+  const entry = await parent.openChild(name, constants.O_RDONLY)
+  try {
+    const { size, read } = openFile(entry)
+    if (size > MAX_READ_BYTES)
+      throw new ToolRetryError(`The file has ${size} bytes; at most ${MAX_READ_BYTES} can be edited.`)
+    return { text: decode(await read(0, size)), stats: entry.stats }
+  } finally {
+    await entry.handle.close()
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new ToolRetryError('The file is not UTF-8 text, so it cannot be edited as text.', { cause })
+  }
+}
+
+/** No write takes this long: whoever made such a file was killed over it. */
+const STALE_MS = 3_600_000
+
+/** Counts what a workspace holds, up to so many entries, and removes what killed writers left in it. */
+async function measureTree(tree: WorkspaceTree, most: number): Promise<Usage> {
+  let bytes = 0
+  let entries = 0
+  for await (const { entry, segments } of walkTree(tree, [], most)) {
+    bytes += entry.size ?? 0
+    entries++
+    if (isTemporaryName(entry.name)) await removeStale(tree, segments)
+  }
+  return { bytes, entries }
+}
+
+async function removeStale(tree: WorkspaceTree, segments: readonly string[]): Promise<void> {
+  await useEntry(tree, segments.slice(0, -1), async ({ location }) => {
+    const name = `${location}/${segments.at(-1)}`
+    const stats = await undefinedIfMissing(lstat(name))
+    if (stats !== undefined && Date.now() - stats.mtimeMs > STALE_MS) await undefinedIfMissing(unlink(name))
+  })
+}
+
+/** A name in an opened directory. */
+interface ChildEntry {
+  readonly parent: OpenedEntry
+  readonly name: string
+}
+
+interface Replacement {
+  readonly bytes: Uint8Array
+  /** What stood there before, by `lookAt`. */
+  readonly before: Stats | undefined
+  /** Whether it must still stand there, unchanged, when it is replaced. */
+  readonly strictness: 'unchanged' | 'whatever'
+}
+
+/** The entry of that name, when it is one that may be touched; nothing when there is none. */
+async function inspectEntry({ parent, name }: ChildEntry): Promise<Stats | undefined> {
+  const stats = await undefinedIfMissing(lstat(`${parent.location}/${name}`))
+  if (stats !== undefined) checkStats(stats)
+  return stats
+}
+
+async function inspectFile(place: ChildEntry): Promise<Stats | undefined> {
+  const stats = await inspectEntry(place)
+  if (stats?.isDirectory()) throw directoryRefusal()
+  return stats
+}
+
+/**
+ * Writes a new file beside the old one and gives it the name. Nothing that was there is ever opened for writing, so
+ * whatever is put under that name meanwhile (a link, a FIFO) is replaced and not written through; readers see the old
+ * file or the new one. Of two writers at once the later one wins, whole.
+ */
+async function replaceFile(place: ChildEntry, { bytes, before, strictness }: Replacement): Promise<void> {
+  const temporary = { parent: place.parent, name: createTemporaryName() }
+  const made = await writeTemporary(temporary, bytes, before)
+  try {
+    if (strictness === 'unchanged') assertUnchanged(before, await inspectEntry(place))
+    await place.parent.confirm()
+    await rename(hostPathOf(temporary), hostPathOf(place))
+  } catch (error) {
+    await undefinedIfMissing(unlink(hostPathOf(temporary)))
+    throw error
+  }
+  if ((await undefinedIfMissing(lstat(hostPathOf(place))))?.ino !== made.ino)
+    throw new ToolRetryError('The file was replaced by somebody else while it was written.')
+}
+
+async function writeTemporary(place: ChildEntry, bytes: Uint8Array, before: Stats | undefined): Promise<Stats> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+  const handle = await open(hostPathOf(place), flags, FILE_MODE)
+  try {
+    await writeFully(handle, bytes)
+    if (before !== undefined) await handle.chmod(before.mode & 0o777)
+    // The name must not reach the disk before the content does.
+    await handle.datasync()
+    return await handle.stat()
+  } catch (error) {
+    await undefinedIfMissing(unlink(hostPathOf(place)))
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** In place and at the end, whoever else appends: the descriptor is judged before the first byte is written. */
+async function appendToFile({ parent, name }: ChildEntry, bytes: Uint8Array): Promise<number> {
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
+  const { handle, stats } = await parent.openChild(name, flags)
+  try {
+    if (stats.isDirectory()) throw directoryRefusal()
+    await writeFully(handle, bytes)
+    const named = await undefinedIfMissing(lstat(hostPathOf({ parent, name })))
+    if (named?.ino !== stats.ino)
+      throw new ToolRetryError('The file was replaced while it was appended to. Look at it.')
+    return (await handle.stat()).size
+  } finally {
+    await handle.close()
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  let written = 0
+  while (written < bytes.length) written += (await handle.write(bytes, written)).bytesWritten
+}
+
+function assertUnchanged(before: Stats | undefined, now: Stats | undefined): void {
+  const same =
+    before?.ino === now?.ino &&
+    before?.dev === now?.dev &&
+    before?.size === now?.size &&
+    before?.mtimeMs === now?.mtimeMs &&
+    before?.ctimeMs === now?.ctimeMs
+  if (!same) throw new ToolRetryError('The file changed while it was edited. Read it again.')
+}
+
+const hostPathOf = ({ parent, name }: ChildEntry): string => `${parent.location}/${name}`
