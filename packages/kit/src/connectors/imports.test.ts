@@ -49,7 +49,9 @@ test(`${promise('KIT-7')} the connectors load nothing of MCP, and no model’s p
     const others = files.filter((file) => !/^(?:core|kit)\/dist\//.test(file))
     expect(others, 'a package that is none of ours').toEqual([])
     const rooms = files.filter((file) => /^kit\//.test(file)).map((file) => file.split('/')[2])
-    expect(new Set(rooms)).toEqual(new Set(['connectors', 'identity', 'private-data', 'agent-error.js', 'workspace']))
+    expect(new Set(rooms)).toEqual(
+      new Set(['connectors', 'identity', 'private-data', 'retry-fatal-errors.js', 'workspace']),
+    )
     expect(JSON.parse(stdout)).toEqual([])
   } finally {
     await rm(folder, { recursive: true })
