@@ -14,7 +14,7 @@ const PAGE = fileURLToPath(new URL('../docs/benchmarks.md', import.meta.url))
 const DATA = fileURLToPath(new URL('../docs/benchmarks.json', import.meta.url))
 const say = (text) => process.stderr.write(`${text}\n`)
 
-/** Leaves nothing behind, however we end. */
+/** Cleans up, however the process ends. */
 async function enterWorld() {
   const world = await openWorld()
   process.once('exit', () => closeWorld(world))
@@ -37,7 +37,7 @@ async function measure({ gateways, plan, suites }) {
 }
 
 function publish(run, { out, write }) {
-  // Where something failed, figures are missing: whoever waits for us should know.
+  // If something failed, numbers are missing: the exit code says so.
   process.exitCode = run.failures.length === 0 ? 0 : 1
   const page = printPage(run)
   console.log(page)

@@ -22,7 +22,7 @@ const FULL = {
   governRounds: 5,
   decisions: 50_000,
   appends: 5,
-  /** Kinds that are started for suites of their own, beside what all suites share. */
+  /** Kinds that are started for their own suites, besides those that all suites share. */
   alone: ['floor', 'naive', 'peer', 'ours'],
 }
 
@@ -77,7 +77,7 @@ const OPTIONS = {
 }
 
 /**
- * What is wanted: `known` are the gateways there are.
+ * The parsed options: `known` are the existing gateways.
  * @returns {any}
  */
 export function readOptions(args, known) {
@@ -95,7 +95,7 @@ export function readOptions(args, known) {
     load: loadOf(values),
     plan: values.quick ? QUICK : FULL,
     suites: suites.length === 0 ? SUITES : suites,
-    // Everything is told as a ratio to the direct call.
+    // Everything is reported as a ratio to the direct call.
     gateways: known.filter(
       (gateway) =>
         patterns.length === 0 || gateway.kind === 'direct' || patterns.some((pattern) => isMeant(gateway, pattern)),

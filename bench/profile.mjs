@@ -9,7 +9,7 @@ import { printProfile } from './report/profile-summary.mjs'
 
 const WARM_MS = 4_000
 
-/** Profiles one gateway under load, and says where its time went. */
+/** Profiles one gateway under load, and prints where its time went. */
 export async function profileGateway(world, gateway, { era, callers, size, seconds, file }) {
   const instance = await openInstance(world, gateway, { look: 'inside' })
   const client = await instance.connect(era)
@@ -27,7 +27,7 @@ export async function profileGateway(world, gateway, { era, callers, size, secon
   return `${head}\n\n${printProfile(JSON.parse(readFileSync(file, 'utf8')), calls)}\n\n${file} opens in Chrome's DevTools and in speedscope.`
 }
 
-/** Of a window's relay and the gateway behind it, the gateway works more. */
+/** Of the relay of a window and its gateway, the gateway uses more CPU. */
 const busiest = (pids) => pids.toSorted((a, b) => cpuOf([b]) - cpuOf([a]))[0]
 
 export const profileFile = (folder, name) => join(folder, `sallyport-bench-${name}.cpuprofile`)

@@ -1,6 +1,6 @@
 import { cpus, loadavg } from 'node:os'
 
-/** One run of the bench: what it is about, and every figure that it finds. */
+/** One run of the bench: its setting, and every number that it measures. */
 export function startRun({ world, gateways, plan, say }) {
   const rows = []
   const failures = []
@@ -14,7 +14,7 @@ export function startRun({ world, gateways, plan, say }) {
     machine: { cpu: `${cpus().length} × ${cpus()[0]?.model.trim()}`, node: process.version, loadBefore: loadavg() },
     record: ({ suite, lane, case: kase, round = 0, ...figures }) =>
       rows.push({ suite, gateway: lane.gateway.name, case: String(kase), round, ...rounded(figures) }),
-    /** Whether it worked: a gateway that fails is reported, and the others go on. */
+    /** Whether it worked: a gateway that fails is reported, and the others continue. */
     attempt: async (gateway, what, work) => {
       try {
         await work()
@@ -28,7 +28,7 @@ export function startRun({ world, gateways, plan, say }) {
   }
 }
 
-/** What is kept of a run: data, and nothing else. */
+/** The stored form of a run: only data. */
 export function finishRun({ machine, plan, gateways, rows, failures }) {
   return {
     machine: { ...machine, loadAfter: loadavg() },
@@ -45,7 +45,7 @@ export function printRun({ rows, ...rest }) {
   return `${JSON.stringify(rest).slice(0, -1)},"rows":[\n${lines}\n]}\n`
 }
 
-/** Four digits are more than the noise leaves of any figure. NaN has no place in JSON. */
+/** Four digits are more precise than any measurement here. JSON has no NaN. */
 const rounded = (figures) =>
   Object.fromEntries(
     Object.entries(figures)

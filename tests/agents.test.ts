@@ -67,14 +67,14 @@ agents: {mcp-executor: {max_turns: 5, system_prompt: Be quick.}}`
     const { stdout } = await runCommand(['agents', 'mcp-executor'], options)
     expect(stdout).toMatch(/^model +openai-compatible\/tiny$/m)
     expect(stdout).toMatch(/^limits +5 turns/m)
-    expect(stdout).toMatch(/^is given +serverName, toolName, toolInput$/m)
-    expect(stdout).toMatch(/^is told +Be quick\.$/m)
+    expect(stdout).toMatch(/^input +serverName, toolName, toolInput$/m)
+    expect(stdout).toMatch(/^system prompt +Be quick\.$/m)
     const { built_in } = JSON.parse((await runCommand(['agents', '--json'], options)).stdout)
     expect(built_in).toMatchObject([{ name: 'mcp-executor', enabled: true, maxTurns: 5 }])
     expect(stdout + JSON.stringify(built_in)).not.toContain(SECRET)
   })
 
-  it(`tells a program everything but the values (${promise('AG-5')})`, async () => {
+  it(`reports everything to programs except the values (${promise('AG-5')})`, async () => {
     const { home, file, options } = machine()
     file(join(home, '.cursor/mcp.json'), `{"mcpServers": {"__proto__": {"command": "x", "args": ["${SECRET}"]}}}`)
     const { code, stdout } = await runCommand(['agents', '--all', '--json'], options)
@@ -93,7 +93,7 @@ agents: {mcp-executor: {max_turns: 5, system_prompt: Be quick.}}`
     expect(stdout).not.toContain(SECRET)
   })
 
-  it(`names a broken file with its place, and shows the others (${promise('AG-3')})`, async () => {
+  it(`reports a broken file with line and column, and shows the others (${promise('AG-3')})`, async () => {
     const { home, file, options } = machine()
     file(join(home, '.cursor/mcp.json'), `{\n  "mcpServers": {"a": {"env": "${SECRET}" }\n}`)
     mkdirSync(join(home, '.gemini/settings.json'), { recursive: true })
@@ -119,7 +119,7 @@ agents: {mcp-executor: {max_turns: 5, system_prompt: Be quick.}}`
     })
   })
 
-  it('waits for no program for ever, and leaves none of them behind', async () => {
+  it('stops a program that hangs, and leaves no process behind', async () => {
     const { root, program, options } = machine()
     program('claude', 'sleep 1000 & echo 1.2.3')
     program('codex', 'sleep 1000')
@@ -131,8 +131,8 @@ agents: {mcp-executor: {max_turns: 5, system_prompt: Be quick.}}`
     expect(Object.fromEntries(agents.map(({ id, program }) => [id, program]))).toMatchObject({
       'claude-code': { version: '1.2.3' },
       codex: { problem: 'It did not answer within 5 s.' },
-      'gemini-cli': { problem: 'It named no version.' },
-      'qwen-code': { problem: 'It named no version.' },
+      'gemini-cli': { problem: 'It printed no version.' },
+      'qwen-code': { problem: 'It printed no version.' },
       copilot: { version: '1.0.102-beta.1+5' },
     })
     await eventually(
@@ -141,7 +141,7 @@ agents: {mcp-executor: {max_turns: 5, system_prompt: Be quick.}}`
     )
   })
 
-  it('runs nothing that lies in the folder, whatever PATH says', async () => {
+  it('runs no program of the current folder, whatever PATH says', async () => {
     const { cwd, file, options } = machine()
     file(join(cwd, 'claude'), '#!/bin/sh\necho 6.6.6\n', 0o755)
     const env = { ...options.env, PATH: `.::${options.env.PATH}` }
@@ -193,7 +193,7 @@ describe(`the files of agents (${promise('AG-2')})`, () => {
   })
 
   // Where strace is missing and cannot be installed, only the test above is left.
-  it.runIf(tracing)('are opened for reading and in no other way, by us and by all that we start', async () => {
+  it.runIf(tracing)('are only opened for reading, by us and by all processes that we start', async () => {
     const { root, paths, program, options } = fullMachine()
     program('claude', 'echo 1.2.3')
     const { outcome, read, changes } = await traceFiles(['agents', '--json'], root, options)
@@ -218,7 +218,7 @@ describe(`the files of agents (${promise('AG-2')})`, () => {
     expect(changes.filter((call) => paths.some((path) => call.includes(`"${path}"`)))).toEqual([])
   })
 
-  it.runIf(tracing)('would be seen to be written, were they', async () => {
+  it.runIf(tracing)('would be reported if they were written', async () => {
     const { root, home, program, options } = fullMachine()
     program('claude', 'echo x >> "$HOME/.claude.json"')
     const { changes } = await traceFiles(['agents', '--json'], root, options)

@@ -20,7 +20,7 @@ type Json = Record<string, any>
 
 const FORM = { elicitation: {} }
 const deleting = (id: string) => ({ name: 'counter_delete_it', arguments: { id } })
-const said = (content: Json) => ({ ...ANSWERS, 'elicitation/create': { action: 'accept', content } })
+const accepting = (content: Json) => ({ ...ANSWERS, 'elicitation/create': { action: 'accept', content } })
 
 describe(`${promise('GOV-20')} the person in front of a client that may approve`, () => {
   let bench: ApprovalsBench
@@ -32,13 +32,13 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
   afterAll(() => bench.close())
 
   it.each(Object.entries(SDK_CLIENTS))('answers with %s', async (name, open) => {
-    const yes = await open(bench.gateway, said({ answer: 'once' }))
+    const yes = await open(bench.gateway, accepting({ answer: 'once' }))
     expect(await yes.call('counter_delete_it', { id: `yes ${name}` })).toMatchObject({
       content: [{ text: `yes ${name}` }],
     })
     expect(yes.asked[0]?.params.message).toContain(`yes ${name}`)
     await yes.close()
-    const no = await open(bench.gateway, said({ answer: 'deny', why: 'I would rather not' }))
+    const no = await open(bench.gateway, accepting({ answer: 'deny', why: 'I would rather not' }))
     const refused = await no.call('counter_delete_it', { id: `no ${name}` })
     expect(refusalOf(refused)).toBe('APPROVAL_DENIED')
     expect(JSON.stringify(refused)).toContain('I would rather not')
@@ -59,7 +59,7 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
     expect(bench.made()).not.toContain('raced')
   })
 
-  it('does not change the rules for good, and decides nothing by closing the form', async () => {
+  it('cannot change the rules permanently, and decides nothing by closing the form', async () => {
     const session = await HttpSession.open(bench.gateway.mcp, FORM)
     const outcomes = [{ action: 'accept', content: { answer: 'always' } }, { action: 'cancel' }, {}]
     for (const [at, result] of outcomes.entries()) {
@@ -71,7 +71,7 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
     }
   })
 
-  it('is not asked where only the URL names the profile, where the token is of another, or the client shows no forms', async () => {
+  it('is not asked if only the URL names the profile, the token is for another profile, or the client shows no forms', async () => {
     const { mcp } = bench.gateway
     const tokenOf = async (profile: string): Promise<Record<string, string>> => {
       const { token } = await bench.api('/api/tokens', { method: 'POST', body: { agent: 'codex', profile } })
@@ -90,7 +90,7 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
       const [{ id } = {}] = await bench.waiting()
       await bench.answer(id, { answer: 'deny' })
       await call.reply()
-      asked.push(call.stream.heard.some(({ method }) => method === 'elicitation/create'))
+      asked.push(call.stream.received.some(({ method }) => method === 'elicitation/create'))
     }
     expect(asked).toEqual([false, false, false, true, true])
   })
@@ -103,7 +103,7 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
       const [request] = await bench.waiting()
       await bench.answer(request?.id, { answer: 'deny' })
       await call.reply()
-      return call.stream.heard.some(({ method }) => method === 'elicitation/create')
+      return call.stream.received.some(({ method }) => method === 'elicitation/create')
     }
     const reloads = async (type: string): Promise<number> =>
       bench.gateway.records().filter((record) => record.type === type).length
@@ -120,7 +120,7 @@ describe(`${promise('GOV-20')} the person in front of a client that may approve`
     await save('{"executors": {"ANY": {"DEFAULT": {"client_approval": true,}}}}', 'CONFIG_REJECTED')
     await eventually(
       async () => bench.gateway.stderr(),
-      (told) => told.includes('profiles.json:1:'),
+      (posted) => posted.includes('profiles.json:1:'),
     )
     expect(await isAsked('with a broken file')).toBe(false)
     await save(JSON.stringify(TRUSTED_CLIENTS), 'PROFILES_CHANGED')
@@ -174,7 +174,7 @@ describe(`${promise('GOV-20')} a web hook`, () => {
     return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` }
   }
 
-  it('that the documentation shows approves what its rule is about, and leaves the rest to people', async () => {
+  it('of the documentation approves what its rule covers, and leaves the rest to people', async () => {
     const [, program = ''] = /```js\n([\s\S]*?)```/.exec(textOf('docs/approvals.md')) ?? []
     const bench = await openApprovals()
     undo.push(() => bench.close())
@@ -202,7 +202,7 @@ describe(`${promise('GOV-20')} a web hook`, () => {
     rmSync(file)
   })
 
-  it('is told everything, signed, and can answer later; only what is signed for this request counts', async () => {
+  it('receives the whole request, signed, and can answer later; only an answer signed for this request is valid', async () => {
     const { received, url } = await receive((_, response) => response.writeHead(204).end())
     const bench = await hookTo(url)
     const client = await LegacyClient.open(bench.gateway.mcp)
@@ -213,11 +213,11 @@ describe(`${promise('GOV-20')} a web hook`, () => {
       ({ length }) => length === 1,
     )
     expect(headers['x-sallyport-signature']).toBe(sign(String(headers['x-sallyport-timestamp']), body))
-    const { answer_url, ...told } = JSON.parse(body)
-    expect(told).toEqual(request)
+    const { answer_url, ...posted } = JSON.parse(body)
+    expect(posted).toEqual(request)
     const post = async (text: string, given: Record<string, string>, method = 'POST'): Promise<number> =>
       (await fetch(answer_url, { method, headers: given, ...(method === 'POST' && { body: text }) })).status
-    const good = JSON.stringify({ id: told.id, answer: 'once', by: 'bot' })
+    const good = JSON.stringify({ id: posted.id, answer: 'once', by: 'bot' })
     const { token } = await bench.api('/api/tokens', { method: 'POST', body: { agent: 'codex' } })
     const bad: readonly (readonly [string, Record<string, string>, number])[] = [
       [good, {}, 401],
@@ -238,14 +238,14 @@ describe(`${promise('GOV-20')} a web hook`, () => {
     const oddBodies = [
       { id: 'another', answer: 'once', by: 'bot' },
       { answer: 'once', by: 'bot' },
-      { id: told.id, answer: 'maybe', by: 'bot' },
-      { id: told.id, answer: 'once' },
-      { id: told.id, answer: 'once', by: 'bot', extra: 1 },
+      { id: posted.id, answer: 'maybe', by: 'bot' },
+      { id: posted.id, answer: 'once' },
+      { id: posted.id, answer: 'once', by: 'bot', extra: 1 },
     ].map((odd) => JSON.stringify(odd))
     for (const odd of oddBodies) expect(await post(odd, signed(odd)), odd).toBe(400)
-    const always = JSON.stringify({ id: told.id, answer: 'always', by: 'bot' })
+    const always = JSON.stringify({ id: posted.id, answer: 'always', by: 'bot' })
     expect(await post(always, signed(always))).toBe(409)
-    const large = JSON.stringify({ id: told.id, answer: 'once', by: 'x'.repeat(20_000) })
+    const large = JSON.stringify({ id: posted.id, answer: 'once', by: 'x'.repeat(20_000) })
     expect(await post(large, signed(large))).toBe(413)
     expect(await post('', {}, 'GET')).toBe(405)
     expect(bench.made()).toEqual([])
@@ -256,7 +256,7 @@ describe(`${promise('GOV-20')} a web hook`, () => {
     expect((await bench.recorded('APPROVAL_ANSWERED'))[0]).toMatchObject({ by: 'hook: bot', via: 'hook' })
   })
 
-  it('whose reply is not signed, signed for another request, or a redirect decides nothing and hinders nobody', async () => {
+  it('whose reply is not signed, signed for another request, or a redirect decides nothing and blocks nobody', async () => {
     const answerTo: Record<string, (id: string, response: ServerResponse) => void> = {
       unsigned: (id, response) => response.end(JSON.stringify({ id, answer: 'once', by: 'x' })),
       other: (_, response) => {
@@ -288,7 +288,7 @@ describe(`${promise('GOV-20')} a web hook`, () => {
     expect(new Set(received.map(({ path }) => path))).toEqual(new Set(['/hook']))
   })
 
-  it('that cannot be reached is told once, and people answer', async () => {
+  it('that cannot be reached causes one warning, and people answer', async () => {
     const bench = await hookTo('http://127.0.0.1:9/')
     const client = await LegacyClient.open(bench.gateway.mcp)
     const calls = ['a', 'b'].map((id) => client.call('counter_delete_it', { id }))
@@ -304,7 +304,7 @@ describe(`${promise('GOV-20')} a web hook`, () => {
     expect(bench.gateway.stderr()).not.toContain(SECRET)
   })
 
-  it('answers nothing where none is configured', async () => {
+  it('does not exist if none is configured', async () => {
     const bench = await openApprovals()
     undo.push(() => bench.close())
     const body = JSON.stringify({ id: 'x', answer: 'once', by: 'bot' })

@@ -25,7 +25,7 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
 
   afterAll(() => bench.close())
 
-  it('waits, shows who wants what and why, and is made once when a second terminal says yes', async () => {
+  it('waits, shows who calls which tool and why, and is made once when a second terminal approves', async () => {
     const answer = client.call('counter_delete_it', { id: 'one' })
     const [request] = await bench.waiting()
     expect(request).toMatchObject({
@@ -34,8 +34,8 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
       reason: expect.stringContaining('requires_approval'),
       rule: { file: join(bench.gateway.home, 'tools.yaml'), line: expect.any(Number) },
     })
-    const patience = Date.parse(request?.expiresAt) - Date.parse(request?.requestedAt)
-    expect(patience).toBe(300_000)
+    const waitMs = Date.parse(request?.expiresAt) - Date.parse(request?.requestedAt)
+    expect(waitMs).toBe(300_000)
     expect(bench.made()).toEqual([])
     const shown = await run('approvals', 'show', request?.id.slice(0, 8))
     expect(JSON.parse(shown.stdout)).toEqual(request)
@@ -63,7 +63,7 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
     expect(bench.made().slice(before)).toEqual(['bound', 'bound'])
   })
 
-  it('is made once after "always" where the file refuses, and everybody is told that no rule was written', async () => {
+  it('is made once after "always" if the file cannot be written, and the answer and the record say so', async () => {
     const { home, state } = bench.gateway
     const before = readFileSync(join(home, 'tools.yaml'), 'utf8')
     const lock = join(home, '.tools.yaml.lock')
@@ -72,10 +72,12 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
     const answer = client.call('counter_delete_it', { id: 'unwritten' })
     const [request] = await bench.waiting()
     const approve = ['approvals', 'approve', request?.id, '--always', '--yes', '--home', home, '--state', state]
-    const told = await runCommand(approve)
+    const approved = await runCommand(approve)
     rmdirSync(lock)
-    expect(told.code).toBe(0)
-    expect(told.stdout + told.stderr).toMatch(/approved, but only this once\. The rule was not written: .*tools\.yaml/)
+    expect(approved.code).toBe(0)
+    expect(approved.stdout + approved.stderr).toMatch(
+      /approved, but only this once\. The rule was not written: .*tools\.yaml/,
+    )
     expect(await answer).toMatchObject({ content: [{ text: 'unwritten' }] })
     expect(readFileSync(join(home, 'tools.yaml'), 'utf8')).toBe(before)
     const ofAnswer = bench.gateway.records().filter(({ type }) => type === 'APPROVAL_ANSWERED')
@@ -86,10 +88,10 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
       unwritten: expect.stringContaining('tools.yaml'),
     })
     const explained = await runCommand(['explain', request?.callId, '--home', home, '--state', state])
-    expect(explained.stdout).toMatch(/approved once by .*; it was to be for good, but the rule was not written: /)
+    expect(explained.stdout).toMatch(/approved once by .*; the answer was "always", but the rule was not written: /)
   })
 
-  it(`${promise('GOV-21')} is asked about no more after "always", which is shown before it is written`, async () => {
+  it(`${promise('GOV-21')} needs no approval after "always", whose change is shown before it is written`, async () => {
     const file = join(bench.gateway.home, 'tools.yaml')
     const text = readFileSync(file, 'utf8')
     const answer = client.call('counter_delete_it', { id: 'for good' })
@@ -108,7 +110,7 @@ describe(`${promise('GOV-19')} a call that needs approval`, () => {
     expect(await client.call('counter_delete_it', { id: 'unasked' })).toMatchObject({ content: [{ text: 'unasked' }] })
   })
 
-  it('that is none is told so with a code of its own', async () => {
+  it('that does not exist has its own error code', async () => {
     const unknown = await run('approvals', 'deny', 'zzzz')
     expect([unknown.code, errorOf(unknown).code]).toEqual([3, 'APPROVAL_UNKNOWN'])
     const empty = await run('approvals', 'show', '')
@@ -161,7 +163,7 @@ describe(`${promise('GOV-22')} a call whose approval cannot come`, () => {
     expect(bench.made()).toEqual([])
   })
 
-  it('has an end in the log, also in a flood of which most are refused at once', async () => {
+  it('has an end in the log, even if most of many calls are refused at once', async () => {
     const { gateway } = await open()
     const client = await LegacyClient.open(gateway.mcp)
     const calls = Array.from({ length: 150 }, (_, id) =>
@@ -203,7 +205,7 @@ describe(`${promise('GOV-22')} a call whose approval cannot come`, () => {
     expect(bench.made()).toEqual([])
   })
 
-  it('is refused when the gateway stops in order', async () => {
+  it('is refused when the gateway stops normally', async () => {
     const { gateway } = await open()
     const window = openWindow(gateway)
     await window.initialize()
@@ -259,7 +261,7 @@ describe('many calls that wait', () => {
 
   afterAll(() => bench.close())
 
-  it(`${promise('GOV-19')} starve no other, and each is answered for itself`, async () => {
+  it(`${promise('GOV-19')} do not delay other calls, and each gets its own answer`, async () => {
     const client = await LegacyClient.open(bench.gateway.mcp)
     const calls = Array.from({ length: 100 }, (_, at) => client.call('counter_delete_it', { id: `w${at}` }))
     const waiting = await bench.waiting(100)
@@ -294,7 +296,7 @@ describe('many calls that wait', () => {
     }
   })
 
-  it('are over for whoever answers too late', async () => {
+  it('cannot be answered too late', async () => {
     const { home, state } = bench.gateway
     const client = await LegacyClient.open(bench.gateway.mcp)
     const call = client.call('counter_delete_it', { id: 'watched' })

@@ -3,7 +3,7 @@ import { post } from './mcp-client.ts'
 import { eventually } from './processes.ts'
 import type { StdioClient } from './stdio-client.ts'
 
-/** What a person, or a program, says to a question: {result} or {error}. */
+/** The answer of a person, or a program, to a question: {result} or {error}. */
 export type Answerer = (question: Message) => Message | Promise<Message>
 
 /** A call from its beginning to its end, as its client saw it. */
@@ -51,7 +51,7 @@ export class HttpSession implements AskedClient {
     return new OpenCall(id, new CallStream(this.url, { body, headers: { ...this.headers, ...headers } }), this)
   }
 
-  /** The stream for what concerns no call, once it is open. */
+  /** The stream for messages outside of calls, once it is open. */
   async listen(): Promise<CallStream> {
     const stream = new CallStream(this.url, { verb: 'GET', headers: this.headers })
     await eventually(
@@ -86,11 +86,11 @@ export class HttpSession implements AskedClient {
       answered.add(news.id)
       await this.answer(news.id, await answerer(news))
     }
-    return told(call.stream.heard, call.id)
+    return toConversation(call.stream.received, call.id)
   }
 }
 
-/** A call of a legacy session that is under way. */
+/** A call of a legacy session that is in flight. */
 export class OpenCall {
   readonly id: number
   readonly stream: CallStream
@@ -118,11 +118,11 @@ export class OpenCall {
 const isNew = (message: Message, answered: ReadonlySet<unknown>): boolean =>
   isQuestion(message) && !answered.has(message.id)
 
-function told(heard: readonly Message[], id: unknown): Conversation {
+function toConversation(received: readonly Message[], id: unknown): Conversation {
   return {
-    answer: heard.find((message) => message.id === id && message.method === undefined) ?? {},
-    questions: heard.filter(isQuestion),
-    notifications: heard.filter((message) => message.id === undefined),
+    answer: received.find((message) => message.id === id && message.method === undefined) ?? {},
+    questions: received.filter(isQuestion),
+    notifications: received.filter((message) => message.id === undefined),
   }
 }
 
@@ -136,20 +136,20 @@ export class Window implements AskedClient {
 
   async converse(params: Message, answerer: Answerer, method = 'tools/call'): Promise<Conversation> {
     const { client } = this
-    const from = client.heard.length
+    const from = client.received.length
     const id = client.freshId()
     const answering = new Set<unknown>()
     const answer = client.request(method, params, id)
     for (;;) {
-      const heard = client.heard.slice(from)
-      const question = heard.find((message) => isNew(message, answering))
+      const received = client.received.slice(from)
+      const question = received.find((message) => isNew(message, answering))
       if (question) {
         answering.add(question.id)
         client.answer(question.id, await answerer(question))
-      } else if (heard.some((message) => message.id === id && message.method === undefined)) break
+      } else if (received.some((message) => message.id === id && message.method === undefined)) break
       else await Promise.race([answer, client.next(isQuestion)])
     }
-    return told(client.heard.slice(from), id)
+    return toConversation(client.received.slice(from), id)
   }
 }
 
@@ -171,7 +171,7 @@ function enveloped(params: Message, { capabilities = ALL, meta }: ModernOptions)
   return { ...params, _meta }
 }
 
-/** Who answers by calling again. */
+/** A client that answers by repeating the call. */
 abstract class ModernAsked implements AskedClient {
   abstract round(params: Message, method: string): Promise<readonly Message[]>
 
@@ -180,9 +180,9 @@ abstract class ModernAsked implements AskedClient {
     const notifications: Message[] = []
     let more: Message = {}
     for (;;) {
-      const heard = await this.round({ ...params, ...more }, method)
-      const answer = heard.at(-1) ?? {}
-      notifications.push(...heard.slice(0, -1))
+      const received = await this.round({ ...params, ...more }, method)
+      const answer = received.at(-1) ?? {}
+      notifications.push(...received.slice(0, -1))
       if (answer.result?.resultType !== 'input_required') return { answer, questions, notifications }
       const asked = Object.entries<Message>(answer.result.inputRequests)
       questions.push(...asked.map(([, question]) => question))
@@ -215,7 +215,7 @@ export class ModernHttp extends ModernAsked {
     return new CallStream(this.#url, { body, headers: { ...repeated, ...this.#options.headers } })
   }
 
-  /** What came back of one round: a result, or the error as it is. */
+  /** The outcome of one round: a result, or the error as it is. */
   async ask(params: Message, method = 'tools/call', meta: Message = {}): Promise<Message> {
     const answer = (await this.#whole(params, method, meta)).at(-1) ?? {}
     return answer.result ?? answer
@@ -228,7 +228,7 @@ export class ModernHttp extends ModernAsked {
   async #whole(params: Message, method: string, meta: Message): Promise<readonly Message[]> {
     const stream = this.open(params, method, meta)
     await stream.over
-    return stream.heard
+    return stream.received
   }
 }
 

@@ -30,7 +30,7 @@ describe(`${promise('GW-17')} the roots of a client`, () => {
   /** What a server was told of the roots in each of its sessions, by the name of the first one. */
   const toldTo = (server: string): readonly unknown[] =>
     bench
-      .heardBy(server)
+      .receivedBy(server)
       .flatMap(({ message }) => (message.roots ? [message.roots] : []))
       .map(({ result }) => result?.roots[0]?.uri)
 
@@ -45,20 +45,20 @@ describe(`${promise('GW-17')} the roots of a client`, () => {
     expect(outcomeOf({ answer: await call }).capabilities).toEqual(ALL)
     await eventually(
       () => toldTo(server),
-      (told) => told.includes(`file:///window-of-${server}`),
+      (roots) => roots.includes(`file:///window-of-${server}`),
     )
     const isTold = ({ message }: { message: Message }): boolean => message.method === 'notifications/roots/list_changed'
     const { pid } = outcomeOf({ answer: await call })
     window.notify('notifications/roots/list_changed')
     await eventually(
-      () => bench.heardBy(server).filter(isTold),
-      (heard) => heard.length === 1,
+      () => bench.receivedBy(server).filter(isTold),
+      (received) => received.length === 1,
     )
-    expect(bench.heardBy(server).filter(isTold)).toMatchObject([{ pid }])
+    expect(bench.receivedBy(server).filter(isTold)).toMatchObject([{ pid }])
     await window.leave()
   })
 
-  it.each(['pipe', 'http'])('reach %s with the first call, where only calls reach the client', async (server) => {
+  it.each(['pipe', 'http'])('reach %s with the first call, if only calls reach the client', async (server) => {
     const session = await HttpSession.open(bench.gateway.mcp)
     const modern = new ModernHttp(bench.gateway.mcp)
     for (const [name, client] of Object.entries({ session, modern })) {
@@ -72,23 +72,23 @@ describe(`${promise('GW-17')} the roots of a client`, () => {
       // Over HTTP the two answers are requests of their own: the server may end the call before it has read the other one.
       await eventually(
         () => toldTo(server),
-        (told) => told.includes(uri),
+        (roots) => roots.includes(uri),
       )
     }
   })
 
-  it('are not waited for where the server lists nothing without them and only calls reach the client', async () => {
+  it('are not awaited if the server lists nothing without them and only calls reach the client', async () => {
     const session = await HttpSession.open(bench.gateway.mcp)
     const seen = await session.converse(runOf('late'), () => rootsOf('never'))
     expect(outcomeOf(seen).answers).toEqual([])
   })
 
-  it('are asked of nobody on the connection that all share', async () => {
+  it('are not requested on the shared connection', async () => {
     for (const server of ['pipe', 'http']) expect(toldTo(server)[0]).toBeUndefined()
   })
 })
 
-describe(`${promise('GW-17')} what a server says beside its answers`, () => {
+describe(`${promise('GW-17')} log messages of a server`, () => {
   let bench: AskingBench
 
   beforeAll(async () => {
@@ -106,35 +106,35 @@ describe(`${promise('GW-17')} what a server says beside its answers`, () => {
   const dataOf = (notifications: readonly Message[]): readonly unknown[] =>
     notifications.filter(({ method }) => method === 'notifications/message').map(({ params }) => params.data)
 
-  it.each(['pipe', 'http', 'modern'])('reaches a legacy client from the level on that it set: %s', async (server) => {
+  it.each(['pipe', 'http', 'modern'])('reach a legacy client from the level that it set: %s', async (server) => {
     const session = await HttpSession.open(bench.gateway.mcp, {})
     expect(await session.request('logging/setLevel', { level: 'loud' })).toMatchObject({ error: { code: -32602 } })
-    for (const [level, heard] of [
+    for (const [level, received] of [
       ['warning', ['a warning', 'a error']],
       ['debug', LEVELS.map((one) => `a ${one}`)],
       ['emergency', []],
     ] as const) {
       expect(await session.request('logging/setLevel', { level })).toMatchObject({ result: {} })
       const { notifications } = await session.converse(runOf(server, ...logs), () => ({}))
-      expect(dataOf(notifications)).toEqual(heard)
+      expect(dataOf(notifications)).toEqual(received)
     }
   })
 
-  it.each(['pipe', 'http', 'modern'])('reaches a modern client that asked for it with the call: %s', async (server) => {
+  it.each(['pipe', 'http', 'modern'])('reach a modern client that asked for them with the call: %s', async (server) => {
     const client = (meta: Message): ModernHttp => new ModernHttp(bench.gateway.mcp, { capabilities: {}, meta })
-    const heard = async (meta: Message): Promise<readonly unknown[]> =>
+    const received = async (meta: Message): Promise<readonly unknown[]> =>
       dataOf((await client(meta).converse(runOf(server, ...logs), () => ({}))).notifications)
-    expect(await heard({ [LOG_LEVEL]: 'warning' })).toEqual(['a warning', 'a error'])
-    expect(await heard({})).toEqual([])
+    expect(await received({ [LOG_LEVEL]: 'warning' })).toEqual(['a warning', 'a error'])
+    expect(await received({})).toEqual([])
   })
 
-  it('tells a legacy server to say as much as the one who wants to hear the most', async () => {
-    const levels = bench.heardBy('http').filter(({ message }) => message.method === 'logging/setLevel')
+  it('set a legacy server to the most verbose level that a client wants', async () => {
+    const levels = bench.receivedBy('http').filter(({ message }) => message.method === 'logging/setLevel')
     expect(levels.map(({ message }) => message.params.level)).toEqual(['warning', 'debug'])
-    expect(bench.heardBy('modern').filter(({ message }) => message.method === 'logging/setLevel')).toEqual([])
+    expect(bench.receivedBy('modern').filter(({ message }) => message.method === 'logging/setLevel')).toEqual([])
   })
 
-  it('is not for those who call at the same time', async () => {
+  it('do not reach other callers at the same time', async () => {
     const own = (name: string): readonly Message[] => [
       { gate: 10 },
       log('error', name),

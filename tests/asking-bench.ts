@@ -11,8 +11,8 @@ import { makePlace, REPOSITORY, type RunningGateway, type RunOptions, runGateway
 
 const ASKING_SERVER = join(REPOSITORY, 'tests/fixtures/asking-server.mjs')
 
-/** What a server heard, from which process and in which session. */
-export interface Heard {
+/** A message that a server received, with its process and session. */
+export interface ReceivedMessage {
   readonly pid: number
   readonly session: string
   readonly message: Message
@@ -21,8 +21,8 @@ export interface Heard {
 /** A gateway in front of servers that ask their clients. */
 export interface AskingBench {
   readonly gateway: RunningGateway
-  /** Everything that the servers of this name have heard so far. */
-  heardBy(server: string): readonly Heard[]
+  /** Everything that the servers of this name have received so far. */
+  receivedBy(server: string): readonly ReceivedMessage[]
   close(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export async function openAskingBench(
   await untilKnown(gateway, Object.keys(servers))
   return {
     gateway,
-    heardBy: (server) => readHeard(logOf(server)),
+    receivedBy: (server) => readReceived(logOf(server)),
     close: async () => {
       await gateway.stop()
       await Promise.all(children.map(endServer))
@@ -61,7 +61,7 @@ export async function openAskingBench(
   }
 }
 
-/** Who calls a tool that is not known yet would be told so. */
+/** A call of a tool that is not known yet would fail. */
 async function untilKnown(gateway: RunningGateway, servers: readonly string[]): Promise<void> {
   const headers = { authorization: `Bearer ${gateway.token('operator')}` }
   const states = async (): Promise<readonly string[]> => {
@@ -71,10 +71,10 @@ async function untilKnown(gateway: RunningGateway, servers: readonly string[]): 
   await eventually(states, (seen) => seen.every((state) => state === 'ready'))
 }
 
-function readHeard(file: string): readonly Heard[] {
+function readReceived(file: string): readonly ReceivedMessage[] {
   if (!existsSync(file)) return []
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
-  return lines.map((line) => JSON.parse(line) as Heard)
+  return lines.map((line) => JSON.parse(line) as ReceivedMessage)
 }
 
 async function firstLineOf(child: ChildProcess): Promise<string> {
@@ -109,7 +109,7 @@ export const runOf = (server: string, ...steps: readonly Message[]): Message => 
   arguments: { steps },
 })
 
-/** What the server found out in a call that went well: {answers, capabilities, clientInfo, pid}. */
+/** What the server reports of a successful call: {answers, capabilities, clientInfo, pid}. */
 export function outcomeOf({ answer }: Pick<Conversation, 'answer'>): Message {
   expect(answer.result, JSON.stringify(answer).slice(0, 1_000)).toBeDefined()
   const { content, messages, contents, isError } = answer.result

@@ -35,7 +35,7 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
   const keysOf = ({ inputRequests }: Message): readonly string[] => Object.keys(inputRequests)
   const calls = (text: string): number =>
     bench
-      .heardBy('asking')
+      .receivedBy('asking')
       .filter(({ message }) => message.method === 'tools/call' && JSON.stringify(message).includes(text)).length
 
   async function parked(params: Message): Promise<Message> {
@@ -56,7 +56,7 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
     expect(calls('made once')).toBe(1)
   })
 
-  it('asks again for what is missing, and passes over what it did not ask', async () => {
+  it('asks again for missing answers, and ignores answers that were not asked for', async () => {
     const params = asking('one', 'two')
     const asked = await parked(params)
     const [first = '', second = ''] = keysOf(asked)
@@ -72,7 +72,7 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
     expect(outcomeOf({ answer: { result } }).answers).toEqual([accepted(first), accepted(second)])
   })
 
-  it('takes no state that was tampered with, is another call’s, another caller’s, or for other arguments', async () => {
+  it('refuses a state that was changed, or belongs to another call, another caller or other arguments', async () => {
     const params = asking('guarded')
     const asked = await parked(params)
     const other = await parked(asking('other'))
@@ -125,7 +125,7 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
   })
 
   it.each(['asking', 'pipe'])(
-    'tells each round of %s what happens during it, and only what it wants to hear',
+    'sends each round of %s its own notifications, and only those that it asked for',
     async (server) => {
       const steps = [log('info', 'first'), { progress: 1 }, { ask: [elicitation('?')] }]
       const later = [log('debug', 'too quiet'), log('warning', 'second'), { progress: 2 }, { ask: [elicitation('!')] }]
@@ -133,7 +133,7 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
       const round = async (more: Message, meta: Message): Promise<readonly [Message, readonly Message[]]> => {
         const stream = client.open({ ...params, ...more }, 'tools/call', meta)
         await stream.over
-        return [stream.heard.at(-1)?.result, stream.heard.slice(0, -1).map(({ params }) => params)]
+        return [stream.received.at(-1)?.result, stream.received.slice(0, -1).map(({ params }) => params)]
       }
       const [one, during] = await round({}, { [LOG_LEVEL]: 'info', progressToken: 'a' })
       expect(during).toEqual([
@@ -164,14 +164,14 @@ describe(`${promise('GW-16')} a modern client's call that waits at a legacy serv
     await round.next(({ method }) => method === 'notifications/progress')
     await round.close()
     await eventually(
-      () => bench.heardBy(server),
-      (heard) => heard.some(({ message }) => message.method === 'notifications/cancelled'),
+      () => bench.receivedBy(server),
+      (received) => received.some(({ message }) => message.method === 'notifications/cancelled'),
     )
     const again = await client.ask({ ...params, requestState, inputResponses })
     expect(JSON.stringify(again)).toMatch(/no longer waits|CALL_CANCELLED/)
   })
 
-  it('leaves nothing under way', async () => {
+  it('leaves no call in flight', async () => {
     const headers = { authorization: `Bearer ${bench.gateway.token('operator')}` }
     // One call of this file is left waiting on purpose.
     await eventually(

@@ -19,7 +19,7 @@ import { openWindow } from './stdio-client.ts'
 const isCancelled = ({ method }: Message): boolean => method === 'notifications/cancelled'
 const isQuestion = ({ id, method }: Message): boolean => id !== undefined && method !== undefined
 
-describe(`${promise('GW-17')} a question that does not go as it should`, () => {
+describe(`${promise('GW-17')} a question that fails`, () => {
   let bench: AskingBench
 
   beforeAll(async () => {
@@ -43,17 +43,17 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
   afterAll(() => bench.close())
 
   const open = (capabilities?: object): Promise<HttpSession> => HttpSession.open(bench.gateway.mcp, capabilities)
-  /** The messages that a server heard in the session in which it was called with this text. */
+  /** The messages that a server received in the session in which it was called with this text. */
   const heardWith = (server: string, text: string): readonly Message[] => {
-    const heard = bench.heardBy(server)
-    const session = heard.find(
+    const received = bench.receivedBy(server)
+    const session = received.find(
       ({ message }) => message.id && JSON.stringify(message.params ?? {}).includes(text),
     )?.session
-    return heard.filter((one) => one.session === session).map(({ message }) => message)
+    return received.filter((one) => one.session === session).map(({ message }) => message)
   }
 
   it.each(['pipe', 'http'])(
-    'is taken back from the client when %s takes it back, and the call goes on',
+    'is cancelled at the client when %s withdraws it, and the call continues',
     async (server) => {
       const client = await open()
       const steps = [{ begin: elicitation('never') }, { ask: [elicitation('then')] }, { takeBack: true }]
@@ -82,10 +82,10 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
       expect((await call.stream.next(isCancelled)).params.requestId).toBe(id)
       expect((await call.reply()).error.data.code).toBe('CALL_CANCELLED')
       await client.answer(id, accepted('too late'))
-      // A modern server has nothing under way then.
+      // A modern server has no call in flight then.
       if (server === 'modern') return
-      const isTold = (heard: readonly Message[]): boolean => heard.some(isCancelled)
-      await eventually(() => heardWith(server, name), isTold)
+      const isNotified = (received: readonly Message[]): boolean => received.some(isCancelled)
+      await eventually(() => heardWith(server, name), isNotified)
     },
   )
 
@@ -96,7 +96,7 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     await client.end()
     await eventually(
       () => heardWith('http', 'leaving over HTTP'),
-      (heard) => heard.some(isCancelled),
+      (received) => received.some(isCancelled),
     )
     const window = openWindow(bench.gateway)
     await window.initialize(ALL)
@@ -105,7 +105,7 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     await asked
     await window.kill()
     const [{ pid } = { pid: 0 }] = bench
-      .heardBy('pipe')
+      .receivedBy('pipe')
       .filter(({ message }) => JSON.stringify(message).includes('leaving over lines'))
     await eventually(
       () => processesWith(`${bench.gateway.home}/pipe.heard`),
@@ -125,25 +125,22 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     expect((await other.stream.next(isCancelled)).params.requestId).toBe(open_.id)
   })
 
-  it.each(['hasty', 'hastypipe'])(
-    'stops the clock of its call to %s for as long as a person thinks',
-    async (server) => {
-      const client = await open()
-      const call = client.call(runOf(server, { ask: [elicitation('slow')] }, { hang: true }))
-      const { id } = await call.question()
-      // A clock that does run: once it has, twice, the one that was stopped would have too.
-      const bystander = await open({})
-      for (let round = 0; round < 2; round++) {
-        const { answer } = await bystander.converse(runOf(server, { hang: true }), () => ({}))
-        expect(errorCode(answer.result)).toBe('UPSTREAM_TIMEOUT')
-      }
-      expect(call.stream.heard.filter(isCancelled)).toEqual([])
-      await client.answer(id, accepted('at last'))
-      expect(errorCode((await call.reply()).result)).toBe('UPSTREAM_TIMEOUT')
-    },
-  )
+  it.each(['hasty', 'hastypipe'])('pauses the timeout of its call to %s until a person answers', async (server) => {
+    const client = await open()
+    const call = client.call(runOf(server, { ask: [elicitation('slow')] }, { hang: true }))
+    const { id } = await call.question()
+    // A clock that does run: once it has, twice, the one that was stopped would have too.
+    const bystander = await open({})
+    for (let round = 0; round < 2; round++) {
+      const { answer } = await bystander.converse(runOf(server, { hang: true }), () => ({}))
+      expect(errorCode(answer.result)).toBe('UPSTREAM_TIMEOUT')
+    }
+    expect(call.stream.received.filter(isCancelled)).toEqual([])
+    await client.answer(id, accepted('at last'))
+    expect(errorCode((await call.reply()).result)).toBe('UPSTREAM_TIMEOUT')
+  })
 
-  it('holds all calls of one conversation over a pipe, and outlives those that it may not belong to', async () => {
+  it('pauses the timeouts of all calls of its conversation over a pipe, and survives the end of other calls', async () => {
     const client = await open()
     const quick = client.call(runOf('hastypipe', { ask: [elicitation('first')] }))
     const first = await quick.question()
@@ -183,7 +180,7 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     }
   })
 
-  it('is asked of nobody by a modern server when one half of it cannot be asked', async () => {
+  it('of a modern server is not sent at all if one part of it cannot be asked', async () => {
     const client = await open({ elicitation: {} })
     const both = { ask: [elicitation('half'), sampling('the other half')] }
     const { answer, questions } = await client.converse(runOf('modern', both), () => accepted('?'))
@@ -191,7 +188,7 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     expect(errorCode(answer.result)).toBe('CAPABILITY_MISSING')
   })
 
-  it('is taken back by a modern server when another one is refused', async () => {
+  it('of a modern server is withdrawn if another one is refused', async () => {
     const client = await open()
     const call = client.call(runOf('modern', { ask: [elicitation('kept'), sampling('refused')] }))
     const isOf =
@@ -211,14 +208,14 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     const unheard = client.call(runOf('http', { ask: [elicitation('unheard')] }), 'tools/call', plain)
     expect(outcomeOf({ answer: await unheard.reply() }).answers).toMatchObject([{ error: { code: -32603 } }])
     const stream = await client.listen()
-    const heard = client.call(runOf('http', { ask: [elicitation('heard')] }), 'tools/call', plain)
+    const received = client.call(runOf('http', { ask: [elicitation('heard')] }), 'tools/call', plain)
     const { id } = await stream.next(isQuestion)
     await client.answer(id, accepted('Ada'))
-    expect(outcomeOf({ answer: await heard.reply() }).answers).toEqual([accepted('Ada')])
+    expect(outcomeOf({ answer: await received.reply() }).answers).toEqual([accepted('Ada')])
     await stream.close()
   })
 
-  it('takes no answer from another session, under no other id, and none twice', async () => {
+  it('accepts no answer from another session, under another id, or a second time', async () => {
     const client = await open()
     const other = await open()
     const call = client.call(runOf('http', { ask: [elicitation('mine')] }, { ask: [elicitation('again')] }))
@@ -247,12 +244,12 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     await client.answer(late.id, accepted('after all'))
     await eventually(
       () => heardWith('pipe', '"late"'),
-      (heard) => heard.some(({ result }) => result?.content?.name === 'after all'),
+      (received) => received.some(({ result }) => result?.content?.name === 'after all'),
     )
     await stream.close()
   })
 
-  it('is told from the others where a server asks beside the stream of its call, once that is known', async () => {
+  it('reaches the right client even if a server asks outside the stream of its call, once the gateway knows that it does', async () => {
     const clients = await Promise.all(['a', 'b'].map(() => open({ elicitation: {} })))
     const ask = (gate: readonly Message[]) =>
       Promise.all(
@@ -265,8 +262,8 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
       expect(seen.questions).toEqual([])
       expect(outcomeOf(seen).answers).toMatchObject([{ error: { code: -32601 } }])
     }
-    const told = await ask([{ gate: 2 }])
-    expect(told.map((seen) => outcomeOf(seen).answers)).toEqual([[accepted('0 to 0')], [accepted('1 to 1')]])
+    const conversations = await ask([{ gate: 2 }])
+    expect(conversations.map((seen) => outcomeOf(seen).answers)).toEqual([[accepted('0 to 0')], [accepted('1 to 1')]])
   })
 
   it('of a call that was given up does not reach the next caller of a shared pipe', async () => {
@@ -274,8 +271,8 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     const other = await open()
     const given = one.call(runOf('fresh', { gate: 2 }, { ask: [elicitation('of the one who left')] }))
     await eventually(
-      () => bench.heardBy('fresh'),
-      (heard) => heard.some(({ message }) => message.method === 'tools/call'),
+      () => bench.receivedBy('fresh'),
+      (received) => received.some(({ message }) => message.method === 'tools/call'),
     )
     await given.cancel()
     expect((await given.reply()).error.data.code).toBe('CALL_CANCELLED')
@@ -283,14 +280,14 @@ describe(`${promise('GW-17')} a question that does not go as it should`, () => {
     expect(next.questions).toEqual([])
   })
 
-  it('reaches a window again that began anew, and no longer under the ids of before', async () => {
+  it('reaches a window that sent initialize again, under new ids', async () => {
     const window = openWindow(bench.gateway)
     await window.initialize(ALL)
     const asked = window.next(isQuestion)
     const before = window.request('tools/call', runOf('http', { ask: [elicitation('before')] }))
     const { id } = await asked
     await window.initialize(ALL)
-    expect(JSON.stringify((await before).result)).toContain('began anew')
+    expect(JSON.stringify((await before).result)).toContain('sent initialize again')
     window.answer(id, accepted('too late'))
     const seen = await new Window(window).converse(runOf('http', { ask: [elicitation('after')] }), () =>
       accepted('Ada'),

@@ -68,7 +68,7 @@ describe(`${promise('GW-16')} ${promise('GW-17')} what a server asks of its clie
   const cases = CLIENTS.flatMap((client) => SERVERS.map((server) => [client, server] as const))
 
   it.each(cases)(
-    'reaches a %s client of %s, and its answers the server, one after the other',
+    'reaches a %s client of %s, and the answers reach the server, one after the other',
     async (client, server) => {
       const steps = ASKED.map(([question]) => ({ ask: [question] }))
       let next = 0
@@ -120,7 +120,7 @@ describe(`${promise('GW-16')} ${promise('GW-17')} what a server asks of its clie
   })
 
   it.each(CLIENTS.slice(0, 2))(
-    'may be refused by a %s client, which a legacy server hears as it was said',
+    'may be refused by a %s client, and a legacy server gets that error unchanged',
     async (client) => {
       const error = { code: -1, message: 'the user said no', data: { why: 'busy' } }
       for (const server of ['oldstdio', 'oldhttp']) {
@@ -137,7 +137,7 @@ describe(`${promise('GW-16')} ${promise('GW-17')} what a server asks of its clie
     },
   )
 
-  it('is in the log with the call that it belongs to, and without a word of it', async () => {
+  it('is in the log with its call, and without its text', async () => {
     const secret = 'the-word-of-a-question'
     const seen = await converse('legacy HTTP', runOf('oldhttp', { ask: [elicitation(secret)] }), () => accepted(secret))
     expect(outcomeOf(seen).answers).toEqual([accepted(secret)])

@@ -3,7 +3,7 @@ import { fixture, type GovernedBench, makeFolder, openClient, openGoverned, outc
 import type { LegacyClient } from './mcp-client.ts'
 import { promise } from './promises.ts'
 
-describe(`${promise('GOV-23')} a call that governance.auto_approve speaks of`, () => {
+describe(`${promise('GOV-23')} a call that matches governance.auto_approve`, () => {
   const folder = makeFolder()
   let bench: GovernedBench
   let client: LegacyClient
@@ -26,7 +26,7 @@ describe(`${promise('GOV-23')} a call that governance.auto_approve speaks of`, (
     folder.remove()
   })
 
-  it('needs nobody where all that the rule says holds', async () => {
+  it('needs no approval if all conditions of the rule hold', async () => {
     expect(await deleting({ id: 'tmp-1' })).toBe('ok')
     expect(await deleting({ id: 'tmp-1', note: 'x' })).toBe('ok')
     expect(await deleting({ id: 'file', path: `${folder.path}/a` })).toBe('ok')

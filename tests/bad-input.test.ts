@@ -38,7 +38,7 @@ const asNobody: CommandOptions =
   process.getuid?.() === 0 ? { through: ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups'] } : {}
 
 describe(`${promise('GW-13')} a config that cannot be used`, () => {
-  const mistakes: readonly (readonly [what: string, config: string, said: RegExp])[] = [
+  const mistakes: readonly (readonly [what: string, config: string, message: RegExp])[] = [
     ['no YAML', 'mcp_servers: {files: [\n', /config\.yaml:\d+:\d+/],
     [
       'a value of the wrong kind',
@@ -50,7 +50,7 @@ describe(`${promise('GW-13')} a config that cannot be used`, () => {
     [
       'two names with one id',
       'mcp_servers:\n  my-files: {command: x}\n  My Files: {command: y}\n',
-      /config\.yaml:3:3 .*its id would be "my-files", as that of mcp_servers\.my-files in line 2/,
+      /config\.yaml:3:3 .*its id would be "my-files", the same as that of mcp_servers\.my-files in line 2/,
     ],
     [
       'a variable that is not set',
@@ -65,23 +65,23 @@ describe(`${promise('GW-13')} a config that cannot be used`, () => {
     ['an open address', 'gateway: {host: 0.0.0.0}\n', /config\.yaml:1:\d+ gateway\.host: .*allow_remote/],
   ]
 
-  it.each(mistakes)('is refused with the place of the mistake: %s', async (_what, config, said) => {
+  it.each(mistakes)('is refused with the line and column of the mistake: %s', async (_what, config, message) => {
     const at = place(config)
     const outcome = await serve(at)
     expect(outcome).toMatchObject({ code: 1, stdout: '' })
     expect(errorOf(outcome)).toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringMatching(said),
+      message: expect.stringMatching(message),
       hint: expect.stringContaining('docs/configuration.md'),
     })
     expect(readFileSync(join(at.home, 'config.yaml'), 'utf8'), 'the file stays as it is').toBe(config)
   })
 
-  it('is refused in words too, and the same way through a window', async () => {
+  it('is refused with a readable message too, and in the same way through a window', async () => {
     const at = place('gateway:\n  port: many\n')
     const words = await serve(at, {}, [])
     expect(words).toMatchObject({ code: 1, stdout: '' })
-    expect(words.stderr).toMatch(/^✗ CONFIG_INVALID .*has one mistake:\n.*config\.yaml:2:3 gateway\.port/)
+    expect(words.stderr).toMatch(/^✗ CONFIG_INVALID .*has one error:\n.*config\.yaml:2:3 gateway\.port/)
     const window = await runCommand(['serve', '--stdio', '--json', '--home', at.home, '--state', at.state])
     expect(window.code).toBe(1)
     expect(errorOf(window)).toMatchObject({
@@ -90,24 +90,24 @@ describe(`${promise('GW-13')} a config that cannot be used`, () => {
     })
   })
 
-  it('tells all its mistakes at once, and no value of a variable', async () => {
+  it('reports all its mistakes at once, and no value of a variable', async () => {
     const at = place(`gateway:\n  port: many\nmcp_servers:\n  a: {url: "\${SECRET_URL}"}\n  b: {}\n`)
     const outcome = await serve(at, { env: { SECRET_URL: 'not-a-url-but-hunter2' } })
     const { message } = errorOf(outcome)
-    expect(message).toContain('3 mistakes')
+    expect(message).toContain('3 errors')
     for (const key of ['gateway.port', 'mcp_servers.a', 'mcp_servers.b']) expect(message).toContain(key)
     expect(outcome.stderr).not.toContain('hunter2')
   })
 
-  it('only warns of a mistyped key, and names the right one', async () => {
+  it('only causes a warning for a mistyped key, which names the right one', async () => {
     const running = await runGateway({ config: 'gatway:\n  port: 1\n' })
     undo.push(() => running.stop())
     expect(running.stderr()).toMatch(/config\.yaml:1:1 gatway: .*gateway/)
   })
 })
 
-describe('a server that is not there', () => {
-  it('is said with the reason and the fix, and the rest works', async () => {
+describe('a server whose program does not exist', () => {
+  it('is reported with the reason and the fix, and the other servers work', async () => {
     const running = await runGateway({ config: { mcp_servers: { gone: { command: 'no-such-program-anywhere' } } } })
     undo.push(() => running.stop())
     const headers = { authorization: `Bearer ${running.token('operator')}` }
@@ -186,7 +186,7 @@ describe('a home', () => {
     expect(errorOf(outcome).hint).toMatch(/read/i)
   })
 
-  it('that is read-only serves all the same: nothing has to be written there', async () => {
+  it('that is read-only works: nothing has to be written there', async () => {
     const at = place({ mcp_servers: {} })
     chmodSync(at.home, 0o555)
     undo.push(() => chmodSync(at.home, 0o755))

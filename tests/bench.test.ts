@@ -128,14 +128,14 @@ describe('the options', () => {
     expect(readOptions(['--write'], GATEWAYS)).toMatchObject({ write: true })
   })
 
-  it('refuse a name that is no suite and no gateway', () => {
+  it('refuse a name that is neither a suite nor a gateway', () => {
     expect(() => readOptions(['--only', 'call,our-http'], GATEWAYS)).toThrow('our-http')
   })
 })
 
 describe('an instance', () => {
   it.each(['ours-http', 'ours-window-stdio', 'floor-pipe', 'floor-stdio-raw'])(
-    'of %s is called as its callers would, and leaves nothing behind',
+    'of %s can be called, and leaves nothing behind',
     async (name) => {
       const gateway = GATEWAYS.find((known) => known.name === name)
       const world = await openWorld()
@@ -199,7 +199,7 @@ const RUN = {
 }
 
 describe('the page', () => {
-  it(`that is published says of every goal whether it was kept: ${promise('GW-23')}`, () => {
+  it(`that is published says for every goal whether it was met: ${promise('GW-23')}`, () => {
     const [, goals = ''] = readFileSync(join(ROOT, 'docs/benchmarks.md'), 'utf8').split('## Goals')
     const verdicts = goals
       .split('\n\n## ')[0]
@@ -210,7 +210,7 @@ describe('the page', () => {
     expect(new Set(verdicts)).toEqual(new Set(['kept', '**missed**']))
   })
 
-  it(`tells each goal, its limit, what was measured and whether it was kept: ${promise('GW-24')}`, () => {
+  it(`shows each goal, its limit, the measured value and whether it was met: ${promise('GW-24')}`, () => {
     const page = printPage(RUN)
     expect(page).toContain('| CPU per call, HTTP, modern, 16 callers, × floor-pipe | ≤ 1 | 0.90 | kept |')
     expect(page).toContain('| CPU per call, HTTP, modern, 64 callers, × floor-pipe | ≤ 1 | 1.24 | **missed** |')
@@ -223,11 +223,11 @@ describe('the page', () => {
     expect(page).toMatch(/CPU per call ±\d+ %, p50 ±0 %/)
   })
 
-  it('shows the middle of the rounds for each gateway', () => {
+  it('shows the median of the rounds for each gateway', () => {
     expect(printPage(RUN)).toMatch(/\| ours-http \| http → http \| 1\.0 \/ 1\.0 \| .* \| 95 \/ 124 \| 1\.24 × \|/)
   })
 
-  it('has no figure for what was not measured, and tells what failed', () => {
+  it('has no number for what was not measured, and reports what failed', () => {
     const page = printPage(RUN)
     expect(page).toContain('| MB resident with 20 stdio servers | ≤ 110 | – | not measured |')
     expect(page).not.toContain('## Open legacy sessions')
@@ -235,11 +235,11 @@ describe('the page', () => {
     expect(page).toContain('- ours-http, size: no answer for 30 s')
   })
 
-  it('is the same when it is made again from the figures that were kept', () => {
+  it('is the same when it is generated again from the stored numbers', () => {
     expect(printPage(JSON.parse(printRun(RUN)))).toBe(printPage(RUN))
   })
 
-  it('that is published comes with its figures, and holds what they give', () => {
+  it('that is published comes with its numbers, and matches them', () => {
     const [page, figures] = ['docs/benchmarks.md', 'docs/benchmarks.json'].map((path) => join(ROOT, path))
     expect(existsSync(String(page))).toBe(existsSync(String(figures)))
     if (!existsSync(String(page))) return

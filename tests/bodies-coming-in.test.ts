@@ -47,7 +47,7 @@ class Stalling {
 const memoryOf = (pid: number | undefined): number =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1_024
 
-describe(`${promise('GW-21')} requests that are still coming in`, () => {
+describe(`${promise('GW-21')} incoming requests`, () => {
   let gateway: RunningGateway
   let other: string
 
@@ -91,7 +91,7 @@ describe(`${promise('GW-21')} requests that are still coming in`, () => {
     expect(status).toBe(200)
   })
 
-  it('are not read at all without a good token', async () => {
+  it('are not read at all without a valid token', async () => {
     const flood = Array.from({ length: 20 }, () => new Stalling(gateway.mcp, `Bearer spa_${'x'.repeat(43)}`))
     expect(new Set(await Promise.all(flood.map(({ status }) => status)))).toEqual(new Set([401]))
     for (const connection of flood) connection.close()

@@ -13,7 +13,7 @@ interface Sent {
 /** One HTTP request whose answer is read message by message, as it comes. */
 export class CallStream {
   /** Every message that came, in order. */
-  readonly heard: Message[] = []
+  readonly received: Message[] = []
   /** Resolves when nothing more comes. */
   readonly over: Promise<void>
   status: number | undefined
@@ -29,9 +29,9 @@ export class CallStream {
 
   /** The first message of a kind, whether it came already or not. */
   next(wants: (message: Message) => boolean): Promise<Message> {
-    const look = (): Message | undefined => this.heard.find(wants)
+    const findMessage = (): Message | undefined => this.received.find(wants)
     const isThere = (message: Message | undefined): boolean => message !== undefined || this.#isOver
-    return eventually(look, isThere).then((message) => message ?? Promise.reject(this.#missed()))
+    return eventually(findMessage, isThere).then((message) => message ?? Promise.reject(this.#missed()))
   }
 
   /** Hangs up, whatever is still to come. */
@@ -58,10 +58,10 @@ export class CallStream {
   }
 
   #take(text: string): void {
-    if (text !== '') this.heard.push(JSON.parse(text))
+    if (text !== '') this.received.push(JSON.parse(text))
   }
 
   #missed(): Error {
-    return new Error(`the stream ended (${this.status}) after ${JSON.stringify(this.heard).slice(0, 2_000)}`)
+    return new Error(`the stream ended (${this.status}) after ${JSON.stringify(this.received).slice(0, 2_000)}`)
   }
 }

@@ -15,9 +15,9 @@ export interface ChangingTools {
   /** For `mcp_servers`. */
   readonly entry: object
   offer(...tools: readonly ToolText[]): void
-  /** From now on nobody gets a list, or is told that the level is set, until what it gives is called. */
+  /** From now on it answers no list and no log level, until the returned function is called. */
   hold(what?: 'level'): () => void
-  /** Stops its process, until what it gives is called: nothing is read. */
+  /** Stops its process until the returned function is called: it reads nothing. */
   stop(): () => void
   /** The names of the tools that were really called. */
   calls(): readonly string[]

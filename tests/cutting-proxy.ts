@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** Stands between clients and a gateway, and can cut every connection. */
+/** A proxy between clients and a gateway that can cut every connection. */
 export interface CuttingProxy {
   readonly port: number
   /** The address of the gateway, once there is one. */
@@ -11,7 +11,7 @@ export interface CuttingProxy {
 }
 
 export interface CuttingProxyOptions {
-  /** Hears what the clients send, as it comes. */
+  /** Receives what the clients send. */
   readonly onSent?: (text: string) => void
 }
 

@@ -85,7 +85,7 @@ describe('a Docker MCP Gateway', () => {
     expect(await bench.server('chosen')).toMatchObject({ kind: 'docker-gateway', era: 'legacy' })
   })
 
-  it(`${promise('GW-9')} is told where its daemon is, and none of the secrets around it`, async () => {
+  it(`${promise('GW-9')} gets the variables for its daemon, and no secrets of the environment`, async () => {
     const [{ environment } = {}] = notesOf('chosen')
     expect(environment).toContain('DOCKER_HOST')
     expect(environment).not.toContain('DOCKER_PASSWORD')
@@ -106,7 +106,7 @@ describe('a Docker MCP Gateway', () => {
     expect(await namesOf('open')).toEqual(['open_search', 'open_post', 'open_die', 'open_mcp_find', 'open_mcp_exec'])
   })
 
-  it(`${promise('GW-11')} has mcp-exec judged and recorded as the tool inside, and gets it as it was asked`, async () => {
+  it(`${promise('GW-11')} has mcp-exec checked and recorded as the tool inside, and receives the call unchanged`, async () => {
     const result = await exec({ name: 'search', arguments: { q: 2 } })
     expect(textOf(result)).toBe('search {"q":2}')
     expect(notesOf('open').slice(-2)).toEqual([
@@ -129,7 +129,7 @@ describe('a Docker MCP Gateway', () => {
     ['two names', { name: 'search', Name: 'delete_repo' }, 'nothing else; got "Name"', 'mcp-exec'],
     ['a name with spaces around', { name: ' delete_repo' }, 'the exact name', 'mcp-exec'],
     ['arguments as a text', { name: 'search', arguments: '{}' }, 'as an object', 'mcp-exec'],
-    ['no name', { arguments: {} }, 'the name of a tool as a text', 'mcp-exec'],
+    ['no name', { arguments: {} }, 'the name of a tool as a string', 'mcp-exec'],
     ['a wire name', { name: 'open_search' }, 'does not list', 'mcp-exec'],
   ])(`${promise('GW-11')} is not asked when mcp-exec wants %s`, async (_, args, reason, recorded) => {
     const before = notesOf('open').length
@@ -194,7 +194,7 @@ describe('a Docker MCP Gateway that cannot run', () => {
     ['no-plugin', 'this Docker has no `mcp` plugin', 'Install it with Docker Desktop'],
     ['no-daemon', 'the Docker daemon does not run', 'Start Docker, or correct DOCKER_HOST'],
     ['old-plugin', 'does not know one of the options', 'Update it'],
-  ])(`${promise('GW-11')} says why and what to do, and harms nobody else: %s`, async (id, why, fix) => {
+  ])(`${promise('GW-11')} reports why and what to do, and affects no other server: %s`, async (id, why, fix) => {
     const { state, reason } = await eventually(
       () => bench.server(id),
       (server) => server.reason !== undefined,
@@ -214,7 +214,7 @@ describe.each(['stdio', 'streaming'])('a Docker MCP Gateway that takes long to s
 
   afterEach(() => bench.close())
 
-  it(`${promise('GW-11')} is given up by those who wait and not by us, and is there when it is ready`, async () => {
+  it(`${promise('GW-11')} does not fail when callers give up waiting, and is available when it is ready`, async () => {
     const gate = join(folder, `${id}.gate`)
     const timeouts = { startup: '200ms', idle: '100ms' }
     bench = await openFaultBench({ [id]: standIn(id, { transport, timeouts }, { mode: 'gate', gate }) })
@@ -264,7 +264,7 @@ describe('a Docker MCP Gateway over HTTP', () => {
     return bench
   }
 
-  it(`${promise('GW-11')} gets a token that nobody else sees, and listens on this machine alone`, async () => {
+  it(`${promise('GW-11')} gets a token that nobody else sees, and listens on this machine only`, async () => {
     await open({ web: standIn('web', { transport: 'streaming', servers: ['a'] }) })
     await bench.until('web', 'ready')
     expect(textOf(await bench.window.call('web_search', { q: 3 }))).toBe('search {"q":3}')
@@ -299,7 +299,7 @@ describe('a Docker MCP Gateway over HTTP', () => {
     expect(JSON.stringify(await bench.server('own'))).not.toContain('chosen-by-the-user')
   })
 
-  it(`${promise('GW-11')} has its meta tools closed too where somebody else started it`, async () => {
+  it(`${promise('GW-11')} has its meta tools closed too if another program started it`, async () => {
     await open({ first: standIn('first', { transport: 'streaming', env: { MCP_GATEWAY_AUTH_TOKEN: 'shared-token' } }) })
     await bench.until('first', 'ready')
     const [{ argv } = {}] = notesOf('first')
@@ -310,7 +310,7 @@ describe('a Docker MCP Gateway over HTTP', () => {
     expect(errorCode(await bench.window.call('second_mcp_exec', { name: 'search' }))).toBe('CALL_DENIED')
   })
 
-  it(`${promise('GW-11')} is not started on a port where somebody else listens`, async () => {
+  it(`${promise('GW-11')} is not started on a port that is in use`, async () => {
     const squatter = createServer().listen(0, '127.0.0.1')
     await once(squatter, 'listening')
     const { port } = squatter.address() as AddressInfo
@@ -327,7 +327,7 @@ describe('a Docker MCP Gateway over HTTP', () => {
 describe('the variables of the Docker MCP Gateway', () => {
   const onPath = (): Record<string, string> => ({ PATH: `${folder}${delimiter}${process.env.PATH}` })
 
-  it(`${promise('GW-11')} add a server without a word in config.yaml`, async () => {
+  it(`${promise('GW-11')} add a server without an entry in config.yaml`, async () => {
     const env = { ...onPath(), MCP_GATEWAY_ENABLED: 'true', MCP_GATEWAY_ENABLED_SERVERS: 'github,time' }
     const bench = await openFaultBench({}, { env })
     const { config } = await bench.until('docker', 'ready')
@@ -336,7 +336,7 @@ describe('the variables of the Docker MCP Gateway', () => {
     await bench.close()
   })
 
-  it(`${promise('GW-11')} name the command, as a JSON list or in words`, async () => {
+  it(`${promise('GW-11')} name the command, as a JSON list or as a string`, async () => {
     const written = [process.execPath, STAND_IN, 'mcp', 'gateway', 'run']
     for (const command of [JSON.stringify(written), written.join(' ')]) {
       const bench = await openFaultBench({}, { env: { MCP_GATEWAY_ENABLED: '1', MCP_GATEWAY_COMMAND: command } })
@@ -345,7 +345,7 @@ describe('the variables of the Docker MCP Gateway', () => {
     }
   })
 
-  it(`${promise('GW-11')} limit every call, whichever way it is spoken to`, async () => {
+  it(`${promise('GW-11')} limit every call, over every transport`, async () => {
     const hostile = join(REPOSITORY, 'tests/fixtures/hostile-server.mjs')
     const slow = { type: 'docker-gateway', command: [process.execPath, hostile] }
     const env = { MCP_GATEWAY_TIMEOUT_SECONDS: '2' }

@@ -56,7 +56,7 @@ describe(`${promise('GW-26')} a page that a server wants somebody to open`, () =
   const converse = (era: string, params: Message) =>
     (clients.get(era) as AskedClient).converse(params, () => ({ result: { action: 'accept' } }))
 
-  it.each(WAYS)('is shown where its address is safe: $era client, $server server', async ({ era, server }) => {
+  it.each(WAYS)('is shown if its address is safe: $era client, $server server', async ({ era, server }) => {
     const { questions, answer } = await converse(era, runOf(server, { ask: [page(GOOD)] }))
     expect(questions.map(({ params }) => params.url)).toEqual([GOOD])
     expect(JSON.stringify(answer)).toContain('accept')
@@ -69,12 +69,12 @@ describe(`${promise('GW-26')} a page that a server wants somebody to open`, () =
       expect(questions).toEqual([])
       if (url !== '') expect(JSON.stringify(answer)).not.toContain(JSON.stringify(url).slice(1, -1))
       // A legacy server is told that its request is invalid; of a modern one the call fails.
-      expect(JSON.stringify(answer)).toContain('a page to be opened that nobody is sent to')
+      expect(JSON.stringify(answer)).toContain('to open a page that the gateway does not allow')
       expect(bench.last('POLICY_DENIED')).toMatchObject({ method: 'elicitation/create', error: 'PAGE_REFUSED' })
     },
   )
 
-  it.each(WAYS)('is checked whatever the mode is called: $era client, $server server', async ({ era, server }) => {
+  it.each(WAYS)('is checked whatever the value of its mode: $era client, $server server', async ({ era, server }) => {
     for (const mode of ['form', 'URL', undefined]) {
       const { questions } = await converse(era, runOf(server, { ask: [page('javascript:1', mode)] }))
       expect(questions).toEqual([])

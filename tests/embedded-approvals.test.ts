@@ -32,7 +32,7 @@ async function open(approve?: Approver) {
 }
 
 describe(`${promise('GOV-22')} a gateway inside a program`, () => {
-  it('refuses at once what needs approval where the program has no way to give it', async () => {
+  it('refuses a call that needs approval at once if the program has no `approve`', async () => {
     const { remove, made, state } = await open()
     const { success, error } = await remove('x')
     expect(success).toBe(false)
@@ -41,7 +41,7 @@ describe(`${promise('GOV-22')} a gateway inside a program`, () => {
     expect(readRecords(state).map(({ type }) => type)).not.toContain('APPROVAL_REQUESTED')
   })
 
-  it(`${promise('GOV-20')} asks the program, and does what it says`, async () => {
+  it(`${promise('GOV-20')} asks the program, and follows its answer`, async () => {
     const asked: unknown[] = []
     const { remove, made, state } = await open(async ({ arguments: args, tool, risk, user }) => {
       asked.push({ args, tool, risk, user: typeof user })
@@ -72,14 +72,14 @@ describe(`${promise('GOV-22')} a gateway inside a program`, () => {
     ['returns nothing', () => Promise.resolve(undefined)],
     ['returns true', () => Promise.resolve(true)],
     ['returns another word', () => Promise.resolve({ answer: 'yes' })],
-  ])('takes it for a denial when the program %s', async (_, approve) => {
+  ])('treats it as a denial when the program %s', async (_, approve) => {
     const { remove, made, warnings } = await open(approve as unknown as Approver)
     expect((await remove('x')).error).toMatchObject({ code: 'APPROVAL_DENIED' })
     expect(warnings.join()).toContain('so it is refused')
     expect(made()).toEqual([])
   })
 
-  it('tells the program when its answer is no longer wanted, and takes none that comes after', async () => {
+  it('signals the program when its answer is no longer needed, and ignores a later answer', async () => {
     let isUnwanted: (() => void) | undefined
     const unwanted = new Promise<void>((resolve) => {
       isUnwanted = resolve

@@ -19,7 +19,7 @@ interface Opened {
   readonly state: string
   readonly warnings: string[]
   /** What the mirror server heard. */
-  readonly heard: () => readonly string[]
+  readonly received: () => readonly string[]
 }
 
 function folder(): string {
@@ -38,9 +38,9 @@ async function open(servers: EmbeddedOptions['config'] = {}, root = folder()): P
     onWarning: (text) => warnings.push(text),
   })
   undo.push(() => gateway.close())
-  const heard = (): readonly string[] =>
+  const received = (): readonly string[] =>
     existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
-  return { gateway, state, warnings, heard }
+  return { gateway, state, warnings, received }
 }
 
 const READ = 'READ'
@@ -81,22 +81,22 @@ describe(`${promise('GW-25')} a gateway inside a program`, () => {
     })
   })
 
-  it.each([0, '', [], false, {}, '0', [0]])('leaves the output %j of a server what it is', async (output) => {
+  it.each([0, '', [], false, {}, '0', [0]])('does not change the output %j of a server', async (output) => {
     const { gateway } = await open()
     const structured = await gateway.executeTool('mirror', { result: { content: [], structuredContent: output } })
     expect(structured.success).toBe(true)
     expect(structured.output).toEqual(output)
   })
 
-  it('takes a null in place of structured content for none, as servers of older versions mean it', async () => {
+  it('treats null as missing structured content, as servers of older versions mean it', async () => {
     const { gateway } = await open()
     const content = [{ type: 'text', text: 'none' }]
-    const told = await gateway.executeTool('mirror', { result: { content, structuredContent: null } })
-    expect(told).toMatchObject({ success: true, output: 'none' })
-    expect(told.metadata).not.toHaveProperty('structured_content', null)
+    const result = await gateway.executeTool('mirror', { result: { content, structuredContent: null } })
+    expect(result).toMatchObject({ success: true, output: 'none' })
+    expect(result.metadata).not.toHaveProperty('structured_content', null)
   })
 
-  it('leaves an empty text and an empty list of contents what they are', async () => {
+  it('does not change an empty text and an empty list of contents', async () => {
     const { gateway } = await open()
     const text = { content: [{ type: 'text', text: '' }] }
     expect(await gateway.executeTool('mirror', { result: text })).toMatchObject({ success: true, output: '' })
@@ -141,7 +141,7 @@ describe(`${promise('GW-25')} a gateway inside a program`, () => {
   })
 })
 
-describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
+describe(`${promise('GW-25')} an error inside a program`, () => {
   it('is a result with its error, and is logged with the trace id: an unknown tool', async () => {
     const { gateway, state } = await open()
     const result = await gateway.executeTool('mirror_miror', {})
@@ -174,7 +174,7 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     )
   })
 
-  it('is a result with its error: what a tool itself says', async () => {
+  it('is a result with its error: an error of the tool', async () => {
     const { gateway } = await open()
     const result = { isError: true, content: [{ type: 'text', text: 'the disk is on fire' }] }
     expect(await gateway.executeTool('mirror', { result })).toMatchObject({
@@ -183,8 +183,8 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     })
   })
 
-  it('is a result with its error: what is no call at all, from a program that nobody type-checked', async () => {
-    const { gateway, heard } = await open()
+  it('is a result with its error: an invalid call, from a program that was not type-checked', async () => {
+    const { gateway, received } = await open()
     const circular: Record<string, unknown> = {}
     circular.self = circular
     const throwing = {
@@ -205,11 +205,11 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
       expect(result).toMatchObject({ success: false, output: undefined, error: { code: 'INVALID_PARAMS' } })
       expect(result.metadata.call_id).not.toBe('')
     }
-    expect(heard().filter((line) => line.includes('tools/call'))).toEqual([])
+    expect(received().filter((line) => line.includes('tools/call'))).toEqual([])
     expect(await execute('mirror/mirror')).toMatchObject({ metadata: { server: 'mirror' } })
   })
 
-  it('calls as whoever its principal is at the time, also where the program changes one that it used before', async () => {
+  it('calls with the current values of the principal, even if the program changes an object that it used before', async () => {
     const { gateway, state } = await open()
     const ann = { user: 'ann', agent: 'any', profile: 'default', session: 'first', role: 'agent' as const }
     const principal: typeof ann & { tools?: readonly string[] } = ann
@@ -227,7 +227,7 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     expect(await call()).toMatchObject({ success: false })
   })
 
-  it('throws at once: tools under what is no server id, or the gateway’s own', async () => {
+  it('throws at once: tools under an invalid server id, or under the gateway’s own', async () => {
     const { gateway } = await open()
     const register = (server: unknown) => () =>
       gateway.registerMcpTool({ server: server as string, name: 'x', permission: READ }, () => 'never')
@@ -276,7 +276,7 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
     expect(await gateway.executeTool('deaf_read', {})).toMatchObject({ error: { code: 'TOOL_UNKNOWN' } })
   })
 
-  it('says nothing of why where results are quarantined', async () => {
+  it('does not give the reason if results are quarantined', async () => {
     const dead = { command: 'node', args: ['-e', 'console.error("no key"), process.exit(3)'], isolated: true }
     const config = { mcp_servers: { dead }, isolation: { returns: { type: 'object' } } }
     const gateway = await createGateway({ config, state: join(folder(), 'state'), onWarning: () => undefined })
@@ -287,25 +287,25 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
   })
 
   it('reaches the server when the caller aborts', async () => {
-    const { gateway, heard } = await open()
+    const { gateway, received } = await open()
     const stop = new AbortController()
     const calling = gateway.executeTool('mirror/hang', {}, { signal: stop.signal })
-    await eventually(heard, (lines) => lines.includes('call hang'))
+    await eventually(received, (lines) => lines.includes('call hang'))
     stop.abort()
     expect(await calling).toMatchObject({ success: false, error: { code: 'CALL_CANCELLED' } })
-    await eventually(heard, (lines) => lines.includes('cancelled'))
+    await eventually(received, (lines) => lines.includes('cancelled'))
   })
 
   it('never starts when the caller had aborted already', async () => {
-    const { gateway, heard } = await open()
+    const { gateway, received } = await open()
     await gateway.listTools()
     const result = await gateway.executeTool('mirror/hang', {}, { signal: AbortSignal.abort() })
     expect(result).toMatchObject({ success: false, error: { code: 'CALL_CANCELLED' } })
     await gateway.executeTool('mirror', { result: { content: [] } })
-    expect(heard()).toEqual(['call mirror'])
+    expect(received()).toEqual(['call mirror'])
   })
 
-  it('does not make the tools of others wait: a server that never answers', async () => {
+  it('does not delay the tools of other servers: a server that never answers', async () => {
     const silent = {
       command: 'node',
       args: [fixture('hostile-server.mjs'), 'never-initialize'],
@@ -322,7 +322,7 @@ describe(`${promise('GW-25')} what goes wrong inside a program`, () => {
 })
 
 describe(`${promise('GW-25')} the configuration`, () => {
-  it('is what the program gives: a config.yaml in the working folder is nobody’s word', async () => {
+  it('is what the program passes: a config.yaml in the working folder is ignored', async () => {
     const root = folder()
     const mirror = { command: 'node', args: [fixture('mirror-server.mjs'), join(root, 'heard')] }
     writeFileSync(join(root, 'config.yaml'), JSON.stringify({ mcp_servers: { mirror } }))

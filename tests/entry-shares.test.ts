@@ -53,7 +53,7 @@ const recorded = (
   eventually(
     () => gateway.records().find((record) => record.type === type && isWanted(record)),
     (record) => record !== undefined,
-    PATIENCE,
+    TIMEOUT_MS,
   )
 
 /** That somebody was asked about a call; then it is denied. */
@@ -69,10 +69,10 @@ const entriesOf = ({ home }: Place, server: string): number =>
   readFileSync(join(home, 'tools.yaml'), 'utf8').match(new RegExp(`^  mcp__${server}__`, 'gm'))?.length ?? 0
 
 /** Thousands of tools take their time on a busy machine. */
-const PATIENCE = 120_000
+const TIMEOUT_MS = 120_000
 
 describe(`${promise('GOV-32')} a server that offers 20,000 tools`, { timeout: 400_000 }, () => {
-  it('gets no more than its share, is asked about beyond it, and takes nothing from others, also after a restart', async () => {
+  it('gets no more than its share, needs approval beyond it, and takes nothing from others, also after a restart', async () => {
     const honest = await honestTools()
     const many = createOfferingServer({ tools: toolsNamed('thing', 20_000) })
     const memory = createOfferingServer({ tools: honest })
@@ -81,7 +81,7 @@ describe(`${promise('GOV-32')} a server that offers 20,000 tools`, { timeout: 40
     await eventually(
       () => gateway.records().reduce((sum, { type, count }) => sum + (type === 'TOOLS_WRITTEN' ? Number(count) : 0), 0),
       (count) => count >= 5_000 + honest.length,
-      PATIENCE,
+      TIMEOUT_MS,
     )
     expect(entriesOf(place, 'many')).toBe(5_000)
     expect(entriesOf(place, 'memory')).toBe(honest.length)
@@ -109,7 +109,7 @@ describe(`${promise('GOV-32')} a server that offers 20,000 tools`, { timeout: 40
 describe(`${promise('GOV-32')} a server that renames its tools at each change of its list`, {
   timeout: 400_000,
 }, () => {
-  it('fills neither the file nor the room of others', async () => {
+  it('fills neither the file nor the share of others', async () => {
     const many = createOfferingServer({ tools: toolsNamed('a', 4_000) })
     const wiki = createOfferingServer({ tools: [] })
     const place = placeWith({ many, wiki })
@@ -133,32 +133,29 @@ describe(`${promise('GOV-32')} a tools.yaml that cannot be appended to`, () => {
   it.each([
     ['in flow style', 'tools: {mcp__x__y: {hidden: true}}\n', 0o600],
     ['read-only', 'tools:\n  mcp__x__y: {hidden: true}\n', 0o444],
-  ])(
-    'since it is %s leaves tools open, held to what they were first, until another is accepted',
-    async (_, file, mode) => {
-      const wiki = createOfferingServer({ tools: toolsNamed('page', 2) })
-      const place = placeWith({ wiki }, file)
-      chmodSync(join(place.home, 'tools.yaml'), mode)
-      const gateway = await run(place)
-      const client = await LegacyClient.open(gateway.mcp)
-      await sallyport(gateway, 'tools')
-      expect(await client.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
-      const changed = toolsNamed('page', 2).map((tool) => ({ ...tool, description: 'Gets all of them.' }))
-      wiki.offer({ tools: changed })
-      await recorded(gateway, 'DEFINITION_DRIFTED')
-      expect(refusalOf(await client.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
-      await endProcess(gateway.child)
-      const again = await run(place)
-      const next = await LegacyClient.open(again.mcp)
-      expect(refusalOf(await next.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
-      const { message } = await next.request('tools/list')
-      expect(message.result.tools.find(({ name }: { name: string }) => name === 'wiki_get_page_0').description).toBe(
-        'Gets it.',
-      )
-      expect(await sallyport(again, 'tools', 'accept', 'wiki/get_page_0', '--yes')).toMatchObject({ code: 0 })
-      expect(await next.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
-      expect(refusalOf(await next.call('wiki_get_page_1', {}))).toBe('DEFINITION_CHANGED')
-      expect(readFileSync(join(place.home, 'tools.yaml'), 'utf8')).toBe(file)
-    },
-  )
+  ])('because it is %s pins tools to their first definition, until another is accepted', async (_, file, mode) => {
+    const wiki = createOfferingServer({ tools: toolsNamed('page', 2) })
+    const place = placeWith({ wiki }, file)
+    chmodSync(join(place.home, 'tools.yaml'), mode)
+    const gateway = await run(place)
+    const client = await LegacyClient.open(gateway.mcp)
+    await sallyport(gateway, 'tools')
+    expect(await client.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
+    const changed = toolsNamed('page', 2).map((tool) => ({ ...tool, description: 'Gets all of them.' }))
+    wiki.offer({ tools: changed })
+    await recorded(gateway, 'DEFINITION_DRIFTED')
+    expect(refusalOf(await client.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
+    await endProcess(gateway.child)
+    const again = await run(place)
+    const next = await LegacyClient.open(again.mcp)
+    expect(refusalOf(await next.call('wiki_get_page_0', {}))).toBe('DEFINITION_CHANGED')
+    const { message } = await next.request('tools/list')
+    expect(message.result.tools.find(({ name }: { name: string }) => name === 'wiki_get_page_0').description).toBe(
+      'Gets it.',
+    )
+    expect(await sallyport(again, 'tools', 'accept', 'wiki/get_page_0', '--yes')).toMatchObject({ code: 0 })
+    expect(await next.call('wiki_get_page_0', {})).toMatchObject({ content: [{ type: 'text' }] })
+    expect(refusalOf(await next.call('wiki_get_page_1', {}))).toBe('DEFINITION_CHANGED')
+    expect(readFileSync(join(place.home, 'tools.yaml'), 'utf8')).toBe(file)
+  })
 })

@@ -41,7 +41,7 @@ let gateway: RunningGateway
 
 const paramsOf = ({ headers }: { headers: object }): object =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('mcp-param-')))
-const lastCall = () => upstream.of('tools/call').at(-1) as NonNullable<(typeof upstream.heard)[number]>
+const lastCall = () => upstream.of('tools/call').at(-1) as NonNullable<(typeof upstream.received)[number]>
 
 beforeAll(async () => {
   upstream = await openModernUpstream({
@@ -63,7 +63,7 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-describe(`arguments that a server wants repeated in headers (${promise('GW-17')})`, () => {
+describe(`arguments that a server requires in headers (${promise('GW-17')})`, () => {
   const args = { region: 'Grüße', limit: 7, force: false, where: { zone: 'b' }, text: 'plain' }
   const written = {
     'mcp-param-region': '=?base64?R3LDvMOfZQ==?=',
@@ -73,7 +73,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
   }
   const calls = () => upstream.of('tools/call').length
 
-  it('are repeated for a legacy client, which knows nothing of them', async () => {
+  it('are added for a legacy client, which does not send them', async () => {
     const client = await LegacyClient.open(gateway.mcp)
     expect(await client.call('up_query', args)).toMatchObject({ content: [{ text: 'done' }] })
     expect(paramsOf(lastCall())).toEqual(written)
@@ -81,7 +81,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     expect(paramsOf(lastCall())).toEqual({})
   })
 
-  it('are repeated for a client over stdio', async () => {
+  it('are added for a client over stdio', async () => {
     const window = openWindow({ home: gateway.home, state: gateway.state })
     try {
       await window.initialize()
@@ -92,7 +92,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     }
   })
 
-  it('pass from a client that repeats them itself, as its SDK does', async () => {
+  it('are passed on from a client that sends them itself, as its SDK does', async () => {
     const client = new ModernSdkClient(
       { name: 'sdk', version: '1' },
       { versionNegotiation: { mode: { pin: '2026-07-28' } } },
@@ -113,7 +113,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     ['says something else', { 'mcp-param-region': 'us' }],
     ['cannot be decoded', { 'mcp-param-region': '=?base64?ZXU?=' }],
     ['is not to be there', { 'mcp-param-region': 'eu', 'mcp-param-limit': '7' }],
-  ])('are held against a header that %s', async (_what, headers) => {
+  ])('are compared with a header that %s', async (_what, headers) => {
     const before = calls()
     const params = { name: 'up_query', arguments: { region: 'eu' } }
     const { status, message } = await modernRequest(gateway.mcp, 'tools/call', params, headers)
@@ -122,7 +122,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     expect(calls()).toBe(before)
   })
 
-  it('are held against a header that stands twice', async () => {
+  it('are compared with a duplicate header', async () => {
     const body = JSON.stringify({
       ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
       params: {
@@ -135,8 +135,8 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     })
     const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'up_query' }
     const lines = ['Mcp-Param-Region: eu', 'Mcp-Param-Region: us']
-    const { status, body: said } = await say(gateway.url, rawRequest(gateway.url, { headers, lines, body }))
-    expect([status, JSON.parse(said).error.code]).toEqual([400, -32020])
+    const { status, body: reply } = await say(gateway.url, rawRequest(gateway.url, { headers, lines, body }))
+    expect([status, JSON.parse(reply).error.code]).toEqual([400, -32020])
   })
 
   it('may be written as base64, or as another form of the same number', async () => {
@@ -147,7 +147,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
     expect(paramsOf(lastCall())).toEqual({ 'mcp-param-region': 'eu', 'mcp-param-limit': '7' })
   })
 
-  it('are passed on with headers of that kind that nobody here knows', async () => {
+  it('are passed on together with unknown headers of that kind', async () => {
     const headers = { 'Mcp-Param-Other': '=?base64?IHg=?=', 'x-private': 'stays' }
     await modernRequest(gateway.mcp, 'tools/call', { name: 'up_loose', arguments: {} }, headers)
     expect(paramsOf(lastCall())).toEqual({ 'mcp-param-other': '=?base64?IHg=?=' })
@@ -165,7 +165,7 @@ describe(`arguments that a server wants repeated in headers (${promise('GW-17')}
   })
 })
 
-describe(`output that is no object (${promise('GW-17')})`, () => {
+describe(`output that is not an object (${promise('GW-17')})`, () => {
   it('reaches a legacy SDK client in the form that its schema names', async () => {
     const client = new LegacySdkClient({ name: 'sdk', version: '1' })
     await client.connect(new LegacyHttp(new URL(gateway.mcp)) as never)
@@ -191,14 +191,14 @@ describe(`output that is no object (${promise('GW-17')})`, () => {
 })
 
 describe(`lists for modern clients (${promise('GW-17')})`, () => {
-  it('may be kept as long as the server says, less their age, by nobody but the caller', async () => {
+  it('may be cached as long as the server says, less their age, by the caller only', async () => {
     const { message } = await modernRequest(gateway.mcp, 'tools/list')
     expect(message.result.cacheScope).toBe('private')
     expect(message.result.ttlMs).toBeGreaterThan(0)
     expect(message.result.ttlMs).toBeLessThan(60_000)
     const legacy = await LegacyClient.open(gateway.mcp)
-    const { message: told } = await legacy.request('tools/list')
-    expect(Object.keys(told.result)).toEqual(['tools'])
+    const { message: listed } = await legacy.request('tools/list')
+    expect(Object.keys(listed.result)).toEqual(['tools'])
   })
 })
 
@@ -214,7 +214,7 @@ describe(`the trace context of a client (${promise('GW-17')})`, () => {
     expect(sent().traceparent).toBe(TRACE)
   })
 
-  it('passes untouched when the message has one, and is not mixed from both', async () => {
+  it('is passed on unchanged when the message has one, and is not merged from both', async () => {
     const own = { traceparent: TRACE.replaceAll('a', 'c') }
     const headers = { traceparent: TRACE, tracestate: 'a=1' }
     await modernRequest(gateway.mcp, 'tools/call', { name: 'up_loose', _meta: own }, headers)
@@ -225,7 +225,7 @@ describe(`the trace context of a client (${promise('GW-17')})`, () => {
   })
 })
 
-describe(`a modern server that is out of order (${promise('GW-17')})`, () => {
+describe(`a modern server that is broken (${promise('GW-17')})`, () => {
   const closers: (() => Promise<void>)[] = []
   afterEach(async () => {
     for (const close of closers.splice(0)) await close()
@@ -239,7 +239,7 @@ describe(`a modern server that is out of order (${promise('GW-17')})`, () => {
     return { server, types }
   }
 
-  it.each([500, 503, 401, 403])('is not taken for a legacy one when it answers %s', async (status) => {
+  it.each([500, 503, 401, 403])('is not treated as a legacy one when it answers %s', async (status) => {
     const { server, types } = await gatewayTo({ discoverStatus: () => status })
     await eventually(types, (seen) => seen.includes('UPSTREAM_LOST') || seen.includes('UPSTREAM_NEEDS_LOGIN'))
     expect(server.of('server/discover').length).toBeGreaterThan(0)
@@ -255,7 +255,7 @@ describe(`a modern server that is out of order (${promise('GW-17')})`, () => {
     expect(server.of('initialize')).toEqual([])
   })
 
-  it('is spoken to as a legacy one when it refuses the question', async () => {
+  it('is treated as a legacy one when it refuses the discovery request', async () => {
     const { server } = await gatewayTo({ discoverStatus: () => 404 })
     await eventually(
       () => server.of('initialize').length,

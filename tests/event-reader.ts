@@ -4,7 +4,7 @@ import { RawConnection, rawRequest } from './raw-http.ts'
 export interface SeenEvent {
   readonly id: string
   readonly retry: number | undefined
-  /** Undefined where the event carries nothing but an id. */
+  /** `undefined` if the event has only an id. */
   readonly message: Record<string, any> | undefined
 }
 
@@ -71,7 +71,7 @@ export class EventReader {
     return this.sees('\r\n0\r\n\r\n')
   }
 
-  /** What a proxy does that has waited for too long. */
+  /** Cuts the connection, as a proxy does after its timeout. */
   async cut(): Promise<void> {
     this.#connection.drop()
     await this.#connection.closed

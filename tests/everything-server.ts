@@ -9,11 +9,11 @@ import { endProcess, REPOSITORY } from './run-gateway.ts'
 const PROGRAM = join(REPOSITORY, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
 const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
 
-/** The reference server from npm, over one of its transports, and all that it was told. */
+/** The reference server from npm, over one of its transports, and everything that it received. */
 export interface EverythingServer {
   /** For `mcp_servers`. */
   readonly entry: object
-  told(): string
+  receivedText(): string
   close(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ export function createLocalEverything(): EverythingServer {
   writeFileSync(file, '')
   return {
     entry: { command: process.execPath, args: [fixture('recording-pipe.mjs'), file, PROGRAM] },
-    told: () => readFileSync(file, 'utf8'),
+    receivedText: () => readFileSync(file, 'utf8'),
     close: async () => rmSync(folder, { recursive: true, force: true }),
   }
 }
@@ -34,10 +34,10 @@ export async function openRemoteEverything(): Promise<EverythingServer> {
   const child = spawn(process.execPath, [`--import=${fixture('on-loopback.mjs')}`, PROGRAM, 'streamableHttp'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  let told = ''
+  let received = ''
   const proxy: CuttingProxy = await openCuttingProxy({
     onSent: (text) => {
-      told += text
+      received += text
     },
   })
   for await (const line of createInterface({ input: child.stdout })) {
@@ -48,7 +48,7 @@ export async function openRemoteEverything(): Promise<EverythingServer> {
   child.stdout.resume()
   return {
     entry: { url: `http://127.0.0.1:${proxy.port}/mcp` },
-    told: () => told,
+    receivedText: () => received,
     close: async () => {
       await proxy.close()
       await endProcess(child)

@@ -27,7 +27,7 @@ async function explained(running: RunningGateway, type: string): Promise<string>
   return stdout
 }
 
-/** Where a field of a tool's entry stands. */
+/** The line of a field of a tool's entry. */
 function placeOf({ home }: Place, tool: string, field: string): { readonly line: number; readonly text: string } {
   const lines = readFileSync(join(home, 'tools.yaml'), 'utf8').split('\n')
   const entry = lines.findIndex((line) => line.includes(`${tool}:`))
@@ -73,7 +73,7 @@ describe(`explain: ${promise('GOV-25')}`, () => {
     expect(refused).toMatch(/^mode +ALERT$/m)
   })
 
-  it('says who approved a call, over what, and by which rule it was asked', async () => {
+  it('says who approved a call, by which channel, and which rule required it', async () => {
     const running = await runNotesGateway({ governance: { approval_timeout: '50s' } })
     const answer = call(running, 'notes_delete_note', { id: 'n1' })
     await eventually(() => recordsOf(running, 'APPROVAL_REQUESTED').length, Boolean)
@@ -87,7 +87,7 @@ describe(`explain: ${promise('GOV-25')}`, () => {
     expect(text).toMatch(/^ +approved once by \S+ \(over \S+\) after /m)
   })
 
-  it('says that the file was changed since, and tells programs the same', async () => {
+  it('says that the file was changed since, also in JSON', async () => {
     const running = await runNotesGateway()
     await call(running, 'notes_delete_note', { id: 'n1' })
     expect(await explained(running, 'POLICY_DENIED')).not.toContain('changed since')
@@ -96,9 +96,9 @@ describe(`explain: ${promise('GOV-25')}`, () => {
     expect(await explained(running, 'POLICY_DENIED')).toContain('(the file was changed since, at ')
     const [denied] = recordsOf(running, 'POLICY_DENIED')
     const { stdout } = await run(running, 'explain', String(denied?.trace_id), '--json')
-    const told = JSON.parse(stdout)
-    expect(told).toMatchObject({ kind: 'trace', calls: [{ call_id: denied?.call_id }] })
-    expect(told.rules).toEqual([
+    const parsed = JSON.parse(stdout)
+    expect(parsed).toMatchObject({ kind: 'trace', calls: [{ call_id: denied?.call_id }] })
+    expect(parsed.rules).toEqual([
       expect.objectContaining({ file: join(running.home, 'tools.yaml'), text: expect.any(String) }),
     ])
   })
@@ -110,7 +110,7 @@ describe(`the arguments in records: ${promise('GOV-26')}`, () => {
     ['shape', { id: 'text of 7', token: 'text of 3' }],
     ['redacted', { id: 'visible', token: '[redacted: by its name]' }],
     ['full', { id: 'visible', token: 'abc' }],
-  ])('are kept as audit.arguments says: %s', async (how, expected) => {
+  ])('are recorded as audit.arguments says: %s', async (how, expected) => {
     const running = await runNotesGateway({ audit: { arguments: how } })
     await call(running, 'notes_read_note', { id: 'visible', token: 'abc' })
     await call(running, 'notes_read_note', { id: 'visible' })
@@ -121,7 +121,7 @@ describe(`the arguments in records: ${promise('GOV-26')}`, () => {
     expect(started?.arguments).toEqual(expected && { id: expected.id })
   })
 
-  it('hold no secret, whatever became of the call', async () => {
+  it('contain no secret, however the call ended', async () => {
     const running = await runNotesGateway()
     expect(await call(running, 'notes_read_note', { id: KEY })).toContain('SECRET_REFUSED')
     expect(recordsOf(running, 'POLICY_DENIED')[0]).toMatchObject({
@@ -133,7 +133,7 @@ describe(`the arguments in records: ${promise('GOV-26')}`, () => {
 })
 
 describe(`audit: ${promise('GOV-28')}`, () => {
-  it('finds what the new events say by verdict, tool, session and trace', async () => {
+  it('filters the events by verdict, tool, session and trace', async () => {
     const running = await runNotesGateway()
     await call(running, 'notes_list_notes')
     await call(running, 'notes_delete_note', { id: 'n1' })

@@ -67,10 +67,10 @@ export async function openFaultBench(servers: object, options: RunOptions & { se
   return bench
 }
 
-/** So many calls of bystanders at the least, and so many at once. */
+/** The minimum number of calls of bystanders, and how many run at once. */
 const BYSTANDERS = 12
 const AT_ONCE = 4
-/** They shall be harmed by the attack, not by each other. */
+/** Only the attack may harm them, not each other. */
 const PACE = 5
 let lastWord = 0
 
@@ -103,15 +103,15 @@ async function expectUnharmed({ gateway, window, api }: FaultBench): Promise<voi
   )
   expect(pid).toBe(gateway.child.pid)
   const isEven = (uneven: readonly unknown[]): boolean => uneven.length === 0
-  // Calls without exactly one start and one end in the log: a test may have some under way all the time.
+  // Calls without exactly one start and one end in the log: a test may always have some in flight.
   await eventually(() => unevenRecords(gateway.records()), isEven, 5_000)
   expect(answeredTwice(window), 'ids that were answered more than once').toEqual([])
   expect(gateway.stderr()).not.toMatch(/incident|Unhandled|Uncaught/i)
 }
 
 /** On a connection that carries many calls a second answer would be seen. */
-function answeredTwice({ heard }: StdioClient): readonly unknown[] {
-  const ids = heard.filter(({ method }) => method === undefined).map(({ id }) => id)
+function answeredTwice({ received }: StdioClient): readonly unknown[] {
+  const ids = received.filter(({ method }) => method === undefined).map(({ id }) => id)
   return ids.filter((id, index) => ids.indexOf(id) !== index)
 }
 
@@ -137,13 +137,13 @@ export function errorCode(result: Json): string {
   return code
 }
 
-/** The text of a result that is no failure. */
+/** The text of a successful result. */
 export function textOf(result: Json): string {
   expect(result.isError, JSON.stringify(result).slice(0, 500)).toBeUndefined()
   return result.content[0].text
 }
 
-/** What the fixture's tool `pid` tells of the process behind it. */
+/** What the fixture's tool `pid` reports about its process. */
 export async function processBehind(window: Pick<StdioClient, 'call'>, server: string): Promise<Json> {
   return JSON.parse(textOf(await window.call(`${server}_pid`)))
 }

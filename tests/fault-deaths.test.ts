@@ -41,7 +41,7 @@ beforeAll(async () => {
   await Promise.all([...plain, 'deaf'].map((id) => bench.until(id, 'ready')))
   // It takes as long as the waits between its restarts, so the other tests run meanwhile.
   broken = killUntilBroken('brittle')
-  broken.catch(() => 'told to the test that waits for it')
+  broken.catch(() => 'reported by the test that waits for it')
 })
 
 afterAll(() => bench.close())
@@ -77,7 +77,7 @@ const outcomes: Readonly<Record<(typeof DEATHS)[number], string>> = {
 }
 
 describe(`${promise('GW-4')} a server that goes away`, () => {
-  it.each(DEATHS)('in the middle of a call fails what is under way once, and comes back (%s)', async (way) => {
+  it.each(DEATHS)('in the middle of a call fails each call in flight once, and comes back (%s)', async (way) => {
     const before = await processBehind(bench.window, wire(way))
     const { results, back } = await bench.besiege(async () => {
       const waiting = Array.from({ length: 5 }, () => bench.window.call(`${wire(way)}_hang`))
@@ -94,7 +94,7 @@ describe(`${promise('GW-4')} a server that goes away`, () => {
       expect(['UPSTREAM_GONE', 'UPSTREAM_DIED', 'UPSTREAM_RESTARTING']).toContain(errorCode(refusal))
   })
 
-  it('is noticed without a call, refused by name meanwhile, and back within 1.5 s', async () => {
+  it('is detected without a call, its calls fail with its name, and it is back within 1.5 s', async () => {
     const took = await bench.besiege(() => Promise.all(VICTIMS.map(killAndMeasure)))
     // All three are measured on a machine that may be busy: the quickest shows what the gateway itself takes.
     expect(Math.min(...took)).toBeLessThan(1_500)
@@ -142,7 +142,7 @@ describe(`${promise('GW-3')} a server that never comes up`, () => {
     ['mute', /initialize within 1\.0 s|discover within 1\.0 s/],
     ['unread', /tools\/list within 1\.0 s/],
     ['missing', /nowhere/],
-  ])('says why, and harms nobody (%s)', async (id, reason) => {
+  ])('reports why, and affects no other server (%s)', async (id, reason) => {
     const seen = await eventually(
       () => bench.server(id),
       ({ state }) => state === 'restarting' || state === 'broken',
@@ -173,7 +173,7 @@ describe(`${promise('GW-7')} a server that stops reading`, () => {
   /** Fewer than may wait for one server, or come in at once from one caller. */
   const AT_ONCE = 5
 
-  it('costs no more memory than what waits for it: a call that was given up waits no longer', async () => {
+  it('costs no more memory than its queued calls: a call that was given up is removed', async () => {
     const { pid } = bench.gateway.child
     const before = residentBytes(pid as number)
     const results = await bench.besiege(async () => {

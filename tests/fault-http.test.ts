@@ -109,7 +109,7 @@ describe('a server over HTTP whose answers are wrong', () => {
     ['forbidden', 'UPSTREAM_NEEDS_LOGIN'],
     ['busy', 'UPSTREAM_UNAVAILABLE'],
     ['zipped', 'UPSTREAM_PROTOCOL'],
-  ])('fails the one call by name (%s)', async (tool, code) => {
+  ])('fails only that call, with the name of the server (%s)', async (tool, code) => {
     const results = await bench.besiege(() =>
       Promise.all([
         call(`legacy_${tool}`),
@@ -136,7 +136,7 @@ describe('a server over HTTP whose answers are wrong', () => {
     expect(textOf(await bench.besiege(() => call(`legacy_${tool}`)))).toBe(text)
   })
 
-  it('fails a call that is never answered, and lets go of its connection', async () => {
+  it('fails a call that is never answered, and closes its connection', async () => {
     const { left } = await loose.seen()
     expect(errorCode(await bench.besiege(() => call('hurried_hang')))).toBe('UPSTREAM_TIMEOUT')
     await eventually(
@@ -145,7 +145,7 @@ describe('a server over HTTP whose answers are wrong', () => {
     )
   })
 
-  it('passes on progress in its order, and nothing after the result', async () => {
+  it('passes on progress in order, and none after the result', async () => {
     const params = { name: 'legacy_progress', arguments: { count: 50 }, _meta: { progressToken: 7 } }
     const { before, message } = await modernRequest(bench.gateway.mcp, 'tools/call', params)
     expect(before.map((notice) => notice.params.progress)).toEqual(Array.from({ length: 50 }, (_, step) => step + 1))
@@ -174,9 +174,9 @@ describe(`${promise('GW-8')} a call that its client cancels`, () => {
       () => upstream.seen(),
       (seen) => seen.hanging <= before.hanging,
     )
-    const told = after.requests.filter(({ message }: Json) => message?.method === 'notifications/cancelled')
+    const cancellations = after.requests.filter(({ message }: Json) => message?.method === 'notifications/cancelled')
     // In the modern era the closed stream is the cancellation.
-    if (era === 'modern') expect(told).toEqual([])
+    if (era === 'modern') expect(cancellations).toEqual([])
     else
       await eventually(
         () => upstream.seen(),
@@ -186,7 +186,7 @@ describe(`${promise('GW-8')} a call that its client cancels`, () => {
 })
 
 describe(`${promise('GW-4')} a server over HTTP that goes away`, () => {
-  it('is noticed without a call, refused by name meanwhile, and used again when it is back', async () => {
+  it('is detected without a call, its calls fail with its name, and it is used again when it is back', async () => {
     await bench.besiege(async () => {
       await leaving.stop()
       await bench.until('leaving', 'restarting')
@@ -196,7 +196,7 @@ describe(`${promise('GW-4')} a server over HTTP that goes away`, () => {
     })
   })
 
-  it('and takes the calls under way with it: each of them is told so once', async () => {
+  it('fails each of its calls in flight once', async () => {
     const codes = await bench.besiege(async () => {
       const waiting = Array.from({ length: 10 }, () => call('leaving_hang'))
       await eventually(
@@ -223,7 +223,7 @@ describe(`${promise('GW-4')} a server over HTTP that goes away`, () => {
     ).toBe(2)
   })
 
-  it('and comes back with a lock says that it needs a login', async () => {
+  it('and comes back with authentication is reported as needing a login', async () => {
     await locked.stop()
     await bench.until('locked', 'restarting')
     locked = await startHttp('--era', 'legacy', '--port', String(locked.port), '--token', 'unknown')
@@ -239,14 +239,14 @@ describe(`${promise('GW-9')} a server over HTTP that redirects`, () => {
     expect(textOf(await call('moved_echo', { text: 'here' }))).toBe('here')
   })
 
-  it('is not followed to another origin, and what its address held is not told', async () => {
+  it('is not followed to another origin, and its address is not shown', async () => {
     const { state, reason } = await bench.server('away')
     expect(['restarting', 'broken']).toContain(state)
     expect(reason).toContain('127.0.0.2')
     expect(reason).not.toMatch(/user|pass|hidden/)
   })
 
-  it('where nobody listens is named, and harms nobody', async () => {
+  it('to a closed port is reported, and affects no other server', async () => {
     const seen = await bench.besiege(() => bench.server('nobody'))
     expect(['restarting', 'broken']).toContain(seen.state)
     expect(seen.reason).toContain('ECONNREFUSED')
@@ -254,7 +254,7 @@ describe(`${promise('GW-9')} a server over HTTP that redirects`, () => {
 })
 
 describe(`${promise('GW-3')} a server over HTTP that wants a login`, () => {
-  it('has answered: no list waits for it any longer, and the log says what it wants', { timeout: 20_000 }, async () => {
+  it('has answered: lists no longer wait for it, and the log says what it needs', { timeout: 20_000 }, async () => {
     const shut = await startHttp('--token', 'nobody-has-it')
     const config = { mcp_servers: { shut: { url: shut.url() } }, gateway: { startup_wait: '10m' } }
     const gateway = await runGateway({ config })

@@ -44,16 +44,16 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
   const records = (type: string): readonly Json[] => bench.gateway.records().filter((record) => record.type === type)
   const pidOf = async (id: string): Promise<number> => (await processBehind(bench.window, id)).pid
 
-  it('restarts only what changed, keeps what is under way elsewhere, and tells the windows', async () => {
+  it('restarts only what changed, keeps calls of other servers in flight, and notifies the windows', async () => {
     const [steadyPid, changingPid, leavingPid] = await Promise.all(['steady', 'changing', 'leaving'].map(pidOf))
-    const told = bench.window.next(isToolChange)
+    const notified = bench.window.next(isToolChange)
     const { under, hit } = await bench.besiege(async () => {
       const under = bench.window.call('steady_sleep', { ms: 1_500 })
       const hit = bench.window.call('changing_hang')
       bench.gateway.writeConfig({
         mcp_servers: { good, steady, changing: stdioEntry(['tools=3']), coming: stdioEntry(['tools=1']) },
       })
-      await told
+      await notified
       return { under: await under, hit: await hit }
     })
     expect(textOf(under)).toBe('done')
@@ -71,7 +71,7 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
     await gone(leavingPid as number)
   })
 
-  it('that is invalid leaves the last good one in force, and says why', async () => {
+  it('that is invalid leaves the last valid one in force, and reports why', async () => {
     const pids = await Promise.all(['steady', 'changing', 'coming'].map(pidOf))
     await bench.besiege(async () => {
       bench.gateway.writeConfig('mcp_servers: { steady: { command: [')
@@ -85,16 +85,16 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
     expect(await Promise.all(['steady', 'changing', 'coming'].map(pidOf))).toEqual(pids)
   })
 
-  it('can be corrected, and a storm of changes that change nothing is told to nobody', async () => {
-    const heard = bench.window.heard.filter(isToolChange).length
+  it('can be corrected, and many changes without an effect notify nobody', async () => {
+    const received = bench.window.received.filter(isToolChange).length
     const seen = async (): Promise<number> => JSON.parse(textOf(await bench.window.call('steady_seen'))).listed
     const listed = await seen()
     await bench.besiege(() => bench.window.call('steady_list_changed', { count: 50_000 }))
     await eventually(seen, (now) => now > listed)
-    const told = bench.window.next(isToolChange)
+    const notified = bench.window.next(isToolChange)
     bench.gateway.writeConfig({ mcp_servers: { good, steady, changing: stdioEntry(['tools=3']) } })
-    await told
-    expect(bench.window.heard.filter(isToolChange)).toHaveLength(heard + 1)
+    await notified
+    expect(bench.window.received.filter(isToolChange)).toHaveLength(received + 1)
     expect(await bench.window.toolNames()).not.toContain('coming_echo')
     expect(await seen()).toBeLessThan(listed + 20)
   })
@@ -119,7 +119,7 @@ describe(`${promise('GW-5')} processes and who shares them`, () => {
     return LegacyClient.open(bench.gateway.mcp, { authorization: `Bearer ${token}` })
   }
 
-  it('gives each session a process of its own where the entry says so, and one to all elsewhere', async () => {
+  it('gives each session its own process if the entry says so, and all sessions one otherwise', async () => {
     const [first, second] = await Promise.all([clientOf('first'), clientOf('second')])
     const pids = async (server: string): Promise<readonly number[]> => {
       const seen = await Promise.all([first, second, first, second].map((client) => processBehind(client, server)))
@@ -147,7 +147,7 @@ describe(`${promise('GW-5')} processes and who shares them`, () => {
     expect(back[0]?.pid).not.toBe(pid)
   })
 
-  it('does not count a rest as a death', async () => {
+  it('does not count an idle stop as a death', async () => {
     const { pid } = await processBehind(bench.window, 'resting')
     process.kill(pid, 'SIGKILL')
     await eventually(
@@ -168,14 +168,14 @@ describe(`${promise('GW-3')} a server that is slow to start`, () => {
   const servers = { slow: stdioEntry(['slow-start=3000', 'tools=1']) }
   const settings = { gateway: { startup_wait: '200ms' } }
 
-  it('delays no list, is announced when it is there, and is known at once the next time', async () => {
+  it('does not delay lists, is announced when it is ready, and is known at once the next time', async () => {
     const place = makePlace()
     place.writeConfig({ mcp_servers: { good: stdioEntry(), ...servers }, ...settings })
     const first = await openFaultBench(servers, { place, settings })
     try {
-      const told = first.window.next(isToolChange)
+      const notified = first.window.next(isToolChange)
       expect(await first.window.toolNames()).not.toContain('slow_tool_0')
-      await told
+      await notified
       await eventually(
         () => first.window.toolNames(),
         (names) => names.includes('slow_tool_0'),

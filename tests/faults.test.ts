@@ -40,7 +40,7 @@ describe('a server whose answers are wrong', () => {
     return outcome
   }
 
-  it(`${promise('GW-8')} fails a call that is never answered, by name and in both eras, and cancels it`, async () => {
+  it(`${promise('GW-8')} fails a call that is never answered, with the server’s name and in both eras, and cancels it`, async () => {
     const seen = async (): Promise<number> => JSON.parse(textOf(await call('hurried_seen'))).cancelled
     const before = await seen()
     const [legacy, modern] = await keepingTheLink(() =>
@@ -92,7 +92,7 @@ describe('a server whose answers are wrong', () => {
     expect(new Set(waited.map(textOf))).toEqual(new Set(['done']))
   })
 
-  it.each(['no_result', 'both'])('names an answer that is none (%s)', async (tool) => {
+  it.each(['no_result', 'both'])('reports an invalid answer (%s)', async (tool) => {
     expect(errorCode(await keepingTheLink(() => call(`hostile_${tool}`)))).toBe('UPSTREAM_PROTOCOL')
   })
 
@@ -114,11 +114,11 @@ describe('a server whose answers are wrong', () => {
     expect(textOf(small)).toBe('{"small":true}')
   })
 
-  it.each(['big_notification', 'big_request'])('survives 100 MB that answer nothing (%s)', async (tool) => {
+  it.each(['big_notification', 'big_request'])('survives 100 MB that are not an answer (%s)', async (tool) => {
     expect(textOf(await keepingTheLink(() => call(`hostile_${tool}`)))).toBe('done')
   })
 
-  it(`${promise('GW-7')} passes over a line that is no message, and shows it without its control characters`, async () => {
+  it(`${promise('GW-7')} ignores a line that is not a message, and shows it without its control characters`, async () => {
     expect(textOf(await keepingTheLink(() => call('hostile_garbage_line')))).toBe('done')
     const shown = (await bench.server('hostile')).messages.join('\n')
     expect(shown).toContain('Server listening on')
@@ -129,11 +129,11 @@ describe('a server whose answers are wrong', () => {
     expect(errorCode(await keepingTheLink(() => call('hurried_not_utf8')))).toBe('UPSTREAM_TIMEOUT')
   })
 
-  it(`${promise('GW-7')} puts characters together that were cut between bytes`, async () => {
+  it(`${promise('GW-7')} joins characters that were cut between bytes`, async () => {
     expect(textOf(await keepingTheLink(() => call('hostile_split')))).toBe('é€😀'.repeat(20))
   })
 
-  it('is not held up by 100,000 notifications, nor by 10 MB on stderr', async () => {
+  it('is not blocked by 100,000 notifications or 10 MB on stderr', async () => {
     const results = await keepingTheLink(() =>
       Promise.all([
         call('hostile_flood'),
@@ -144,11 +144,13 @@ describe('a server whose answers are wrong', () => {
     expect(results.map(textOf)).toEqual(['done', 'done', '{"after":"the flood"}'])
   })
 
-  it('passes on all progress in its order, and none after the result', async () => {
+  it('passes on all progress in order, and none after the result', async () => {
     const params = { name: 'hostile_progress', arguments: { count: 500 }, _meta: { progressToken: 'mine' } }
     const { id } = await keepingTheLink(() => bench.window.request('tools/call', params))
-    const told = bench.window.heard.filter((heard) => heard.id === id || heard.params?.progressToken === 'mine')
-    expect(told.map((heard) => heard.params?.progress)).toEqual([...steps(500), undefined])
+    const messages = bench.window.received.filter(
+      (received) => received.id === id || received.params?.progressToken === 'mine',
+    )
+    expect(messages.map((received) => received.params?.progress)).toEqual([...steps(500), undefined])
 
     const { before, message } = await modernRequest(bench.gateway.mcp, 'tools/call', params)
     expect(before.map((notice) => notice.params.progress)).toEqual(steps(500))
@@ -157,7 +159,7 @@ describe('a server whose answers are wrong', () => {
 
   it('passes a cancellation on to the server, in both eras', async () => {
     const cancelled = async (): Promise<number> => JSON.parse(textOf(await call('hostile_seen'))).cancelled
-    const underWay = (count: number): Promise<unknown> =>
+    const untilInFlight = (count: number): Promise<unknown> =>
       eventually(
         () => bench.api('/status'),
         ({ callsInFlight }) => callsInFlight === count,
@@ -168,12 +170,12 @@ describe('a server whose answers are wrong', () => {
     const leaving = new AbortController()
     const body = { ...modernCall('hostile_hang'), signal: leaving.signal }
     const left = fetch(bench.gateway.mcp, body).catch(() => 'left')
-    await underWay(2)
+    await untilInFlight(2)
     await client.notify('notifications/cancelled', { requestId: 'to-be-cancelled' })
     expect((await asked).message.error.data).toMatchObject({ code: 'CALL_CANCELLED' })
     leaving.abort()
     expect(await left).toBe('left')
-    await underWay(0)
+    await untilInFlight(0)
     expect(await cancelled()).toBe(before + 2)
   })
 
@@ -189,11 +191,11 @@ describe('a server whose answers are wrong', () => {
         records.some(({ error, tool_name }) => error === 'CALL_CANCELLED' && tool_name === 'mcp__hostile__hang'),
     )
     await call('hostile_echo')
-    expect(bench.window.heard.filter((heard) => heard.id === id)).toEqual([])
+    expect(bench.window.received.filter((received) => received.id === id)).toEqual([])
   })
 })
 
-describe('a server that writes strangely', () => {
+describe('a server with unusual output', () => {
   const STRANGE = ['garbage', 'bom', 'crlf', 'one-byte']
   let bench: FaultBench
 
@@ -211,7 +213,7 @@ describe('a server that writes strangely', () => {
   afterAll(() => bench.close())
   afterEach(() => bench.expectUnharmed())
 
-  it.each(STRANGE)(`${promise('GW-7')} is understood all the same (%s)`, async (name) => {
+  it.each(STRANGE)(`${promise('GW-7')} is understood (%s)`, async (name) => {
     const results = await bench.besiege(() =>
       Promise.all(steps(5).map((step) => bench.window.call(`${name.replace('-', '_')}_echo`, { step }))),
     )
@@ -220,7 +222,7 @@ describe('a server that writes strangely', () => {
 
   it(`${promise('GW-7')} has its byte order marks and its garbage reported`, async () => {
     expect((await bench.server('bom')).messages.join('\n')).toContain('byte order mark')
-    expect((await bench.server('garbage')).messages.join('\n')).toContain('no message')
+    expect((await bench.server('garbage')).messages.join('\n')).toContain('is not a message')
   })
 
   it('has the last of 10 MB of stderr shown, and no more than that', async () => {

@@ -24,7 +24,7 @@ async function gatewayWith(limit: number) {
   return { origin: new URL(JSON.parse(line).url), token }
 }
 
-it('a gateway that had no descriptors to spare for its API has it once there are some', async () => {
+it('a gateway without free descriptors for its API loads it once there are some', async () => {
   const { origin, token } = await gatewayWith(200)
   const ask = async (): Promise<unknown> => {
     const headers = { authorization: `Bearer ${token}`, connection: 'close' }

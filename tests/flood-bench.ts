@@ -15,7 +15,7 @@ export interface FloodBench {
   calls(): readonly Message[]
 }
 
-export interface FloodWish {
+export interface FloodOptions {
   /** Of the server's entry. */
   readonly entry?: object
   readonly config?: object
@@ -24,8 +24,8 @@ export interface FloodWish {
   readonly args?: readonly string[]
 }
 
-export async function openFlood(wish: FloodWish = {}): Promise<FloodBench> {
-  const { entry = {}, config = {}, tools, args = ['--no-auth'] } = wish
+export async function openFlood(options: FloodOptions = {}): Promise<FloodBench> {
+  const { entry = {}, config = {}, tools, args = ['--no-auth'] } = options
   const place = makePlace()
   const file = join(place.home, 'calls')
   const flood = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/flood-server.mjs'), file], ...entry }
@@ -50,12 +50,12 @@ const linesOf = (file: string): readonly Message[] =>
 export async function openIsolatedFlood(
   strategy: string | undefined,
   more: object = {},
-  { before, config, ...wish }: FloodWish & ScriptedModelOptions = {},
+  { before, config, ...options }: FloodOptions & ScriptedModelOptions = {},
 ): Promise<FloodBench & { readonly model: ScriptedModel }> {
   const model = await openScriptedModel(before ? { before } : {})
   onTestFinished(() => model.close())
   const isolation = { ...(strategy && { strategy }), model: reachOf(model), ...more }
-  return { ...(await openFlood({ entry: { isolated: true }, ...wish, config: { isolation, ...config } })), model }
+  return { ...(await openFlood({ entry: { isolated: true }, ...options, config: { isolation, ...config } })), model }
 }
 
 const reachOf = ({ url }: ScriptedModel): object => ({

@@ -34,11 +34,11 @@ export async function openGoverned({ servers, tools = {}, governance }: Governed
     mcp_servers: servers,
   })
   let written = 0
-  /** No two of them have as many entries: how many are in force tells which one it is. */
+  /** No two of them have the same number of entries: the number in force shows which one is used. */
   const write = (entries: Readonly<Record<string, object>>): number => {
     const fillers = Array.from({ length: ++written }, (_, at) => [`mcp__nobody__t${at}`, {}] as const)
     const tools = { ...entries, ...Object.fromEntries(fillers) }
-    // In one piece: half a file would be read, too.
+    // Atomically: otherwise half a file could be read.
     writeFileSync(join(place.home, 'tools.new'), `${JSON.stringify({ tools })}\n`)
     renameSync(join(place.home, 'tools.new'), join(place.home, 'tools.yaml'))
     return Object.keys(tools).length
@@ -82,7 +82,7 @@ export const fixture = (name: string, ...args: readonly string[]): object => ({
   args: [join(REPOSITORY, 'tests/fixtures', name), ...args],
 })
 
-/** What became of a request: the code of ours that refused it, `error` for the server's own, or `ok`. */
+/** The outcome of a request: the code of our refusal, `error` for an error of the server, or `ok`. */
 export function outcomeOf({ message }: Pick<RpcAnswer, 'message'>): string {
   const code = message.error?.data?.code ?? message.result?._meta?.['sallyport/error']?.code
   if (code !== undefined) return code

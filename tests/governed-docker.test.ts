@@ -36,7 +36,7 @@ describe(`${promise('GW-11')} the rules for a Docker MCP Gateway`, () => {
 
   const exec = (name: string, args: object = {}): Promise<string> => call('mcp-exec', { name, arguments: args })
 
-  it('check what mcp-exec carries as the tool inside: its schema, its paths, its approval', async () => {
+  it('check a call of mcp-exec as the tool inside: its schema, its paths, its approval', async () => {
     expect(await exec('search', { q: 1 })).toBe('ok')
     expect(await exec('delete_repo', { path: '/home/a' })).toBe('ok')
     expect(await exec('delete_repo', { path: 1 })).toBe('ARGUMENTS_INVALID')
@@ -46,14 +46,14 @@ describe(`${promise('GW-11')} the rules for a Docker MCP Gateway`, () => {
     expect(bench.last('APPROVAL_REQUESTED')).toMatchObject({ tool_name: 'mcp__hub__post' })
   })
 
-  it('want a person for every meta tool that changes what it offers, whatever a pattern spares', async () => {
+  it('require approval for every meta tool that changes what it offers, whatever a pattern says', async () => {
     const outcomes = await Promise.all(CHANGING.map((name) => call(name, { name: 'x' })))
     expect(outcomes).toEqual(CHANGING.map(() => 'APPROVAL_EXPIRED'))
     expect(await exec('mcp-add', { name: 'x' })).toBe('APPROVAL_EXPIRED')
     expect(await call('mcp-find')).toBe('ok')
   })
 
-  it('want none where an entry of its own says so', async () => {
+  it('require none if an entry for that tool says so', async () => {
     await bench.writeTools({ 'mcp__hub__mcp-add': { requires_approval: false } })
     expect(await call('mcp-add', { name: 'x' })).toBe('ok')
     expect(await call('mcp-remove', { name: 'x' })).toBe('APPROVAL_EXPIRED')

@@ -29,12 +29,12 @@ const bothOf = (method: string, fields: object): object => ({
 const answer = ({ method }: Message): Message => ({ result: ANSWERS[method] })
 
 /** What the client was asked, and what became of the call. */
-interface Told {
+interface AskResult {
   readonly asked: readonly string[]
   readonly outcome: string
 }
 
-describe(`${promise('GW-26')} what a server asks of a client`, () => {
+describe(`${promise('GW-26')} a question of a server`, () => {
   let bench: GovernedBench
   const clients = new Map<string, AskedClient>()
 
@@ -46,10 +46,10 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
 
   afterAll(() => bench.close())
 
-  async function ask(era: string, server: string, question: Message, answerer = answer): Promise<Told> {
+  async function ask(era: string, server: string, question: Message, answerer = answer): Promise<AskResult> {
     const client = clients.get(era) as AskedClient
-    const { questions, answer: said } = await client.converse(runOf(server, { ask: [question] }), answerer)
-    return { asked: questions.map(({ method }) => method), outcome: textIn(said) }
+    const { questions, answer: reply } = await client.converse(runOf(server, { ask: [question] }), answerer)
+    return { asked: questions.map(({ method }) => method), outcome: textIn(reply) }
   }
 
   const textIn = ({ result, error }: Message): string => result?.content?.[0]?.text ?? JSON.stringify(error)
@@ -66,12 +66,12 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
     await isAsked(era, server, 'roots'),
   ]
 
-  it.each(WAYS)('reaches a %s client of an %s server where nothing forbids it', async (era, server) => {
+  it.each(WAYS)('reaches a %s client of an %s server if nothing forbids it', async (era, server) => {
     expect(await allAsked(era, server)).toEqual([true, true, true])
     expect(bench.last('CLIENT_ASKED')).toMatchObject({ tool_name: `mcp__${server}__run`, method: 'roots/list' })
   })
 
-  it.each(WAYS)('is kept from a %s client of an %s server by an entry for it', async (era, server) => {
+  it.each(WAYS)('does not reach a %s client of an %s server if an entry forbids it', async (era, server) => {
     await bench.writeTools({ ...RUNS, ...bothOf('sampling/createMessage', { hidden: true }) })
     expect(await allAsked(era, server)).toEqual([false, true, true])
     const denied = bench.last('POLICY_DENIED')
@@ -86,7 +86,7 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
     expect(calls.map(({ trace_id }) => trace_id)).toContain(denied?.trace_id)
   })
 
-  it('is limited as calls are', async () => {
+  it('is limited like calls', async () => {
     await bench.writeTools({ ...RUNS, ...bothOf('elicitation/create', { rate_limit_per_minute: 2 }) })
     const outcomes = []
     for (const era of ['legacy', 'modern', 'legacy'])
@@ -95,7 +95,7 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
     expect(bench.last('POLICY_DENIED')).toMatchObject({ error: 'RATE_LIMITED', decided_by: { step: 'limits' } })
   })
 
-  it('may need approval, and may be told what it can hold', async () => {
+  it('may need approval, and its arguments may be restricted', async () => {
     await bench.writeTools({
       ...RUNS,
       ...bothOf('elicitation/create', { requires_approval: true }),
@@ -110,7 +110,7 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
     expect(codes.map(({ error }) => error)).toEqual(['ARGUMENTS_FORBIDDEN', 'APPROVAL_EXPIRED'])
   })
 
-  it('does not tell the server why it is refused', async () => {
+  it('does not reveal to the server why it is refused', async () => {
     await bench.writeTools({ ...RUNS, ...bothOf('sampling/createMessage', { hidden: true }) })
     const { outcome } = await ask('legacy', 'old', QUESTIONS.sampling)
     expect(JSON.parse(outcome).answers).toEqual([
@@ -138,7 +138,7 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
     expect(JSON.stringify([shown, bench.gateway.records()])).not.toContain(key)
   })
 
-  it.each(WAYS)('goes by the mode: a %s client of an %s server', async (era, server) => {
+  it.each(WAYS)('follows the mode: a %s client of an %s server', async (era, server) => {
     await bench.writeTools(RUNS)
     await bench.setMode('ALERT')
     expect(await allAsked(era, server)).toEqual([false, true, true])
@@ -150,7 +150,7 @@ describe(`${promise('GW-26')} what a server asks of a client`, () => {
   })
 })
 
-describe(`${promise('GW-26')} what a server asks outside of calls`, () => {
+describe(`${promise('GW-26')} a question of a server outside of calls`, () => {
   let bench: GovernedBench
   let window: StdioClient
 
@@ -169,7 +169,7 @@ describe(`${promise('GW-26')} what a server asks outside of calls`, () => {
     await bench.close()
   })
 
-  it('is judged and recorded under an id of its own', async () => {
+  it('is checked and recorded under its own id', async () => {
     const asked = window.next(({ id, method }) => id !== undefined && method !== undefined)
     await window.request('tools/call', runOf('old', { late: elicitation('afterwards') }))
     const { id, params } = await asked
@@ -185,15 +185,15 @@ describe(`${promise('GW-26')} what a server asks outside of calls`, () => {
     expect(started.map(({ call_id }) => call_id)).not.toContain(own[0]?.call_id)
   })
 
-  it('is not put to the client where that is forbidden', async () => {
+  it('is not sent to the client if that is forbidden', async () => {
     await bench.writeTools({ ...RUNS, 'mcp__old__elicitation/create': { forbidden_in_modes: ['NORMAL'] } })
-    const before = window.heard.length
+    const before = window.received.length
     await window.request('tools/call', runOf('old', { late: elicitation('never') }))
     const denied = await eventually(
       () => bench.last('POLICY_DENIED'),
       (record) => record !== undefined,
     )
     expect(denied).toMatchObject({ tool_name: 'mcp__old__elicitation/create', error: 'MODE_FORBIDS' })
-    expect(window.heard.slice(before).filter(({ method }) => method === 'elicitation/create')).toEqual([])
+    expect(window.received.slice(before).filter(({ method }) => method === 'elicitation/create')).toEqual([])
   })
 })

@@ -86,7 +86,7 @@ describe(`${GW26} path rules hold for everything that names a file`, () => {
     expect(await requestsSeen()).toBe(before)
   })
 
-  it('refuses it to a modern client, and acknowledges nothing of what it wants to hear of', async () => {
+  it('refuses it to a modern client, and acknowledges none of its subscriptions', async () => {
     const answer = await modernRequest(bench.gateway.mcp, 'resources/read', { uri: 'file:///etc/passwd' })
     expect(outcomeOf(answer)).toBe('ARGUMENTS_FORBIDDEN')
     const uris = ['file:///etc/passwd', `file://${open}/a.txt`]
@@ -129,17 +129,17 @@ describe(`${GW26} an entry for a method of a server`, () => {
     await complete(),
   ]
 
-  it('is not needed in peace', async () => {
+  it('is not needed in mode NORMAL', async () => {
     expect(await all()).toEqual(['ok', 'ok', 'ok', 'ok'])
   })
 
-  it('hides what it is about, in lists too', async () => {
+  it('hides what it covers, in lists too', async () => {
     await bench.writeTools({ 'mcp__everything__resources/read': { hidden: true } })
     expect(await all()).toEqual(['CALL_DENIED', 'CALL_DENIED', 'ok', 'ok'])
     expect((await client.request('resources/list')).message.result.resources).toEqual([])
   })
 
-  it('narrows one way and leaves the others', async () => {
+  it('restricts one method and not the others', async () => {
     const never = { allowed_in_modes: [] }
     await bench.writeTools({
       'mcp__everything__resources/subscribe': never,
@@ -159,7 +159,7 @@ describe(`${GW26} an entry for a method of a server`, () => {
     expect(bench.last('POLICY_DENIED')).toMatchObject({ method: 'resources/read', decided_by: { step: 'limits' } })
   })
 
-  it('may want a person, and shows what is asked for', async () => {
+  it('may require approval, and shows what is requested', async () => {
     await bench.writeTools({ 'mcp__everything__resources/read': { requires_approval: true } })
     expect(await read()).toBe('APPROVAL_EXPIRED')
     expect(bench.last('APPROVAL_REQUESTED')).toMatchObject({ method: 'resources/read', arguments: { uri } })

@@ -45,7 +45,7 @@ describe('timeout_seconds of an entry', () => {
     expect(JSON.stringify(await run(server))).toContain('answers')
   })
 
-  it('does not reach beyond what a call to its server may take at the most', async () => {
+  it('cannot exceed the maximum for calls to its server', async () => {
     const result = await run('brief', { hang: true })
     expect(result.content[0].text).toMatch(/^\[UPSTREAM_TIMEOUT\] No answer to tools\/call within 2/)
     expect(result.content[0].text).not.toContain('timeout_seconds')

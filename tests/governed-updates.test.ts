@@ -10,7 +10,7 @@ const SERVERS = ['old', 'new'] as const
 const uriOf = (server: string, name: string): string => `file:///srv/${server}/${name}`
 const NAMES = ['a.txt', 'b.txt'] as const
 
-describe(`${promise('GW-26')} news of a resource that somebody subscribed to`, () => {
+describe(`${promise('GW-26')} updates of a subscribed resource`, () => {
   let bench: GovernedBench
   let client: LegacyClient
   let streams: readonly CallStream[]
@@ -43,33 +43,36 @@ describe(`${promise('GW-26')} news of a resource that somebody subscribed to`, (
   /** What each client hears of when both resources of a server change, the latter of which is open to all. */
   const heardOf = async (server: string, name: string): Promise<readonly (readonly string[])[]> => {
     const last = uriOf(server, 'b.txt')
-    const from = streams.map(({ heard }) => heard.length)
-    const heard = (): readonly (readonly string[])[] =>
+    const from = streams.map(({ received }) => received.length)
+    const received = (): readonly (readonly string[])[] =>
       streams.map((stream, at) =>
-        stream.heard
+        stream.received
           .slice(from[at])
           .filter(isNews)
           .map(({ params }) => params.uri),
       )
     for (const uri of [uriOf(server, name), last])
       expect(await client.call(`${server}_announce`, { uri })).toMatchObject({ content: [{ text: 'announced' }] })
-    return eventually(heard, (told) => told.every((uris) => uris.includes(last)))
+    return eventually(received, (lists) => lists.every((uris) => uris.includes(last)))
   }
   const both = (uris: readonly string[]): readonly (readonly string[])[] => [uris, uris]
   const rules = (fields: object): Record<string, object> => ({ 'mcp__*__resources/read': fields })
 
-  it.each(SERVERS)('of an %s server goes by the rules as they are now, and comes again with them', async (server) => {
-    const [a, b] = NAMES.map((name) => uriOf(server, name)) as [string, string]
-    expect(await heardOf(server, 'a.txt')).toEqual(both([a, b]))
-    await bench.writeTools(rules({ forbidden_paths: ['/srv/*/a.txt'] }))
-    expect(await heardOf(server, 'a.txt')).toEqual(both([b]))
-    await bench.writeTools(rules({ arguments: { deny_patterns: ['a[.]txt'] } }))
-    expect(await heardOf(server, 'a.txt')).toEqual(both([b]))
-    await bench.writeTools({})
-    expect(await heardOf(server, 'a.txt')).toEqual(both([a, b]))
-  })
+  it.each(SERVERS)(
+    'of an %s server follow the current rules, and continue when the rules allow them again',
+    async (server) => {
+      const [a, b] = NAMES.map((name) => uriOf(server, name)) as [string, string]
+      expect(await heardOf(server, 'a.txt')).toEqual(both([a, b]))
+      await bench.writeTools(rules({ forbidden_paths: ['/srv/*/a.txt'] }))
+      expect(await heardOf(server, 'a.txt')).toEqual(both([b]))
+      await bench.writeTools(rules({ arguments: { deny_patterns: ['a[.]txt'] } }))
+      expect(await heardOf(server, 'a.txt')).toEqual(both([b]))
+      await bench.writeTools({})
+      expect(await heardOf(server, 'a.txt')).toEqual(both([a, b]))
+    },
+  )
 
-  it('is judged by the part of the resource that it is about', async () => {
+  it('are checked by the URI that they name', async () => {
     await bench.writeTools(rules({ forbidden_paths: ['**/secret/**'] }))
     const [open, last] = [uriOf('old', 'a.txt/part'), uriOf('old', 'b.txt')]
     expect(await heardOf('old', 'a.txt/part')).toEqual(both([open, last]))

@@ -11,7 +11,7 @@ import { readSteps, shownPattern, Terminal } from './walk-through.ts'
 
 const NOT_COPIED = /examples\/template\/(?:node_modules|dist|data|\.env|found\.json)$/
 
-/** The page says 8000 and 8001; here others may have them. */
+/** The page uses 8000 and 8001; here they may be in use. */
 const PORTS = { '8000': 'RECORDS_PORT', '8001': 'RECORDS_ISOLATED_PORT' } as const
 
 describe(`docs/hands-on.md, step by step in a copy (${promise('KIT-15')})`, () => {
@@ -80,7 +80,7 @@ describe(`docs/hands-on.md, step by step in a copy (${promise('KIT-15')})`, () =
 })
 
 describe('what a page shows', () => {
-  it('has to be all that is printed, but for what it leaves out openly', () => {
+  it('has to be the whole output, except for what `…` replaces', () => {
     expect('a\nb\n').toMatch(shownPattern('a\nb\n'))
     expect('a\nb\nc\n').not.toMatch(shownPattern('a\nb\n'))
     expect('a\nb\nc\n').toMatch(shownPattern('a\n…\n'))

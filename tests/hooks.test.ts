@@ -39,15 +39,15 @@ function makeBench(): Bench {
 async function runHook(args: readonly string[], { user, home, work }: Bench, input: string | Buffer): Promise<Outcome> {
   const environment = { PATH: process.env.PATH ?? '', HOME: user, ...(home !== '' && { SALLYPORT_HOME: home }) }
   const child = spawn(process.execPath, [MAIN, 'hook', ...args], { cwd: work, env: environment })
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].setEncoding('utf8').on('data', (text) => {
-      said[name] += text
+      output[name] += text
     })
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const [code] = await once(child, 'close')
-  return { code, ...said }
+  return { code, ...output }
 }
 
 const callOf = (word: Word, server: string, tool: string): Json =>
@@ -101,7 +101,7 @@ describe.each(['gemini', 'claude'] as const)('the hook of %s', (word) => {
     expect(await ask(bench, callOf(word, 'gw', 'database_query'))).toBeUndefined()
   })
 
-  it(`names the sub-agent where the gateway has not the server (${promise('ISO-18')})`, async () => {
+  it(`names the sub-agent if the gateway does not have the server (${promise('ISO-18')})`, async () => {
     const bench = makeBench()
     bench.write(PROJECT[word], { mcpServers: { database: { command: 'x', isolated: true } } })
     const { tool, arguments: args } = callIn((await ask(bench, callOf(word, 'database', 'query'))) ?? '')
@@ -114,7 +114,7 @@ describe.each(['gemini', 'claude'] as const)('the hook of %s', (word) => {
     })
   })
 
-  it('honours our own config and tools.yaml, and what a project adds to them', async () => {
+  it('follows our own config and tools.yaml, and what a project adds to them', async () => {
     const bench = makeBench()
     bench.write('home/config.yaml', 'mcp_servers: {database: {command: x, isolated: true}}')
     bench.write(
@@ -127,7 +127,7 @@ describe.each(['gemini', 'claude'] as const)('the hook of %s', (word) => {
     expect(await ask(bench, callOf(word, 'web', 'search'))).toBeUndefined()
   })
 
-  it('leaves an argument that is too long to the model that wrote it', async () => {
+  it('does not repeat an argument that is too long', async () => {
     const bench = makeBench()
     bench.write(SETTINGS[word], { mcpServers: { database: { command: 'x', isolated: true } } })
     const reason = await ask(bench, {
@@ -149,13 +149,13 @@ describe.each(['gemini', 'claude'] as const)('the hook of %s', (word) => {
     ['another event', '{"hook_event_name": "SessionStart", "tool_name": "x"}'],
     ['10 MB that are no JSON', `{${'a'.repeat(10_000_000)}`],
     ['deep nesting', `{"tool_input": ${'['.repeat(100_000)}`],
-  ])(`continues with a line of warning when it is told %s (${promise('ISO-18')})`, async (_, input) => {
+  ])(`continues with a warning when its input is %s (${promise('ISO-18')})`, async (_, input) => {
     const outcome = await runHook([word], makeBench(), input)
     expect(outcome).toMatchObject({ code: 0, stdout: '{}\n' })
     expect(outcome.stderr).toMatch(/^sallyport hook: the input is not what .+ writes \(.+\)\. The call continues\.\n$/)
   })
 
-  it('continues whatever is wrong with the files that it reads, and says so', async () => {
+  it('continues with a warning if a file cannot be read', async () => {
     const bench = makeBench()
     bench.write(SETTINGS[word], '{"mcpServers": {')
     bench.write('home/config.yaml', 'isolated: [')
@@ -194,7 +194,7 @@ describe.each(['gemini', 'claude'] as const)('the hook of %s', (word) => {
 })
 
 describe('a project that came with a hostile home', () => {
-  it('cannot take away what the user’s own asks for', async () => {
+  it('cannot disable the user’s own settings', async () => {
     const bench = makeBench()
     mkdirSync(join(bench.user, '.config/sallyport'), { recursive: true })
     mkdirSync(join(bench.work, '.sallyport'))
@@ -232,7 +232,7 @@ describe('the hook with --govern', () => {
     expect(denied).toMatchObject([{ agent: 'claude-code', tool_name: 'mcp__claude-code__Bash', is_mcp: false }])
   })
 
-  it('continues where no gateway runs, with a warning; with --strict it denies', async () => {
+  it('continues with a warning if no gateway runs; with --strict it denies', async () => {
     const bench = makeBench()
     const flags = ['claude', '--govern', '--state', join(bench.work, 'state')]
     const open = await runHook(flags, bench, bash)

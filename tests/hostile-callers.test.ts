@@ -21,7 +21,7 @@ async function mint(gateway: RunningGateway, wish: object): Promise<Record<strin
   return bearer(token)
 }
 
-describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () => {
+describe(`${promise('GW-21')} callers of a gateway that requires a token`, () => {
   let gateway: RunningGateway
   let agent: Record<string, string>
   let operator: Record<string, string>
@@ -75,13 +75,13 @@ describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () =>
     }
   })
 
-  it('says with a refusal how to come in', async () => {
+  it('explains in a refusal how to authenticate', async () => {
     const answer = await post(gateway.mcp, { jsonrpc: '2.0', id: 1, method: 'ping' })
     expect(answer.headers.get('www-authenticate')).toContain('Bearer')
     expect(answer.message.error.message).toContain('sallyport token')
   })
 
-  it('does not look for a token anywhere but in its header', async () => {
+  it('accepts a token only in its header', async () => {
     const token = gateway.token('agent')
     for (const target of [
       `/mcp?token=${token}`,
@@ -128,7 +128,7 @@ describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () =>
   })
 
   it.each(['/api/status', '/api/tokens', '/api/openapi.json', '/api/unknown', '/', '/logout', '/metrics'])(
-    'keeps an agent’s token out of %s',
+    'refuses an agent’s token on %s',
     async (target) => {
       for (const verb of ['GET', 'POST', 'DELETE']) {
         const answer = await say(gateway.url, rawRequest(gateway.url, { verb, target, headers: agent }))
@@ -179,7 +179,7 @@ describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () =>
     expect(await status('/any.reviewer')).toBe(403)
   })
 
-  it('forgets a revoked token at once, and the sessions that were opened with it', async () => {
+  it('refuses a revoked token at once, and ends the sessions that were opened with it', async () => {
     const wish = JSON.stringify({ agent: 'codex' })
     const headers = { ...operator, 'content-type': 'application/json' }
     const minted = await fetch(`${gateway.url}/api/tokens`, { method: 'POST', headers, body: wish })
@@ -199,13 +199,13 @@ describe(`${promise('GW-21')} callers of a gateway that asks for a token`, () =>
     expect(new Set(lists).size).toBe(1)
   })
 
-  it('writes no token into its log or its words', () => {
+  it('writes no token into its log or its messages', () => {
     const words = JSON.stringify(gateway.records()) + gateway.stderr()
     for (const role of ['agent', 'operator'] as const) expect(words).not.toContain(gateway.token(role).slice(4))
   })
 })
 
-describe(`${promise('GW-21')} callers of a gateway that asks for no token`, () => {
+describe(`${promise('GW-21')} callers of a gateway that requires no token`, () => {
   let gateway: RunningGateway
 
   beforeAll(async () => {
@@ -214,7 +214,7 @@ describe(`${promise('GW-21')} callers of a gateway that asks for no token`, () =
 
   afterAll(() => gateway.stop())
 
-  it.each(['/api/status', '/api/tokens', '/api/openapi.json'])('are kept out of %s all the same', async (path) => {
+  it.each(['/api/status', '/api/tokens', '/api/openapi.json'])('still have no access to %s', async (path) => {
     const status = async (headers: Record<string, string>) => (await fetch(`${gateway.url}${path}`, { headers })).status
     expect(await status({})).toBe(401)
     expect(await status(bearer('nonsense'))).toBe(403)
@@ -231,7 +231,7 @@ describe(`${promise('GW-21')} callers of a gateway that asks for no token`, () =
   })
 
   it.each(['0.0.0.0', '::', '127.0.0.1.evil', '10.0.0.1'])(
-    'cannot come from elsewhere: --host %s is refused',
+    'cannot come from other machines: --host %s is refused',
     (host) => {
       const place = makePlace()
       const args = ['serve', '--no-auth', '--host', host, '--port', '0', '--home', place.home, '--state', place.state]

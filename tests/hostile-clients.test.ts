@@ -41,9 +41,9 @@ const discover = (id: number): string =>
   })
 const MODERN = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'server/discover' }
 
-describe(`${promise('GW-21')} requests that are not as they should be`, () => {
+describe(`${promise('GW-21')} malformed requests`, () => {
   it.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'])(
-    'answers %s on /mcp with 405 and says what is taken, and nothing that would let a foreign page in',
+    'answers %s on /mcp with 405 and the allowed methods, without CORS headers',
     async (verb) => {
       // The parser knows no end of a body that a HEAD answer does not have.
       const connection = await RawConnection.open(gateway.url)
@@ -55,7 +55,7 @@ describe(`${promise('GW-21')} requests that are not as they should be`, () => {
     },
   )
 
-  it('answers CONNECT with 405, as it is no proxy', async () => {
+  it('answers CONNECT with 405, since it is not a proxy', async () => {
     const host = new URL(gateway.url).host
     expect((await say(gateway.url, `CONNECT ${host} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)).status).toBe(405)
   })
@@ -73,7 +73,7 @@ describe(`${promise('GW-21')} requests that are not as they should be`, () => {
     expect(errorOf(answer)).toMatchObject({ data: { code: 'MEDIA_REFUSED' } })
   })
 
-  it('takes a content type with parameters, in any case', async () => {
+  it('accepts a content type with parameters, in any case', async () => {
     const type = 'Application/JSON; charset=utf-8'
     const headers = { 'content-type': type, ...MODERN }
     expect((await say(gateway.url, rawRequest(gateway.url, { body: discover(1), headers }))).status).toBe(200)
@@ -126,7 +126,7 @@ describe(`${promise('GW-21')} requests that are not as they should be`, () => {
     '/mcp/claude-code.%00',
     '/mcp\\api',
     `/mcp/${'a'.repeat(5_000)}.b`,
-  ])('takes the path %s for no other than it is', async (target) => {
+  ])('does not treat the path %s as another one', async (target) => {
     const answer = await say(gateway.url, rawRequest(gateway.url, { target, body: discover(1), headers: MODERN }))
     expect([401, 404]).toContain(answer.status)
     expect(answer.body).not.toContain('supportedVersions')
@@ -141,7 +141,7 @@ describe(`${promise('GW-21')} requests that are not as they should be`, () => {
     expect((await slow).status).toBe(200)
   })
 
-  it('speaks HTTP/1.0, and still wants a Host', async () => {
+  it('speaks HTTP/1.0, and still requires a Host', async () => {
     const body = discover(1)
     const request = { version: '1.0', body, headers: MODERN }
     expect((await say(gateway.url, rawRequest(gateway.url, request))).status).toBe(200)
@@ -149,7 +149,7 @@ describe(`${promise('GW-21')} requests that are not as they should be`, () => {
     expect((await say(gateway.url, rawRequest(gateway.url, without))).status).toBe(403)
   })
 
-  it('says when to go on to a client that asks first, and refuses other expectations', async () => {
+  it('answers `Expect: 100-continue`, and refuses other expectations', async () => {
     const connection = await RawConnection.open(gateway.url)
     const body = discover(1)
     const text = rawRequest(gateway.url, { body, headers: { ...MODERN, expect: '100-continue' } })
@@ -168,7 +168,7 @@ describe(`${promise('GW-21')} requests that are not as they should be`, () => {
   })
 })
 
-describe(`${promise('GW-21')} bodies that are not as they should be`, () => {
+describe(`${promise('GW-21')} malformed bodies`, () => {
   it('refuses a body that is announced too large before it comes', async () => {
     const headers = { 'content-length': String(8 * MEGABYTE + 1) }
     const answer = await say(gateway.url, rawRequest(gateway.url, { headers }))
@@ -230,7 +230,7 @@ describe(`${promise('GW-21')} bodies that are not as they should be`, () => {
   })
 })
 
-describe(`${promise('GW-21')} what is no HTTP`, () => {
+describe(`${promise('GW-21')} what is not HTTP`, () => {
   const nonsense: readonly (readonly [string, string])[] = [
     ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['a line of text', 'hello\r\n\r\n'],
@@ -259,7 +259,7 @@ describe(`${promise('GW-21')} what is no HTTP`, () => {
     expect((await say(gateway.url, rawRequest(gateway.url, { verb: 'GET', lines }))).status).toBe(431)
   })
 
-  it('does not break into an answer that is under way', async () => {
+  it('does not interrupt an answer that is being sent', async () => {
     const connection = await RawConnection.open(gateway.url)
     const listen = discover(1).replace('server/discover', 'subscriptions/listen')
     const headers = { ...MODERN, 'mcp-method': 'subscriptions/listen' }
@@ -299,7 +299,7 @@ describe(`${promise('GW-21')} what is no HTTP`, () => {
   )
 })
 
-describe(`${promise('GW-21')} programs of the same user that speak wrongly to its socket`, () => {
+describe(`${promise('GW-21')} programs of the same user that misuse its socket`, () => {
   const upgrade = (lines: readonly string[]): string =>
     ['GET / HTTP/1.1', 'host: sallyport', 'connection: upgrade', ...lines, '', ''].join('\r\n')
 

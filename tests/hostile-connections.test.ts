@@ -78,8 +78,8 @@ const bigCalls = (): number =>
   gateway.records().filter(({ type, tool_name }) => type !== 'TOOL_CALL_STARTED' && tool_name === 'mcp__hostile__big')
     .length
 
-describe(`${promise('GW-21')} connections that lead to nothing`, () => {
-  it('1,000 that stop within the head, and 200 that say nothing, hinder nobody and are ended', async () => {
+describe(`${promise('GW-21')} useless connections`, () => {
+  it('1,000 that stop within the head, and 200 that send nothing, block nobody and are ended', async () => {
     const before = descriptors()
     const halves = await openAll(1_000, 'POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ')
     const silent = await openAll(200, '')
@@ -89,7 +89,7 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
     for (const socket of dropped) socket.destroy()
     await eventually(descriptors, (now) => now <= before + 700 + SPARE)
     const left = [...halves.slice(500), ...silent]
-    const heard = left.map(async (socket) => {
+    const received = left.map(async (socket) => {
       let text = ''
       socket.setEncoding('latin1').on('data', (chunk) => {
         text += chunk
@@ -100,12 +100,12 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
       clearInterval(drip)
       return text
     })
-    for (const text of await Promise.all(heard)) expect(text).toMatch(/^HTTP\/1\.1 4\d\d /)
+    for (const text of await Promise.all(received)) expect(text).toMatch(/^HTTP\/1\.1 4\d\d /)
     await goesOn()
     await backTo(before)
   })
 
-  it('500 that are kept alive for nothing hinder nobody', async () => {
+  it('500 idle keep-alive connections block nobody', async () => {
     const before = descriptors()
     const idle = await openAll(500, rawRequest(gateway.url, { verb: 'GET', target: '/healthz' }))
     await eventually(descriptors, (now) => now >= before + 500)
@@ -114,7 +114,7 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
     await backTo(before)
   })
 
-  it('200 whose bodies do not come hinder nobody', async () => {
+  it('200 whose bodies do not arrive block nobody', async () => {
     const before = descriptors()
     const headers = { 'content-length': '1000000' }
     const slow = await openAll(200, rawRequest(gateway.url, { headers, body: '{"jsonrpc":' }))
@@ -123,7 +123,7 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
     await backTo(before)
   })
 
-  it('2,000 listeners that came and went leave nothing', async () => {
+  it('2,000 listeners that connected and disconnected leave nothing behind', async () => {
     const before = descriptors()
     const many = async (count: number): Promise<void> => {
       for (let done = 0; done < count; done += 100) {
@@ -151,7 +151,7 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
     expect(most - settled).toBeLessThan(150)
   })
 
-  it('50 that never read the 10 MB they asked for cost less than that, and nobody else anything', async () => {
+  it('50 that never read the 10 MB they asked for cost less memory than that, and affect nobody else', async () => {
     const before = descriptors()
     const settled = residentMegabytes()
     const params = { name: 'hostile_big', arguments: { bytes: 10 * MEGABYTE } }
@@ -170,7 +170,7 @@ describe(`${promise('GW-21')} connections that lead to nothing`, () => {
     await backTo(before)
   })
 
-  it('a window that never reads the 400 MB it asked for is given up, and nobody else notices', async () => {
+  it('a window that never reads the 400 MB it asked for is disconnected, and nobody else is affected', async () => {
     const settled = residentMegabytes()
     const asked = bigCalls()
     const args = [MAIN, 'serve', '--stdio', '--home', gateway.home, '--state', gateway.state]

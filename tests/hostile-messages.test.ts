@@ -87,7 +87,7 @@ const misread: readonly (readonly [what: string, message: string | Buffer, code:
   ['no version', '{"id":1,"method":"ping"}', REQUEST],
   ['version 1.0', '{"jsonrpc":"1.0","id":1,"method":"ping"}', REQUEST],
   ['version 2', '{"jsonrpc":2.0,"id":1,"method":"ping"}', REQUEST],
-  ['a method that is no text', '{"jsonrpc":"2.0","id":1,"method":["ping"]}', REQUEST],
+  ['a method that is not a string', '{"jsonrpc":"2.0","id":1,"method":["ping"]}', REQUEST],
   ['a method of 100 KB', `{"jsonrpc":"2.0","id":1,"method":"${'m'.repeat(1e5)}"}`, REQUEST],
   ['neither method nor result', '{"jsonrpc":"2.0","id":1}', REQUEST],
   ['a result and an error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', REQUEST],
@@ -98,7 +98,7 @@ const misread: readonly (readonly [what: string, message: string | Buffer, code:
   ['a _meta that is a list', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":[]}}', PARAMS],
 ]
 
-describe(`${promise('GW-21')} messages that are not as they should be`, () => {
+describe(`${promise('GW-21')} malformed messages`, () => {
   it.each(misread)('refuses %s over HTTP with 400 and its own error', async (_what, message, code) => {
     const answer = await post(gateway.mcp, message as string)
     expect(answer).toMatchObject({ status: 400, message: { jsonrpc: '2.0', error: { code } } })
@@ -121,7 +121,7 @@ describe(`${promise('GW-21')} messages that are not as they should be`, () => {
   })
 })
 
-describe(`${promise('GW-21')} messages that are strange and still right`, () => {
+describe(`${promise('GW-21')} messages that are unusual and still valid`, () => {
   const strange: readonly (readonly [what: string, args: string])[] = [
     ['keys that objects have anyway', '{"__proto__":{"admin":true},"constructor":{"prototype":{}},"toString":1}'],
     ['a __proto__ deep inside', '{"a":[{"__proto__":{"__proto__":null}}],"hasOwnProperty":"x"}'],
@@ -133,7 +133,7 @@ describe(`${promise('GW-21')} messages that are strange and still right`, () => 
     ['100 levels', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`],
   ]
 
-  it.each(strange)('brings %s to the server unharmed, as own keys', async (_what, args) => {
+  it.each(strange)('passes %s to the server unchanged, as own keys', async (_what, args) => {
     const expected = JSON.stringify(JSON.parse(args))
     const { message } = await client.request('tools/call', { name: 'hostile_echo', arguments: JSON.parse(args) })
     expect(message.result.content[0].text).toBe(expected)
@@ -141,14 +141,14 @@ describe(`${promise('GW-21')} messages that are strange and still right`, () => 
     expect(answer.result.content[0].text).toBe(expected)
   })
 
-  it('brings 7 MB of text to the server and back', async () => {
+  it('passes 7 MB of text to the server and back', async () => {
     const text = 'é😀x'.repeat(1_000_000)
     const { content } = await client.call('hostile_echo', { text })
     expect(JSON.parse(content[0].text).text === text).toBe(true)
   })
 
   it.each([0, -5, -9007199254740991, '', '0', '\ud800', '__proto__', 'é', 'x'.repeat(256)])(
-    'answers to the id %j as it was given',
+    'answers with the id %j unchanged',
     async (id) => {
       expect((await client.request('ping', {}, id)).message).toEqual({ jsonrpc: '2.0', id, result: {} })
       const ping = JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })
@@ -157,7 +157,7 @@ describe(`${promise('GW-21')} messages that are strange and still right`, () => 
   )
 
   it.each(['__proto__', 'constructor', 'toString', '', 'x'.repeat(1_000_000), 'hostile_echo\0', 'HOSTILE_ECHO'])(
-    'knows no tool, prompt or resource of a name that none has',
+    'reports an unknown tool, prompt or resource',
     async (name) => {
       for (const [method, params] of [
         ['tools/call', { name }],
@@ -183,7 +183,7 @@ describe(`${promise('GW-21')} sessions of the legacy era`, () => {
   const header = { 'mcp-protocol-version': '2025-11-25' }
   const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-  it('wants initialize first, and says so', async () => {
+  it('requires initialize first, and says so', async () => {
     const answer = await post(gateway.mcp, ping, header)
     expect(answer).toMatchObject({
       status: 400,
@@ -191,11 +191,14 @@ describe(`${promise('GW-21')} sessions of the legacy era`, () => {
     })
   })
 
-  it.each(['unknown', '', '../..', '00000000-0000-0000-0000-000000000000'])('knows no session %j', async (id) => {
-    expect((await post(gateway.mcp, ping, { ...header, 'mcp-session-id': id })).status).toBe(404)
-  })
+  it.each(['unknown', '', '../..', '00000000-0000-0000-0000-000000000000'])(
+    'refuses the unknown session %j',
+    async (id) => {
+      expect((await post(gateway.mcp, ping, { ...header, 'mcp-session-id': id })).status).toBe(404)
+    },
+  )
 
-  it('ends a session with DELETE: it can be used no more, and not ended again', async () => {
+  it('ends a session with DELETE: it can no longer be used, and not be ended again', async () => {
     const { session } = await LegacyClient.open(gateway.mcp)
     const headers = { 'mcp-session-id': session }
     expect((await fetch(gateway.mcp, { method: 'DELETE', headers })).status).toBe(204)
@@ -215,7 +218,7 @@ describe(`${promise('GW-21')} sessions of the legacy era`, () => {
     expect(JSON.stringify((await hanging).message)).toContain('CALL_CANCELLED')
   })
 
-  it('refuses an id that is in use by a request under way', async () => {
+  it('refuses the id of a request in flight', async () => {
     const hanging = client.request('tools/call', { name: 'hostile_sleep', arguments: { ms: 300 } }, 'same')
     const second = await eventually(
       () => client.request('ping', {}, 'same'),
@@ -225,7 +228,7 @@ describe(`${promise('GW-21')} sessions of the legacy era`, () => {
     expect((await hanging).message).toMatchObject({ id: 'same', result: {} })
   })
 
-  it('lets the newest GET stream have the news, and ends the one before', async () => {
+  it('sends notifications to the newest GET stream, and ends the one before', async () => {
     const { session } = await LegacyClient.open(gateway.mcp)
     const open = () => fetch(gateway.mcp, { headers: { 'mcp-session-id': session, accept: 'text/event-stream' } })
     const first = await open()
@@ -254,7 +257,7 @@ describe(`${promise('GW-21')} sessions of the legacy era`, () => {
     },
   )
 
-  it('takes notifications and answers that mean nothing to it, and does nothing', async () => {
+  it('accepts and ignores unknown notifications and answers', async () => {
     for (const method of ['notifications/unknown', 'notifications/initialized', 'tools/call', '__proto__']) {
       expect((await client.notify(method)).status, method).toBe(202)
     }
@@ -284,13 +287,13 @@ describe(`${promise('GW-21')} requests of the modern era`, () => {
     ['no version', { [`${meta}/clientCapabilities`]: {} }],
     ['no capabilities', { [`${meta}/protocolVersion`]: '2026-07-28' }],
     ['capabilities that are no object', { ...whole, [`${meta}/clientCapabilities`]: [] }],
-    ['a version that is no text', { ...whole, [`${meta}/protocolVersion`]: 20260728 }],
+    ['a version that is not a string', { ...whole, [`${meta}/protocolVersion`]: 20260728 }],
   ])('refuses %s in _meta with 400 and -32602', async (_what, _meta) => {
     const answer = await post(gateway.mcp, list(_meta), headers)
     expect(answer).toMatchObject({ status: 400, message: { id: 1, error: { code: PARAMS } } })
   })
 
-  it.each(['2099-01-01', '2025-11-25', ''])('refuses the version %j and says which it takes', async (version) => {
+  it.each(['2099-01-01', '2025-11-25', ''])('refuses the version %j and names the supported ones', async (version) => {
     const _meta = { ...whole, [`${meta}/protocolVersion`]: version }
     const refusal = { error: { code: -32022, data: { supported: expect.arrayContaining(['2026-07-28']) } } }
     const answer = await post(gateway.mcp, list(_meta), { ...headers, 'mcp-protocol-version': version })
@@ -329,7 +332,7 @@ describe(`${promise('GW-21')} requests of the modern era`, () => {
     expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([400, -32020])
   })
 
-  it('takes a name that is encoded', async () => {
+  it('accepts an encoded name', async () => {
     const answer = await modernRequest(gateway.mcp, 'tools/call', { name }, { 'mcp-name': base64(name) })
     expect(answer.message.result.content[0].text).toBe('{}')
   })
@@ -342,7 +345,7 @@ describe(`${promise('GW-21')} requests of the modern era`, () => {
     },
   )
 
-  it.each(['GET', 'DELETE'])('knows no %s, whatever session the header names', async (method) => {
+  it.each(['GET', 'DELETE'])('refuses %s, whatever session the header names', async (method) => {
     const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-session-id': client.session }
     expect((await fetch(gateway.mcp, { method, headers })).status).toBe(405)
   })

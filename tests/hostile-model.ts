@@ -5,7 +5,7 @@ import { text as readText } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import type { Message } from './flood-bench.ts'
 
-/** What a model that means harm does with one request. */
+/** What a hostile model does with one request. */
 export type Mischief = (request: IncomingMessage, response: ServerResponse, body: Message) => void
 
 export interface HostileModel {

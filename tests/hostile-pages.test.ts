@@ -51,14 +51,11 @@ describe(`${promise('GW-21')} names that were rebound to the gateway’s address
     }
   })
 
-  it.each([[[]], [['host: evil.example']], [['host: 127.0.0.1:%']]])(
-    'wants one Host, not none and not two: %j',
-    async (more) => {
-      const lines = (more as string[]).map((line) => line.replace('%', port()))
-      const headers = lines.length === 0 ? { host: undefined } : {}
-      expect((await say(gateway.url, rawRequest(gateway.url, { headers, lines }))).status).toBe(403)
-    },
-  )
+  it.each([[[]], [['host: evil.example']], [['host: 127.0.0.1:%']]])('requires exactly one Host: %j', async (more) => {
+    const lines = (more as string[]).map((line) => line.replace('%', port()))
+    const headers = lines.length === 0 ? { host: undefined } : {}
+    expect((await say(gateway.url, rawRequest(gateway.url, { headers, lines }))).status).toBe(403)
+  })
 
   it.each(['127.0.0.1:%', 'localhost:%', 'LOCALHOST:%', '[::1]:%'])('takes the Host %s', async (host) => {
     const headers = { host: host.replace('%', port()) }

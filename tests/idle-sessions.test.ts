@@ -61,7 +61,7 @@ async function end(session: string, agent: Agent): Promise<void> {
   await once(answer.resume(), 'end')
 }
 
-it(`${promise('GW-6')} ${SESSIONS} sessions that listen weigh little, and leave nothing behind`, async () => {
+it(`${promise('GW-6')} ${SESSIONS} listening sessions need little memory, and leave nothing behind`, async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
   onTestFinished(() => agent.destroy())
   const some = Array.from({ length: SESSIONS })

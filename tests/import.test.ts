@@ -42,7 +42,7 @@ describe(`importing the servers of six agents (${promise('AG-18')})`, () => {
       expect(readFileSync(join(home.folder, path), 'utf8')).toBe(was)
   })
 
-  it('gives a config that the gateway loads, and whose servers it starts where their variables are set', async () => {
+  it('gives a config that the gateway loads, and whose servers it starts if their variables are set', async () => {
     const home = agentHome(SIX_AGENTS)
     const { added } = JSON.parse((await run(home, 'import', '--yes', '--json')).stdout)
     const listed = await run(home, 'servers', '--json')
@@ -63,8 +63,8 @@ describe(`importing the servers of six agents (${promise('AG-18')})`, () => {
     expect(stderr).toMatch(/^\+ github: github of codex, the same as GitHub of gemini-cli, gh of amp/m)
     expect(stderr).toMatch(/^\+ github-opencode: github of opencode \(another server is called github\)$/m)
     expect(stderr).toMatch(/^- gateway of amp is left out: it is this gateway\.$/m)
-    expect(stderr).toMatch(/^- retired of codex is left out: it is switched off there\.$/m)
-    expect(stderr).toMatch(/^- broken of cursor is left out: it says neither a program/m)
+    expect(stderr).toMatch(/^- retired of codex is left out: it is disabled there\.$/m)
+    expect(stderr).toMatch(/^- broken of cursor is left out: it has neither a program/m)
     expect(stderr).toMatch(/^ {2}export BRAVE_API_KEY='…' {3}# env\.BRAVE_API_KEY of brave of amp, in /m)
     expect(existsSync(home.config)).toBe(false)
   })
@@ -89,7 +89,7 @@ describe(`importing the servers of six agents (${promise('AG-18')})`, () => {
     expect(text).not.toContain('codex')
   })
 
-  it('starts nothing of a folder that somebody else filled, unless that is said', async () => {
+  it('takes nothing from a folder of somebody else without --project', async () => {
     const home = agentHome({ 'work/.mcp.json': '{ "mcpServers": { "theirs": { "command": "evil" } } }' })
     const { code, stderr } = await run(home, 'import', '--yes')
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringMatching(/^- theirs of .* --project\.$/m) })
@@ -98,7 +98,7 @@ describe(`importing the servers of six agents (${promise('AG-18')})`, () => {
     expect(readFileSync(home.config, 'utf8')).toContain('command: evil')
   })
 
-  it('writes secrets as they are when that is said, and shows them even then to nobody', async () => {
+  it('writes secrets as they are with --plain-secrets, and still prints none', async () => {
     const home = agentHome({
       '.cursor/mcp.json': '{ "mcpServers": { "x": { "command": "x", "env": { "API_TOKEN": "hunter2-and-3" } } } }',
     })
@@ -108,7 +108,7 @@ describe(`importing the servers of six agents (${promise('AG-18')})`, () => {
     expect(stdout).toContain('API_TOKEN: ')
   })
 
-  it('leaves alone a config that it cannot read, and says where', async () => {
+  it('leaves a config alone that it cannot parse, and names the line', async () => {
     const home = agentHome(SIX_AGENTS)
     mkdirSync(dirname(home.config), { recursive: true })
     writeFileSync(home.config, 'mcp_servers:\n  a: [\n')
@@ -124,7 +124,7 @@ describe(`importing the servers of six agents (${promise('AG-18')})`, () => {
   })
 })
 
-describe(`the first minute (${promise('AG-18')})`, () => {
+describe(`sallyport init (${promise('AG-18')})`, () => {
   it('imports, makes the profile that is named, and prints the line that runs it', async () => {
     const home = agentHome(SIX_AGENTS)
     const { code, stdout } = await run(home, 'init', '--yes', '--from', 'codex', '--profile', 'codex.Reviewer')
@@ -192,13 +192,13 @@ describe(`the first minute (${promise('AG-18')})`, () => {
     expect(existsSync(dirname(home.config))).toBe(false)
   })
 
-  it('says what to do where there is no agent', async () => {
+  it('says what to do if there is no agent', async () => {
     const { code, stdout, stderr } = await run(agentHome({}), 'init', '--yes')
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('No agent was found.')
   })
 
-  it('shows an agent that cannot be told for one run how to connect, also where its program is there', async () => {
+  it('shows how to connect an agent that cannot be configured for one run, even if its program is installed', async () => {
     const home = agentHome({ '.cursor/mcp.json': SIX_AGENTS['.cursor/mcp.json'] ?? '' })
     writeFileSync(join(home.folder, 'bin/cursor-agent'), '#!/bin/sh\n', { mode: 0o755 })
     const { stdout } = await run(home, 'init', '--yes', '--json')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { handleIn, type Message, openFlood, textOf } from './flood-bench.ts'
 import { LegacyClient } from './mcp-client.ts'
-import { mintBearer, type TokenWish, writeProfiles } from './profile-bench.ts'
+import { mintBearer, type TokenRequest, writeProfiles } from './profile-bench.ts'
 import { promise } from './promises.ts'
 import { runCommand } from './run-command.ts'
 import { makePlace, REPOSITORY, type RunningGateway, runGateway } from './run-gateway.ts'
@@ -28,20 +28,20 @@ async function openSelecting({ servers = { db: FLOOD }, tools, config = {} }: Wi
   return gateway
 }
 
-const openAs = async (gateway: RunningGateway, wish: TokenWish, path = ''): Promise<LegacyClient> =>
-  LegacyClient.open(`${gateway.mcp}${path}`, await mintBearer(gateway, wish))
+const openAs = async (gateway: RunningGateway, request: TokenRequest, path = ''): Promise<LegacyClient> =>
+  LegacyClient.open(`${gateway.mcp}${path}`, await mintBearer(gateway, request))
 
 const namesFor = async (client: LegacyClient): Promise<readonly string[]> =>
   (await client.request('tools/list')).message.result.tools.map(({ name }: Message) => name).sort()
 
 describe(`${promise('ISO-16')} whoever may call a tool may read its results`, () => {
-  it.each<[string, TokenWish, string?]>([
+  it.each<[string, TokenRequest, string?]>([
     ['a profile', { agent: 'codex', profile: 'flood' }],
     ['a launch with tools', { agent: 'codex', tools: ['db/flood'] }],
     ['a launch for a URL of a variant', { agent: 'codex' }, '/codex.flood'],
-  ])('where %s selects the tool', async (_, wish, path) => {
+  ])('if %s selects the tool', async (_, request, path) => {
     const gateway = await openSelecting()
-    const client = await openAs(gateway, wish, path)
+    const client = await openAs(gateway, request, path)
     expect(await namesFor(client)).toEqual(['db_flood', 'sallyport_read_result'])
     const shown = await client.call('db_flood', { kind: 'log' })
     const handle = handleIn(shown)
@@ -49,14 +49,14 @@ describe(`${promise('ISO-16')} whoever may call a tool may read its results`, ()
     expect(textOf(await client.call('sallyport_read_result', { handle, lines: '40001' }))).toContain('request 40000')
     const { message } = await client.request('resources/read', { uri: `sallyport://results/${handle}` })
     expect(message.error?.message ?? '').not.toContain('select')
-    const other = await openAs(gateway, wish, path)
+    const other = await openAs(gateway, request, path)
     expect(textOf(await other.call('sallyport_read_result', { handle }))).toContain('no such result')
     expect(JSON.stringify(await client.call('sallyport_read_file', { path: '/workspace' }).catch(String))).toMatch(
       /sele|unknown/i,
     )
   })
 
-  it('and nobody else: not who has no tool, none whose results can be cut, or is refused the reader', async () => {
+  it('and nobody else: no caller without tools, without tools whose results can be cut, or without the reader', async () => {
     const gateway = await openSelecting({ config: { context: { cap: 'off' } } })
     expect(await namesFor(await openAs(gateway, { agent: 'codex', profile: 'none' }))).toEqual([])
     expect(await namesFor(await openAs(gateway, { agent: 'codex', profile: 'flood' }))).toEqual(['db_flood'])
@@ -64,7 +64,7 @@ describe(`${promise('ISO-16')} whoever may call a tool may read its results`, ()
     expect(await namesFor(await openAs(hiding, { agent: 'codex', profile: 'flood' }))).toEqual(['db_flood'])
   })
 
-  it('but where only quarantined tools are selected there is nothing to read', async () => {
+  it('but if only quarantined tools are selected there is nothing to read', async () => {
     const tools = { mcp__db__flood: { isolated: { strategy: 'extract', returns: { type: 'object' } } } }
     const gateway = await openSelecting({ tools })
     const client = await openAs(gateway, { agent: 'codex', profile: 'flood' })
@@ -75,7 +75,7 @@ describe(`${promise('ISO-16')} whoever may call a tool may read its results`, ()
   })
 })
 
-describe(`${promise('ISO-1')} what an entry wants isolated`, () => {
+describe(`${promise('ISO-1')} what an entry isolates`, () => {
   it('can be a pattern, as in includeTools', async () => {
     const { client } = await openFlood({ entry: { isolatedTools: ['*flood'] }, config: { context: { cap: 'off' } } })
     const isIsolated = async (name: string): Promise<boolean> =>
@@ -85,7 +85,7 @@ describe(`${promise('ISO-1')} what an entry wants isolated`, () => {
     expect(await isIsolated('db_other')).toBe(false)
   })
 
-  it('is warned of where no tool matches, and fails `tools check`', async () => {
+  it('causes a warning if no tool matches, and fails `tools check`', async () => {
     const gateway = await openSelecting({ servers: { db: { ...FLOOD, isolatedTools: ['flod', 'read_*'] } } })
     const checked = await runCommand(['tools', 'check', '--home', gateway.home, '--state', gateway.state])
     expect(checked.code).toBe(6)
@@ -93,7 +93,7 @@ describe(`${promise('ISO-1')} what an entry wants isolated`, () => {
     expect(gateway.stderr()).toContain('Did you mean "flood"?')
   })
 
-  it('keeps a server from starting where its key is misspelt, and all others go on', async () => {
+  it('prevents the start of a server if its key is misspelt, and all others work', async () => {
     const gateway = await openSelecting({ servers: { db: { ...FLOOD, Isolated: true }, other: FLOOD } })
     const client = await openAs(gateway, { agent: 'codex' })
     const names = await namesFor(client)
@@ -110,7 +110,7 @@ describe(`${promise('ISO-1')} what an entry wants isolated`, () => {
     expect(`${doctor.stdout}${doctor.stderr}`).toContain(corrected)
   })
 
-  it('keeps a tool from being called where its key in tools.yaml is misspelt, and fails `tools check`', async () => {
+  it('refuses calls of a tool if its key in tools.yaml is misspelt, and fails `tools check`', async () => {
     const gateway = await openSelecting({ tools: { mcp__db__flood: { isolatd: true } } })
     const client = await openAs(gateway, { agent: 'codex' })
     expect(await namesFor(client)).toContain('db_other')

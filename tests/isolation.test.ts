@@ -42,7 +42,7 @@ describe(`${promise('ISO-13')} ${promise('ISO-16')} a result over the cap`, () =
     expect(unread.error).toBeDefined()
   })
 
-  it(`${promise('ISO-3')} is not there where it is under it, or where there is no cap: the bytes are those that came`, async () => {
+  it(`${promise('ISO-3')} does not exist below the cap or without one: the bytes are passed on unchanged`, async () => {
     const text = 'x'.repeat(7_000)
     const result = { content: [{ type: 'text', text }], structuredContent: { big: 'y' }, _meta: { a: 1 }, odd: [1, 2] }
     const { client } = await openFlood()
@@ -68,11 +68,11 @@ describe(`${promise('ISO-13')} ${promise('ISO-16')} a result over the cap`, () =
   it.each([
     ['no content', { structuredContent: { a: 'x'.repeat(20_000) } }],
     ['a text for a result', 'x'.repeat(20_000)],
-    ['content that is no list', { content: 'x'.repeat(20_000) }],
+    ['content that is not a list', { content: 'x'.repeat(20_000) }],
     ['blocks that are none', { content: [null, 3, 'x'.repeat(20_000)] }],
     ['10,000 blocks', { content: Array.from({ length: 10_000 }, () => ({ type: 'text', text: 'abc' })) }],
     ['a large image', { content: [{ type: 'image', mimeType: 'image/png', data: 'A'.repeat(3_000_000) }] }],
-  ])('is bounded also where a server sends %s', async (_, result) => {
+  ])('is bounded even if a server sends %s', async (_, result) => {
     const { client } = await openFlood()
     expect(JSON.stringify(await client.call('db_flood', { result })).length).toBeLessThan(30_000)
   })
@@ -85,7 +85,7 @@ describe(`${promise('ISO-13')} ${promise('ISO-16')} a result over the cap`, () =
     expect(page).toContain('request 339 took')
   })
 
-  it('tells an agent that may not read saved results that it may not', async () => {
+  it('tells an agent without `read_result` that it cannot read the rest', async () => {
     const { client } = await openFlood({ tools: { mcp__sallyport__read_result: { hidden: true } } })
     const shown = await client.call('db_flood', { kind: 'log' })
     expect(textOf(shown)).not.toContain('sallyport_read_result with')
@@ -116,7 +116,7 @@ describe(`${promise('ISO-1')} ${promise('ISO-2')} an isolated tool`, () => {
     expect(capped.length).toBeGreaterThan(4_000)
   })
 
-  it('is isolated on every way in', async () => {
+  it('is isolated for every entry point', async () => {
     const { gateway, client } = await openFlood({ entry: { isolated: true } })
     const marked = (result: Message): boolean => result._meta['sallyport/isolation'].strategy === 'bounded'
     expect(marked(await client.call('db_flood', large))).toBe(true)
@@ -128,7 +128,7 @@ describe(`${promise('ISO-1')} ${promise('ISO-2')} an isolated tool`, () => {
     expect(marked(await window.call('db_flood', large))).toBe(true)
   })
 
-  it(`${promise('ISO-8')} comes back exactly as it was received where that is asked for`, async () => {
+  it(`${promise('ISO-8')} comes back exactly as it was received with the strategy exact`, async () => {
     const { gateway, client } = await openFlood({
       entry: { isolated: true },
       config: { isolation: { strategy: 'exact' }, gateway: { max_body: '64MB', startup_wait: '30s' } },
@@ -153,7 +153,7 @@ describe(`${promise('ISO-1')} ${promise('ISO-2')} an isolated tool`, () => {
     expect(gateway.stderr()).not.toContain('incident')
   })
 
-  it(`${promise('ISO-4')} has the same name and arguments, plus _intent where that is of use`, async () => {
+  it(`${promise('ISO-4')} has the same name and arguments, plus _intent if the strategy uses it`, async () => {
     const listed = async ({ client }: FloodBench): Promise<Message> =>
       (await client.request('tools/list')).message.result.tools.find(({ name }: Message) => name === 'db_flood')
     const plain = await listed(await openFlood())
@@ -167,10 +167,10 @@ describe(`${promise('ISO-1')} ${promise('ISO-2')} an isolated tool`, () => {
   })
 })
 
-describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands before`, () => {
+describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool whose results a model reads`, () => {
   const HANDING = '[[call complete_task {"success":true,"output":{"$result":"r1"}}]]'
 
-  it('is called once with the caller’s own arguments, and its result is handed over byte for byte', async () => {
+  it('is called once with the caller’s own arguments, and its result is returned byte for byte', async () => {
     const { client, calls, model, gateway } = await openIsolatedFlood('agent')
     const script = `[[call flood {"kind":"other"}]]\n${HANDING}`
     const result = { content: [{ type: 'text', text: `é"\u2028${'y'.repeat(3_000)}` }], structuredContent: { n: 1 } }
@@ -187,7 +187,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
     expect(JSON.stringify(gateway.records())).not.toContain('made-for-this-test')
   })
 
-  it(`${promise('ISO-7')} hands over no more than the budget, also to a program, and a handle to the rest`, async () => {
+  it(`${promise('ISO-7')} returns no more than the budget, also to a program, and a handle to the rest`, async () => {
     const { client } = await openIsolatedFlood('agent', { budget: 3_000 }, { config: { context: { cap: 'off' } } })
     const script = `[[call flood {}]]\n${HANDING}`
     const result = { content: [{ type: 'text', text: 'z'.repeat(2_000_000) }] }
@@ -199,7 +199,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
     expect(textOf(page)).toContain('zzz')
   })
 
-  it(`${promise('ISO-8')} tells in the record and the error what a run cost that failed, the time of the model included`, async () => {
+  it(`${promise('ISO-8')} shows the cost of a failed run in the record and the error, including the time of the model`, async () => {
     const before = (): Promise<void> => delay(100)
     const { client, gateway } = await openIsolatedFlood('agent', { fallback: 'error' }, { before })
     const script = Array(4).fill('[[call complete_task {"success":true,"output":"I know it."}]]').join('\n')
@@ -238,7 +238,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
     expect(textOf(await client.call('sallyport_read_result', { handle, lines: '400' }))).toContain('request 399')
   })
 
-  it('lets a hostile result reach no other tool, and only a valid value back where a schema is set', async () => {
+  it('lets a hostile result reach no other tool, and returns only a valid value if a schema is set', async () => {
     const returns = {
       type: 'object',
       properties: { price: { type: 'number' } },
@@ -258,7 +258,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
     expect(textOf(await client.call('db_flood', { result: quiet, _intent }))).toBe('{"price":4.2}')
   })
 
-  it('falls back to a bounded result, or fails with the way to mend it', async () => {
+  it('falls back to a bounded result, or fails and says how to fix it', async () => {
     const { client } = await openFlood({ entry: { isolated: true }, config: { isolation: { strategy: 'extract' } } })
     const shown = await client.call('db_flood', { kind: 'log' })
     expect(shown._meta['sallyport/isolation']).toMatchObject({ fell_back: expect.stringContaining('isolation.model') })
@@ -271,7 +271,7 @@ describe(`${promise('ISO-6')} ${promise('ISO-9')} a tool that a model stands bef
     })
   })
 
-  it(`${promise('ISO-5')} fails by name where the sub-agent is switched off, whatever the fallback`, async () => {
+  it(`${promise('ISO-5')} fails with its name if the sub-agent is switched off, whatever the fallback`, async () => {
     const config = { isolation: { strategy: 'agent' }, agents: { 'mcp-executor': { enabled: false } } }
     const { client } = await openFlood({ entry: { isolated: true }, config })
     const refused = await client.call('db_flood', { kind: 'log', count: 3 })

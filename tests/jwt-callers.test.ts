@@ -43,7 +43,7 @@ const statusOf = async (headers: Record<string, string>): Promise<number> =>
 const agent = () => ({ authorization: `Bearer ${gateway.token('agent')}` })
 
 describe(`${promise('GW-5')} a process for each session`, () => {
-  it('is kept apart by user and session: an issuer may give two users the same session', async () => {
+  it('is separate for each user and session: an issuer may give two users the same session', async () => {
     const pidOf = async (sub: string, session_id: string): Promise<number> => {
       const client = await LegacyClient.open(gateway.mcp, bearer(FIRST, { sub, session_id }))
       return (await processBehind(client, 'own')).pid
@@ -56,7 +56,7 @@ describe(`${promise('GW-5')} a process for each session`, () => {
 })
 
 describe(`${promise('GW-12')} a changed configuration`, () => {
-  it('counts at once for callers who are known already: another key, none, and the first again', async () => {
+  it('applies at once to known callers: another key, none, and the first again', async () => {
     const [first, second] = [bearer(FIRST, { sub: 'ann' }), bearer(SECOND, { sub: 'ann' })]
     const session = await LegacyClient.open(gateway.mcp, first)
     expect([await statusOf(first), await statusOf(second)]).toEqual([200, 401])
@@ -86,7 +86,7 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
     expect(await send()).not.toBe(413)
   })
 
-  it('sets how many calls are under way, also for those to come while some are', async () => {
+  it('sets how many calls may be in flight, even while some are', async () => {
     const client = await LegacyClient.open(gateway.mcp, agent())
     const echo = async (): Promise<object> => await client.call('own_echo')
     await reload({ gateway: { max_calls_in_flight: 1 } })
@@ -102,13 +102,13 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
     await hanging
   })
 
-  it('says of what the ports were opened with that it has to wait for the next start', async () => {
+  it('warns that settings of open ports need a restart', async () => {
     const tools = { allowed_hosts: ['tools.example.org'], allowed_origins: ['https://tools.example.org'] }
     await reload({ gateway: { host: 'localhost', port: 4_999, ...tools } })
-    const said = await eventually(gateway.stderr, (text) => text.includes('allowed_origins'))
+    const stderr = await eventually(gateway.stderr, (text) => text.includes('allowed_origins'))
     for (const key of ['host', 'port', 'allowed_hosts', 'allowed_origins'])
-      expect(said).toContain(`gateway.${key} has changed; that takes effect at the next start.`)
+      expect(stderr).toContain(`gateway.${key} has changed; that takes effect at the next start.`)
     expect(await statusOf(agent())).toBe(200)
-    expect(said).not.toContain(FIRST)
+    expect(stderr).not.toContain(FIRST)
   })
 })

@@ -80,19 +80,19 @@ describe(`${promise('GOV-18')} a server that repeats its credentials`, () => {
     expectNone(JSON.stringify(answer))
   })
 
-  it('nor in what it tells and asks meanwhile', async () => {
+  it('nor in notifications and questions', async () => {
     const question = window.next(({ method }) => method === 'elicitation/create')
     const answer = window.call('echo_ask')
     const { id, params } = await question
     expect(params.message).toContain(HIDDEN)
     window.answer(id, { result: { action: 'accept', content: {} } })
     expect(JSON.stringify(await answer)).toContain(HIDDEN)
-    const told = window.heard.filter(({ method }) => method === 'notifications/progress')
-    expect(told).toHaveLength(1)
-    expectNone(JSON.stringify(window.heard))
+    const progress = window.received.filter(({ method }) => method === 'notifications/progress')
+    expect(progress).toHaveLength(1)
+    expectNone(JSON.stringify(window.received))
   })
 
-  it('nor in its instructions, in errors about it, in what is kept of its stderr, and in the log', async () => {
+  it('nor in its instructions, in errors about it, in the stored part of its stderr, and in the log', async () => {
     const died = await window.call('echo_die')
     expect(died.isError).toBe(true)
     const headers = { authorization: `Bearer ${gateway.token('operator')}` }

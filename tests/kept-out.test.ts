@@ -4,7 +4,7 @@ import { eventually } from './processes.ts'
 import { promise } from './promises.ts'
 import { runCommand } from './run-command.ts'
 
-const told = async ({ gateway: { state } }: FloodBench, ...args: readonly string[]): Promise<string> => {
+const printed = async ({ gateway: { state } }: FloodBench, ...args: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await runCommand([...args, '--state', state])
   expect(code, stderr).toBe(0)
   return stdout
@@ -18,7 +18,7 @@ const metricsOf = async ({ gateway }: FloodBench): Promise<string> => {
 const lastCompleted = ({ gateway }: FloodBench): Message =>
   gateway.records().findLast(({ type }) => type === 'TOOL_CALL_COMPLETED') as Message
 
-describe(`${promise('ISO-12')} what stayed out of a context`, () => {
+describe(`${promise('ISO-12')} what was kept out of a context`, () => {
   it('is added up by tool, agent and session, and is the sum of the records', async () => {
     const bench = await openFlood({ tools: { mcp__db__other: { result: 'sql_query' } } })
     await bench.client.call('db_flood', { kind: 'log', count: 500 })
@@ -31,7 +31,7 @@ describe(`${promise('ISO-12')} what stayed out of a context`, () => {
         returned ? [{ tool_name, tokens: (returned as Message).tokens_kept }] : [],
       )
     const total = kept.reduce((sum, { tokens }) => sum + tokens, 0)
-    const savings = JSON.parse(await told(bench, 'tools', 'savings', '--json'))
+    const savings = JSON.parse(await printed(bench, 'tools', 'savings', '--json'))
     expect(savings).toMatchObject({
       estimate: true,
       by: 'tool',
@@ -42,10 +42,10 @@ describe(`${promise('ISO-12')} what stayed out of a context`, () => {
       { name: 'mcp__db__other', calls: 1, tokens_kept: kept.at(-1)?.tokens },
     ])
     for (const by of ['agent', 'session']) {
-      const { rows } = JSON.parse(await told(bench, 'tools', 'savings', '--by', by, '--since', '1h', '--json'))
+      const { rows } = JSON.parse(await printed(bench, 'tools', 'savings', '--by', by, '--since', '1h', '--json'))
       expect(rows).toMatchObject([{ name: lastCompleted(bench)[by], tokens_kept: total }])
     }
-    const table = await told(bench, 'tools', 'savings', '--tool', 'db/other')
+    const table = await printed(bench, 'tools', 'savings', '--tool', 'db/other')
     expect(table).toMatch(/mcp__db__other +1 /)
     expect(table).not.toContain('mcp__db__flood')
     const metrics = await metricsOf(bench)
@@ -55,30 +55,30 @@ describe(`${promise('ISO-12')} what stayed out of a context`, () => {
     expect(counted.reduce((sum, count) => sum + count, 0)).toBe(total)
   })
 
-  it('is told of one call by explain, with how, the model’s part, and the handle', async () => {
+  it('is shown for one call by explain, with the strategy, the model’s tokens, and the handle', async () => {
     const bench = await openIsolatedFlood('extract')
     const _intent = '[[call answer {"answer":"It took 41 ms.","quotes":["request 41 took 41 ms"]}]]'
     const shown = await bench.client.call('db_flood', { kind: 'log', count: 400, _intent })
     const { call_id, bytes, returned } = lastCompleted(bench)
-    const text = await told(bench, 'explain', call_id)
+    const text = await printed(bench, 'explain', call_id)
     expect(text).toContain(`answer     ${bytes} bytes`)
-    expect(text).toContain(`went back  ${returned.bytes} bytes, isolated by the strategy extract`)
-    expect(text).toContain(`about ${returned.tokens_kept} tokens were kept out`)
+    expect(text).toContain(`returned   ${returned.bytes} bytes, isolated by the strategy extract`)
+    expect(text).toContain(`about ${returned.tokens_kept} tokens were saved`)
     expect(text).toContain('1 turn of a model, 100 tokens in, 20 out')
     expect(text).toContain(handleIn(shown))
     const metrics = await metricsOf(bench)
     expect(metrics).toMatch(/sallyport_isolation_tokens_total\{[^}]*direction="in"\} 100/)
   })
 
-  it('says in words why a call fell back', async () => {
+  it('says why a call fell back', async () => {
     const bench = await openFlood({ entry: { isolated: true }, config: { isolation: { strategy: 'extract' } } })
     await bench.client.call('db_flood', { kind: 'log' })
-    const text = await told(bench, 'explain', lastCompleted(bench).call_id)
-    expect(text).toContain('bounded in place of the strategy extract')
+    const text = await printed(bench, 'explain', lastCompleted(bench).call_id)
+    expect(text).toContain('bounded instead of the strategy extract')
     expect(text).toContain('it fell back because of MODEL_UNAVAILABLE. Set isolation.model')
   })
 
-  it('is the same whatever the caller said before: nothing of its history reaches the sub-agent', async () => {
+  it('is the same whatever the caller sent before: nothing of its history reaches the sub-agent', async () => {
     const used: Message[] = []
     const kept: number[] = []
     for (const history of ['', 'An earlier word of the conversation. '.repeat(6_000)]) {
@@ -120,7 +120,7 @@ describe('a tool with an output schema', () => {
     ['by a preset', { entry: { result: 'sql_query' }, config: { context: { cap: 'off' } } }],
     ['by isolation', { entry: { isolated: true }, config: { context: { cap: 'off' } } }],
   ])(
-    `${promise('ISO-17')} is listed without it where its results may be cut %s: clients refuse what breaks it`,
+    `${promise('ISO-17')} is listed without it if its results may be cut %s: clients refuse results that do not match it`,
     async (_, wish) => {
       expect(await schemaOf(await openFlood(wish))).toBeUndefined()
     },
@@ -130,7 +130,7 @@ describe('a tool with an output schema', () => {
     ['nothing is cut', { config: { context: { cap: 'off' } } }],
     ['it is isolated exactly', { entry: { isolated: true }, config: { isolation: { strategy: 'exact' } } }],
     ['its own entry says so', { tools: { mcp__db__table: { isolated: { strategy: 'exact' } } } }],
-  ])(`${promise('ISO-17')} keeps it, and its structured content whole, where %s`, async (_, wish) => {
+  ])(`${promise('ISO-17')} keeps it, and its whole structured content, if %s`, async (_, wish) => {
     const bench = await openFlood(wish)
     expect(await schemaOf(bench)).toMatchObject({ required: ['rows', 'total'] })
     const { structuredContent } = await bench.client.call('db_table', { count: 2_000 })
@@ -138,8 +138,8 @@ describe('a tool with an output schema', () => {
   })
 })
 
-describe(`${promise('ISO-1')} what is written wrongly about results`, () => {
-  it('is told by name: a tool that is not there, and a preset that nobody knows', async () => {
+describe(`${promise('ISO-1')} a mistake in settings for results`, () => {
+  it('is reported by name: a tool that does not exist, and an unknown preset', async () => {
     const bench = await openFlood({
       entry: { isolatedTools: ['floood', 'other'] },
       tools: { mcp__db__flood: { result: 'sql_querry' } },

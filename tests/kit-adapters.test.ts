@@ -82,7 +82,7 @@ const NAMES = '[[call very_long]]'
 const FATAL = '[[call search {"query":"tea"}]]\n[[call down]]\n[[call search {"query":"never"}]]'
 
 /** What the model was told of each call, at the end. */
-const told = () => model.requests.at(-1)?.results.map(({ text }) => text)
+const resultTexts = () => model.requests.at(-1)?.results.map(({ text }) => text)
 const bodies = () => model.requests.map(({ body }) => JSON.parse(body))
 
 /** One way to run an agent: it goes on until the model has nothing more to call. */
@@ -172,9 +172,9 @@ const LOOPS: Readonly<Record<string, Loop>> = {
 }
 
 describe.each(Object.entries(LOOPS))(`%s: ${promise('KIT-14')}`, (_, loop) => {
-  test('calls tools, and tells the model results and errors that it can correct', async () => {
+  test('calls tools, and passes results and correctable errors to the model', async () => {
     await loop(GOOD)
-    expect(told()).toEqual([
+    expect(resultTexts()).toEqual([
       'found tea',
       expect.stringContaining('The query is empty.'),
       expect.stringContaining('a pixel'),
@@ -183,7 +183,7 @@ describe.each(Object.entries(LOOPS))(`%s: ${promise('KIT-14')}`, (_, loop) => {
     expect(client.isAborted).toBe(false)
   })
 
-  test('offers names that every provider takes, and finds the tools by them', async () => {
+  test('offers names that every provider accepts, and finds the tools by them', async () => {
     await loop(NAMES).catch(() => {})
     const names = model.requests[0]?.tools ?? []
     expect(names).toHaveLength(7)
@@ -191,7 +191,7 @@ describe.each(Object.entries(LOOPS))(`%s: ${promise('KIT-14')}`, (_, loop) => {
     const odd = names.find((name) => name.startsWith('odd_'))
     const long = names.find((name) => name.startsWith('very_'))
     await loop(`[[call !${odd}]]\n[[call !${long}]]`)
-    expect(told()).toEqual(['odd', 'long'])
+    expect(resultTexts()).toEqual(['odd', 'long'])
   })
 
   test('ends with the fatal error of a tool, and the model is not asked again', async () => {
@@ -200,7 +200,7 @@ describe.each(Object.entries(LOOPS))(`%s: ${promise('KIT-14')}`, (_, loop) => {
     expect(client.isAborted).toBe(true)
   })
 
-  test('gives up a call with the signal of the loop', async () => {
+  test('cancels a call with the signal of the loop', async () => {
     const giving = new AbortController()
     const ended = loop('[[call wait]]', giving.signal).then(
       () => 'well',
@@ -213,7 +213,7 @@ describe.each(Object.entries(LOOPS))(`%s: ${promise('KIT-14')}`, (_, loop) => {
   })
 })
 
-test('images reach the models that take them as images, other files as words', async () => {
+test('images reach models that accept them as images, other files as text', async () => {
   await LOOPS['messages of the Anthropic SDK']?.('[[call picture]]')
   const [anthropic] = bodies().at(-1).messages.at(-1).content
   expect(anthropic.content).toEqual([
@@ -229,7 +229,7 @@ test('images reach the models that take them as images, other files as words', a
   ])
 })
 
-test('the Anthropic SDK is told which results are errors', async () => {
+test('the Anthropic SDK gets the flag of results that are errors', async () => {
   await LOOPS['messages of the Anthropic SDK']?.('[[call search {"query":""}]]\n[[call search {"query":"tea"}]]')
   const results = bodies()
     .at(-1)

@@ -30,7 +30,7 @@ describe.each(SERVERS)(`a server of the official SDK %s in the %s era: ${promise
     }
   })
 
-  test('goes on after every other error, and whatever a result says', async () => {
+  test('continues after every other error, and whatever a result says', async () => {
     const client = await connect(sdk, era)
     for (const tool of ['throw_mild', 'return_mild', 'throw_middle', 'return_middle'])
       await expect(client.callTool(tool)).rejects.toThrow(RetryableToolError)
@@ -39,7 +39,7 @@ describe.each(SERVERS)(`a server of the official SDK %s in the %s era: ${promise
   })
 })
 
-test('a process that ends is told as a lost connection, now and later', async () => {
+test('a process that ends is reported as a lost connection, now and later', async () => {
   const script = `process.stdin.on('data', (line) => {
     const { id, method } = JSON.parse(String(line).split('\\n')[0])
     if (method !== 'initialize') process.exit(3)
@@ -52,7 +52,7 @@ test('a process that ends is told as a lost connection, now and later', async ()
   await expect(client.listTools()).rejects.toMatchObject({ code: 'UPSTREAM_DIED' })
 })
 
-test('a command that does not exist is told with its name', async () => {
+test('a command that does not exist is reported with its name', async () => {
   await expect(createMcpClient({ command: 'no-such-program-here' })).rejects.toMatchObject({
     code: 'UPSTREAM_UNAVAILABLE',
     message: expect.stringContaining('no-such-program-here'),

@@ -47,7 +47,7 @@ function bearer(token: Token = {}): { authorization: string } {
 
 const whoami = { name: 'whoami', arguments: {} }
 
-test(`a request without a token, or with a bad one, is told what is wanted (${promise('KIT-1')})`, async () => {
+test(`a request without a token, or with a bad one, gets the challenge (${promise('KIT-1')})`, async () => {
   const body = {
     jsonrpc: '2.0',
     id: 1,
@@ -61,7 +61,7 @@ test(`a request without a token, or with a bad one, is told what is wanted (${pr
   expect((await post(serving.url, body, bearer({ seconds: -60 }))).status).toBe(401)
 })
 
-test('many callers at once are each taken for themselves, in both eras', async () => {
+test('many callers at once each have their own identity, in both eras', async () => {
   const users = Array.from({ length: 20 }, (_, at) => `user-${at}`)
   const answers = await Promise.all(
     users.map(async (user) => {
@@ -93,7 +93,7 @@ test('within a session each request may do what its own token grants, not what t
   expect(tools.map(({ name }: { name: string }) => name)).toEqual(['wait', 'whoami'])
 })
 
-test('a call that waits for an answer does not go on for a token that grants less', async () => {
+test('a call that waits for an answer does not continue with a token that grants less', async () => {
   const _meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
   const call = (headers: { authorization: string }, more: object = {}) =>
     modernRequest(serving.url, 'tools/call', { name: 'ask', arguments: {}, _meta, ...more }, headers)
@@ -105,7 +105,7 @@ test('a call that waits for an answer does not go on for a token that grants les
   expect(renewed.message.result.content[0].text).toBe('accept')
 })
 
-test('a user with too many requests in flight is told so, and others are not', async () => {
+test('a user with too many requests in flight is refused, and others are not', async () => {
   const headers = bearer({ user: 'flood' })
   let begun = 0
   const bothBegun = new Promise<void>((resolve) => waiting.on('wait', () => ++begun === 2 && resolve()))

@@ -21,7 +21,7 @@ interface Served {
 async function serve(options: Partial<HttpOptions> = {}): Promise<Served> {
   const server = createMcpServer('http', {
     version: '1',
-    auth: { jwt: { secret: 'unused, for callers are told apart below' } },
+    auth: { jwt: { secret: 'unused, for callers are identified below' } },
     onBug: () => undefined,
   })
   const events = new EventTarget()
@@ -57,7 +57,7 @@ const MODERN_HEADERS = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'to
 const text = (message: Record<string, any>): string => message.result.content[0].text
 
 describe('who asks', () => {
-  test('is asked of every request, and handlers know it in both eras', async () => {
+  test('is determined for every request, and handlers know it in both eras', async () => {
     const { url } = await serve()
     const headers = { authorization: 'bea' }
     const modern = await modernRequest(url, 'tools/call', { name: 'whoami', arguments: {} }, headers)
@@ -66,7 +66,7 @@ describe('who asks', () => {
     expect((await legacy.call('whoami')).content[0].text).toBe('bea')
   })
 
-  test('is refused with a challenge when it is nobody, before the body is looked at', async () => {
+  test('is refused with a challenge if it is unknown, before the body is read', async () => {
     const { url } = await serve()
     const answer = await post(url, 'not even JSON', { authorization: 'nobody' })
     expect(answer.status).toBe(401)
@@ -84,7 +84,7 @@ describe('who asks', () => {
     expect((await mine.request('tools/list')).status).toBe(200)
   })
 
-  test('cannot go on with the parked call of another', async () => {
+  test('cannot continue the parked call of another', async () => {
     const { url } = await serve()
     const _meta = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
     const call = (user: string, more: object = {}) =>
@@ -97,7 +97,7 @@ describe('who asks', () => {
 })
 
 describe('an answer', () => {
-  test('is JSON, or a stream where something comes before it', async () => {
+  test('is JSON, or a stream if something comes before it', async () => {
     const { url } = await serve()
     const client = await LegacyClient.open(url)
     const quiet = await client.request('tools/call', { name: 'whoami', arguments: {} })
@@ -108,7 +108,7 @@ describe('an answer', () => {
     expect(text(noisy.message)).toBe('done')
   })
 
-  test('is JSON alone for a client that takes no stream', async () => {
+  test('is only JSON for a client that accepts no stream', async () => {
     const { url } = await serve()
     const params = { name: 'noisy', arguments: {}, _meta: { progressToken: 'p' } }
     const { headers, message } = await modernRequest(url, 'tools/call', params, { accept: 'application/json' })
@@ -132,7 +132,7 @@ describe('an answer', () => {
     expect([status, message.error.code]).toEqual([400, -32020])
   })
 
-  test('is the same for a name that is written in base64', async () => {
+  test('is the same for a name in base64', async () => {
     const { url } = await serve()
     const name = `=?base64?${Buffer.from('whoami').toString('base64')}?=`
     const params = { name: 'whoami', arguments: {} }
@@ -231,7 +231,7 @@ describe('changes', () => {
 })
 
 describe('sessions', () => {
-  test('that nobody uses make room, and those in use do not', async () => {
+  test('that are idle make room, and those in use do not', async () => {
     const { url, events } = await serve({ maxSessionsPerUser: 2 })
     const [first, second] = [await LegacyClient.open(url), await LegacyClient.open(url)]
     const other = await LegacyClient.open(url, { authorization: 'bea' })
@@ -257,7 +257,7 @@ describe('sessions', () => {
     expect((await new LegacyClient(url, session, {}).request('tools/list')).status).toBe(404)
   })
 
-  test('are no part of the modern era', async () => {
+  test('are not part of the modern era', async () => {
     const { url } = await serve()
     for (const method of ['GET', 'DELETE', 'PUT']) {
       const answer = await fetch(url, {
@@ -302,7 +302,7 @@ describe('what is refused', () => {
     expect([status, message.error.code]).toEqual([400, code])
   })
 
-  test('a body that grows over the limit, though it did not say so', async () => {
+  test('a body that grows over the limit without having announced it', async () => {
     const { url } = await serve({ maxBodyBytes: 100 })
     const chunk = 'x'.repeat(200)
     const chunked = `${chunk.length.toString(16)}\r\n${chunk}\r\n0\r\n\r\n`
@@ -310,19 +310,19 @@ describe('what is refused', () => {
     expect((await say(url, `${rawRequest(url, { headers })}${chunked}`)).status).toBe(413)
   })
 
-  test('nothing of what a configured proxy and page say', async () => {
+  test('nothing that a configured proxy and page send', async () => {
     const { url } = await serve({ allowedHosts: ['mcp.example'], allowedOrigins: ['https://app.example'] })
     const headers = { host: 'mcp.example', origin: 'https://app.example' }
     expect((await say(url, rawRequest(url, { body, headers }))).status).toBe(400)
   })
 })
 
-test('a server that knows no users does not open a port', async () => {
+test('a server without authentication does not open a port', async () => {
   const server = createMcpServer('closed', { version: '1' })
   await expect(serveHttp(server, { port: 0 })).rejects.toThrow(/neither "auth" nor "dev"/)
 })
 
-test('an address in use is told', async () => {
+test('an address in use is reported', async () => {
   const { url, server } = await serve()
   await expect(serveHttp(server, { port: Number(new URL(url).port) })).rejects.toThrow(/EADDRINUSE/)
 })
@@ -340,7 +340,7 @@ test('a stream ends with the token that opened it', async () => {
   expect(listened.message.method).toBe('notifications/subscriptions/acknowledged')
 })
 
-test('a client that comes back to listen takes the place of its old stream', async () => {
+test('a client that listens again replaces its old stream', async () => {
   const { url, server } = await serve()
   const { session } = await LegacyClient.open(url)
   const headers = { 'mcp-session-id': session, accept: 'text/event-stream' }
@@ -353,7 +353,7 @@ test('a client that comes back to listen takes the place of its old stream', asy
   second.drop()
 })
 
-test('a client that does not read gets its answer late, fewer notices, and none of our memory', async () => {
+test('a client that does not read gets its answer late and fewer notifications, and uses no memory of ours', async () => {
   const { url, server } = await serve()
   server.tool('flood', { description: 'Tells much', permission: READ }, async (_args, context) => {
     for (let at = 0; at < 300; at++) context.log('error', 'x'.repeat(100_000))

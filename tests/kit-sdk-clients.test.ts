@@ -39,7 +39,7 @@ describe.each(Object.entries(CLIENTS))(`%s and a server written with the kit (${
   })
   afterEach(() => client.close())
 
-  test('structured results keep their schema, and a result of no object is dressed for its era', async () => {
+  test('structured results keep their schema, and a result that is not an object is wrapped for its era', async () => {
     const { tools } = await client.plain.listTools()
     expect(tools.find(({ name }) => name === 'add')).toMatchObject({ inputSchema: { required: ['a'] } })
     expect(await client.call('add', { a: 2 })).toMatchObject({ structuredContent: { sum: 3 } })
@@ -47,7 +47,7 @@ describe.each(Object.entries(CLIENTS))(`%s and a server written with the kit (${
     expect((await client.call('list')).structuredContent).toEqual(expected)
   })
 
-  test('wrong arguments are told to the model', async () => {
+  test('wrong arguments are reported to the model', async () => {
     expect(await client.call('add', { a: 'two' })).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining('a: ') }],
@@ -57,8 +57,8 @@ describe.each(Object.entries(CLIENTS))(`%s and a server written with the kit (${
   test('progress and logs come before the answer', async () => {
     const seen: object[] = []
     await client.call('add', { a: 1 }, { onprogress: (progress) => seen.push(progress), logLevel: 'info' })
-    const told = client.heard.map(({ method }) => method).filter((method) => method !== undefined)
-    expect(told).toEqual(expect.arrayContaining(['notifications/progress', 'notifications/message']))
+    const methods = client.received.map(({ method }) => method).filter((method) => method !== undefined)
+    expect(methods).toEqual(expect.arrayContaining(['notifications/progress', 'notifications/message']))
   })
 
   test('a handler asks the client several times, and gets the answers', async () => {
@@ -66,16 +66,16 @@ describe.each(Object.entries(CLIENTS))(`%s and a server written with the kit (${
     expect(client.asked).toHaveLength(3)
   })
 
-  test('resources are read, and changes of those that it subscribed to are told', async () => {
+  test('resources are read, and changes of subscribed ones are reported', async () => {
     expect((await client.plain.readResource({ uri: 'notes://all' })).contents).toMatchObject([{ text: 'all notes' }])
     const stop = await client.subscribe('notes://all')
     await client.call('touch')
-    const isTold = () => client.heard.some(({ method }) => method === 'notifications/resources/updated')
-    await eventually(isTold, Boolean)
+    const isNotified = () => client.received.some(({ method }) => method === 'notifications/resources/updated')
+    await eventually(isNotified, Boolean)
     await stop()
   })
 
-  test('prompts are got and their arguments completed', async () => {
+  test('prompts are fetched and their arguments completed', async () => {
     const got = await client.plain.getPrompt({ name: 'trip', arguments: { city: 'Oslo' } })
     expect(got.messages).toMatchObject([{ content: { text: 'Plan a trip to Oslo' } }])
     const { completion } = await client.plain.complete({

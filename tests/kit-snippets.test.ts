@@ -196,7 +196,7 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
   ],
 }
 
-/** Run where they stand, by the test that is named. */
+/** Run by the test that is named. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/approvals.md': 'tests/approval-ways.test.ts',
   'docs/kit/identity.md': 'packages/kit/src/config/documentation.test.ts',

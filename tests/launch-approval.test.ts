@@ -39,7 +39,7 @@ describe(`${promise('GOV-20')} the person in front of an agent that \`run\` star
     expect(answered).toMatchObject({ answer: 'once', via: 'client' })
   })
 
-  it('is shown no field that Codex could not leave empty', async () => {
+  it('sees no field that Codex could not leave empty', async () => {
     const env = { FAKE_NAME: 'codex-mcp-client' }
     const { asked, answer } = await callEcho(bench(), [], { through: inTerminal, env })
     expect(asked).toMatchObject([{ fields: ['answer'] }])
@@ -49,13 +49,13 @@ describe(`${promise('GOV-20')} the person in front of an agent that \`run\` star
   it.each([
     ['there is no terminal', [], {}],
     ['the agent runs without a person', ['-p', 'do it'], { through: inTerminal }],
-  ])('is not there where %s', async (_where, args, options) => {
+  ])('is not asked if %s', async (_where, args, options) => {
     const { asked, answer } = await callEcho(bench({ approval_timeout: '1s' }), args, options)
     expect(asked).toEqual([])
     expect(JSON.stringify(answer)).toContain('APPROVAL_EXPIRED')
   })
 
-  it('is not asked where the profile says so', async () => {
+  it('is not asked if the profile says so', async () => {
     const at = bench({ approval_timeout: '1s' })
     at.writeProfiles({ CLAUDE_CODE: { DEFAULT: { client_approval: false } } })
     const { asked, answer } = await callEcho(at, [], { through: inTerminal })

@@ -131,7 +131,7 @@ export class LaunchBench {
     return existsSync(folder) ? readdirSync(folder) : []
   }
 
-  /** The ids of the tokens that were minted and count. */
+  /** The ids of the valid tokens that were created. */
   tokens(): readonly string[] {
     return readdirSync(join(this.place.state, 'tokens')).filter((name) => name.endsWith('.json'))
   }
@@ -196,19 +196,19 @@ function killQuietly(pid: number): void {
 }
 
 function startedRun(child: ChildProcess, report: string): StartedRun {
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
+      output[name] += text
     })
   const closed = once(child, 'close')
   return {
     child,
-    stdout: () => said.stdout,
-    stderr: () => said.stderr,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
     seen: async () => {
       await eventually(
-        () => existsSync(report) || (child.exitCode !== null && `it ended with ${child.exitCode}: ${said.stderr}`),
+        () => existsSync(report) || (child.exitCode !== null && `it ended with ${child.exitCode}: ${output.stderr}`),
         (there) => there === true,
       )
       return JSON.parse(readFileSync(report, 'utf8')) as Seen

@@ -22,7 +22,7 @@ function bench(config?: object): LaunchBench {
 describe(`${promise('AG-13')} with --native`, () => {
   const OWN = { docs: { command: 'node', args: ['docs.mjs'], env: { KEY: 'k' }, odd: 1 }, shell: { command: 'bash' } }
 
-  it('an agent has its own servers as its profile selects them, word for word, and needs no gateway', async () => {
+  it('an agent has its own servers as its profile selects them, unchanged, and needs no gateway', async () => {
     const at = bench()
     at.write('.claude.json', JSON.stringify({ mcpServers: OWN }))
     at.writeProfiles({ CLAUDE_CODE: { DEFAULT: { selected_mcp_tools: ['docs'] } } })
@@ -35,7 +35,7 @@ describe(`${promise('AG-13')} with --native`, () => {
     expect(at.userFiles()).toEqual(before)
   })
 
-  it('an agent without a selection has all of them, and nobody approves in its place', async () => {
+  it('an agent without a selection has all of them, and its own approvals stay on', async () => {
     const at = bench()
     at.write('.claude.json', JSON.stringify({ mcpServers: OWN }))
     const printed = at.start(['-p', 'x'], { flags: ['--native', '--print', '--json'] })
@@ -73,7 +73,7 @@ describe(`${promise('AG-17')} a run`, () => {
   it.each([
     ['without a person', ['-p', 'hello']],
     ['with a person', []],
-  ])('%s lets the gateway approve, lets calls take their time, and has the tools there at once', async (_way, args) => {
+  ])('%s leaves approval to the gateway, has long timeouts, and has the tools at once', async (_way, args) => {
     const printed = bench().start(args, { flags: ['--print', '--json'] })
     expect(await printed.end()).toBe(0)
     const { command, files } = JSON.parse(printed.stdout())
@@ -82,8 +82,8 @@ describe(`${promise('AG-17')} a run`, () => {
   })
 })
 
-describe(`${promise('AG-16')} an agent that cannot be held to our server`, () => {
-  it('that uses no MCP servers at all has nothing to be connected with', async () => {
+describe(`${promise('AG-16')} an agent that cannot be limited to our server`, () => {
+  it('that uses no MCP servers at all cannot be connected', async () => {
     const { home, state } = bench().place
     for (const command of ['run', 'connect']) {
       const { code, stderr } = await runCommand([command, 'aider', '--home', home, '--state', state])
@@ -92,7 +92,7 @@ describe(`${promise('AG-16')} an agent that cannot be held to our server`, () =>
     }
   })
 
-  it('and is not installed can be looked at, but not be started', async () => {
+  it('that is not installed can be planned, but not be started', async () => {
     const { home, state } = bench().place
     const args = ['run', 'goose', '--home', home, '--state', state]
     const env = { PATH: '/nowhere' }
@@ -123,7 +123,7 @@ describe(`${promise('AG-16')} an agent that cannot be held to our server`, () =>
     const [{ id = '' } = {}] = JSON.parse((await runCommand(['token', 'list', '--json', ...where])).stdout).tokens
     await runCommand(['token', 'revoke', id, ...where])
     await once(window.child, 'exit')
-    expect(window.stderr).toContain('no longer counts')
+    expect(window.stderr).toContain('no longer valid')
   })
 })
 
@@ -154,7 +154,7 @@ describe(`${promise('AG-16')} connect`, () => {
     return window
   }
 
-  it('gives each agent a variable of its own, so that one environment with both tokens mixes nobody up', async () => {
+  it('gives each agent a variable of its own, so that one environment can have both tokens', async () => {
     const at = bench()
     at.writeProfiles({
       CODEX: { DEFAULT: { selected_mcp_tools: ['one/echo'] } },
@@ -172,14 +172,14 @@ describe(`${promise('AG-16')} connect`, () => {
   it.each([
     ['is not set', undefined],
     ['is empty', ''],
-    ['holds the text', `\${SALLYPORT_TOKEN_CODEX}`],
-  ])('leads to a window that does not speak for somebody else where the variable %s', async (trouble, value) => {
+    ['contains', `\${SALLYPORT_TOKEN_CODEX}`],
+  ])('opens a window that uses no other identity if the variable %s', async (problem, value) => {
     const at = bench()
     const connected = await connect(at, 'codex')
     const window = open(connected, { ...process.env, SALLYPORT_TOKEN: 'spa_other', SALLYPORT_TOKEN_CODEX: value })
     const [code] = await once(window.child, 'exit')
     expect(code).toBe(4)
-    expect(window.stderr).toContain(`The variable SALLYPORT_TOKEN_CODEX ${trouble}`)
+    expect(window.stderr).toContain(`The variable SALLYPORT_TOKEN_CODEX ${problem}`)
   })
 
   it('writes the token into the entry of an agent that cannot read variables', async () => {
@@ -188,7 +188,7 @@ describe(`${promise('AG-16')} connect`, () => {
     expect(JSON.parse(entry).mcpServers.gw.env).toEqual({ [variable]: token })
   })
 
-  it('is what run shows of an agent that cannot be told for one run, without a token', async () => {
+  it('is what run shows for an agent that cannot be configured for one run, without a token', async () => {
     const at = bench()
     const { home, state } = at.place
     const where = ['--home', home, '--state', state]

@@ -12,13 +12,13 @@ afterEach(async () => {
 })
 
 interface Setting {
-  /** Of the gateway, by id: what tells it from another. */
+  /** Servers of the gateway, by id: what distinguishes each. */
   readonly gateway: Readonly<Record<string, string>>
   readonly own: Readonly<Record<string, string>>
   readonly selected?: readonly string[]
 }
 
-/** The same server offers the same tools, whatever it is called and wherever it stands. */
+/** The same server offers the same tools, whatever its name and position. */
 function bench({ gateway, own, selected }: Setting): LaunchBench {
   const at = new LaunchBench()
   undo.push(() => at.close())
@@ -38,7 +38,7 @@ function bench({ gateway, own, selected }: Setting): LaunchBench {
 const NATIVE = { flags: ['--native'] }
 
 describe(`${promise('AG-4')} of an agent without a filter of its own, a server with single tools selected`, () => {
-  it('comes through the gateway under its own name, with those tools, beside others that are passed on verbatim', async () => {
+  it('comes through the gateway under its own name, with those tools, besides others that are passed on unchanged', async () => {
     const own = { docs: 'a', plain: 'b', other: 'c' }
     const at = bench({ gateway: { docs: 'a' }, own, selected: ['docs/echo', 'plain'] })
     const before = at.userFiles()
@@ -67,14 +67,14 @@ describe(`${promise('AG-4')} of an agent without a filter of its own, a server w
     }
   })
 
-  it('is found in the gateway by what it is, and not by its name', async () => {
+  it('is found in the gateway by its command or URL, and not by its name', async () => {
     const at = bench({ gateway: { theirs: 'a', mine: 'b' }, own: { mine: 'a' } })
     const run = at.start(['exit=0'], { flags: ['--native', '--tools', 'mine/echo'] })
     expect(await run.end()).toBe(0)
     expect((await run.seen()).servers).toEqual({ mine: ['theirs_echo'] })
   })
 
-  it('is left out where the gateway does not have it, or has it switched off, and it is said what would help', async () => {
+  it('is left out if the gateway does not have it, or has it switched off, with a hint', async () => {
     const at = bench({ gateway: { docs: 'another' }, own: { docs: 'a' }, selected: ['docs/echo'] })
     const run = at.start(['exit=0'], NATIVE)
     expect(await run.end()).toBe(0)
@@ -97,7 +97,7 @@ describe(`${promise('AG-4')} of an agent without a filter of its own, a server w
     { selected: ['docs/echo'], tools: ['docs/pid'], left: undefined },
     { selected: ['docs/e*'], tools: ['docs/*o'], left: undefined },
     { selected: ['docs/echo', '!docs'], tools: undefined, left: undefined },
-  ])('has with $selected and --tools $tools just $left', async ({ selected, tools, left }) => {
+  ])('has with $selected and --tools $tools only $left', async ({ selected, tools, left }) => {
     const at = bench({ gateway: { docs: 'a' }, own: { docs: 'a' }, selected })
     const flags = ['--native', ...(tools ?? []).flatMap((tool) => ['--tools', tool])]
     const run = at.start(['exit=0'], { flags })
@@ -120,7 +120,7 @@ describe(`${promise('AG-4')} of an agent without a filter of its own, a server w
     )
   })
 
-  it('has another name where the agent would add our entry to its own', async () => {
+  it('has another name if the agent would merge our entry with its own', async () => {
     const at = bench({ gateway: { docs: 'a' }, own: {} })
     const { command, args } = at.server('a')
     const toml = `[mcp_servers.docs]\ncommand = "${command}"\nargs = ${JSON.stringify(args)}\nenv = { KEY = "k" }\n`

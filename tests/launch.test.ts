@@ -36,7 +36,7 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(argv).toContain('--strict-mcp-config')
   })
 
-  it(`${promise('AG-16')} is not started with what would give it other servers, unless that is allowed, and then it is recorded`, async () => {
+  it(`${promise('AG-16')} is not started with sources of other servers, unless that is allowed, and then it is recorded`, async () => {
     const at = bench()
     const refused = at.start(['exit=0', '--input-format=stream-json'])
     expect(await refused.end()).toBe(4)
@@ -52,7 +52,7 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     [['--tools', 'nowhere'], 'No tool is left by --tools'],
     [['--profile', 'none'], 'No tool is left by the profile claude-code.none'],
     [['--profile', 'echo', '--tools', 'nowhere'], 'No tool is left by the profile claude-code.echo and --tools'],
-  ])(`${promise('AG-8')} is told before it starts that %j leaves it no tool`, async (flags, words) => {
+  ])(`${promise('AG-8')} causes a warning before the start if %j leaves it no tool`, async (flags, words) => {
     const at = bench()
     at.writeProfiles({
       CLAUDE_CODE: { NONE: { selected_mcp_tools: [] }, ECHO: { selected_mcp_tools: ['one/echo'] } },
@@ -63,7 +63,7 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(run.stderr()).toContain(words)
   })
 
-  it('finds none of the user’s files changed by it, not even their times', async () => {
+  it('leaves the user’s files unchanged, including their times', async () => {
     const at = bench()
     const before = at.userFiles()
     expect(await at.start(['exit=0']).end()).toBe(0)
@@ -87,7 +87,7 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect(record).toMatchObject({ agent: 'claude-code', profile: 'reviewer', session: expect.stringMatching(/^run:/) })
   })
 
-  it('has what its profile selects, beside another that has more', async () => {
+  it('has what its profile selects, while another agent has more', async () => {
     const at = bench()
     at.writeProfiles({ CLAUDE_CODE: { REVIEWER: { selected_mcp_tools: ['one/echo'] } } })
     const runs = [at.start(['exit=0'], { flags: ['--profile', 'Reviewer'] }), at.start(['exit=0'])]
@@ -105,7 +105,7 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
     expect((await run.seen()).servers.gw).toEqual(['one_echo'])
   })
 
-  it('is not started for a profile that nobody wrote', async () => {
+  it('is not started for a profile that does not exist', async () => {
     const at = bench()
     at.writeProfiles({ CLAUDE_CODE: { REVIEWER: { selected_mcp_tools: [] } } })
     const run = at.start(['exit=0'], { flags: ['--profile', 'reviewr'] })
@@ -160,7 +160,7 @@ describe(`${promise('AG-14')} an agent that is run`, () => {
 })
 
 describe(`${promise('AG-15')} a run`, () => {
-  it('hands the working folder, the arguments, the environment and the input on as they are', async () => {
+  it('passes on the working folder, the arguments, the environment and the input unchanged', async () => {
     const at = bench()
     const run = at.start(['--odd', 'a b', '--json', '', 'read'], { stdin: 'pipe', env: { MINE: 'and mine' } })
     run.child.stdin?.end('what was piped\n')
@@ -194,7 +194,7 @@ describe(`${promise('AG-15')} a run`, () => {
     await run.end()
   })
 
-  it('hands no other token on, which may give more than its profile', async () => {
+  it('passes on no other token, which may allow more than its profile', async () => {
     const run = bench().start(['exit=0'], { env: { SALLYPORT_TOKEN: 'of-another-profile' } })
     expect(await run.end()).toBe(0)
     expect((await run.seen()).environment).not.toHaveProperty('SALLYPORT_TOKEN')
@@ -205,7 +205,7 @@ describe(`${promise('AG-15')} a run`, () => {
     expect(await at.start(['exit=73']).end()).toBe(73)
   })
 
-  it('tells of an agent that was killed as a shell does, and puts everything away', async () => {
+  it('reports a killed agent as a shell does, and cleans up', async () => {
     const at = bench()
     const run = at.start(['wait'])
     process.kill((await run.seen()).pid, 'SIGKILL')
@@ -249,7 +249,7 @@ describe(`${promise('AG-15')} a run`, () => {
     expect(at.userFiles()).toEqual(before)
   })
 
-  it('leaves the files of another run that lives alone, and those of a process that got its number', async () => {
+  it('does not touch the files of another run that is alive, or of a process with its number', async () => {
     const at = bench()
     const living = at.start(['wait'])
     await living.seen()
@@ -264,7 +264,7 @@ describe(`${promise('AG-15')} a run`, () => {
     expect(await living.end()).toBe(41)
   })
 
-  it('sweeps without following links', async () => {
+  it('cleans up without following links', async () => {
     const at = bench()
     mkdirSync(join(at.place.state, 'runs', '1.1.1.00.0123456789ab'), { recursive: true })
     symlinkSync(at.userHome, join(at.place.state, 'runs', '1.1.1.00.0123456789ab', 'home'))

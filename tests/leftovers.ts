@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { eventually, processesWith } from './processes.ts'
 
-/** How long those that were told to end may take. */
-const PATIENCE = 10_000
+/** How long processes that are being ended may take. */
+const TIMEOUT_MS = 10_000
 
 /**
  * Marks every process that the tests start, as a gateway above them would, and fails the run if one outlives it.
  *
- * Watchdogs and servers hand the mark on, so it finds what no test remembers to look for.
+ * Watchdogs and servers pass the mark on, so this also finds processes that no test looks for.
  */
 export default function setup(): (() => Promise<void>) | undefined {
   if (!existsSync('/proc/self/environ')) return undefined
@@ -18,9 +18,9 @@ export default function setup(): (() => Promise<void>) | undefined {
     await eventually(
       () => processesWith(mark),
       (pids) => pids.length === 0,
-      PATIENCE,
+      TIMEOUT_MS,
     ).catch((cause) => {
-      // vitest prints what a teardown throws, and calls the run a success all the same.
+      // vitest prints what a teardown throws, but still reports success.
       process.exitCode = 1
       throw new Error(`The tests have left processes behind: ${processesWith(mark).join(', ')}`, { cause })
     })

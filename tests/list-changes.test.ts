@@ -40,10 +40,10 @@ async function legacyListener(transport: LegacyHttp | LegacyStdio): Promise<List
 }
 
 async function modernListener(transport: ModernHttp | ModernStdio): Promise<Listener> {
-  let told = (): void => {}
-  const changed = new Promise<void>((resolve) => (told = resolve))
+  let onChange = (): void => {}
+  const changed = new Promise<void>((resolve) => (onChange = resolve))
   const onChanged = (error: Error | null, tools: { name: string }[] | null): void => {
-    if (!error && tools && hasClock({ tools })) told()
+    if (!error && tools && hasClock({ tools })) onChange()
   }
   const client = new ModernSdkClient(identity, {
     versionNegotiation: { mode: { pin: '2026-07-28' } },

@@ -55,7 +55,7 @@ const isRefusal = (error: unknown): boolean =>
 
 describe.each(CLIENTS)(`${promise('GW-17')} %s`, (name) => {
   it.each(SERVERS.flatMap((server) => Object.keys(malformedResults).map((method) => ({ server, method }))))(
-    'takes all that is left of a malformed result of $method, of a $server server',
+    'accepts the repaired result of $method, of a $server server',
     async ({ server, method }) => {
       await fc.assert(
         fc.asyncProperty(malformedResults[method] as fc.Arbitrary<JsonObject>, async (result) => {

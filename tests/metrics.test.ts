@@ -58,7 +58,7 @@ describe(`${promise('GOV-30')} /metrics`, () => {
     )
   const read = async (): Promise<ReadonlyMap<string, ReadFamily>> => readExposition(await (await look()).text())
 
-  it('answers the operator and nobody else, by any way in', async () => {
+  it('answers only the operator, over every entry point', async () => {
     const anybody = await look({})
     expect(anybody.status).toBe(401)
     expect(anybody.headers.get('www-authenticate')).toBe('Bearer')
@@ -79,44 +79,44 @@ describe(`${promise('GOV-30')} /metrics`, () => {
     expect([head.status, await head.text()]).toEqual([200, ''])
   })
 
-  it('speaks OpenMetrics to whoever prefers it', async () => {
+  it('speaks OpenMetrics to clients that prefer it', async () => {
     const answer = await look({ ...bearer(gateway.token('operator')), accept: 'application/openmetrics-text' })
     expect(answer.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
     const families = readExposition(await answer.text(), 'open')
     expect(findValue(families, 'sallyport_sessions')).toBe(1)
   })
 
-  it('tells what was called, how it ended and what was refused', async () => {
+  it('shows what was called, how it ended and what was refused', async () => {
     for (let round = 0; round < 3; round++) await agent.call('rough_echo')
     for (const tool of ['tool_error', 'error', 'pid', 'die', 'nonsense']) await agent.call(`rough_${tool}`)
-    const told = await read()
+    const metrics = await read()
     const calls = (tool: string, outcome: string) =>
-      findValue(told, 'sallyport_calls_total', { server: 'rough', tool: `mcp__rough__${tool}`, outcome })
+      findValue(metrics, 'sallyport_calls_total', { server: 'rough', tool: `mcp__rough__${tool}`, outcome })
     expect(calls('echo', 'success')).toBe(3)
     expect(calls('tool-error', 'tool_error')).toBe(1)
     expect(calls('error', 'rpc_error')).toBe(1)
     expect(calls('pid', 'denied')).toBe(1)
     expect(calls('die', 'failed')).toBe(1)
-    expect(findValue(told, 'sallyport_denials_total', { code: 'CALL_DENIED' })).toBe(1)
-    expect(findValue(told, 'sallyport_call_failures_total', { server: 'rough', code: 'UPSTREAM_DIED' })).toBe(1)
-    expect(findValue(told, 'sallyport_call_duration_seconds_count', { server: 'rough' })).toBe(6)
-    expect(findValue(told, 'sallyport_upstream_duration_seconds_count', { server: 'rough' })).toBe(6)
-    expect(findValue(told, 'sallyport_decision_duration_seconds_count')).toBe(7)
-    expect(findValue(told, 'sallyport_mode', { mode: 'NORMAL' })).toBe(1)
-    expect(findValue(told, 'sallyport_approvals_pending')).toBe(0)
-    expect(findValue(told, 'sallyport_unknown_calls_total', { method: 'tools/call' })).toBe(1)
-    expect(findValue(told, 'sallyport_audit_write_failures_total')).toBe(0)
+    expect(findValue(metrics, 'sallyport_denials_total', { code: 'CALL_DENIED' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_call_failures_total', { server: 'rough', code: 'UPSTREAM_DIED' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_call_duration_seconds_count', { server: 'rough' })).toBe(6)
+    expect(findValue(metrics, 'sallyport_upstream_duration_seconds_count', { server: 'rough' })).toBe(6)
+    expect(findValue(metrics, 'sallyport_decision_duration_seconds_count')).toBe(7)
+    expect(findValue(metrics, 'sallyport_mode', { mode: 'NORMAL' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_approvals_pending')).toBe(0)
+    expect(findValue(metrics, 'sallyport_unknown_calls_total', { method: 'tools/call' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_audit_write_failures_total')).toBe(0)
   })
 
-  it('tells which servers are there, and which came back', async () => {
-    const told = await eventually(read, (families) => findValue(families, 'sallyport_upstream_restarts_total') === 1)
-    expect(findValue(told, 'sallyport_upstream_restarts_total', { server: 'rough' })).toBe(1)
-    expect(findValue(told, 'sallyport_upstream_up', { server: 'rough' })).toBe(1)
-    expect(findValue(told, 'sallyport_upstream_up', { server: 'sallyport' })).toBe(1)
-    expect(findValue(told, 'sallyport_upstream_up', { server: 'away' })).toBe(0)
+  it('shows which servers are up, and which came back', async () => {
+    const metrics = await eventually(read, (families) => findValue(families, 'sallyport_upstream_restarts_total') === 1)
+    expect(findValue(metrics, 'sallyport_upstream_restarts_total', { server: 'rough' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_upstream_up', { server: 'rough' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_upstream_up', { server: 'sallyport' })).toBe(1)
+    expect(findValue(metrics, 'sallyport_upstream_up', { server: 'away' })).toBe(0)
   })
 
-  it('tells what is under way', async () => {
+  it('shows the calls in flight', async () => {
     const sleeping = agent.call('rough_sleep', { ms: 60_000 })
     await eventually(read, (families) => findValue(families, 'sallyport_calls_in_flight') === 1)
     const id = { jsonrpc: '2.0', id: 'x', method: 'tools/call', params: { name: 'rough_die', arguments: {} } }
@@ -125,7 +125,7 @@ describe(`${promise('GOV-30')} /metrics`, () => {
     expect(findValue(await read(), 'sallyport_calls_in_flight')).toBe(0)
   })
 
-  it('is not led astray by what servers call their tools', async () => {
+  it('is not broken by names of tools', async () => {
     const { message } = await agent.request('tools/list')
     const names: string[] = message.result.tools.map(({ name }: { name: string }) => name)
     const nasty = names.filter((name) => name.startsWith('nasty_'))
@@ -138,7 +138,7 @@ describe(`${promise('GOV-30')} /metrics`, () => {
 })
 
 describe('/metrics without authentication', () => {
-  it('is not there where the home does not want it, and the operator alone gets to know', async () => {
+  it('does not exist if the home switches it off, which only the operator can see', async () => {
     const gateway = await runGateway({ config: { telemetry: { prometheus: false } } })
     try {
       expect((await fetch(`${gateway.url}/metrics`)).status).toBe(401)
@@ -149,7 +149,7 @@ describe('/metrics without authentication', () => {
     }
   })
 
-  it('still belongs to the operator', async () => {
+  it('is still for the operator only', async () => {
     const gateway = await runGateway()
     try {
       expect((await fetch(`${gateway.url}/metrics`)).status).toBe(401)

@@ -6,16 +6,16 @@ import type { SelfSigned } from './self-signed.ts'
 
 type Message = Record<string, any>
 
-export interface HeardRequest {
+export interface ReceivedRequest {
   readonly headers: IncomingHttpHeaders
   readonly message: Message
 }
 
 export interface ModernUpstream {
   readonly url: string
-  readonly heard: readonly HeardRequest[]
-  /** What was heard of one method. */
-  of(method: string): readonly HeardRequest[]
+  readonly received: readonly ReceivedRequest[]
+  /** The messages of one method that it received. */
+  of(method: string): readonly ReceivedRequest[]
   close(): Promise<void>
 }
 
@@ -36,13 +36,13 @@ export interface ModernUpstreamOptions {
   readonly tls?: SelfSigned
 }
 
-/** A server of the modern era over HTTP that keeps what it hears. It is as strict with headers as the protocol is. */
+/** A server of the modern era over HTTP that records what it receives. It is as strict with headers as the protocol. */
 export async function openModernUpstream(options: ModernUpstreamOptions = {}): Promise<ModernUpstream> {
-  const heard: HeardRequest[] = []
+  const received: ReceivedRequest[] = []
   const hear = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const message = JSON.parse(await bodyOf(request)) as Message
-    heard.push({ headers: request.headers, message })
+    received.push({ headers: request.headers, message })
     await options.hold?.(message)
     answer(response, message, options)
   }
@@ -52,8 +52,8 @@ export async function openModernUpstream(options: ModernUpstreamOptions = {}): P
   await once(server, 'listening')
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
-    heard,
-    of: (method) => heard.filter(({ message }) => message.method === method),
+    received,
+    of: (method) => received.filter(({ message }) => message.method === method),
     close: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

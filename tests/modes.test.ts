@@ -59,7 +59,7 @@ async function call(mcp: string, name: string, args: object = {}): Promise<strin
   return message.result?.content?.[0]?.text ?? JSON.stringify(message)
 }
 
-/** Calls one after the other until it is told to stop. */
+/** Makes calls one after the other until it is stopped. */
 function keepCalling(mcp: string) {
   let stopped = false
   const calling = Promise.all(
@@ -79,9 +79,9 @@ describe(`${promise('GOV-13')} panic`, () => {
     const slow = call(running.mcp, 'hostile_sleep', { ms: 1_500 })
     const stop = keepCalling(running.mcp)
     onTestFinished(stop)
-    const told = await run(running, 'panic', '--why', 'a key leaked')
-    expect(told).toMatchObject({ code: 0, stdout: '' })
-    expect(told.stderr).toMatch(/^LOCKDOWN is in force\. .*\nTo go back: `sallyport mode RECOVERY/)
+    const outcome = await run(running, 'panic', '--why', 'a key leaked')
+    expect(outcome).toMatchObject({ code: 0, stdout: '' })
+    expect(outcome.stderr).toMatch(/^LOCKDOWN is in force\. .*\nTo go back: `sallyport mode RECOVERY/)
     expect(await modeOf(running)).toMatchObject({
       mode: 'LOCKDOWN',
       via: 'cli',
@@ -90,7 +90,7 @@ describe(`${promise('GOV-13')} panic`, () => {
     })
     expect(modeChanges(running.state)).toEqual(['NORMAL LOCKDOWN person'])
     expect(await call(running.mcp, 'hostile_echo')).toMatch(/MODE_FORBIDS.*The mode is LOCKDOWN \(a key leaked\)/)
-    expect(await slow, 'what was under way goes on to its end').toBe('done')
+    expect(await slow, 'a call in flight still finishes').toBe('done')
     const records = running.records()
     const later = records.slice(records.findIndex(({ type }) => type === 'MODE_CHANGED'))
     const denied = new Set(later.flatMap(({ type, call_id }) => (type === 'POLICY_DENIED' ? [call_id] : [])))
@@ -98,7 +98,7 @@ describe(`${promise('GOV-13')} panic`, () => {
     expect(later.filter(({ type, call_id }) => type === 'TOOL_CALL_STARTED' && !denied.has(call_id))).toEqual([])
   })
 
-  it('is told to clients as changed lists', async () => {
+  it('is announced to clients as changed lists', async () => {
     const running = await gateway()
     const client = await LegacyClient.open(running.mcp)
     const headers = { accept: 'text/event-stream', 'mcp-session-id': client.session }
@@ -106,8 +106,8 @@ describe(`${promise('GOV-13')} panic`, () => {
     const reader = listening.body?.pipeThrough(new TextDecoderStream()).getReader()
     onTestFinished(async () => reader?.cancel())
     await run(running, 'panic')
-    let heard = ''
-    while (!heard.includes('notifications/tools/list_changed')) heard += (await reader?.read())?.value ?? ''
+    let received = ''
+    while (!received.includes('notifications/tools/list_changed')) received += (await reader?.read())?.value ?? ''
   })
 
   it('survives a kill at the moment it was answered', async () => {
@@ -122,7 +122,7 @@ describe(`${promise('GOV-13')} panic`, () => {
     expect(await modeOf(place)).toMatchObject({ mode: 'LOCKDOWN', why: 'panic' })
   })
 
-  it('works where connections have left no descriptors for the API', async () => {
+  it('works even if there are no free descriptors for the API', async () => {
     const place = emptyPlace()
     const serve = [
       process.execPath,
@@ -156,8 +156,8 @@ describe(`${promise('GOV-13')} panic`, () => {
 
   it('in two terminals at once is one change', async () => {
     const running = await gateway()
-    const told = await Promise.all([run(running, 'panic'), run(running, 'panic'), run(running, 'panic')])
-    expect(told.map(({ code }) => code)).toEqual([0, 0, 0])
+    const outcome = await Promise.all([run(running, 'panic'), run(running, 'panic'), run(running, 'panic')])
+    expect(outcome.map(({ code }) => code)).toEqual([0, 0, 0])
     expect(modeChanges(running.state)).toEqual(['NORMAL LOCKDOWN person'])
   })
 })
@@ -176,8 +176,8 @@ describe('without a gateway', () => {
 
   it('two commands at once follow one another', async () => {
     const place = emptyPlace()
-    const told = await Promise.all([run(place, 'mode', 'ALERT'), run(place, 'panic')])
-    const codes = told.map(({ code }) => code)
+    const outcome = await Promise.all([run(place, 'mode', 'ALERT'), run(place, 'panic')])
+    const codes = outcome.map(({ code }) => code)
     // What came after LOCKDOWN may not follow it.
     expect([
       [0, 0],
@@ -192,7 +192,7 @@ describe('without a gateway', () => {
 })
 
 describe('a damaged file', () => {
-  it('means LOCKDOWN, is told at the start and by doctor, and a person gets out of it', async () => {
+  it('means LOCKDOWN, is reported at the start and by doctor, and a person can leave it', async () => {
     const place = emptyPlace()
     expect((await run(place, 'mode', 'ALERT')).code).toBe(0)
     writeFileSync(join(place.state, 'mode.json'), '{"mode":"NOR')
@@ -200,7 +200,7 @@ describe('a damaged file', () => {
     expect(doctor.code).toBe(6)
     expect(doctor.stdout).toMatch(/✗ mode .*mode\.json is not a JSON object: the next gateway begins in LOCKDOWN/)
     const running = await gateway({ place })
-    expect(running.stderr()).toMatch(/mode\.json is not a JSON object, so that LOCKDOWN is in force\. .*mode RECOVERY/)
+    expect(running.stderr()).toMatch(/mode\.json is not a JSON object, so LOCKDOWN is in force\. .*mode RECOVERY/)
     const shown = await run(place, 'mode', '--json')
     expect(JSON.parse(shown.stdout)).toMatchObject({ mode: 'LOCKDOWN', by: 'automatic' })
     expect((await run(place, 'mode', 'RECOVERY', '--why', 'looked at it')).code).toBe(0)
@@ -209,21 +209,23 @@ describe('a damaged file', () => {
   })
 })
 
-describe('a disk that takes nothing', () => {
+describe('a full disk', () => {
   const limit = ({ child }: RunningGateway, bytes: number | 'unlimited'): Buffer =>
     execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${bytes}:unlimited`])
 
-  it('cannot keep LOCKDOWN from being in force, nor from surviving a restart', async () => {
+  it('cannot prevent LOCKDOWN, nor its survival of a restart', async () => {
     const place = emptyPlace()
     const first = await gateway({ place })
     expect((await run(place, 'mode', 'ALERT')).code).toBe(0)
     limit(first, 0)
-    const told = await run(place, 'panic', '--json')
-    expect(told.code).toBe(0)
-    expect(JSON.parse(told.stdout)).toMatchObject({
+    const outcome = await run(place, 'panic', '--json')
+    expect(outcome.code).toBe(0)
+    expect(JSON.parse(outcome.stdout)).toMatchObject({
       mode: 'LOCKDOWN',
       before: 'ALERT',
-      trouble: expect.stringMatching(/in force, but could not be kept: .*EFBIG.*bring it back without who set it/),
+      trouble: expect.stringMatching(
+        /in force, but could not be stored: .*EFBIG.*still be in force, but without who set it/,
+      ),
     })
     const gone = once(first.child, 'exit')
     first.child.kill('SIGKILL')
@@ -232,7 +234,7 @@ describe('a disk that takes nothing', () => {
     expect((await run(place, 'mode')).stdout).toMatch(/^mode +LOCKDOWN$/m)
   })
 
-  it('keeps a laxer mode from being in force, and what was owed follows when there is room', async () => {
+  it('prevents a less strict mode, and pending writes follow when there is room', async () => {
     const running = await gateway({})
     limit(running, 0)
     expect((await run(running, 'mode', 'RECOVERY')).code).toBe(0)
@@ -248,7 +250,7 @@ describe('a disk that takes nothing', () => {
   })
 })
 
-it('each mode opens again what it leaves, once a person has gone there', async () => {
+it('each mode allows its tools again, once a person has set it', async () => {
   const running = await gateway()
   expect(await call(running.mcp, 'hostile_echo')).toBe('{}')
   await run(running, 'panic')
@@ -260,7 +262,7 @@ it('each mode opens again what it leaves, once a person has gone there', async (
 })
 
 describe(`${promise('GOV-14')} escalation`, () => {
-  it('puts ALERT in force when an agent keeps trying what it may not do, and only a person takes it back', async () => {
+  it('sets ALERT when an agent keeps trying what it may not do, and only a person resets it', async () => {
     const running = await gateway()
     for (let count = 0; count < 29; count++) await call(running.mcp, 'hostile_die')
     expect(await modeOf(running)).toMatchObject({ mode: 'NORMAL' })
@@ -276,7 +278,7 @@ describe(`${promise('GOV-14')} escalation`, () => {
     expect(await modeOf(running), 'what was forgiven does not count again').toMatchObject({ mode: 'NORMAL' })
   })
 
-  it('is not brought about by a server whose schema cannot be checked in time: its calls are refused, and explained', async () => {
+  it('is not triggered by a server whose schema cannot be checked in time: its calls are refused, and explained', async () => {
     const inputSchema = { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } }
     const tools = createChangingTools({ name: 'read_page', inputSchema })
     const escalation = { policy_violations: { count: 2, window: '10m', to: 'ALERT' } }
@@ -294,7 +296,7 @@ describe(`${promise('GOV-14')} escalation`, () => {
     expect(stdout).toContain('simpler input schema')
   })
 
-  it('puts DEGRADED in force when half of the calls fail', async () => {
+  it('sets DEGRADED when half of the calls fail', async () => {
     const running = await gateway()
     for (let count = 0; count < 25; count++) {
       await call(running.mcp, 'hostile_echo')
@@ -307,19 +309,19 @@ describe(`${promise('GOV-14')} escalation`, () => {
 describe('the command line', () => {
   it('says which mode was meant, what is missing, and what can follow, each with its exit code', async () => {
     const place = emptyPlace()
-    const slip = await run(place, 'mode', 'LOKDOWN', '--json')
-    expect([slip.code, errorOf(slip).message]).toEqual([2, expect.stringContaining('Did you mean "LOCKDOWN"?')])
+    const misspelt = await run(place, 'mode', 'LOKDOWN', '--json')
+    expect([misspelt.code, errorOf(misspelt).message]).toEqual([2, expect.stringContaining('Did you mean "LOCKDOWN"?')])
     await run(place, 'panic')
-    const leap = await run(place, 'mode', 'NORMAL', '--why', 'over', '--json')
-    expect([leap.code, errorOf(leap)]).toMatchObject([
+    const skipping = await run(place, 'mode', 'NORMAL', '--why', 'over', '--json')
+    expect([skipping.code, errorOf(skipping)]).toMatchObject([
       4,
       { code: 'MODE_REFUSED', hint: expect.stringContaining('RECOVERY') },
     ])
-    const silent = await run(place, 'mode', 'RECOVERY', '--json')
-    expect([silent.code, errorOf(silent).hint]).toEqual([2, expect.stringContaining('--why')])
+    const withoutReason = await run(place, 'mode', 'RECOVERY', '--json')
+    expect([withoutReason.code, errorOf(withoutReason).hint]).toEqual([2, expect.stringContaining('--why')])
   })
 
-  it('shows how many tools the mode leaves, and doctor says that it is not NORMAL', async () => {
+  it('shows how many tools the mode allows, and doctor says that it is not NORMAL', async () => {
     const running = await gateway()
     await eventually(
       () => run(running, 'mode'),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CommandOptions, type Outcome, runCommand } from './run-command.ts'
 
-/** Whether system calls can be traced here: the program is there, and this machine lets it look. */
+/** Whether system calls can be traced here: strace is installed and allowed. */
 export function canTrace(): boolean {
   if (works()) return true
   const isRoot = process.getuid?.() === 0
@@ -14,9 +14,9 @@ export function canTrace(): boolean {
 
 const works = (): boolean => spawnSync('strace', ['-f', '-o', '/dev/null', 'true'], { stdio: 'ignore' }).status === 0
 
-/** All that can give, change or take away a file by its name. */
+/** All system calls that can read, change or remove a file by its name. */
 const CALLS = 'trace=%file'
-/** Of these, those that only look. */
+/** Those of them that only read. */
 const LOOKS = /^(?:access|faccessat2?|stat|lstat|newfstatat|statx|readlink|readlinkat|statfs|getcwd|chdir|execve)\(/
 const WRITES = /O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND/
 
@@ -28,7 +28,7 @@ export interface Touches {
   readonly changes: readonly string[]
 }
 
-/** Runs a command and everything that it starts under strace, and tells what became of the files below a folder. */
+/** Runs a command and everything that it starts under strace, and reports what it did with the files below a folder. */
 export async function traceFiles(args: readonly string[], folder: string, options: CommandOptions): Promise<Touches> {
   const scratch = mkdtempSync(join(tmpdir(), 'sallyport-trace-'))
   try {

@@ -76,7 +76,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('npm start ends with its gateway and its
   await expectOrderlyEnd(npm, folder)
 })
 
-it('ends in order on one Ctrl-C, which npm passes on a second time', async () => {
+it('ends normally on one Ctrl-C, which npm passes on a second time', async () => {
   const folder = repositoryThatBuildsBy('true')
   const npm = start(folder, inTerminal(NPM_START))
   await untilItServes(npm)

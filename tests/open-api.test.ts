@@ -222,7 +222,7 @@ describe('parameters', () => {
     expect(seen.length).toBe(before)
   })
 
-  test('headers and cookies hold their value and nothing else', async () => {
+  test('headers and cookies contain their value and nothing else', async () => {
     const parameters = [
       { name: 'X-Tag', in: 'header' },
       { name: 'sid', in: 'cookie' },
@@ -235,7 +235,7 @@ describe('parameters', () => {
     expect(await refusal(call('/echo', parameters, { Authorization: 'mine' }))).toMatchObject({ retryable: true })
   })
 
-  test('what is missing or unknown is told before anything is sent', async () => {
+  test('what is missing or unknown is reported before anything is sent', async () => {
     const before = seen.length
     expect((await refusal(call('/echo', query({ required: true }), {}))).message).toContain('needs: q')
     expect((await refusal(call('/echo', query(), { p: 1 }))).message).toContain('takes: q')
@@ -262,7 +262,7 @@ describe('bodies', () => {
 })
 
 describe('where calls go', () => {
-  test('an address of the document counts only below the base', async () => {
+  test('an address of the document is used only below the base', async () => {
     for (const [url, expected] of [
       ['/v1/beta', '/v1/beta/echo'],
       [`${base}/v1/beta/`, '/v1/beta/echo'],
@@ -309,7 +309,7 @@ describe('answers', () => {
     expect((await api.call('get_notjson')).body).toBe('{"a":')
   })
 
-  test('what is secret is not shown in another spelling either', async () => {
+  test('a secret is not shown in another encoding either', async () => {
     const spec = document({ '/echo': { get: {} }, '/slashes': { get: {} } })
     const api = await readApi({ spec, baseUrl: `${base}/v1`, headers: { 'x-api-key': 'a/key"of/the author' } })
     expect(JSON.stringify(await api.call('get_echo'))).not.toContain('author')
@@ -318,7 +318,7 @@ describe('answers', () => {
     expect(message).not.toContain('author')
   })
 
-  test('never show what the author sends along', async () => {
+  test('never show the headers that the author adds', async () => {
     const api = await open(get('/echo'))
     expect(JSON.stringify(await api.call('get_echo'))).not.toContain(TOKEN)
     expect(lastCall().headers.authorization).toBe(`Bearer ${TOKEN}`)
@@ -330,7 +330,7 @@ describe('answers', () => {
     expect([String(body).length, isCut]).toEqual([100_000, true])
   })
 
-  test('of failure say who can mend it', async () => {
+  test('of failure say who can fix it', async () => {
     const api = await open({ ...get('/teapot'), ...get('/denied'), ...get('/broken'), ...get('/busy') })
     const teapot = await refusal(api.call('get_teapot'))
     expect([teapot.retryable, teapot.message.length < 600]).toEqual([true, true])
@@ -342,7 +342,7 @@ describe('answers', () => {
     })
   })
 
-  test('that do not come are not waited for', async () => {
+  test('that do not come time out', async () => {
     const settings = { spec: document(get('/silent')), baseUrl: `${base}/v1` }
     const slow = await readApi({ ...settings, timeoutMs: 100 })
     expect(await refusal(slow.call('get_silent'))).toMatchObject({ retryable: false })
@@ -370,7 +370,7 @@ describe('descriptions that are wrong or hostile', () => {
     expect(await refusal(readApi({ spec, baseUrl: base }))).toMatchObject({ retryable: false })
   })
 
-  test('references in circles, to nowhere and to other places end', async () => {
+  test('references that are circular, broken or external are handled', async () => {
     const schemas: Record<string, unknown> = {
       A: { $ref: '#/components/schemas/B' },
       B: { $ref: '#/components/schemas/A' },
@@ -411,7 +411,7 @@ describe('descriptions that are wrong or hostile', () => {
   })
 })
 
-test('OpenApiConnector answers for the APIs that were configured', async () => {
+test('OpenApiConnector serves the configured APIs', async () => {
   expect(() => OpenApiConnector.listOperations('pets')).toThrow('no APIs')
   await OpenApiConnector.configure({ pets: { spec: document(get('/echo')), baseUrl: `${base}/v1`, isInternal: true } })
   expect(OpenApiConnector.listApis()).toEqual(['pets'])

@@ -6,9 +6,9 @@ import { EVENT_TYPES } from '../packages/gateway/src/serve/api/event-query.ts'
 import { OTEL_PACKAGES } from '../packages/gateway/src/telemetry/gateway-telemetry.ts'
 import { filesBelow, ROOT, textOf } from './repository.ts'
 
-const papers = filesBelow('.').filter((path) => path.endsWith('.md'))
+const pages = filesBelow('.').filter((path) => path.endsWith('.md'))
 
-/** The cells of every row of a paper's tables whose first cell is code. */
+/** The cells of every row of a page's tables whose first cell is code. */
 function rowsOf(path: string): readonly (readonly string[])[] {
   return textOf(path)
     .split('\n')
@@ -28,7 +28,7 @@ describe('docs/errors.md', () => {
     expect(rows.map(([code]) => code)).toEqual(Object.keys(ERRORS).map((code) => `\`${code}\``))
   })
 
-  it.each(Object.entries<ErrorKind>(ERRORS))('says how %s is answered, why it comes and what to do', (code, kind) => {
+  it.each(Object.entries<ErrorKind>(ERRORS))('says how %s is answered, its cause and what to do', (code, kind) => {
     const yes = (flag: boolean): string => (flag ? 'yes' : '')
     const [, ...cells] = rows.find(([name]) => name === `\`${code}\``) ?? []
     const { http, rpc, exit, retryable, forModel } = kind
@@ -52,7 +52,7 @@ describe('the decision about runtime dependencies', () => {
     expect(named.sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort())
   })
 
-  it('is right that those beside it are for whoever wants them, and that the line to install them is true', () => {
+  it('is right that the optional ones are optional, and shows the right command to install them', () => {
     const { peerDependencies = {}, peerDependenciesMeta, devDependencies = {} } = manifest
     const names = Object.keys(peerDependencies)
     expect(peerDependenciesMeta).toEqual(Object.fromEntries(names.map((name) => [name, { optional: true }])))
@@ -66,7 +66,7 @@ describe('the decision about runtime dependencies', () => {
     expect(models.map((name) => peerDependencies[name])).toEqual(models.map((name) => `^${devDependencies[name]}`))
   })
 
-  it('is right that core has none, and that the kit has those which its own decision argues for', () => {
+  it('is right that core has none, and that the kit has those of its own decision', () => {
     expect(JSON.parse(textOf('packages/core/package.json'))).not.toHaveProperty('dependencies')
     const { dependencies, peerDependencies } = JSON.parse(textOf('packages/kit/package.json'))
     const decision = textOf('docs/decisions/0013-kit-dependencies.md')
@@ -75,20 +75,20 @@ describe('the decision about runtime dependencies', () => {
   })
 })
 
-describe('the papers', () => {
-  it.each(papers)('%s leads only to files that are there', (paper) => {
-    const targets = [...textOf(paper).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => target)
+describe('the pages', () => {
+  it.each(pages)('%s links only to existing files', (page) => {
+    const targets = [...textOf(page).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target = '']) => target)
     const local = targets.filter((target) => !/^[a-z]+:/.test(target))
-    expect(local.filter((target) => !existsSync(join(ROOT, dirname(paper), target)))).toEqual([])
+    expect(local.filter((target) => !existsSync(join(ROOT, dirname(page), target)))).toEqual([])
   })
 
-  it('name files of the architecture that are there', () => {
+  it('of the architecture name existing files', () => {
     const rooms =
       /`((?:config|store|upstream|sessions|catalog|pipeline|serve|cli|core\/src|tests|docs)\/[\w./-]+\.(?:ts|md))`/g
     const named = [...textOf('ARCHITECTURE.md').matchAll(rooms)].map(([, path = '']) => path)
-    const places = ['', 'packages', 'packages/gateway/src']
+    const prefixes = ['', 'packages', 'packages/gateway/src']
     expect(named.length).toBeGreaterThan(20)
-    expect(named.filter((path) => !places.some((place) => existsSync(join(ROOT, place, path))))).toEqual([])
+    expect(named.filter((path) => !prefixes.some((prefix) => existsSync(join(ROOT, prefix, path))))).toEqual([])
   })
 
   it('show the commands that the program has', async () => {

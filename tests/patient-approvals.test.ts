@@ -21,7 +21,7 @@ describe(`${promise('AG-17')} the same call, made again while it waits,`, () => 
     return { request, calls: [first, second] }
   }
 
-  it('joins the request of an agent that cannot wait, whose approval is good for one of them', async () => {
+  it('joins the pending request of an agent that cannot wait; the approval is valid for one of them', async () => {
     const { request, calls } = await twice('continue', 'patient')
     await bench.waiting(1)
     await bench.answer(request?.id, { answer: 'once' })
@@ -33,7 +33,7 @@ describe(`${promise('AG-17')} the same call, made again while it waits,`, () => 
     await Promise.all(calls)
   })
 
-  it('asks anew for an agent that waits as long as it takes', async () => {
+  it('creates a new request for an agent that can wait', async () => {
     const { calls } = await twice('claude-code', 'lasting')
     const requests = await bench.waiting(2)
     for (const { id } of requests) await bench.answer(id, { answer: 'once' })

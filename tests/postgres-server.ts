@@ -91,14 +91,14 @@ async function finished(child: ChildProcess): Promise<void> {
 }
 
 async function ready(server: ChildProcess): Promise<void> {
-  const said: string[] = []
+  const output: string[] = []
   const lines = createInterface({ input: server.stderr as NodeJS.ReadableStream })
   await new Promise<void>((resolve, reject) => {
     lines.on('line', (line) => {
-      said.push(line)
+      output.push(line)
       if (line.includes('ready to accept connections')) resolve()
     })
-    server.once('exit', (code) => reject(new Error(`postgres ended with ${code}:\n${said.join('\n')}`)))
+    server.once('exit', (code) => reject(new Error(`postgres ended with ${code}:\n${output.join('\n')}`)))
   })
 }
 

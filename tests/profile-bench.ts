@@ -35,7 +35,7 @@ export async function runProfiles(executors: Executors): Promise<RunningGateway>
   return runGateway({ place, args: [] })
 }
 
-export interface TokenWish {
+export interface TokenRequest {
   readonly agent?: string
   readonly profile?: string
   readonly session?: string
@@ -43,8 +43,8 @@ export interface TokenWish {
 }
 
 /** A token as a launch gets one, ready to be sent. */
-export async function mintBearer(gateway: RunningGateway, wish: TokenWish): Promise<Record<string, string>> {
-  const { body } = await askApi(gateway, '/api/tokens', { method: 'POST', body: JSON.stringify(wish) })
+export async function mintBearer(gateway: RunningGateway, request: TokenRequest): Promise<Record<string, string>> {
+  const { body } = await askApi(gateway, '/api/tokens', { method: 'POST', body: JSON.stringify(request) })
   return { authorization: `Bearer ${body.token}` }
 }
 

@@ -87,7 +87,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
   it.each([
     ['a v1 client', legacyListener],
     ['a modern v2 client', modernListener],
-  ])('is told to %s of that profile and to nobody else, and counts for its calls', async (_title, open) => {
+  ])('notifies %s of that profile and nobody else, and applies to its calls', async (_title, open) => {
     const [own, other] = await Promise.all([listen(open, 'reviewer'), listen(open, 'ci')])
     // The streams on which news come are open once news have come over them.
     await eventually(
@@ -96,7 +96,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
         await change(selecting(['files/read', 'docs/search'], ['docs']))
         return [own.lists.length, other.lists.length]
       },
-      (heard) => heard.every(Boolean),
+      (received) => received.every(Boolean),
     )
     await eventually(
       () => [own.lists.at(-1), other.lists.at(-1)].map((list) => list?.length),
@@ -114,7 +114,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
     expect(profileChanges().at(-1)).toMatchObject({ profiles: ['codex.reviewer'] })
   })
 
-  it('that leaves the same tools is told to nobody', async () => {
+  it('that leaves the same tools notifies nobody', async () => {
     const own = await listen(legacyListener, 'reviewer')
     const lastIs = (names: string): Promise<unknown> =>
       eventually(
@@ -128,7 +128,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
         await change(selecting(['files/read', 'docs/search']))
         return own.lists.map((list) => list.join())
       },
-      (heard) => heard.includes('files_write'),
+      (received) => received.includes('files_write'),
     )
     await lastIs('docs_search,files_read')
     const before = own.lists.length
@@ -139,7 +139,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
     expect(own.lists).toHaveLength(before + 1)
   })
 
-  it('with a mistake changes nothing, and is told with its place', async () => {
+  it('with a mistake changes nothing, and is reported with line and column', async () => {
     const headers = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
     writeFileSync(
       join(gateway.home, 'profiles.json'),
@@ -153,7 +153,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
     expect(namesOf(message.result.tools)).toEqual(['docs_search', 'files_read'])
   })
 
-  it('whose file is gone opens nothing', async () => {
+  it('whose file was removed allows nothing more', async () => {
     const headers = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
     await rm(join(gateway.home, 'profiles.json'))
     await eventually(

@@ -26,7 +26,7 @@ const toolsFor = async (profile: string): Promise<readonly string[]> => {
 }
 
 describe(`${promise('AG-22')} the API of profiles`, () => {
-  it('shows them with what they come to, and an ETag of the file', async () => {
+  it('shows them with the number of tools, and an ETag of the file', async () => {
     const { status, etag, body } = await askApi(gateway, '/api/profiles')
     expect({ status, etag }).toEqual({ status: 200, etag: expect.stringMatching(/^"[0-9a-f]{64}"$/) })
     expect(body.profiles).toMatchObject([
@@ -51,7 +51,7 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
     expect(all.body.servers.every(({ selected }: { selected: string }) => selected === 'all')).toBe(true)
   })
 
-  it('lists the types of agents; one without MCP has no servers, and one that nobody knows is an error', async () => {
+  it('lists the types of agents; one without MCP has no servers, and an unknown one is an error', async () => {
     const { body } = await askApi(gateway, '/api/agents')
     expect(body.agents).toContainEqual(
       expect.objectContaining({ id: 'claude-code', aliases: ['claude'], supportsMcp: true, enforcement: 'strict' }),
@@ -64,7 +64,7 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
     expect(JSON.stringify(unknown.body)).toMatch(/AGENT_UNKNOWN[\s\S]*Did you mean \W*codex/)
   })
 
-  it('changes one so that it counts when the answer comes, and keeps fields that are not ours', async () => {
+  it('changes one before it answers, and preserves unknown fields', async () => {
     const { etag } = await askApi(gateway, '/api/profiles')
     const body = { selectedMcpTools: ['files/read', 'nowhere'], title: 'Reads' }
     const changed = await put('/api/profiles/codex/reviewer', etag, body)
@@ -75,7 +75,7 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
     expect(REVIEWER).toEqual({ selected_mcp_tools: ['files/read', 'nowhere'], model: { x: 1 }, title: 'Reads' })
   })
 
-  it('lets nobody overwrite what he has not seen', async () => {
+  it('refuses to overwrite a change that the caller has not read', async () => {
     const { etag } = await askApi(gateway, '/api/profiles')
     expect(await put('/api/profiles/codex/one', etag, {})).toMatchObject({ status: 200 })
     const late = await put('/api/profiles/codex/two', etag, {})
@@ -106,7 +106,7 @@ describe(`${promise('AG-22')} the API of profiles`, () => {
     expect(await put('/api/profiles/co%20dex/x', '*', {})).toMatchObject({ status: 400 })
   })
 
-  it('is the operator’s alone', async () => {
+  it('is for the operator only', async () => {
     for (const path of ['/api/profiles', '/api/agents/codex/tools']) {
       const headers = { authorization: `Bearer ${gateway.token('agent')}` }
       expect(await askApi(gateway, path, { headers })).toMatchObject({ status: 403 })
@@ -125,7 +125,7 @@ describe(`${promise('AG-6')} the command`, () => {
     expect(JSON.parse(show.stdout)).toMatchObject({ name: 'codex.cli', tools: { selected: ['docs/search'] } })
   })
 
-  it('knows a default of every agent, and guesses which agent a strange name means', async () => {
+  it('has a default for every agent, and suggests an agent for an unknown name', async () => {
     const at = ['--home', gateway.home, '--state', gateway.state]
     const show = await runCommand(['profiles', 'show', 'goose', '--json', ...at])
     expect({ code: show.code, ...JSON.parse(show.stdout) }).toMatchObject({ code: 0, name: 'goose.default' })
@@ -137,7 +137,7 @@ describe(`${promise('AG-6')} the command`, () => {
     expect(own).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Did you mean') })
   })
 
-  it('works where no gateway runs, takes short names, and leaves the file as it found it', async () => {
+  it('works without a gateway, accepts short names, and leaves the rest of the file as it was', async () => {
     const place = makePlace({})
     const file = join(place.home, 'profiles.json')
     const before = '{ "executors": { "GEMINI": { "DEFAULT": { "x": [1, 2] } } } }\n'

@@ -37,7 +37,7 @@ describe('a profile', () => {
     return ask
   }
 
-  it(`${promise('AG-11')} leaves the tools that it selects, in both eras and in lists and calls alike`, async () => {
+  it(`${promise('AG-11')} selects tools in both eras, for lists and calls`, async () => {
     const ask = await both(await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' }))
     for (const era of ['legacy', 'modern'] as const) {
       expect(toolsOf((await ask[era]('tools/list')).message)).toEqual(['docs_search', 'files_read'])
@@ -51,7 +51,7 @@ describe('a profile', () => {
     }
   })
 
-  it('with an empty selection, or one that matches nothing, leaves none', async () => {
+  it('with an empty selection, or one that matches nothing, selects no tool', async () => {
     for (const profile of ['nobody', 'stray', 'not-there']) {
       const ask = await both(await mintBearer(gateway, { agent: 'codex', profile }))
       expect(toolsOf((await ask.modern('tools/list')).message)).toEqual([])
@@ -60,7 +60,7 @@ describe('a profile', () => {
     }
   })
 
-  it('without a selection leaves all, as does the default of an agent that the file does not name', async () => {
+  it('without a selection selects all tools, and so does the default of an agent that the file does not name', async () => {
     for (const wish of [{ agent: 'codex' }, { agent: 'cursor' }, {}]) {
       const ask = await both(await mintBearer(gateway, wish))
       expect(toolsOf((await ask.modern('tools/list')).message)).toEqual(
@@ -69,7 +69,7 @@ describe('a profile', () => {
     }
   })
 
-  it('leaves none where the file names neither the variant nor its agent', async () => {
+  it('selects no tool if the file names neither the variant nor its agent', async () => {
     const ask = await both(await mintBearer(gateway, { agent: 'cursor', profile: 'x' }))
     expect(toolsOf((await ask.modern('tools/list')).message)).toEqual([])
   })
@@ -81,15 +81,15 @@ describe('a profile', () => {
       const { message: prompts } = await modern('prompts/list')
       const { message: discovered } = await modern('server/discover')
       const { message: got } = await modern('prompts/get', { name: prompts.result.prompts[0]?.name ?? PROMPT })
-      return { prompts: prompts.result.prompts.length, told: discovered.result.instructions ?? '', got }
+      return { prompts: prompts.result.prompts.length, instructions: discovered.result.instructions ?? '', got }
     }
     const all = await seen({ agent: 'amp' })
     const PROMPT = 'notes_summarise_notes'
     expect(all.prompts).toBeGreaterThan(0)
-    expect(all.told).toContain('Search before you create')
+    expect(all.instructions).toContain('Search before you create')
     const none = await seen({ agent: 'codex', profile: 'reviewer' })
     expect(none).toMatchObject({ prompts: 0, got: { error: expect.anything() } })
-    expect(none.told).not.toContain('Search before you create')
+    expect(none.instructions).not.toContain('Search before you create')
   })
 
   it('in the path narrows what a credential gives, and never widens it', async () => {
@@ -109,7 +109,7 @@ describe('a profile', () => {
     })
   })
 
-  it(`${promise('AG-10')} is narrowed by what a launch adds, and not widened`, async () => {
+  it(`${promise('AG-10')} is narrowed by the tools of a launch, and not widened`, async () => {
     const ask = await both(
       await mintBearer(gateway, { agent: 'codex', profile: 'reviewer', tools: ['files', 'notes'] }),
     )
@@ -120,7 +120,7 @@ describe('a profile', () => {
     expect(toolsOf((await nothing.modern('tools/list')).message)).toEqual([])
   })
 
-  it('of a launch is not to be had by another credential that knows its session', async () => {
+  it('of a launch is not available to another credential that knows its session', async () => {
     const wish = { agent: 'codex', profile: 'reviewer', session: 'one' }
     const narrow = await LegacyClient.open(gateway.mcp, await mintBearer(gateway, { ...wish, tools: [] }))
     const thief = new LegacyClient(gateway.mcp, narrow.session, await mintBearer(gateway, wish))
@@ -135,14 +135,14 @@ describe('a profile', () => {
     )
   })
 
-  it('is recorded with a refusal as the rule that decided, with its place', () => {
+  it('is recorded with a refusal as the rule that decided, with file and line', () => {
     const refused = gateway.records().find(({ type, profile }) => type === 'POLICY_DENIED' && profile === 'reviewer')
     expect(refused?.decided_by).toMatchObject({ rule: { file: expect.stringMatching(/profiles\.json$/), line: 6 } })
   })
 })
 
 describe('over stdio', () => {
-  it(`${promise('AG-11')} a credential leaves what its profile selects, in both eras`, async () => {
+  it(`${promise('AG-11')} a credential has what its profile selects, in both eras`, async () => {
     const gateway = await runProfiles(EXECUTORS)
     const { authorization = '' } = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })
     const env = { SALLYPORT_TOKEN: authorization.slice('Bearer '.length) }
@@ -163,15 +163,15 @@ describe('over stdio', () => {
     }
   })
 
-  it('the profile of those without an agent counts, and changes at once', async () => {
+  it('the profile of callers without an agent applies, and changes at once', async () => {
     const gateway = await runProfiles({ ANY: { DEFAULT: { selected_mcp_tools: ['docs/search'] } } })
     const client = openWindow(gateway)
     try {
       await client.initialize()
       expect(await client.toolNames()).toEqual(['docs_search'])
-      const told = client.next(isToolChange)
+      const notified = client.next(isToolChange)
       writeProfiles(gateway, { ANY: { DEFAULT: { selected_mcp_tools: ['files/read'] } } })
-      await told
+      await notified
       // What the servers' own start changes may be told first.
       await eventually(
         () => client.toolNames(),

@@ -21,6 +21,6 @@ export type PromiseId = keyof typeof PROMISES
 
 /** Cites a promise in a test's title or body. */
 export function promise(id: PromiseId): PromiseId {
-  if (!Object.hasOwn(PROMISES, id)) throw new Error(`${id} is no promise of those below tests/promises.`)
+  if (!Object.hasOwn(PROMISES, id)) throw new Error(`${id} is not a promise of tests/promises.`)
   return id
 }

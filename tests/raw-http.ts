@@ -14,7 +14,7 @@ interface Head {
   readonly bodyAt: number
 }
 
-/** A connection that says exactly what it is told: HTTP clients tidy up what these tests are about. */
+/** A connection that sends exactly what it is given: HTTP clients would correct what these tests send. */
 export class RawConnection {
   readonly socket: Socket
   readonly closed: Promise<unknown>
@@ -127,7 +127,7 @@ export interface RawRequest {
   readonly body?: string
 }
 
-/** The text of a request for a gateway: usual where nothing else is said. */
+/** The text of a request for a gateway, with the usual values by default. */
 export function rawRequest(url: string, request: RawRequest = {}): string {
   const { verb = 'POST', target = '/mcp', version = '1.1', lines = [], body = '' } = request
   const headers = {

@@ -52,7 +52,7 @@ const recorded = (): readonly HonestServer[] =>
   readdirSync(RECORDINGS).map((file) => JSON.parse(readFileSync(join(RECORDINGS, file), 'utf8')))
 
 describe(`${promise('GOV-10')} popular honest servers`, () => {
-  it('are not taken for poisoned, each beside all others', async () => {
+  it('have no findings, each together with all others', async () => {
     const servers = [...(await Promise.all(SERVERS.map(ask))), ...recorded()]
     expect(servers.map((server) => `${server.package} ${server.version}`).sort()).toEqual(HONEST)
     for (const server of servers) {
@@ -99,7 +99,7 @@ const HONEST = [
 ]
 
 describe.each(SERVERS)('the tools of server-%s', (server) => {
-  it('are of the risk that their own hints suggest, but where the name is worse', async () => {
+  it('have the risk that their own hints suggest, unless their name suggests a higher one', async () => {
     const risks = (await ask(server)).tools.map((tool) => {
       const hints = tool.annotations as { readonly readOnlyHint?: boolean; readonly destructiveHint?: boolean }
       return { name: tool.name, ...hints, ...inferRisk(tool, { tokens: RISK_TOKENS, findings: [] }) }

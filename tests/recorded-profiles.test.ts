@@ -42,7 +42,7 @@ const callOf = (name: string, { headers, message, ...rest }: Json): Json => ({
   message: { ...message, id: 'again', params: { ...message.params, name } },
 })
 
-describe(`${promise('AG-11')} what an agent hears with the token of a profile`, () => {
+describe(`${promise('AG-11')} what an agent sees with the token of a profile`, () => {
   it.each(CLIENTS)('is what the profile selects: %s', async (client) => {
     const replay = new HttpReplay(gateway.mcp, await mintToken(agentOf(client)))
     const recording = recordingOf(client, 'http')

@@ -22,7 +22,7 @@ export const readLines = (file: string): readonly Json[] =>
 export const recordingOf = (client: string, carrier: 'stdio' | 'http'): readonly Json[] =>
   readLines(join(RECORDINGS, `${client}.${carrier}.jsonl`))
 
-/** Says what a client said over HTTP, with a credential and a session of now. */
+/** Sends what a client sent over HTTP, with a current credential and session. */
 export class HttpReplay {
   readonly #url: string
   readonly #token: string

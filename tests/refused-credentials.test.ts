@@ -57,18 +57,18 @@ const ATTEMPTS: Readonly<Record<string, () => Promise<number>>> = {
 }
 
 describe(`${promise('GW-21')} refused credentials`, () => {
-  it('are counted, by whatever door they come', async () => {
+  it('are counted on every entry point', async () => {
     for (const attempt of Object.values(ATTEMPTS)) expect(await attempt()).toBe(401)
-    const told = await metrics()
+    const text = await metrics()
     const counts = { token: 4, signature: 1, login: 1, cookie: 1 }
     for (const [kind, count] of Object.entries(counts))
-      expect(told).toContain(`sallyport_credentials_refused_total{kind="${kind}"} ${count}\n`)
+      expect(text).toContain(`sallyport_credentials_refused_total{kind="${kind}"} ${count}\n`)
     const first = gateway.records().filter(({ type }) => type === 'CREDENTIALS_REFUSED')
     expect(first).toMatchObject([{ source: 'loopback', count: 1, kinds: { token: 1 } }])
     expect(await eventually(gateway.stderr, (text) => text.includes('was refused'))).toContain('from loopback')
   })
 
-  it('neither lock out nor delay those that are good and come from the same address, and do not flood the log', async () => {
+  it('neither block nor delay valid ones from the same address, and do not flood the log', async () => {
     const agent = `Bearer ${gateway.token('agent')}`
     const attempts = Object.values(ATTEMPTS)
     const flood = Promise.all(Array.from({ length: 600 }, (_, index) => attempts[index % attempts.length]?.()))
@@ -89,7 +89,7 @@ describe(`${promise('GW-21')} refused credentials`, () => {
     expect(gateway.stderr().split('\n').length).toBeLessThan(50)
   })
 
-  it('that come without any are asked for one, and not counted', async () => {
+  it('that are missing are requested, and not counted', async () => {
     const before = await metrics()
     const { status } = await fetch(gateway.mcp, { method: 'POST', body: '{}' })
     const after = await metrics()
@@ -118,7 +118,7 @@ it.each([
     'governance.approval_hook.secret',
     { governance: { approval_hook: { url: 'http://127.0.0.1:9/', secret: 'changeme' } } },
   ],
-])('a gateway whose %s is short does not start, and a running one does not take it', async (key, config) => {
+])('a gateway with a short %s does not start, and a running one does not accept it', async (key, config) => {
   const refusal = `${key}: this secret can be guessed: it has 8 bytes; expected at least 32. Make one with \`openssl rand -hex 32\``
   await expect(runGateway({ config })).rejects.toThrow(refusal)
   const own = await runGateway({ config: {} })

@@ -40,7 +40,7 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     for (const path of ['data/secret/keys.txt', 'more/secret/b.txt', 'data/keys.txt']) file(path, SECRET)
     symlinkSync(at('data/secret'), at('data/open/innocent'))
     symlinkSync(at('data'), at('link'))
-    // This server takes a name that reads the same where there is none as it is written.
+    // If a name does not exist as it is written, this server uses one that looks the same.
     symlinkSync('../secret', at('data/open', 'lié'.normalize('NFD')))
     symlinkSync('../secret', at('data/open', 'ﬁé'.normalize('NFC')))
     symlinkSync('../secret', at('data/open', `${'é'.normalize('NFD')}${'é'.normalize('NFC')}`))
@@ -119,7 +119,7 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     expect(readFileSync(at('data/secret/keys.txt'), 'utf8')).toBe(SECRET)
   })
 
-  it('goes on working if it leads to no forbidden one', async () => {
+  it('works if it leads to no forbidden one', async () => {
     for (const path of ['a.txt', './a.txt', 'open/a.txt', 'open/../a.txt']) expect(await read('plain', path)).toBe('ok')
     expect(await read('two', 'c.txt')).toBe('ok')
     const write = { name: 'plain_write_file', arguments: { path: 'new.txt', content: 'x' } }
@@ -127,7 +127,7 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     expect(readFileSync(at('data/new.txt'), 'utf8')).toBe('x')
   })
 
-  it('is read from every folder of several, also behind a link', async () => {
+  it('is resolved from each of several folders, also behind a link', async () => {
     expect(await read('two', 'secret/b.txt')).toBe('ARGUMENTS_FORBIDDEN')
     expect(await read('two', '../data/secret/keys.txt')).toBe('ARGUMENTS_FORBIDDEN')
     expect(await read('two', 'secret/keys.txt')).toBe('ARGUMENTS_FORBIDDEN')
@@ -147,7 +147,7 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     expect(JSON.stringify(message)).not.toContain(folder.path)
   })
 
-  it('spares nobody the question unless it is unattended from every folder', async () => {
+  it('needs approval unless it is unattended from every folder', async () => {
     expect(await read('asked', 'keys.txt')).toBe('APPROVAL_EXPIRED')
     expect(await read('asked', at('data/open/a.txt'))).toBe('ok')
   })
@@ -158,7 +158,7 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
     })
     const isQuestion = ({ id, method }: Message): boolean => id !== undefined && method !== undefined
 
-    it('is read from those that the server was given', async () => {
+    it('is resolved from the roots that the server received', async () => {
       const window = openWindow(bench.gateway)
       await window.initialize({ roots: {} })
       const asked = window.next(isQuestion)
@@ -187,7 +187,7 @@ describe(`${promise('GOV-15')} a relative path in front of a real file server`, 
       expect(bench.last('POLICY_DENIED')).toMatchObject({ tool_name: 'mcp__reader__roots/list' })
     })
 
-    it('goes on working with roots that lead to no forbidden one', async () => {
+    it('works with roots that lead to no forbidden one', async () => {
       const client = await HttpSession.open(bench.gateway.mcp, { roots: {} })
       const params = { name: 'reader_read', arguments: { path: 'a.txt' } }
       const honest = await client.converse(params, () => rootsAt('data/open'))

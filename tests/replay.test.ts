@@ -37,14 +37,14 @@ describe(`replay: ${promise('GOV-29')}`, () => {
   it('changes nothing by the rules that were in force, while a gateway runs and after it', async () => {
     const running = await runNotesGateway()
     await someCalls(running)
-    const expected = { code: 0, stdout: '', stderr: '7 calls: 7 as before, 0 otherwise.\n' }
+    const expected = { code: 0, stdout: '', stderr: '7 calls: 7 unchanged, 0 changed.\n' }
     expect(await replay(running, '--since', '1h', '--fail-on-change')).toEqual(expected)
     await endProcess(running.child)
     expect(await replay(running, '--fail-on-change')).toEqual(expected)
     expect(running.records().filter(({ type }) => type === 'GATEWAY_STARTED')).toHaveLength(1)
   })
 
-  it('lists what a stricter file changes by tool and rule, and exits with 6 where that is asked for', async () => {
+  it('lists what a stricter file changes by tool and rule, and exits with 6 if that is requested', async () => {
     const running = await runNotesGateway()
     await someCalls(running)
     const file = changed(running, (text) => {
@@ -59,7 +59,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
     expect(stdout).toMatch(/^2 calls of mcp__notes__list_notes: allowed → asks\n/)
     expect(stdout).toContain(`1 call of mcp__notes__search_notes: allowed → refused\n`)
     expect(stdout).toContain(`${file}:${line}\n  such as `)
-    expect(stderr).toMatch(/^7 calls: 4 as before, 3 otherwise\.\n✗ VERDICTS_CHANGED 3 of 7 calls/)
+    expect(stderr).toMatch(/^7 calls: 4 unchanged, 3 changed\.\n✗ VERDICTS_CHANGED 3 of 7 calls/)
     expect(code).toBe(6)
     expect(await replay(running, '--tools', file, '--tool', 'notes/list_*', '--json')).toMatchObject({ code: 0 })
     const only = JSON.parse((await replay(running, '--tools', file, '--tool', 'notes/search_*', '--json')).stdout)
@@ -67,7 +67,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
     expect(await replay(running, '--tools', file, '--until', '1h')).toMatchObject({ code: 0, stdout: '' })
   })
 
-  it('tells what a laxer file would let pass, and what another mode would have meant', async () => {
+  it('shows what a less strict file would allow, and what another mode would have decided', async () => {
     const running = await runNotesGateway()
     await someCalls(running)
     const file = changed(running, (text) => text.replaceAll('requires_approval: true', 'requires_approval: false'))
@@ -90,7 +90,7 @@ describe(`replay: ${promise('GOV-29')}`, () => {
     )
   })
 
-  it('says what is odd in the files that it decides by, and that watched rules refuse nothing', async () => {
+  it('prints warnings for its files, and says that rules that are not enforced refuse nothing', async () => {
     const running = await runNotesGateway()
     await someCalls(running)
     const { governance: _, ...config } = JSON.parse(readFileSync(join(running.home, 'config.yaml'), 'utf8'))
@@ -103,18 +103,18 @@ describe(`replay: ${promise('GOV-29')}`, () => {
     )
   })
 
-  it('counts as undecided what a rule would have to know and no record tells', async () => {
+  it('counts a call as undecided if a rule needs a value that is not recorded', async () => {
     const running = await runNotesGateway({ audit: { arguments: 'shape' } })
     await someCalls(running)
     const file = changed(running, (text) =>
       inEntry(text, 'mcp__notes__search_notes', '    arguments: { words: { enum: [b] } }\n'),
     )
     const { code, stdout, stderr } = await replay(running, '--tools', file, '--fail-on-change')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '7 calls: 5 as before, 0 otherwise, 2 cannot be decided.\n' })
-    expect(stdout).toMatch(/^Undecided:\n {2}2 calls of mcp__notes__search_notes: a rule looks at arguments/)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '7 calls: 5 unchanged, 0 changed, 2 cannot be decided.\n' })
+    expect(stdout).toMatch(/^Undecided:\n {2}2 calls of mcp__notes__search_notes: a rule checks arguments/)
   })
 
-  it('refuses a file that is broken or not there, and names the place', async () => {
+  it('refuses a file that is broken or missing, and names the line', async () => {
     const running = await runNotesGateway()
     const broken = changed(running, (text) => `${text}\n  : [`)
     const refused = await replay(running, '--tools', broken, '--json')

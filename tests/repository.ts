@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 const NOT_OURS = new Set(['node_modules', 'dist', 'ui', 'coverage', '.git', '.sallyport-demo', '.stryker'])
-/** Tests that run programs inside of the repository make these, and remove them while others look. */
-const PASSING = /^\.embedding-/
+/** Tests that run programs inside the repository create these, and remove them while other tests read the tree. */
+const TEMPORARY = /^\.embedding-/
 
 /** The paths of all files below a folder of the repository, from its root. What is built or installed is left out. */
 export function filesBelow(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true })
-    .filter(({ name }) => !NOT_OURS.has(name) && !PASSING.test(name))
+    .filter(({ name }) => !NOT_OURS.has(name) && !TEMPORARY.test(name))
     .flatMap((entry) => {
       const path = join(folder, entry.name)
       return entry.isDirectory() ? filesBelow(path) : [path]

@@ -10,7 +10,7 @@ const entry = (uri: string, more: object = {}): object => ({
   ...more,
 })
 
-describe(`${promise('GW-26')} news of a resource`, () => {
+describe(`${promise('GW-26')} updates of a resource`, () => {
   let bench: FaultBench
 
   beforeAll(async () => {
@@ -26,13 +26,13 @@ describe(`${promise('GW-26')} news of a resource`, () => {
   afterAll(() => bench.close())
 
   const updates = (): readonly unknown[] =>
-    bench.window.heard
+    bench.window.received
       .filter(({ method }) => method === 'notifications/resources/updated')
       .map(({ params }) => params.uri)
   const announce = async (server: string, uri: string): Promise<string> =>
     textOf(await bench.window.call(`${server}_announce`, { uri }))
 
-  it('comes from its owner alone, whatever other servers say', async () => {
+  it('are only accepted from its owner', async () => {
     expect(await bench.window.request('resources/subscribe', { uri: 'a://owned' })).toMatchObject({ result: {} })
     // What a server says before its answer reaches the window before that answer.
     expect(await announce('rival', 'a://owned')).toBe('announced')
@@ -41,7 +41,7 @@ describe(`${promise('GW-26')} news of a resource`, () => {
     expect(updates()).toEqual(['a://owned'])
   })
 
-  it('does not reach who was denied it', async () => {
+  it('do not reach callers that were denied it', async () => {
     const { error } = await bench.window.request('resources/subscribe', { uri: 'c://shut' })
     expect(error).toMatchObject({ data: { code: 'CALL_DENIED' } })
     const denied = bench.gateway.records().filter(({ type }) => type === 'POLICY_DENIED')

@@ -22,8 +22,8 @@ const entry = (args: readonly string[], more: object = {}): object => ({
 
 /** A client that subscribed to one resource. */
 interface Subscriber {
-  /** Everything that it was told of changed resources, as it came. */
-  readonly told: Json[]
+  /** Every notification of a changed resource that it received. */
+  readonly updates: Json[]
   leave(): Promise<void>
 }
 
@@ -48,25 +48,25 @@ function bearer(secret: string, claims: object): { authorization: string } {
 
 async function legacySubscriber(transport: LegacyHttp | LegacyStdio, uri: string): Promise<Subscriber> {
   const client = new LegacySdkClient(identity)
-  const told: Json[] = []
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void told.push(params))
+  const updates: Json[] = []
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updates.push(params))
   await client.connect(transport as never)
   await client.subscribeResource({ uri })
   const leave = async (): Promise<void> => {
     if (transport instanceof LegacyHttp) await transport.terminateSession()
     await client.close()
   }
-  return { told, leave }
+  return { updates, leave }
 }
 
 async function modernSubscriber(transport: ModernHttp | ModernStdio, uri: string): Promise<Subscriber> {
   const client = new ModernSdkClient(identity, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
-  const told: Json[] = []
-  client.setNotificationHandler('notifications/resources/updated', ({ params }) => void told.push(params))
+  const updates: Json[] = []
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updates.push(params))
   await client.connect(transport)
   const { honoredFilter } = await client.listen({ resourceSubscriptions: [uri] })
   expect(honoredFilter).toEqual({ resourceSubscriptions: [uri] })
-  return { told, leave: () => client.close() }
+  return { updates, leave: () => client.close() }
 }
 
 const WAYS: Readonly<Record<string, Way>> = {
@@ -105,12 +105,12 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
   const asked = async (server: string): Promise<Json> => JSON.parse(textOf(await bench.window.call(`${server}_asked`)))
   const announce = async (server: string, uri: string): Promise<string> =>
     textOf(await bench.window.call(`${server}_announce`, { uri }))
-  const hasHeard = ({ told }: Subscriber, times = 1): Promise<unknown> =>
+  const untilNotified = ({ updates }: Subscriber, times = 1): Promise<unknown> =>
     eventually(
-      async () => told.length,
+      async () => updates.length,
       (count) => count >= times,
     )
-  /** Nobody listens to it any more, by the server's own account. */
+  /** The server reports that nobody is subscribed any more. */
   const isLeft = async (server: string, uri: string, times: number): Promise<unknown> =>
     eventually(
       () => asked(server),
@@ -119,17 +119,17 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
     )
 
   it.each(servers.flatMap((server) => wayNames.map((way) => [server, way] as const)))(
-    'at the %s server reaches %s, once, without any id of ours',
+    'at the %s server reaches %s, once, without internal ids',
     async (server, way) => {
       const uri = URIS[server]
       const before = (await asked(server)).unsubscribe[uri] ?? 0
       const subscriber = await subscribe(way, bench.gateway, uri)
       await announce(server, uri)
-      await hasHeard(subscriber)
+      await untilNotified(subscriber)
       await announce(server, uri)
-      await hasHeard(subscriber, 2)
-      expect(subscriber.told).toHaveLength(2)
-      const meta: Json = subscriber.told[0]?._meta ?? {}
+      await untilNotified(subscriber, 2)
+      expect(subscriber.updates).toHaveLength(2)
+      const meta: Json = subscriber.updates[0]?._meta ?? {}
       expect(meta['example/kept']).toBe(server === 'new' ? 1 : undefined)
       const id = meta['io.modelcontextprotocol/subscriptionId']
       if (way.includes('v1')) expect(id).toBeUndefined()
@@ -139,34 +139,31 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
     },
   )
 
-  it.each(servers)(
-    'is asked of the %s server once, however many want it, and taken back with the last',
-    async (server) => {
-      const uri = `${server}://two`
-      const subscribers: Subscriber[] = []
-      for (const way of wayNames) subscribers.push(await subscribe(way, bench.gateway, uri))
-      const { subscribe: times, open } = await asked(server)
-      if (server === 'old') expect(times[uri]).toBe(1)
-      else expect(open.filter((uris: string[]) => uris.includes(uri))).toHaveLength(1)
-      await announce(server, uri)
-      for (const subscriber of subscribers) await hasHeard(subscriber)
-      const [last, ...others] = subscribers
-      for (const subscriber of others) await subscriber.leave()
-      await announce(server, uri)
-      await hasHeard(last as Subscriber, 2)
-      await last?.leave()
-      await isLeft(server, uri, 1)
-      const starts = bench.gateway
-        .records()
-        .filter(
-          ({ type, method, tool_name }) =>
-            [type, method, tool_name].join() === `TOOL_CALL_STARTED,resources/subscribe,${uri}`,
-        )
-      expect(starts, 'each of them is decided and recorded').toHaveLength(4)
-    },
-  )
+  it.each(servers)('is sent to the %s server once for all subscribers, and ended with the last one', async (server) => {
+    const uri = `${server}://two`
+    const subscribers: Subscriber[] = []
+    for (const way of wayNames) subscribers.push(await subscribe(way, bench.gateway, uri))
+    const { subscribe: times, open } = await asked(server)
+    if (server === 'old') expect(times[uri]).toBe(1)
+    else expect(open.filter((uris: string[]) => uris.includes(uri))).toHaveLength(1)
+    await announce(server, uri)
+    for (const subscriber of subscribers) await untilNotified(subscriber)
+    const [last, ...others] = subscribers
+    for (const subscriber of others) await subscriber.leave()
+    await announce(server, uri)
+    await untilNotified(last as Subscriber, 2)
+    await last?.leave()
+    await isLeft(server, uri, 1)
+    const starts = bench.gateway
+      .records()
+      .filter(
+        ({ type, method, tool_name }) =>
+          [type, method, tool_name].join() === `TOOL_CALL_STARTED,resources/subscribe,${uri}`,
+      )
+    expect(starts, 'each of them is decided and recorded').toHaveLength(4)
+  })
 
-  it('is not granted where a modern server does not acknowledge it', async () => {
+  it('is not granted if a modern server does not acknowledge it', async () => {
     const { error } = await bench.window.request('resources/subscribe', { uri: 'new://closed' })
     expect(error).toMatchObject({ code: -32602, data: { code: 'SUBSCRIPTION_REFUSED' } })
     expect((await asked('new')).open.flat()).not.toContain('new://closed')
@@ -184,7 +181,7 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
     await isLeft('new', 'new://one', 0)
   })
 
-  it.each(servers)('at the %s server goes on after that was killed', async (server) => {
+  it.each(servers)('at the %s server continues after the server was killed', async (server) => {
     const uri = URIS[server]
     const subscriber = untilLeft(await subscribe('a v1 client over HTTP', bench.gateway, uri))
     const { restarts } = await bench.server(server)
@@ -199,10 +196,10 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
       ({ subscribe: times, open }) => times[uri] === 1 || open.flat().includes(uri),
     )
     await announce(server, uri)
-    await hasHeard(subscriber)
+    await untilNotified(subscriber)
   })
 
-  it('goes on after a modern server ended the listening request', async () => {
+  it('continues after a modern server ended the listening request', async () => {
     const subscriber = untilLeft(await subscribe('a v2 client over HTTP', bench.gateway, 'new://one'))
     expect(textOf(await bench.window.call('new_hang_up'))).toBe('hung up')
     await eventually(
@@ -210,7 +207,7 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
       ({ open }) => open.flat().includes('new://one'),
     )
     await announce('new', 'new://one')
-    await hasHeard(subscriber)
+    await untilNotified(subscriber)
   })
 
   it('ends with its session, its connection or its stream, however that ends', async () => {
@@ -248,7 +245,7 @@ describe(`${promise('GW-17')} a subscription to a resource`, () => {
 })
 
 describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
-  it('moves on to a server whose entry changed, and is decided anew', async () => {
+  it('is renewed with a server whose entry changed, and is decided again', async () => {
     const gateway = await runGateway({ config: { mcp_servers: { old: entry(['old://one']) } } })
     undo.push(() => gateway.stop())
     const subscriber = untilLeft(await subscribe('a v1 client over HTTP', gateway, 'old://one'))
@@ -266,12 +263,12 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     )
     await window.call('old_announce', { uri: 'old://one' })
     await eventually(
-      async () => subscriber.told.length,
+      async () => subscriber.updates.length,
       (count) => count === 1,
     )
   })
 
-  it('is nothing that a gateway asks for while it stops', async () => {
+  it('is not requested while the gateway stops', async () => {
     const place = makePlace({ mcp_servers: { old: entry(['old://one']) } })
     undo.push(async () => place.remove())
     const gateway = await runGateway({ place })
@@ -284,7 +281,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     expect(asked.map(({ type }) => type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
   })
 
-  it('stays within the session where each has a process of its own', async () => {
+  it('stays within the session if each has its own process', async () => {
     const secret = randomBytes(48).toString('base64url')
     const gateway = await runGateway({
       config: {
@@ -308,11 +305,11 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
       expect(textOf(await call('asked'))).toContain('"subscribe":{"own://one":1}')
       await call('announce')
       await eventually(
-        async () => subscriber.told.length,
+        async () => subscriber.updates.length,
         (count) => count > 0,
       )
     }
-    expect([ann.subscriber.told.length, bob.subscriber.told.length]).toEqual([1, 1])
+    expect([ann.subscriber.updates.length, bob.subscriber.updates.length]).toEqual([1, 1])
     await ann.subscriber.leave()
     await eventually(
       () => ann.call('asked'),
@@ -332,7 +329,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     const toggle = (await bench.window.toolNames()).find((name) => /toggle.subscriber.updates/.test(name))
     expect(textOf(await bench.window.call(toggle ?? 'no such tool'))).toContain('Started')
     await eventually(
-      async () => subscribers.map(({ told }) => told[0]?.uri),
+      async () => subscribers.map(({ updates }) => updates[0]?.uri),
       (uris) => uris.every((uri) => uri === 'demo://resource/dynamic/text/1'),
     )
   })
@@ -354,7 +351,7 @@ describe(`${promise('GW-26')} a subscription, as the servers change`, () => {
     expect(textOf(await window.call('far_old_asked'))).toContain('"subscribe":{"old://one":1}')
     await window.call('far_old_announce', { uri: 'old://one' })
     await eventually(
-      async () => subscribers.map(({ told }) => told.length),
+      async () => subscribers.map(({ updates }) => updates.length),
       (counts) => counts.every((count) => count === 1),
     )
     for (const step of undo.splice(3).reverse()) await step()

@@ -80,7 +80,7 @@ const steps = (...readers: readonly EventReader[]): readonly unknown[] =>
 const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1)
 
 describe(`${promise('GW-17')} a call whose connection broke`, () => {
-  it('is gone on with where it was: every message once, in order, and the answer last', async () => {
+  it('continues where it was: every message once, in order, and the answer last', async () => {
     const session = await openSession()
     const first = await call(session, { args: { count: 20, ms: 20 } })
     await first.sees('"progress":3')
@@ -98,7 +98,7 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  it('is answered when it is resumed, though nobody was there when its answer came', async () => {
+  it('gets its answer when it is resumed, even if it arrived while nobody was connected', async () => {
     const session = await openSession()
     const first = await call(session, { args: { count: 5, ms: 20 } })
     await first.sees('"progress":1')
@@ -110,7 +110,7 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
     expect(second.messages.filter(({ id }) => id === 1)).toHaveLength(1)
   })
 
-  it('can be resumed from the first moment: its stream begins with an event that has nothing but an id', async () => {
+  it('can be resumed from the first moment: its stream begins with an event that has only an id', async () => {
     const session = await openSession()
     const first = await call(session, { args: { count: 2, ms: 20 } })
     await first.ends()
@@ -120,13 +120,13 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
     expect(again.messages).toEqual(first.messages)
   })
 
-  it('is not primed for a client of an older version, which would take that for a broken message', async () => {
+  it('gets no such first event for a client of an older version, which would treat it as a broken message', async () => {
     const reader = await call(await openSessionOf('2025-06-18', {}), { args: { count: 1, ms: 1 } })
     await reader.ends()
     expect(reader.events.map(({ message }) => message === undefined)).toEqual([false, false])
   })
 
-  it('has nothing more to say once its client has everything', async () => {
+  it('sends nothing more once its client has everything', async () => {
     const session = await openSession()
     const first = await call(session, { args: { count: 1, ms: 1 } })
     await first.ends()
@@ -136,7 +136,7 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
     }
   })
 
-  it('is asked again what it has not heard, and goes on once it has answered', async () => {
+  it('gets unread questions again, and continues once it has answered', async () => {
     const session = await openSessionOf('2025-11-25', { sampling: {} })
     const first = await call(session, { tool: 'ask' })
     await first.sees('sampling/createMessage')
@@ -153,7 +153,7 @@ describe(`${promise('GW-17')} a call whose connection broke`, () => {
     expect(JSON.stringify(second.messages[1])).toContain('heard')
   })
 
-  it('ends by its own limits though nobody comes back, and then says so to whoever does', async () => {
+  it('ends by its own limits even if nobody reconnects, and reports that later', async () => {
     const session = await openSession()
     const first = await call(session, { tool: 'tick', server: 'hasty', args: { count: 1_000_000, ms: 20 } })
     await first.sees('"progress":1')
@@ -209,7 +209,7 @@ describe(`${promise('GW-17')} several streams of a session`, () => {
 describe(`${promise('GW-17')} the stream that a client listens on`, () => {
   const announce = (): Promise<unknown> => bench.window.call('news_announce', { uri: 'a://news' })
 
-  it('brings what was said while it was broken, once', async () => {
+  it('delivers what was sent while it was broken, once', async () => {
     const client = await LegacyClient.open(bench.gateway.mcp)
     await client.request('resources/subscribe', { uri: 'a://news' })
     const first = await read(client.session)
@@ -226,7 +226,7 @@ describe(`${promise('GW-17')} the stream that a client listens on`, () => {
     expect([first, second, third].map(({ messages }) => messages.length)).toEqual([1, 1, 1])
   })
 
-  it('keeps nothing for a client that does not say where it was', async () => {
+  it('stores nothing for a client without an event id', async () => {
     const client = await LegacyClient.open(bench.gateway.mcp)
     await client.request('resources/subscribe', { uri: 'a://news' })
     const first = await read(client.session)
@@ -240,7 +240,7 @@ describe(`${promise('GW-17')} the stream that a client listens on`, () => {
 })
 
 describe(`${promise('GW-17')} an event id`, () => {
-  it('that names nothing gets a stream from now on, whatever it looks like', async () => {
+  it('that is unknown gets a stream from now on, whatever it looks like', async () => {
     const session = await openSession()
     const reader = await call(session, { args: { count: 1, ms: 1 } })
     await reader.ends()
@@ -267,7 +267,7 @@ describe(`${promise('GW-17')} an event id`, () => {
     }
   })
 
-  it('of another session brings nothing of it', async () => {
+  it('of another session delivers nothing of that session', async () => {
     const [own, foreign] = [await openSession(), await openSession()]
     const reader = await call(foreign, { args: { count: 3, ms: 1 } })
     await reader.ends()
@@ -277,7 +277,7 @@ describe(`${promise('GW-17')} an event id`, () => {
     expect(thief.lastId.startsWith(own.slice(0, 8))).toBe(true)
   })
 
-  it('is of no use to another caller, or once its session has ended', async () => {
+  it('does not work for another caller, or once its session has ended', async () => {
     const session = await openSession()
     const reader = await call(session, { args: { count: 1, ms: 1 } })
     await reader.ends()

@@ -20,23 +20,23 @@ type Bearer = Record<string, string>
 
 /** All that a stream says until it ends. */
 async function untilEnd(response: Response): Promise<string> {
-  let said = ''
+  let text = ''
   try {
-    for await (const chunk of response.body ?? []) said += Buffer.from(chunk).toString()
+    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString()
   } catch {
     // It was cut.
   }
-  return said
+  return text
 }
 
 /** All that it says until these words, or its end. */
 async function untilSaid(response: Response, words: string): Promise<string> {
-  let said = ''
+  let text = ''
   for await (const chunk of response.body ?? []) {
-    said += Buffer.from(chunk).toString()
-    if (said.includes(words)) break
+    text += Buffer.from(chunk).toString()
+    if (text.includes(words)) break
   }
-  return said
+  return text
 }
 
 describe('a token that is revoked', () => {
@@ -65,7 +65,7 @@ describe('a token that is revoked', () => {
   it.each([
     ['the stream of a session', 'files', openLegacy],
     ['a subscription', 'docs', openModern],
-  ])('takes %s with it, and leaves those of others', async (_, server, open) => {
+  ])('ends %s, and leaves those of others', async (_, server, open) => {
     const session = `work-${server}`
     const mine = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer', session })
     const other = await mintBearer(gateway, { agent: 'codex', profile: 'reviewer' })

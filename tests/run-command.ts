@@ -23,14 +23,14 @@ export async function runCommand(args: readonly string[], options: CommandOption
     env: { ...process.env, ...options.env },
     ...(options.cwd !== undefined && { cwd: options.cwd }),
   })
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text) => {
-      said[name] += text
+      output[name] += text
     })
   }
   const [code] = await once(child, 'close')
-  return { code, ...said }
+  return { code, ...output }
 }
 
 /** The error that a command printed with `--json`. */

@@ -26,19 +26,19 @@ export function makePlace(config: object | string = {}): Place {
   return { home, state, writeConfig, remove: () => rmSync(root, { recursive: true, force: true, maxRetries: 5 }) }
 }
 
-/** A test that is about something else wants no call to wait for a person: rules are watched unless it brings its own. */
+/** Calls of other tests must not wait for approval: rules are not enforced unless a test brings its own. */
 const watched = (config: object): object => ({ governance: { enforce: false }, ...config })
 
 export interface RunningGateway extends Place {
   readonly url: string
   readonly mcp: string
   readonly child: ChildProcess
-  /** The clear text of the standing tokens. */
+  /** The tokens of the operator and the local agent, in clear text. */
   token(role: 'operator' | 'agent'): string
   /** Every record of the log so far. */
   records(): readonly Record<string, unknown>[]
   stderr(): string
-  /** Ends it in order and removes its files. */
+  /** Stops it normally and removes its files. */
   stop(): Promise<void>
 }
 
@@ -98,7 +98,7 @@ export async function runGateway({
   }
 }
 
-/** A kill can cut a record short that was being written across two pages. Nobody was told of it, and the next start removes it. */
+/** A kill can cut a record short that was being written across two pages. It was never acknowledged, and the next start removes it. */
 export function readRecords(state: string): readonly Record<string, unknown>[] {
   const folder = join(state, 'logs')
   return readdirSync(folder)

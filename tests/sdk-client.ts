@@ -23,7 +23,7 @@ export interface CallOptions {
 export interface SdkClient {
   readonly era: 'legacy' | 'modern'
   /** Every message that came, in order. */
-  readonly heard: readonly Json[]
+  readonly received: readonly Json[]
   /** Every question that it answered, in order. */
   readonly asked: readonly Json[]
   /** The methods that both SDKs have and call the same. */
@@ -71,9 +71,9 @@ const capabilities = { elicitation: { form: {} }, sampling: {}, roots: { listCha
 
 /** The SDKs lose notifications that come in one read with the answer (typescript-sdk#2580): they are heard here before. */
 function tap(transport: { onmessage?: unknown }): Json[] {
-  const heard: Json[] = []
-  transport.onmessage = (message: Json) => void heard.push(message)
-  return heard
+  const received: Json[] = []
+  transport.onmessage = (message: Json) => void received.push(message)
+  return received
 }
 
 const answering =
@@ -93,12 +93,12 @@ export async function openV1(transport: LegacyHttp | LegacyStdio, answers: Answe
   const client = new LegacySdkClient(identity, { capabilities })
   const asked: Json[] = []
   for (const method of METHODS) client.setRequestHandler(V1_SCHEMAS[method] as never, answering(answers[method], asked))
-  const heard = tap(transport)
+  const received = tap(transport)
   await client.connect(transport as never)
   const plain = client as unknown as PlainMethods
   return {
     era: 'legacy',
-    heard,
+    received,
     asked,
     plain,
     call: (name, args = {}, options = {}) =>
@@ -123,12 +123,12 @@ export async function openV2(
   const client = new ModernSdkClient(identity, { capabilities, versionNegotiation: { mode } } as never)
   const asked: Json[] = []
   for (const method of METHODS) client.setRequestHandler(method, answering(answers[method], asked))
-  const heard = tap(transport)
+  const received = tap(transport)
   await client.connect(transport)
   const plain = client as unknown as PlainMethods
   return {
     era,
-    heard,
+    received,
     asked,
     plain,
     call: (name, args = {}, { logLevel, ...options } = {}) => {

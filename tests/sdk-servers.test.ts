@@ -77,12 +77,12 @@ const codeOf = ({ message }: RpcAnswer): unknown =>
   message.result?._meta?.['sallyport/error']?.code ?? message.error?.data?.code ?? 'no error'
 
 describe(`${promise('GW-17')} a server made with an official SDK`, () => {
-  it.each(ROWS)('cannot speak as the gateway: $server to a $era client', async (row) => {
+  it.each(ROWS)('cannot pretend to be the gateway: $server to a $era client', async (row) => {
     const { message } = await call(row, 'forge')
-    const { structuredContent, ...said } = message.result
+    const { structuredContent, ...rest } = message.result
     expect(structuredContent._meta['sallyport/error']).toEqual({ code: 'FORGED' })
-    expect(JSON.stringify(said)).not.toMatch(/sallyport\/[a-z]|6\.6\.6/)
-    expect(said.content[0]).toMatchObject({ text: 'sallyport/ is a word', _meta: { 'com.example/kept': 1 } })
+    expect(JSON.stringify(rest)).not.toMatch(/sallyport\/[a-z]|6\.6\.6/)
+    expect(rest.content[0]).toMatchObject({ text: 'sallyport/ is a word', _meta: { 'com.example/kept': 1 } })
   })
 
   it.each(ROWS)('cannot do so with an error: $server to a $era client', async (row) => {
@@ -91,31 +91,31 @@ describe(`${promise('GW-17')} a server made with an official SDK`, () => {
     expect(JSON.stringify(message)).toContain('no: ')
   })
 
-  it.each(ROWS)('cannot name a type of result that nobody agreed on: $server to a $era client', async (row) => {
+  it.each(ROWS)('cannot send a type of result that was not declared: $server to a $era client', async (row) => {
     expect(codeOf(await call(row, 'name_a_type'))).toBe('UPSTREAM_PROTOCOL')
   })
 
-  it.each(ROWS)('cannot make a client ask that cannot be asked: $server to a $era client', async (row) => {
+  it.each(ROWS)('cannot send a question to a client that cannot be asked: $server to a $era client', async (row) => {
     const answer = await call(row, 'ask')
     expect(JSON.stringify(answer.message)).not.toContain('password')
     expect(answer.message.result?.resultType).not.toBe('input_required')
     expect(answer.message.result?.isError ?? answer.message.error, JSON.stringify(answer.message)).toBeTruthy()
   })
 
-  it.each(ROWS)('reaches nobody with a notice that nobody agreed on: $server to a $era client', async (row) => {
+  it.each(ROWS)('cannot send a notification that was not declared: $server to a $era client', async (row) => {
     const answer = await call(row, 'tell')
     expect(answer.before).toEqual([])
     expect(codeOf(answer)).toBe('no error')
   })
 
-  it.each(ROWS)('hears nothing from a client that only the gateway may say: $server, $era client', async (row) => {
+  it.each(ROWS)('receives nothing from a client that only the gateway may send: $server, $era client', async (row) => {
     const { message } = await call(row, 'heard', { 'sallyport/private_data': { x: 1 }, 'com.example/kept': 1 })
-    const heard = message.result.content[0].text
-    expect(JSON.parse(heard)['com.example/kept'] ?? 'not passed on by the SDK').toBe(1)
-    expect(heard).not.toContain('sallyport/')
+    const received = message.result.content[0].text
+    expect(JSON.parse(received)['com.example/kept'] ?? 'not passed on by the SDK').toBe(1)
+    expect(received).not.toContain('sallyport/')
   })
 
-  it.each(ERAS)('has none of the gateway’s words in its definitions, for a %s client', async (era) => {
+  it.each(ERAS)('has no reserved keys of the gateway in its definitions, for a %s client', async (era) => {
     const { message } = await request(era, 'tools/list', {})
     const tools = message.result.tools.filter(({ name }: { name: string }) => name.startsWith('v'))
     expect(JSON.stringify(tools)).not.toContain('sallyport/')
@@ -144,7 +144,7 @@ describe(`${promise('GOV-18')} a server made with an official SDK`, () => {
   })
 
   it.each(ROWS.flatMap((row) => ['repeat', 'fail'].map((tool) => ({ ...row, tool }))))(
-    'gives away nothing that the configuration gave it: $tool of $server to a $era client',
+    'cannot leak credentials of its configuration: $tool of $server to a $era client',
     async ({ tool, ...row }) => {
       const { message } = await call(row, tool)
       const text = JSON.stringify(message)

@@ -12,7 +12,7 @@ function filesUnder(folder: string, wanted: RegExp): readonly string[] {
     .map((file) => path.join(folder, file))
 }
 
-/** Where something was found, and of what kind: a secret that were real must not be printed either. */
+/** The location and kind of each finding: a real secret must not be printed. */
 function findingsIn(files: readonly string[]): readonly string[] {
   return files.flatMap((file) => {
     const text = readFileSync(path.join(ROOT, file), 'utf8')
@@ -20,7 +20,7 @@ function findingsIn(files: readonly string[]): readonly string[] {
   })
 }
 
-describe('texts that hold no secrets', () => {
+describe('texts without secrets', () => {
   it.each(['packages', 'docs', 'bench'])('nothing is found in %s', (folder) => {
     expect(findingsIn(filesUnder(folder, /\.(ts|tsx|mjs|md|json|yaml)$/))).toEqual([])
   })

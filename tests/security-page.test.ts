@@ -25,7 +25,7 @@ describe('SECURITY.md', () => {
   const claims = bulletsBelow(PROTECTED)
   const gaps = bulletsBelow(NOT_PROTECTED)
 
-  it('names for each protection the promises that it rests on', () => {
+  it('names the promises for each protection', () => {
     expect(claims.length).toBeGreaterThan(15)
     expect(claims.filter((line) => idsIn([line]).length === 0)).toEqual([])
   })
@@ -39,7 +39,7 @@ describe('SECURITY.md', () => {
     expect(idsIn(gaps).filter((id) => stateOf(id) === 'built')).toEqual([])
   })
 
-  it('says of each protection that is built in part what is missing', () => {
+  it('names what is missing for each partial protection', () => {
     const partial = idsIn(claims).filter((id) => stateOf(id) === 'partial')
     expect(partial.filter((id) => !idsIn(gaps).includes(id))).toEqual([])
   })

@@ -38,7 +38,7 @@ async function called(place: Place, ...names: readonly string[]): Promise<readon
 
 describe(`${promise('GOV-4')} ${promise('GOV-9')} two entries that pin one tool differently`, () => {
   it.each(['before', 'behind'])(
-    'refuse it, wherever they stand, until a person accepts it: the other %s',
+    'refuse it, wherever they are, until a person accepts it: the other %s',
     async (where) => {
       const place = placeFor({ wiki: createChangingTools({ name: 'read_page' }) })
       const pins = { mcp__wiki__read_page: await reviewed(place, 'read_page'), 'wiki/read_page': OTHER }
@@ -62,7 +62,7 @@ describe('an entry by a name that tools of two servers have', () => {
     theirs: createChangingTools.bind(undefined, { name: 'read_page', description: 'Reads, and more.' }),
   }
 
-  it('keeps its pin when one of them is accepted: whoever accepts it is told what to write', async () => {
+  it('keeps its pin when one of them is accepted, and the output says what to write', async () => {
     const place = placeFor({ mine: servers.mine(), theirs: servers.theirs() })
     const pin = await reviewed(place, 'mine/read_page')
     const bare = `  read_page:\n    pin: "${pin}"\n`
@@ -80,7 +80,7 @@ describe('an entry by a name that tools of two servers have', () => {
     expect(await called(place, 'mine_read_page', 'theirs_read_page')).toEqual(Array(2).fill('called read_page'))
   })
 
-  it('is not made laxer by "always" for one of them', async () => {
+  it('is not made less strict by "always" for one of them', async () => {
     const place = placeFor({ mine: servers.mine(), theirs: servers.theirs() })
     const own = '  mine/read_page:\n    requires_approval: false\n'
     const text = `tools:\n${own}  read_page:\n    requires_approval: true\n`

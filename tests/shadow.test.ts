@@ -68,7 +68,7 @@ const WOULD = [
   'delete_note deny arguments',
 ]
 
-describe(`rules that are only watched: ${promise('GOV-29')}`, () => {
+describe(`rules that are not enforced: ${promise('GOV-29')}`, () => {
   it('refuse nothing while governance.enforce is false, and every record says what they would have done', async () => {
     const running = await gateway(false, toolsYaml())
     for (const answer of await callAll(running)) expect(answer).not.toMatch(/[A-Z]+_[A-Z]+:/)
@@ -81,11 +81,11 @@ describe(`rules that are only watched: ${promise('GOV-29')}`, () => {
     expect(asked.stdout).toMatch(/TOOL_CALL_STARTED .*mcp__notes__create_note .*would have asked: A person/)
     const [first] = denied.stdout.split('\n')
     const why = await run(running, 'explain', JSON.parse(first ?? '').call_id)
-    expect(why.stdout).toMatch(/^Allowed: .* It would have been refused, were its rules enforced\.\n/)
+    expect(why.stdout).toMatch(/^Allowed: .* It would have been refused if its rules were enforced\.\n/)
     expect(why.stdout).toMatch(/tools\.yaml:4\n/)
   })
 
-  it('are those of single tools where their entries say so', async () => {
+  it('can be those of single tools', async () => {
     const running = await gateway(
       true,
       toolsYaml(', enforce: false').replace(
@@ -98,26 +98,26 @@ describe(`rules that are only watched: ${promise('GOV-29')}`, () => {
     expect(watchedIn(running)).toEqual(WOULD.slice(0, -1))
   })
 
-  it('are enforced all the same in a lockdown', async () => {
+  it('are enforced in a lockdown', async () => {
     const running = await gateway(false, toolsYaml())
     await run(running, 'panic')
     for (const answer of await callAll(running)) expect(answer).toContain('MODE_FORBIDS')
     expect(watchedIn(running)).toEqual([])
   })
 
-  it('are followed as calls come in', async () => {
+  it('are shown by audit --follow', async () => {
     const running = await gateway(false, toolsYaml())
     const args = ['audit', '--follow', '--verdict', 'would-deny', '--home', running.home, '--state', running.state]
     const child = spawn(process.execPath, [MAIN, ...args, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
     onTestFinished(() => endProcess(child))
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
     const [next] = [lines.next()]
-    let heard = false
+    let received = false
     void next.then(() => {
-      heard = true
+      received = true
     })
-    // It says nothing of when it has begun to follow.
-    while (!heard) {
+    // There is no sign of when it has begun to follow.
+    while (!received) {
       await call(running, 'create_note', { title: 'a', text: 'b' })
       await call(running, 'list_notes', {})
     }

@@ -105,7 +105,7 @@ describe('reading', () => {
     expect(await refusal(sql.query('shop', 'SELECT $1::int, $2::int', { parameters: [1] }))).toBeDefined()
   })
 
-  test('strange characters in a statement or a parameter do no harm', async () => {
+  test('unusual characters in a statement or a parameter do no harm', async () => {
     expect(await refusal(sql.query('shop', 'SELECT 1\0; DROP TABLE sale'))).toMatchObject({ retryable: true })
     expect(await refusal(sql.query('shop', 'SELECT $1::text', { parameters: ['a\0b'] }))).toMatchObject({
       retryable: true,
@@ -206,7 +206,7 @@ describe('a database that may only be read', () => {
     expect(await state()).toBe(before)
   })
 
-  test(`${promise('KIT-7')} what a statement does to its session is gone for the next`, async () => {
+  test(`${promise('KIT-7')} what a statement changes in its session does not affect the next`, async () => {
     for (const statement of [
       'COMMIT',
       'ROLLBACK',
@@ -253,21 +253,21 @@ describe('a database that may only be read', () => {
     await admin.query('DROP EXTENSION dblink')
   })
 
-  test('a notice that it sends is never heard', async () => {
-    const heard: unknown[] = []
-    admin.on('notification', (notice) => heard.push(notice.payload))
+  test('a notification that it sends is never delivered', async () => {
+    const received: unknown[] = []
+    admin.on('notification', (notice) => received.push(notice.payload))
     await admin.query('LISTEN news')
     await sql.query('shop', "SELECT pg_notify('news', 'leaked')")
     await admin.query("NOTIFY news, 'end'")
     await eventually(
-      () => heard,
+      () => received,
       (all) => all.includes('end'),
     )
-    expect(heard).toEqual(['end'])
+    expect(received).toEqual(['end'])
     await admin.query('UNLISTEN news')
   })
 
-  test('a role that could run programs at the server is not let in', async () => {
+  test('a role that could run programs at the server is refused', async () => {
     const postgres = server.url(ADMIN.role, ADMIN.password)
     const mighty = openSqlDatabases({
       databases: { main: { postgres }, knowingly: { postgres, allowSuperuser: true } },
@@ -283,7 +283,7 @@ describe('a database that may only be read', () => {
   })
 })
 
-test('a database that may be written does what it is told', async () => {
+test('a writable database executes statements', async () => {
   expect(await sql.execute('open', "INSERT INTO customer VALUES (7, 'Zoe'), (8, 'Yan') RETURNING id")).toMatchObject({
     changed: 2,
     rows: [{ id: 7 }, { id: 8 }],
@@ -296,7 +296,7 @@ test('a database that may be written does what it is told', async () => {
 })
 
 describe('limits', () => {
-  test('ten million rows are never gathered', async () => {
+  test('ten million rows are never all in memory', async () => {
     const cut = await sql.query('shop', 'SELECT * FROM generate_series(1, 10000000) AS n', { maxRows: 250 })
     expect([cut.rows.length, cut.isCut, cut.rows.at(-1)]).toEqual([250, true, { n: 250 }])
     const byBytes = await sql.query('shop', "SELECT repeat('x', 1000) AS t FROM generate_series(1, 10000000)", {
@@ -305,20 +305,20 @@ describe('limits', () => {
     expect([byBytes.rows.length, byBytes.isCut]).toEqual([10, true])
   })
 
-  test('one row that is too large is not gathered either', async () => {
+  test('one row that is too large is not read into memory either', async () => {
     const error = await refusal(sql.query('shop', "SELECT repeat('x', 50000000) AS t", { maxBytes: 10_000 }))
     expect(error.message).toContain('too large')
     expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
   })
 
-  test('a document that is too deep or too long to be taken apart is a text', async () => {
+  test('a document that is too deep or too long to be parsed is a string', async () => {
     const [deep] = await rowsOf("SELECT (repeat('[', 5000) || repeat(']', 5000))::json AS d")
     expect(deep?.d).toBe('['.repeat(5_000) + ']'.repeat(5_000))
     const long = await sql.query('shop', "SELECT to_json(repeat('x', 20000000)) AS d", { maxBytes: 30_000_000 })
     expect(String(long.rows[0]?.d)).toHaveLength(20_000_002)
   })
 
-  test('a row that cannot be read is an error of its query, and of no more', async () => {
+  test('a row that cannot be read is an error of its query only', async () => {
     const nested = `SELECT ARRAY[repeat('"', 12000000)] AS d`
     await sql.query('shop', nested, { maxBytes: 60_000_000 }).catch((error) => {
       expect(error).toBeInstanceOf(ConnectorError)
@@ -327,7 +327,7 @@ describe('limits', () => {
     expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
   })
 
-  test('a slow query is stopped when its time is over', async () => {
+  test('a slow query is stopped after its timeout', async () => {
     const error = await refusal(sql.query('shop', 'SELECT pg_sleep(60)', { timeoutMs: 300 }))
     expect(error.message).toContain('300 ms')
     expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
@@ -349,7 +349,7 @@ describe('limits', () => {
     expect((await refusal(sql.query('shop', 'SELECT 1', { signal: control.signal }))).message).toContain('cancelled')
   })
 
-  test('more callers than connections all have their turn', async () => {
+  test('more callers than connections all get an answer', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => rowsOf('SELECT $1::int AS n', [n])))
     expect(answers).toEqual(Array.from({ length: 12 }, (_, n) => [{ n }]))
     expect(await sessions()).toBeLessThanOrEqual(4)
@@ -357,7 +357,7 @@ describe('limits', () => {
 })
 
 describe('errors', () => {
-  test('a wrong statement is answered in the words of the database', async () => {
+  test('a wrong statement is answered with the message of the database', async () => {
     const error = await refusal(sql.query('shop', 'SELEC 1'))
     expect(error).toMatchObject({
       retryable: true,
@@ -366,7 +366,7 @@ describe('errors', () => {
     expect(await refusal(sql.query('shop', 'SELECT 1/0'))).toMatchObject({ retryable: true })
   })
 
-  test('a wrong password and a server that is not there are no fault of the statement', async () => {
+  test('a wrong password and a missing server are not reported as errors of the statement', async () => {
     const wrong = openSqlDatabases({
       databases: {
         password: { postgres: server.url(READER.role, 'wrong-password-3') },

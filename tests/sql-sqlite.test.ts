@@ -59,7 +59,7 @@ const refusal = async (work: Promise<unknown>): Promise<ConnectorError> => {
 }
 
 describe('reading', () => {
-  test(`${promise('KIT-7')} a SELECT, a WITH, VALUES and a recursive question are answered`, async () => {
+  test(`${promise('KIT-7')} a SELECT, a WITH, VALUES and a recursive query are answered`, async () => {
     expect(await rowsOf('SELECT name FROM customer ORDER BY id')).toEqual([{ name: 'Ann' }, { name: 'Bob' }])
     expect(await rowsOf('WITH c AS (SELECT * FROM customer) SELECT count(*) AS n FROM c')).toEqual([{ n: 2 }])
     expect(await rowsOf('VALUES (1)')).toEqual([{ column1: 1 }])
@@ -88,7 +88,7 @@ describe('reading', () => {
     ])
   })
 
-  test('strange characters in a statement or a parameter do no harm', async () => {
+  test('unusual characters in a statement or a parameter do no harm', async () => {
     expect(await refusal(sql.query('shop', 'SELECT 1\0; DROP TABLE sale'))).toMatchObject({ retryable: true })
     expect(await rowsOf("SELECT '\ud800' AS a, ? AS b, ? AS c", ['\udfff', '\u{1f600}'])).toEqual([
       { a: '\ufffd', b: '\ufffd', c: '\u{1f600}' },
@@ -220,7 +220,7 @@ describe('a database that may only be read', () => {
     expect(found.rows).toEqual([{ words: 'red fox' }])
   })
 
-  test('execute is refused before the database is asked', async () => {
+  test('execute is refused before the database is contacted', async () => {
     expect(await refusal(sql.execute('shop', 'DELETE FROM sale'))).toMatchObject({ retryable: true })
   })
 })
@@ -265,7 +265,7 @@ describe('a database that may be written', () => {
     expect(existsSync(made)).toBe(false)
   })
 
-  test('does what it is told, and no more', async () => {
+  test('executes statements, and reaches no other file', async () => {
     expect(await sql.execute('open', 'UPDATE customer SET name = ?', { parameters: ['Eve'] })).toMatchObject({
       changed: 2,
     })
@@ -278,7 +278,7 @@ describe('a database that may be written', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('x'))).toEqual([])
   })
 
-  test('a statement that fails half-way leaves nothing', async () => {
+  test('a statement that fails half-way changes nothing', async () => {
     await refusal(sql.execute('open', "INSERT INTO customer VALUES (7, 'a'), (1, 'b')"))
     expect(await rowsOf('SELECT count(*) AS n FROM customer')).toEqual([{ n: 2 }])
   })
@@ -287,14 +287,14 @@ describe('a database that may be written', () => {
 describe('limits', () => {
   const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)'
 
-  test('a result without end is cut at the rows and bytes that are allowed', async () => {
+  test('an endless result is cut at the limits for rows and bytes', async () => {
     const byRows = await sql.query('shop', `${ENDLESS} SELECT x FROM c`, { maxRows: 250 })
     expect([byRows.rows.length, byRows.isCut]).toEqual([250, true])
     const byBytes = await sql.query('shop', `${ENDLESS} SELECT hex(zeroblob(500)) AS t FROM c`, { maxBytes: 10_100 })
     expect([byBytes.rows.length, byBytes.isCut]).toEqual([10, true])
   })
 
-  test('a query without end is stopped when its time is over, and the next one works', async () => {
+  test('an endless query is stopped after its timeout, and the next one works', async () => {
     const error = await refusal(sql.query('shop', `${ENDLESS} SELECT count(*) FROM c`, { timeoutMs: 500 }))
     expect(error.message).toContain('500 ms')
     expect(await rowsOf('SELECT 1 AS a')).toEqual([{ a: 1 }])
@@ -327,13 +327,13 @@ describe('limits', () => {
 })
 
 describe('errors', () => {
-  test('a wrong statement is answered in the words of the database', async () => {
+  test('a wrong statement is answered with the message of the database', async () => {
     const error = await refusal(sql.query('shop', 'SELEC 1'))
     expect(error.retryable).toBe(true)
     expect((await refusal(sql.query('shop', 'SELECT nobody FROM customer'))).message).toContain('no such column')
   })
 
-  test('a file that is not there, or is no database, is no fault of the statement', async () => {
+  test('a file that is missing, or not a database, is not reported as an error of the statement', async () => {
     writeFileSync(
       join(folder, 'text.db'),
       'this is no database, but it is long enough to be looked at as one'.repeat(20),
@@ -350,7 +350,7 @@ describe('errors', () => {
     }
   })
 
-  test('an unknown database is told with the names of those there are', async () => {
+  test('an unknown database is reported with the names of the existing ones', async () => {
     expect((await refusal(sql.query('nope', 'SELECT 1'))).message).toContain('shop, open')
   })
 })
@@ -397,7 +397,7 @@ test('a sensitive database is registered before a row is seen, and shows none if
   }
 })
 
-test('SqlConnector answers for the databases that were configured, and leaves no process when closed', async () => {
+test('SqlConnector serves the configured databases, and leaves no process when closed', async () => {
   expect(() => SqlConnector.listDatabases()).toThrow('no databases')
   SqlConnector.configure({ databases: { shop: { sqlite: join(folder, 'shop.db'), description: 'Sales' } } })
   try {

@@ -45,7 +45,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-test(`${promise('KIT-7')} a question to a sensitive database closes the way out, even if it fails`, async () => {
+test(`${promise('KIT-7')} a query to a sensitive database blocks tools that reach the network, even if it fails`, async () => {
   const client = await connectInMemory(server, ADA)
   expect(await client.callTool('send', {})).not.toMatchObject({ isError: true })
   expect(await client.callTool('ask_open', { sql: 'SELECT 1' })).not.toMatchObject({ isError: true })
@@ -65,7 +65,7 @@ test(`${promise('KIT-7')} a large result is saved whole and shown in part`, asyn
   await client.close()
 })
 
-test(`${promise('KIT-7')} the model is told what is wrong with a statement, and to stop when the database is gone`, async () => {
+test(`${promise('KIT-7')} the model learns what is wrong with a statement, and has to stop when the database is gone`, async () => {
   const client = await connectInMemory(server, ADA)
   const wrong = await client.callTool('ask_open', { sql: 'SELECT nobody FROM t' })
   expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('no such column: nobody') }] })

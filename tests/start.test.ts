@@ -48,7 +48,7 @@ async function gateway(config: object | string) {
   return running
 }
 
-/** A server that starts only once its gate is open, and then with the switches that stand in a file. */
+/** A server that starts only once its gate is open, and then with the switches that are in a file. */
 function gatedServer() {
   const folder = emptyFolder()
   const [gate, switches] = [join(folder, 'gate'), join(folder, 'switches')]
@@ -103,7 +103,7 @@ describe('serve --demo in an empty folder', () => {
     )
     expect(names).toContain('sallyport_read_file')
     expect(await agent.call('notes_list_notes', {})).not.toMatchObject({ isError: true })
-    expect(connect, 'no credential stands in the line').not.toMatch(/token|bearer/i)
+    expect(connect, 'the line contains no credential').not.toMatch(/token|bearer/i)
   })
 
   it('prints a login link that works once', async () => {
@@ -118,7 +118,7 @@ describe('serve --demo in an empty folder', () => {
     expect((await fetch(`${url}/api/status`)).status).toBe(401)
   })
 
-  it('keeps all it writes in that folder, and leaves no process', async () => {
+  it('writes only into that folder, and leaves no process', async () => {
     const { cwd, child, userHome } = await startDemo()
     await eventually(
       () => processesWith(userHome),
@@ -163,7 +163,7 @@ describe(`${promise('GW-3')} starting up`, () => {
     )
   })
 
-  it('lets whoever needs a server at once wait for it, though its catalogue is known', async () => {
+  it('lets calls wait for their server, even if its catalog is known', async () => {
     const at = await knownPlace()
     const call = async (url: string): Promise<unknown> =>
       (await modernRequest(url, 'tools/call', { name: 'one_echo', arguments: { text: 'early' } })).message.result
@@ -180,7 +180,7 @@ describe(`${promise('GW-3')} starting up`, () => {
     expect(servers.map(({ id }) => id)).toContain('one')
   })
 
-  it('is broken off in order before any server was put to work', async () => {
+  it('can be stopped before any server was started', async () => {
     const at = await knownPlace()
     const running = await runGateway({ place: at })
     await endProcess(running.child)
@@ -190,7 +190,7 @@ describe(`${promise('GW-3')} starting up`, () => {
     expect(processesWith(at.state)).toEqual([])
   })
 
-  it('lets the introduction and the first list wait for servers that nobody knows yet', async () => {
+  it('lets the handshake and the first list wait for unknown servers', async () => {
     const slow = gatedServer()
     slow.shut()
     const home = place({ gateway: { linger: '50ms', startup_wait: '30s' }, mcp_servers: { slow: slow.entry } })
@@ -198,13 +198,13 @@ describe(`${promise('GW-3')} starting up`, () => {
     const opening = agent.initialize()
     const list = agent.toolNames()
     await agent.request('ping')
-    expect(agent.heard.some(({ result }) => result?.tools ?? result?.serverInfo)).toBe(false)
+    expect(agent.received.some(({ result }) => result?.tools ?? result?.serverInfo)).toBe(false)
     slow.open()
     await opening
     expect(await list).toContain('slow_echo')
   })
 
-  it('lets it wait no longer than startup_wait, and tells what comes later', async () => {
+  it('lets it wait at most startup_wait, and announces later servers', async () => {
     const slow = gatedServer()
     slow.shut()
     const home = place({ gateway: { linger: '50ms', startup_wait: '100ms' }, mcp_servers: { slow: slow.entry } })
@@ -219,7 +219,7 @@ describe(`${promise('GW-3')} starting up`, () => {
     expect(await agent.toolNames()).toContain('slow_echo')
   })
 
-  it('is delayed by no server that is missing, broken or refuses', async () => {
+  it('is not delayed by a server that is missing, broken or refuses', async () => {
     const hostile = (...switches: string[]) => ({ command: 'node', args: [fixture('hostile-server.mjs'), ...switches] })
     const { mcp } = await gateway({
       gateway: { startup_wait: '50s' },
@@ -269,7 +269,7 @@ describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
     )
   })
 
-  it.each(['sallyport', 'Sallyport', 'SALLYPORT!'])('leave their id to no server: %s', async (id) => {
+  it.each(['sallyport', 'Sallyport', 'SALLYPORT!'])('keep their id reserved: %s', async (id) => {
     const home = place(`mcp_servers:\n  ${id}: {command: node}\n`)
     const outcome = await runCommand(['servers', '--json', '--home', home.home, '--state', home.state])
     expect(outcome.code).toBe(1)
@@ -312,14 +312,14 @@ describe(`${promise('GW-2')} ${promise('GW-28')} the built-in tools`, () => {
     expect(await client.call(theirs[0] ?? '', { id: 'theirs' })).toMatchObject({ content: [{ text: 'theirs' }] })
   })
 
-  it('cannot be shadowed where names are bare: the rival is left out, and that is reported', async () => {
+  it('cannot be shadowed with bare names: the other tool is left out, and that is reported', async () => {
     const { running, names } = await withRival({ gateway: { naming: 'bare' } }, 'files', 'sallyport_read_file')
     expect(names.filter((name) => name === 'sallyport_read_file')).toHaveLength(1)
     const status = await fetch(`${running.url}/api/status`, {
       headers: { authorization: `Bearer ${running.token('operator')}` },
     })
     expect(await status.json()).toMatchObject({
-      warnings: [expect.stringContaining('files: "sallyport_read_file" cannot be given a name')],
+      warnings: [expect.stringContaining('files: "sallyport_read_file" cannot be given a unique name')],
     })
   })
 })

@@ -15,7 +15,7 @@ interface Hearer {
 export class StdioClient {
   readonly child: ChildProcess
   /** Every message that came, in order. */
-  readonly heard: Message[] = []
+  readonly received: Message[] = []
   readonly #hearers = new Set<Hearer>()
   #words = ''
   #nextId = 1
@@ -40,7 +40,7 @@ export class StdioClient {
     return answer
   }
 
-  /** For who has to name a request before it is answered. */
+  /** For callers that need the id of a request before it is answered. */
   freshId(): number {
     return this.#nextId++
   }
@@ -73,13 +73,13 @@ export class StdioClient {
 
   /** The next message of a kind; rejects when the process ends before. */
   next(wants: (message: Message) => boolean): Promise<Message> {
-    const heard = new Promise<Message>((resolve, reject) => this.#hearers.add({ wants, resolve, reject }))
-    // Who asked may be gone already when the process ends.
-    heard.catch(() => {})
-    return heard
+    const received = new Promise<Message>((resolve, reject) => this.#hearers.add({ wants, resolve, reject }))
+    // The caller may be gone already when the process ends.
+    received.catch(() => {})
+    return received
   }
 
-  /** Says that there is no more to come, and waits for the process to end. */
+  /** Closes its input, and waits for the process to end. */
   async leave(): Promise<number | null> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return this.child.exitCode
     const gone = once(this.child, 'close')
@@ -100,7 +100,7 @@ export class StdioClient {
   }
 
   #hear(message: Message): void {
-    this.heard.push(message)
+    this.received.push(message)
     for (const hearer of this.#hearers) {
       if (!hearer.wants(message)) continue
       this.#hearers.delete(hearer)

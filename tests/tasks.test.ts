@@ -58,7 +58,7 @@ describe(`a task (${promise('GW-17')})`, () => {
     expect(result.capabilities.extensions).toEqual(TASKS)
   })
 
-  it('is asked for where it was made, though two servers use the same id', async () => {
+  it('is requested from the server that created it, even if two servers use the same id', async () => {
     const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
     expect((await ask(ann, 'tools/call', { name: 'first_slow', ...KNOWS_TASKS })).result).toMatchObject({
       resultType: 'task',
@@ -71,7 +71,7 @@ describe(`a task (${promise('GW-17')})`, () => {
     expect(asked.map(({ tool_name }) => tool_name)).toContain('mcp__second__slow')
   })
 
-  it('of another caller is none', async () => {
+  it('of another caller does not exist', async () => {
     const eve = await tokenOf('eve')
     const before = first.of('tasks/get').length + second.of('tasks/get').length
     for (const taskId of ['same', 'unheard of'])
@@ -79,7 +79,7 @@ describe(`a task (${promise('GW-17')})`, () => {
     expect(first.of('tasks/get').length + second.of('tasks/get').length).toBe(before)
   })
 
-  it('is none for a client that did not declare that it knows tasks, which is told so', async () => {
+  it('is refused for a client that did not declare tasks, with the reason', async () => {
     const { error } = await ask(await tokenOf('eve'), 'tasks/get', { taskId: 'unheard of' })
     expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { extensions: TASKS } } })
     const { result } = await ask(await tokenOf('eve'), 'tools/call', { name: 'first_slow' })
@@ -87,7 +87,7 @@ describe(`a task (${promise('GW-17')})`, () => {
   })
 })
 
-it(`a task of which nobody knows by which tool it was made is asked of no server (${promise('GW-17')})`, async () => {
+it(`a task of an unknown tool is requested from no server (${promise('GW-17')})`, async () => {
   const only = await openTaskServer('only', 'from before')
   onTestFinished(() => only.close())
   const place = makePlace({ mcpServers: { only: { url: only.url } } })

@@ -36,7 +36,7 @@ async function start(env: Readonly<Record<string, string>>): Promise<RunningGate
 }
 
 describe(`${promise('GW-9')} a server behind TLS`, () => {
-  it('is called over it, by name and by address, where its authority is known', async () => {
+  it('accepts calls by name and by address if its certificate authority is known', async () => {
     const gateway = await start({ NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })
     await eventually(
       () => modernRequest(gateway.mcp, 'tools/list'),
@@ -49,8 +49,8 @@ describe(`${promise('GW-9')} a server behind TLS`, () => {
     expect(upstream.of('tools/call').at(-1)?.message.params.arguments).toEqual({ text: 'grüße' })
   })
 
-  it('is not spoken to where it is not, and the error says what to do', async () => {
-    const before = upstream.heard.length
+  it('is not contacted otherwise, and the error says what to do', async () => {
+    const before = upstream.received.length
     const gateway = await start({})
     const status = await eventually(
       async () =>
@@ -63,6 +63,6 @@ describe(`${promise('GW-9')} a server behind TLS`, () => {
     )
     expect(status).toContain('could not be trusted (TLS)')
     expect(status).toContain('NODE_EXTRA_CA_CERTS')
-    expect(upstream.heard.length).toBe(before)
+    expect(upstream.received.length).toBe(before)
   })
 })

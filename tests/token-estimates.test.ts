@@ -89,7 +89,7 @@ describe(`estimates of tokens (${promise('AG-19')})`, () => {
   })
 
   it.each(['everything', 'filesystem', 'memory'])(
-    'of single tools of server-%s are wrong by a fifth at most',
+    'of single tools of server-%s are wrong by at most a fifth',
     async (server) => {
       for (const tool of await toolsOf(server)) {
         const exact = counted(shown(tool))

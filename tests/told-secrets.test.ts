@@ -19,7 +19,7 @@ const STEPS = [
 /** What a client hears while a call runs. */
 type Hear = (server: string) => Promise<readonly Message[]>
 
-describe(`${promise('GOV-18')} what servers tell while they run`, () => {
+describe(`${promise('GOV-18')} notifications of servers`, () => {
   let bench: GovernedBench
   const windows: StdioClient[] = []
   const ways: Record<string, Hear> = {}
@@ -35,13 +35,13 @@ describe(`${promise('GOV-18')} what servers tell while they run`, () => {
     await lines.initialize()
     const session = await HttpSession.open(bench.gateway.mcp, {})
     const modern = { capabilities: {}, meta: META }
-    ways['a legacy client over HTTP'] = (server) => heardBy(session, server)
-    ways['a legacy client over lines'] = (server) => heardBy(new Window(lines), server)
-    ways['a modern client over HTTP'] = (server) => heardBy(new ModernHttp(bench.gateway.mcp, modern), server)
+    ways['a legacy client over HTTP'] = (server) => receivedBy(session, server)
+    ways['a legacy client over lines'] = (server) => receivedBy(new Window(lines), server)
+    ways['a modern client over HTTP'] = (server) => receivedBy(new ModernHttp(bench.gateway.mcp, modern), server)
     ways['a modern client over lines'] = async (server) => {
-      const from = modernLines.heard.length
-      await heardBy(new ModernWindow(modernLines, modern), server)
-      return modernLines.heard.slice(from).filter(isTold)
+      const from = modernLines.received.length
+      await receivedBy(new ModernWindow(modernLines, modern), server)
+      return modernLines.received.slice(from).filter(isNotification)
     }
   })
 
@@ -50,18 +50,18 @@ describe(`${promise('GOV-18')} what servers tell while they run`, () => {
     await bench.close()
   })
 
-  const isTold = ({ id, method }: Message): boolean => id === undefined && !method.endsWith('list_changed')
-  const heardBy = async (client: Pick<Window, 'converse'>, server: string): Promise<readonly Message[]> => {
+  const isNotification = ({ id, method }: Message): boolean => id === undefined && !method.endsWith('list_changed')
+  const receivedBy = async (client: Pick<Window, 'converse'>, server: string): Promise<readonly Message[]> => {
     const params = { ...runOf(server, ...STEPS), _meta: META }
     const { answer, notifications } = await client.converse(params, () => ({}))
     expect(answer.result?.content, JSON.stringify(answer)).toBeDefined()
-    return notifications.filter(isTold)
+    return notifications.filter(isNotification)
   }
 
   const CASES = ['a legacy client', 'a modern client'].flatMap((client) =>
     ['HTTP', 'lines'].flatMap((way) => ['old', 'new'].map((server) => [`${client} over ${way}`, server] as const)),
   )
-  const told = (key: string): readonly Message[] => [
+  const expectedFor = (key: string): readonly Message[] => [
     {
       method: 'notifications/progress',
       params: { progressToken: 'mine', progress: 1, message: `signing in with ${key}` },
@@ -70,15 +70,15 @@ describe(`${promise('GOV-18')} what servers tell while they run`, () => {
     { method: 'notifications/message', params: { level: 'info', data: { [key]: 'a name' } } },
   ]
 
-  it.each(CASES)('carries no key to %s of server "%s"', async (way, server) => {
-    expect(await ways[way]?.(server)).toMatchObject(told('[redacted: GitHub token]'))
+  it.each(CASES)('carry no key to %s of server "%s"', async (way, server) => {
+    expect(await ways[way]?.(server)).toMatchObject(expectedFor('[redacted: GitHub token]'))
   })
 
-  it('carries keys where the entry of the tool allows it', async () => {
+  it('carry keys if the entry of the tool allows it', async () => {
     await bench.writeTools({ mcp__old__run: { ...RUN, secrets: 'allow' }, mcp__new__run: RUN })
     for (const [way, server] of CASES) {
       const shown = server === 'old' ? KEY : '[redacted: GitHub token]'
-      expect(await ways[way]?.(server), `${way} of ${server}`).toMatchObject(told(shown))
+      expect(await ways[way]?.(server), `${way} of ${server}`).toMatchObject(expectedFor(shown))
     }
   })
 })

@@ -60,7 +60,7 @@ describe(`${promise('GOV-1')} the first start`, () => {
     expect(text).toContain(WRITE_FILE)
     expect(text).toContain(READ_GRAPH)
     const order = Object.keys(entriesOf(place)).map((name) => name.split('__')[1])
-    // Some tell of more tools once they are connected: those come behind.
+    // Some list more tools once they are connected: those are appended.
     expect(order.filter((name, at) => name !== order[at - 1]).length).toBeLessThanOrEqual(5)
     for (const [, entry] of Object.entries(entriesOf(place)))
       expect(entry.requires_approval, JSON.stringify(entry)).toBe(entry.risk_level === 'high')
@@ -105,7 +105,7 @@ const READ_GRAPH = `
 `
 
 describe(`${promise('GOV-2')} what people wrote`, () => {
-  it('is there byte for byte after an append, wherever the section stands', async () => {
+  it('is preserved byte for byte after an append, wherever the section is', async () => {
     const mine =
       '\uFEFF# mine\r\ntools:   # all\r\n    "mcp__x__y":   {hidden: true}\r\n\r\n# the rest\r\nmode_policies: {}'
     const place = placeWith({ wiki: createChangingTools({ name: 'read_a' }).entry })
@@ -119,14 +119,14 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
     expect(Object.keys(toolsIn(text))).toEqual(['mcp__x__y', 'mcp__wiki__read_a'])
   })
 
-  it('is left alone where nothing can be appended safely, and that is told wherever people look', async () => {
+  it('is left alone if nothing can be appended safely, and that is reported', async () => {
     const place = placeWith({ wiki: createChangingTools({ name: 'write_a' }).entry })
     const mine = 'tools: {mcp__x__y: {hidden: true}}\n'
     writeFileSync(fileOf(place), mine)
     const gateway = await run(place)
     await eventually(
       () => gateway.stderr(),
-      (text) => text.includes('New tools are not written down'),
+      (text) => text.includes('New tools are not written to tools.yaml'),
     )
     expect(yamlOf(place)).toBe(mine)
     expect(gateway.stderr()).toContain('block style')
@@ -136,7 +136,7 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
     expect(tools).toMatchObject([{ risk: 'high', requiresApproval: true, written: false, source: 'inferred' }])
   })
 
-  it('is left alone where it is read-only, and that is told wherever people look', async () => {
+  it('is left alone if it is read-only, and that is reported', async () => {
     const place = placeWith({ wiki: createChangingTools({ name: 'write_a' }).entry })
     const mine = 'tools:\n  mcp__x__y:\n    hidden: true\n'
     writeFileSync(fileOf(place), mine, { mode: 0o444 })
@@ -144,7 +144,7 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
     const gateway = await run(place)
     await eventually(
       () => gateway.stderr(),
-      (text) => text.includes('New tools are not written down') && text.includes('it is read-only'),
+      (text) => text.includes('New tools are not written to tools.yaml') && text.includes('it is read-only'),
     )
     const [doctor, check] = [await sallyport(place, 'doctor'), await sallyport(place, 'tools', 'check')]
     expect(doctor.stdout).toContain(`${fileOf(place)}: it is read-only.`)
@@ -154,7 +154,7 @@ describe(`${promise('GOV-2')} what people wrote`, () => {
   })
 })
 
-describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
+describe(`${promise('GOV-4')} a server with hostile names and texts`, () => {
   const INJECTED = 'mcp_shell: {category: mcp, allowed_in_modes: [NORMAL], hidden: false}'
   const HOSTILE: readonly ToolText[] = [
     { name: 'foo: bar' },
@@ -175,7 +175,7 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
   ]
   const MINE = '# mine\ntools:\n  mcp__shell__run:\n    hidden: true\n    allowed_in_modes: []\n\nmode_policies: {}\n'
 
-  it('changes nothing that others have, and the file stays valid under both parsers', async () => {
+  it('changes nothing of others, and the file stays valid for both parsers', async () => {
     const tools = createChangingTools(...HOSTILE)
     const place = placeWith({ evil: tools.entry, shell: createChangingTools({ name: 'run' }).entry })
     writeFileSync(fileOf(place), MINE)
@@ -211,7 +211,7 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
     const { message } = await modernRequest(gateway.mcp, 'tools/call', { name: 'evil_read_page', arguments: {} })
     expect(message.result.content).toEqual([{ type: 'text', text: 'called read_page' }])
     const check = await sallyport(place, 'tools', 'check')
-    expect([check.code, check.stdout]).toEqual([6, expect.stringContaining('its name has a * or ? in it')])
+    expect([check.code, check.stdout]).toEqual([6, expect.stringContaining('its name contains * or ?')])
     appendFileSync(fileOf(place), '\n  evil_page: { requires_approval: true }\n')
     await eventually(
       () => sallyport(place, 'tools', 'check'),
@@ -219,7 +219,7 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
     )
   })
 
-  it('is printed in commands so that a shell takes its names for one word', async () => {
+  it('is quoted in printed commands, so that a shell reads each name as one word', async () => {
     const place = placeWith({ evil: createChangingTools({ name: 'read; $(id) it' }).entry })
     writeFileSync(fileOf(place), "tools:\n  'mcp__evil__read; $(id) it': { pin: sha256-0 }\n")
     const { stdout } = await sallyport(place, 'tools', 'check')
@@ -227,8 +227,8 @@ describe(`${promise('GOV-4')} a server that writes what it likes`, () => {
   })
 })
 
-describe(`${promise('GOV-4')} an entry with a slip in its name`, () => {
-  it('is told by the check, with the tool that was probably meant', async () => {
+describe(`${promise('GOV-4')} an entry with a misspelt name`, () => {
+  it('is reported by the check, with the tool that was probably meant', async () => {
     const place = placeWith({ wiki: createChangingTools({ name: 'drop_page' }).entry })
     writeFileSync(fileOf(place), 'tools:\n  wiki/drop_pgae: { hidden: true }\n  wiki/drop_page: {}\n')
     const { code, stdout } = await sallyport(place, 'tools', 'check')
@@ -237,7 +237,7 @@ describe(`${promise('GOV-4')} an entry with a slip in its name`, () => {
     expect(code).toBe(6)
   })
 
-  it('that stands for several is told by the start and the check, and fails the check where it leaves a tool open', async () => {
+  it('with a pattern is reported by the start and the check, and fails the check if it leaves a tool unrestricted', async () => {
     const { entry } = createChangingTools({ name: 'drop_page' })
     const place = makePlace({
       governance: { patterns: { 'mcp_wiki_*': { requires_approval: true } }, auto_approve: [{ tool: 'wikki/read_*' }] },
@@ -253,7 +253,7 @@ describe(`${promise('GOV-4')} an entry with a slip in its name`, () => {
     for (const text of [...open, harmless])
       await eventually(
         () => gateway.stderr(),
-        (said) => said.includes(text),
+        (output) => output.includes(text),
       )
     const { code, stdout } = await sallyport(place, 'tools', 'check', '--json')
     const problems: readonly { level: string; problem: string }[] = JSON.parse(stdout).problems
@@ -283,7 +283,7 @@ describe(`${promise('GOV-3')} two gateways with one home`, () => {
         (count) => count >= expected.length,
       )
     }
-    // A key that stood there twice would not be parsed at all.
+    // A duplicate key would not be parsed at all.
     expect(Object.keys(entriesOf(place)).sort()).toEqual(expected.sort())
   })
 
@@ -315,7 +315,7 @@ describe(`${promise('GOV-3')} two gateways with one home`, () => {
 })
 
 describe(`${promise('GOV-11')} a saved edit`, () => {
-  it('renames, hides and describes tools anew while the gateway runs', async () => {
+  it('renames, hides and re-describes tools while the gateway runs', async () => {
     const tools = createChangingTools({ name: 'read_a', description: 'A.' }, { name: 'read_b' }, { name: 'read_c' })
     const place = placeWith({ wiki: tools.entry })
     const gateway = await run(place)
@@ -344,7 +344,7 @@ describe(`${promise('GOV-11')} a saved edit`, () => {
     expect(tools.calls()).toEqual(['read_a'])
   })
 
-  it('with a mistake is told with line and column wherever people look, and changes nothing', async () => {
+  it('with a mistake is reported with line and column, and changes nothing', async () => {
     const tools = createChangingTools({ name: 'read_a' })
     const place = placeWith({ wiki: tools.entry })
     const gateway = await run(place)
@@ -377,7 +377,7 @@ describe(`${promise('GOV-11')} a saved edit`, () => {
     expect(message.result).toMatchObject({ content: [{ text: 'called read_a' }] })
   })
 
-  it('with a mistake at the start closes everything, until it is corrected', async () => {
+  it('with a mistake at the start refuses every call, until it is corrected', async () => {
     const tools = createChangingTools({ name: 'read_a' })
     const place = placeWith({ wiki: tools.entry })
     writeFileSync(fileOf(place), 'tools: [')
@@ -388,7 +388,7 @@ describe(`${promise('GOV-11')} a saved edit`, () => {
       () => gateway.stderr(),
       (text) => text.includes('Nothing can be called until it is corrected'),
     )
-    // The server may not have said yet which tools it has.
+    // The server may not have listed its tools yet.
     await eventually(
       async () => JSON.stringify(await call()),
       (answer) => answer.includes('while tools.yaml has a mistake'),

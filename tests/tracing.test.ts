@@ -70,15 +70,15 @@ describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
     await Promise.all([collector, modern, legacy].map((one) => one?.close()))
   })
 
-  const heardBy = (upstream: ModernUpstream) => upstream.of('tools/call').at(-1)?.message.params._meta
+  const receivedBy = (upstream: ModernUpstream) => upstream.of('tools/call').at(-1)?.message.params._meta
 
-  it('form one trace from the caller through us to the server', async () => {
+  it('form one trace from the caller through the gateway to the server', async () => {
     const _meta = { traceparent: parentOf(TRACE), tracestate: 'vendor=1', baggage: 'k=v' }
     await modernRequest(gateway.mcp, 'tools/call', { name: 'modern_fine', arguments: {}, _meta })
     const spans = await collector.trace(TRACE, 2)
     expect(serverSpan(spans)).toMatchObject({ name: 'tools/call modern_fine', parentSpanId: PARENT })
     expect(clientSpan(spans)).toMatchObject({ name: 'tools/call fine', parentSpanId: serverSpan(spans).spanId })
-    expect(heardBy(modern)).toMatchObject({
+    expect(receivedBy(modern)).toMatchObject({
       traceparent: `00-${TRACE}-${clientSpan(spans).spanId}-01`,
       tracestate: 'vendor=1',
       baggage: 'k=v',
@@ -86,7 +86,7 @@ describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
     expect(gateway.records().filter(({ trace_id }) => trace_id === TRACE)).toHaveLength(2)
   })
 
-  it('say by the conventions what they were, and by our own words what was decided', async () => {
+  it('have the attributes of the conventions, and our own for the decision', async () => {
     const trace = freshTrace()
     const client = await LegacyClient.open(gateway.mcp, { traceparent: parentOf(trace) })
     await client.call('modern_fine')
@@ -115,33 +115,33 @@ describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
     expect(serverSpan(spans).attributes['sallyport.call.id']).toBe(record?.call_id)
   })
 
-  it('tell a legacy server too whose child it is, from a header of the client', async () => {
+  it('pass the parent on to a legacy server too, from a header of the client', async () => {
     const trace = freshTrace()
     const client = await LegacyClient.open(gateway.mcp, { traceparent: parentOf(trace), tracestate: 'a=1' })
     await client.call('legacy_fine')
     const { spanId } = clientSpan(await collector.trace(trace, 2))
-    expect(heardBy(legacy)).toMatchObject({ traceparent: `00-${trace}-${spanId}-01`, tracestate: 'a=1' })
+    expect(receivedBy(legacy)).toMatchObject({ traceparent: `00-${trace}-${spanId}-01`, tracestate: 'a=1' })
   })
 
-  it('begin a trace under the id of their record where the caller has none, or none that is valid', async () => {
+  it('begin a trace under the id of their record if the caller has no valid one', async () => {
     for (const _meta of [{}, { traceparent: 'nonsense', tracestate: 'stale=1' }]) {
       await modernRequest(gateway.mcp, 'tools/call', { name: 'modern_fine', arguments: {}, _meta })
       const trace = String(gateway.records().at(-1)?.trace_id)
       const spans = await collector.trace(trace, 2)
       expect(serverSpan(spans).parentSpanId).toBeUndefined()
-      expect(heardBy(modern).traceparent).toBe(`00-${trace}-${clientSpan(spans).spanId}-01`)
-      expect(heardBy(modern)).not.toHaveProperty('tracestate')
+      expect(receivedBy(modern).traceparent).toBe(`00-${trace}-${clientSpan(spans).spanId}-01`)
+      expect(receivedBy(modern)).not.toHaveProperty('tracestate')
     }
   })
 
-  it('are not sampled where the caller is not, and say so to the server', async () => {
+  it('are not sampled if the caller is not, and the server gets that flag', async () => {
     const [unsampled, sampled] = [freshTrace(), freshTrace()]
     for (const traceparent of [parentOf(unsampled, '00'), parentOf(sampled)])
       await modernRequest(gateway.mcp, 'tools/call', { name: 'modern_fine', arguments: {}, _meta: { traceparent } })
     await collector.trace(sampled, 2)
     expect(collector.spans().filter(({ traceId }) => traceId === unsampled)).toEqual([])
-    const [heard] = modern.of('tools/call').slice(-2)
-    expect(heard?.message.params._meta.traceparent).toMatch(new RegExp(`^00-${unsampled}-(?!${PARENT})\\w{16}-00$`))
+    const [received] = modern.of('tools/call').slice(-2)
+    expect(received?.message.params._meta.traceparent).toMatch(new RegExp(`^00-${unsampled}-(?!${PARENT})\\w{16}-00$`))
   })
 
   it.each([
@@ -161,7 +161,7 @@ describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
     expect(serverSpan(spans).attributes).toMatchObject(more)
   })
 
-  it('that are refused are a span of ours alone, with the step that refused them', async () => {
+  it('that are refused have only one span, with the step that refused them', async () => {
     const trace = freshTrace()
     const _meta = { traceparent: parentOf(trace) }
     await modernRequest(gateway.mcp, 'tools/call', { name: 'modern_hidden', arguments: {}, _meta })
@@ -174,7 +174,7 @@ describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
     })
   })
 
-  it('never tell what was asked or answered', async () => {
+  it('never contain arguments or results', async () => {
     const trace = freshTrace()
     const _meta = { traceparent: parentOf(trace) }
     for (const name of ['modern_fine', 'modern_broken'])
@@ -213,7 +213,7 @@ describe(`${promise('GOV-30')} calls with OpenTelemetry`, () => {
 })
 
 describe('the endpoint of the home', () => {
-  it('gets what the variables would send elsewhere, with its own headers', async () => {
+  it('is used instead of the variables, with its own headers', async () => {
     const [ours, other] = await Promise.all([openOtlpCollector(), openOtlpCollector()])
     const otlp = { endpoint: ours.url, headers: { authorization: 'Bearer ours' } }
     const env = hasty(other.url, { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=other' })
@@ -232,7 +232,7 @@ describe('the endpoint of the home', () => {
   })
 })
 
-describe('a collector in trouble', () => {
+describe('a collector with problems', () => {
   const closers: (() => Promise<void>)[] = []
   afterEach(async () => {
     for (const close of closers.splice(0).reverse()) await close()
@@ -260,7 +260,7 @@ describe('a collector in trouble', () => {
       .split('\n')
       .filter((line) => line.includes('Telemetry'))
 
-  it('that never answers holds up neither calls nor the end', async () => {
+  it('that never answers delays neither calls nor the end', async () => {
     const collector = await openOtlpCollector(() => 'never')
     closers.push(() => collector.close())
     const gateway = await runTowards(collector)
@@ -274,7 +274,7 @@ describe('a collector in trouble', () => {
     expect(gateway.child.exitCode).toBe(0)
   })
 
-  it('that is gone is told once, and holds up nothing', async () => {
+  it('that is gone is reported once, and delays nothing', async () => {
     const collector = await openOtlpCollector()
     await collector.close()
     const gateway = await runTowards(collector)
@@ -285,7 +285,7 @@ describe('a collector in trouble', () => {
     expect(warnings(gateway)[0]).toContain(`does not reach ${collector.url}: `)
   })
 
-  it('that refuses is told once, and once more when it is well again', async () => {
+  it('that refuses is reported once, and once more when it works again', async () => {
     let status = 400
     const collector = await openOtlpCollector(() => status)
     closers.push(() => collector.close())

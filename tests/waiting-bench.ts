@@ -24,7 +24,7 @@ export interface WaitingOptions {
   /** Further arguments and keys of their entries. */
   readonly args?: readonly string[]
   readonly entry?: Json
-  /** The gateway knows the servers from before, and none of them tells what it offers until it is released. */
+  /** The gateway knows the servers from before, and none of them lists what it offers until it is released. */
   readonly isHeldAtStart?: boolean
   readonly governance?: Json
   /** Servers that the test runs itself, by id. */
@@ -70,7 +70,7 @@ export class WaitingBench {
     return this.#tools.get(server) as ChangingTools
   }
 
-  /** Lets a server tell what it offers, where it was held at the start. */
+  /** Lets a server list what it offers, if it was held at the start. */
   release(server: string): void {
     this.#releases.get(server)?.()
   }

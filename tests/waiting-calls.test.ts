@@ -71,13 +71,13 @@ interface Waiting {
 
 interface Wait {
   readonly options?: Partial<WaitingOptions>
-  /** The server tells what it offers only when it is released. */
+  /** The server lists what it offers only when it is released. */
   readonly isListHeld?: boolean
   /** A call that waits, and what ends that. */
   begin(cell: Cell, client: LegacyClient): Promise<Waiting>
   /** The cells that make no sense, with the reason. */
   readonly without: Partial<Record<Change, string>>
-  /** Where the code is another one than usual. */
+  /** If the code differs from the usual one. */
   readonly codes?: Partial<Record<Change, string>>
   /** Servers that the test runs itself. */
   readonly serve?: () => Promise<Served>
@@ -127,18 +127,18 @@ const TOOLS = [READ, STALL].map((tool) => ({ ...tool, inputSchema: { type: 'obje
 
 /** As many as there may be to one server. */
 const CONNECTIONS = 128
-const stalls = new Map<Change, { readonly heard: () => number; release(): void }>()
+const stalls = new Map<Change, { readonly received: () => number; release(): void }>()
 
 function stalling(server: Change) {
-  let heard = 0
+  let received = 0
   let release = (): void => {}
   const released = new Promise<void>((resolve) => {
     release = resolve
   })
-  stalls.set(server, { heard: () => heard, release })
+  stalls.set(server, { received: () => received, release })
   const hold = ({ params }: Json): Promise<void> | undefined => {
     if (params?.name !== STALL.name) return undefined
-    heard++
+    received++
     return released
   }
   return { tools: TOOLS, hold }
@@ -200,8 +200,8 @@ const WAITS: Readonly<Record<string, Wait>> = {
       for (let count = 0; count < CONNECTIONS; count++) void other.call(`${server}_read_stall`)
       const stalled = stalls.get(server)
       await eventually(
-        () => stalled?.heard(),
-        (heard) => heard === CONNECTIONS,
+        () => stalled?.received(),
+        (received) => received === CONNECTIONS,
       )
       return startCall(cell, client, () => stalled?.release())
     },

@@ -91,8 +91,8 @@ describe(`${promise('GW-27')} several windows`, () => {
     expect(serverPids(at)).toHaveLength(2)
     const started = readRecords(at.state).filter(({ type }) => type === 'GATEWAY_STARTED')
     expect(started).toHaveLength(1)
-    const said = await Promise.all(all.map((client) => client.call('one_pid')))
-    expect(new Set(said.map(({ content }) => JSON.parse(content[0].text).pid)).size).toBe(1)
+    const results = await Promise.all(all.map((client) => client.call('one_pid')))
+    expect(new Set(results.map(({ content }) => JSON.parse(content[0].text).pid)).size).toBe(1)
     for (const client of all) expect(await client.leave()).toBe(0)
     await untilNothingRuns(at)
     expect(readRecords(at.state).at(-1)).toMatchObject({ type: 'GATEWAY_STOPPED', reason: 'the last window left' })
@@ -123,7 +123,7 @@ describe(`${promise('GW-27')} several windows`, () => {
     await untilNothingRuns(at)
   })
 
-  it('get their answers when they say all at once and close their end', async () => {
+  it('get their answers when they send all at once and close their end', async () => {
     const at = place()
     const client = window(at)
     const greeted = client.initialize()
@@ -135,7 +135,7 @@ describe(`${promise('GW-27')} several windows`, () => {
     await untilNothingRuns(at)
   })
 
-  it('go on without a new initialize after kill -9 of the gateway; what was in flight gets an error', async () => {
+  it('continue without a new initialize after kill -9 of the gateway; what was in flight gets an error', async () => {
     const at = place()
     const both = await windows(at, 2)
     const hanging = both.map((client) => client.call('one_hang'))
@@ -148,7 +148,7 @@ describe(`${promise('GW-27')} several windows`, () => {
     for (const answer of await Promise.all(hanging))
       expect(answer).toMatchObject({
         error: {
-          message: expect.stringMatching(/GATEWAY_UNREACHABLE.*check what it did before you make it again/),
+          message: expect.stringMatching(/GATEWAY_UNREACHABLE.*check what it did before you repeat it/),
           data: { code: 'GATEWAY_UNREACHABLE', retryable: false },
         },
       })
@@ -163,7 +163,7 @@ describe(`${promise('GW-27')} several windows`, () => {
     await untilNothingRuns(at)
   })
 
-  it('lose nothing that was said while there was no gateway', async () => {
+  it('lose nothing that was sent while there was no gateway', async () => {
     const at = place()
     const [client] = (await windows(at, 1)) as [StdioClient]
     await killGateway(at)
@@ -176,7 +176,7 @@ describe(`${promise('GW-27')} several windows`, () => {
       if (error) expect(error.message).toContain('GATEWAY_UNREACHABLE')
       else expect(result.content[0].text).toBe(`{"index":${index}}`)
     }
-    const ids = client.heard.filter(({ id }) => id !== undefined).map(({ id }) => id)
+    const ids = client.received.filter(({ id }) => id !== undefined).map(({ id }) => id)
     expect(new Set(ids).size, 'each request has one answer').toBe(ids.length)
   })
 
@@ -185,7 +185,7 @@ describe(`${promise('GW-27')} several windows`, () => {
     const [client] = (await windows(at, 1)) as [StdioClient]
     for (let round = 0; round < 3; round++) {
       await killGateway(at)
-      // What is said before the death is noticed is lost with that gateway, and said to be; nothing else may be.
+      // What is sent before the death is noticed is lost with that gateway, and reported; nothing else may be lost.
       const answer = await eventually(
         () => client.call('one_echo', { round }),
         ({ error }) => !error?.message.includes('GATEWAY_UNREACHABLE'),
@@ -196,7 +196,7 @@ describe(`${promise('GW-27')} several windows`, () => {
     await untilNothingRuns(at)
   })
 
-  it('end at once when they are told to, whatever is under way', async () => {
+  it('end at once on a signal, whatever is in flight', async () => {
     const at = place()
     const [client] = (await windows(at, 1)) as [StdioClient]
     client.call('one_hang').catch(() => {})
@@ -276,7 +276,7 @@ describe(`${promise('GW-27')} windows and ports`, () => {
     expect(message.result.content[0].text).toBe('{}')
   })
 
-  it('listen where the home says unless told otherwise', async () => {
+  it('listen where the home says by default', async () => {
     const at = place({ port: 0 })
     await windows(at, 1)
     const joined = await runGateway({ place: { ...at, remove: () => {} }, port: 'of the home' })
@@ -331,7 +331,7 @@ describe(`${promise('GW-27')} windows and ports`, () => {
     expect(readdirSync(at.state)).not.toContain('gateway.sock')
   })
 
-  it('cannot be brought down over the socket by words that make no sense', async () => {
+  it('cannot be brought down over the socket by invalid input', async () => {
     const at = place()
     const [client] = (await windows(at, 1)) as [StdioClient]
     const socketPath = join(at.state, 'gateway.sock')
@@ -345,7 +345,7 @@ describe(`${promise('GW-27')} windows and ports`, () => {
     ]
     for (const headers of nonsense) {
       const asked = request({ socketPath, path: '/', headers }).end()
-      // Whether it is answered, joined or hung up on: what counts is how the window fares afterwards.
+      // It may be answered, joined or disconnected: the window must still work afterwards.
       await new Promise<unknown>((resolve) => {
         asked.on('response', (response) => resolve(response.resume()))
         asked.on('upgrade', (_response, socket) => resolve(socket.destroy()))

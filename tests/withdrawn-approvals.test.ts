@@ -8,7 +8,7 @@ import { promise } from './promises.ts'
 const FORM = { elicitation: {} }
 const deleting = (id: string) => ({ name: 'counter_delete_it', arguments: { id } })
 
-describe(`${promise('GOV-22')} what was taken away while a call waits for approval`, () => {
+describe(`${promise('GOV-22')} what was revoked while a call waits for approval`, () => {
   let bench: ApprovalsBench
 
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe(`${promise('GOV-22')} what was taken away while a call waits for approv
     expect([left?.arguments, none]).toEqual([{ id: 'kept' }, []])
     for (const refused of [await legacy.reply(), await modern]) {
       expect(refusalOf(refused)).toBe('APPROVAL_EXPIRED')
-      expect(JSON.stringify(refused)).toContain('its token was revoked or ended before anybody answered')
+      expect(JSON.stringify(refused)).toContain('its token was revoked or has expired before anybody answered')
     }
     for (const id of ids) await bench.answer(id, { answer: 'once' })
     await kept
@@ -43,7 +43,7 @@ describe(`${promise('GOV-22')} what was taken away while a call waits for approv
   })
 
   it('is trust: what was approved for a session before a lockdown needs another approval after it', async () => {
-    const { bearer } = await mint('a piece of work in trouble')
+    const { bearer } = await mint('a piece of work with problems')
     const ask = () => new ModernHttp(bench.gateway.mcp, { headers: bearer }).ask(deleting('before and after'))
     const first = ask()
     const [request] = await bench.waiting()

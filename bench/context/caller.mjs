@@ -4,16 +4,16 @@ import { answerByScript } from './harness.mjs'
 const READER = 'sallyport_read_result'
 const HANDLE = /r_[a-z2-7]{20}/
 
-/** An agent in its simplest form: it sends all that was said to its model, and makes the calls that this asks for. */
+/** An agent in its simplest form: it sends the whole conversation to its model, and makes the calls that the model asks for. */
 export async function runTask({ client, model, prompt }) {
   const tools = await offeredTools(client)
   const messages = [{ role: 'user', content: prompt }]
   const latencies = []
   for (;;) {
-    const said = await ask(model, { model: 'scripted', messages, tools })
-    messages.push(said)
-    if (said.tool_calls === undefined) return { latencies, said: said.content }
-    for (const { id, function: called } of said.tool_calls) {
+    const reply = await ask(model, { model: 'scripted', messages, tools })
+    messages.push(reply)
+    if (reply.tool_calls === undefined) return { latencies, reply: reply.content }
+    for (const { id, function: called } of reply.tool_calls) {
       const begun = performance.now()
       const result = await client.call(called.name, JSON.parse(called.arguments))
       if (called.name !== READER) latencies.push(performance.now() - begun)
@@ -42,7 +42,7 @@ async function ask(model, body) {
 
 const textOf = (block) => block.text ?? JSON.stringify(block)
 
-/** Plays the script, and reads one part of each result that was cut before it goes on. */
+/** Runs the script, and reads one part of each result that was cut before it continues. */
 export function answerLooking(conversation) {
   const { entries, tools } = conversation
   const isRead = (entry) => 'result' in entry && entry.result.tool === READER

@@ -1,4 +1,4 @@
-/** What the tests of agents have, as `tsc -p tests/agents` built it: a bench in plain JavaScript cannot read TypeScript. */
+/** The helpers of the agent tests, as `tsc -p tests/agents` built it: a bench in plain JavaScript cannot read TypeScript. */
 const built = (path) => import(new URL(`../../.agents/${path}`, import.meta.url).href)
 
 export const { openScriptedModel } = await built('agents/scripted-model.js')

@@ -16,8 +16,8 @@ export async function measureVariant(variant) {
   const gateway = await runGateway({ place })
   try {
     const client = await LegacyClient.open(gateway.mcp, { authorization: `Bearer ${gateway.token('operator')}` })
-    const { latencies, said } = await runTask({ client, model: model.url, prompt: promptOf(variant) })
-    if (!said?.startsWith(DONE)) throw new Error(`${variant.name}: the task did not end: ${said}`)
+    const { latencies, reply } = await runTask({ client, model: model.url, prompt: promptOf(variant) })
+    if (!reply?.startsWith(DONE)) throw new Error(`${variant.name}: the task did not end: ${reply}`)
     return { name: variant.name, ...figuresOf(model.requests, mind.requests), p50: median(latencies) }
   } finally {
     await Promise.all([gateway.stop(), mind.close(), model.close()])
@@ -25,7 +25,7 @@ export async function measureVariant(variant) {
   }
 }
 
-/** The same by a real agent. Which of its own tools it shows, and how, is its own affair. */
+/** The same by a real agent. It decides itself which of its own tools it shows, and how. */
 export async function measureAgent(cli, installed, variant) {
   const mind = await openScriptedModel({ decide: answerSubAgent })
   try {
@@ -42,7 +42,7 @@ export async function measureAgent(cli, installed, variant) {
   }
 }
 
-/** Tokens of what was sent to models, each request anew: a model reads all of it each time. */
+/** Tokens of all requests to models: a model reads the whole request each time. */
 function figuresOf(own, minds) {
   const tokens = own.map(({ body }) => estimateTokens(body))
   const spent = minds.map(({ body }) => estimateTokens(body))
@@ -61,7 +61,7 @@ const promptOf = (variant) => {
   return [before, ...scriptOf(variant)].join('\n')
 }
 
-/** From being sent until its answer left, as the records have it. */
+/** The time from sending a call until its answer was sent, by the records. */
 function latencyIn(records) {
   const began = new Map(
     records.flatMap(({ type, call_id, time }) => (type === 'TOOL_CALL_STARTED' ? [[call_id, time]] : [])),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const SERVER = fileURLToPath(new URL('../../tests/fixtures/flood-server.mjs', import.meta.url))
 const KINDS = ['csv', 'log', 'json', 'html']
-/** How many rows, lines, items or paragraphs: from what everybody shows whole to what nobody should. */
+/** How many rows, lines, items or paragraphs: from sizes that are always shown whole to far too large ones. */
 const COUNTS = [20, 100, 200, 400, 800]
 
 /** Twenty calls: rows, logs, JSON and pages, each in five sizes. */
@@ -24,7 +24,7 @@ export const server = (entry) => ({
 
 /**
  * The model of `extract` and `agent`. It has no answer of its own: it does what the prompt that it gets tells it to do,
- * with what the messages hold, and fails where that cannot be done.
+ * with the content of the messages, and fails if that cannot be done.
  */
 export function answerSubAgent({ tools, entries, everything }) {
   const named = (name) => tools.find((tool) => tool.name === name)
@@ -58,8 +58,8 @@ function answerFrom(prompt) {
   const [, question] = /^Question: (.*)$/m.exec(prompt) ?? []
   const [, data] = /<([0-9a-f]+)>\n(.*)\n<\/\1>/s.exec(prompt)?.slice(1) ?? []
   if (question !== QUESTION || data === undefined) throw new Error(`The prompt is not the one of extract: ${prompt}`)
-  const last = data.trimEnd().split('\n').at(-1).slice(-LONGEST_QUOTE)
+  const last = data.trimEnd().split('\n').at(-1).slice(-MAX_QUOTE_LENGTH)
   return { answer: 'The last entry is quoted.', quotes: [last] }
 }
 
-const LONGEST_QUOTE = 120
+const MAX_QUOTE_LENGTH = 120

@@ -26,14 +26,14 @@ export async function openWorld() {
   return world
 }
 
-/** Remembers a process until it has ended: after that its number may be somebody else's. */
+/** Remembers a process until it has ended: after that its pid may be reused. */
 export function adopt({ running }, child) {
   running.add(child)
   child.once('exit', () => running.delete(child)).once('error', () => running.delete(child))
   return child.pid
 }
 
-/** Whatever a failure left running goes with us. It waits for nothing: there may be no time. */
+/** Ends whatever a failure left running. It does not wait: there may be no time. */
 export function closeWorld({ folder, running }) {
   const left = [...running].flatMap(({ pid }) => {
     const { own, upstream } = processesOf(pid)

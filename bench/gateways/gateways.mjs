@@ -10,7 +10,7 @@ const endpoint = (port) => `http://127.0.0.1:${port}/mcp`
 
 /**
  * What is measured, as data. `front` is how it is called and `back` how it reaches the server behind; `launch` says how
- * it is started at a place `{folder, port, upstreamUrl, upstreamCommand}`. A yardstick is the least that a path can cost.
+ * it is started with `{folder, port, upstreamUrl, upstreamCommand}`. A yardstick is the minimum cost of a path.
  */
 export const GATEWAYS = [
   { name: 'direct-http', kind: 'direct', front: 'http', back: 'http', eras: BOTH },
@@ -99,7 +99,7 @@ function naive(back, upstreamOf) {
   }
 }
 
-/** With a token and the log, as it is used: a window is `serve --stdio`, which carries lines to a gateway in the background. */
+/** With a token and the log, as it is used: a window is `serve --stdio`, which passes lines to a gateway in the background. */
 function ours(name, front, back) {
   return {
     name,
@@ -112,7 +112,7 @@ function ours(name, front, back) {
       const way = front === 'http' ? ['--port', place.port] : ['--stdio']
       return {
         command: [process.execPath, MAIN, 'serve', '--home', place.folder, '--state', state, ...way],
-        // Results of 10 MB are to pass whole: what is compared is passing them.
+        // Results of 10 MB must not be shortened: passing them on is what is compared.
         config: { context: { cap: 'off' }, mcp_servers: upstreamsOf(back, place) },
         tokenFile: join(state, 'tokens', 'agent'),
         url: endpoint(place.port),

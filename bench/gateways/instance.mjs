@@ -10,10 +10,10 @@ import { commandOf, cpuOf, isAlive, processesOf } from '../machine/process-tree.
 import { PROBE, PROBE_FOLDER } from '../probe/ask-probe.mjs'
 import { adopt } from './bench-world.mjs'
 
-const START_PATIENCE = 60_000
+const START_TIMEOUT_MS = 60_000
 const RETRY_PAUSE = 10
-const LIST_PATIENCE = 10_000
-const STOP_PATIENCE = 15_000
+const LIST_TIMEOUT_MS = 10_000
+const STOP_TIMEOUT_MS = 15_000
 
 /** One gateway that runs, in front of an upstream. `bench` is what all share: `{upstream, folder}`. */
 class Instance {
@@ -34,12 +34,12 @@ class Instance {
     this.#toolCount = toolCount
   }
 
-  /** A client of this gateway that has seen all the tools, and knows what they are called here. */
+  /** A client of this gateway that has listed all the tools, and knows their names here. */
   async connect(era) {
-    const until = performance.now() + START_PATIENCE
+    const until = performance.now() + START_TIMEOUT_MS
     for (let client = this.createClient(era); ; client = await this.#tryAgain(client, era)) {
       try {
-        return Object.assign(client, await withinTime(this.#findTools(client), LIST_PATIENCE))
+        return Object.assign(client, await withinTime(this.#findTools(client), LIST_TIMEOUT_MS))
       } catch (cause) {
         if (performance.now() < until && isAlive(this.pid)) continue
         throw new Error(`it never got ready: ${cause.message}`, { cause })
@@ -61,7 +61,7 @@ class Instance {
   }
 
   async close() {
-    // A window that has gone no longer tells which gateway it started.
+    // A window that has ended no longer shows which gateway it started.
     const all = this.pid === undefined || this.pid === this.#bench.upstream.pid ? [] : allOf(this.pid)
     for (const client of this.#clients) client.close()
     await endProcesses(all)
@@ -124,7 +124,7 @@ function start(bench, { command, env }, folder) {
   return adopt(bench, child)
 }
 
-/** Ours ends its servers itself; the others need not. */
+/** Our gateway ends its servers itself; others may not. */
 async function endProcesses(pids) {
   const ours = pids.filter((pid) => commandOf(pid).includes('/dist/cli/main.js'))
   signal(ours.length > 0 ? ours : pids, 'SIGTERM')
@@ -134,7 +134,7 @@ async function endProcesses(pids) {
 export const endGateway = (pid) => endProcesses(allOf(pid))
 
 async function gone(pids) {
-  for (const until = performance.now() + STOP_PATIENCE; performance.now() < until && pids.some(isAlive); )
+  for (const until = performance.now() + STOP_TIMEOUT_MS; performance.now() < until && pids.some(isAlive); )
     await delay(25)
   signal(pids, 'SIGKILL')
 }

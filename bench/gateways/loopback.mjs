@@ -1,4 +1,4 @@
-// Loaded into a peer that cannot be told where to listen: nobody but us shall reach it.
+// Loaded into a peer that has no option for its address: only this machine may reach it.
 import { Server } from 'node:net'
 
 const listen = Server.prototype.listen

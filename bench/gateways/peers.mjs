@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Pinned, since a figure belongs to a version. */
+/** Pinned, since a measurement belongs to a version. */
 const VERSIONS = { 'mcp-proxy': '6.7.19', supergateway: '4.0.0' }
 const CACHE = process.env.SALLYPORT_BENCH_CACHE ?? join(homedir(), '.cache', 'sallyport-bench')
 
@@ -11,7 +11,7 @@ const folderOf = (name) => join(CACHE, `${name}-${VERSIONS[name]}`)
 
 export const peerProgram = (name) => join(folderOf(name), 'node_modules', '.bin', name)
 
-/** The gateways with the peers among them installed; one that cannot be installed is left out, and the rest goes on. */
+/** The gateways with the peers among them installed; one that cannot be installed is left out, and the others are measured. */
 export function withPeers(gateways, say) {
   return gateways.flatMap((gateway) => {
     if (gateway.kind !== 'peer') return [gateway]
@@ -25,7 +25,7 @@ export function withPeers(gateways, say) {
   })
 }
 
-/** Outside the tree, once. */
+/** Outside the repository, once. */
 function install(name) {
   if (existsSync(peerProgram(name))) return
   const folder = folderOf(name)

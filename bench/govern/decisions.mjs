@@ -8,7 +8,7 @@ import { openGoverned, toolOf } from './open-governed.mjs'
 const [folder, calls] = process.argv.slice(2)
 const WARM_CALLS = 20_000
 
-/** By paths that the disk is asked about, and by patterns. */
+/** By paths, which are looked up on disk, and by patterns. */
 const RULES = `
     allowed_paths: ["${folder}/**"]
     forbidden_paths: ["**/.git/**", "~/.ssh/**"]
@@ -50,7 +50,7 @@ async function measure(gateway, { tool, args }) {
   return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) }
 }
 
-/** One that is refused would be decided sooner, and look fast. */
+/** A refused call would be decided sooner, and look fast. */
 async function decide(gateway, call) {
   const { outcome, decisive } = await gateway.pipeline.decide(call)
   if (outcome !== 'allow') throw new Error(`${call.params.name} is not allowed: ${decisive?.verdict.reason}`)

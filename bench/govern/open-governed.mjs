@@ -10,7 +10,7 @@ import { printTools } from '../servers/catalogue.mjs'
 const SERVER = 'up1'
 const CONFIG = { mcp_servers: { [SERVER]: { command: 'true' } } }
 
-/** The gateway in this process, with rules and without a server: it decides as any other does, and sends nothing. */
+/** The gateway in this process, with rules and without a server: it decides like any other, and sends nothing. */
 export async function openGoverned(folder, { toolCount, tools }) {
   const [home, state] = ['home', 'state'].map((name) => join(folder, name))
   mkdirSync(home, { recursive: true })

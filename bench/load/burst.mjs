@@ -1,25 +1,25 @@
 import { percentile } from '../report/figures.mjs'
 import { resultOf } from './reply.mjs'
 
-/** One reply in so many is looked into; the others are known by their size. */
+/** One reply in this many is parsed; the others are checked by their size. */
 const LOOKED_INTO = 64
 /** Ids and times make answers differ by a few bytes; an error differs by more. */
 const SAME_SIZE = 64
-/** Parsing one of these would hold up the callers beside it. */
+/** Parsing one of these would delay the other callers. */
 const LARGE = 4_000_000
 const STALL = 30_000
 
 /**
- * So many callers send one request after the other, for a time and a least number of calls, up to a number of calls.
+ * Callers send one request after the other, for a time and a minimum number of calls, up to a maximum number of calls.
  *
- * A reply that is no result ends the burst: a gateway that answers with errors must fail, not look fast.
+ * A reply that is not a result ends the burst: a gateway that answers with errors must fail, not look fast.
  */
 export async function runBurst(client, request, load) {
-  const { callers = 1, ms = 0, least = callers, calls = Number.POSITIVE_INFINITY } = load
+  const { callers = 1, ms = 0, minCalls = callers, calls = Number.POSITIVE_INFINITY } = load
   const latencies = []
   const check = createReplyCheck()
   const from = performance.now()
-  const goesOn = () => !failed && sent < calls && (sent < least || performance.now() < from + ms)
+  const goesOn = () => !failed && sent < calls && (sent < minCalls || performance.now() < from + ms)
   let failed = false
   let sent = 0
   async function caller() {
@@ -34,7 +34,7 @@ export async function runBurst(client, request, load) {
   try {
     await withoutStall(Promise.all(Array.from({ length: callers }, caller)), () => latencies.length)
   } catch (error) {
-    // The other callers end with the one that failed, lest they burden whoever is measured next.
+    // The other callers end with the one that failed, so that they do not disturb the next measurement.
     failed = true
     throw error
   }

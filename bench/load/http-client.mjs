@@ -2,9 +2,9 @@ import { connect } from 'node:net'
 import { HttpConnection } from './http-connection.mjs'
 import { INITIALIZED, nextId, PROTOCOL_VERSION, prepareInitialize, prepareRequest, printRequest } from './request.mjs'
 
-const STREAM_PATIENCE = 3_000
+const STREAM_TIMEOUT_MS = 3_000
 
-/** A caller over Streamable HTTP, of either era, with as many connections as it has requests under way. */
+/** A caller over Streamable HTTP, of either era, with as many connections as requests in flight. */
 export class HttpClient {
   #url
   #era
@@ -39,20 +39,20 @@ export class HttpClient {
     return this.send(prepareRequest(this.#era, method, params))
   }
 
-  /** Opens the stream on which a legacy server sends what nobody asked for; resolves with its status. */
+  /** Opens the stream on which a legacy server sends notifications and requests; resolves with its status. */
   openStream() {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: this.#url.hostname, port: Number(this.#url.port), noDelay: true })
       this.#streams.add(socket)
-      const patience = setTimeout(() => resolve(0), STREAM_PATIENCE)
+      const timeout = setTimeout(() => resolve(0), STREAM_TIMEOUT_MS)
       socket.once('data', (head) => resolve(Number(head.toString('latin1', 9, 12))))
       socket.once('error', reject)
-      socket.once('data', () => clearTimeout(patience))
+      socket.once('data', () => clearTimeout(timeout))
       socket.write(this.#print('GET', ['accept: text/event-stream\r\n']))
     })
   }
 
-  /** Ends the session, as a client does that leaves in order. */
+  /** Ends the session, as a well-behaved client does. */
   async endSession() {
     await this.#exchange(this.#print('DELETE', []))
   }

@@ -1,6 +1,6 @@
 const BEGINNING = 300
 
-/** What came back. The text is made only when somebody looks. */
+/** A reply. Its text is created only when it is read. */
 export function createReply({ status, head, parts, bytes }) {
   return {
     status,

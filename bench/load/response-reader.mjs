@@ -1,10 +1,10 @@
 import { createReply } from './reply.mjs'
 
 const NOTHING = Buffer.alloc(0)
-/** A stage that cannot go on before more has come. */
+/** A stage that needs more bytes. */
 const WAIT = -1
 
-/** Reads HTTP/1.1 responses off a socket, one at a time: a library's own cost would be a good part of what we measure. */
+/** Reads HTTP/1.1 responses off a socket, one at a time: the cost of a library would be a large part of what we measure. */
 export class ResponseReader {
   #stage = this.#readHead
   #rest = NOTHING

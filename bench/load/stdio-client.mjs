@@ -4,7 +4,7 @@ import { INITIALIZED, nextId, prepareInitialize, prepareRequest, printRequest } 
 
 const LINE_FEED = 10
 const ID = /"id":(\d{7})/
-/** The id stands near the beginning of an answer, or near its end. */
+/** The id is near the beginning of an answer, or near its end. */
 const NEAR = 120
 
 /** A caller over the stdin and stdout of a process that it starts. */
@@ -29,7 +29,7 @@ export class StdioClient {
     return this.#child
   }
 
-  /** Shakes hands, once; the modern era has no need. */
+  /** Performs the handshake, once; the modern era has none. */
   async open() {
     if (this.#era === 'modern') return
     this.#opened ??= this.#initialize()
@@ -49,7 +49,7 @@ export class StdioClient {
     return this.send(prepareRequest(this.#era, method, params))
   }
 
-  /** The process goes when it can read no more. */
+  /** The process ends when its input ends. */
   close() {
     this.#child.stdin.end()
   }

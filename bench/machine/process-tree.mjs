@@ -25,7 +25,7 @@ export function cpuOf(pids) {
 /** Resident memory in MB. */
 export const residentOf = (pids) => statusSum(pids, 'VmRSS')
 
-/** The most that was resident since the last `resetPeak`, in MB. */
+/** The maximum of resident memory since the last `resetPeak`, in MB. */
 export const peakOf = (pids) => statusSum(pids, 'VmHWM')
 
 export function resetPeak(pids) {
@@ -63,7 +63,7 @@ function statusSum(pids, key) {
   return pids.reduce((sum, pid) => sum + Number(line.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0), 0) / 1024
 }
 
-/** Processes come and go while we look: one that has gone has nothing to say. */
+/** Processes may end while we read: one that has ended has no values. */
 function textOf(path) {
   try {
     return readFileSync(path, 'utf8')

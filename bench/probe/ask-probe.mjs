@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
-/** What has to be loaded into a process that is to be asked, and the variable that tells it where its socket goes. */
+/** What has to be loaded into a process to inspect it, and the variable with the path of its socket. */
 export const PROBE = fileURLToPath(new URL('probe.mjs', import.meta.url))
 export const PROBE_FOLDER = 'SALLYPORT_BENCH_PROBE'
 

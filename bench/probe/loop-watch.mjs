@@ -9,7 +9,7 @@ let delay
 let timer
 let longest = 0
 
-/** Begins to watch how long the event loop takes for one turn. */
+/** Starts to measure how long one turn of the event loop takes. */
 export function watchLoop() {
   clearInterval(timer)
   delay?.disable()

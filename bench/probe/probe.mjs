@@ -1,4 +1,4 @@
-// Loaded into a gateway that is looked into (`node --import`): answers commands on a socket named after the process.
+// Loaded into a gateway that is inspected (`node --import`): answers commands on a socket named after the process.
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'

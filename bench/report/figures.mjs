@@ -1,4 +1,4 @@
-/** The middle of the values; NaN of none. */
+/** The median of the values; NaN if there are none. */
 export function median(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length === 0) return Number.NaN
@@ -11,7 +11,7 @@ export function percentile(sorted, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** How far the rounds of one figure lie apart: half the distance of the quartiles, as a share of the median. */
+/** The spread of the rounds of one number: half the distance of the quartiles, as a share of the median. */
 export function spread(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length < 2) return Number.NaN

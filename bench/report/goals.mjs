@@ -1,4 +1,4 @@
-/** What the gateway is held to. Each goal asks the figures of a run for one number. */
+/** The goals of the gateway. Each goal is about one number of a run. */
 export function goalsOf({ plan, gateways }) {
   const peers = gateways.filter(({ kind, back }) => kind === 'peer' && back === 'stdio').map(({ name }) => name)
   return [
@@ -96,7 +96,7 @@ function startGoals() {
   ]
 }
 
-/** A run from before there was anything to govern with has no such figures. */
+/** Runs from before governance existed have no such numbers. */
 function governanceGoals({ governRounds }) {
   if (governRounds === undefined) return []
   const append = { suite: 'governance', gateway: 'ours', case: 'append' }

@@ -4,7 +4,7 @@ import { createRunFigures } from './run-figures.mjs'
 import { suiteTables } from './suite-tables.mjs'
 import { printNumber, printShare, printTable } from './table.mjs'
 
-/** A run as a page of Markdown. The same page is printed and published: it holds nothing that is not in the run. */
+/** A run as a page of Markdown. The same page is printed and published: it contains nothing that is not in the run. */
 export function printPage(run) {
   const figures = createRunFigures(run)
   const parts = [
@@ -47,7 +47,7 @@ function goalTable(run, figures) {
   return printTable(['goal', 'limit', 'measured', ''], rows)
 }
 
-/** Two digits, lest a miss be rounded into its limit. */
+/** Two digits, so that a missed goal is not rounded to its limit. */
 const printGoal = (value) => (Math.abs(value) < 10 ? value.toFixed(2) : printNumber(value))
 
 const gatewayList = ({ gateways }) =>

@@ -21,7 +21,7 @@ const START_CASES = [
 
 const DECISION_CASES = ['a plain tool', 'path and argument rules', 'a nested schema']
 
-/** The floor of a path: the least that anything in Node costs there. */
+/** The floor of a path: the minimum cost of anything in Node there. */
 const floorOf = ({ front, back }) => (front === 'http' && back === 'stdio' ? 'floor-stdio-raw' : 'floor-pipe')
 const measured = ({ gateways }, figures, suite) => gateways.filter(({ name }) => figures.has(suite, name))
 

@@ -1,11 +1,11 @@
-/** A table of Markdown: columns of words stand left, columns of figures right. */
+/** A table of Markdown: columns of text are aligned left, columns of numbers right. */
 export function printTable(head, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`
   const isWord = (index) => rows.every((cells) => /^[a-z*]/i.test(cells[index]))
   return [line(head), line(head.map((_, index) => (isWord(index) ? '---' : '--:'))), ...rows.map(line)].join('\n')
 }
 
-/** As many digits as say something: 0.43, 4.3, 43, 430. */
+/** Only significant digits: 0.43, 4.3, 43, 430. */
 export function printNumber(value) {
   if (!Number.isFinite(value)) return '–'
   const digits = Math.abs(value) >= 10 ? 0 : Math.abs(value) >= 1 ? 1 : 2

@@ -8,7 +8,7 @@ const CAPABILITIES = '"capabilities":{"tools":{"listChanged":true}}'
 const LINE = JSON.stringify('2026-11-15T12:00:00Z INFO request "GET /items/4711?page=2" status=200 user="alice"\n')
 const ESCAPED_LINE = LINE.slice(1, -1)
 
-/** Makes each thing once: the server behind must cost as little as it can. */
+/** Creates each answer once: the server behind must cost as little as possible. */
 function once(make) {
   const made = new Map()
   return (key) => {
@@ -20,7 +20,7 @@ function once(make) {
 const toolsOf = once(printTools)
 const blobOf = once((size) => Buffer.from(ESCAPED_LINE.repeat(Math.max(1, Math.ceil(size / ESCAPED_LINE.length)))))
 
-/** The answer to one message as pieces to write; nothing for a notification. */
+/** The answer to one message as pieces to write; `undefined` for a notification. */
 export function answer(message, toolCount) {
   if (message.id === undefined) return undefined
   const method = METHODS[message.method]

@@ -1,4 +1,4 @@
-/** Hands over a message's whole body, without a copy where it came in one piece. */
+/** Passes on the whole body of a message, without a copy if it came in one piece. */
 export function readBody(stream, onBody) {
   const parts = []
   stream.on('data', (part) => parts.push(part))

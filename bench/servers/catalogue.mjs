@@ -32,7 +32,7 @@ const filler = (number) => ({
   annotations: { readOnlyHint: number % 3 !== 0, destructiveHint: number % 3 === 0, title: `Fill ${number}` },
 })
 
-/** So many tools, printed: `echo {text}`, `blob {size}`, and fillers. */
+/** This many tools, as JSON text: `echo {text}`, `blob {size}`, and fillers. */
 export function printTools(count) {
   const real = [
     { name: 'echo', description: 'Return the given text', inputSchema: argument() },

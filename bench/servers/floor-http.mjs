@@ -1,8 +1,8 @@
-// The floor over HTTP: what a proxy in Node costs that governs nothing.
+// The floor over HTTP: the cost of a Node proxy that governs nothing.
 //   node floor-http.mjs pipe|pipe-undici|json PORT UPSTREAM_URL
 // pipe         node:http in and out, bodies piped unread
 // pipe-undici  the same, with undici towards the upstream
-// json         bodies parsed and printed again both ways, as a gateway does that looks into them
+// json         bodies parsed and printed again both ways, as a gateway does that reads them
 import { Agent, createServer, request as httpRequest } from 'node:http'
 import { Pool } from 'undici'
 import { readBody } from './body.mjs'

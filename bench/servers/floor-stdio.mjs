@@ -1,4 +1,4 @@
-// The floor from HTTP to stdio: a relay that reads of an answer no more than its id.
+// The floor from HTTP to stdio: a relay that reads only the id of an answer.
 //   node floor-stdio.mjs PORT PROGRAM [ARGUMENT ...]
 import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
 const LINE_FEED = 10
 
-/** Hands over each line of a stream, without a copy where it came in one piece. */
+/** Passes on each line of a stream, without a copy if it came in one piece. */
 export function readLines(stream, onLine) {
   let parts = []
   stream.on('data', (chunk) => {

@@ -1,4 +1,4 @@
-// What one gets from the MCP SDK in thirty lines: one client to the upstream, one server for each request.
+// A gateway in thirty lines of the MCP SDK: one client to the upstream, one server for each request.
 //   node naive-gateway.mjs PORT http URL
 //   node naive-gateway.mjs PORT stdio PROGRAM [ARGUMENT ...]
 import { createServer } from 'node:http'

@@ -5,8 +5,8 @@ import { residentOf } from '../machine/process-tree.mjs'
 import { rotate } from './rotate.mjs'
 
 const RESULT_BYTES = 1_000
-/** On a starved machine time alone would leave too few to be told apart. */
-const LEAST_CALLS = 200
+/** On a busy machine, time alone would give too few calls to compare. */
+const MIN_CALLS = 200
 
 /** Small calls: how long one takes, how many there are in a second, and what CPU each costs. */
 export async function runCalls({ plan, record, say }, lanes) {
@@ -25,7 +25,7 @@ async function visit({ plan, record, round }, lane) {
   await runBurst(lane.client, request, { callers: 16, ms: plan.primeMs, calls: plan.primeCalls })
   for (const callers of plan.callers) {
     const meter = lane.instance.startMeter()
-    const figures = await runBurst(lane.client, request, { callers, ms: plan.burstMs, least: LEAST_CALLS })
+    const figures = await runBurst(lane.client, request, { callers, ms: plan.burstMs, minCalls: MIN_CALLS })
     const cpu = meter.cpuPerCall(figures.calls)
     record({ suite: 'call', lane, case: `${lane.era}/${callers}`, round, ...figures, cpu, rss: residentOf(meter.own) })
     await delay(10)

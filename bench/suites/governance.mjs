@@ -47,7 +47,7 @@ async function measureDecisions({ world, plan, record }, round) {
     record({ suite: 'governance', lane: OURS, case: name, round, ...figures })
 }
 
-/** The first one of a process finds code that ran once, the others warm code. */
+/** The first one of a process runs cold code, the others warm code. */
 async function measureAppends({ world, plan, record }, { round, many }) {
   const file = join(mkdtempSync(join(world.folder, 'appends-')), 'tools.yaml')
   copyFileSync(many, file)

@@ -8,7 +8,7 @@ export async function openLanes(run) {
   for (const gateway of run.gateways) {
     let instance
     for (const era of erasOf(gateway, run.plan)) {
-      // Two windows would share a gateway and its figures: each era of a stdio front gets an instance of its own.
+      // Two windows would share a gateway and its numbers: each era over stdio gets its own instance.
       if (gateway.front === 'stdio') instance = undefined
       await run.attempt(gateway, `start, ${era}`, async () => {
         instance ??= await openInstance(run.world, gateway)
@@ -25,7 +25,7 @@ export async function closeLanes(lanes) {
   for (const instance of new Set(lanes.map((lane) => lane.instance))) await instance.close()
 }
 
-/** What fails once is not measured again: its figures would be of another state. */
+/** What fails once is not measured again: its state would be different. */
 function createLane(run, parts) {
   const lane = { ...parts, failed: false, attempt: undefined }
   lane.attempt = async (what, work) => {
@@ -35,7 +35,7 @@ function createLane(run, parts) {
   return lane
 }
 
-/** The eras of the plan that the gateway speaks, or what it speaks at all. */
+/** The eras of the plan that the gateway speaks; if there are none, all that it speaks. */
 function erasOf({ eras }, plan) {
   const wanted = eras.filter((era) => plan.eras.includes(era))
   return wanted.length > 0 ? wanted : eras.slice(0, 1)

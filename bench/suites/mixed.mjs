@@ -11,7 +11,7 @@ const TOO_LARGE = 100_000_000
 const CALLERS = 64
 const ERA = 'modern'
 
-/** Small calls beside large results: what the large ones cost the others, and how long the event loop is held. */
+/** Small calls beside large results: what the large ones cost the others, and how long the event loop is blocked. */
 export async function runMixed(run) {
   const chosen = run.gateways.filter(({ kind, front, yardstick }) => front === 'http' && (kind === 'ours' || yardstick))
   const lanes = []

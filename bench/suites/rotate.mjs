@@ -1,2 +1,2 @@
-/** The first to be visited is another one each round, so that none is always measured under the same neighbour's heat. */
+/** Each round begins with another gateway, so that none is always measured after the same one. */
 export const rotate = (list, by) => list.map((_, index) => list[(index + by) % list.length])

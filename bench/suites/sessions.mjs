@@ -11,12 +11,12 @@ const WARM_CALLS = 3_000
 const TIMES_BEFORE = 3
 const SETTLE = 500
 const MAX_LOOKS = 12
-/** Two looks that differ by no more than this share are one. */
+/** Two measurements that differ by at most this share are equal. */
 const AT_REST = 0.002
 const KB = 1024
 
 /**
- * Many legacy sessions: what one holds while it is open, and what is left when all have ended. More were opened before:
+ * Many legacy sessions: what one needs while it is open, and what is left when all have ended. More were opened before:
  * V8's young generation grows by what outlives it, and has to have its full size before the ones that are measured.
  */
 export async function runSessions(run) {
@@ -112,7 +112,7 @@ async function inTurns(list, work) {
   return results
 }
 
-/** Memory in MB once the garbage is gone, and what works behind the calls has come to rest. */
+/** Memory in MB once the garbage is gone, and background work has finished. */
 async function takeStock(instance) {
   const used = await usedAtRest(instance)
   await delay(SETTLE)

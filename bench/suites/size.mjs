@@ -4,7 +4,7 @@ import { peakOf, resetPeak, residentOf } from '../machine/process-tree.mjs'
 import { rotate } from './rotate.mjs'
 
 const LARGE = 1_000_000
-const LARGE_PATIENCE = 1_500
+const LARGE_BURST_MS = 1_500
 const LARGE_CALLS = 16
 
 /** Results of growing size: time, CPU, and how far memory grows. One era: a result's bytes are the same in both. */
@@ -25,8 +25,8 @@ async function measure({ client, era, instance }, size, { burstMs }) {
   const meter = instance.startMeter()
   const before = residentOf(meter.own)
   resetPeak(meter.own)
-  // One large result at a time: memory is told against the size of one.
-  const load = size < LARGE ? { callers: 4, ms: burstMs } : { ms: LARGE_PATIENCE, calls: LARGE_CALLS }
+  // One large result at a time: memory is compared with the size of one.
+  const load = size < LARGE ? { callers: 4, ms: burstMs } : { ms: LARGE_BURST_MS, calls: LARGE_CALLS }
   const figures = await runBurst(client, request, load)
   return { ...figures, cpu: meter.cpuPerCall(figures.calls), growth: peakOf(meter.own) - before }
 }

@@ -50,12 +50,12 @@ export const newRoot = (): string => mkdtempSync(join(tmpdir(), 'sallyport-agent
 
 export const fixture = (name: string): string => join(REPOSITORY, 'tests/fixtures', name)
 
-/** A server that nobody is to see: it leaves a trace as soon as it is spoken to. */
+/** A server that must not be used: it leaves a trace as soon as it is contacted. */
 export interface Decoy {
   readonly name: string
   readonly server: LocalServer
   wasUsed(): boolean
-  /** What it was used for until now does not count. */
+  /** Forgets its uses until now. */
   forget(): void
 }
 

@@ -12,12 +12,12 @@ export interface AgentRun {
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** No CLI takes that long for a turn; one that does hangs. */
-const PATIENCE = 120_000
-/** Only where no namespace keeps them on loopback: nothing listens there. */
+/** A CLI that takes longer for a turn hangs. */
+const RUN_TIMEOUT_MS = 120_000
+/** Used if there is no network namespace that keeps them on loopback: nothing listens there. */
 const NOWHERE = { HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1,localhost' }
 
-/** Runs a command to its end in a place of its own: nothing of this machine's user, nobody to ask. */
+/** Runs a command to its end in a home of its own: no files of the user, and no terminal. */
 export async function runAgent({ command, place, bin, environment }: AgentRun): Promise<Outcome> {
   const [program = '', ...args] = command
   const child = spawn(program, args, {
@@ -26,16 +26,16 @@ export async function runAgent({ command, place, bin, environment }: AgentRun): 
     detached: true,
     env: { ...plainEnvironment(place, bin), ...environment },
   })
-  const said = { stdout: '', stderr: '' }
+  const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text) => {
-      said[name] += text
+      output[name] += text
     })
   }
-  const giveUp = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), PATIENCE)
+  const giveUp = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), RUN_TIMEOUT_MS)
   const [code] = await once(child, 'close')
   clearTimeout(giveUp)
-  return { code, ...said }
+  return { code, ...output }
 }
 
 function plainEnvironment({ root, home }: AgentPlace, bin: string): Record<string, string> {

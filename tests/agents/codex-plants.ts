@@ -8,13 +8,13 @@ const codexSession = (root: string): string => {
   const timestamp = '2026-01-01T00:00:00.000Z'
   const location = { type: 'environment', environmentId: 'local', path: `${root}/work/plug` }
   const about = { id: CODEX_SESSION, timestamp, cwd: `${root}/work`, originator: 'codex_exec', cli_version: '0.166.0' }
-  const said = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] }
+  const greeting = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] }
   return [
     {
       type: 'session_meta',
       payload: { ...about, source: 'exec', selected_capability_roots: [{ id: 'plug', location }] },
     },
-    { type: 'response_item', payload: said },
+    { type: 'response_item', payload: greeting },
     { type: 'event_msg', payload: { type: 'user_message', message: 'hello' } },
   ]
     .map((line) => JSON.stringify({ timestamp, ...line }))

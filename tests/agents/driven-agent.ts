@@ -12,26 +12,26 @@ import type { InstalledAgent } from './installed-agent.ts'
 import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
 import { endSurvivors } from './survivors.ts'
 
-/** What came of one run of an agent. */
+/** The outcome of one run of an agent. */
 export interface DrivenAgent {
   readonly outcome: Outcome
   readonly requests: readonly ModelRequest[]
   readonly records: readonly Record<string, any>[]
   /** The file with the user's own servers. */
   readonly ownFile: { readonly before: FileState; readonly after: FileState }
-  /** The servers of the user's own, and of the project, that were spoken to. */
+  /** The servers of the user and of the project that were contacted. */
   readonly strangers: readonly string[]
-  /** Command lines of processes that know of its home, once those that were told to end had their time. */
+  /** Command lines of processes that still have its home in their environment after the time to end. */
   readonly survivors: readonly string[]
 }
 
 /** No agent would show a model this name. */
 const ODD_TOOL = { server: 'odd', tool: `Überlong.tool/with ${'many '.repeat(20)}words` }
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
-/** What the gateway makes of it: as long as its names can be. */
+/** The name that the gateway gives it: as long as its names can be. */
 const ODD_NAME = hashedNames(ODD_TOOL, digest)[0] as string
 
-/** What the profile selects; the second one is taken away in the middle of the run. */
+/** What the profile selects; the second one is removed in the middle of the run. */
 export const SELECTED = ['notes_create_note', 'notes_list_notes', ODD_NAME] as const
 export const UNSELECTED = ['notes_delete_note', 'notes_read_note', 'notes_search_notes', 'sallyport_read_file'] as const
 /** Of the servers that the agent is not to have. */
@@ -50,10 +50,10 @@ const scriptFor = ({ toolName }: AgentCli): string =>
     `[[call !${toolName(SELECTED[1])} {}]]`,
   ].join('\n')
 
-/** So many results has the model seen when the second tool is taken away. */
+/** How many results the model has seen when the second tool is removed. */
 const RESULTS_BEFORE_CHANGE = 4
 
-/** Starts an agent with the profile `reviewer` by `sallyport run`, lets the script play, and looks at what is left. */
+/** Starts an agent with the profile `reviewer` by `sallyport run`, runs the script, and checks what is left. */
 export async function driveAgent(cli: AgentCli, { bin }: InstalledAgent): Promise<DrivenAgent> {
   const gateway = makeHome()
   select(gateway, cli, ['notes/create_note', 'notes/list_notes', 'odd'])
@@ -126,7 +126,7 @@ function makeHome(): Place {
   return place
 }
 
-/** An agent stands in the file in capitals. */
+/** The file has agents in capitals. */
 function select({ home }: Place, { id }: AgentCli, selected: readonly string[]): void {
   const executors = { [id.toUpperCase().replaceAll('-', '_')]: { REVIEWER: { selected_mcp_tools: selected } } }
   writeFileSync(join(home, 'profiles.json'), JSON.stringify({ executors }))

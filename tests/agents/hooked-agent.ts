@@ -13,7 +13,7 @@ import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
 export interface HookedCli {
   readonly cli: AgentCli
   readonly word: 'claude' | 'gemini'
-  /** What makes it call the tools of both servers unasked. */
+  /** What makes it call the tools of both servers without approval. */
   readonly unasked: readonly string[]
   /** How its model sees a tool of a server. */
   toolName(server: string, tool: string): string
@@ -36,15 +36,15 @@ export interface HookedRun {
 
 export interface HookedOutcome {
   readonly outcome: Outcome
-  /** What the calls of the main conversation came to. */
+  /** The results of the calls of the main conversation. */
   readonly results: readonly ToolResult[]
-  /** What the calls of the sub-agent came to. */
+  /** The results of the calls of the sub-agent. */
   readonly executors: readonly ToolResult[]
-  /** What was written to the hook, without what is of this run. */
-  readonly heard: readonly Record<string, unknown>[]
+  /** What was written to the hook, without values of this run. */
+  readonly received: readonly Record<string, unknown>[]
 }
 
-/** Stands in the script of the conversation, and in no other. */
+/** A text that only the script of the conversation contains. */
 export const MARK = 'the whole script'
 
 const mostResults = (requests: readonly ModelRequest[]): readonly ToolResult[] =>
@@ -61,17 +61,17 @@ export async function runHooked(hooked: HookedCli, installed: InstalledAgent, ru
   const model = await openScriptedModel()
   const gateway = makePlace({ mcp_servers: { notes: { ...NOTES, isolatedTools: ['read_note'] } } })
   const place = makeAgentPlace(cli, { model: model.url, servers: ownServers(run, gateway) }, newRoot())
-  const heard = join(place.root, 'heard.jsonl')
+  const received = join(place.root, 'heard.jsonl')
   try {
     isolate(place, cli)
     const environment = cli.environment(model.url)
-    await install(hooked, { place, gateway, installed, heard, command: run.command })
+    await install(hooked, { place, gateway, installed, received, command: run.command })
     const command = [installed.program, ...cli.headless(run.script), ...hooked.unasked]
     const outcome = await runAgent({ command, place, bin: installed.bin, environment })
     const [results, executors] = [true, false].map((isMain) =>
       mostResults(model.requests.filter(({ body }) => body.includes(MARK) === isMain)),
     ) as [readonly ToolResult[], readonly ToolResult[]]
-    return { outcome, results, executors, heard: readHeard(heard, place.root) }
+    return { outcome, results, executors, received: readHookInputs(received, place.root) }
   } finally {
     await model.close()
     place.remove()
@@ -96,12 +96,15 @@ interface Installing {
   readonly place: AgentPlace
   readonly gateway: Place
   readonly installed: InstalledAgent
-  readonly heard: string
+  readonly received: string
   readonly command: string | undefined
 }
 
 /** Pastes what is printed, as a person would. */
-async function install({ word }: HookedCli, { place, gateway, installed, heard, command }: Installing): Promise<void> {
+async function install(
+  { word }: HookedCli,
+  { place, gateway, installed, received, command }: Installing,
+): Promise<void> {
   const print = [process.execPath, MAIN, 'hook', 'install', '--print', word, '--json']
   const wanted = [...print, '--home', gateway.home, '--state', gateway.state]
   const { stdout } = await runAgent({ command: wanted, place, bin: installed.bin, environment: {} })
@@ -110,17 +113,17 @@ async function install({ word }: HookedCli, { place, gateway, installed, heard, 
   const { hooks } = JSON.parse(hook.text)
   for (const [group] of Object.values<any>(hooks)) {
     const [entry] = group.hooks
-    entry.command = command ?? `tee -a ${heard} | ${entry.command}`
+    entry.command = command ?? `tee -a ${received} | ${entry.command}`
   }
   mkdirSync(dirname(executor.file), { recursive: true })
   writeFileSync(hook.file, JSON.stringify({ ...before, hooks }))
   writeFileSync(executor.file, executor.text)
 }
 
-function readHeard(file: string, root: string): readonly Record<string, unknown>[] {
+function readHookInputs(file: string, root: string): readonly Record<string, unknown>[] {
   if (!existsSync(file)) return []
   const text = readFileSync(file, 'utf8').replaceAll(root, '/home/user')
-  // Neither ends what it writes with a line break.
+  // Neither agent ends its output with a line break.
   return text
     .replaceAll(/\}\s*(?=\{"session_id")/g, '}\n')
     .split('\n')

@@ -25,7 +25,7 @@ describe.each(clis)('%s with the hook', (id, hooked) => {
     crashing = await runHooked(hooked, installed, { script: direct, command: 'exit 1', gateway: 'has it not' })
   }, 400_000)
 
-  it(`${promise('ISO-18')} lets a tool pass that is not isolated`, () => {
+  it(`${promise('ISO-18')} allows a tool that is not isolated`, () => {
     expect(withGateway.results[0]?.text, JSON.stringify(withGateway, undefined, 1)).toContain('n2')
   })
 
@@ -34,11 +34,11 @@ describe.each(clis)('%s with the hook', (id, hooked) => {
     expect(withGateway.results[1]?.text).not.toContain('created')
   })
 
-  it(`${promise('ISO-18')} has its result through the gateway`, () => {
+  it(`${promise('ISO-18')} gets its result through the gateway`, () => {
     expect(withGateway.results[2]?.text).toContain('created')
   })
 
-  it(`${promise('ISO-18')} tells of the sub-agent where there is no gateway, and does not stop the sub-agent`, () => {
+  it(`${promise('ISO-18')} names the sub-agent if there is no gateway, and does not stop the sub-agent`, () => {
     expect(alone.results[1]?.text, JSON.stringify(alone, undefined, 1)).toContain('mcp-executor')
     expect(alone.executors[0]?.text).toContain('created')
   })

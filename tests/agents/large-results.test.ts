@@ -12,7 +12,7 @@ const clis = AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cl
 
 const ROWS = 2_000
 
-/** Which rows stand in a text, each once: some agents show a result twice. */
+/** The rows of a text, each once: some agents show a result twice. */
 const rowsIn = (text = ''): readonly number[] => [
   ...new Set([...text.matchAll(/\brow (\d+)/g)].map(([, row]) => Number(row))),
 ]

@@ -76,10 +76,10 @@ function writeChat({ response, body, answer }: Writing): void {
     ...{ index, id: newId('call'), type: 'function' },
     function: { name: tool.name, arguments: JSON.stringify(args) },
   }))
-  const said = calls.length > 0 ? { content: null, tool_calls: calls } : { content: textOf(answer) }
+  const content = calls.length > 0 ? { content: null, tool_calls: calls } : { content: textOf(answer) }
   const finish_reason = calls.length > 0 ? 'tool_calls' : 'stop'
   if (!body.stream) {
-    const choices = [{ index: 0, message: { role: 'assistant', ...said }, finish_reason }]
+    const choices = [{ index: 0, message: { role: 'assistant', ...content }, finish_reason }]
     return sendJson(response, { ...head, object: 'chat.completion', choices, usage })
   }
   const chunk = (choices: readonly Json[], rest: Json = {}): Json => ({
@@ -89,7 +89,7 @@ function writeChat({ response, body, answer }: Writing): void {
   const piece = (delta: Json): Json => chunk([{ index: 0, delta, finish_reason: null }])
   sendEvents(response, [
     piece({ role: 'assistant', content: '' }),
-    ...(calls.length > 0 ? calls.map((call) => piece({ tool_calls: [call] })) : [piece(said)]),
+    ...(calls.length > 0 ? calls.map((call) => piece({ tool_calls: [call] })) : [piece(content)]),
     chunk([{ index: 0, delta: {}, finish_reason }]),
     chunk([], { usage }),
     '[DONE]',

@@ -9,22 +9,22 @@ import type { InstalledAgent } from './installed-agent.ts'
 import { type ModelRequest, openScriptedModel } from './scripted-model.ts'
 import { endSurvivors } from './survivors.ts'
 
-/** A place of which an agent takes servers, and how a server is put there. */
+/** A place from which an agent takes servers, and how a server is put there. */
 export interface Plant {
   /** As in the agent's list of sources. */
   readonly source: string
-  /** Tells plants of one source from each other. */
+  /** Distinguishes plants of one source. */
   readonly place?: string
   /** In the user's own file, as the agent's users write it. */
   readonly own?: boolean
   home?(server: LocalServer, root: string): Readonly<Record<string, string>>
   work?(server: LocalServer): Readonly<Record<string, string>>
   environment?(root: string): Readonly<Record<string, string>>
-  /** Its arguments, where they are not those of any run without a person. */
+  /** Its arguments, if they differ from those of other runs without a person. */
   args?(prompt: string, planted: { readonly root: string; readonly server: LocalServer }): readonly string[]
-  /** What the model does, where it has to do something for the server to be started. */
+  /** What the model does, if that is needed to start the server. */
   readonly script?: string
-  /** A run before, by the agent alone unless said otherwise, which leaves something behind. */
+  /** An earlier run that leaves something behind; by default by the agent alone. */
   earlier?(prompt: string): readonly string[]
   readonly earlierStart?: Start
   /** What `run` says when it refuses; without it, `run` starts the agent and keeps the server away. */
@@ -33,7 +33,7 @@ export interface Plant {
 
 export interface PlantedRun {
   readonly outcome: Outcome
-  /** The planted server was spoken to. */
+  /** The planted server was contacted. */
   readonly started: boolean
   readonly requests: readonly ModelRequest[]
   readonly records: readonly Record<string, any>[]

@@ -37,13 +37,13 @@ describe.each(cases)('%s with a server planted in: %s', (_, __, { cli, plant }) 
       expect(run.outcome.stderr).toMatch(plant.refusal)
     } else {
       expect(run.outcome.code, storyOf(run)).toBe(0)
-      const said = run.requests.map(({ answer }) => ('text' in answer ? answer.text : ''))
-      expect(said, storyOf(run)).toContainEqual(expect.stringContaining(DONE))
+      const answers = run.requests.map(({ answer }) => ('text' in answer ? answer.text : ''))
+      expect(answers, storyOf(run)).toContainEqual(expect.stringContaining(DONE))
     }
   })
 
   it.runIf(plant.refusal !== undefined && plant.refusal.source !== 'would change the servers')(
-    `${promise('AG-16')} is started when that was allowed, and then it is recorded`,
+    `${promise('AG-16')} is started if that was allowed, and then it is recorded`,
     async () => {
       const run = await start('run, other servers allowed')
       expect(run.started, storyOf(run)).toBe(true)
@@ -55,7 +55,7 @@ describe.each(cases)('%s with a server planted in: %s', (_, __, { cli, plant }) 
 })
 
 it.runIf(wanted.includes('goose'))(
-  `${promise('AG-14')} goose resumes under \`run\` what it began under \`run\``,
+  `${promise('AG-14')} goose resumes under \`run\` a session that it began under \`run\``,
   async () => {
     const cli = AGENT_CLIS.find(({ id }) => id === 'goose')
     const installed = findInstalled('goose')

@@ -53,18 +53,18 @@ describe.each(clis)('%s', (id, cli) => {
     )
   })
 
-  it(`${promise('AG-14')} plays the whole script and ends well`, () => {
+  it(`${promise('AG-14')} runs the whole script and succeeds`, () => {
     // What the model said last, since Gemini CLI at times loses it on the way to its output.
-    const said = driven.requests.map(({ answer }) => ('text' in answer ? answer.text : ''))
-    expect(said, storyOf(driven)).toContainEqual(expect.stringContaining(DONE))
+    const answers = driven.requests.map(({ answer }) => ('text' in answer ? answer.text : ''))
+    expect(answers, storyOf(driven)).toContainEqual(expect.stringContaining(DONE))
     expect(driven.outcome.code).toBe(0)
   })
 
   it(`${promise('AG-11')} is offered the tools that its profile selects, and no others`, () => {
     expect(offeredTools(cli, driven)).toEqual(SELECTED)
     const [, ...neverNamed] = UNSELECTED
-    const told = driven.requests.map(({ body }) => body).join('\n')
-    expect(neverNamed.filter((tool) => told.includes(cli.toolName(tool)))).toEqual([])
+    const bodies = driven.requests.map(({ body }) => body).join('\n')
+    expect(neverNamed.filter((tool) => bodies.includes(cli.toolName(tool)))).toEqual([])
   })
 
   it(`${promise('AG-11')} calls them through the gateway, and the model reads the results`, () => {
@@ -74,20 +74,20 @@ describe.each(clis)('%s', (id, cli) => {
     expect(results[1]?.text).toContain('driven')
   })
 
-  it(`${promise('AG-20')} calls a tool by the longest name that the gateway gives, of one that no agent could show`, () => {
+  it(`${promise('AG-20')} calls a tool by the longest name of the gateway, given to a name that no agent could show`, () => {
     expect(results[2]?.text).toContain('called Überlong.tool/with many')
   })
 
   it(`${promise('AG-11')} cannot call a tool that its profile does not select`, () => {
-    // None has heard of it, so the call ends in the agent itself.
+    // No agent knows it, so the call fails in the agent itself.
     expect(typesOf(UNSELECTED[0])).toEqual([])
     expect(results[3]?.text).toMatch(UNHEARD_OF)
   })
 
-  it(`${promise('AG-12')} cannot call a tool any more that was taken from its profile`, () => {
+  it(`${promise('AG-12')} can no longer call a tool that was removed from its profile`, () => {
     const [started, completed, denied, ...rest] = typesOf(SELECTED[1])
     expect([started, completed, rest]).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED', []])
-    // Who was quick to read the new list does not even ask.
+    // An agent that has read the new list already does not even call it.
     if (denied === undefined) expect(results[4]?.text).toMatch(UNHEARD_OF)
     else expect(results[4]?.text).toContain(`The profile ${id}.reviewer (profiles.json:1) does not select the tool`)
   })

@@ -21,18 +21,18 @@ const clis = AGENT_CLIS.filter(({ id }) => wanted.includes(id)).map((cli) => [cl
 /** A way to a gateway on which everything that the client says is kept. */
 interface Wiretap {
   readonly server: OwnServer
-  heard(): string
+  received(): string
 }
 
 type TapCarrier = (gateway: RunningGateway, folder: string) => Promise<Wiretap>
 
 const CARRIERS: Readonly<Record<string, TapCarrier>> = {
   stdio: async ({ home, state }, folder) => {
-    const told = join(folder, 'told.jsonl')
+    const file = join(folder, 'told.jsonl')
     const serve = [MAIN, 'serve', '--stdio', '--home', home, '--state', state]
     return {
-      server: { command: process.execPath, args: [fixture('recording-pipe.mjs'), told, ...serve] },
-      heard: () => readFileSync(told, 'utf8'),
+      server: { command: process.execPath, args: [fixture('recording-pipe.mjs'), file, ...serve] },
+      received: () => readFileSync(file, 'utf8'),
     }
   },
   http: async ({ mcp }) => {
@@ -40,7 +40,7 @@ const CARRIERS: Readonly<Record<string, TapCarrier>> = {
     onTestFinished(() => proxy.close())
     return {
       server: { url: proxy.url },
-      heard: () => proxy.requests.map((request) => JSON.stringify(request)).join('\n'),
+      received: () => proxy.requests.map((request) => JSON.stringify(request)).join('\n'),
     }
   },
 }
@@ -65,13 +65,13 @@ async function record(cli: AgentCli, { bin, program }: InstalledAgent, tap: TapC
   const model = await openScriptedModel()
   onTestFinished(() => model.close())
   const root = newRoot()
-  const { server, heard } = await tap(gateway, root)
+  const { server, received } = await tap(gateway, root)
   const place = makeAgentPlace(cli, { model: model.url, servers: { gw: server } }, root)
   onTestFinished(() => place.remove())
   const command = [program, ...cli.headless('[[call everything_echo {"message":"hi"}]]'), ...(cli.unasked ?? [])]
   const outcome = await runAgent({ command, place, bin, environment: cli.environment(model.url) })
   expect(outcome.stdout, JSON.stringify({ outcome, requests: model.requests }, undefined, 1)).toContain(DONE)
-  return anonymous(heard(), root)
+  return anonymous(received(), root)
 }
 
 /** Without what is of this machine or of this run, up to the call; answers to what the gateway asks are left out. */

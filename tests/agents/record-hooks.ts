@@ -14,13 +14,13 @@ describe.each(clis)('%s', (id, hooked) => {
   it('tells its hook of a call in the conversation, and of one by its sub-agent', async () => {
     const installed = findInstalled(id)
     if (!installed) throw new Error(`${id} is not installed.`)
-    const { heard } = await runHooked(hooked, installed, {
+    const { received } = await runHooked(hooked, installed, {
       script: scriptsFor(hooked).delegated,
       gateway: 'has it not',
     })
-    expect(heard.length).toBeGreaterThan(1)
+    expect(received.length).toBeGreaterThan(1)
     mkdirSync(HOOKS, { recursive: true })
-    const lines = heard.map((message) => `${JSON.stringify(message)}\n`)
+    const lines = received.map((message) => `${JSON.stringify(message)}\n`)
     writeFileSync(join(HOOKS, `${id}-${installed.version}.jsonl`), anonymous(lines.join('')))
   })
 })

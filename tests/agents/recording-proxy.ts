@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, request as sendRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A request as it stands in a recording. */
+/** A request of a recording. */
 export interface RecordedRequest {
   readonly verb: string
   readonly headers: IncomingHttpHeaders
@@ -19,7 +19,7 @@ const MCP_PATH = '/mcp'
 /** Of the connection, not of the client. */
 const HOP = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive'])
 
-/** Stands in front of an HTTP server, hands everything on, and keeps what clients say. */
+/** A proxy before an HTTP server that passes everything on and records what clients send. */
 export async function openRecordingProxy(target: string): Promise<RecordingProxy> {
   const requests: RecordedRequest[] = []
   const server = createServer(async (request, response) => {
@@ -29,7 +29,7 @@ export async function openRecordingProxy(target: string): Promise<RecordingProxy
     const { method: verb = 'GET', headers } = request
     const own = Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP.has(name)))
     const message = body.length > 0 && { message: JSON.parse(body.toString('utf8')) }
-    // Some look for a way to log in at other paths.
+    // Some clients try other paths for a login.
     if (request.url === MCP_PATH) requests.push({ verb, headers: own, ...message })
     const url = new URL(request.url ?? MCP_PATH, target)
     const onward = sendRequest(url, { method: verb, headers: { ...own, 'content-length': body.length } }, (answer) => {

@@ -12,7 +12,7 @@ const conversation = (parts: Partial<Conversation>): Conversation => ({
 const result = (tool: string, text: string) => ({ result: { tool, text } })
 
 describe('the scripted model', () => {
-  it('reads one turn a line, with arguments that hold braces and quotes', () => {
+  it('reads one turn a line, with arguments that contain braces and quotes', () => {
     expect(parseScript(SCRIPT)).toEqual([
       [{ kind: 'call', tool: 'notes_list', args: { of: '}"]]' } }],
       [{ kind: 'call', tool: '!gone', args: {} }],
@@ -27,26 +27,26 @@ describe('the scripted model', () => {
     })
   })
 
-  it('goes on by the results that came, and calls a tool that nobody offered where it is told to', () => {
+  it('continues with the results, and calls a tool that was not offered if the script says so', () => {
     const entries = [{ user: SCRIPT }, result('mcp__gw__notes_list', '[]')]
     expect(answerByScript(conversation({ entries }))).toEqual({ calls: [{ tool: { name: 'gone' }, args: {} }] })
   })
 
-  it('tells in the end what came of the calls', () => {
+  it('reports the results of the calls at the end', () => {
     const entries = [{ user: SCRIPT }, result('a', 'one'), result('b', 'two')]
     expect(answerByScript(conversation({ entries }))).toEqual({
       text: `${DONE}\na => one\nb => two\ngood bye`,
     })
   })
 
-  it('searches for a tool that is held back, and gives up after some time', () => {
+  it('searches for a deferred tool, and gives up after some time', () => {
     const tools = [{ name: 'ToolSearch' }]
     const searched = Array.from({ length: 4 }, () => result('ToolSearch', 'nothing'))
     expect(answerByScript(conversation({ tools }))).toMatchObject({ calls: [{ tool: { name: 'ToolSearch' } }] })
     expect(answerByScript(conversation({ tools, entries: [{ user: SCRIPT }, ...searched] }))).toHaveProperty('text')
   })
 
-  it('does nothing where there is no script', () => {
+  it('does nothing if there is no script', () => {
     expect(answerByScript(conversation({ entries: [{ user: 'give this a title' }] }))).toHaveProperty('text')
   })
 })

@@ -15,12 +15,12 @@ export interface ToolResult {
   readonly text: string
 }
 
-/** What one request tells, whichever API it came by. */
+/** The content of one request, for every API. */
 export interface Conversation {
   readonly tools: readonly OfferedTool[]
-  /** In order: what the user said, and what tools answered. */
+  /** In order: messages of the user and results of tools. */
   readonly entries: readonly ({ readonly user: string } | { readonly result: ToolResult })[]
-  /** The whole request, for names that clients tell in prose only. */
+  /** The whole request, for names that clients only mention in text. */
   readonly everything: string
 }
 
@@ -33,7 +33,7 @@ export interface ModelCall {
 
 export type ModelAnswer = { readonly text: string } | { readonly calls: readonly ModelCall[] }
 
-/** How a finished script is told from a client that gave up. */
+/** Distinguishes a finished script from a client that gave up. */
 export const DONE = 'SCRIPT DONE'
 const SEARCH = /^tool_?search$/i
 const MAX_SEARCHES = 4
@@ -41,9 +41,9 @@ const MAX_SEARCHES = 4
 export const fullName = ({ namespace, name }: OfferedTool): string => (namespace ? `${namespace}/${name}` : name)
 
 /**
- * The next turn of the script that stands in the newest message of the user.
+ * The next turn of the script in the newest message of the user.
  *
- * A tool is named by its last words (`notes_search`), in any spelling; `!name` is sent as it stands, offered or not.
+ * A tool is named by its last words (`notes_search`), in any spelling; `!name` is sent as it is, offered or not.
  */
 export function answerByScript(conversation: Conversation): ModelAnswer {
   const { turns, results } = progressOf(conversation)
@@ -55,11 +55,11 @@ export function answerByScript(conversation: Conversation): ModelAnswer {
     if (done + calls.length > results.length) return callAll(conversation, calls.slice(results.length - done))
     done += calls.length
   }
-  const said = turns.flat().flatMap((directive) => (directive.kind === 'say' ? directive.text : []))
-  return { text: [DONE, ...results.map(({ tool, text }) => `${tool} => ${text}`), ...said].join('\n') }
+  const texts = turns.flat().flatMap((directive) => (directive.kind === 'say' ? directive.text : []))
+  return { text: [DONE, ...results.map(({ tool, text }) => `${tool} => ${text}`), ...texts].join('\n') }
 }
 
-/** How far the newest script has come; searches for tools are no part of it. */
+/** The position in the newest script; searches for tools do not count. */
 export function progressOf({ entries }: Pick<Conversation, 'entries'>) {
   const at = entries.findLastIndex((entry) => 'user' in entry && parseScript(entry.user).length > 0)
   const script = entries[at]
@@ -110,7 +110,7 @@ function splitName(full: string): OfferedTool {
 const mentionedIn = (text: string): readonly OfferedTool[] =>
   [...text.matchAll(/\bmcp[\w.:-]*/g)].map(([name]) => ({ name }))
 
-/** The way to a tool that the client holds back behind a search: again while its servers start, then by its bridge. */
+/** Reaches a tool that the client defers behind a search: retries while its servers start, then uses its bridge tool. */
 function searchFor(
   { tools, entries, everything }: Conversation,
   wanted: string,

@@ -19,18 +19,18 @@ export interface ModelRequest {
   readonly api: ModelApi
   /** Everything that the client offered, its own tools included. */
   readonly tools: readonly string[]
-  /** What the calls of the script came to. */
+  /** The results of the script's calls. */
   readonly results: readonly ToolResult[]
-  /** What the client answered when it was searched for tools that it holds back. */
+  /** What the client answered to searches for deferred tools. */
   readonly searches: readonly ToolResult[]
   readonly body: string
   readonly answer: ModelAnswer
 }
 
 export interface ScriptedModelOptions {
-  /** Awaited before a request is answered, so that a test can change the world between two turns. */
+  /** Awaited before a request is answered, so that a test can change something between two turns. */
   readonly before?: (request: ModelRequest) => Promise<void>
-  /** What it answers, where that is not what a script in its prompt says. */
+  /** Its answer, if it does not follow a script in its prompt. */
   readonly decide?: (conversation: Conversation) => ModelAnswer
 }
 
@@ -41,7 +41,7 @@ const ROUTES: readonly (readonly [RegExp, ModelApi])[] = [
   [/:(stream)?generateContent$/i, 'gemini'],
 ]
 
-/** What clients ask besides; the path may have any prefix. */
+/** Other requests of clients; the path may have any prefix. */
 const ASIDES: readonly (readonly [RegExp, object])[] = [
   [/\/messages\/count_tokens$/, { input_tokens: 100 }],
   [/:countTokens$/, { totalTokens: 100 }],
@@ -60,7 +60,7 @@ export async function openScriptedModel(options: ScriptedModelOptions = {}): Pro
 /** A language model on loopback whose prompt is its script: see script.ts. */
 export class ScriptedModel {
   readonly requests: ModelRequest[] = []
-  /** What was asked for that it does not have. */
+  /** Requests that it does not support. */
   readonly unknown: string[] = []
   readonly #before: (request: ModelRequest) => Promise<void>
   readonly #answers: (conversation: Conversation) => ModelAnswer

@@ -23,7 +23,7 @@ const rowOf = (id: string, source: ServerSource): string =>
   ].join(' | ')} |`
 
 describe('the sources from which agents take servers', () => {
-  it.each(sources)(`$id, $source.name: a server was planted there, or it is said why not`, ({ id, source }) => {
+  it.each(sources)(`$id, $source.name: a server was planted there, or there is a reason why not`, ({ id, source }) => {
     expect([isPlanted(id, source), UNPLANTED[id]?.[source.name]]).toEqual(
       isPlanted(id, source) ? [true, undefined] : [false, expect.any(String)],
     )
@@ -38,8 +38,10 @@ describe('the sources from which agents take servers', () => {
     expect(named.filter((one) => !known.has(one))).toEqual([])
   })
 
-  it(`${promise('AG-16')} are in the papers, each with what a run does about it`, () => {
-    const told = textOf('docs/agents.md').match(/^\| `[\w-]+` \| .+ \| (kept away|not started|\*\*stays\*\*): .+ \|$/gm)
-    expect(told).toEqual(sources.map(({ id, source }) => rowOf(id, source)))
+  it(`${promise('AG-16')} are in the docs, each with what a run does about it`, () => {
+    const documented = textOf('docs/agents.md').match(
+      /^\| `[\w-]+` \| .+ \| (kept away|not started|\*\*stays\*\*): .+ \|$/gm,
+    )
+    expect(documented).toEqual(sources.map(({ id, source }) => rowOf(id, source)))
   })
 })

@@ -21,24 +21,24 @@ describe('a comparison', () => {
     expect(losses).toMatchObject([{ id: 'a', isScored: true, message: `${status}: why` }])
   })
 
-  it('asks nothing of what does not pass alone', () => {
+  it('ignores what does not pass without the gateway', () => {
     const alone = [check('a', 'FAILURE'), check('b', 'INFO'), check('c', 'SKIPPED')]
     expect(compare(alone, [])).toEqual({ kept: { scored: 0, unscored: 0 }, losses: [] })
   })
 
-  it('tells checks of one id apart by their order', () => {
+  it('distinguishes checks of one id by their order', () => {
     const alone = [check('a', 'SUCCESS'), check('a', 'FAILURE'), check('a', 'SUCCESS')]
     const through = [check('a', 'SUCCESS'), check('a', 'SUCCESS'), check('a', 'FAILURE')]
     expect(compare(alone, through)).toMatchObject({ kept: { scored: 1 }, losses: [{ id: 'a' }] })
   })
 
-  it('has lost what was not checked, and tells of what went wrong in its scenario', () => {
+  it('has lost what was not checked, and reports the error of its scenario', () => {
     const through = [check('first', 'FAILURE', 'no answer')]
     expect(compare([check('second', 'SUCCESS')], through).losses).toMatchObject([{ message: 'FAILURE: no answer' }])
     expect(compare([check('second', 'SUCCESS')], []).losses).toMatchObject([{ message: 'the check was not made' }])
   })
 
-  it('counts scenarios that are not required apart', () => {
+  it('counts scenarios that are not required separately', () => {
     const both = [check('a', 'SUCCESS')]
     expect(compareChecks(both, both, () => false).kept).toEqual({ scored: 0, unscored: 1 })
     expect(compareChecks(both, [], () => false).losses).toMatchObject([{ isScored: false }])

@@ -1,4 +1,4 @@
-/** One thing that the suite looked at. */
+/** One check of the suite. */
 export interface Check {
   readonly scenario: string
   readonly id: string
@@ -21,7 +21,7 @@ export interface Comparison {
   readonly losses: readonly Loss[]
 }
 
-/** What passes alone has to pass through; what does not pass alone says nothing about the gateway. */
+/** A check that passes without the gateway has to pass through it; one that does not is ignored. */
 export function compareChecks(
   alone: readonly Check[],
   through: readonly Check[],
@@ -51,7 +51,7 @@ export function failedAlone(alone: readonly Check[]): readonly Check[] {
   return alone.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
 }
 
-/** Some checks are made several times under one id and name: then their order tells them apart. */
+/** Some checks are made several times under one id and name: then their order distinguishes them. */
 function byKey(checks: readonly Check[]): ReadonlyMap<string, Check> {
   const keyed = new Map<string, Check>()
   for (const check of checks) {
@@ -63,7 +63,7 @@ function byKey(checks: readonly Check[]): ReadonlyMap<string, Check> {
   return keyed
 }
 
-/** Where a check was not made at all, something before it went wrong. */
+/** If a check was not made at all, something before it failed. */
 function firstFailure(checks: readonly Check[], scenario: string): Check | undefined {
   return checks.find((check) => check.scenario === scenario && check.status === 'FAILURE')
 }

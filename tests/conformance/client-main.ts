@@ -9,8 +9,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { type Context, scenarioOf } from './client-scenarios.ts'
 import { runGatewayFor } from './gateway-process.ts'
 
-/** Less than the suite waits: nobody would stop the gateway if the suite lost patience first. */
-const PATIENCE = 15_000
+/** Shorter than the timeout of the suite: otherwise nobody would stop the gateway. */
+const TIMEOUT_MS = 15_000
 
 const { values, positionals } = parseArgs({
   options: { era: { type: 'string' }, through: { type: 'boolean' } },
@@ -22,7 +22,7 @@ const scenario = scenarioOf(MCP_CONFORMANCE_SCENARIO)
 
 if (values.through) {
   const gateway = await runGatewayFor({ url })
-  const late = setTimeout(() => void gateway.stop(), PATIENCE)
+  const late = setTimeout(() => void gateway.stop(), TIMEOUT_MS)
   try {
     await drive(gateway.mcp)
   } finally {

@@ -39,7 +39,7 @@ export function clientScenarios(revision: Revision): readonly string[] {
 
 export function scenarioOf(name: string): Scenario {
   const scenario = SCENARIOS[name]
-  if (!scenario) throw new Error(`Nobody has said what a client does in ${name}`)
+  if (!scenario) throw new Error(`There is no client for the scenario ${name}`)
   return scenario
 }
 

@@ -2,10 +2,10 @@ import type { Loss } from './check.ts'
 
 /** A loss that is understood and accepted. */
 export interface KnownLoss {
-  /** Legs whose name holds all of these words. */
+  /** Legs whose name contains all of these words. */
   readonly leg: string
   readonly scenario: string
-  /** All checks of the scenario, where none are named. */
+  /** All checks of the scenario, if none are named. */
   readonly checks?: readonly string[]
   readonly reason: string
 }
@@ -13,7 +13,7 @@ export interface KnownLoss {
 const NO_NAMES =
   'A legacy server pushes its questions without names, so the gateway makes some up: a client cannot know them before.'
 const NO_SUCH_ERROR =
-  'A legacy server cannot say that it lacks a capability: it is told that the client cannot be asked, and its own error passes.'
+  'A legacy server cannot report a missing capability: it learns that the client cannot be asked, and its own error is passed on.'
 const OWN_PROCESS =
   'A legacy server on stdio that asks its clients runs once for each of them: what one process changes, no other has.'
 const NO_TASKS =
@@ -76,13 +76,13 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
   ].map((scenario) => ({ leg: '2026-07-28 server bridged', scenario, reason: NO_TASKS })),
 ]
 
-/** Why a loss is accepted. A required check can only be given up where the eras differ: else nothing stands in its way. */
+/** Why a loss is accepted. A required check can only be accepted as lost if the eras differ. */
 export function excuseOf(leg: string, loss: Loss, known: readonly KnownLoss[] = KNOWN_LOSSES): string | undefined {
   if (loss.isScored && !leg.split(' ').includes('bridged')) return undefined
   return known.find((entry) => covers(entry, leg, loss))?.reason
 }
 
-/** Entries that nothing was lost for: whoever repaired it takes them out. */
+/** Entries without a loss: whoever fixed it removes them. */
 export function staleLosses(
   losses: ReadonlyMap<string, readonly Loss[]>,
   known: readonly KnownLoss[] = KNOWN_LOSSES,

@@ -2,7 +2,7 @@
  * Runs the conformance suite through the gateway, compares each check with the same one without the gateway, and
  * fails on a loss that has no good reason.
  *
- *   node run.js [word …]   only the legs whose names hold all of these words: `stdio bridged`
+ *   node run.js [word …]   only the legs whose names contain all of these words: `stdio bridged`
  */
 import { availableParallelism } from 'node:os'
 import { type Check, type Comparison, compareChecks, failedAlone } from './check.ts'
@@ -30,7 +30,7 @@ const alone = await Promise.all(
 )
 const report = createReport({
   results,
-  // A part of the legs says nothing about entries for the others.
+  // A run of some legs cannot check entries for the others.
   stale: legs.length === LEGS.length ? staleLosses(lost) : [],
   failed: alone.flatMap(([name, checks]) => failedAlone(checks).map((check) => ({ name, check }))),
   broken,
@@ -42,7 +42,7 @@ async function workThrough(): Promise<void> {
   for (let leg = waiting.shift(); leg; leg = waiting.shift()) {
     const name = nameOf(leg)
     process.stderr.write(`${name} …\n`)
-    // One that breaks must not take the others' servers along: nobody would be left to stop them.
+    // A leg that fails must not end this process: nobody would stop the servers of the others.
     await runLeg(leg).catch((error: Error) => broken.push(`${name}: ${error.message}`))
   }
 }

@@ -13,7 +13,7 @@ export type Revision = (typeof REVISIONS)[number]
 const PACKAGE = join(REPOSITORY, 'node_modules/@modelcontextprotocol/conformance')
 const OLD_NODE = join(REPOSITORY, 'tests/conformance/suite-on-old-node.mjs')
 /** For one scenario; the longest takes seven seconds when nothing is lost. */
-const PATIENCE = 20_000
+const SCENARIO_TIMEOUT_MS = 20_000
 
 /** The scenarios that a revision requires, frozen at its release; the suite runs more, and does not score them. */
 export function requiredScenarios(revision: Revision, side: 'server' | 'client'): ReadonlySet<string> {
@@ -41,7 +41,7 @@ async function runSuite(args: readonly string[]): Promise<readonly Check[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-conformance-'))
   try {
     const hook = 'globSync' in fs ? [] : ['--import', OLD_NODE]
-    const options = ['--timeout', String(PATIENCE), '--output-dir', folder]
+    const options = ['--timeout', String(SCENARIO_TIMEOUT_MS), '--output-dir', folder]
     const suite = spawn(process.execPath, [...hook, join(PACKAGE, 'dist/index.js'), ...args, ...options], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })

@@ -58,7 +58,7 @@ describe(`${promise('GW-5')} ${promise('GW-17')} ${promise('GW-20')} many client
     const clients = [...(await sessions(15)), ...moderns(15)]
     await askAll(clients, (name) => [{ gate: 30 }, { ask: [elicitation(name)] }])
     await askAll(clients, (name) => [{ gate: 30 }, { ask: [elicitation(name)] }])
-    const opened = bench.heardBy('asking').filter(({ message }) => message.method === 'initialize')
+    const opened = bench.receivedBy('asking').filter(({ message }) => message.method === 'initialize')
     // One to learn what it has, and one for all who declare the same.
     expect(opened).toHaveLength(2)
   })
@@ -76,7 +76,7 @@ describe(`${promise('GW-5')} ${promise('GW-17')} ${promise('GW-20')} many client
     await eventually(processes, ({ length }) => length === 1)
   })
 
-  it('have a process for each call where they have no conversation', async () => {
+  it('have a process for each call if they have no conversation', async () => {
     bench = await openAskingBench({ asking: {} })
     await makeKnown()
     const clients = moderns(8)
@@ -86,7 +86,7 @@ describe(`${promise('GW-5')} ${promise('GW-17')} ${promise('GW-20')} many client
     expect([...again].sort()).toEqual([...pids].sort())
   })
 
-  it('are not asked where nobody can tell who is meant, but that once', async () => {
+  it('are not asked if the client is ambiguous, which happens only once', async () => {
     bench = await openAskingBench({ asking: {} })
     const [one, other] = await sessions(2)
     const steps = [{ gate: 2 }, { ask: [elicitation('whose?')] }]
@@ -98,7 +98,7 @@ describe(`${promise('GW-5')} ${promise('GW-17')} ${promise('GW-20')} many client
     await askAll([one as HttpSession, other as HttpSession], (name) => [{ ask: [elicitation(name)] }])
   })
 
-  it('share one connection where they can be asked nothing', async () => {
+  it('share one connection if they cannot be asked', async () => {
     bench = await openAskingBench({ asking: {} })
     await makeKnown()
     const clients = await sessions(5, {})
@@ -107,7 +107,7 @@ describe(`${promise('GW-5')} ${promise('GW-17')} ${promise('GW-20')} many client
     expect(outcomeOf(seen[0] as never).capabilities).toEqual({})
   })
 
-  it('are told apart from the first call on after the gateway started anew', async () => {
+  it('are separated from the first call on after a restart of the gateway', async () => {
     bench = await openAskingBench({ asking: {} })
     await makeKnown()
     await endProcess(bench.gateway.child)

@@ -71,7 +71,7 @@ function fill(disk: string): string {
 const limited = (bytes: number): readonly string[] => ['sh', '-c', `ulimit -S -f ${bytes / 512}; exec "$@"`, 'sh']
 
 describe(`${promise('GOV-27')} a gateway that cannot record`, () => {
-  it('refuses calls without running them, lives, and works again when there is room', async () => {
+  it('refuses calls without running them, keeps running, and works again when there is room', async () => {
     const at = place()
     const [program = '', ...args] = [...limited(65_536), process.execPath, MAIN, 'serve', '--no-auth', '--json']
     const where = ['--port', '0', '--home', at.home, '--state', at.state]
@@ -93,9 +93,9 @@ describe(`${promise('GOV-27')} a gateway that cannot record`, () => {
     const answered: string[] = []
     let refused = ''
     for (let index = 0; refused === '' && index < 1_000; index++) {
-      const said = await call(url, `id-${index}`)
-      if (said === `id-${index}`) answered.push(said)
-      else refused = said
+      const answer = await call(url, `id-${index}`)
+      if (answer === `id-${index}`) answered.push(answer)
+      else refused = answer
     }
     expect(refused).toMatch(/(AUDIT_UNAVAILABLE|RESULT_WITHHELD).*EFBIG/s)
     expect(refused, 'where the log is does not concern an agent').not.toContain(at.state)

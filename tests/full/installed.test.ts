@@ -32,7 +32,7 @@ beforeAll(async () => {
 }, TIMEOUT)
 afterAll(() => rm(root, { recursive: true, force: true }), TIMEOUT)
 
-/** The words that start the installed `sallyport`. */
+/** The command line that starts the installed `sallyport`. */
 type Install = (user: User) => Promise<readonly string[]>
 
 const INSTALLS: readonly (readonly [way: string, install: Install])[] = [
@@ -120,7 +120,7 @@ class User {
       ...process.env,
       PATH: [bin, dirname(node), process.env.PATH].join(delimiter),
       HOME: home,
-      // The registry that this machine uses may stand there.
+      // It may name the registry that this machine uses.
       npm_config_userconfig: join(homedir(), '.npmrc'),
       FAKE_REPORT: this.report,
       npm_config_cache: join(root, 'cache'),

@@ -15,7 +15,7 @@ const ROUNDS = 200
 /** Each lane has a state of its own, which all its rounds share: one lane starts while the other is killed. */
 const LANES = 2
 const CALLERS = 6
-const MOST_ANSWERS = 12
+const MAX_ANSWERS = 12
 const COUNTING = join(REPOSITORY, 'tests/fixtures/counting-server.mjs')
 
 interface Lane {
@@ -80,7 +80,7 @@ async function killUnderCalls(lane: Lane): Promise<void> {
   }
   const [banner] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
   const { url } = JSON.parse(String(banner)) as { url: string }
-  let left = randomInt(MOST_ANSWERS)
+  let left = randomInt(MAX_ANSWERS)
   const enough = new Promise<void>((resolve) => {
     const count = (): void => void (left-- <= 0 && resolve())
     void Promise.all(Array.from({ length: CALLERS }, () => keepCalling(url, lane, count)))

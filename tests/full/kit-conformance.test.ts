@@ -44,7 +44,7 @@ describe.each(REVISIONS)('the conformance suite of %s against a server written w
     expect([...requiredScenarios(revision, 'server')].filter((scenario) => !run.has(scenario))).toEqual([])
   })
 
-  it('fails in every scenario that is said not to apply', () => {
+  it('fails in every scenario that is listed as not applying', () => {
     const failed = new Set(failedAlone(checks).map(({ scenario }) => scenario))
     expect(NOT_APPLICABLE[revision].filter((scenario) => !failed.has(scenario))).toEqual([])
   })

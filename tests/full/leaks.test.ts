@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const all of [places, windows, gateways]) all.clear()
 })
 
-/** A test that failed must not leave to others what it found. */
+/** A failed test must not leave processes to the next one. */
 function killAll(): void {
   for (const pid of [...places].flatMap(processesOf)) process.kill(pid, 'SIGKILL')
 }
@@ -166,8 +166,8 @@ describe(`${promise('GW-6')} no process is left`, () => {
   })
 })
 
-describe('a gateway that is told to stop', () => {
-  it('answers every call that is under way, however it came', async () => {
+describe('a gateway that stops', () => {
+  it('answers every call in flight, over every transport', async () => {
     const gateway = await newGateway({ mcp_servers: { good: stdioEntry() } })
     const window = await newWindow(gateway)
     await processBehind(window, 'good')

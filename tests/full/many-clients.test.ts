@@ -31,13 +31,13 @@ afterAll(async () => {
   await gone
 })
 
-interface Heard {
+interface CallOutcome {
   readonly text: string
   readonly progress: readonly string[]
 }
 
-/** Calls `<server>_echo` with a text and tells what came back, the progress on the way included. */
-type Caller = (server: string, text: string) => Promise<Heard>
+/** Calls `<server>_echo` with a text and returns the answer with its progress. */
+type Caller = (server: string, text: string) => Promise<CallOutcome>
 
 const request = (server: string, text: string) => ({
   name: `${server}_echo`,
@@ -66,11 +66,11 @@ async function newWindow(): Promise<StdioClient> {
   return window
 }
 
-/** All windows use the same ids, so that only the connection tells their answers apart. */
+/** All windows use the same ids, so that only the connection distinguishes their answers. */
 function callerOf(window: StdioClient): Caller {
   return async (server, text) => {
     const message = await window.request('tools/call', request(server, text))
-    const mine = window.heard.filter(({ params }) => params?.progressToken === text)
+    const mine = window.received.filter(({ params }) => params?.progressToken === text)
     return { text: textOf(message), progress: mine.map(noticeOf) }
   }
 }
@@ -78,8 +78,9 @@ function callerOf(window: StdioClient): Caller {
 /** How many messages came to a window: one notice and one answer for each call, and the answer to its greeting. */
 const heardFor = (calls: number): number => 2 * calls + 1
 
-/** Without the news of changed lists, which come when they come. */
-const answersIn = ({ heard }: StdioClient) => heard.filter(({ method }) => !String(method).endsWith('/list_changed'))
+/** Without notifications of changed lists, which may come at any time. */
+const answersIn = ({ received }: StdioClient) =>
+  received.filter(({ method }) => !String(method).endsWith('/list_changed'))
 
 /** Makes so many calls, a few at a time, and returns those that brought anything but their own answer. */
 async function mixedUp(call: Caller, client: string, count: number): Promise<readonly string[]> {
@@ -89,9 +90,9 @@ async function mixedUp(call: Caller, client: string, count: number): Promise<rea
     for (let index = next++; index < count; index = next++) {
       const server = SERVERS[index % SERVERS.length] as string
       const text = `${client}-${index}`
-      const heard = await call(server, text)
-      if (heard.text !== `${server}:${text}` || heard.progress.join() !== `${text}=${text}`)
-        wrong.push(`${server} ${text}: ${JSON.stringify(heard)}`)
+      const received = await call(server, text)
+      if (received.text !== `${server}:${text}` || received.progress.join() !== `${text}=${text}`)
+        wrong.push(`${server} ${text}: ${JSON.stringify(received)}`)
     }
   }
   await Promise.all(Array.from({ length: WIDTH }, work))
@@ -120,8 +121,8 @@ describe(`${promise('GW-20')} many clients at once`, () => {
     const window = await newWindow()
     const call = callerOf(window)
     const texts = Array.from({ length: 500 }, (_, index) => `at once ${index}`)
-    const heard = await Promise.all(texts.map((text, index) => call(SERVERS[index % 3] as string, text)))
-    expect(heard.map(({ text }) => text)).toEqual(texts.map((text, index) => `${SERVERS[index % 3]}:${text}`))
+    const received = await Promise.all(texts.map((text, index) => call(SERVERS[index % 3] as string, text)))
+    expect(received.map(({ text }) => text)).toEqual(texts.map((text, index) => `${SERVERS[index % 3]}:${text}`))
     expect(answersIn(window)).toHaveLength(heardFor(500))
     await window.leave()
   })
@@ -193,7 +194,7 @@ describe(`${promise('GW-26')} what carries data besides tools`, () => {
   })
 
   it.each(['test://nobody', 'alpha:/x', 'file:///etc/passwd', 'TEST://SHARED'])(
-    'is not asked of servers that do not own it: %s',
+    'is not sent to servers that do not own it: %s',
     async (uri) => {
       const client = await LegacyClient.open(gateway.mcp)
       expect((await client.request('resources/read', { uri })).message.error.code).toBe(-32002)

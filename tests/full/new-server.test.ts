@@ -107,7 +107,7 @@ describe(`a project that \`sallyport new server\` has made (${promise('KIT-16')}
   })
 
   it.each(APPLICABLE)(
-    'passes what the conformance suite of %s asks of any server',
+    'passes the general checks of the conformance suite of %s',
     async (revision, scenarios) => {
       const { child, url } = await serve()
       let checks: readonly Check[]
@@ -136,17 +136,17 @@ describe(`a project that \`sallyport new server\` has made (${promise('KIT-16')}
     })
     await eventually(
       () => words,
-      (said) => / serves \S+\n/.test(said),
+      (output) => / serves \S+\n/.test(output),
     )
     return { child, url: / serves (\S+)\n/.exec(words)?.[1] ?? '' }
   }
 })
 
 describe('sallyport new server', () => {
-  it('writes the name into every file that needs it, and tells programs what it has made', async () => {
+  it('writes the name into every file that needs it, and reports as JSON what it created', async () => {
     const { code, stdout } = await runCommand(['new', 'server', '@acme/0x10', '--json'], { cwd: root })
-    const { folder, files, ...said } = JSON.parse(stdout)
-    expect({ code, ...said }).toEqual({
+    const { folder, files, ...output } = JSON.parse(stdout)
+    expect({ code, ...output }).toEqual({
       code: 0,
       name: '@acme/0x10',
       next: ['cd 0x10', 'npm install', 'npm test', 'npm run dev'],
@@ -159,7 +159,7 @@ describe('sallyport new server', () => {
     expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).name).toBe('@acme/0x10')
   })
 
-  it('takes an empty folder, and leaves every other one alone', async () => {
+  it('accepts an empty folder, and leaves every other one alone', async () => {
     mkdirSync(join(root, 'empty'))
     expect((await runCommand(['new', 'server', 'empty'], { cwd: root })).code).toBe(0)
     const before = readdirSync(root).sort()
@@ -186,7 +186,7 @@ describe('sallyport new server', () => {
     '@sallyport/kit',
     'x'.repeat(215),
     "tea'); process.exit(); ('",
-  ])('refuses the name %j, and makes nothing', async (name) => {
+  ])('refuses the name %j, and creates nothing', async (name) => {
     const before = readdirSync(root).sort()
     const refused = await runCommand(['new', 'server', '--json', '--', name], { cwd: root })
     expect(refused.code).toBe(2)

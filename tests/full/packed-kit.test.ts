@@ -25,7 +25,7 @@ describe('the packed kit', () => {
   }, 180_000)
   afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-  it.each(subpaths)('can be imported at %s, without the packages that are up to the user', async (subpath) => {
+  it.each(subpaths)('can be imported at %s, without the optional packages', async (subpath) => {
     const program = `console.log(Object.keys(await import('${join('@sallyport/kit', subpath)}')).length > 0)`
     const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder })
     expect(stdout).toBe('true\n')

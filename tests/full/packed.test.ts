@@ -57,7 +57,7 @@ describe(`${promise('CLI-1')} the packed gateway`, () => {
     }
   })
 
-  it('says what to install where OpenTelemetry is wanted, and serves without it', async () => {
+  it('says what to install if OpenTelemetry is configured, and works without it', async () => {
     const { child, words } = await serveDemo(sallyport(), folder, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     await stop(child)
     expect(child.exitCode).toBe(0)
@@ -77,7 +77,7 @@ describe(`${promise('CLI-1')} the packed gateway`, () => {
     expect(stdout.trim()).toBe('function')
   })
 
-  it('can be compiled against, by a compiler that looks into every declaration', async () => {
+  it('can be compiled against, with every declaration checked', async () => {
     const source = `
       import { createGateway, SallyportError, type EmbeddedGateway } from 'sallyport'
       export const gateway: EmbeddedGateway = await createGateway({ state: 'state' })

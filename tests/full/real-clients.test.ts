@@ -32,11 +32,11 @@ afterAll(async () => {
 })
 
 const textsOf = (result: Json): string => result.content.map(({ text = '' }: Json) => text).join('\n')
-const told = ({ heard }: SdkClient, method: string): readonly Json[] =>
-  heard.filter((message) => message.method === method).map(({ params }) => params)
+const notificationsOf = ({ received }: SdkClient, method: string): readonly Json[] =>
+  received.filter((message) => message.method === method).map(({ params }) => params)
 const isTold = (client: SdkClient, method: string, text: string): Promise<unknown> =>
   eventually(
-    () => told(client, method).map((params) => JSON.stringify(params)),
+    () => notificationsOf(client, method).map((params) => JSON.stringify(params)),
     (all) => all.some((params) => params.includes(text)),
   )
 /** The tools that need a client which can be asked are there, and its roots are known. */
@@ -58,20 +58,20 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
   afterAll(() => client?.close())
 
   describe.each(SERVERS)('at the %s server', (server) => {
-    it('hears all progress in order, before the result', async () => {
-      const before = client.heard.length
+    it('gets all progress in order, before the result', async () => {
+      const before = client.received.length
       const args = { duration: 0.2, steps: 10 }
       await client.call(`${server}_trigger_long_running_operation`, args, { onprogress: () => {} })
-      const came = client.heard.slice(before).filter(({ method = 'result' }) => OF_A_CALL.has(method))
+      const came = client.received.slice(before).filter(({ method = 'result' }) => OF_A_CALL.has(method))
       expect(came.map(({ params, result }) => params?.progress ?? textsOf(result).slice(0, 12))).toEqual([
         ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
         'Long running',
       ])
     })
 
-    it('takes a call back, and the server is told', async () => {
+    it('cancels a call, and the server is notified', async () => {
       const abort = new AbortController()
-      const cancellations = (): number => servers[server].told().split('"notifications/cancelled"').length - 1
+      const cancellations = (): number => servers[server].receivedText().split('"notifications/cancelled"').length - 1
       const before = cancellations()
       const call = client.call(
         `${server}_trigger_long_running_operation`,
@@ -89,14 +89,14 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
       expect(question?.params.requestedSchema.properties.legacyTitledEnum.enumNames).toContain('Reptiles')
     })
 
-    it('lends its model', async () => {
+    it('answers a sampling request', async () => {
       const result = await client.call(`${server}_trigger_sampling_request`, { prompt: 'why', maxTokens: 5 })
       expect(textsOf(result)).toContain(ANSWERS['sampling/createMessage'].content.text)
       const { params } = client.asked.findLast(({ method }) => method === 'sampling/createMessage') ?? {}
       expect(params).toMatchObject({ maxTokens: 5, systemPrompt: 'You are a helpful test server.' })
     })
 
-    it('shows its roots', async () => {
+    it('lists its roots', async () => {
       expect(textsOf(await client.call(`${server}_get_roots_list`))).toContain('URI: file:///somewhere')
     })
 
@@ -116,7 +116,7 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
       expect(weather.structuredContent).toEqual({ temperature: 36, conditions: 'Light rain / drizzle', humidity: 82 })
     })
 
-    it('gets prompts, and proposals for what they need', async () => {
+    it('gets prompts, and completions for their arguments', async () => {
       const prompt = await client.plain.getPrompt({
         name: `${server}_resource_prompt`,
         arguments: { resourceType: 'Text', resourceId: '3' },
@@ -131,7 +131,7 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
     })
   })
 
-  it('gets proposals for a template of resources', async () => {
+  it('gets completions for a template of resources', async () => {
     const { completion } = await client.plain.complete({
       ref: { type: 'ref/resource', uri: 'demo://resource/dynamic/text/{resourceId}' },
       argument: { name: 'resourceId', value: '12' },
@@ -139,7 +139,7 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
     expect(completion.values).toEqual(['12'])
   })
 
-  it('hears of the resources that it subscribed to', async () => {
+  it('gets updates of the resources that it subscribed to', async () => {
     const stop = await client.subscribe(textResource(4))
     await client.call('local_toggle_subscriber_updates')
     await isTold(client, 'notifications/resources/updated', textResource(4))
@@ -147,14 +147,14 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
     await stop()
   })
 
-  it('hears log messages from the level on that it asked for', async () => {
+  it('gets log messages from the level that it asked for', async () => {
     const logs = 'notifications/message'
     if (client.era === 'modern') {
       // Each second call ends what the first one began.
       for (const logLevel of ['', '', 'debug', '']) {
-        const before = told(client, logs).length
+        const before = notificationsOf(client, logs).length
         await client.call('local_toggle_simulated_logging', {}, { logLevel })
-        expect(told(client, logs).length - before).toBe(logLevel === '' ? 0 : 1)
+        expect(notificationsOf(client, logs).length - before).toBe(logLevel === '' ? 0 : 1)
       }
       return
     }
@@ -163,12 +163,12 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-16')} ${promise('GW-17
     await client.plain.setLoggingLevel('info')
     await (await client.subscribe(textResource(6)))()
     await isTold(client, logs, textResource(6))
-    expect(JSON.stringify(told(client, logs))).not.toContain(textResource(5))
+    expect(JSON.stringify(notificationsOf(client, logs))).not.toContain(textResource(5))
   })
 })
 
 it.each(Object.entries(SDK_CLIENTS))(
-  `${promise('GW-17')} %s hears of the resources of a remote server`,
+  `${promise('GW-17')} %s gets updates of resources of a remote server`,
   async (_way, open) => {
     const client = await open(remoteGateway)
     await isReady(client, ['remote'])
@@ -181,7 +181,7 @@ it.each(Object.entries(SDK_CLIENTS))(
   },
 )
 
-it(`${promise('GW-17')} a task is made, followed to its end, and fetched by who made it`, async () => {
+it(`${promise('GW-17')} a task is created, followed to its end, and fetched by its creator`, async () => {
   const client = await (SDK_CLIENTS['the v1 SDK over HTTP'] as (typeof SDK_CLIENTS)[string])(gateway)
   await isReady(client, SERVERS)
   const research = async (server: string): Promise<readonly Json[]> => {

@@ -18,13 +18,13 @@ const metaOf = ({ params }: Json): Json => params?._meta ?? {}
 const EXPECTED = /^notifications\/(subscriptions\/acknowledged|(tools|prompts|resources)\/list_changed)$/
 
 let gateway: RunningGateway
-let toldFile: string
+let receivedFile: string
 
 beforeAll(async () => {
   gateway = await runGateway({ args: [] })
-  toldFile = join(gateway.home, 'told.jsonl')
-  writeFileSync(toldFile, '')
-  const args = [fixture('recording-pipe.mjs'), toldFile, fixture('hostile-server.mjs')]
+  receivedFile = join(gateway.home, 'told.jsonl')
+  writeFileSync(receivedFile, '')
+  const args = [fixture('recording-pipe.mjs'), receivedFile, fixture('hostile-server.mjs')]
   gateway.writeConfig({ mcp_servers: { everything: { command: process.execPath, args } } })
   const window = openWindow(gateway)
   await window.initialize()
@@ -39,15 +39,15 @@ afterAll(() => gateway?.stop())
 /** The server got the call with what the agent says of it, under a progress token of ours. */
 function expectCallAtServer(call: Json): void {
   const { progressToken, ...meta } = metaOf(call)
-  const told = readLines(toldFile).findLast(({ method }) => method === 'tools/call') ?? {}
+  const received = readLines(receivedFile).findLast(({ method }) => method === 'tools/call') ?? {}
   // The server is a legacy one, to which the envelope of the modern era means nothing.
   const own = Object.entries(meta).filter(([name]) => !name.startsWith(META))
-  expect(metaOf(told)).toMatchObject(Object.fromEntries(own))
-  if (progressToken !== undefined) expect(metaOf(told).progressToken).not.toBe(progressToken)
-  expect(told.params).toMatchObject({ name: 'echo', arguments: { message: 'hi' } })
+  expect(metaOf(received)).toMatchObject(Object.fromEntries(own))
+  if (progressToken !== undefined) expect(metaOf(received).progressToken).not.toBe(progressToken)
+  expect(received.params).toMatchObject({ name: 'echo', arguments: { message: 'hi' } })
 }
 
-/** Each is taken at its word about the revision that it speaks, and finds the tool that it calls. */
+/** Each gets the revision that it asks for, and finds the tool that it calls. */
 function expectAnswerOfItsEra({ method, params }: Json, answer: Json | undefined): void {
   const { result } = answer ?? {}
   if (method === 'initialize') expect(result.protocolVersion).toBe(params.protocolVersion)
@@ -58,7 +58,7 @@ function expectAnswerOfItsEra({ method, params }: Json, answer: Json | undefined
   expect('resultType' in result).toBe(`${META}protocolVersion` in metaOf({ params }))
 }
 
-describe(`${promise('GW-16')} what an agent says over stdio`, () => {
+describe(`${promise('GW-16')} what an agent sends over stdio`, () => {
   const isAck = ({ method }: Json): boolean => method === 'notifications/subscriptions/acknowledged'
 
   async function say(window: StdioClient, message: Json): Promise<Json | undefined> {
@@ -79,11 +79,11 @@ describe(`${promise('GW-16')} what an agent says over stdio`, () => {
     }
     expect(await say(window, call)).toMatchObject({ result: { content: [{ text: ECHO }] } })
     expectCallAtServer(call)
-    expect(window.heard.filter(({ id, method }) => id === undefined && !EXPECTED.test(method))).toEqual([])
+    expect(window.received.filter(({ id, method }) => id === undefined && !EXPECTED.test(method))).toEqual([])
     expect(await window.leave()).toBe(0)
   })
 
-  it('is understood though it begins in the modern era and goes on in the legacy one', async () => {
+  it('is understood even if it begins in the modern era and continues in the legacy one', async () => {
     const [probe = {}] = recordingOf('claude-code-2.1.325', 'stdio')
     const window = openWindow(gateway)
     expect(await say(window, probe)).toMatchObject({ result: { supportedVersions: ['2026-07-28'] } })
@@ -94,7 +94,7 @@ describe(`${promise('GW-16')} what an agent says over stdio`, () => {
   })
 })
 
-describe(`${promise('GW-16')} what an agent says over HTTP`, () => {
+describe(`${promise('GW-16')} what an agent sends over HTTP`, () => {
   it.each(clientsOver('http'))('is understood: %s', async (client) => {
     const replay = new HttpReplay(gateway.mcp, gateway.token('agent'))
     for (const request of recordingOf(client, 'http')) {

@@ -22,12 +22,12 @@ const way = fc.constantFrom('awaited', 'caught', 'left', 'later', 'nested')
 const statement = fc.record({ name, level, way })
 type Statement = typeof statement extends fc.Arbitrary<infer Made> ? Made : never
 
-const isValid = ({ name: said, level: of }: Statement): boolean =>
-  typeof said === 'string' && said !== '' && said.length <= 16_384 && LEVELS.includes(of as string)
+const isValid = ({ name: label, level: of }: Statement): boolean =>
+  typeof label === 'string' && label !== '' && label.length <= 16_384 && LEVELS.includes(of as string)
 
 /** Makes a statement in the way that it says, and loses what comes of it. */
-async function make({ name: said, level: of, way: how }: Statement): Promise<void> {
-  const stated = (): Promise<unknown> => privateData().addPrivateDataset(said as never, of as never)
+async function make({ name: label, level: of, way: how }: Statement): Promise<void> {
+  const stated = (): Promise<unknown> => privateData().addPrivateDataset(label as never, of as never)
   if (how === 'left') void stated()
   else if (how === 'nested') void Promise.resolve().then(() => void stated())
   else if (how === 'later') await Promise.resolve().then(() => void stated())
@@ -38,10 +38,10 @@ async function make({ name: said, level: of, way: how }: Statement): Promise<voi
 const late = fc.record({ statement, turns: fc.nat({ max: 40 }), isKept: fc.boolean() })
 type Late = typeof late extends fc.Arbitrary<infer Made> ? Made : never
 
-async function makeLate({ statement: { name: said, level: of }, turns, isKept }: Late): Promise<void> {
+async function makeLate({ statement: { name: label, level: of }, turns, isKept }: Late): Promise<void> {
   const kept = privateData()
   for (let turn = 0; turn < turns; turn++) await undefined
-  await (isKept ? kept : privateData()).addPrivateDataset(said as never, of as never).catch(() => undefined)
+  await (isKept ? kept : privateData()).addPrivateDataset(label as never, of as never).catch(() => undefined)
 }
 
 export const suite: FuzzSuite = {
@@ -76,8 +76,8 @@ export const suite: FuzzSuite = {
               throw new Error(isReleased ? 'It was released.' : 'It was withheld.')
             if (!isReleased || made.length === 0) return
             const expected = Math.max(...made.map(({ level: of }) => LEVELS.indexOf(of as string)))
-            const said = result._meta?.['sallyport/private_data']?.sensitivity
-            if (said !== LEVELS[expected]) throw new Error(`The label is ${said}.`)
+            const label = result._meta?.['sallyport/private_data']?.sensitivity
+            if (label !== LEVELS[expected]) throw new Error(`The label is ${label}.`)
           },
         ),
         'A statement in any turn is part of the result, or is reported': fc.asyncProperty(late, async (made) => {
@@ -93,8 +93,8 @@ export const suite: FuzzSuite = {
           if (isReleased && result._meta?.['sallyport/private_data'] === undefined && bugs === 0)
             throw new Error('It was lost.')
           const expected = isValid(made.statement) ? made.statement.level : 'SECRET'
-          const said = next._meta?.['sallyport/private_data']?.sensitivity
-          if (said !== expected) throw new Error(`The label is ${said} afterwards.`)
+          const label = next._meta?.['sallyport/private_data']?.sensitivity
+          if (label !== expected) throw new Error(`The label is ${label} afterwards.`)
         }),
       },
       close: () => rmSync(dataFolder, { recursive: true, force: true }),

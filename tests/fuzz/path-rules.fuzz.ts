@@ -18,7 +18,7 @@ import { StdioClient } from '../stdio-client.ts'
 import type { FuzzSuite } from './fuzz-suite.ts'
 
 const PROGRAM = join(ROOT, 'node_modules/@modelcontextprotocol/server-filesystem/dist/index.js')
-/** Each file holds its own path, so that what the server returns tells which one it opened. */
+/** Each file contains its own path, so that the result shows which one the server opened. */
 const FILES = [
   'data',
   'data/open',
@@ -34,7 +34,7 @@ const LINKS = [
   ['data/secret', 'data/open/innocent'],
   ['data/secret/open', 'more/deep'],
   ['more', 'data/up'],
-  // Where there is no name as it is written, the server takes one that reads the same.
+  // If a name does not exist as it is written, the server uses one that looks the same.
   ['data/secret', 'data/open/lié'.normalize('NFD')],
   ['data/secret/open', 'more/éd'.normalize('NFC')],
 ] as const
@@ -126,7 +126,7 @@ function rules(root: string): fc.Arbitrary<Rule> {
   )
 }
 
-/** Ways through the tree, most of them to one of its files, written in every manner that a server might understand. */
+/** Paths through the tree, most of them to one of its files, in every notation that a server might accept. */
 function values(root: string): fc.Arbitrary<string> {
   const names = [...new Set([...FILES, ...LINKS.map(([, name]) => name)].flatMap((path) => path.split('/')))]
   const anyWay = fc.array(fc.constantFrom(...names, '..', '..', '.', '', 'missing', '~'), { maxLength: 5 })

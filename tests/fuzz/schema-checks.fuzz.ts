@@ -14,7 +14,7 @@ const BAD: readonly JsonObject[] = [
   { maximum: 'many' },
 ]
 
-/** As a message brings it: fast-check makes objects without a prototype, which nothing takes for JSON. */
+/** As a message would contain it: fast-check creates objects without a prototype, which are not treated as JSON. */
 const asRead = <T>(made: T): T => JSON.parse(JSON.stringify(made)) as T
 
 const value = fc
@@ -65,7 +65,7 @@ function schemas(turns: boolean): fc.Arbitrary<JsonObject> {
   return schema.map(asRead)
 }
 
-/** Whether a value fits: undefined where that hangs on a keyword that nobody can evaluate. */
+/** Whether a value is valid: `undefined` if that depends on a keyword that cannot be evaluated. */
 type Fit = boolean | undefined
 
 const all = (fits: readonly Fit[]): Fit => (fits.includes(false) ? false : fits.includes(undefined) ? undefined : true)

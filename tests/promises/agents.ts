@@ -10,20 +10,20 @@ export const AGENT_PROMISES = {
     state: 'built',
   },
   'AG-3': {
-    text: 'Files as they are in the world: comments, marks, odd names, thousands of servers, broken ones with line and column',
+    text: 'Real files: comments, byte order marks, unusual names, thousands of servers, broken ones with line and column',
     state: 'built',
   },
   'AG-4': {
-    text: 'Selected servers pass on verbatim, in the agent’s own shape; single tools by its own filter, else by the gateway',
+    text: 'Selected servers are passed on unchanged, in the agent’s own format; single tools by its own filter, otherwise by the gateway',
     state: 'built',
   },
   'AG-5': { text: 'An agent without MCP has no servers, and that is no error', state: 'built' },
   'AG-6': {
-    text: 'A profile is an agent and a variant, with a selection, a title, a token budget and a session; what else its file holds is kept',
+    text: 'A profile is an agent and a variant, with a selection, a title, a token budget and a session; other fields of its file are preserved',
     state: 'built',
   },
   'AG-7': {
-    text: 'Selectors name servers, tools and globs over both; order makes no difference, and what is taken away stays away',
+    text: 'Selectors name servers, tools and globs over both; order makes no difference, and exclusion always wins',
     state: 'built',
   },
   'AG-8': {
@@ -36,11 +36,11 @@ export const AGENT_PROMISES = {
   },
   'AG-10': { text: 'A run may narrow what its profile selects, and never widen it', state: 'built' },
   'AG-11': {
-    text: 'Lists and calls meet the selection of the profile that the credential names, and of the one in the URL',
+    text: 'Lists and calls follow the selection of the profile that the credential names, and of the one in the URL',
     state: 'built',
   },
   'AG-12': {
-    text: 'A changed profile counts at once: its clients are told, and calls of tools that it no longer selects say why they are refused',
+    text: 'A changed profile takes effect at once: its clients are notified, and calls of tools that it no longer selects are refused with the reason',
     state: 'built',
   },
   'AG-13': {
@@ -48,7 +48,7 @@ export const AGENT_PROMISES = {
     state: 'built',
   },
   'AG-14': {
-    text: 'run starts the real CLI with the gateway as its only MCP server, and starts and stops the gateway where none runs',
+    text: 'run starts the real CLI with the gateway as its only MCP server, and starts and stops the gateway if none runs',
     state: 'built',
   },
   'AG-15': {
@@ -56,15 +56,15 @@ export const AGENT_PROMISES = {
     state: 'built',
   },
   'AG-16': {
-    text: 'An agent that would have servers besides ours is not started unless that is allowed and recorded; where that cannot be known it is said; connect prints the entry to paste',
+    text: 'An agent that would have servers besides ours is not started unless that is allowed and recorded; if that cannot be known, run says so; connect prints the entry to paste',
     state: 'built',
   },
   'AG-17': {
-    text: 'A run makes the gateway the one that approves and gives calls time; who cannot wait is told to repeat the call; servers do not get the model’s key',
+    text: 'A run leaves approval to the gateway and sets long timeouts; an agent that cannot wait is told to repeat the call; servers do not get the model’s key',
     state: 'built',
   },
   'AG-18': {
-    text: 'agents, import and init: what is installed, the servers of all agents in one config, and the first minute',
+    text: 'agents, import and init: what is installed, the servers of all agents in one config, and the first steps',
     state: 'built',
   },
   'AG-19': {
@@ -73,11 +73,11 @@ export const AGENT_PROMISES = {
   },
   'AG-20': { text: 'Names survive the rules of every agent: unique and intact', state: 'built' },
   'AG-21': {
-    text: 'What makes an agent ask its hook is printed, for a person to paste; nothing is written',
+    text: 'The settings for an agent’s hook are printed, for a person to paste; nothing is written',
     state: 'built',
   },
   'AG-22': {
-    text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites another unawares',
+    text: 'The API lists servers and tools for each agent, and no editor of a profile overwrites a change that it has not read',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

@@ -19,7 +19,7 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-5': {
-    text: 'One process per stdio server for all sessions, or one per session where asked or needed; idle ones are stopped',
+    text: 'One process per stdio server for all sessions, or one per session if configured or needed; idle ones are stopped',
     state: 'built',
   },
   'GW-6': { text: 'No process, descriptor, timer or session outlives its owner, whoever is killed', state: 'built' },
@@ -34,15 +34,15 @@ export const GATEWAY_PROMISES = {
     missing: 'refusing metadata and link-local addresses: so far every URL comes from the operator',
   },
   'GW-11': {
-    text: 'The Docker MCP Gateway is started from typed options; its meta tools are closed, mcp-exec is judged as the tool inside, and what keeps it from running is told apart with its fix',
+    text: 'The Docker MCP Gateway is started from typed options; its meta tools are closed, mcp-exec is checked as the tool inside, and each cause that prevents its start is reported with a fix',
     state: 'built',
   },
   'GW-12': {
-    text: 'A changed config restarts only what changed; an invalid one leaves the last good one in force',
+    text: 'A changed config restarts only what changed; an invalid one leaves the last valid one in force',
     state: 'built',
   },
   'GW-13': {
-    text: 'Server ids have one form; a name that does not fit gets a slug; a clash is an error',
+    text: 'Server ids have one form; a name of another form gets a slug; a clash is an error',
     state: 'built',
   },
   'GW-14': {
@@ -54,17 +54,17 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-16': {
-    text: 'Both eras on both sides, on one endpoint; where client and server differ, what a server asks is bridged',
+    text: 'Both eras on both sides, on one endpoint; if client and server differ, questions of servers are bridged',
     state: 'built',
   },
   'GW-17': {
-    text: 'What a server says passes untouched and in order, reaches the right party and nobody else, and survives a broken stream; what the protocol does not allow, nobody agreed on or only the gateway may say does not pass',
+    text: 'What a server sends passes unchanged and in order, reaches the right client only, and survives a broken stream; what the protocol does not allow, was not declared, or only the gateway may send does not pass',
     state: 'built',
   },
   'GW-18': {
     text: 'Nothing that the conformance suite finds in a server is lost on the way through the gateway',
     state: 'partial',
-    missing: 'the scenarios of authorization: the gateway is no OAuth client of its servers yet',
+    missing: 'the scenarios of authorization: the gateway is not an OAuth client of its servers yet',
   },
   'GW-19': {
     text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
@@ -77,17 +77,17 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-23': {
-    text: 'A governed and recorded call costs about what a proxy costs that does nothing; memory, sessions, lists and starts have limits that the bench measures',
+    text: 'A governed and recorded call costs about as much as one through a proxy that does nothing; memory, sessions, lists and starts have limits that the bench measures',
     state: 'partial',
     missing: 'the goals that docs/benchmarks.md shows as missed',
   },
   'GW-24': {
-    text: 'The bench prints every goal next to the noise of the machine, and its page is made from the figures of a run',
+    text: 'The bench prints every goal next to the noise of the machine, and its page is generated from the numbers of a run',
     state: 'built',
   },
   'GW-25': { text: 'createGateway gives the same gateway and the same pipeline inside a program', state: 'built' },
   'GW-26': {
-    text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and judged, limited, inspected, held to what they were and recorded as tools are',
+    text: 'Resources, prompts, completions and what servers ask of clients are routed by owner, and checked, limited, inspected, pinned and recorded like tools',
     state: 'partial',
     missing: 'sensitivity labels',
   },

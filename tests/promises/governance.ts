@@ -2,11 +2,11 @@ import type { Promised } from './promised.ts'
 
 export const GOVERNANCE_PROMISES = {
   'GOV-1': {
-    text: 'Every tool that is found has an entry in tools.yaml: what is there is left alone, what is not is appended',
+    text: 'Every tool that is found has an entry in tools.yaml: existing entries are left alone, missing ones are appended',
     state: 'built',
   },
   'GOV-2': {
-    text: 'What stood in tools.yaml is there byte for byte after an append, or the file is left alone and that is told',
+    text: 'An append preserves tools.yaml byte for byte, or the file is left alone and that is reported',
     state: 'built',
   },
   'GOV-3': {
@@ -14,7 +14,7 @@ export const GOVERNANCE_PROMISES = {
     state: 'built',
   },
   'GOV-4': {
-    text: 'Keys stand in any form, the strictest of several entries counts, and no name or text of a server can change the policy of another tool',
+    text: 'Keys may have any form, the strictest of several entries wins, and no name or text of a server can change the policy of another tool',
     state: 'built',
   },
   'GOV-5': {
@@ -23,17 +23,17 @@ export const GOVERNANCE_PROMISES = {
     missing: 'sensitivity and sensitive_paths are read and not enforced yet',
   },
   'GOV-6': {
-    text: 'The risk of a tool is told from the words of its name, its annotations and its schema, each with its reason',
+    text: 'The risk of a tool is guessed from the words of its name, its annotations and its schema, each with its reason',
     state: 'built',
   },
   'GOV-7': {
-    text: 'What follows from a risk, the telling words and name patterns are data in config.yaml',
+    text: 'The effects of a risk, the words that decide it and name patterns are data in config.yaml',
     state: 'built',
   },
   'GOV-8': {
-    text: 'Permissions are a set; what an untrusted server says of its tools only ever adds to it',
+    text: 'Permissions are a set; what an untrusted server says about its tools can only add to it',
     state: 'partial',
-    missing: 'servers that are kept off the network: so far none is',
+    missing: 'servers without network access: there are none yet',
   },
   'GOV-9': {
     text: 'A tool whose definition changed is shown as it was reviewed and refused until a person who saw the change accepts it',
@@ -41,46 +41,46 @@ export const GOVERNANCE_PROMISES = {
     missing: 'the change in the web page',
   },
   'GOV-10': {
-    text: 'Everything that a server puts before a model is inspected; what is found asks a person until somebody accepts it, is recorded, written as a comment and shown; honest servers have none',
+    text: 'Everything that a server puts before a model is inspected; a finding asks a person until somebody accepts it, is recorded, written as a comment and shown; honest servers have none',
     state: 'partial',
     missing: 'the web page',
   },
   'GOV-11': {
-    text: 'A saved edit is in force within a second; an invalid file leaves the last good one in force and says line and column',
+    text: 'A saved edit is in force within a second; an invalid file leaves the last valid one in force and is reported with line and column',
     state: 'built',
   },
   'GOV-12': {
-    text: 'A tool is open in the modes that its entry, its category and the policy of the mode leave',
+    text: 'A tool can be called in the modes that its entry, its category and the policy of the mode allow',
     state: 'built',
   },
   'GOV-13': {
-    text: 'LOCKDOWN leaves essential READ tools with approval, from the next dispatch on; RECOVERY leaves READ tools; a mode outlives a restart',
+    text: 'LOCKDOWN allows only essential READ tools with approval, from the next dispatch on; RECOVERY allows READ tools; a mode survives a restart',
     state: 'partial',
     missing: 'other replicas',
   },
   'GOV-14': {
-    text: 'The mode gets stricter by itself, by windows and durations that are set; only a person relaxes it',
+    text: 'The mode gets stricter by itself, by configured windows and durations; only a person relaxes it',
     state: 'built',
   },
   'GOV-15': {
-    text: 'Every path among the arguments is judged in its canonical form, a relative one from every folder that the server may read it from; forbidden wins',
+    text: 'Every path in the arguments is checked in its canonical form, a relative one from every folder that the server may read it from; forbidden wins',
     state: 'built',
   },
   'GOV-16': { text: 'Rules for single arguments, and patterns of linear time over all of them', state: 'built' },
   'GOV-17': {
-    text: 'Arguments are checked against the input schema before anything else, and a violation names the field; what cannot be checked is asked about or refused, and gives up no other check',
+    text: 'Arguments are checked against the input schema before anything else, and a violation names the field; what cannot be checked needs approval or is refused, and all other checks still apply',
     state: 'built',
   },
   'GOV-18': {
-    text: 'Keys and tokens are refused in arguments, taken out of results and of what servers tell, and in no record or error; what a server is given never comes back from it',
+    text: 'Keys and tokens are refused in arguments, removed from results and notifications, and in no record or error; the credentials of a server never come back from it',
     state: 'built',
   },
   'GOV-19': {
-    text: 'A call that needs approval waits, starves no other, shows everything about itself, and expires',
+    text: 'A call that needs approval waits, does not delay others, shows everything about itself, and expires',
     state: 'built',
   },
   'GOV-20': {
-    text: 'Answered over the API, on the command line, by the client where it may, by a signed web hook; the first answer wins',
+    text: 'Answered over the API, on the command line, by the client if it may, by a signed web hook; the first answer wins',
     state: 'partial',
     missing: 'the web UI',
   },
@@ -89,42 +89,42 @@ export const GOVERNANCE_PROMISES = {
     state: 'built',
   },
   'GOV-22': {
-    text: 'Whatever keeps an approval from coming refuses the call, which was never dispatched; a restart grants nothing',
+    text: 'If no approval can come, the call is refused and was never dispatched; a restart grants nothing',
     state: 'built',
   },
   'GOV-23': { text: 'unattended_paths and governance.auto_approve spell out what needs no person', state: 'built' },
   'GOV-24': {
-    text: 'Every call and every change of the gateway is an event that can be asked for',
+    text: 'Every call and every change of the gateway is an event that can be queried',
     state: 'partial',
     missing: 'the events of labels and sandboxes',
   },
   'GOV-25': {
-    text: 'Every decision is one record: who, what, each step, the rule with file and line; explain tells it to a person',
+    text: 'Every decision is one record: who, what, each step, the rule with file and line; explain shows it to a person',
     state: 'partial',
     missing: 'the label of the session before and after',
   },
   'GOV-26': {
-    text: 'Arguments are kept as audit.arguments says, and a key or a token among them never',
+    text: 'Arguments are recorded as audit.arguments says, and never a key or a token in them',
     state: 'built',
   },
   'GOV-27': {
-    text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused; a changed log is found out',
+    text: 'A call is recorded before it is dispatched, and that survives kill -9; one that cannot be recorded is refused; a changed log is detected',
     state: 'built',
   },
   'GOV-28': {
-    text: 'audit finds records by what they say, follows, exports, and keeps no more than it should',
+    text: 'audit filters, follows and exports records, and old ones are removed',
     state: 'built',
   },
   'GOV-29': {
-    text: 'Rules can be only watched, and recorded calls be decided again by other rules',
+    text: 'Rules can be recorded without being enforced, and recorded calls can be decided by other rules',
     state: 'built',
   },
   'GOV-30': {
-    text: 'Figures for Prometheus; traces and metrics by OpenTelemetry where an exporter is set, with the trace passed on',
+    text: 'Metrics for Prometheus; traces and metrics by OpenTelemetry if an exporter is set, with the trace passed on',
     state: 'built',
   },
   'GOV-32': {
-    text: 'A tool without an entry is held to what the state remembers of it; a server has a share of new entries, and what is beyond it asks a person',
+    text: 'A tool without an entry is pinned in the state; a server has a share of new entries, and tools beyond it need approval',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

@@ -2,7 +2,7 @@ import type { Promised } from './promised.ts'
 
 export const ISOLATION_PROMISES = {
   'ISO-1': {
-    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context, in files of agents that are imported or included too; a misspelt key of these keeps its entry closed',
+    text: 'isolated, isolatedTools and a tool’s own isolated say whose results stay out of the caller’s context, in files of agents that are imported or included too; a misspelt key closes its entry',
     state: 'built',
   },
   'ISO-2': {
@@ -10,23 +10,23 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-3': {
-    text: 'A call that is not isolated asks no model, and a result that nothing has reason to change leaves as its bytes',
+    text: 'A call that is not isolated asks no model, and a result that no rule changes is passed on byte for byte',
     state: 'built',
   },
   'ISO-4': {
-    text: 'An isolated tool looks to its caller as without isolation, plus _intent where it can be used',
+    text: 'An isolated tool looks to its caller the same as without isolation, plus _intent if it is used',
     state: 'built',
   },
   'ISO-5': {
-    text: 'mcp-executor is a built-in agent whose every part can be said otherwise; switched off, its tools fail by name',
+    text: 'mcp-executor is a built-in agent whose every part can be configured; if it is switched off, its tools fail with its name',
     state: 'built',
   },
   'ISO-6': {
-    text: 'Each run of the sub-agent begins with nothing, has the one tool and a way to end, and is refused everything else',
+    text: 'Each run of the sub-agent begins with an empty context, has the one tool and a way to end, and is refused everything else',
     state: 'built',
   },
   'ISO-7': {
-    text: 'What the sub-agent hands over it points at, after the tool’s result is there; a model’s own words are marked; above the budget every caller gets a preview and a handle; every limit ends a run by name',
+    text: 'The sub-agent refers to what it returns, after the tool’s result is there; text of a model is marked; above the budget every caller gets a preview and a handle; every limit ends a run with its name',
     state: 'built',
   },
   'ISO-8': {
@@ -34,7 +34,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-9': {
-    text: 'Whatever goes wrong is a tool error with its fix, or falls back to a bounded result',
+    text: 'Every failure is a tool error with its fix, or falls back to a bounded result',
     state: 'built',
   },
   'ISO-10': {
@@ -42,7 +42,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-11': {
-    text: 'A hostile result can reach no other tool; where a schema is set only values that validate cross back, and no words beside them',
+    text: 'A hostile result can reach no other tool; if a schema is set, only values that validate are returned, and no other text',
     state: 'built',
   },
   'ISO-12': {
@@ -70,7 +70,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-18': {
-    text: 'The hooks of Gemini CLI and Claude Code deny isolated tools with the call to make instead; all else, and whatever goes wrong, continues',
+    text: 'The hooks of Gemini CLI and Claude Code deny isolated tools with the call to make instead; everything else continues, also after an error',
     state: 'built',
   },
   'ISO-19': { text: 'The docs say plainly what the hook can do and what only the gateway can', state: 'built' },

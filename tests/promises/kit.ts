@@ -2,15 +2,15 @@ import type { Promised } from './promised.ts'
 
 export const KIT_PROMISES = {
   'KIT-1': {
-    text: 'Callers of a kit server are told apart by verified tokens, and tools learn who calls from the scope of the call only',
+    text: 'Callers of a kit server are identified by verified tokens, and tools learn who calls from the scope of the call only',
     state: 'built',
   },
   'KIT-2': {
-    text: 'Whatever a user and a session are called, their folder lies under the root and is shared with nobody',
+    text: 'Whatever the names of a user and a session, their folder is under the root and shared with nobody',
     state: 'built',
   },
   'KIT-3': {
-    text: 'Agents see /workspace and nothing else: links, hard links, devices and swaps between check and use lead nowhere, and no host path is told',
+    text: 'Agents see /workspace and nothing else: links, hard links, devices and swaps between check and use lead nowhere, and no host path is shown',
     state: 'built',
   },
   'KIT-4': {
@@ -18,7 +18,7 @@ export const KIT_PROMISES = {
     state: 'built',
   },
   'KIT-5': {
-    text: 'Every tool of the kit declares its permission; tools that reach out are refused once the session holds private data',
+    text: 'Every tool of the kit declares its permission; tools that reach the network are refused once the session has private data',
     state: 'built',
   },
   'KIT-6': {
@@ -26,15 +26,15 @@ export const KIT_PROMISES = {
     state: 'built',
   },
   'KIT-7': {
-    text: 'Connectors work on data without MCP or a model: File, Csv, Json, Sql (SQLite and PostgreSQL, kept to reading by their own sessions) and OpenApi',
+    text: 'Connectors work on data without MCP or a model: File, Csv, Json, Sql (SQLite and PostgreSQL, read-only by their own sessions) and OpenApi',
     state: 'built',
   },
   'KIT-8': {
-    text: 'Kit servers and clients are configured in the config.yaml of the gateway, with variables in every text, and no value is ever told',
+    text: 'Kit servers and clients are configured in the config.yaml of the gateway, with variables in every string, and no value is ever shown',
     state: 'built',
   },
   'KIT-9': {
-    text: 'Errors of tools have three tiers, told apart over the wire; the texts of bugs stay in the log',
+    text: 'Errors of tools have three tiers, distinguishable over the wire; messages of bugs stay in the log',
     state: 'built',
   },
   'KIT-10': {
@@ -42,7 +42,7 @@ export const KIT_PROMISES = {
     state: 'built',
   },
   'KIT-11': {
-    text: 'getMcpClient opens a strict client by its name in config.yaml, one with two connections where url_isolated is given; an unknown name is answered with the names',
+    text: 'getMcpClient opens a strict client by its name in config.yaml, with two connections if url_isolated is given; an unknown name is answered with the names',
     state: 'built',
   },
   'KIT-12': {

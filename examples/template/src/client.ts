@@ -9,14 +9,14 @@ import {
   RetryableToolError,
 } from '@sallyport/kit'
 
-/** `client.js <tool> <arguments as JSON> [<tool> <arguments> …]`, one run of calls on behalf of RECORDS_TOKEN. */
-const words = process.argv.slice(2)
+/** `client.js <tool> <arguments as JSON> [<tool> <arguments> …]`, one run of calls for the user of RECORDS_TOKEN. */
+const argv = process.argv.slice(2)
 const bearerToken = process.env.RECORDS_TOKEN ?? ''
 
 const client = await getMcpClient('records-client', { bearerToken, onElicit: askPerson })
 try {
-  if (words.length === 0) console.log((await client.listTools()).map(({ name }) => name).join('\n'))
-  while (words.length > 0) await call(client, words.shift() ?? '', words.shift() ?? '{}')
+  if (argv.length === 0) console.log((await client.listTools()).map(({ name }) => name).join('\n'))
+  while (argv.length > 0) await call(client, argv.shift() ?? '', argv.shift() ?? '{}')
 } catch (error) {
   if (!(error instanceof FatalToolError)) throw error
   console.log(`the run is over: ${error.message}`)
@@ -25,7 +25,7 @@ try {
   await client.close()
 }
 
-/** What a model could correct does not end the run. */
+/** An error that a model could correct does not end the run. */
 async function call(client: McpClient, tool: string, args: string): Promise<void> {
   try {
     const { content } = await client.callTool(tool, JSON.parse(args), { onProgress: showProgress })
@@ -34,14 +34,14 @@ async function call(client: McpClient, tool: string, args: string): Promise<void
     if (!(error instanceof RetryableToolError)) throw error
     console.log(`error: ${error.message}`)
   }
-  if (client.isIsolated) console.log(`(${client.sensitivity}: from now on only the isolated instance is asked)`)
+  if (client.isIsolated) console.log(`(${client.sensitivity}: from now on only the isolated instance is called)`)
 }
 
 function showProgress({ progress, total, message }: Progress): void {
   console.log(`${progress}/${total} ${message}`)
 }
 
-/** Forms of this server have one field, which is yes or no. */
+/** Forms of this server have one yes-or-no field. */
 async function askPerson({ message, requestedSchema }: Form): Promise<FormAnswer> {
   const [field = ''] = Object.keys(requestedSchema.properties ?? {})
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

@@ -12,7 +12,7 @@ export interface RecordsOptions extends ServerOptions {
 
 const ICON = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M1 1h6v6H1z"/></svg>')}`
 
-/** The server with all that it offers, for any way of serving it. */
+/** The server with all its tools, resources and prompts, for any transport. */
 export function createRecordsServer(name: string, { publishUrl, ...options }: RecordsOptions): McpServer {
   const server = createMcpServer(name, {
     version: '1.0.0',

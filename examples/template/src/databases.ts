@@ -8,7 +8,7 @@ export function databasesIn(folder: string): SqlSettings {
   return {
     databases: {
       records: { sqlite: join(folder, 'records.db'), description: 'Teas, and who grows them' },
-      // With `sensitivity` a database registers itself as well, whichever tool asks it.
+      // With `sensitivity`, every query of this database raises the label of the session.
       people: { sqlite: join(folder, 'people.db'), sensitivity: 'CONFIDENTIAL' },
     },
   }
@@ -16,17 +16,17 @@ export function databasesIn(folder: string): SqlSettings {
 
 const TEAS = ['Oolong', 'Assam', 'Sencha', 'Darjeeling', 'Keemun']
 
-/** Makes the databases anew, with something in them. */
+/** Creates the databases with sample data. Existing tables are replaced. */
 export async function makeDatabases(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
-  make(join(folder, 'records.db'), 'CREATE TABLE record (id INTEGER PRIMARY KEY, title TEXT, text TEXT)', {
+  createTable(join(folder, 'records.db'), 'CREATE TABLE record (id INTEGER PRIMARY KEY, title TEXT, text TEXT)', {
     sql: 'INSERT INTO record VALUES (?, ?, ?)',
     rows: Array.from({ length: 200 }, (_, at) => {
       const tea = TEAS[at % TEAS.length]
       return [at + 1, `${tea}, harvest ${1826 + at}`, `What growers wrote about ${tea} in ${1826 + at}.`]
     }),
   })
-  make(join(folder, 'people.db'), 'CREATE TABLE salary (name TEXT, salary INTEGER)', {
+  createTable(join(folder, 'people.db'), 'CREATE TABLE salary (name TEXT, salary INTEGER)', {
     sql: 'INSERT INTO salary VALUES (?, ?)',
     rows: [
       ['Ada', 5200],
@@ -36,12 +36,12 @@ export async function makeDatabases(folder: string): Promise<void> {
   })
 }
 
-interface Filling {
+interface SampleRows {
   readonly sql: string
   readonly rows: readonly (readonly unknown[])[]
 }
 
-function make(file: string, schema: string, { sql, rows }: Filling): void {
+function createTable(file: string, schema: string, { sql, rows }: SampleRows): void {
   const database = new Database(file)
   try {
     const table = /TABLE (\w+)/.exec(schema)?.[1]

@@ -3,11 +3,11 @@ import { SignJWT } from 'jose'
 
 export interface TokenOwner {
   readonly user: string
-  /** Absent: the default session of that user. */
+  /** Default: the default session of that user. */
   readonly session?: string | undefined
 }
 
-/** In production an identity provider signs tokens, and servers have nothing but its public keys. */
+/** Only for trials: in production an identity provider signs tokens, and servers have only its public keys. */
 export function mintToken(auth: AuthOptions | undefined, { user, session }: TokenOwner): Promise<string> {
   return new SignJWT({ sub: user, ...(session !== undefined && { session_id: session }) })
     .setProtectedHeader({ alg: 'HS256' })

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 
 /**
- * How one agent shows the tools of a server to its model. Prefixes, characters and limits are as they were seen; how a
- * hash is made is not, and where nobody saw what a clash does (amp, droid), a tool is lost.
+ * How one agent shows the tools of a server to its model. Prefixes, characters and limits were observed. The hash
+ * function was not. For agents whose behavior on a clash is unknown (amp, droid) we assume that a tool is lost.
  */
 interface NameRules {
   readonly prefix: string
-  /** What it makes of a tool's name. */
+  /** How it changes a tool's name. */
   readonly fold: (tool: string) => string
   readonly limit?: number
-  /** What becomes of a name beyond the limit. */
+  /** What happens to a name beyond the limit. */
   readonly tooLong?: 'hash' | 'cut' | 'middle' | 'drop'
-  /** It marks each name that it had to change, so that they stay apart. */
+  /** It marks each changed name, so that names stay unique. */
   readonly marksChanged?: true
   readonly clash: 'first' | 'last' | 'hash' | 'both'
 }
@@ -55,7 +55,7 @@ export const AGENT_NAMES: Readonly<Record<string, NameRules>> = {
   crush: { prefix: `mcp_${GATEWAY}_`, fold: raw, clash: 'both' },
 }
 
-/** The tools that a model gets to see of those that a server lists, each with the tool that a call would reach. */
+/** The tools that the model sees, each with the tool that a call would reach. */
 export function listShownTools(rules: NameRules, tools: readonly string[]): readonly ShownTool[] {
   const shown: ShownTool[] = []
   for (const tool of tools) {

@@ -16,12 +16,12 @@ const wiresOf = (refs: readonly ToolRef[]): readonly string[] => {
 const builtIns = ['read_file', 'list_directory'].map((tool) => ({ server: 'sallyport', tool }))
 const serverId = fc.constantFrom('a', 'a-b', 'gw', 'mcp-gw', 'git', 'git-hub', '1', 'sallyport-read', 'x'.repeat(40))
 
-/** Names that agents change, cut, drop or take for one another, and those that imitate what others are called. */
+/** Names that agents change, cut, drop or confuse, and names that imitate those of other tools. */
 const hostileTool = fc.oneof(
   fc.constantFrom('b_c', 'b-c', 'b.c', 'b:c', 'b c', 'B_C', 'b__c', 'b___c', '_b_c_', 'b/c', 'ｂ_c', 'bü', 'b\u0000c'),
   fc.constantFrom('mcp__gw__a_b_c', 'gw_a_b', 'file', 'read_file', 'hub_search', '__proto__', '日本語', ' ', '*', '.'),
   fc.tuple(fc.constantFrom('x', 'x_', 'x-', 'é'), fc.integer({ min: 20, max: 130 })).map(([part, n]) => part.repeat(n)),
-  // The same beginning and end, and another middle: what cuts without a hash cannot tell apart.
+  // The same beginning and end with another middle: agents that cut without a hash confuse these.
   fc.integer({ min: 0, max: 99 }).map((n) => `${'begin_'.repeat(9)}${n}${'_end'.repeat(9)}`),
   fc.constantFrom('a/b_c', 'a-b/c', 'git/hub_search').map((path) => {
     const [server = '', tool = ''] = path.split('/')
@@ -34,23 +34,20 @@ const hostileRefs = fc
   .uniqueArray(fc.record({ server: serverId, tool: hostileTool }), { selector: canonicalName, maxLength: 40 })
   .map((refs): readonly ToolRef[] => [...builtIns, ...refs])
 
-describe(`what agents make of our names (${promise('AG-20')})`, () => {
-  it.each(Object.entries(AGENT_NAMES))(
-    '%s shows every tool under its own name, unchanged and uncut',
-    (_agent, rules) => {
-      fc.assert(
-        fc.property(hostileRefs, (refs) => {
-          const wires = wiresOf(refs)
-          const shown = listShownTools(rules, wires)
-          expect(shown).toEqual(wires.map((wire) => ({ shown: `${rules.prefix}${wire}`, tool: wire })))
-          // Also where a model, or a person who writes a rule, mistakes capitals and signs.
-          expect(new Set(shown.map((one) => foldName(one.shown))).size).toBe(refs.length)
-        }),
-      )
-    },
-  )
+describe(`our names in agents (${promise('AG-20')})`, () => {
+  it.each(Object.entries(AGENT_NAMES))('%s shows every tool under its own name, unchanged', (_agent, rules) => {
+    fc.assert(
+      fc.property(hostileRefs, (refs) => {
+        const wires = wiresOf(refs)
+        const shown = listShownTools(rules, wires)
+        expect(shown).toEqual(wires.map((wire) => ({ shown: `${rules.prefix}${wire}`, tool: wire })))
+        // Also if a model, or a person who writes a rule, confuses capitals and symbols.
+        expect(new Set(shown.map((one) => foldName(one.shown))).size).toBe(refs.length)
+      }),
+    )
+  })
 
-  it('would lose or change some in every agent but those that pass them on as they are, did servers name them', () => {
+  it('are needed: every agent that changes names would lose or change some names of servers', () => {
     const tools = [
       'b.c',
       'b:c',
@@ -70,14 +67,14 @@ describe(`what agents make of our names (${promise('AG-20')})`, () => {
     )
   })
 
-  it('leave room for the longest prefix within the shortest limit', () => {
+  it('fit into the shortest limit with the longest prefix', () => {
     const longest = wiresOf([{ server: 'x'.repeat(30), tool: 'y'.repeat(200) }])[0] ?? ''
     for (const { prefix, limit = Number.POSITIVE_INFINITY } of Object.values(AGENT_NAMES))
       expect(prefix.length + longest.length).toBeLessThanOrEqual(limit)
     expect(longest).toHaveLength(50)
   })
 
-  it('allow codex and gemini the name of the server, which they are strict about', () => {
+  it('are compatible with the strict server names of codex and gemini', () => {
     for (const { prefix } of Object.values(AGENT_NAMES)) {
       const server = prefix.replace(/^mcp_+/, '').replace(/[_-]+$/, '')
       expect(['', 'gw']).toContain(server)

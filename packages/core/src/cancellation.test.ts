@@ -2,43 +2,43 @@ import { describe, expect, it } from 'vitest'
 import { Cancellation } from './cancellation.ts'
 
 describe('a cancellation', () => {
-  it('tells its listener once, with the first reason', () => {
-    const heard: string[] = []
+  it('notifies its listener once, with the first reason', () => {
+    const received: string[] = []
     const cancellation = new Cancellation()
-    cancellation.onCancel((reason) => heard.push(reason))
+    cancellation.onCancel((reason) => received.push(reason))
     expect(cancellation.reason).toBeUndefined()
     cancellation.cancel('first')
     cancellation.cancel('second')
-    expect(heard).toEqual(['first'])
+    expect(received).toEqual(['first'])
     expect(cancellation.reason).toBe('first')
   })
 
-  it('tells a listener that comes too late at once', () => {
-    const heard: string[] = []
+  it('notifies a late listener at once', () => {
+    const received: string[] = []
     const cancellation = new Cancellation()
     cancellation.cancel('early')
-    cancellation.onCancel((reason) => heard.push(reason))
-    expect(heard).toEqual(['early'])
+    cancellation.onCancel((reason) => received.push(reason))
+    expect(received).toEqual(['early'])
   })
 
-  it('tells only the last listener, and none when that one left', () => {
-    const heard: string[] = []
+  it('notifies only the last listener, and none if that one was removed', () => {
+    const received: string[] = []
     const cancellation = new Cancellation()
-    cancellation.onCancel(() => heard.push('one'))
-    cancellation.onCancel(() => heard.push('two'))
+    cancellation.onCancel(() => received.push('one'))
+    cancellation.onCancel(() => received.push('two'))
     cancellation.onCancel(undefined)
     cancellation.cancel('over')
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
   })
 
-  it('lets a listener leave while it is being told', () => {
-    const heard: string[] = []
+  it('allows a listener to remove itself while it is notified', () => {
+    const received: string[] = []
     const cancellation = new Cancellation()
     cancellation.onCancel((reason) => {
       cancellation.onCancel(undefined)
-      heard.push(reason)
+      received.push(reason)
     })
     cancellation.cancel('over')
-    expect(heard).toEqual(['over'])
+    expect(received).toEqual(['over'])
   })
 })

@@ -1,6 +1,6 @@
 import { SallyportError } from './errors.ts'
 
-/** Says that an answer is no longer wanted. Lighter than an AbortSignal: one per call, one listener. */
+/** Signals that nobody waits for the answer any more. Lighter than an AbortSignal: one per call, one listener. */
 export class Cancellation {
   #reason: string | undefined
   #listener: ((reason: string) => void) | undefined
@@ -9,7 +9,7 @@ export class Cancellation {
     return this.#reason
   }
 
-  /** Runs at once when it already happened. A later listener replaces an earlier one. */
+  /** If the call is already cancelled, the listener runs at once. A later listener replaces an earlier one. */
   onCancel(listener: ((reason: string) => void) | undefined): void {
     this.#listener = listener
     if (this.#reason !== undefined) listener?.(this.#reason)
@@ -22,12 +22,11 @@ export class Cancellation {
   }
 }
 
-/** How a call ends that nobody waits for any more. */
+/** The error of a cancelled call. */
 export const callCancelledError = (reason: string, reach: 'sent' | 'unsent' = 'unsent'): SallyportError =>
   new SallyportError('CALL_CANCELLED', `Cancelled: ${reason}.`, {
     hint: reach === 'sent' ? MAY_HAVE_RUN_HINT : 'It was not sent to its server.',
   })
 
-/** For a call that reached its server, whose outcome nobody knows. */
-export const MAY_HAVE_RUN_HINT =
-  'It may have been carried out all the same: check what it did before you make it again.'
+/** For a call that reached its server and whose outcome is unknown. */
+export const MAY_HAVE_RUN_HINT = 'It may have been carried out anyway: check what it did before you repeat it.'

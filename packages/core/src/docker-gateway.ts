@@ -1,6 +1,6 @@
 export const DOCKER_GATEWAY_COMMAND: readonly string[] = ['docker', 'mcp', 'gateway', 'run']
 
-/** What the Docker command line and its MCP plugin read themselves: it cannot find its daemon without them. */
+/** The variables that the Docker CLI and its MCP plugin read. Without them they cannot find the daemon. */
 export const DOCKER_ENVIRONMENT: readonly string[] = [
   'DOCKER_API_VERSION',
   'DOCKER_CERT_PATH',
@@ -33,7 +33,7 @@ export interface DockerGatewayOptions {
   readonly extraArgs?: readonly string[] | undefined
 }
 
-/** What `docker mcp gateway run` is to be told, but for where it listens. */
+/** The arguments of `docker mcp gateway run`, except those that say where it listens. */
 export function buildDockerGatewayArguments(options: DockerGatewayOptions): readonly string[] {
   const { servers, tools, catalogs, interceptors = [] } = options
   return [
@@ -61,6 +61,6 @@ const listOption = (name: string, items: readonly string[] | undefined): readonl
 const valueOption = (name: string, value: string | number | undefined): readonly string[] =>
   value === undefined ? [] : [name, String(value)]
 
-/** A flag takes its value only behind "=". */
+/** The Docker CLI accepts the value of a flag only after "=". */
 const flagOption = (name: string, value: boolean | undefined): readonly string[] =>
   value === undefined ? [] : [`${name}=${value}`]

@@ -12,14 +12,14 @@ describe('the table of errors', () => {
     }
   })
 
-  it('exits with 5 for every server that is not to be had, and with 4 for every refusal', () => {
+  it('exits with 5 for every unavailable server, and with 4 for every refusal', () => {
     for (const [code, { http, exit }] of kinds) {
       if (http === 503 || http === 504) expect(exit, code).toBe(5)
       if (http === 401 || http === 403) expect(exit, code).toBe(4)
     }
   })
 
-  it('lets the model read nothing about bad requests, credentials and bugs', () => {
+  it('does not show bad requests, credentials and bugs to the model', () => {
     const shown = kinds.filter(([, { forModel }]) => forModel).map(([code]) => code)
     expect(
       shown.filter(
@@ -35,14 +35,14 @@ describe('the table of errors', () => {
 describe('an error', () => {
   it('carries its code, its kind, its hint and its cause', () => {
     const cause = new Error('deep')
-    const error = new SallyportError('TOOL_UNKNOWN', 'There is no tool.', { hint: 'Look again.', cause })
+    const error = new SallyportError('TOOL_UNKNOWN', 'There is no tool.', { hint: 'Check the name.', cause })
     expect(error).toBeInstanceOf(Error)
-    expect(error).toMatchObject({ name: 'SallyportError', code: 'TOOL_UNKNOWN', hint: 'Look again.', cause })
+    expect(error).toMatchObject({ name: 'SallyportError', code: 'TOOL_UNKNOWN', hint: 'Check the name.', cause })
     expect(error.kind).toBe(ERRORS.TOOL_UNKNOWN)
-    expect(error.text).toBe('There is no tool. Look again.')
+    expect(error.text).toBe('There is no tool. Check the name.')
   })
 
-  it('says no more than its message where there is no hint, and has no empty cause', () => {
+  it('has only its message as text if there is no hint, and has no empty cause', () => {
     const error = new SallyportError('INTERNAL', 'Broken.')
     expect(error.text).toBe('Broken.')
     expect('cause' in error).toBe(false)

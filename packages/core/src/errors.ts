@@ -5,7 +5,7 @@ export interface ErrorKind {
   readonly exit: number
   /** The same request may succeed later without any change. */
   readonly retryable: boolean
-  /** In a tool call it is answered as a tool error that the model can read, not as a protocol error. */
+  /** In a tool call it becomes a tool error that the model can read, not a protocol error. */
   readonly forModel: boolean
 }
 
@@ -23,7 +23,7 @@ const kind = ([http, rpc, exit]: Codes, flags: Partial<ErrorKind> = {}): ErrorKi
 const transient = { retryable: true, forModel: true } as const
 const permanent = { forModel: true } as const
 
-/** The one table of failures. docs/errors.md is held to it by a test. */
+/** The one table of failures. A test checks that docs/errors.md agrees with it. */
 export const ERRORS = {
   // Starting up
   CONFIG_INVALID: kind([500, -32603, 1]),
@@ -40,7 +40,7 @@ export const ERRORS = {
   GATEWAY_UNREACHABLE: kind([503, -32603, 5], { retryable: true }),
   USAGE: kind([400, -32602, 2]),
 
-  // What a request asks for
+  // The request
   PARSE_ERROR: kind([400, -32700, 2]),
   INVALID_REQUEST: kind([400, -32600, 2]),
   METHOD_UNKNOWN: kind([404, -32601, 2]),
@@ -66,7 +66,7 @@ export const ERRORS = {
   APPROVAL_SETTLED: kind([409, -32602, 1]),
   ALWAYS_REFUSED: kind([409, -32602, 4]),
 
-  // Who asks, and from where
+  // The caller and its origin
   UNAUTHENTICATED: kind([401, -32000, 4]),
   FORBIDDEN: kind([403, -32000, 4]),
   HOST_REFUSED: kind([403, -32000, 4]),
@@ -81,7 +81,7 @@ export const ERRORS = {
   SESSION_UNKNOWN: kind([404, -32001, 3]),
   OVERLOADED: kind([503, -32000, 5], transient),
 
-  // Deciding
+  // The decision
   CALL_DENIED: kind([403, -32000, 4], permanent),
   MODE_FORBIDS: kind([403, -32000, 4], permanent),
   MODE_REFUSED: kind([409, -32000, 4]),
@@ -107,14 +107,14 @@ export const ERRORS = {
   MODEL_UNAVAILABLE: kind([503, -32000, 5], transient),
   EXECUTOR_MISSING: kind([503, -32000, 5], permanent),
 
-  // The server behind
+  // The upstream server
   UPSTREAM_STARTING: kind([503, -32000, 5], transient),
   UPSTREAM_RESTARTING: kind([503, -32000, 5], transient),
   UPSTREAM_BROKEN: kind([503, -32000, 5], transient),
   UPSTREAM_UNAVAILABLE: kind([503, -32000, 5], transient),
   UPSTREAM_DISABLED: kind([503, -32000, 5], permanent),
   UPSTREAM_NEEDS_LOGIN: kind([503, -32000, 5], permanent),
-  // Not sent: it can be made again. The two below it were sent, and may have been carried out.
+  // The request was not sent, so it can be repeated. The next two were sent and may have run.
   UPSTREAM_GONE: kind([503, -32000, 5], transient),
   UPSTREAM_DIED: kind([502, -32000, 5], permanent),
   UPSTREAM_TIMEOUT: kind([504, -32000, 5], permanent),
@@ -124,7 +124,7 @@ export const ERRORS = {
   SUBSCRIPTION_REFUSED: kind([403, -32602, 4]),
   CALL_CANCELLED: kind([499, -32000, 130]),
 
-  // A bug of ours
+  // A bug in Sallyport
   INTERNAL: kind([500, -32603, 1]),
 } as const satisfies Record<string, ErrorKind>
 
@@ -152,11 +152,11 @@ export class SallyportError extends Error {
     return ERRORS[this.code]
   }
 
-  /** Message and hint as one text, for a person or a model. */
+  /** Message and hint as one string, for a person or a model. */
   get text(): string {
     return this.hint === undefined ? this.message : `${this.message} ${this.hint}`
   }
 }
 
-/** What is told of something that was thrown, whatever it is. */
+/** The message of anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -4,9 +4,9 @@ import type { RuleSource, StepName } from './policy/decide.ts'
 import type { Mode } from './policy/mode.ts'
 import type { RiskLevel } from './policy/tools-file.ts'
 
-/** What every event of one call says about it. Field names are those of the written record. */
+/** What every event of a call says about the call. The field names are those of the written record. */
 export interface CallFacts {
-  /** One call has one; a W3C trace may hold many calls. */
+  /** Unique per call. A W3C trace may contain many calls. */
   readonly call_id: string
   readonly trace_id: string
   readonly user: string
@@ -22,13 +22,13 @@ export interface CallFacts {
   readonly is_mcp: boolean
 }
 
-/** What each step said, what the deciding one gave as its reason, and what all this was decided about. */
+/** The verdict of each step, the reason of the deciding step, and the facts that were decided about. */
 interface DecisionFacts {
   readonly steps: Readonly<Partial<Record<StepName, string>>>
   readonly decided_by?: { readonly step: StepName; readonly reason: string; readonly rule?: RuleSource }
-  /** By which rules the other steps went. */
+  /** The rules that the other steps applied. */
   readonly rules?: Readonly<Partial<Record<StepName, RuleSource>>>
-  /** What enforcing the rules would have done, where they are only watched. */
+  /** What enforcement would have done, if the rules are only watched and not enforced. */
   readonly would?: {
     readonly outcome: 'ask' | 'deny'
     readonly step: StepName
@@ -39,19 +39,19 @@ interface DecisionFacts {
   readonly mode?: Mode
   readonly risk?: RiskLevel
   readonly risk_reason?: string
-  /** The approval that let it pass: its own, or an earlier one that was given for the session. */
+  /** The approval that allowed the call: its own, or an earlier one for the whole session. */
   readonly approval?: string
-  /** As much of them as `audit.arguments` keeps. */
+  /** As much of them as `audit.arguments` allows. */
   readonly arguments?: Json
 }
 
-/** Who changed something, and by what means. */
+/** Who changed something, and through which interface. */
 interface ChangedBy {
   readonly by: string
   readonly via: string
 }
 
-/** Everything that happens, as one union: this is what the log holds and what watchers receive. */
+/** Every event, as one union. The log stores these, and subscribers receive them. */
 export type SallyportEvent =
   | ({ readonly type: 'TOOL_CALL_STARTED' } & CallFacts & DecisionFacts)
   | ({
@@ -59,9 +59,9 @@ export type SallyportEvent =
       readonly success: boolean
       readonly latency_ms: number
       readonly bytes: number
-      /** What a model would have to read, told from the bytes alone. Older records do not have it. */
+      /** Tokens that a model would have to read, estimated from the bytes alone. Older records do not have it. */
       readonly tokens_estimated?: number
-      /** Where not all of it went back to the caller. */
+      /** Present if the caller did not get the whole result. */
       readonly returned?: ReturnedFacts
     } & CallFacts)
   | ({
@@ -69,7 +69,7 @@ export type SallyportEvent =
       readonly error: ErrorCode
       readonly message: string
       readonly latency_ms: number
-      /** What the server gave, where a step after it failed. */
+      /** Size of the server's answer, if a later step failed. */
       readonly bytes?: number
       readonly returned?: ReturnedFacts
     } & CallFacts)
@@ -83,10 +83,10 @@ export type SallyportEvent =
   | { readonly type: 'UPSTREAM_CONNECTED'; readonly server: string; readonly era: string; readonly took_ms: number }
   | { readonly type: 'UPSTREAM_NEEDS_LOGIN'; readonly server: string; readonly reason: string }
   | { readonly type: 'UPSTREAM_LOST'; readonly server: string; readonly reason: string }
-  /** What a health check found, where that is another thing than the one before. */
+  /** The outcome of a health check, if it differs from the one before. */
   | { readonly type: 'UPSTREAM_HEALTHY'; readonly server: string }
   | { readonly type: 'UPSTREAM_UNHEALTHY'; readonly server: string; readonly reason: string }
-  /** Messages of the server that nobody got; told at 100, 1,000 and so on. */
+  /** Messages of the server that nobody received. Recorded when the count reaches 100, 1,000 and so on. */
   | { readonly type: 'UPSTREAM_DROPPED'; readonly server: string; readonly reason: string; readonly count: number }
   | {
       readonly type: 'UPSTREAM_RESTARTED'
@@ -100,7 +100,7 @@ export type SallyportEvent =
       readonly added: readonly string[]
       readonly removed: readonly string[]
       readonly changed: readonly string[]
-      /** How many it has now; of long lists of names only the first hundred are kept. */
+      /** How many tools the server has now. Of long lists of names only the first hundred are recorded. */
       readonly tools: number
     }
   | {
@@ -110,18 +110,20 @@ export type SallyportEvent =
       readonly removed: readonly string[]
     }
   | { readonly type: 'CONFIG_REJECTED'; readonly message: string }
-  /** Profiles by name; those that were removed too. */
+  /** Names of the changed profiles, including removed ones. */
   | { readonly type: 'PROFILES_CHANGED'; readonly profiles: readonly string[] }
   | {
       readonly type: 'TOKEN_MINTED'
       readonly token_id: string
       readonly agent: string
       readonly profile: string
-      /** What gives its client MCP servers that are not governed. */
+      /** Sources from which the client gets MCP servers that bypass the gateway. */
       readonly other_servers?: readonly string[]
     }
   | { readonly type: 'TOKEN_REVOKED'; readonly token_id: string }
-  /** Credentials that were refused since the last such record of this source: the first at once, then once a minute. */
+  /**
+   * Credentials refused since the last such record of this source. The first is recorded at once, then once a minute.
+   */
   | {
       readonly type: 'CREDENTIALS_REFUSED'
       /** `loopback`, an address, a /64 of IPv6, `socket`, or `others`. */
@@ -130,7 +132,7 @@ export type SallyportEvent =
       /** How many of each: `token`, `signature`, `login`, `cookie`. */
       readonly kinds: Readonly<Record<string, number>>
     }
-  /** Somebody has to say yes before the call goes on; `approval` is the name of the question. */
+  /** A person has to approve the call before it continues. `approval` is the id of the approval request. */
   | ({
       readonly type: 'APPROVAL_REQUESTED'
       readonly approval: string
@@ -145,7 +147,7 @@ export type SallyportEvent =
       readonly approval: string
       readonly answer: 'deny' | 'once' | 'session' | 'always'
       readonly why?: string
-      /** It takes an `always` back, which counts once: why tools.yaml could not be changed. */
+      /** Why tools.yaml could not be changed: the `always` is withdrawn and holds for this one call only. */
       readonly unwritten?: string
     } & CallFacts &
       ChangedBy)
@@ -186,33 +188,33 @@ export type SallyportEvent =
       readonly findings: readonly string[]
     } & ChangedBy)
   | { readonly type: 'LOG_TRIMMED'; readonly files: number; readonly bytes: number; readonly through: number }
-  /** Records can be written again; so many could not be. */
+  /** Records can be written again. `unwritten` is the number of lost records. */
   | { readonly type: 'LOG_RESUMED'; readonly unwritten: number }
   | { readonly type: 'LOG_REPAIRED'; readonly file: string; readonly dropped_bytes: number }
 
-/** What of a result reached its caller. */
+/** How much of a result reached the caller. */
 export interface ReturnedFacts {
-  /** That of an isolated call, or `shaped`. */
+  /** The strategy of an isolated call, or `shaped`. */
   readonly strategy: string
   readonly bytes: number
-  /** Estimated: what the caller's model did not have to read. */
+  /** Estimated number of tokens that the caller's model did not have to read. */
   readonly tokens_kept: number
   readonly turns?: number
   readonly tokens_in?: number
   readonly tokens_out?: number
   readonly handle?: string
-  /** The code of what went wrong, where a bounded result took the place of an answer. */
+  /** The error code, if a bounded result replaced the answer. */
   readonly fell_back?: string
 }
 
 export type EventType = SallyportEvent['type']
 
-/** An event as it stands in the log: with its place in the order, its time, and what links it to those before it. */
+/** An event as the log stores it: with its sequence number, its time, and its link to the records before it. */
 export type LoggedEvent = {
   readonly seq: number
   readonly time: string
-  /** What the chain had come to before; only where a reader may begin. */
+  /** The hash of the chain before this record. Only in records at which a reader may begin. */
   readonly after?: string
-  /** What it has come to with this record, the last one of a write. */
+  /** The hash of the chain including this record. Only in the last record of a write. */
   readonly chain?: string
 } & SallyportEvent

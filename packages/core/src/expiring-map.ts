@@ -3,7 +3,7 @@ interface Entry<Value> {
   readonly until: number
 }
 
-/** Values that count until a time. When there are too many, the one put longest ago gives way. */
+/** Values that are valid until a given time. If the map is full, the oldest entry is dropped. */
 export class ExpiringMap<Value> {
   readonly #limit: number
   readonly #now: () => number
@@ -26,7 +26,7 @@ export class ExpiringMap<Value> {
     this.#entries.set(key, { value, until })
   }
 
-  /** Removes the value; what it was if it still counted. */
+  /** Removes the value. Returns it if it was still valid. */
   take(key: string): Value | undefined {
     const value = this.get(key)
     this.#entries.delete(key)

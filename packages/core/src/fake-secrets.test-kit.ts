@@ -1,8 +1,8 @@
-/** Secrets made at run time: a literal that looks like one has no place in a repository. */
+/** Secrets that are generated at run time: a repository must not contain literals that look like secrets. */
 export interface FakeSecret {
   readonly kind: string
   readonly secret: string
-  /** A text that holds it; without one it stands alone. */
+  /** A text that contains the secret; if missing, the secret alone. */
   readonly text?: string
 }
 
@@ -12,7 +12,7 @@ const DIGITS = '0123456789'
 const ALNUM = CAPITALS + LETTERS + DIGITS
 const HEX = '0123456789abcdef'
 
-/** The same ones for the same seed. */
+/** Returns the same secrets for the same seed. */
 export function createFakeSecrets(seed = 1): readonly FakeSecret[] {
   const some = createRandomText(seed)
   const made = (kind: string, prefix: readonly string[], body: string): FakeSecret => ({
@@ -51,23 +51,26 @@ export function createFakeSecrets(seed = 1): readonly FakeSecret[] {
 }
 
 function contextual(some: RandomText): readonly FakeSecret[] {
-  const told = (kind: string, secret: string, [before, behind = '']: readonly [string, string?]): FakeSecret => ({
+  const inContext = (kind: string, secret: string, [before, after = '']: readonly [string, string?]): FakeSecret => ({
     kind,
     secret,
-    text: before + secret + behind,
+    text: before + secret + after,
   })
   return [
-    told('Azure key', `${some(ALNUM, 43)}/${some(ALNUM, 42)}==`, ['AccountName=acme;Account' + 'Key=', ';Suffix=x']),
-    told('password in a URL', some(ALNUM, 14), ['postgres://app:', '@db.internal:5432/app']),
-    told('bearer token', mixed(some, 40), ['Authorization: Bear' + 'er ']),
-    told('login in a header', some(ALNUM, 20), ['authorization: Bas' + 'ic ']),
-    told('secret under its name', mixed(some, 40), ['aws_secret_access' + '_key = ']),
-    told('secret under its name', mixed(some, 24), ['{"api' + 'Key": "', '"}']),
-    told('secret under its name', mixed(some, 24), ['export DB_PASS' + 'WORD=', '\n']),
+    inContext('Azure key', `${some(ALNUM, 43)}/${some(ALNUM, 42)}==`, [
+      'AccountName=acme;Account' + 'Key=',
+      ';Suffix=x',
+    ]),
+    inContext('password in a URL', some(ALNUM, 14), ['postgres://app:', '@db.internal:5432/app']),
+    inContext('bearer token', mixed(some, 40), ['Authorization: Bear' + 'er ']),
+    inContext('login in a header', some(ALNUM, 20), ['authorization: Bas' + 'ic ']),
+    inContext('secret under its name', mixed(some, 40), ['aws_secret_access' + '_key = ']),
+    inContext('secret under its name', mixed(some, 24), ['{"api' + 'Key": "', '"}']),
+    inContext('secret under its name', mixed(some, 24), ['export DB_PASS' + 'WORD=', '\n']),
   ]
 }
 
-/** What no chance can make look like a word. */
+/** Random text that never looks like a word. */
 const mixed = (some: RandomText, length: number): string =>
   Array.from({ length: length / 2 }, () => some(LETTERS, 1) + some(DIGITS, 1)).join('')
 
@@ -78,7 +81,7 @@ function pemBody(some: RandomText): string {
 
 type RandomText = (alphabet: string, length: number) => string
 
-/** Numbers that look random enough, after Lehmer. */
+/** A Lehmer random number generator. */
 export function createRandomText(seed: number): RandomText {
   let state = (seed * 48_271 + 11) % 0x7fffffff
   const next = (): number => {

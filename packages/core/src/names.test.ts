@@ -23,7 +23,7 @@ const permutations = (refs: readonly ToolRef[]): readonly (readonly ToolRef[])[]
     : refs.flatMap((first) => permutations(refs.filter((one) => one !== first)).map((rest) => [first, ...rest]))
 const hashOf = (one: ToolRef): string => digest(`${one.server}\n${one.tool}`)
 
-/** Few words, so that clashes of two and of many are the rule and not the exception. */
+/** Few words, so that clashes of two or more are frequent. */
 const serverId = fc.constantFrom('a', 'a-b', 'a-b-a', 'b', 'b-a', '1', 's1')
 const likelyTool = fc
   .tuple(fc.array(fc.constantFrom('a', 'b', 'B'), { minLength: 1, maxLength: 3 }), fc.constantFrom('_', '__', '-', '.'))
@@ -52,7 +52,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     ])
   })
 
-  it('have a form that every agent leaves as it is, whatever servers call their tools', () => {
+  it('have a form that every agent leaves unchanged, whatever servers call their tools', () => {
     fc.assert(
       fc.property(anyRefs, (refs) => {
         const table = tableOf(refs)
@@ -67,7 +67,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     )
   })
 
-  it('stay apart after folding, and in what every agent makes of them', () => {
+  it('stay different after folding, and in every agent', () => {
     fc.assert(
       fc.property(anyRefs, (refs) => {
         const names = wires(refs).map(String)
@@ -80,7 +80,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     )
   })
 
-  it('never come to mean another tool when servers come or go, nor when a server changes its tools', () => {
+  it('never move to another tool when servers come or go, or when a server changes its tools', () => {
     fc.assert(
       fc.property(anyRefs, fc.array(anyRef, { maxLength: 20 }), (some, further) => {
         const before = tableOf(some)
@@ -105,7 +105,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     )
   })
 
-  it('get a hash for every party of a clash, so that none keeps what another could take for its own', () => {
+  it('get a hash for every tool of a clash, so that no tool keeps an ambiguous name', () => {
     const [first, second] = ['git/hub_search', 'git-hub/search'].map(ref) as [ToolRef, ToolRef]
     expect(wires([first, second])).toEqual([
       `git_hub_search_${hashOf(first).slice(0, 8)}`,
@@ -114,14 +114,14 @@ describe(`wire names (${promise('GW-14')})`, () => {
     expect(wires([second])).toEqual(['git_hub_search'])
   })
 
-  it('are lost to all of many who claim the same, the third as well as the first', () => {
+  it('are lost to all tools that claim the same name, the third as well as the first', () => {
     const refs = ['a/b_c', 'a-b/c', 'a/b.c', 'a-b-c/x', 'a/b_c_x'].map(ref)
     const names = wires(refs)
     expect(names).toEqual(refs.map((one, index) => `a_b_c_${index < 3 ? '' : 'x_'}${hashOf(one).slice(0, 8)}`))
     expect(wires(refs.toReversed()).toReversed()).toEqual(names)
   })
 
-  it('cannot be taken over by a tool that is called like the hashed name of another', () => {
+  it('cannot be taken over by a tool with the hashed name of another', () => {
     const victim = ref('git-hub/search')
     const rival = ref('git/hub_search')
     const thief = ref(`git/hub_search_${hashOf(victim).slice(0, 8)}`)
@@ -132,7 +132,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     expect(new Set([thief, rival, victim].map((one) => after.wireName(one))).size).toBe(3)
   })
 
-  it('survive a tool that was searched for until its short hash equals that of another', () => {
+  it('survive a tool whose short hash was made to collide with another', () => {
     const [victim, forged] = ['a-b/c', 'a/b_c'].map(ref) as [ToolRef, ToolRef]
     const hash = (text: string): string => `deadbeef${digest(text)}`
     const table = tableOf([forged, victim], 'prefixed', hash)
@@ -142,7 +142,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     expect(table.wireName(forged)).not.toBe(table.wireName(victim))
   })
 
-  it('leave a tool unnamed, and say so, only where even the long hashes are equal', () => {
+  it('leave a tool unnamed, and report it, only if even the long hashes are equal', () => {
     const refs = ['a-b/c', 'a/b_c', 'a/d'].map(ref)
     const table = tableOf(refs, 'prefixed', () => '0'.repeat(64))
     expect(table.unnamed).toEqual(refs.slice(0, 2))
@@ -150,12 +150,12 @@ describe(`wire names (${promise('GW-14')})`, () => {
     expect(table.resolve('a_b_c')).toBeUndefined()
   })
 
-  it('keep the readable beginning of what is too long', () => {
+  it('preserve the readable beginning of a too long name', () => {
     const long = ref(`files/${'read_'.repeat(20)}`)
     expect(wires([long])).toEqual([`files_${'read_'.repeat(7)}${hashOf(long).slice(0, 8)}`])
   })
 
-  it('are a hash alone behind the server where a tool has no letter that could be kept', () => {
+  it('are the server and a hash if the tool has no usable letter', () => {
     const tool = ref('files/日本語')
     expect(wires([tool])).toEqual([`files_${hashOf(tool).slice(0, 8)}`])
   })
@@ -173,7 +173,7 @@ describe(`wire names (${promise('GW-14')})`, () => {
     }
   })
 
-  it('are looked up as they are: the keys of every object mean nothing', () => {
+  it('are looked up exactly, so that inherited object keys find nothing', () => {
     const table = tableOf([ref('a/b')])
     for (const key of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '']) {
       expect(table.resolve(key)).toBeUndefined()
@@ -181,13 +181,13 @@ describe(`wire names (${promise('GW-14')})`, () => {
     }
   })
 
-  it('count a tool that is given twice once', () => {
+  it('count a duplicate tool once', () => {
     const table = tableOf([ref('a/b'), ref('a/b')])
     expect(table.wireName(ref('a/b'))).toBe('a_b')
     expect(table.unnamed).toEqual([])
   })
 
-  it('are given to thousands of clashing tools in a time that nobody notices', { timeout: 10_000 }, () => {
+  it('are assigned quickly to thousands of clashing tools', { timeout: 10_000 }, () => {
     const refs = Array.from({ length: 20_000 }, (_, index) =>
       ref(`a/${'_.'.repeat(index % 100)}${'.'.repeat(index / 100)}x`),
     )
@@ -206,7 +206,7 @@ describe('the forms of a name', () => {
     ['a1', 'a1'],
     ['a_b_', 'a_b_'],
     ['', ''],
-  ])('fold: %j is the same as %j', (name, folded) => {
+  ])('fold: %j becomes %j', (name, folded) => {
     expect(foldName(name)).toBe(folded)
   })
 
@@ -222,7 +222,7 @@ describe('the forms of a name', () => {
     expect(plainName({ server, tool })).toBe(name)
   })
 
-  it('hashed: short and long, within fifty characters, with no underscore more', () => {
+  it('hashed: short and long, at most fifty characters, without a double underscore', () => {
     const [short = '', long = ''] = hashedNames(ref(`a/${'b'.repeat(80)}`), digest)
     const hash = hashOf(ref(`a/${'b'.repeat(80)}`))
     expect(short).toBe(`a_${'b'.repeat(39)}_${hash.slice(0, 8)}`)
@@ -231,14 +231,14 @@ describe('the forms of a name', () => {
     expect(hashedNames(ref('a/b'), digest)).toHaveLength(2)
   })
 
-  it('chosen: by the rules of all names, and none where nothing is left or it is too long', () => {
+  it('chosen: by the rules of all names, and undefined if nothing is left or it is too long', () => {
     expect(toWireName('My Tool!')).toBe('My_Tool')
     expect(toWireName('9 lives')).toBe('s9_lives')
     expect([toWireName(''), toWireName('日本'), toWireName('x'.repeat(51))]).toEqual([undefined, undefined, undefined])
     expect(toWireName('x'.repeat(50))).toBe('x'.repeat(50))
   })
 
-  it('of exactly fifty characters needs no hash, of one more it does', () => {
+  it('of exactly fifty characters need no hash, of one more they do', () => {
     expect(wires([ref(`a/${'b'.repeat(48)}`)])).toEqual([`a_${'b'.repeat(48)}`])
     expect(wires([ref(`a/${'b'.repeat(49)}`)])[0]).toMatch(/_[0-9a-f]{8}$/)
   })
@@ -251,14 +251,14 @@ describe('names that people choose', () => {
   }
   const [read, write, other] = ['files/read', 'files/write', 'x/get'].map(ref) as [ToolRef, ToolRef, ToolRef]
 
-  it('are those on the wire', () => {
+  it('are used on the wire', () => {
     const table = renames({ 'files/read': 'Open it' }, [read, write])
     expect([table.wireName(read), table.wireName(write)]).toEqual(['Open_it', 'files_write'])
     expect(table.resolve('Open_it')).toEqual(read)
     expect(table.resolve('files_read')).toBeUndefined()
   })
 
-  it('do not free the own name for another tool', () => {
+  it('do not free the original name for another tool', () => {
     const thief = ref('files-read/x')
     const heir = ref('fil/es_read')
     const table = renames({ 'files/read': 'open' }, [read, thief, heir, ref('files_/read')])
@@ -266,7 +266,7 @@ describe('names that people choose', () => {
     expect(table.wireName(read)).toBe('open')
   })
 
-  it('are lost by both where two tools would have the same, and each has its own again', () => {
+  it('are lost by both tools if they are equal, and each tool has its original name again', () => {
     const table = renames({ 'files/read': 'open', 'files/write': 'Open' }, [read, write])
     expect([table.wireName(read), table.wireName(write)]).toEqual(['files_read', 'files_write'])
     const taken = renames({ 'files/read': 'x_get' }, [read, other])
@@ -278,11 +278,11 @@ describe('names that people choose', () => {
     expect(hashed.unnamed).toEqual([])
   })
 
-  it('are none where nothing of them is left', () => {
+  it('are ignored if nothing usable is left of them', () => {
     expect(renames({ 'files/read': '日本' }, [read]).wireName(read)).toBe('files_read')
   })
 
-  it('never take the name of a built-in tool, and give it none', () => {
+  it('never take the name of a built-in tool, and never rename one', () => {
     const own = ref('sallyport/read_file')
     const table = renames({ 'files/read': 'sallyport_read_file' }, [read, own])
     expect(table.resolve('sallyport_read_file')).toEqual(own)
@@ -291,7 +291,7 @@ describe('names that people choose', () => {
     expect(renames({ 'sallyport-read/file': 'open' }, [own, thief]).wireName(own)).toBe('sallyport_read_file')
   })
 
-  it('are lost where another renamed tool had them, in whatever order the tools stand', () => {
+  it('are lost if they were the original name of another renamed tool, in any order', () => {
     const twin = ref('files/read.')
     const hashed = `files_read_${hashOf(read).slice(0, 8)}`
     const kept = { 'files/read': 'files_read', 'files/read.': 'open' }
@@ -322,18 +322,18 @@ describe('names that people choose', () => {
 })
 
 describe(`bare names (${promise('GW-14')})`, () => {
-  it('are the own names of the one server, untouched, beside the built-in tools under their prefix', () => {
+  it('are the unchanged names of the only server, beside the prefixed built-in tools', () => {
     const refs = ['sallyport/read_file', 'x/Read.File', 'x/read-file', 'x/日本'].map(ref)
     expect(wires(refs, 'bare')).toEqual(['sallyport_read_file', 'Read.File', 'read-file', '日本'])
   })
 
-  it('are not given to what any agent could take for a built-in tool', () => {
+  it('are not given to a tool that an agent could confuse with a built-in tool', () => {
     const table = tableOf(['x/Sallyport-Read.file', 'sallyport/read_file'].map(ref), 'bare')
     expect(table.unnamed).toEqual([ref('x/Sallyport-Read.file')])
     expect(table.resolve('sallyport_read_file')).toEqual(ref('sallyport/read_file'))
   })
 
-  it('are given to nobody where two servers want the same', () => {
+  it('are given to no tool if two servers claim the same', () => {
     const refs = ['x/same', 'y/same', 'y/other'].map(ref)
     expect(tableOf(refs, 'bare').unnamed).toEqual(refs.slice(0, 2))
     expect(wires(refs, 'bare')).toEqual([undefined, undefined, 'other'])
@@ -363,19 +363,19 @@ describe(`names that people type (${promise('GW-15')})`, () => {
     expect(found('*')).toHaveLength(refs.length)
   })
 
-  it('mean the tool that has it on the wire, whatever else they could mean', () => {
+  it('match the tool with this wire name first', () => {
     const bare = tableOf(['x/x/y', 'x/y'].map(ref), 'bare')
     expect(bare.find('x/y')).toEqual([{ server: 'x', tool: 'x/y' }])
   })
 
-  it('mean the tool itself where its own name looks like a glob', () => {
+  it('match a tool exactly if its own name looks like a glob', () => {
     expect(found('db/what?')).toEqual(['db/what?'])
     expect(found('what?')).toEqual(['db/what?'])
     const alike = tableOf(['db/whats', 'db/what?'].map(ref))
     for (const typed of ['db/what?', 'what?', 'mcp__db__what?']) expect(alike.find(typed)).toEqual([ref('db/what?')])
   })
 
-  it('that mean several tools are refused with the ways to write each', () => {
+  it('are refused if they match several tools, with a spelling for each', () => {
     expect(() => table.findOne('read')).toThrow('"read" names 2 tools: files/read, db/read.')
     expect(() => table.findOne('*')).toThrow(/names 6 tools: (?:[^,]+, ){5}…\.$/)
     const five = tableOf(refs.slice(0, 5))
@@ -385,7 +385,7 @@ describe(`names that people type (${promise('GW-15')})`, () => {
     )
   })
 
-  it('that mean none are refused with the nearest that does', () => {
+  it('are refused if they match no tool, with the most similar name', () => {
     expect(() => table.findOne('files/raed')).toThrow('There is no tool "files/raed". Did you mean "files/read"?')
     expect(() => table.findOne('db/*nothing')).toThrow(
       expect.objectContaining({ code: 'TOOL_UNKNOWN', hint: 'See `sallyport tools` for all of them.' }),

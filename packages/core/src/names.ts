@@ -3,32 +3,32 @@ import { didYouMean } from './text/find-closest.ts'
 import { compileNameGlob } from './text/name-glob.ts'
 import { BUILT_IN_SERVER, canonicalName, type ToolRef } from './tool.ts'
 
-/** How tools are called on the wire: by server and tool, or by the tool's own name (one upstream only). */
+/** How tools are named on the wire: by server and tool, or by the tool's own name (with one upstream only). */
 export type Naming = 'prefixed' | 'bare'
 
 export interface NamingOptions {
   readonly naming: Naming
-  /** A stable digest of a text, in lower-case hexadecimal. */
+  /** A stable digest of a string, in lower-case hexadecimal. */
   readonly digest: (text: string) => string
-  /** What people want tools to be called, by their canonical names. */
+  /** Names that people chose for tools, by canonical name. */
   readonly renames?: ReadonlyMap<string, string>
 }
 
-/** Two names that any agent could take for one another fold to the same text. */
+/** Two names that some agent could confuse fold to the same string. */
 export function foldName(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
 }
 
 const MAX_LENGTH = 50
-/** A short hash reads better; who searches long enough finds another tool with the same one, but not with the long one. */
+/** A short hash is easier to read, but an attacker can find a collision. For the long one that is not feasible. */
 const HASH_LENGTHS = [8, 16]
 
-/** Every tool's name on the wire, looked up in both directions and never parsed. */
+/** The wire names of all tools. Names are looked up in both directions and never parsed. */
 export class NameTable {
   readonly #byWire = new Map<string, ToolRef>()
   readonly #wireNames = new Map<string, string>()
   readonly #refs: readonly ToolRef[]
-  /** Tools that could not be given a name of their own. */
+  /** Tools for which no unique name was found. */
   readonly unnamed: readonly ToolRef[]
 
   constructor(refs: readonly ToolRef[], options: NamingOptions) {
@@ -47,7 +47,7 @@ export class NameTable {
     this.unnamed = unnamed
   }
 
-  /** The tool behind a name that came over the wire. */
+  /** The tool that a wire name refers to. */
   resolve(wire: string): ToolRef | undefined {
     return this.#byWire.get(wire)
   }
@@ -60,7 +60,7 @@ export class NameTable {
   find(typed: string): readonly ToolRef[] {
     const exact = this.#byWire.get(typed)
     if (exact !== undefined) return [exact]
-    // A tool's own name may hold a `*` or `?`: who writes it out means that tool.
+    // A tool's own name may contain `*` or `?`, so an exact match comes before a glob.
     for (const matches of [(name: string) => name === typed, compileNameGlob(typed)]) {
       const full = this.#refs.filter((ref) => this.#spellings(ref).some(matches))
       const found = full.length > 0 ? full : this.#refs.filter((ref) => matches(ref.tool))
@@ -69,7 +69,7 @@ export class NameTable {
     return []
   }
 
-  /** Exactly one tool, or an error that says which names would do. */
+  /** Exactly one tool, or an error that suggests names. */
   findOne(typed: string): ToolRef {
     const found = this.find(typed)
     if (found.length === 1) return found[0] as ToolRef
@@ -96,25 +96,25 @@ export class NameTable {
 
 interface Claim {
   readonly ref: ToolRef
-  /** It only keeps others from the name that a renamed tool had, which rules may still hold. */
+  /** Only blocks the original name of a renamed tool for others, since rules may still use that name. */
   readonly isReservation: boolean
-  /** The gateway's own tools keep their names, whoever else wants them. */
+  /** The gateway's own tools keep their names, whoever else claims them. */
   readonly isProtected: boolean
   level: number
   name: string | undefined
 }
 
 /**
- * Gives every tool the first of its names that no other tool has ever claimed here.
+ * Gives every tool the first of its candidate names that no other tool claims.
  *
- * All who claim a name lose it, and nobody gets it afterwards: were one of them to keep it, or a third to find it free,
- * a name would change hands when servers come and go, and a server could list a tool so as to take over another's.
+ * If several tools claim a name, all of them lose it, and no other tool gets it afterwards. Otherwise a name could move
+ * to another tool when servers come and go, and a server could take over the name of another server's tool.
  */
 function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly Claim[] {
   const claims = [...new Map(refs.map((ref) => [canonicalName(ref), createClaim(ref, options)])).values()]
   const reserves = claims.filter(({ level }) => level === RENAMED).map(({ ref }) => createReservation(ref, options))
   const fold = createFold(claims, options.naming)
-  /** Who holds a name; undefined once it was taken from everybody. */
+  /** The tool that holds a name; `undefined` once several have claimed it. */
   const holders = new Map<string, Claim | undefined>()
   const pending = [
     ...reserves,
@@ -130,7 +130,7 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
     }
     const holder = holders.get(key)
     if (holder?.ref === claim.ref) {
-      // A renamed tool that has to go back to its own name finds it kept.
+      // A renamed tool that falls back to its original name finds it reserved.
       holders.set(key, holder.isReservation ? claim : holder)
       continue
     }
@@ -143,7 +143,7 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
   return claims
 }
 
-/** To the next name that the tool can have: one without a letter, or a long one, has no plain name. */
+/** Moves on to the next candidate name. A tool without letters, or with a long name, has no plain name. */
 function lowerClaim(claim: Claim, options: NamingOptions): void {
   claim.name = candidateName(claim.ref, ++claim.level, options)
   if (claim.name === undefined && claim.level === 0) lowerClaim(claim, options)
@@ -161,29 +161,29 @@ function createReservation(ref: ToolRef, options: NamingOptions): Claim {
   return { ref, isReservation: true, isProtected: false, level, name: plain ?? candidateName(ref, level, options) }
 }
 
-/** The level of the name that somebody chose. */
+/** The level of a name that a person chose. */
 const RENAMED = -1
 
-/** By the rules of all names; one of which nothing is left is none. */
+/** `undefined` if nothing usable is left of the chosen name. */
 function findChosenName(ref: ToolRef, { renames }: NamingOptions): string | undefined {
-  const wish = renames?.get(canonicalName(ref))
-  return wish === undefined ? undefined : toWireName(wish)
+  const chosen = renames?.get(canonicalName(ref))
+  return chosen === undefined ? undefined : toWireName(chosen)
 }
 
-/** A name that somebody chose, as it would stand on the wire. */
-export function toWireName(wish: string): string | undefined {
-  const name = sanitizeName(wish)
+/** A chosen name as it appears on the wire; `undefined` if it is empty or too long. */
+export function toWireName(chosen: string): string | undefined {
+  const name = sanitizeName(chosen)
   return name === '' || name.length > MAX_LENGTH ? undefined : name
 }
 
-/** Bare names are not ours to judge, but for those that could pass for one of the gateway's own tools. */
+/** Bare names are compared exactly, except those that could be confused with a built-in tool. */
 function createFold(claims: readonly Claim[], naming: Naming): (name: string) => string {
   if (naming === 'prefixed') return foldName
   const own = new Set(claims.filter(({ isProtected }) => isProtected).map(({ name }) => foldName(name ?? '')))
   return (name) => (own.has(foldName(name)) ? foldName(name) : name)
 }
 
-/** The names that a tool can have, from the plainest to the surest. */
+/** The candidate names of a tool, from the most readable to the most unique. */
 function candidateName(ref: ToolRef, level: number, { naming, digest }: NamingOptions): string | undefined {
   if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return level === 0 ? ref.tool : undefined
   if (level > 0) return hashedNames(ref, digest)[level - 1]
@@ -191,10 +191,10 @@ function candidateName(ref: ToolRef, level: number, { naming, digest }: NamingOp
   return plain.length <= MAX_LENGTH && /[A-Za-z0-9]/.test(ref.tool) ? plain : undefined
 }
 
-/** Server and tool as they stand on the wire, unless that is too long or others claim it too. */
+/** The wire name of a tool, unless it is too long or other tools claim it. */
 export const plainName = (ref: ToolRef): string => sanitizeName(`${ref.server}_${ref.tool}`)
 
-/** The names of a tool that cannot have its plain one. */
+/** The candidate names of a tool that cannot have its plain name. */
 export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): readonly string[] {
   const plain = plainName(ref)
   const hash = digest(`${ref.server}\n${ref.tool}`)
@@ -204,7 +204,7 @@ export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): read
   })
 }
 
-/** Letters, digits and single underscores, beginning with a letter: what every agent leaves as it is. */
+/** Letters, digits and single underscores, beginning with a letter: every agent leaves such names unchanged. */
 function sanitizeName(text: string): string {
   const plain = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
   return /^[0-9]/.test(plain) ? `s${plain}` : plain

@@ -1,32 +1,32 @@
-/** Who calls. It comes from a verified credential, never from what a message claims. */
+/** The caller. It comes from a verified credential, never from what a message claims. */
 export interface Principal {
   readonly user: string
-  /** The kind of client program the credential was made for (claude-code, codex, …), or `any`. */
+  /** The kind of client program that the credential was made for (claude-code, codex, …), or `any`. */
   readonly agent: string
-  /** The agent's variant with its own selection. */
+  /** A variant of the agent with its own selection of tools. */
   readonly profile: string
-  /** One piece of work: the carrier of the sensitivity label. */
+  /** One piece of work. The sensitivity label belongs to it. */
   readonly session: string
-  /** The operator may use the admin plane; an agent never. */
+  /** Only an operator may use the admin API. */
   readonly role: 'operator' | 'agent'
-  /** Agent and profile are what the caller chose, not what the credential was made for: that narrows, and grants nothing. */
+  /** The caller chose agent and profile; the credential was not made for them. This can only restrict, never grant. */
   readonly isClaimed?: true
-  /** What the credential was made for, where the caller chose something else of it: the rules of both count. */
+  /** What the credential was made for, if the caller chose something else. The rules of both apply. */
   readonly madeFor?: { readonly agent: string; readonly profile: string }
-  /** The minted token that it came with, by its id: what still waits when that is revoked must not go on. */
+  /** The id of the minted token. Calls that still wait when it is revoked must not continue. */
   readonly token?: string
   /** Selectors that narrow what the profile selects, for one launch. */
   readonly tools?: readonly string[]
-  /** A person sits in front of the client, and is shown what it is asked: `run` started it in a terminal. */
+  /** A person sits at the client and sees its questions: `run` started it in a terminal. */
   readonly isAttended?: true
 }
 
 type Owner = Pick<Principal, 'user' | 'session'>
 
-/** Each call needs it several times, and a caller that was seen before is the same object. */
+/** A cache: each call needs the key several times, and the same caller is the same object. */
 const owners = new WeakMap<Owner, string>()
 
-/** Whose work it is, as one text: a session is unique only together with its user, and neither holds a line break. */
+/** User and session as one string. A session is unique only per user, and neither contains a line break. */
 export function toOwnerKey(principal: Owner): string {
   const known = owners.get(principal)
   if (known !== undefined) return known
@@ -35,7 +35,7 @@ export function toOwnerKey(principal: Owner): string {
   return owner
 }
 
-/** The user and the session of such a text. */
+/** The inverse of `toOwnerKey`. */
 export function parseOwnerKey(owner: string): Owner {
   const [user = '', session = ''] = owner.split('\n')
   return { user, session }

@@ -5,16 +5,16 @@ const ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
 
 describe('the trace id of a traceparent', () => {
-  it('is taken from a valid one', () => {
+  it('is read from a valid one', () => {
     expect(parseTraceId(`00-${ID}-${SPAN}-01`)).toBe(ID)
   })
 
-  it('is taken from versions to come, whatever they add', () => {
+  it('is read from future versions, whatever they add', () => {
     expect(parseTraceId(`cc-${ID}-${SPAN}-01-what-ever`)).toBe(ID)
     expect(parseTraceId(`cc-${ID}-${SPAN}-01`)).toBe(ID)
   })
 
-  it('is not taken from anything else', () => {
+  it('is not read from anything else', () => {
     const wrong = [
       `ff-${ID}-${SPAN}-01`,
       `00-${ID}-${SPAN}-01-more`,
@@ -35,7 +35,7 @@ describe('the trace id of a traceparent', () => {
 })
 
 describe('the legacy versions', () => {
-  it('stand newest first', () => {
+  it('are sorted newest first', () => {
     expect(LEGACY_VERSIONS[0]).toBe(LATEST_LEGACY_VERSION)
     expect([...LEGACY_VERSIONS].sort().reverse()).toEqual(LEGACY_VERSIONS)
   })

@@ -1,4 +1,4 @@
-/** The two eras of MCP: with a handshake and sessions, and without. */
+/** The two eras of MCP: `legacy` has a handshake and sessions, `modern` has neither. */
 export type Era = 'legacy' | 'modern'
 
 export const MODERN_VERSION = '2026-07-28'
@@ -24,14 +24,14 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
-/** Version ff is invalid, and so are ids of nothing but zeros. */
+/** Version ff is invalid, and so are ids that consist of zeros only. */
 const TRACEPARENT =
   /^(?!ff)(?<version>[0-9a-f]{2})-(?!0{32})(?<id>[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?<more>-|$)/
 
-/** The trace id of a W3C `traceparent`, or nothing when it is not a valid one. */
+/** The trace id of a W3C `traceparent`, or `undefined` if that is invalid. */
 export function parseTraceId(traceparent: unknown): string | undefined {
   if (typeof traceparent !== 'string') return undefined
   const { version, id, more } = TRACEPARENT.exec(traceparent)?.groups ?? {}
-  // Only versions to come may go on after the flags.
+  // Only future versions may have more fields after the flags.
   return version === '00' && more === '-' ? undefined : id
 }

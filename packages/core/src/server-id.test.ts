@@ -4,14 +4,14 @@ import { promise } from '../../../tests/promises.ts'
 import { isServerId, slugServerId } from './server-id.ts'
 
 describe(`server ids (${promise('GW-13')})`, () => {
-  it('are lower-case words with single hyphens between', () => {
+  it('are lower-case words with single hyphens between them', () => {
     for (const id of ['a', '1', 'my-db', 'a1-b2-c3', 'x'.repeat(40)]) expect(isServerId(id), id).toBe(true)
     for (const id of ['', '-a', 'a-', 'a--b', 'A', 'a_b', 'a.b', 'a b', 'ä', 'a\n', '__proto__', 'x'.repeat(41)]) {
       expect(isServerId(id), JSON.stringify(id)).toBe(false)
     }
   })
 
-  it('are made from the names that others chose', () => {
+  it('are made from any names', () => {
     expect(slugServerId('GitHub Copilot')).toBe('git-hub-copilot')
     expect(slugServerId('myDatabase')).toBe('my-database')
     expect(slugServerId('Café_é.com')).toBe('cafe-e-com')
@@ -20,7 +20,7 @@ describe(`server ids (${promise('GW-13')})`, () => {
     expect(slugServerId(`${'a'.repeat(39)} b`)).toBe('a'.repeat(39))
   })
 
-  it('are what every slug is, unless nothing of the name can be kept', () => {
+  it('are valid as slugs, unless the name has no usable character', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (name) => {
         const slug = slugServerId(name)

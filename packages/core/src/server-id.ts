@@ -5,7 +5,7 @@ export function isServerId(text: string): boolean {
   return text.length <= MAX_LENGTH && SERVER_ID.test(text)
 }
 
-/** A server id for a name that somebody else chose; empty when nothing of it can be kept. */
+/** Makes a server id from any name; empty if the name has no usable character. */
 export function slugServerId(name: string): string {
   return name
     .normalize('NFKD')

@@ -3,8 +3,8 @@ import { ShortLivedMap } from './short-lived-map.ts'
 
 const entry = (id: number) => ({ id })
 
-describe('a table of entries that come and go', () => {
-  it('finds each by its key until it is taken out', () => {
+describe('a map of short-lived entries', () => {
+  it('finds each by its key until it is deleted', () => {
     const table = new ShortLivedMap<number, { id: number }>()
     const entries = [5, 2 ** 47, 7].map(entry)
     for (const each of entries) table.set(each.id, each)
@@ -26,7 +26,7 @@ describe('a table of entries that come and go', () => {
     expect(table.values()).toEqual([{ id: 2 }])
   })
 
-  it('can lose them while all of them are gone through', () => {
+  it('allows deletion during iteration', () => {
     const table = new ShortLivedMap<number, { id: number }>()
     for (const id of [1, 2, 3]) table.set(id, entry(id))
     const seen: number[] = []

@@ -1,40 +1,40 @@
 /**
- * A table whose entries come and go with every call. They stand in an array, and a Map holds only their places: a Map
- * that gains and loses an entry with every call keeps what its dead entries hold alive through the tables that it outgrew.
+ * A map whose entries are added and deleted with every call. The values are in an array, and a Map holds only their
+ * indexes. If the Map held the values, the internal tables that it has outgrown would keep deleted values alive.
  */
 export class ShortLivedMap<Key, Value extends object> {
-  readonly #places = new Map<Key, number>()
+  readonly #indexes = new Map<Key, number>()
   readonly #values: (Value | undefined)[] = []
   readonly #free: number[] = []
 
   get size(): number {
-    return this.#places.size
+    return this.#indexes.size
   }
 
   get(key: Key): Value | undefined {
-    const place = this.#places.get(key)
-    return place === undefined ? undefined : this.#values[place]
+    const index = this.#indexes.get(key)
+    return index === undefined ? undefined : this.#values[index]
   }
 
   has(key: Key): boolean {
-    return this.#places.has(key)
+    return this.#indexes.has(key)
   }
 
   set(key: Key, value: Value): void {
-    const place = this.#places.get(key) ?? this.#free.pop() ?? this.#values.length
-    this.#values[place] = value
-    this.#places.set(key, place)
+    const index = this.#indexes.get(key) ?? this.#free.pop() ?? this.#values.length
+    this.#values[index] = value
+    this.#indexes.set(key, index)
   }
 
   delete(key: Key): void {
-    const place = this.#places.get(key)
-    if (place === undefined) return
-    this.#places.delete(key)
-    this.#values[place] = undefined
-    this.#free.push(place)
+    const index = this.#indexes.get(key)
+    if (index === undefined) return
+    this.#indexes.delete(key)
+    this.#values[index] = undefined
+    this.#free.push(index)
   }
 
-  /** Those that are there now; what happens meanwhile changes nothing. */
+  /** A copy of the current values: later changes to the map do not affect it. */
   values(): readonly Value[] {
     return this.#values.filter((value) => value !== undefined)
   }

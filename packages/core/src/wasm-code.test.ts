@@ -5,7 +5,7 @@ import wabt from 'wabt'
 
 const here = (name: string): string => new URL(name, import.meta.url).pathname
 
-/** As the linter wants it. */
+/** The generated file, in the format of the linter. */
 function codeFile(constant: string, source: string, code: Uint8Array): string {
   const lines =
     Buffer.from(code)
@@ -23,7 +23,7 @@ function codeFile(constant: string, source: string, code: Uint8Array): string {
 it.each([
   ['STRING_SCAN', 'text/string-scan'],
   ['TRIGRAM_SCAN', 'secrets/trigram-scan'],
-])('has %s as it is written', async (constant, name) => {
+])('%s is the assembled code of its .wat file', async (constant, name) => {
   const source = `${name}.wat`
   const module = (await wabt()).parseWat(source, readFileSync(here(source), 'utf8'), { simd: true })
   const { buffer } = module.toBinary({})

@@ -19,19 +19,19 @@ import {
 
 export const MODERN_VERSIONS: readonly string[] = [MODERN_VERSION]
 
-/** What a request says about itself in `_meta`. */
+/** The members of `_meta` that describe a request. */
 export interface RequestMeta {
   readonly era: Era
   readonly progressToken: RequestId | undefined
-  /** Modern requests ask for logs one by one; without a level there are none. */
+  /** Each modern request chooses its log level. Without one, no log messages are sent. */
   readonly logLevel: string | undefined
-  /** What the client can be asked. Legacy clients say it once, in their handshake. */
+  /** What the client can be asked. Legacy clients declare it once, in their handshake. */
   readonly capabilities: JsonObject
 }
 
-/** The version for a legacy handshake: the one asked for if we know it, else our newest. */
-export function negotiateLegacyVersion(asked: unknown): string {
-  return LEGACY_VERSIONS.find((version) => version === asked) ?? LATEST_LEGACY_VERSION
+/** The version for a legacy handshake: the requested one if we know it, otherwise our newest. */
+export function negotiateLegacyVersion(requested: unknown): string {
+  return LEGACY_VERSIONS.find((version) => version === requested) ?? LATEST_LEGACY_VERSION
 }
 
 export function readRequestMeta(params: JsonObject): RequestMeta | { readonly error: RpcError } {
@@ -39,7 +39,8 @@ export function readRequestMeta(params: JsonObject): RequestMeta | { readonly er
   const progressToken = isRequestId(meta.progressToken) ? meta.progressToken : undefined
   const version = meta[META.protocolVersion]
   if (version === undefined) return { era: 'legacy', progressToken, logLevel: undefined, capabilities: {} }
-  if (typeof version !== 'string') return errorAnswer(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is not a text.`)
+  if (typeof version !== 'string')
+    return errorAnswer(INVALID_PARAMS, `_meta["${META.protocolVersion}"] must be a string.`)
   if (!MODERN_VERSIONS.includes(version)) return unsupportedVersion(version)
   const capabilities = meta[META.clientCapabilities]
   if (!isJsonObject(capabilities))
@@ -58,14 +59,14 @@ function unsupportedVersion(requested: string): { readonly error: RpcError } {
   })
 }
 
-/** Nothing tells the eras apart before the handshake but these two openings. */
+/** Before the handshake only these two kinds of first request tell the eras apart. */
 export const HANDSHAKE_REQUIRED = errorAnswer(
   INVALID_PARAMS,
   `Expected "initialize" first (${LEGACY_VERSIONS.join(', ')}), or _meta["${META.protocolVersion}"] and ` +
     `_meta["${META.clientCapabilities}"] on every request (${MODERN_VERSIONS.join(', ')}).`,
 )
 
-/** Who may share a cached answer. It is stale at once: changes are told by `list_changed`, not awaited. */
+/** Who may share a cached answer. It is stale at once, because `list_changed` reports changes. */
 export type CacheScope = 'public' | 'private'
 
 export interface EraFields {
@@ -74,7 +75,7 @@ export interface EraFields {
   readonly cacheScope: CacheScope | undefined
 }
 
-/** The same result in the dress of the caller's era. */
+/** The result in the format of the caller's era. */
 export function addEraFields(answer: Answer, { era, serverInfo, cacheScope }: EraFields): Answer {
   if (era === 'legacy' || 'error' in answer) return answer
   const result = answer.result as JsonObject

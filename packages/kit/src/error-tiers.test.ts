@@ -23,7 +23,7 @@ const text = ({ content }: ToolResult): string => String(content[0]?.text)
 afterEach(() => vi.restoreAllMocks())
 
 describe(`errors of tools over the wire (${promise('KIT-9')})`, () => {
-  test('an error that the model can correct is told in its author’s own words', async () => {
+  test('an error that the model can correct has its author’s text', async () => {
     const result = await callThrowing(new ToolRetryError('Give a date such as 2024-05-01.'))
     expect(result).toMatchObject({
       isError: true,
@@ -32,20 +32,20 @@ describe(`errors of tools over the wire (${promise('KIT-9')})`, () => {
     expect(result._meta?.[ERROR]).toEqual({ kind: 'retry', reason: 'Give a date such as 2024-05-01.' })
   })
 
-  test('a fatal one begins with [FATAL], and its parts can be told apart', async () => {
+  test('a fatal one begins with [FATAL], and its parts are separate members', async () => {
     const result = await callThrowing(new ToolFatalError('The database is down.', { nextStep: 'Start it.' }))
     expect(result.isError).toBe(true)
     expect(text(result)).toBe('[FATAL] The database is down. Start it.')
     expect(result._meta?.[ERROR]).toEqual({ kind: 'fatal', reason: 'The database is down.', next_step: 'Start it.' })
   })
 
-  test('the classes of authors that extend ours keep their tier', async () => {
+  test('subclasses of our error classes keep their tier', async () => {
     class NoSuchRow extends ToolRetryError {}
     expect((await callThrowing(new NoSuchRow('No row 7.')))._meta?.[ERROR]).toMatchObject({ kind: 'retry' })
   })
 
   test.each(['[FATAL] stop', ' [FATAL] stop', '[fatal] stop'])(
-    'an echo of "%s" does not pass for fatal',
+    'an echo of "%s" does not count as fatal',
     async (echo) => {
       const result = await callThrowing(new ToolRetryError(`${echo} is no date.`))
       expect(text(result)).toBe(`The tool said: ${echo} is no date.`)
@@ -80,11 +80,11 @@ describe(`errors of tools over the wire (${promise('KIT-9')})`, () => {
     ['a function', () => secret],
     ['a symbol', Symbol(secret)],
     ['an error whose message throws when it is read', hostile],
-    ['a proxy that throws when it is looked at', proxy],
+    ['a proxy that throws when it is inspected', proxy],
     ['an error whose stack throws when it is read', unprintable],
     ['an aggregate', new AggregateError([new ToolRetryError(secret)], secret)],
     ['an error with a tool error as its cause', new Error(secret, { cause: new ToolRetryError(secret) })],
-  ])('%s is a bug: the model learns an incident, the log the rest', async (_, thrown) => {
+  ])('%s is a bug: the model gets an incident id, the log has the details', async (_, thrown) => {
     const bugs: Bug[] = []
     const result = await callThrowing(thrown, bugs)
     expect(bugs).toHaveLength(1)
@@ -95,13 +95,13 @@ describe(`errors of tools over the wire (${promise('KIT-9')})`, () => {
     expect(JSON.stringify(result)).not.toMatch(/hunter2|password|ENOENT/)
   })
 
-  test('every incident has a name of its own', async () => {
+  test('every incident has a unique id', async () => {
     const bugs: Bug[] = []
     for (let count = 0; count < 20; count++) await callThrowing(new Error('x'), bugs)
     expect(new Set(bugs.map(({ incident }) => incident)).size).toBe(20)
   })
 
-  test('promises that are rejected, thenables that throw and results that JSON cannot carry are told the same way', async () => {
+  test('rejected promises, thenables that throw and results that JSON cannot represent are reported the same way', async () => {
     const bugs: Bug[] = []
     const server = createMcpServer('sample', { version: '1', onBug: (bug) => bugs.push(bug) })
     const cycle: Record<string, unknown> = {}
@@ -135,7 +135,7 @@ describe(`errors of tools over the wire (${promise('KIT-9')})`, () => {
     expect(bugs).toHaveLength(5)
   })
 
-  test('words of an author that have no end are cut, and never within a character', async () => {
+  test('very long texts of an author are cut, and never within a character', async () => {
     const endless = new ToolFatalError(`${'x'.repeat(5999)}😀${'y'.repeat(10_000_000)}`, {
       nextStep: 'z'.repeat(10_000_000),
     })
@@ -145,7 +145,7 @@ describe(`errors of tools over the wire (${promise('KIT-9')})`, () => {
     expect(text(result)).not.toMatch(/\p{Surrogate}/u)
   })
 
-  test('a log that throws, or an error that cannot be printed, does not cost the caller its answer', async () => {
+  test('a log that throws, or an error that cannot be printed, does not prevent the caller’s answer', async () => {
     const printed: unknown[][] = []
     vi.spyOn(console, 'error').mockImplementation((...parts: unknown[]) => {
       printed.push(parts)

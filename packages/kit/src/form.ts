@@ -1,12 +1,12 @@
 import type { JsonObject } from '@sallyport/core'
 
-/** A form that a server shows to the person behind a client. */
+/** A form that a server shows to the user of a client. */
 export interface Form {
   readonly message: string
   readonly requestedSchema: JsonObject
 }
 
-/** How a person answers a form. */
+/** The user's answer to a form. */
 export type FormAnswer =
   | { readonly action: 'accept'; readonly content: JsonObject }
   | { readonly action: 'decline' | 'cancel' }

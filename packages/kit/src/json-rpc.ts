@@ -8,11 +8,11 @@ export interface RpcError {
   readonly data?: Json
 }
 
-/** How one request ends. A refusal is a value: only bugs are thrown. */
+/** The outcome of one request. A refusal is a value: only bugs are thrown. */
 export type Answer =
   | {
       readonly result: object
-      /** Absent: complete. Only the kit asks for input; what a handler returns cannot. */
+      /** Default: complete. Only the kit can ask for input, not the return value of a handler. */
       readonly resultType?: 'input_required'
     }
   | { readonly error: RpcError }
@@ -25,7 +25,7 @@ export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
 export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_PROTOCOL_VERSION = -32022
-/** The legacy era's own code; the modern one uses INVALID_PARAMS. */
+/** Used in the legacy era; the modern era uses INVALID_PARAMS. */
 export const RESOURCE_NOT_FOUND = -32002
 
 export function errorAnswer(code: number, message: string, data?: Json): { readonly error: RpcError } {
@@ -49,13 +49,13 @@ type AnyMessage =
   | { readonly kind: 'response'; readonly id: RequestId | null; readonly result: Json | undefined }
   | { readonly kind: 'bad'; readonly id: RequestId | null; readonly error: RpcError }
 
-/** A message that came in, of one kind or of any. */
+/** A received message, of one kind or of any. */
 export type Incoming<Kind extends AnyMessage['kind'] = AnyMessage['kind']> = Extract<
   AnyMessage,
   { readonly kind: Kind }
 >
 
-/** Beyond this a message is refused before it is parsed; up to it, with its id. */
+/** A deeper message is refused before it is parsed, so its refusal has no id. */
 export const MAX_UNPARSED_DEPTH = 1_000
 
 export function readMessage(message: unknown): Incoming {
@@ -75,7 +75,7 @@ export function readMessage(message: unknown): Incoming {
     return badMessage(answerable, 'A message with a method must have neither a result nor an error.')
   if (id !== undefined && answerable === null) return badMessage(null, 'The id is neither a string nor a number.')
   if (!isJsonObject(params)) return badMessage(answerable, 'The params are not an object.')
-  // Whatever walks through them later, ours or an author's, would exhaust the stack.
+  // Deeper params would exhaust the stack of any recursive code that reads them later.
   if (isDeeperThan(params, MAX_DEPTH))
     return badMessage(answerable, `The params are nested deeper than ${MAX_DEPTH} levels.`)
   return answerable === null

@@ -4,20 +4,20 @@ import { LineReader } from './line-reader.ts'
 
 function openReader(limit = 1_000) {
   const lines: string[] = []
-  const told = { oversized: 0, passed: '' }
+  const reported = { oversized: 0, passed: '' }
   const reader = new LineReader({
     limit,
     onLine: (line) => lines.push(line.toString()),
-    onOversized: () => void told.oversized++,
+    onOversized: () => void reported.oversized++,
     onPassed: (piece) => {
-      told.passed += piece.toString()
+      reported.passed += piece.toString()
     },
   })
-  return { reader, lines, told }
+  return { reader, lines, reported }
 }
 
 describe('lines', () => {
-  it('are the same, however the bytes are cut', () => {
+  it('are the same, however the bytes are split into chunks', () => {
     const line = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/[\r\n]/g, ''))
     fc.assert(
       fc.property(fc.array(line), fc.integer({ min: 1, max: 5 }), fc.constantFrom('\n', '\r\n'), (texts, size, end) => {
@@ -29,14 +29,14 @@ describe('lines', () => {
     )
   })
 
-  it('that are too long are passed over and told of once; the next is read', () => {
-    const { reader, lines, told } = openReader(5)
+  it('that are too long are skipped and reported once; the next is read', () => {
+    const { reader, lines, reported } = openReader(5)
     for (const part of ['123', '456', '789', '\nab', 'c\n123456\n12345\n']) reader.feed(Buffer.from(part))
     expect(lines).toEqual(['abc', '12345'])
-    expect(told).toEqual({ oversized: 2, passed: '123456789123456' })
+    expect(reported).toEqual({ oversized: 2, passed: '123456789123456' })
   })
 
-  it('that have no end yet can be looked at', () => {
+  it('that are incomplete can be inspected', () => {
     const { reader, lines } = openReader()
     reader.feed(Buffer.from('one\ntw'))
     reader.feed(Buffer.from('o'))

@@ -1,23 +1,23 @@
-/** The limit of a line, and who receives what was read. */
+/** The limit of a line, and the receivers of what was read. */
 export interface LineReaderOptions {
   readonly limit: number
-  /** Without its end, and never empty. */
+  /** Called with each line, without its line break and never empty. */
   readonly onLine: (line: Buffer) => void
   readonly onOversized: () => void
-  /** Takes the pieces of a line over the limit as they pass, from its beginning; nothing of it is kept. */
+  /** Called with the pieces of a line over the limit, from its beginning. They are not buffered. */
   readonly onPassed?: (piece: Buffer) => void
-  /** Told of every line that does not end within its chunk. */
+  /** Informed about every line that does not end within its chunk. */
   readonly unfinished?: UnfinishedLine
 }
 
-/** Counts the bytes of a line that has not ended yet. */
+/** Counts the buffered bytes of an incomplete line. */
 export interface UnfinishedLine {
-  /** So many more bytes of it would be kept. Returns false if they must not be: the line is passed over then. */
+  /** Called before more bytes of it are buffered. Returns false to refuse them: the line is then skipped. */
   grow(bytes: number): boolean
   end(): void
 }
 
-/** Cuts a byte stream into lines. A line over the limit is passed over and reported; whatever comes after it is read. */
+/** Splits a byte stream into lines. A line over the limit is skipped and reported; the lines after it are read. */
 export class LineReader {
   readonly #limit: number
   readonly #onLine: (line: Buffer) => void
@@ -37,7 +37,7 @@ export class LineReader {
     this.#line = options.unfinished
   }
 
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of a line whose end has not arrived yet. */
   get unfinished(): Buffer {
     return Buffer.concat(this.#parts)
   }
@@ -52,7 +52,7 @@ export class LineReader {
     if (from < chunk.length) this.#appendUnfinished(chunk.subarray(from))
   }
 
-  /** Passes over the line that has begun: nothing of it is kept, and its end is reported as that of one over the limit. */
+  /** Skips the current line: nothing of it is buffered, and its end is reported like that of a line over the limit. */
   drop(): void {
     this.#isDropped = true
     this.#discard()

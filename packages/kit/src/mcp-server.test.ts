@@ -10,13 +10,13 @@ test('a permission is required at run time as well as by the compiler', () => {
   const server = createMcpServer('sample', SAMPLE_OPTIONS)
   // @ts-expect-error: no permission
   expect(() => server.tool('a', { description: '' }, () => '')).toThrow(/"a" has permission none.*/)
-  // @ts-expect-error: an empty list is none
+  // @ts-expect-error: an empty list is not allowed
   expect(() => server.tool('a', { description: '', permission: [] }, () => '')).toThrow(/permission \[\]/)
   // @ts-expect-error: not a permission
   expect(() => server.tool('a', { description: '', permission: 'EXECUTE' }, () => '')).toThrow(/"EXECUTE"/)
 })
 
-test('a name that no agent would accept, or one that is taken, is refused', () => {
+test('a name that no agent would accept, or that is already used, is refused', () => {
   const server = createSampleServer()
   expect(() => server.tool('a b', { description: '', permission: READ }, () => '')).toThrow(/cannot be the name/)
   expect(() => server.tool('echo', { description: '', permission: READ }, () => '')).toThrow(/registered twice/)
@@ -53,7 +53,7 @@ test.each([
   ['2024-11-05', '2024-11-05'],
   ['2026-07-28', '2025-11-25'],
   ['1999-01-01', '2025-11-25'],
-])('a handshake that asks for %s is given %s', async (asked, given) => {
+])('a handshake that requests %s gets %s', async (asked, given) => {
   const { result } = await new RawClient(createSampleServer()).initialize(asked)
   expect(result).toEqual({
     protocolVersion: given,
@@ -63,7 +63,7 @@ test.each([
   })
 })
 
-test('a discovery says the same in the words of the modern era', async () => {
+test('a discovery contains the same in the format of the modern era', async () => {
   const { result } = await new RawClient(createSampleServer()).requestModern('server/discover')
   expect(result).toEqual({
     resultType: 'complete',
@@ -76,7 +76,7 @@ test('a discovery says the same in the words of the modern era', async () => {
   })
 })
 
-test('both eras may be spoken on one connection', async () => {
+test('both eras may be used on one connection', async () => {
   const client = new RawClient(createSampleServer())
   expect((await client.requestModern('server/discover')).result.resultType).toBe('complete')
   await client.initialize()
@@ -87,7 +87,7 @@ test('both eras may be spoken on one connection', async () => {
   expect(modern.result).not.toHaveProperty('ttlMs')
 })
 
-test('a modern request must say its capabilities, and a version that is known', async () => {
+test('a modern request must have capabilities and a known version', async () => {
   const client = new RawClient(createSampleServer())
   const [versionKey] = Object.keys(MODERN_META) as [string]
   const bare = await client.request('tools/list', { _meta: { [versionKey]: '2026-07-28' } })
@@ -96,7 +96,7 @@ test('a modern request must say its capabilities, and a version that is known', 
   expect(old.error).toMatchObject({ code: -32022, data: { supported: ['2026-07-28'], requested: '2025-11-25' } })
 })
 
-test('before any opening only a ping is answered', async () => {
+test('before the handshake only a ping is answered', async () => {
   const client = new RawClient(createSampleServer())
   expect((await client.request('ping')).result).toEqual({})
   expect((await client.request('tools/list')).error).toMatchObject({ code: -32602 })
@@ -112,7 +112,7 @@ test('each era knows its own methods only', async () => {
   expect((await client.request('prompts/list')).error.code).toBe(-32601)
 })
 
-test('an unknown tool is a protocol error, wrong arguments are an error that the model can read', async () => {
+test('an unknown tool is a protocol error, invalid arguments are an error that the model can read', async () => {
   const server = createMcpServer('sample', SAMPLE_OPTIONS)
   const input = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
   server.tool('double', { description: '', permission: READ, input }, ({ n }) => n * 2)
@@ -125,7 +125,7 @@ test('an unknown tool is a protocol error, wrong arguments are an error that the
   expect(result._meta['sallyport/error']).toMatchObject({ kind: 'retry' })
 })
 
-test('thrown errors become results: retryable, fatal, and bugs that keep their secrets', async () => {
+test('thrown errors become results: retryable, fatal, and bugs without details', async () => {
   const bugs: Bug[] = []
   const server = createMcpServer('sample', { ...SAMPLE_OPTIONS, onBug: (bug) => bugs.push(bug) })
   const thrown: Record<string, () => never> = {

@@ -32,24 +32,24 @@ import { type Connection, McpConnection, type Send } from './protocol/protocol.t
 import type { InputSchema, PlainSchema, ReturnValueFor, Schema, ValueOf } from './schema/schema.ts'
 import type { WholeResult } from './tool-result.ts'
 
-/** Anything, unless the tool says what its results are. */
+/** Any value, unless the tool has an output schema. */
 type HandlerResult<Output> = [Output] extends [never] ? unknown : MaybePromise<ReturnValueFor<Output> | WholeResult>
 type MaybePromise<Value> = Value | Promise<Value>
 
-/** What a carrier passes on when it connects a peer to a server. */
+/** The options of a transport that connects a peer to a server. */
 export interface ConnectOptions {
-  /** On whose behalf the peer asks. Absent: nobody's, and getUserId() is an error. */
+  /** The user on whose behalf the peer calls. If missing, there is no user, and getUserId() throws. */
   readonly identity?: Identity
-  /** For carriers that open a connection for every request: where calls wait meanwhile. */
+  /** For transports that open a connection for every request: stores the calls that wait between requests. */
   readonly parked?: ParkedCalls<RunningCall>
-  /** For carriers that keep something open for every request: this one was cancelled, and will not be answered. */
+  /** For transports that keep something open for every request: this one was cancelled, and will not be answered. */
   readonly onCancelled?: (id: RequestId) => void
 }
 
-/** An MCP server as its author writes it. It speaks both protocol eras, on as many connections as there are peers. */
+/** An MCP server. It speaks both protocol eras, over any number of connections. */
 export class McpServer {
   readonly #definitions: Definitions
-  /** Below it lies what is kept for users and sessions. */
+  /** The folder that contains the data of users and sessions. */
   readonly dataFolder: string
   readonly environment: Environment
   readonly #authenticator: Authenticator
@@ -67,7 +67,7 @@ export class McpServer {
     options: ToolOptions<Input, Output>,
     handler: ToolHandler<ValueOf<Input>, HandlerResult<Output>>,
   ): Registration {
-    // Sound because the arguments are checked first, and their type says no more than that proves.
+    // Sound because the arguments are checked first, and their type promises only what that check proves.
     const checked = handler as unknown as ToolHandler<JsonObject>
     const isForeign = this.#definitions.toolsOfOthers
     const tool = defineTool(name, { ...options, isForeign }, checked)
@@ -88,7 +88,7 @@ export class McpServer {
     return this.#definitions.prompts.add(name, definePrompt(name, options, handler))
   }
 
-  /** Tells every client that has subscribed to this resource. */
+  /** Notifies every client that has subscribed to this resource. */
   resourceUpdated(uri: string): void {
     this.#definitions.resourceUpdated(uri)
   }
@@ -98,22 +98,22 @@ export class McpServer {
     return this.#definitions.tools.get(tool)?.headerParams ?? []
   }
 
-  /** Tells the log of something that should not have happened, and returns the incident's name. */
+  /** Logs an unexpected error, and returns its incident id. */
   reportBug(where: string, error: unknown): string {
     return this.#definitions.reportBug(where, error)
   }
 
-  /** Who sends a request with these headers, or how it is to be refused. */
+  /** Identifies the sender of a request by its headers, or returns how to refuse it. */
   authenticate(headers: RequestHeaders): Promise<Authentication> {
     return this.#authenticator.authenticate(headers)
   }
 
-  /** Throws where requests that reach this address must not be served: asked by whoever opens a port, before. */
+  /** Throws if requests to this address must not be served. It is called before a port is opened. */
   assertMayListen(host: string): void {
     this.#authenticator.assertMayListen(host)
   }
 
-  /** Gives each outgoing message to `send`; feed each incoming one to `receive`. */
+  /** Passes each outgoing message to `send`. Pass each incoming one to `receive`. */
   connect(send: Send, { identity, parked, onCancelled }: ConnectOptions = {}): Connection {
     const scope = identity && createScope(identity, this.dataFolder)
     return new McpConnection(this.#definitions, { send, scope, parked, onCancelled })

@@ -12,17 +12,17 @@ import {
 } from './results/results.ts'
 import { ToolFatalError, ToolRetryError } from './tool-error.ts'
 
-/** What a client takes as one resource without complaint; more is read by the tool, page by page. */
+/** The maximum size that clients accept as one resource. Larger results are read with the tool, page by page. */
 const MAX_RESOURCE_BYTES = 4 * 1024 * 1024
 
 export interface OfferResultsOptions extends ReadResultOptions {
-  /** Of the tool, where whoever shows it adds to its name. */
+  /** The name of the tool. */
   readonly name?: string
-  /** Of the calling session; absent: that in its workspace. */
+  /** Returns the shelf of the calling session. Default: the shelf in its workspace. */
   readonly shelf?: () => ResultShelf
 }
 
-/** Lets callers read what was saved of their results: by a tool page by page, and by the links in results. */
+/** Lets callers read their saved results: page by page with a tool, or through the links in results. */
 export function offerResults(server: McpServer, options: OfferResultsOptions = {}): void {
   const { name = READ_RESULT_TOOL, shelf = requireCurrentShelf } = options
   server.tool(
@@ -52,7 +52,7 @@ export function offerResults(server: McpServer, options: OfferResultsOptions = {
 function requireCurrentShelf(): ResultShelf {
   const shelf = currentShelf()
   if (shelf !== undefined) return shelf
-  throw new ToolFatalError('Nobody is known to call, so there are no results of theirs.', {
+  throw new ToolFatalError('The caller is unknown, so it has no saved results.', {
     nextStep: 'The operator must give the connection an identity.',
   })
 }

@@ -11,7 +11,7 @@ export const MODERN_META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 }
 
-/** A peer that sends raw messages and keeps every one it gets, each as it would cross a wire. */
+/** A peer that sends raw messages and collects all received ones, serialized as on the wire. */
 export class RawClient {
   readonly received: Message[] = []
   readonly connection: Connection
@@ -40,7 +40,7 @@ export class RawClient {
     this.send({ jsonrpc: '2.0', method, params })
   }
 
-  /** Sends a request and gives its id at once. */
+  /** Sends a request and returns its id at once. */
   start(method: string, params: JsonObject = {}): number {
     const id = ++this.#lastId
     this.send({ jsonrpc: '2.0', id, method, params })

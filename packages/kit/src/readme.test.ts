@@ -7,7 +7,7 @@ import { MODERN_META } from './raw-client.test-kit.ts'
 
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
 
-test('the server in the README runs as it stands there', async () => {
+test('the server in the README runs unchanged', async () => {
   const readme = await readFile(`${PACKAGE}README.md`, 'utf8')
   const code = /```js\n(.*?)```/s.exec(readme)?.[1] ?? ''
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {

@@ -7,7 +7,7 @@ export class ToolRetryError extends Error {
   }
 }
 
-/** Infrastructure is broken; no other arguments would help. The run should stop. */
+/** Something is broken that no other arguments would fix. The run should stop. */
 export class ToolFatalError extends Error {
   override readonly name = 'ToolFatalError'
   readonly nextStep: string | undefined

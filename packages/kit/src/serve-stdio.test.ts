@@ -30,13 +30,13 @@ async function exchange(chunks: readonly (string | Buffer)[], maxMessageBytes?: 
 
 const echo = (id: number, value: unknown): string => request(id, 'tools/call', { name: 'echo', arguments: { value } })
 
-test('messages are cut at newlines, wherever the chunks are cut', async () => {
+test('messages are split at newlines, wherever the chunks end', async () => {
   const bytes = Buffer.from(`\ufeff${echo(1, 'é…😀')}\r\n\n \n${echo(2, 'x')}\n`)
   const answers = await exchange([...bytes].map((byte) => Buffer.from([byte])))
   expect(answers.map(({ result }) => result.content[0].text)).toEqual(['é…😀', 'x'])
 })
 
-test('a line that is no JSON in UTF-8 is refused, and the next is served', async () => {
+test('a line that is not JSON in UTF-8 is refused, and the next is served', async () => {
   const answers = await exchange(['nonsense\n', Buffer.from([0x22, 0xff, 0x22, 0x0a]), '[]\n', `${echo(1, 'x')}\n`])
   expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
     [null, -32700],
@@ -46,7 +46,7 @@ test('a line that is no JSON in UTF-8 is refused, and the next is served', async
   ])
 })
 
-test('a line over the limit is refused without being kept, and the next is served', async () => {
+test('a line over the limit is refused and not buffered, and the next is served', async () => {
   const long = 'x'.repeat(1000)
   const answers = await exchange([...Array.from({ length: 50 }, () => long), '\n', `${echo(1, 'x')}\n`], 2_000)
   expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
@@ -64,11 +64,11 @@ test('a message of many chunks is read in linear time', async () => {
   expect(answer.result.content[0].text).toHaveLength(value.length)
 })
 
-test('a half line at the end is not a message', async () => {
+test('an incomplete line at the end is not a message', async () => {
   expect(await exchange([`${echo(1, 'x')}\n`, echo(2, 'half')])).toHaveLength(1)
 })
 
-test('a peer that does not read is not asked for more', async () => {
+test('no more requests are read from a peer that does not read', async () => {
   const stdin = new PassThrough()
   const stdout = new PassThrough({ highWaterMark: 1024 })
   const served = serveStdio(createSampleServer(), { stdin, stdout })
@@ -81,7 +81,7 @@ test('a peer that does not read is not asked for more', async () => {
   await served
 })
 
-test('the end of the input cancels what is in flight', async () => {
+test('the end of the input cancels the requests in flight', async () => {
   let told: (() => void) | undefined
   const aborted = new Promise<void>((resolve) => {
     told = resolve
@@ -97,7 +97,7 @@ test('the end of the input cancels what is in flight', async () => {
   await Promise.all([served, aborted])
 })
 
-test('an output that breaks ends the serving instead of the process', async () => {
+test('a broken output ends the serving, not the process', async () => {
   const stdin = new PassThrough()
   const stdout = new PassThrough()
   const served = serveStdio(createSampleServer(), { stdin, stdout })
@@ -106,7 +106,7 @@ test('an output that breaks ends the serving instead of the process', async () =
   stdin.write(`${echo(1, 'x')}\n`)
 })
 
-test('a server in a process of its own leaves when its peer does', async () => {
+test('a server process exits when its peer does', async () => {
   const kit = new URL('../dist/index.js', import.meta.url).href
   const script = `
     import { createMcpServer, serveStdio } from ${JSON.stringify(kit)}
@@ -123,7 +123,7 @@ test('a server in a process of its own leaves when its peer does', async () => {
   expect(await exited).toEqual([0, null])
 })
 
-test('a message that is nested without end is refused before it is parsed, and the next is served', async () => {
+test('a very deeply nested message is refused before it is parsed, and the next is served', async () => {
   const deep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(2_000_000)}`
   const answers = await exchange([`${deep}\n`, `${echo(2, 'x')}\n`])
   expect(answers[0]).toMatchObject({

@@ -7,24 +7,24 @@ import { LineReader } from './line-reader.ts'
 import type { McpServer } from './mcp-server.ts'
 import { watchUnhandledRejections } from './unhandled-rejections.ts'
 
-/** The streams that a server talks over. */
+/** The streams and the limits of a server over standard input and output. */
 export interface StdioStreams {
   readonly stdin: Readable
   readonly stdout: Writable
-  /** Absent: whoever started the process, in one session as long as it lives. */
+  /** Default: the user who started the process, with one session for its lifetime. */
   readonly identity?: Identity
-  /** A longer line is refused without being kept. */
+  /** A longer line is refused and not buffered. */
   readonly maxMessageBytes?: number
 }
 
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** Serves one peer over a pair of streams, one message a line, until the input ends. */
+/** Serves one peer over a pair of streams, one message per line, until the input ends. */
 export async function serveStdio(server: McpServer, streams: StdioStreams = process): Promise<void> {
   const { stdin, stdout } = streams
   const write = (message: object): void => {
     const wantsMore = stdout.write(`${JSON.stringify(message)}\n`)
-    // A peer that does not read its answers is not asked for more questions.
+    // If a peer does not read its answers, its requests are not read either.
     if (!wantsMore && !stdin.isPaused()) {
       stdin.pause()
       stdout.once('drain', () => stdin.resume())
@@ -49,11 +49,11 @@ export async function serveStdio(server: McpServer, streams: StdioStreams = proc
   await waitForEnd(stdin, stdout)
   unwatch()
   connection.close()
-  // A paused input keeps no process alive, should the output have ended first.
+  // If the output ended first, a paused input must not keep the process alive.
   stdin.off('data', feed).pause()
 }
 
-/** A broken pipe is how a stdio peer leaves: both directions end the same way. */
+/** A stdio peer leaves by closing a pipe, in either direction. */
 function waitForEnd(stdin: Readable, stdout: Writable): Promise<void> {
   return new Promise((resolve) => {
     stdin
@@ -66,10 +66,10 @@ function waitForEnd(stdin: Readable, stdout: Writable): Promise<void> {
 
 type ParsedLine = { readonly message: unknown } | { readonly error: RpcError }
 
-/** Nothing when the line is blank. */
+/** `undefined` if the line is blank. */
 function parseLine(line: Buffer): ParsedLine | undefined {
   try {
-    // The decoder drops a BOM and refuses what is no UTF-8.
+    // The decoder removes a BOM and throws on invalid UTF-8.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(line)
     if (isJsonDeeperThan(text, MAX_UNPARSED_DEPTH))
       return errorAnswer(INVALID_REQUEST, `A message is nested deeper than ${MAX_UNPARSED_DEPTH} levels.`)

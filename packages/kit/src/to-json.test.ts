@@ -19,7 +19,7 @@ class Hidden {
 }
 
 describe(promise('KIT-18'), () => {
-  test('JSON stays what it is', () => {
+  test('JSON stays unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: 'large' }), (value) => {
         expect(JSON.stringify(toJson(value))).toBe(JSON.stringify(value))
@@ -27,7 +27,7 @@ describe(promise('KIT-18'), () => {
     )
   })
 
-  test('a name that means something to JavaScript is a member like any other', () => {
+  test('a name with a meaning in JavaScript is an ordinary member', () => {
     const given = JSON.parse('{"__proto__":{"a":1},"constructor":2,"toString":3}')
     expect(JSON.stringify(toJson(given))).toBe(JSON.stringify(given))
   })
@@ -36,11 +36,11 @@ describe(promise('KIT-18'), () => {
     ['a Date', new Date(0), '1970-01-01T00:00:00.000Z'],
     ['a URL', new URL('http://a.example/'), 'http://a.example/'],
     ['an instance with members', new Point(), { x: 1 }],
-    ['an object of no class', Object.create(null, { a: { value: 1, enumerable: true } }), { a: 1 }],
+    ['an object without a class', Object.create(null, { a: { value: 1, enumerable: true } }), { a: 1 }],
     ['undefined members', { a: undefined, b: [undefined] }, { b: [null] }],
     ['numbers that JSON has not', [Number.NaN, Infinity, -0], [null, null, 0]],
     ['boxed values', [Object(1), Object('a'), Object(false)], [1, 'a', false]],
-  ])('%s is what JSON makes of it', (_, value, expected) => {
+  ])('%s is converted like JSON does it', (_, value, expected) => {
     expect(toJson(value)).toStrictEqual(expected)
   })
 
@@ -72,17 +72,17 @@ describe(promise('KIT-18'), () => {
     ['object with members under symbols only', { [Symbol('x')]: 1 }],
     ['object with hidden members only', Object.defineProperty({}, 'x', { value: 1 })],
   ])('a %s is refused, alone and inside other values', (_, value) => {
-    expect(() => toJson(value)).toThrow('which JSON cannot carry')
-    expect(() => toJson({ rows: [{ value }] })).toThrow('which JSON cannot carry')
+    expect(() => toJson(value)).toThrow('which JSON cannot represent')
+    expect(() => toJson({ rows: [{ value }] })).toThrow('which JSON cannot represent')
   })
 
-  test('the error says where, and what to do', () => {
+  test('the error says where the value is, and what to do', () => {
     expect(() => toJson({ rows: [{}, { tags: new Map() }] })).toThrow(
-      'A result holds an object of the class Map at rows[1].tags, which JSON cannot carry. Use [...it], or Object.fromEntries() for a Map.',
+      'A result holds an object of the class Map at rows[1].tags, which JSON cannot represent. Use [...it], or Object.fromEntries() for a Map.',
     )
   })
 
-  test('what is nested too deeply is refused, however deep', () => {
+  test('values that are nested too deeply are refused, however deep', () => {
     let deep: unknown = 1
     for (let level = 0; level < 100_000; level++) deep = [deep]
     expect(() => toJson(deep)).toThrow('deeper than 500 levels')

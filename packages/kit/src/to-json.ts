@@ -1,10 +1,10 @@
 import type { Json } from '@sallyport/core'
 
-/** Readers of results, ours and others', stop not far beyond this many levels. */
+/** Readers of results, ours and others', support few more levels than this. */
 const MAX_LEVELS = 500
 
 /**
- * The value as JSON carries it: toJSON is asked, `undefined` members are left out, NaN becomes null. Throws where
+ * Converts the value to JSON: toJSON is called, `undefined` members are left out, NaN becomes null. Throws where
  * JSON.stringify would lose something without an error: a Map, for example, would become {}.
  */
 export function toJson(value: unknown): Json {
@@ -38,11 +38,11 @@ function convertArray(list: readonly unknown[], path: string[]): Json {
   return converted
 }
 
-function convertObject(given: Readonly<Record<string, unknown>>, path: string[]): Json {
+function convertObject(object: Readonly<Record<string, unknown>>, path: string[]): Json {
   const converted: Record<string, Json> = {}
-  for (const key of Object.keys(given)) {
+  for (const key of Object.keys(object)) {
     path.push(`.${key}`)
-    const value = convert(callToJson(given[key], key, path), path)
+    const value = convert(callToJson(object[key], key, path), path)
     path.pop()
     if (value === undefined) continue
     // An assignment to this name would set the prototype.
@@ -53,7 +53,7 @@ function convertObject(given: Readonly<Record<string, unknown>>, path: string[])
   return converted
 }
 
-/** What the value says that it is in JSON. Of bytes and of a date that is none, that would be rubbish. */
+/** Calls `toJSON` if the value has it. Bytes and invalid dates throw, since their JSON would be useless. */
 function callToJson(value: unknown, key: string, path: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer)
@@ -66,13 +66,13 @@ function callToJson(value: unknown, key: string, path: readonly string[]): unkno
   return 'toJSON' in value && typeof value.toJSON === 'function' ? value.toJSON(key) : value
 }
 
-/** An object with members of its own, that are all there is to it. */
+/** Asserts that an object's own enumerable members are all of its data. */
 function assertSerializable(value: object, path: readonly string[]): void {
   const hasNone = Object.keys(value).length === 0
-  // Under symbols, or not enumerable.
+  // Its members have symbols as keys, or are not enumerable.
   if (hasNone && Reflect.ownKeys(value).length > 0) return throwNotJson('an object without visible members', path)
   const prototype: unknown = Object.getPrototypeOf(value)
-  // A plain object, also one of another realm.
+  // A plain object, also from another realm.
   if (prototype === null || Object.getPrototypeOf(prototype) === null) return
   if (value instanceof Error) return throwNotJson(describeClass(value), path, 'Throw it, or return its message.')
   if ('then' in value && typeof value.then === 'function') return throwNotJson(describeClass(value), path, 'Await it.')
@@ -84,20 +84,22 @@ function assertSerializable(value: object, path: readonly string[]): void {
     )
   if (Symbol.iterator in value)
     return throwNotJson(describeClass(value), path, 'Use [...it], or Object.fromEntries() for a Map.')
-  if (hasNone) throwNotJson(describeClass(value), path, 'It has no members that JSON could carry.')
+  if (hasNone) throwNotJson(describeClass(value), path, 'It has no members that JSON could represent.')
 }
 
 function describeClass(value: object): string {
   const name: unknown = value.constructor?.name
   return typeof name === 'string' && name !== ''
     ? `an object of the class ${name.slice(0, 60)}`
-    : `an object of no class`
+    : `an object without a class`
 }
 
 const MAX_SHOWN = 200
 
 function throwNotJson(what: string, path: readonly string[], advice = ''): never {
-  const place = path.join('').slice(0, MAX_SHOWN)
-  const where = place === '' ? '' : ` at ${place.replace(/^\./, '')}`
-  throw new TypeError(`A result holds ${what}${where}, which JSON cannot carry.${advice === '' ? '' : ` ${advice}`}`)
+  const location = path.join('').slice(0, MAX_SHOWN)
+  const where = location === '' ? '' : ` at ${location.replace(/^\./, '')}`
+  throw new TypeError(
+    `A result holds ${what}${where}, which JSON cannot represent.${advice === '' ? '' : ` ${advice}`}`,
+  )
 }

@@ -6,7 +6,7 @@ const noBug = (): string => {
   throw new Error('asked for an incident')
 }
 
-test('a retryable error is told in its own words, without a prefix', () => {
+test('a retryable error has its own text, without a prefix', () => {
   expect(describeToolError(new ToolRetryError('Give a search term.'), noBug)).toEqual({
     kind: 'retry',
     text: 'Give a search term.',
@@ -14,7 +14,7 @@ test('a retryable error is told in its own words, without a prefix', () => {
   })
 })
 
-test('a fatal error begins with [FATAL] and says the next step apart from the reason', () => {
+test('a fatal error begins with [FATAL] and has the next step apart from the reason', () => {
   const error = new ToolFatalError('The database is down.', { nextStep: 'Start it.' })
   expect(describeToolError(error, noBug)).toEqual({
     kind: 'fatal',
@@ -23,7 +23,7 @@ test('a fatal error begins with [FATAL] and says the next step apart from the re
   })
 })
 
-test('a connector’s error is told as the tool error that its retryable says', () => {
+test('a connector’s error becomes a tool error by its member retryable', () => {
   expect(describeToolError(new ConnectorError('No such column.', { retryable: true }), noBug)).toMatchObject({
     kind: 'retry',
     text: 'No such column.',
@@ -35,7 +35,7 @@ test('a connector’s error is told as the tool error that its retryable says', 
   })
 })
 
-test('anything else is a bug: the caller learns the incident and nothing of the error', () => {
+test('anything else is a bug: the caller learns only the incident id', () => {
   const failure = describeToolError(new TypeError('password=hunter2'), () => 'abc123')
   expect(failure.kind).toBe('bug')
   expect(failure.text).toContain('abc123')

@@ -4,7 +4,7 @@ import { ToolFatalError, ToolRetryError } from './retry-fatal-errors.ts'
 
 export { ToolFatalError, ToolRetryError } from './retry-fatal-errors.ts'
 
-/** Policy forbids this call as things are; neither other arguments nor another try would help. */
+/** Policy forbids this call at the moment; neither other arguments nor a retry would help. */
 export class ToolRefusedError extends Error {
   override readonly name = 'ToolRefusedError'
   readonly nextStep: string
@@ -15,7 +15,7 @@ export class ToolRefusedError extends Error {
   }
 }
 
-/** The client has not declared that it can be asked this. */
+/** The client did not declare the capability that a question needs. */
 export class MissingCapabilityError extends Error {
   override readonly name = 'UnaskableError'
   readonly capability: string
@@ -26,17 +26,17 @@ export class MissingCapabilityError extends Error {
   }
 }
 
-/** A tool returned something else than its output schema says: a bug of the server, of which the caller is told the kind. */
+/** A tool's result does not match its output schema: a bug of the server. The caller learns only the kind of bug. */
 export class OutputMismatchError extends Error {
   override readonly name = 'OutputMismatchError'
 }
 
-/** How sensitive a result is could not be recorded, so it stays here. */
+/** The label of a result could not be stored, so the result is withheld. */
 export class WithheldError extends Error {
   override readonly name = 'WithheldError'
 }
 
-/** What is said to the caller about a failure. Anything that is no tool error is a bug, and its text stays with us. */
+/** What the caller learns about a failure. Anything else than a tool error is a bug, and its message is not sent. */
 export interface ToolErrorDescription {
   readonly kind: 'retry' | 'fatal' | 'refused' | 'bug'
   readonly text: string
@@ -44,7 +44,7 @@ export interface ToolErrorDescription {
   readonly facts: JsonObject
 }
 
-/** Whatever was thrown may throw again when it is looked at: a proxy does. */
+/** A thrown value may throw again when it is inspected, for example a proxy. */
 export function isInstance<Kind extends Error>(kind: new (...args: never) => Kind, error: unknown): error is Kind {
   try {
     return error instanceof kind
@@ -53,19 +53,19 @@ export function isInstance<Kind extends Error>(kind: new (...args: never) => Kin
   }
 }
 
-/** Together they stay below what agents take without cutting it themselves. */
+/** Together they stay below the length at which agents truncate. */
 const MAX_REASON_LENGTH = 6000
 const MAX_NEXT_STEP_LENGTH = 1500
 
-/** `reportBug` is asked only for what is no tool error, and gives the incident's name. */
+/** `reportBug` is called only for errors that are not tool errors, and returns the incident id. */
 export function describeToolError(error: unknown, reportBug: () => string): ToolErrorDescription {
-  let known: ToolErrorDescription | undefined
+  let description: ToolErrorDescription | undefined
   try {
-    known = describeKnownError(error, reportBug)
+    description = describeKnownError(error, reportBug)
   } catch {
-    // A getter of what was thrown may throw as well.
+    // A getter of the thrown value may throw as well.
   }
-  return known ?? describeBug('Something went wrong inside the server', reportBug())
+  return description ?? describeBug('Something went wrong inside the server', reportBug())
 }
 
 function describeKnownError(error: unknown, reportBug: () => string): ToolErrorDescription | undefined {
@@ -85,9 +85,9 @@ const describeBug = (what: string, incident: string): ToolErrorDescription =>
   createDescription('bug', `${what} (incident ${incident}).`, 'Its log has the details.')
 
 function createDescription(kind: ToolErrorDescription['kind'], message: string, step?: string): ToolErrorDescription {
-  // The prefix is ours to give: an author who wrote it as well means the same.
-  const said = kind === 'fatal' ? String(message).replace(/^(?:\s*\[FATAL\]\s*)+/i, '') : String(message)
-  const reason = cutText(said, MAX_REASON_LENGTH)
+  // The kit adds the prefix, so one that the author wrote is removed.
+  const text = kind === 'fatal' ? String(message).replace(/^(?:\s*\[FATAL\]\s*)+/i, '') : String(message)
+  const reason = cutText(text, MAX_REASON_LENGTH)
   const nextStep = step === undefined ? undefined : cutText(String(step), MAX_NEXT_STEP_LENGTH)
   const sentence = nextStep === undefined ? reason : `${reason} ${nextStep}`
   return {
@@ -99,17 +99,17 @@ function createDescription(kind: ToolErrorDescription['kind'], message: string, 
 
 export const FATAL_PREFIX = '[FATAL] '
 
-/** What servers put before the text of an error: MCP's and jlowin's FastMCP, the TypeScript FastMCP, McpError. */
+/** The prefixes that server libraries add to error texts: MCP's and jlowin's FastMCP, the TypeScript FastMCP, McpError. */
 const WRAPPERS = [
   /^Error (?:executing|calling) tool (['"]?)[\w./:-]{1,128}\1: /,
   /^Tool (['"])[\w./:-]{1,128}\1 execution failed: /,
   /^MCP error -?\d{1,6}: /,
   /^(?:ToolError|McpError|ToolFatalError|Error): /,
 ]
-/** One wrapper, and one more inside it. */
+/** At most two nested prefixes are removed. */
 const MAX_WRAPPERS = 2
 
-/** The text of an error without what servers put before it. */
+/** Removes the prefixes of server libraries from the text of an error. */
 export function unwrapErrorText(text: string): string {
   let rest = text
   for (let depth = 0; depth < MAX_WRAPPERS; depth++) {
@@ -120,7 +120,7 @@ export function unwrapErrorText(text: string): string {
   return rest
 }
 
-/** Clients stop a whole run at this beginning, and a message may begin with what somebody typed. */
+/** Clients end a whole run at this prefix, and a message may begin with text that somebody typed. */
 export function neutralizeFatalPrefix(text: string): string {
   return /^\s*\[FATAL\]/i.test(unwrapErrorText(text.trimStart())) ? `The tool said: ${text}` : text
 }

@@ -5,12 +5,12 @@ import { createToolResult, type ToolResult, textContent, toolResult } from './to
 
 const text = (value: string) => [{ type: 'text', text: value }]
 
-test('a text is one block of text, the empty text too', () => {
+test('a string is one text block, also an empty string', () => {
   expect(createToolResult('hello', 'modern')).toEqual({ content: text('hello') })
   expect(createToolResult('', 'modern')).toEqual({ content: text('') })
 })
 
-test.each([[0], [false], [null], [[]], [[1, 2]]])('%j stays what it is in the modern era', (value) => {
+test.each([[0], [false], [null], [[]], [[1, 2]]])('%j stays unchanged in the modern era', (value) => {
   expect(createToolResult(value, 'modern')).toEqual({ content: text(JSON.stringify(value)), structuredContent: value })
 })
 
@@ -21,12 +21,12 @@ test.each([[0], [false], [null], [[]]])(
   },
 )
 
-test('an object is structured content in both eras, and text for those who do not look there', () => {
+test('an object is structured content in both eras, and also text', () => {
   for (const era of ['legacy', 'modern'] as const)
     expect(createToolResult({ a: 1 }, era)).toEqual({ content: text('{"a":1}'), structuredContent: { a: 1 } })
 })
 
-test('nothing returned is an empty result', () => {
+test('undefined is an empty result', () => {
   expect(createToolResult(undefined, 'legacy')).toEqual({ content: [] })
 })
 
@@ -49,7 +49,7 @@ describe(promise('KIT-18'), () => {
     for (const era of ['legacy', 'modern'] as const) expect(createToolResult(value, era)).toEqual(expected)
   })
 
-  test('takes nothing over but the four members, and no _meta of ours', () => {
+  test('copies only the four members, without the kit’s own _meta keys', () => {
     const _meta = {
       'sallyport/private_data': { sensitivity: 'PUBLIC' },
       'sallyport/error': { kind: 'fatal' },
@@ -100,16 +100,16 @@ describe(promise('KIT-18'), () => {
     [{ content: [{ type: 'resource', resource: { uri: 'a:b', blob: 'AAAAA' } }] }, 'resource.blob is not base64'],
     [{ content: Array(1) }, 'holds undefined'],
     [{ content: [], _meta: [] }, '_meta'],
-  ])('what a client could not show is refused where it is made: %j', (given, named) => {
+  ])('a block that a client could not show is refused at once: %j', (given, named) => {
     expect(() => toolResult(given as ToolResult)).toThrow(named)
   })
 })
 
-test('a Date is what JSON makes of it', () => {
+test('a Date is converted like JSON does it', () => {
   expect(createToolResult(new Date(0), 'legacy')).toEqual({ content: text('"1970-01-01T00:00:00.000Z"') })
 })
 
-test('what JSON cannot carry is a bug', () => {
+test('a value that JSON cannot represent is a bug', () => {
   expect(() => createToolResult(() => 1, 'modern')).toThrow(TypeError)
   expect(() => createToolResult(1n, 'modern')).toThrow(TypeError)
 })

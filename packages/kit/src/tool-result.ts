@@ -2,13 +2,13 @@ import { type Era, isJsonObject, type Json, type JsonObject, META } from '@sally
 import { toJson } from './to-json.ts'
 import { neutralizeFatalPrefix, type ToolErrorDescription } from './tool-error.ts'
 
-/** A block of content: text, image, audio, resource, resource_link, or a type of the future. */
+/** A content block: text, image, audio, resource, resource_link, or a future type. */
 export interface Content {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** A result in the protocol's own shape. A handler returns one by `toolResult`. */
+/** A result in the format of the protocol. A handler creates one with `toolResult`. */
 export interface ToolResult {
   readonly content: readonly Content[]
   readonly structuredContent?: unknown
@@ -16,26 +16,26 @@ export interface ToolResult {
   readonly _meta?: JsonObject
 }
 
-/** JSON has no symbols. This one is shared by all copies of the kit in a process: the gateway's program holds its own. */
+/** JSON has no symbols. All copies of the kit in a process share this one: the gateway bundles a copy of its own. */
 const WHOLE_RESULT_BRAND: unique symbol = Symbol.for('sallyport.toolResult') as never
 
-/** A result that was made with `toolResult`: nothing that was parsed or copied is one. */
+/** A result that was made with `toolResult`. A parsed or copied object does not count as one. */
 export type WholeResult = ToolResult & { readonly [WHOLE_RESULT_BRAND]: true }
 
 /** Wraps a string as MCP text content. */
 export const textContent = (text: string): Content => ({ type: 'text', text })
 
 /**
- * A whole result for a handler to return, for tools that want full control. Anything else that a handler returns is
- * data, whatever its shape, so that the body of a remote API cannot become protocol. Takes over the four members of a
- * result and nothing else; `_meta` keys of Sallyport and the protocol's `serverInfo` are left out.
+ * A complete result for tools that want full control. Anything else that a handler returns is data, whatever its
+ * shape, so that the response of a remote API cannot become protocol. Copies the four members of a result and nothing
+ * else; `_meta` keys of Sallyport and the protocol's `serverInfo` are left out.
  */
 export function toolResult({ content, structuredContent, isError, _meta }: ToolResult): WholeResult {
   if (!Array.isArray(content))
     throw new TypeError(`toolResult() got ${describeType(content)} as content; expected an array.`)
   if (isError !== undefined && typeof isError !== 'boolean')
     throw new TypeError(`toolResult() got ${describeType(isError)} as isError; expected true or false.`)
-  // Not with map(), which passes over holes.
+  // Not with map(), which skips holes.
   const blocks = Array.from(content, (block, index) => readContent(block, `content[${index}]`))
   const meta = _meta === undefined ? undefined : stripReservedMeta(toJson(_meta))
   return brandWholeResult({
@@ -46,7 +46,7 @@ export function toolResult({ content, structuredContent, isError, _meta }: ToolR
   })
 }
 
-/** For results that the kit itself has put together. */
+/** For results that the kit itself built. */
 export function brandWholeResult(result: ToolResult): WholeResult {
   const { content, structuredContent, isError, _meta } = result
   const marked = {
@@ -55,7 +55,7 @@ export function brandWholeResult(result: ToolResult): WholeResult {
     ...(isError === undefined ? {} : { isError }),
     ...(_meta === undefined ? {} : { _meta }),
   }
-  // Not enumerable, so that a copy has no mark.
+  // Not enumerable, so that a copy does not have the brand.
   Object.defineProperty(marked, WHOLE_RESULT_BRAND, { value: true })
   return Object.freeze(marked) as WholeResult
 }
@@ -63,7 +63,7 @@ export function brandWholeResult(result: ToolResult): WholeResult {
 export const isWholeResult = (value: unknown): value is WholeResult =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, WHOLE_RESULT_BRAND) && Object.isFrozen(value)
 
-/** What a handler returned, as a result. 0, "", false, null and [] are values like any other; only `undefined` is none. */
+/** Converts a handler's return value to a result. 0, "", false, null and [] are values; only `undefined` is not. */
 export function createToolResult(returned: unknown, era: Era): ToolResult {
   const result = wrapValue(returned)
   return era === 'legacy' ? dropNonObjectStructure(result) : result
@@ -81,7 +81,7 @@ export function createErrorResult(failure: ToolErrorDescription): ToolResult {
   return { content: [textContent(failure.text)], isError: true, _meta: { 'sallyport/error': failure.facts } }
 }
 
-/** Before 2026-07-28 structured content had to be an object; a client of that era refuses anything else. */
+/** Before 2026-07-28 structured content had to be an object; clients of that era reject anything else. */
 export function dropNonObjectStructure(result: ToolResult): ToolResult {
   if (result.structuredContent === undefined || isJsonObject(result.structuredContent)) return result
   const { structuredContent: _, ...rest } = result
@@ -95,7 +95,7 @@ const REQUIRED_FIELDS: Readonly<Record<string, readonly string[]>> = {
   resource_link: ['uri', 'name'],
 }
 
-/** One block as JSON. Throws where a client could not show it. */
+/** Converts one block to JSON. Throws if a client could not show it. */
 export function readContent(block: unknown, where: string): Content {
   const json = toJson(block)
   if (!isJsonObject(json) || typeof json.type !== 'string' || json.type === '')
@@ -120,7 +120,7 @@ function requireResource(resource: Json | undefined, where: string): void {
   requireBase64(resource.blob, `${where}.resource.blob`)
 }
 
-/** A client throws the whole result away if one block of it cannot be decoded. */
+/** A client discards the whole result if it cannot decode one block. */
 function requireBase64(data: Json | undefined, where: string): void {
   if (typeof data !== 'string') return
   const isDecodable = !/[^A-Za-z0-9+/=]|=[^=]|===/.test(data) && data.replace(/=+$/, '').length % 4 !== 1
@@ -133,7 +133,7 @@ function withoutReservedMeta(carrier: JsonObject): JsonObject {
 
 const RESERVED_META_PREFIX = 'sallyport/'
 
-/** Without what only the kit may say of a result. */
+/** Removes the `_meta` keys that only the kit may set. */
 function stripReservedMeta(meta: Json | undefined): JsonObject {
   if (!isJsonObject(meta)) throw new TypeError(`_meta is ${describeType(meta)}; expected an object.`)
   return Object.fromEntries(
@@ -141,7 +141,7 @@ function stripReservedMeta(meta: Json | undefined): JsonObject {
   )
 }
 
-/** Only a ToolFatalError ends a run: a text that was put together from somebody else's words must not. */
+/** Only a ToolFatalError ends a run: text that contains somebody else's input must not. */
 function neutralizeBlock(block: Content): Content {
   return block.type === 'text' ? { ...block, text: neutralizeFatalPrefix(String(block.text)) } : block
 }

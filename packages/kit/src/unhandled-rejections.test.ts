@@ -22,7 +22,7 @@ const SERVER = `
   else console.error('URL ' + (await serveHttp(server, { port: 0 })).url)
 `
 
-test(`a promise that a handler left behind ends no server over HTTP (${promise('KIT-9')})`, async () => {
+test(`a rejected promise that a handler did not await does not end a server over HTTP (${promise('KIT-9')})`, async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', SERVER], { cwd: PACKAGE, stdio: 'pipe' })
   onTestFinished(() => void child.kill())
   const lines: string[] = []
@@ -44,7 +44,7 @@ test(`a promise that a handler left behind ends no server over HTTP (${promise('
   expect(child.exitCode).toBeNull()
 })
 
-test('nor over stdio', async () => {
+test('nor a server over stdio', async () => {
   const args = ['--input-type=module', '-e', SERVER, 'stdio']
   const client = await createMcpClient({ command: process.execPath, args, cwd: PACKAGE })
   onTestFinished(() => client.close())

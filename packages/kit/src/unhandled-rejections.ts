@@ -2,16 +2,16 @@ type RejectionReporter = (error: unknown) => void
 
 const reporters = new Set<RejectionReporter>()
 
-/** The first one that serves reports for all: nobody can tell whose handler left the promise behind. */
+/** The first server reports for all: it is unknown whose handler left the promise behind. */
 function reportToFirst(error: unknown): void {
   const [report] = reporters
   report?.(error)
 }
 
 /**
- * While something is served, a promise that a handler left behind and that is rejected must not end the process for
- * everybody: it is reported. An exception outside of any promise (in a timer, in an event listener) still ends it, since
- * nobody knows what it left half done. Returns the function that ends the watch.
+ * While a server runs, a rejected promise that no handler awaits must not end the process for everybody: it is
+ * reported. An exception outside of a promise (in a timer or an event listener) still ends the process, since nobody
+ * knows what it left half done. Returns the function that stops watching.
  */
 export function watchUnhandledRejections(report: RejectionReporter): () => void {
   const own: RejectionReporter = (error) => report(error)

@@ -2,7 +2,7 @@ import type { EventView, ServerView, Status } from '../../gateway/src/serve/api/
 
 interface ElementOptions {
   readonly className?: string
-  /** Set as text, always: much of what is shown was written by servers that nobody vouches for. */
+  /** Always set as text, never as HTML: much of the content comes from untrusted servers. */
   readonly text?: string
   readonly children?: readonly Node[]
 }
@@ -29,13 +29,13 @@ const POLL_INTERVAL_MS = 2_000
 
 const renderedLists = new Map<string, string>()
 
-/** Draws a list anew only when it changed: otherwise nobody could select its text. */
+/** Renders a list only if it changed: otherwise nobody could select its text. */
 function renderList<Item>(id: string, items: readonly Item[], create: (item: Item) => Node): void {
   const text = JSON.stringify(items)
   if (renderedLists.get(id) === text) return
   renderedLists.set(id, text)
-  const nothing = createElement('li', { className: 'nothing', text: 'None yet.' })
-  getElement(id).replaceChildren(...(items.length === 0 ? [nothing] : items.map(create)))
+  const placeholder = createElement('li', { className: 'empty', text: 'None yet.' })
+  getElement(id).replaceChildren(...(items.length === 0 ? [placeholder] : items.map(create)))
 }
 
 function renderReport({ status, servers, events }: GatewayReport): void {
@@ -45,16 +45,16 @@ function renderReport({ status, servers, events }: GatewayReport): void {
   showWarning(status.warnings.join('\n'))
 }
 
-function showWarning(trouble: string): void {
-  const place = getElement('trouble')
-  place.hidden = trouble === ''
-  if (place.textContent !== trouble) place.textContent = trouble
+function showWarning(warning: string): void {
+  const element = getElement('warning')
+  element.hidden = warning === ''
+  if (element.textContent !== warning) element.textContent = warning
 }
 
 let timer: ReturnType<typeof setTimeout> | undefined
 let polling = false
 
-/** One round at a time; a hidden page asks for nothing. */
+/** One request at a time; a hidden page does not poll. */
 async function poll(): Promise<void> {
   clearTimeout(timer)
   if (polling || document.hidden) return
@@ -91,7 +91,7 @@ function formatSummary({ version, uptimeMs, servers, tools, sessions, callsInFli
     `servers: ${states.join(', ')}`,
     `${tools} tools`,
     `${sessions} sessions`,
-    `${callsInFlight} calls under way`,
+    `${callsInFlight} calls in flight`,
   ]
   return parts.join(' · ')
 }
@@ -101,7 +101,7 @@ function formatDuration(milliseconds: number): string {
   return `${Math.floor(milliseconds / size)} ${unit}`
 }
 
-/** What matters of an event, in the order in which it is shown. Names are those of the record. */
+/** The fields of an event that are shown, in this order. */
 const SHOWN_FIELDS = ['tool_name', 'server', 'agent', 'reason', 'error', 'message', 'latency_ms', 'call_id'] as const
 
 const ERROR_TYPES = new Set([
@@ -116,13 +116,13 @@ const ERROR_TYPES = new Set([
 
 function createEventLine(event: EventView): HTMLElement {
   const fields: Readonly<Record<string, unknown>> = event
-  const said = SHOWN_FIELDS.filter((field) => fields[field] !== undefined)
+  const details = SHOWN_FIELDS.filter((field) => fields[field] !== undefined)
     .map((field) => (field === 'latency_ms' ? `${fields[field]} ms` : String(fields[field])))
     .join(' · ')
   const time = createElement('time', { text: new Date(event.time).toLocaleTimeString() })
   time.dateTime = event.time
   const type = createElement('span', { className: 'type', text: event.type.toLowerCase().replaceAll('_', ' ') })
-  const what = createElement('span', { className: 'what', text: said })
+  const what = createElement('span', { className: 'what', text: details })
   return createElement('li', { className: ERROR_TYPES.has(event.type) ? 'bad' : '', children: [time, type, what] })
 }
 
@@ -135,7 +135,7 @@ interface GatewayReport {
 const REQUEST_TIMEOUT_MS = 10_000
 const MAX_SHOWN_EVENTS = 50
 
-/** The login is over: only a fresh link helps. */
+/** The login has ended: the user needs a new login link. */
 class LoggedOutError extends Error {}
 
 async function fetchReport(): Promise<GatewayReport> {
@@ -147,7 +147,7 @@ async function fetchReport(): Promise<GatewayReport> {
   return { status, servers, events }
 }
 
-/** The header shows that this page sent it: no form and no other site can. */
+/** The header proves that this page sent the request: forms and other sites cannot set it. */
 async function logOut(): Promise<void> {
   await fetch('/logout', { method: 'POST', headers: { 'x-sallyport': '1' } })
 }
@@ -160,7 +160,7 @@ async function fetchJson<Body>(path: string): Promise<Body> {
   return body as Body
 }
 
-/** Which servers' messages are open: the list is drawn anew, and must not close what somebody reads. */
+/** Servers whose messages are expanded: rendering the list again must not collapse them. */
 const openMessages = new Set<string>()
 
 function createServerCard(server: ServerView): HTMLElement {
@@ -196,4 +196,4 @@ function createMessages(id: string, messages: readonly string[]): HTMLElement {
   return details
 }
 
-const formatTime = (moment: number): string => new Date(moment).toLocaleString()
+const formatTime = (time: number): string => new Date(time).toLocaleString()

@@ -3,7 +3,7 @@ import { mintToken } from '../mint-token.ts'
 
 const [user, session] = process.argv.slice(2)
 if (user === undefined) {
-  console.error('Say whom the token is for, and if you like the session: npm run --silent token ada research')
+  console.error('Give the user of the token, and optionally the session: npm run --silent token ada research')
   process.exit(2)
 }
 const { options } = await readServerConfig('records')

@@ -3,12 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { makeDatabases } from '../databases.ts'
 
 await makeDatabases('data')
-console.log('data/records.db and data/people.db are made.')
+console.log('Created data/records.db and data/people.db.')
 
 try {
   await writeFile('.env', `RECORDS_SECRET=${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600 })
   console.log('.env has a new RECORDS_SECRET.')
 } catch (error) {
   if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  console.log('.env is there already, and stays as it is.')
+  console.log('.env exists already and was not changed.')
 }

@@ -14,9 +14,9 @@ export function offerLoadSensitiveDataset(server: McpServer): void {
       const sql = Object.hasOwn(DATASETS, name) ? DATASETS[name as keyof typeof DATASETS] : undefined
       if (sql === undefined)
         throw new ToolRetryError(`There is no dataset "${name}". Expected one of: ${Object.keys(DATASETS).join(', ')}.`)
-      // Before anything is read: should the rest fail, the session may still have seen some of it.
+      // Before anything is read: if the rest fails, the session may still have seen some of the data.
       await privateData().addPrivateDataset(name, 'CONFIDENTIAL')
-      progress(1, 3, 'Asking the database')
+      progress(1, 3, 'Querying the database')
       const { rows } = await SqlConnector.query('people', sql, { signal })
       progress(2, 3, 'Writing the file')
       const path = `/workspace/${name}.csv`

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 const input = z.object({ text: z.string().max(10_000) })
 
-/** Refused, before any of this runs, once the session of the caller holds private data. */
+/** Refused before the handler runs, once the session of the caller holds private data. */
 export function offerPublishNote(server: McpServer, url: string): void {
   server.tool(
     'publish_note',
@@ -11,7 +11,7 @@ export function offerPublishNote(server: McpServer, url: string): void {
     async ({ text }, { signal }) => {
       const response = await post(url, text, signal)
       if (response.status === 400) throw new ToolRetryError('The note was refused. Write a shorter or plainer one.')
-      // Whatever else goes wrong is a bug: the model reads an incident number, the log has the rest.
+      // Any other error is a bug: the model gets an incident id, the log has the details.
       const { id } = z.object({ id: z.string() }).parse(await response.json())
       return { published: id }
     },
@@ -25,7 +25,7 @@ async function post(url: string, text: string, signal: AbortSignal): Promise<Res
   } catch (cause) {
     signal.throwIfAborted()
     throw new ToolFatalError('The notice board cannot be reached.', {
-      nextStep: 'Ask an operator to see to it; trying again will not help.',
+      nextStep: 'Ask an operator to fix it; trying again will not help.',
       cause,
     })
   }

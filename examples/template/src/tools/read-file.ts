@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 const input = z.object({ path: z.string().describe('Such as /workspace/notes.txt') })
 
-/** A long text is shown in part; sallyport_read_result gives the rest. */
+/** A long text is shown in part; sallyport_read_result reads the rest. */
 const readText = contextResult('default', async (path: string) => (await FileConnector.read(path)).text)
 
 export function offerReadFile(server: McpServer): void {

@@ -19,7 +19,7 @@ export function offerWriteFile(server: McpServer): void {
   )
 }
 
-/** A path that cannot be looked at cannot be written either, and writing says why. */
+/** A path that cannot be read cannot be written either, and writing reports why. */
 async function isThere(path: string): Promise<boolean> {
   try {
     await currentWorkspace().stat(path)
@@ -30,9 +30,9 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** The person behind the client decides, and not the model. */
+/** The user of the client decides, not the model. */
 async function requireConsent(path: string, context: CallContext): Promise<void> {
-  const answer = await context.elicit({ message: `${path} is there already. Replace it?`, schema: sure })
+  const answer = await context.elicit({ message: `${path} exists already. Replace it?`, schema: sure })
   if (answer.action === 'accept' && answer.content.replace) return
   throw new ToolRetryError(`${path} was not replaced: the user said no. Write to another path.`)
 }

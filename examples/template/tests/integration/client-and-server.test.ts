@@ -54,7 +54,7 @@ async function connect(session: string, bearerToken?: string): Promise<McpClient
 }
 
 describe('a client with a token', () => {
-  it('moves to the isolated instance with the private data, and goes on there', async () => {
+  it('moves to the isolated instance once there is private data, and continues there', async () => {
     const client = await connect('private')
     await client.callTool('search_records', { query: 'keemun' })
     expect(client.isIsolated).toBe(false)
@@ -66,7 +66,7 @@ describe('a client with a token', () => {
     await client.close()
   })
 
-  it('lets its person answer a form', async () => {
+  it('lets its user answer a form', async () => {
     const client = await connect('forms')
     await client.callTool('write_file', { path: '/workspace/a.txt', text: 'old' })
     await client.callTool('write_file', { path: '/workspace/a.txt', text: 'new' })

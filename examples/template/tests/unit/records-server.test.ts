@@ -47,7 +47,7 @@ describe.each(['modern', 'legacy'] as const)('the server, for a client of the %s
     client.close()
   })
 
-  it('tells how far the loading of a dataset is', async () => {
+  it('reports the progress of loading a dataset', async () => {
     const client = await connectInMemory(server, { era })
     const seen: unknown[] = []
     await client.callTool('load_sensitive_dataset', { name: 'salaries' }, { onProgress: (step) => seen.push(step) })
@@ -75,7 +75,7 @@ describe('the workspace', () => {
 })
 
 describe('search_records', () => {
-  it('shows a part of a large result, and lets the rest be read', async () => {
+  it('shows a part of a large result, and the rest can be read', async () => {
     const client = await connectInMemory(server)
     const found = await client.callTool('search_records', { query: 'oolong' })
     const [, handle = ''] = /with handle (\w+)/.exec(String(textOf(found))) ?? []
@@ -100,7 +100,7 @@ describe('errors', () => {
     client.close()
   })
 
-  it('that nobody expected reach the log, and the model learns a number', async () => {
+  it('that are bugs reach the log, and the model gets an incident id', async () => {
     const board = createServer((_, response) => response.end('no JSON')).listen(0, '127.0.0.1')
     await new Promise((resolve) => board.once('listening', resolve))
     const { port } = board.address() as { port: number }
@@ -116,7 +116,7 @@ describe('errors', () => {
 })
 
 describe('private data', () => {
-  it('keeps the session from reaching out, and no other', async () => {
+  it('keeps its session from reaching out, but no other session', async () => {
     const client = await connectInMemory(server)
     await client.callTool('load_sensitive_dataset', { name: 'salaries' })
     const refused = await client.callTool('publish_note', { text: 'Ada earns 5200' })

@@ -13,8 +13,8 @@ const reversed = (value: Json): Json => {
   )
 }
 
-describe('the canonical text of a value', () => {
-  it('holds the value, and is the same whatever the order of its members', () => {
+describe('the canonical JSON of a value', () => {
+  it('contains the value, and is the same for any order of members', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (any) => {
         const value = JSON.parse(JSON.stringify(any)) as Json
@@ -24,13 +24,13 @@ describe('the canonical text of a value', () => {
     )
   })
 
-  it('puts members in the order of their names as texts, also where those are numbers or __proto__', () => {
+  it('sorts members by name as strings, also numbers and __proto__', () => {
     const canonical = (text: string): string => canonicalJson(JSON.parse(text) as Json)
     expect(canonical('{"b":{"10":1,"9":2,"":3},"a":0}')).toBe('{"a":0,"b":{"":3,"10":1,"9":2}}')
     expect(canonical('[{"_":{},"__proto__":{"y":1,"x":2}}]')).toBe('[{"_":{},"__proto__":{"x":2,"y":1}}]')
   })
 
-  it('is the same text whichever members a value has beside it', () => {
+  it('does not depend on the members beside it', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (any) => {
         const value = JSON.parse(JSON.stringify(any)) as Json
@@ -39,7 +39,7 @@ describe('the canonical text of a value', () => {
     )
   })
 
-  it('tells arrays of another order apart', () => {
+  it('differs for arrays in another order', () => {
     expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
   })
 })

@@ -1,12 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 
-/** One text for every way to write the same value: the order of members means nothing. */
+/** The same string for equal values: the order of members does not matter. */
 export function canonicalJson(value: Json): string {
   const sorted = sortMembers(value)
   return sorted === undefined ? printSorted(value) : JSON.stringify(sorted)
 }
 
-/** The same with members in order, so that the engine can print it: thousands of definitions are printed at a start. */
+/**
+ * A copy with sorted members, so that the fast `JSON.stringify` can print it: startup prints thousands of definitions.
+ * `undefined` if an object cannot preserve the sorted order.
+ */
 function sortMembers(value: Json): Json | undefined {
   if (Array.isArray(value)) return sortWithinItems(value)
   if (!isJsonObject(value)) return value
@@ -21,7 +24,7 @@ function sortMembers(value: Json): Json | undefined {
   return sorted
 }
 
-/** An object keeps its members in the order in which they came, but for numbers; and this one would be no member. */
+/** Objects move numeric keys to the front, and assigning to `__proto__` adds no member. */
 const keepsInsertionOrder = (key: string): boolean => !startsWithDigit(key) && key !== '__proto__'
 
 function startsWithDigit(key: string): boolean {

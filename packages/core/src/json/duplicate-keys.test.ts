@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasDuplicateKey } from './duplicate-keys.ts'
 
-describe('a name that stands twice in one object', () => {
+describe('a duplicate key in an object', () => {
   it.each([
     '{"a":1,"a":2}',
     '{"a":1,"\\u0061":2}',
@@ -23,11 +23,11 @@ describe('a name that stands twice in one object', () => {
     '{"a":["a","a"]}',
     '{"a":"\\",\\"a\\":1"}',
     '"a"',
-  ])('is not seen in %s', (text) => {
+  ])('is not found in %s', (text) => {
     expect(hasDuplicateKey(text)).toBe(false)
   })
 
-  it('is in no text that JSON.stringify made, and in each that has a member added again', () => {
+  it('is never found in output of JSON.stringify, and always found if a member is repeated', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.string(), (value, name) => {
         expect(hasDuplicateKey(JSON.stringify(value))).toBe(false)

@@ -2,8 +2,8 @@ import { listJsonStrings } from './json-strings.ts'
 import { countMembers, type Json } from './json-value.ts'
 
 /**
- * Whether an object of this JSON, at whatever depth, has the same name twice. The text must be valid JSON. Of two readers
- * of such an object one might take the first value and the other the last (RFC 7519, 4 for the claims of a token).
+ * Whether an object in this JSON, at any depth, has the same key twice. The text must be valid JSON. Of two parsers
+ * one might use the first value and the other the last (see RFC 7519, section 4, on the claims of a token).
  */
 export function hasDuplicateKey(text: string): boolean {
   let names = 0

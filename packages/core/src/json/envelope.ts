@@ -6,57 +6,57 @@ export interface Span {
   readonly end: number
 }
 
-/** Where one member of an object stands. */
+/** The position of one member of an object. */
 export interface JsonMember {
-  /** Its name, if that is ASCII and short: of others it may be the bytes, or only the beginning. */
+  /** Exact only if it is short ASCII. Otherwise it may be the raw bytes, or only the beginning. */
   readonly key: string
-  /** Where its key begins, and where its value begins and ends. */
+  /** Where the key begins. `value` and `end` are where the value begins and ends. */
   readonly start: number
   readonly value: number
   readonly end: number
 }
 
-/** Where the parts of a JSON-RPC message stand in its text, and the little of them that is needed at once. */
+/** The positions of the parts of a JSON-RPC message, and the few values that are needed at once. */
 export interface Envelope {
   readonly bytes: number
-  /** Where the value of the top-level `id` stands. */
+  /** The value of the top-level `id`. */
   readonly id: Span | undefined
-  /** The id itself, when it is a number: ours always are. */
+  /** The id itself, if it is a number. The ids that we send always are. */
   readonly numericId: number | undefined
-  /** The id itself, when it is a plain ASCII text of at most 300 characters. */
+  /** The id itself, if it is an ASCII string of at most 300 characters. */
   readonly stringId: string | undefined
   readonly result: Span | undefined
   readonly error: Span | undefined
   readonly hasMethod: boolean
   /** `result.isError` is true. */
   readonly isError: boolean
-  /** `result.resultType`, when it is a short text. */
+  /** `result.resultType`, if it is a short string. */
   readonly resultType: string | undefined
-  /** The members of a result that is an object, in order; left out where nobody looked, or where there are many. */
+  /** The members of the result, in order. Missing if they were not read, or if there are too many. */
   readonly resultMembers?: readonly JsonMember[] | undefined
-  /** What the result has of the members that the protocol knows, and which of them are invalid: bits of RESULT_SHAPE. */
+  /** Which members of the protocol the result has, and which are invalid: bits of RESULT_SHAPE. */
   readonly shape: number
-  /** Members of `_meta`, or of an error, that only the gateway may send: without the comma before or after them. */
+  /** Members of `_meta`, or of an error, that only the gateway may send. The spans exclude commas. */
   readonly reservedMembers?: readonly Span[] | undefined
-  /** Members of the result that the protocol knows and that are null, which it does not allow. */
+  /** Members of the result that are null although the protocol does not allow it. */
   readonly nullMembers?: readonly JsonMember[] | undefined
-  /** Items of the result that the protocol does not allow, or that have to be looked into, in their order. */
+  /** Items of the result that the protocol does not allow, or that need a further check, in order. */
   readonly itemProblems?: readonly ItemProblem[] | undefined
   /** `jsonrpc` is "2.0". */
   readonly isVersion2: boolean
   /** The member of the result's `_meta` in which a server names itself. */
   readonly serverInfo?: Span | undefined
-  /** How deep the message is nested; 0 where it is too short to be deep. */
+  /** How deep the message is nested; 0 if it is too short to be deep. */
   readonly depth: number
-  /** Line breaks between tokens: they must be blanked before the bytes go onto a line-framed stream. */
+  /** There are line breaks between tokens. They must become spaces before the bytes go onto a line-framed stream. */
   readonly hasLineBreaks: boolean
 }
 
-/** What going through a message byte by byte tells besides. */
+/** What the byte-by-byte scan finds in addition. */
 export interface ScannedEnvelope extends Envelope {
-  /** How many `key: value` members there are in all; more than the parsed value has means duplicate keys. */
+  /** The number of members at all depths. If the parsed value has fewer, there are duplicate keys. */
   readonly members: number
-  /** A number that a reader in double precision would change: its re-serialisation would be another one. */
+  /** There is a number that would change if it were parsed as a double and printed again. */
   readonly hasUnsafeNumber: boolean
 }
 
@@ -81,13 +81,13 @@ const ENVELOPE_KEYS: Readonly<Record<string, number>> = Object.assign(Object.cre
   jsonrpc: 32,
 })
 
-/** Of the texts of an envelope that are worth keeping. */
+/** How many characters of these top-level strings are captured. */
 const CAPTURE_LIMITS: Readonly<Record<string, number>> = Object.assign(Object.create(null), {
   id: MAX_ID_LENGTH,
   jsonrpc: VERSION.length + 1,
 })
 
-/** Takes down what concerns the envelope while a scanner goes through a message. Depth 1 is inside the outermost object. */
+/** Builds the envelope while a scanner reads a message. Depth 1 is inside the outermost object. */
 export class EnvelopeBuilder {
   #topKey = ''
   #resultKey = ''
@@ -107,7 +107,7 @@ export class EnvelopeBuilder {
   #unsafeNumber = false
   #shape = 0
 
-  /** How much of the text that begins here is worth keeping. */
+  /** How many characters of the string that begins here have to be captured. */
   captureLimit(depth: number, isKey: boolean): number {
     if (depth === 1) return isKey ? MAX_KEY_LENGTH : (CAPTURE_LIMITS[this.#topKey] ?? 0)
     if (depth !== 2) return 0
@@ -115,7 +115,7 @@ export class EnvelopeBuilder {
     return isKey || this.#resultKey === 'resultType' ? MAX_KEY_LENGTH : 0
   }
 
-  /** False when this member of the envelope was there before. */
+  /** False if the envelope already had this member. */
   key(depth: number, text: string): boolean {
     if (depth === 2) this.#resultKey = text
     if (depth !== 1) return true
@@ -126,31 +126,31 @@ export class EnvelopeBuilder {
     return first
   }
 
-  beginKey(depth: number, place: number): void {
-    if (depth === 2) this.#memberStart = place
+  beginKey(depth: number, position: number): void {
+    if (depth === 2) this.#memberStart = position
   }
 
-  /** `byte` is what the value begins with. */
-  beginValue(depth: number, place: number, byte: number): void {
-    if (depth === 1) this.#start = place
+  /** `byte` is the first byte of the value. */
+  beginValue(depth: number, position: number, byte: number): void {
+    if (depth === 1) this.#start = position
     else if (depth === 2) {
-      this.#memberValue = place
+      this.#memberValue = position
       this.#isNull = byte === LETTER_N && this.#topKey === 'result' && forbidsNull(this.#resultKey)
       if (this.#topKey === 'result') this.#shape |= memberShape(this.#resultKey, byte)
     }
   }
 
-  /** The member of the result whose items the list that begins here holds. */
+  /** The name of the member whose items are checked, if the list that begins here is one of those. */
   itemList(depth: number): string | undefined {
     return depth === 2 && this.#topKey === 'result' && isItemList(this.#resultKey) ? this.#resultKey : undefined
   }
 
-  /** There is more wrong with it than anybody writes by mistake. */
+  /** Call if there are more problems than a mistake explains. */
   invalidate(): void {
     this.#shape |= TOO_MANY_PROBLEMS
   }
 
-  /** Whether what begins inside the outermost object is the error. */
+  /** Whether the current top-level member is `error`. */
   get isError(): boolean {
     return this.#topKey === 'error'
   }
@@ -171,17 +171,17 @@ export class EnvelopeBuilder {
     if (depth === 2 && this.#topKey === 'result' && this.#resultKey === 'resultType') this.#resultType = text
   }
 
-  endValue(place: number): void {
-    const span = { start: this.#start, end: place }
+  endValue(position: number): void {
+    const span = { start: this.#start, end: position }
     if (this.#topKey === 'id') this.#spans.id = span
     else if (this.#topKey === 'result') this.#spans.result = span
     else if (this.#topKey === 'error') this.#spans.error = span
   }
 
-  /** Of an object that is a member of the outermost one. */
-  endMember(place: number): void {
+  /** Call at the end of a member at depth 2. */
+  endMember(position: number): void {
     if (this.#topKey !== 'result' || (this.#resultMembers === undefined && !this.#isNull)) return
-    const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: place }
+    const member = { key: this.#resultKey, start: this.#memberStart, value: this.#memberValue, end: position }
     if (this.#isNull) this.#addNullMember(member)
     if (this.#resultMembers?.length === MAX_MEMBERS) this.#resultMembers = undefined
     else this.#resultMembers?.push(member)
@@ -227,7 +227,9 @@ export class EnvelopeBuilder {
     }
   }
 
-  /** `true` and `false` come here too and are no numbers; fractions lose digits in every reader alike. */
+  /**
+   * `true` and `false` come here too: they are NaN. Fractions are not reported, since every parser rounds them alike.
+   */
   #checkNumber(text: string): void {
     const value = Number(text)
     if (Number.isNaN(value)) return
@@ -241,7 +243,7 @@ function isAscii(text: string): boolean {
   return true
 }
 
-// What a result has, and what is wrong with it, as bits: every answer is checked, and most have two or three members.
+// The members of a result and their problems, as bits: this check runs for every answer, so it must be cheap.
 const CONTENT = 1
 const CONTENTS = 2
 const MESSAGES = 4
@@ -250,12 +252,12 @@ const INPUT_REQUESTS = 16
 const REQUEST_STATE = 32
 const TASK = 64
 const TASK_ID = 128
-/** `structuredContent` that is not an object, which only the modern era has. */
+/** `structuredContent` is not an object, which only the modern era allows. */
 const NON_OBJECT_VALUE = 256
-/** A member of the protocol whose value has the wrong type: which one is said by the bit this is shifted by. */
+/** Multiplied by the bit of a member: the value of this member has the wrong type. */
 const INVALID = 65_536
 
-/** So much is wrong that not all of it was noted. */
+/** There were too many problems to record all of them. */
 const TOO_MANY_PROBLEMS: number = 32_768
 
 /** The bits of `Envelope.shape`. */
@@ -279,7 +281,7 @@ interface Member {
   readonly type: ValueType
 }
 
-/** What the protocol says of the members of results. Others are unknown fields, which pass. */
+/** The members of results that the protocol defines. Others are unknown fields and pass. */
 const MEMBERS: ReadonlyMap<string, Member> = new Map([
   ['content', { bit: CONTENT, type: 'list' }],
   ['contents', { bit: CONTENTS, type: 'list' }],
@@ -306,23 +308,23 @@ const FIRST_BYTE: Readonly<Record<string, ValueType>> = {
   n: 'null',
 }
 
-/** What a member adds to the shape, by the byte that its value begins with. */
+/** The bits that a member adds to the shape, by the first byte of its value. */
 const memberShape = (key: string, firstByte: number): number =>
   shapeBits(key, FIRST_BYTE[String.fromCharCode(firstByte)] ?? 'number')
 
-/** Writers of several languages print what is missing as null, which no client has to take. */
+/** Serializers of several languages print a missing value as null, which clients may reject. */
 export const forbidsNull = (key: string): boolean => MEMBERS.has(key) || key === 'structuredContent'
 
 const isItemList = (key: string): boolean => ITEM_LISTS.has(key)
 
-/** The same of a result that was parsed. */
+/** The shape bits of a parsed result. */
 export function describeResult(result: JsonObject): number {
   let shape = 0
   for (const key in result) shape |= shapeBits(key, typeOf(result[key]))
   return shape
 }
 
-/** A member of the protocol whose value it does not allow; undefined where all are valid. */
+/** The first member with an invalid value; `undefined` if all are valid. */
 export function findInvalidMember(shape: number): string | undefined {
   if (shape < INVALID) return undefined
   for (const [key, { bit }] of MEMBERS) if ((shape & (bit * INVALID)) !== 0) return key
@@ -330,7 +332,7 @@ export function findInvalidMember(shape: number): string | undefined {
 }
 
 function shapeBits(key: string, type: ValueType): number {
-  // It is taken out before a client sees it.
+  // A null member is removed before a client sees it.
   if (type === 'null') return 0
   const member = MEMBERS.get(key)
   if (member === undefined) return key === 'structuredContent' && type !== 'object' ? NON_OBJECT_VALUE : 0

@@ -2,13 +2,13 @@ import type { Span } from './envelope.ts'
 import { QUOTE } from './json-bytes.ts'
 import { stringEnd } from './json-walk.ts'
 
-/** Any number of so few digits survives. */
+/** A double represents every number with at most this many digits. */
 const SAFE_DIGITS = 15
 
-/** Whether JSON holds a number that another value would stand for once it is parsed and written again. */
+/** Whether the JSON has a number that changes when it is parsed and printed again. */
 export const hasInexactNumber = (json: string): boolean => listInexactNumbers(json).next().done === false
 
-/** Such numbers: of too many digits for a double, or too large. */
+/** Numbers that have too many digits for a double, or are too large. */
 function* listInexactNumbers(json: string): Generator<Span> {
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at)
@@ -21,10 +21,10 @@ function* listInexactNumbers(json: string): Generator<Span> {
   }
 }
 
-/** Where the first of them stands. */
+/** The position of the first such number. */
 export const findInexactNumber = (json: string): Span | undefined => listInexactNumbers(json).next().value ?? undefined
 
-/** The same JSON with such numbers as texts. */
+/** The same JSON with such numbers as strings. */
 export function quoteInexactNumbers(json: string): string {
   let out = ''
   let from = 0
@@ -49,12 +49,12 @@ function isInexact(token: string): boolean {
   return !Number.isFinite(value) || normalizeDigits(token) !== normalizeDigits(String(value))
 }
 
-/** The digits that count, and the power of ten of the last of them. */
+/** The significant digits, and the power of ten of the last one. */
 function normalizeDigits(token: string): string {
   const [, sign = '', whole = '', part = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(token) ?? []
   const digits = `${whole}${part}`.replace(/^0+/, '')
-  const counting = digits.replace(/0+$/, '')
-  if (counting === '') return '0'
-  return `${sign}${counting}e${Number(power) - part.length + (digits.length - counting.length)}`
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  return `${sign}${significant}e${Number(power) - part.length + (digits.length - significant.length)}`
 }

@@ -12,19 +12,19 @@ import {
 import { skipSpace } from './json-walk.ts'
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const WORDS = ['true', 'false', 'null'] as const
+const LITERALS = ['true', 'false', 'null'] as const
 const ESCAPED = new Set([...'"\\/bfnrt'].map((letter) => letter.charCodeAt(0)))
 const FOUR_DIGITS = /[0-9a-fA-F]{4}/y
 
-/** Whether all of the text is one JSON value. Nothing is built, and no nesting is too deep. */
+/** Whether the whole text is one JSON value. Builds nothing and accepts any depth. */
 export function isJson(text: string): boolean {
   const end = jsonEnd(text, 0)
   return end >= 0 && skipSpace(text, end) === text.length
 }
 
-/** Where the JSON value ends that begins here; -1 where there is none. */
+/** The end of the JSON value that begins at `from`; -1 if it is not valid. */
 export function jsonEnd(text: string, from: number): number {
-  /** For each bracket that is open, whether it is that of an object. */
+  /** For each open bracket, whether it belongs to an object. */
   const open: boolean[] = []
   let at = from
   for (;;) {
@@ -34,7 +34,7 @@ export function jsonEnd(text: string, from: number): number {
   }
 }
 
-/** Down to the first value that holds no others, and past it. */
+/** Goes down to the first scalar or empty container, and past it. */
 function enter(text: string, from: number, open: boolean[]): number {
   let at = from
   for (;;) {
@@ -50,7 +50,7 @@ function enter(text: string, from: number, open: boolean[]): number {
   }
 }
 
-/** Up through what is closed, to the next value or to the end of the whole. */
+/** Goes up through closing brackets, to the next value or to the end. */
 function leave(text: string, from: number, open: boolean[]): number {
   let at = from
   while (open.length > 0) {
@@ -78,9 +78,9 @@ function scalarEnd(text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return checkedStringEnd(text, at)
   const digits = first > 0x30 && first <= 0x39 ? digitsEnd(text, at + 1) : -1
-  // Whole numbers are most of all values, and a pattern takes ten times as long for each.
+  // Most numbers are integers, and a regular expression takes ten times as long for each.
   if (digits > 0 && !continuesNumber(text.charCodeAt(digits))) return digits
-  const word = WORDS.find((known) => text.startsWith(known, at))
+  const word = LITERALS.find((literal) => text.startsWith(literal, at))
   if (word !== undefined) return at + word.length
   NUMBER.lastIndex = at
   return NUMBER.test(text) ? NUMBER.lastIndex : -1
@@ -106,7 +106,7 @@ function checkedStringEnd(text: string, quote: number): number {
   return -1
 }
 
-/** Where the escape ends that begins here; -1 where it is none. */
+/** The end of the escape that begins at `backslash`; -1 if it is invalid. */
 function escapeEnd(text: string, backslash: number): number {
   const letter = text.charCodeAt(backslash + 1)
   if (ESCAPED.has(letter)) return backslash + 2

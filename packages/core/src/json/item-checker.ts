@@ -11,15 +11,15 @@ import {
 } from './item-rules.ts'
 import { OPEN_OBJECT, QUOTE } from './json-bytes.ts'
 
-// What a character of a base64 text is.
+// The kinds of characters in base64.
 const OTHER = 0
 const DIGIT = 1
 const PAD = 2
 const BLANK = 3
 
-const KINDS = kindsOf()
+const KINDS = buildKinds()
 
-/** Tells whether a text is base64 as `atob` takes it, as it arrives: blanks anywhere, padding or none. */
+/** Checks base64 as it arrives, by the rules of `atob`: white space is allowed anywhere, padding is optional. */
 class Base64Check {
   #digits = 0
   #pads = 0
@@ -31,7 +31,7 @@ class Base64Check {
     this.#isBroken = false
   }
 
-  /** Takes what are plain digits from there on, and returns where they end: nearly all of a text is one run of them. */
+  /** Consumes a run of digits and returns its end: nearly all of a base64 string is one such run. */
   skipDigits(chunk: Uint8Array, from: number): number {
     if (this.#pads > 0) return from
     const end = digitsEnd(chunk, from)
@@ -58,7 +58,7 @@ class Base64Check {
   }
 }
 
-function kindsOf(): Uint8Array {
+function buildKinds(): Uint8Array {
   const kinds = new Uint8Array(256)
   for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
     kinds[char.charCodeAt(0)] = DIGIT
@@ -70,7 +70,7 @@ function kindsOf(): Uint8Array {
 function digitsEnd(chunk: Uint8Array, from: number): number {
   const kinds = KINDS
   let at = from
-  // Four at a time, as texts are read.
+  // Four at a time, for speed.
   for (const last = chunk.length - 3; at < last; at += 4) {
     const a = kinds[chunk[at] as number] as number
     const b = kinds[chunk[at + 1] as number] as number
@@ -83,22 +83,22 @@ function digitsEnd(chunk: Uint8Array, from: number): number {
 }
 
 /**
- * Something in a result that the protocol does not allow, or that has to be looked into: a block or a message to be
- * replaced, resource contents for which the result is refused, an optional member to be cut, one to be checked.
+ * A part of a result that the protocol does not allow, or that needs a further check: a block or a message to replace,
+ * resource contents because of which the result is refused, an optional member to cut or to check.
  */
 export interface ItemProblem extends Span {
   readonly action: 'replace-block' | 'replace-message' | 'refuse' | 'cut' | 'check'
-  /** Which item it is or belongs to: `content[2]`. */
+  /** The item that has the problem: `content[2]`. */
   readonly path: string
-  /** What the protocol demands. */
+  /** What the protocol requires. */
   readonly requirement: string
 }
 
-/** A server that makes more mistakes has no other aim than to keep us busy. */
+/** A server with more problems only wants to waste our time. */
 const MAX_PROBLEMS = 1_000
-/** Of one object: more are the same members over and over. */
+/** Per object. More would mean that members are repeated. */
 const MAX_SPANS = 100
-/** Strings that are read: `type` and `role`. */
+/** Members whose strings are read. */
 const CAPTURED = MEMBER.type | MEMBER.role
 const CHECKED = MEMBER.annotations | MEMBER.icons | MEMBER.size
 
@@ -108,7 +108,7 @@ interface MemberSpan extends Span {
   readonly bit: number
 }
 
-/** One object that is being read. */
+/** The state of one object that is being read. */
 class ItemFrame {
   kind: ItemKind = 'block'
   depth = 0
@@ -117,10 +117,10 @@ class ItemFrame {
   bit = 0
   expected: Expected = 'string'
   keyStart = 0
-  /** Members that are there and are what they must be. */
+  /** Members that are present and valid. */
   valid = 0
   word = ''
-  /** What is wrong inside, where a member is such an object itself. */
+  /** The problem of a nested object. */
   problem: string | undefined
   readonly spans: MemberSpan[] = []
 
@@ -137,16 +137,16 @@ class ItemFrame {
 }
 
 /**
- * Checks the items of a result while a scanner goes through it: content blocks, messages of prompts, contents of
- * resources. They are at most three deep in each other: a message, its block, the resource in that.
+ * Checks the items of a result while a scanner reads it: content blocks, messages of prompts, contents of resources.
+ * They nest at most three deep: a message, its block, the resource in that block.
  */
 export class ItemChecker {
-  /** Of the innermost object that is checked; 0 outside of all. */
+  /** The depth of the innermost checked object; 0 outside of all. */
   depth = 0
   /** Whether the string that is being read has to be base64. */
   isBase64 = false
   readonly base64: Base64Check = new Base64Check()
-  /** There are more flaws than are told. */
+  /** There are more problems than are reported. */
   hasTooManyProblems = false
   #problems: ItemProblem[] | undefined
   readonly #frames = [new ItemFrame(), new ItemFrame(), new ItemFrame()]
@@ -154,7 +154,7 @@ export class ItemChecker {
   #level = -1
   #list = ''
   #index = -1
-  /** Where an item began that is not an object. */
+  /** Start of an item that is not an object; -1 if there is none. */
   #plainStart = -1
 
   get problems(): readonly ItemProblem[] | undefined {
@@ -166,30 +166,30 @@ export class ItemChecker {
     this.#index = -1
   }
 
-  openItem(depth: number, place: number): void {
+  openItem(depth: number, position: number): void {
     this.#index++
-    this.#push(ITEM_KINDS[this.#list] ?? 'block', depth, place)
+    this.#push(ITEM_KINDS[this.#list] ?? 'block', depth, position)
   }
 
-  beginPlainItem(place: number): void {
+  beginPlainItem(position: number): void {
     this.#index++
-    this.#plainStart = place
+    this.#plainStart = position
   }
 
-  endItem(place: number): void {
+  endItem(position: number): void {
     if (this.#plainStart === -1) return
     const kind = ITEM_KINDS[this.#list] ?? 'block'
-    this.#replace(kind, { start: this.#plainStart, end: place }, 'it must be an object')
+    this.#replace(kind, { start: this.#plainStart, end: position }, 'it must be an object')
     this.#plainStart = -1
   }
 
-  key(text: string, place: number): void {
+  key(text: string, position: number): void {
     const frame = this.#frame
     const rule = ITEM_MEMBERS[frame.kind].get(text)
     frame.bit = rule?.bit ?? 0
     if (rule === undefined) return
     frame.expected = rule.expected
-    frame.keyStart = place
+    frame.keyStart = position
   }
 
   /** Whether the string that begins here is read. */
@@ -197,8 +197,8 @@ export class ItemChecker {
     return (this.#frame.bit & CAPTURED) !== 0
   }
 
-  /** `byte` is what the value begins with. True where the value is an object to be checked itself. */
-  beginValue(byte: number, place: number): boolean {
+  /** `byte` is the first byte of the value. Returns true if the value is an object that is checked too. */
+  beginValue(byte: number, position: number): boolean {
     const frame = this.#frame
     const { bit, expected } = frame
     if (bit === 0) return false
@@ -206,7 +206,7 @@ export class ItemChecker {
     if (expected === 'contents' || expected === 'block') {
       frame.problem = undefined
       if (byte !== OPEN_OBJECT || this.#level + 1 >= this.#frames.length) return false
-      this.#push(expected, frame.depth + 1, place)
+      this.#push(expected, frame.depth + 1, position)
       return true
     }
     if (expected === 'base64' && byte === QUOTE) {
@@ -220,7 +220,7 @@ export class ItemChecker {
     this.#frame.word = text
   }
 
-  endMember(place: number): void {
+  endMember(position: number): void {
     const frame = this.#frame
     const { bit } = frame
     if (bit === 0) return
@@ -228,13 +228,13 @@ export class ItemChecker {
       this.isBase64 = false
       if (this.base64.isValid) frame.valid |= bit
     }
-    if ((frame.valid & bit) === 0 || (bit & CHECKED) !== 0) this.#addSpan(bit, place)
+    if ((frame.valid & bit) === 0 || (bit & CHECKED) !== 0) this.#addSpan(bit, position)
     frame.bit = 0
   }
 
-  close(place: number): void {
+  close(position: number): void {
     const frame = this.#frame
-    const span = { start: frame.start, end: place }
+    const span = { start: frame.start, end: position }
     const problem = this.#findProblem(frame)
     this.#level--
     const parent = this.#level < 0 ? undefined : (this.#frames[this.#level] as ItemFrame)
@@ -245,20 +245,20 @@ export class ItemChecker {
     } else if (parent !== undefined && frame.kind === 'contents') parent.problem = problem
     else {
       this.#replace(frame.kind, span, problem)
-      // It is replaced by a valid one.
+      // A valid block replaces it.
       if (parent !== undefined) parent.valid |= parent.bit
     }
   }
 
-  /** A member of a result's `_meta` that the protocol describes, or the code in the data of an error. */
+  /** For a member of a result's `_meta` that the protocol defines, or the code in the data of an error. */
   addMetaCheck(span: Span): void {
     this.#add({ ...span, action: 'check', path: '_meta', requirement: '' })
   }
 
-  #push(kind: ItemKind, depth: number, place: number): void {
+  #push(kind: ItemKind, depth: number, position: number): void {
     this.#level++
     this.#frame = this.#frames[this.#level] as ItemFrame
-    this.#frame.open(kind, depth, place)
+    this.#frame.open(kind, depth, position)
     this.depth = depth
   }
 
@@ -268,7 +268,7 @@ export class ItemChecker {
     else this.hasTooManyProblems = true
   }
 
-  /** What a required member lacks; where all are valid, what is wrong with optional ones is noted. */
+  /** The problem of a required member. If all are valid, records the problems of optional members. */
   #findProblem(frame: ItemFrame): string | undefined {
     if (frame.kind === 'block') return this.#findBlockProblem(frame)
     const { valid, word } = frame
@@ -285,7 +285,7 @@ export class ItemChecker {
   #findBlockProblem(frame: ItemFrame): string | undefined {
     const { valid, word, start, problem } = frame
     if ((valid & MEMBER.type) === 0) return describeRequirement(MEMBER.type)
-    // In a block of another type it is an unknown field.
+    // In a block of another type `resource` is an unknown field.
     if (word !== 'resource') this.#dropFrom(start)
     const rule = BLOCK_RULES.get(word)
     if (rule === undefined) return undefined
@@ -314,15 +314,16 @@ export class ItemChecker {
     this.#add({ start, end, action, path: this.#path, requirement })
   }
 
-  /** What was found inside of something that goes, or that is not the protocol's. */
+  /** Drops the problems inside a part that is replaced, or that the protocol does not define. */
   #dropFrom(start: number): void {
-    const flaws = this.#problems
-    while (flaws !== undefined && flaws.length > 0 && (flaws.at(-1) as ItemProblem).start > start) flaws.pop()
+    const problems = this.#problems
+    while (problems !== undefined && problems.length > 0 && (problems.at(-1) as ItemProblem).start > start)
+      problems.pop()
   }
 
-  #add(flaw: ItemProblem): void {
+  #add(problem: ItemProblem): void {
     this.#problems ??= []
-    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(flaw)
+    if (this.#problems.length < MAX_PROBLEMS) this.#problems.push(problem)
     else this.hasTooManyProblems = true
   }
 }

@@ -1,4 +1,4 @@
-/** The objects in the lists of a result that the protocol describes. */
+/** The kinds of objects in the lists of a result that the protocol defines. */
 export type ItemKind = 'block' | 'contents' | 'message'
 
 /** Members of such objects, as bits. */
@@ -21,7 +21,7 @@ export const MEMBER = {
   content: 32_768,
 } as const
 
-/** What a value has to be. A `checked` one is looked into apart. */
+/** The expected type of a value. A `checked` value is checked separately. */
 export type Expected = 'string' | 'base64' | 'object' | 'checked' | ItemKind
 
 export interface MemberRule {
@@ -34,7 +34,7 @@ const URI = { bit: MEMBER.uri, expected: 'string' } as const
 const TEXT = { bit: MEMBER.text, expected: 'string' } as const
 const MIME_TYPE = { bit: MEMBER.mimeType, expected: 'string' } as const
 
-/** What the protocol says of the members of each kind. Others are unknown fields, which pass. */
+/** The members of each kind that the protocol defines. Others are unknown fields and pass. */
 export const ITEM_MEMBERS: Readonly<Record<ItemKind, ReadonlyMap<string, MemberRule>>> = {
   block: new Map<string, MemberRule>([
     ['type', { bit: MEMBER.type, expected: 'string' }],
@@ -72,7 +72,7 @@ export interface BlockRule {
 const ON_ALL = MEMBER.annotations | MEMBER.meta
 const MEDIA: BlockRule = { required: MEMBER.data | MEMBER.mimeType, optional: ON_ALL }
 
-/** The content types of the protocol. Others pass as they are. */
+/** The content types of the protocol. Other types pass unchanged. */
 export const BLOCK_RULES: ReadonlyMap<string, BlockRule> = new Map([
   ['text', { required: MEMBER.text, optional: ON_ALL }],
   ['image', MEDIA],
@@ -87,12 +87,12 @@ export const BLOCK_RULES: ReadonlyMap<string, BlockRule> = new Map([
   ],
 ])
 
-/** Of resource contents, besides a `text` or a `blob`. */
+/** Optional members of resource contents, besides `text` and `blob`. */
 export const CONTENTS_OPTIONAL: number = MEMBER.mimeType | MEMBER.meta
 
 export const ROLES: ReadonlySet<string> = new Set(['user', 'assistant'])
 
-/** What is said of a required member that is missing or wrong; the first one that applies. */
+/** The message for a required member that is missing or invalid. The first match applies. */
 const REQUIREMENTS: readonly (readonly [number, string])[] = [
   [MEMBER.type, '"type" must be a string'],
   [MEMBER.role, '"role" must be "user" or "assistant"'],

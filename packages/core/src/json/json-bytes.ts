@@ -14,13 +14,13 @@ const MINUS = 0x2d
 const DOT = 0x2e
 export const LETTER_U = 0x75
 export const TAB = 0x09
-/** So much of a text is looked at before it counts as a long one. */
+/** A string longer than this is handed to the faster WebAssembly scanner. */
 const SHORT_STRING = 64
 const MAX_ESCAPE_LENGTH = 6
-/** Whole numbers of at most so many digits are exact everywhere. */
+/** Every parser reads integers of at most this many digits exactly. */
 const EXACT_DIGITS = 15
 
-// What a byte is. Within a text those below QUOTING are all alike.
+// The classes of bytes. Inside a string, all classes below QUOTING are ordinary characters.
 export const SCALAR_BYTE = 0
 export const STRUCTURE = 1
 export const SPACE = 2
@@ -34,16 +34,16 @@ const NULL = toBytes('null')
 
 export const BYTE_CLASSES = buildClasses()
 export const ESCAPES = buildEscapes()
-/** One for what a text cannot hold as it is. */
+/** 1 for bytes that a string cannot contain unescaped. */
 const ENDS_RUN = BYTE_CLASSES.map((kind) => (kind >= QUOTING ? 1 : 0))
 
-// The loops over bytes stand here, beside their tables: a binding of another module is looked up at every use.
+// The loops over bytes are in the same file as their tables: an imported binding would be looked up at every use.
 
-/** Where a text that goes on at `from` is interrupted: by its end, an escape, what it may not hold; else `end`. */
+/** The position of the first byte that ends or escapes the string, or is not allowed in it; `end` if there is none. */
 export function findStringBreak(chunk: Uint8Array, from: number, end: number = chunk.length): number {
   const ends = ENDS_RUN
   let at = from
-  // Four at a time: most of what is ever read is long texts.
+  // Four at a time: long strings are most of the input.
   for (const last = end - 3; at < last; at += 4) {
     const a = ends[chunk[at] as number] as number
     const b = ends[chunk[at + 1] as number] as number
@@ -55,7 +55,7 @@ export function findStringBreak(chunk: Uint8Array, from: number, end: number = c
   return at
 }
 
-/** The same for a text of which nothing is kept: then an escape that is whole is no interruption. */
+/** The same for a string whose content is not needed: it also skips complete escapes. */
 export function skipString(chunk: Uint8Array, from: number): number {
   const near = from + SHORT_STRING
   if (near >= chunk.length) return skipShortString(chunk, from, chunk.length)
@@ -66,15 +66,15 @@ export function skipString(chunk: Uint8Array, from: number): number {
 
 export function skipShortString(chunk: Uint8Array, from: number, end: number): number {
   for (let at = from; ; ) {
-    const place = findStringBreak(chunk, at, end)
-    at = escapeEnd(chunk, place, end)
-    if (at === place) return at
+    const stop = findStringBreak(chunk, at, end)
+    at = escapeEnd(chunk, stop, end)
+    if (at === stop) return at
   }
 }
 
-/** Where the escape ends that begins there; the same place where none does, or not all of it is there. */
+/** The end of the escape that begins at `at`; `at` itself if there is none, or if it is incomplete. */
 function escapeEnd(chunk: Uint8Array, at: number, end: number): number {
-  // In this order: a look beyond the end once would make every later look slower.
+  // In this order: one read beyond the end would make every later read slower.
   if (at + 1 >= end || chunk[at] !== BACKSLASH) return at
   const letter = chunk[at + 1] as number
   if (ESCAPES[letter] !== 0) return at + 2
@@ -83,22 +83,22 @@ function escapeEnd(chunk: Uint8Array, at: number, end: number): number {
   return at + MAX_ESCAPE_LENGTH
 }
 
-/** Where the bytes of a number or a word end. */
+/** The end of a number or a literal. */
 export function scalarEnd(chunk: Uint8Array, from: number): number {
   let at = from
   while (at < chunk.length && BYTE_CLASSES[chunk[at] as number] === SCALAR_BYTE) at++
   return at
 }
 
-/** A word of JSON, or a number that every reader takes for the same: told without making a text of it. */
+/** Whether it is a literal, or a number that every parser reads alike. Builds no string. */
 export function isPlainScalar(chunk: Uint8Array, from: number, end: number): boolean {
-  return isPlainNumber(chunk, from, end) || isWord(chunk, from, end)
+  return isPlainNumber(chunk, from, end) || isLiteral(chunk, from, end)
 }
 
-function isWord(chunk: Uint8Array, from: number, end: number): boolean {
-  const word = chunk[from] === TRUE[0] ? TRUE : chunk[from] === FALSE[0] ? FALSE : NULL
-  if (end - from !== word.length) return false
-  for (let at = 0; at < word.length; at++) if (chunk[from + at] !== word[at]) return false
+function isLiteral(chunk: Uint8Array, from: number, end: number): boolean {
+  const literal = chunk[from] === TRUE[0] ? TRUE : chunk[from] === FALSE[0] ? FALSE : NULL
+  if (end - from !== literal.length) return false
+  for (let at = 0; at < literal.length; at++) if (chunk[from + at] !== literal[at]) return false
   return true
 }
 
@@ -133,7 +133,7 @@ function buildClasses(): Uint8Array {
   return classes
 }
 
-/** What the letter after a backslash stands for; zero where it stands for nothing. */
+/** The character that a letter after a backslash means; 0 if it means none. */
 function buildEscapes(): Uint8Array {
   const escapes = new Uint8Array(256)
   for (const char of '"\\/bfnrt') escapes[char.charCodeAt(0)] = (JSON.parse(`"\\${char}"`) as string).charCodeAt(0)

@@ -2,43 +2,43 @@ import type { JsonMember, Span } from './envelope.ts'
 import type { Json } from './json-value.ts'
 import { isListAt, listMembers } from './json-walk.ts'
 
-// Each edit of proven JSON leaves every other character as it is: numbers, order, blanks, line ends.
+// The text must be valid JSON. Each edit leaves all other characters unchanged: numbers, order, spaces, line ends.
 
 /** How new values are written. */
 export interface JsonStyle {
-  /** `indent` is what the line begins with on which the value will stand. */
+  /** `indent` is the indentation of the line on which the value will be. */
   readonly print: (value: Json, indent: string) => string
-  /** By how much more a line within brackets is indented. */
+  /** The additional indentation inside brackets. */
   readonly unit: string
-  /** What is put between the brackets of an object or array that was empty; `indent` is that of the brackets. */
+  /** The text between the brackets of a formerly empty object or array; `indent` is that of the brackets. */
   readonly fill: (source: string, indent: string) => string
 }
 
-/** On one line, without blanks. */
+/** On one line, without spaces. */
 const COMPACT: JsonStyle = { print: (value) => JSON.stringify(value), unit: '', fill: (source) => source }
 
-/** As in every parser, of two members with one name the last one counts. */
+/** The last match: as in every parser, the last of two members with the same key wins. */
 export function findMember(
   text: string,
   container: number,
-  isMeant: (key: string, index: number) => boolean,
+  matches: (key: string, index: number) => boolean,
 ): JsonMember | undefined {
   let found: JsonMember | undefined
   let index = 0
-  for (const member of listMembers(text, container)) if (isMeant(member.key, index++)) found = member
+  for (const member of listMembers(text, container)) if (matches(member.key, index++)) found = member
   return found
 }
 
 export const replaceSpan = (text: string, { start, end }: Span, source: string): string =>
   `${text.slice(0, start)}${source}${text.slice(end)}`
 
-/** A member with its key, or an item. */
+/** A member of an object, or an item (without a key) of an array. */
 export interface NewMember {
   readonly key?: string
   readonly value: Json
 }
 
-/** Behind the last member of an object or array, with the blanks that are before that one. */
+/** Adds members after the last one of an object or array, with the same spacing as before that one. */
 export function addMembers(
   text: string,
   container: Span,
@@ -64,12 +64,12 @@ function lastMember(text: string, container: number): { readonly last: JsonMembe
   }
   if (last === undefined) return { last, gap: '' }
   const gap = text.slice(before?.end ?? container + 1, last.start).replace(',', '')
-  // One member alone does not tell what is between two: then as between its key and its value.
+  // A single member does not show the spacing between two: use that between its key and its value.
   const isSpaced = before === undefined && !isListAt(text, container) && text[last.value - 1] === ' '
   return { last, gap: gap === '' && isSpaced ? ' ' : gap }
 }
 
-/** With the comma and the blanks that belong to it. */
+/** Removes a member with its comma and spacing. */
 export function removeMember(text: string, container: Span, { start, end }: JsonMember): string {
   let [before, after]: (JsonMember | undefined)[] = []
   for (const member of listMembers(text, container.start)) {
@@ -84,7 +84,7 @@ export function removeMember(text: string, container: Span, { start, end }: Json
   return replaceSpan(text, inside(container), '')
 }
 
-/** The blanks that the line of this place begins with. */
+/** The indentation of the line that contains this position. */
 export function indentAt(text: string, at: number): string {
   const line = text.lastIndexOf('\n', at - 1) + 1
   return /^[\t ]*/.exec(text.slice(line, at))?.[0] ?? ''

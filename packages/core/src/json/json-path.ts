@@ -3,20 +3,20 @@ import { didYouMean } from '../text/find-closest.ts'
 import type { Span } from './envelope.ts'
 import { isListAt, isObjectAt, MemberCursor, readString, skipSpace } from './json-walk.ts'
 
-/** A value within a text, or why there is none. */
+/** The position of a value, or why there is none. */
 export type FoundValue = Span | { readonly problem: string }
 
 const MAX_PATH_DEPTH = 100
 const MAX_NAMES = 200
 
-/** Reads `/items/0/name` (RFC 6901), or `$.items[0].name`, `items[0]["a key"]`. Nothing where it is neither. */
+/** Reads `/items/0/name` (RFC 6901), or `$.items[0].name`, `items[0]["a key"]`. `undefined` if it is neither. */
 export function readJsonPath(path: string): readonly string[] | undefined {
   if (path === '' || path === '$') return []
   const steps = path.startsWith('/') ? readPointer(path) : readDotted(path)
   return steps === undefined || steps.length > MAX_PATH_DEPTH ? undefined : steps
 }
 
-/** The steps of a JSON pointer that is not empty. A tilde that escapes nothing stands for itself. */
+/** The steps of a non-empty JSON pointer. A tilde that escapes nothing is a plain tilde. */
 export const readPointer = (pointer: string): readonly string[] =>
   pointer
     .slice(1)
@@ -48,10 +48,10 @@ function unquoted(quoted: string | undefined): string | undefined {
   }
 }
 
-/** Where the whole value stands. */
+/** The span of the whole value. */
 export const rootSpan = (text: string): Span => ({ start: skipSpace(text, 0), end: text.trimEnd().length })
 
-/** The value at a path of proven JSON. Only what the path leads through is looked at. */
+/** Finds the value at a path. The text must be valid JSON; only the parts on the path are read. */
 export function findJsonValue(text: string, steps: readonly string[]): FoundValue {
   let found = rootSpan(text)
   for (const step of steps) {
@@ -65,7 +65,9 @@ export function findJsonValue(text: string, steps: readonly string[]): FoundValu
 function stepInto(text: string, container: number, step: string): FoundValue {
   if (isObjectAt(text, container)) return findKey(text, container, step)
   if (isListAt(text, container)) return findItem(text, container, step)
-  return { problem: `The path goes on with ${quoteText(step, 60)} where there is neither an object nor an array.` }
+  return {
+    problem: `The path continues with ${quoteText(step, 60)}, but the value there is neither an object nor an array.`,
+  }
 }
 
 function findKey(text: string, container: number, wanted: string): FoundValue {
@@ -73,7 +75,7 @@ function findKey(text: string, container: number, wanted: string): FoundValue {
   let found: Span | undefined
   for (const members = new MemberCursor(text, container); members.next(); ) {
     const name = readKey(text, members, wanted.length)
-    // As in every parser, of two members with one name the last one counts.
+    // As in every parser, the last of two members with the same key wins.
     if (name === wanted) found = { start: members.start, end: members.end }
     if (names.length < MAX_NAMES && name !== undefined) names.push(name)
   }
@@ -85,7 +87,7 @@ function findKey(text: string, container: number, wanted: string): FoundValue {
   )
 }
 
-/** Nothing for keys that are too long to be the wanted one: each character takes six places at most. */
+/** `undefined` for keys that are too long to be the wanted one: each character takes at most six places in JSON. */
 function readKey(text: string, { key, keyEnd }: MemberCursor, wanted: number): string | undefined {
   if (keyEnd - key - 2 > Math.max(wanted, 40) * 6) return undefined
   return readString(text, { start: key, end: keyEnd })

@@ -31,8 +31,8 @@ function parses(text: string): boolean {
   }
 }
 
-describe('what the scanner takes for JSON', () => {
-  it('is what JSON.parse takes, for every value, however it is cut', () => {
+describe('what the scanner accepts as JSON', () => {
+  it('is what JSON.parse accepts, for every value, however it is split', () => {
     fc.assert(
       fc.property(fc.json(), fc.array(fc.nat(200)), (text, cuts) => {
         expect(typeof scan(text, cuts)).toBe('object')
@@ -40,7 +40,7 @@ describe('what the scanner takes for JSON', () => {
     )
   })
 
-  it('is what JSON.parse takes, for texts with one character changed', () => {
+  it('is what JSON.parse accepts, for texts with one changed character', () => {
     const damaged = fc
       .tuple(fc.json(), fc.nat(), fc.constantFrom(...'{}[]",:\\ \n\t0-1.eEtfnu/x\u0001'))
       .map(([text, at, char]) => {
@@ -84,7 +84,7 @@ describe('what the scanner takes for JSON', () => {
     expect(parses(text)).toBe(false)
   })
 
-  it('is what JSON.parse takes, for words and numbers with one character changed', () => {
+  it('is what JSON.parse accepts, for literals and numbers with one changed character', () => {
     const words = fc.constantFrom('true', 'false', 'null', '-0.5e+7', '120', '0', '-1.25', '123456789012345678901')
     const changes = fc.tuple(words, fc.nat(21), fc.constantFrom('', ...'truefalsn0-1.E+'))
     fc.assert(
@@ -97,14 +97,14 @@ describe('what the scanner takes for JSON', () => {
     )
   })
 
-  it('is not nested deeper than 128', () => {
+  it('is nested at most 128 levels deep', () => {
     expect(accepts('['.repeat(128) + ']'.repeat(128))).toBe(true)
     expect(scan('['.repeat(129) + ']'.repeat(129))).toMatch(/nested deeper than 128/)
   })
 })
 
 describe('the envelope', () => {
-  it('is found wherever its members stand and whatever stands around them', () => {
+  it('is found for any order of its members and any text around them', () => {
     const text = ' {"result" : {"isError":true,"content":[{"id":7,"isError":false}]},\r\n"jsonrpc":"2.0", "id" :  42 } '
     const envelope = scan(text) as Envelope
     expect(envelope).toMatchObject({ numericId: 42, isError: true, hasMethod: false, hasLineBreaks: true })
@@ -112,7 +112,7 @@ describe('the envelope', () => {
     expect(JSON.parse(text.slice(envelope.result?.start, envelope.result?.end))).toMatchObject({ isError: true })
   })
 
-  it('is the same however the text is cut', () => {
+  it('is the same however the text is split', () => {
     const text = '{"jsonrpc":"2.0","id":"a\\u0062c","result":{"resultType":"complete","x":"\\"id\\":1"}}'
     const whole = scan(text)
     expect(whole).toMatchObject({ stringId: 'abc', resultType: 'complete' })
@@ -123,7 +123,7 @@ describe('the envelope', () => {
     )
   })
 
-  it('tells where the members of the result stand, however the text is cut', () => {
+  it('has the positions of the result members, however the text is split', () => {
     const keys = fc.constantFrom('content', 'resultType', '_meta', 'isError', 'a"b', 'result')
     fc.assert(
       fc.property(
@@ -147,7 +147,7 @@ describe('the envelope', () => {
     )
   })
 
-  it('leaves the members of the result out where there are many, or where it is no object', () => {
+  it('does not list the result members if there are too many, or if the result is not an object', () => {
     const many = (count: number): string => Array.from({ length: count }, (_, at) => `"${at}":0`).join()
     expect((scan(`{"result":{${many(32)}}}`) as Envelope).resultMembers).toHaveLength(32)
     expect((scan(`{"result":{${many(33)}}}`) as Envelope).resultMembers).toBeUndefined()
@@ -155,7 +155,7 @@ describe('the envelope', () => {
     expect((scan(`[{"result":1}]`) as Envelope).resultMembers).toEqual([])
   })
 
-  it('is not looked for inside texts, nested values or arrays', () => {
+  it('is not searched for inside strings, nested values or arrays', () => {
     expect(scan('{"a":{"id":1,"method":"x","result":{}},"b":"\\"id\\":2"}')).toMatchObject({
       id: undefined,
       hasMethod: false,
@@ -164,22 +164,22 @@ describe('the envelope', () => {
     expect(scan('[{"id":1}]')).toMatchObject({ id: undefined, numericId: undefined })
   })
 
-  it('does not take isError of anything but the result for its own', () => {
+  it('ignores isError outside the result', () => {
     expect(scan('{"id":1,"result":{"structuredContent":{"isError":true}}}')).toMatchObject({ isError: false })
     expect(scan('{"id":1,"error":{"isError":true}}')).toMatchObject({ isError: false })
     expect(scan('{"id":1,"result":{"\\u0069sError":true}}')).toMatchObject({ isError: true })
   })
 
-  it('refuses a member that stands twice', () => {
-    expect(scan('{"id":1,"id":2}')).toMatch(/"id" stands twice/)
-    expect(scan('{"id":1,"\\u0069d":2}')).toMatch(/"id" stands twice/)
+  it('refuses a duplicate member', () => {
+    expect(scan('{"id":1,"id":2}')).toMatch(/"id" occurs twice/)
+    expect(scan('{"id":1,"\\u0069d":2}')).toMatch(/"id" occurs twice/)
   })
 
-  it('counts the members, so that duplicate keys show anywhere', () => {
+  it('counts all members, so that duplicate keys can be detected at any depth', () => {
     expect(scan('{"a":{"b":1,"b":2},"c":[{"d":1}]}')).toMatchObject({ members: 5 })
   })
 
-  it('tells of numbers that double precision would change', () => {
+  it('reports numbers that double precision would change', () => {
     for (const text of ['[9007199254740993]', '[1e999]', '{"a":-12345678901234567890}'])
       expect(scan(text)).toMatchObject({ hasUnsafeNumber: true })
     for (const text of [

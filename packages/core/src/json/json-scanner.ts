@@ -27,17 +27,17 @@ import {
 import { RELATED_TASK } from './protocol-fields.ts'
 import { isGatewayKey, META_KEY } from './reserved-meta.ts'
 
-/** What nobody needs and some readers choke on. */
+/** Nobody needs deeper nesting, and some parsers fail on it. */
 export const MAX_DEPTH = 128
 const MAX_SCALAR = 64
 
-/** Deeper than this nothing concerns the envelope. */
+/** The envelope needs nothing below this depth. */
 const ENVELOPE_DEPTH = 2
 /** The items of a result are in a list of this depth. */
 const ITEM_LIST_DEPTH = 3
 const NO_BYTES = new Uint8Array()
 
-// What may come next.
+// The states: what may come next.
 const VALUE = 0
 const VALUE_OR_CLOSE = 1
 const KEY = 2
@@ -48,23 +48,23 @@ const IN_STRING = 6
 const IN_SCALAR = 7
 const DONE = 8
 
-// What an object or a list is, as bits.
+// Properties of an object or a list, as bits.
 const OBJECT = 1
 const META_OBJECT = 2
-/** Data of a tool, where no key means anything to the protocol. All inside is data too. */
+/** Data of a tool: its keys mean nothing to the protocol, at any depth. */
 const DATA = 4
-/** An error, where an own key counts wherever it is. */
+/** An error: keys of the gateway are recognized in it at any depth. */
 const IN_ERROR = 8
 /** A list of items of a result. */
 const ITEMS = 16
 
-// What the key before a value means.
+// The meaning of the key before a value.
 const OTHER_KEY = 0
 const META_NAME = 1
 const DATA_NAME = 2
 
 const DATA_KEY = 'structuredContent'
-/** Longer than every key that means anything at any depth. */
+/** Longer than every key that is recognized at any depth. */
 const KNOWN_KEY_LENGTH = 40
 const UNDERSCORE = 0x5f
 const LETTER_A = 0x61
@@ -77,19 +77,19 @@ const LETTER_P = 0x70
 const LETTER_R = 0x72
 /** Members of a result's `_meta` that clients check. */
 const CHECKED_META: ReadonlySet<string> = new Set(['progressToken', RELATED_TASK])
-/** A server that writes more has no other aim than to keep us busy. */
+/** A server that writes more only wants to waste our time. */
 const MAX_RESERVED_MEMBERS = 1_000
 
 const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 
 /**
- * Reads JSON text as it arrives, in pieces of any size, and keeps nothing of it.
+ * Scans JSON as it arrives, in chunks of any size, without storing it.
  *
- * It proves that the text is one well-formed JSON value and tells where the parts of a JSON-RPC envelope stand, so that
- * an answer can be passed on as bytes with another id, without being parsed and printed again.
+ * It checks that the text is one well-formed JSON value and finds the parts of a JSON-RPC envelope. So an answer can be
+ * passed on as bytes with another id, without being parsed and printed again.
  */
 export class JsonScanner {
-  /** Why the text is not acceptable; the first reason stays. */
+  /** Why the text is not acceptable: the first reason found. */
   failure: string | undefined
 
   readonly #envelope = new EnvelopeBuilder()
@@ -101,7 +101,7 @@ export class JsonScanner {
   #deepest = 0
   #key = OTHER_KEY
   #keyStart = 0
-  /** The own member whose value is being read: at which depth, and where it began. */
+  /** The depth of the reserved member whose value is being read; -1 if there is none. */
   #reservedDepth = -1
   #reservedStart = 0
   #reservedKind: 'own' | 'server' | 'checked' = 'own'
@@ -111,10 +111,10 @@ export class JsonScanner {
   #members = 0
   #lineBreaks = false
   #isKey = false
-  /** Within an escape: 1 after its backslash, then 2 to 5 before each digit of \u. */
+  /** Inside an escape: 1 after the backslash, then 2 to 5 before each digit of \u. */
   #escape = 0
   #code = 0
-  /** The beginning of a scalar that goes on in the next chunk. */
+  /** The beginning of a scalar that continues in the next chunk. */
   #scalar = ''
   #captured = ''
   #captureLimit = 0
@@ -171,11 +171,11 @@ export class JsonScanner {
     return at
   }
 
-  #readPunctuation(byte: number, place: number): void {
+  #readPunctuation(byte: number, position: number): void {
     if (byte === COMMA) this.#after(AFTER_VALUE, this.#parentIsObject() ? KEY : VALUE)
     else if (byte === COLON) this.#after(AFTER_KEY, VALUE)
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT, place)
-    else this.#close(byte === CLOSE_OBJECT, place)
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT, position)
+    else this.#close(byte === CLOSE_OBJECT, position)
   }
 
   #after(expected: number, next: number): void {
@@ -187,7 +187,7 @@ export class JsonScanner {
     return this.#state === VALUE || this.#state === VALUE_OR_CLOSE
   }
 
-  /** As many bytes as belong to a number or a word. They are judged once they are all there. */
+  /** Reads the bytes of a number or a literal. They are checked once all of them have arrived. */
   #scalarBytes(chunk: Uint8Array, from: number): number {
     if (this.#state !== IN_SCALAR && !this.#beginScalar(chunk, from)) return from
     const end = scalarEnd(chunk, from)
@@ -208,23 +208,23 @@ export class JsonScanner {
   }
 
   #endScalar(chunk: Uint8Array, from: number, end: number): void {
-    const noted = this.#depth <= ENVELOPE_DEPTH && this.#parentIsObject()
-    if (noted || this.#scalar !== '' || !isPlainScalar(chunk, from, end)) {
+    const isRecorded = this.#depth <= ENVELOPE_DEPTH && this.#parentIsObject()
+    if (isRecorded || this.#scalar !== '' || !isPlainScalar(chunk, from, end)) {
       const text = this.#scalar + latin1(chunk.subarray(from, end))
-      if (!SCALAR.test(text)) return this.#fail('a value that is no JSON')
-      this.#envelope.scalar(noted ? this.#depth : 0, text)
+      if (!SCALAR.test(text)) return this.#fail('a value that is not valid JSON')
+      this.#envelope.scalar(isRecorded ? this.#depth : 0, text)
       this.#scalar = ''
     }
     this.#endValue(this.#offset + end)
   }
 
-  #open(object: boolean, place: number): void {
+  #open(object: boolean, position: number): void {
     if (!this.#expectsValue()) this.#fail('an unexpected opening bracket')
     else if (this.#depth === this.#maxDepth) this.#fail(`nested deeper than ${this.#maxDepth}`)
     else {
       if (this.#depth <= ENVELOPE_DEPTH)
-        this.#envelope.beginValue(this.#depth, place, object ? OPEN_OBJECT : OPEN_ARRAY)
-      const kind = this.#containerKind(object, place)
+        this.#envelope.beginValue(this.#depth, position, object ? OPEN_OBJECT : OPEN_ARRAY)
+      const kind = this.#containerKind(object, position)
       this.#kinds[this.#depth++] = kind
       if (this.#depth > this.#deepest) this.#deepest = this.#depth
       if (this.#depth <= ENVELOPE_DEPTH) this.#envelope.beginNested(this.#depth)
@@ -232,14 +232,14 @@ export class JsonScanner {
     }
   }
 
-  #containerKind(object: boolean, place: number): number {
+  #containerKind(object: boolean, position: number): number {
     const parent = this.#depth === 0 ? 0 : (this.#kinds[this.#depth - 1] as number)
     const inherited = parent & (DATA | IN_ERROR)
     const key = this.#key
     this.#key = OTHER_KEY
     if (this.#depth === 1 && this.#envelope.isError) return IN_ERROR | (object ? OBJECT : 0)
-    if ((parent & ITEMS) !== 0) return this.#itemKind(object, place)
-    if (this.#depth === this.#items.depth) this.#items.beginValue(object ? OPEN_OBJECT : OPEN_ARRAY, place)
+    if ((parent & ITEMS) !== 0) return this.#itemKind(object, position)
+    if (this.#depth === this.#items.depth) this.#items.beginValue(object ? OPEN_OBJECT : OPEN_ARRAY, position)
     if (!object) return this.#opensItems() ? ITEMS : key === DATA_NAME ? DATA : inherited
     if (key === DATA_NAME) return OBJECT | DATA
     return OBJECT | inherited | (key === META_NAME ? META_OBJECT : 0)
@@ -252,24 +252,24 @@ export class JsonScanner {
     return true
   }
 
-  #itemKind(object: boolean, place: number): number {
-    if (object) this.#items.openItem(this.#depth + 1, place)
-    else this.#items.beginPlainItem(place)
+  #itemKind(object: boolean, position: number): number {
+    if (object) this.#items.openItem(this.#depth + 1, position)
+    else this.#items.beginPlainItem(position)
     return object ? OBJECT : 0
   }
 
   /** A value that is neither an object nor a list. */
-  #beginPlain(place: number, byte: number): void {
-    if (this.#depth <= ENVELOPE_DEPTH) this.#envelope.beginValue(this.#depth, place, byte)
-    else if (this.#depth === this.#items.depth) this.#items.beginValue(byte, place)
-    else if (this.#isItemList()) this.#items.beginPlainItem(place)
+  #beginPlain(position: number, byte: number): void {
+    if (this.#depth <= ENVELOPE_DEPTH) this.#envelope.beginValue(this.#depth, position, byte)
+    else if (this.#depth === this.#items.depth) this.#items.beginValue(byte, position)
+    else if (this.#isItemList()) this.#items.beginPlainItem(position)
   }
 
   #isItemList(): boolean {
     return this.#depth === ITEM_LIST_DEPTH && ((this.#kinds[this.#depth - 1] as number) & ITEMS) !== 0
   }
 
-  #close(object: boolean, place: number): void {
+  #close(object: boolean, position: number): void {
     const closable = this.#state === AFTER_VALUE || this.#state === (object ? KEY_OR_CLOSE : VALUE_OR_CLOSE)
     if (!closable || this.#depth === 0 || this.#parentIsObject() !== object) {
       this.#fail('an unexpected closing bracket')
@@ -277,22 +277,22 @@ export class JsonScanner {
     }
     this.#depth--
     this.#key = OTHER_KEY
-    if (this.#depth + 1 === this.#items.depth) this.#items.close(place + 1)
-    this.#endValue(place + 1)
+    if (this.#depth + 1 === this.#items.depth) this.#items.close(position + 1)
+    this.#endValue(position + 1)
   }
 
   #parentIsObject(): boolean {
     return this.#depth > 0 && ((this.#kinds[this.#depth - 1] as number) & OBJECT) !== 0
   }
 
-  #endValue(place: number): void {
+  #endValue(position: number): void {
     this.#state = this.#depth === 0 ? DONE : AFTER_VALUE
-    if (this.#reservedDepth === this.#depth) this.#endReserved(place)
-    if (this.#depth === this.#items.depth) this.#items.endMember(place)
-    else if (this.#isItemList()) this.#items.endItem(place)
+    if (this.#reservedDepth === this.#depth) this.#endReserved(position)
+    if (this.#depth === this.#items.depth) this.#items.endMember(position)
+    else if (this.#isItemList()) this.#items.endItem(position)
     if (this.#depth > ENVELOPE_DEPTH || !this.#parentIsObject()) return
-    if (this.#depth === 1) this.#envelope.endValue(place)
-    else this.#envelope.endMember(place)
+    if (this.#depth === 1) this.#envelope.endValue(position)
+    else this.#envelope.endMember(position)
   }
 
   #endReserved(end: number): void {
@@ -308,10 +308,10 @@ export class JsonScanner {
   }
 
   #beginString(chunk: Uint8Array, at: number): void {
-    const place = this.#offset + at
+    const position = this.#offset + at
     this.#isKey = this.#state === KEY || this.#state === KEY_OR_CLOSE
     if (!this.#isKey && !this.#expectsValue()) {
-      this.#fail('an unexpected text')
+      this.#fail('an unexpected string')
       return
     }
     this.#captured = ''
@@ -319,31 +319,31 @@ export class JsonScanner {
     if (this.#isKey) this.#beginKey(chunk, at)
     else {
       this.#captureLimit = this.#findCaptureLimit()
-      if (this.#depth > 0) this.#beginPlain(place, QUOTE)
+      if (this.#depth > 0) this.#beginPlain(position, QUOTE)
     }
   }
 
-  /** How much of the text that begins here, and is no key, is worth keeping. */
+  /** How many characters of the string value that begins here have to be captured. */
   #findCaptureLimit(): number {
     if (this.#depth <= ENVELOPE_DEPTH) return this.#envelope.captureLimit(this.#depth, false)
     return this.#depth === this.#items.depth && this.#items.capturesString ? KNOWN_KEY_LENGTH : 0
   }
 
   #beginKey(chunk: Uint8Array, at: number): void {
-    const place = this.#offset + at
-    this.#keyStart = place
+    const position = this.#offset + at
+    this.#keyStart = position
     this.#key = OTHER_KEY
     if (this.#depth > ENVELOPE_DEPTH) {
       const kind = this.#kinds[this.#depth - 1] as number
-      const isKept =
+      const isCaptured =
         this.#depth === this.#items.depth ||
         (kind & IN_ERROR) !== 0 ||
         ((kind & DATA) === 0 && mayBeKnownKey(chunk, at + 1))
-      this.#captureLimit = isKept ? KNOWN_KEY_LENGTH : 0
+      this.#captureLimit = isCaptured ? KNOWN_KEY_LENGTH : 0
       return
     }
     this.#captureLimit = this.#envelope.captureLimit(this.#depth, true)
-    this.#envelope.beginKey(this.#depth, place)
+    this.#envelope.beginKey(this.#depth, position)
   }
 
   #scanString(chunk: Uint8Array, from: number): number {
@@ -365,12 +365,12 @@ export class JsonScanner {
         return at
       }
       if (byte === BACKSLASH) this.#escape = 1
-      else this.#fail('a control character inside a text')
+      else this.#fail('a control character inside a string')
     }
     return at
   }
 
-  /** Only short texts near the top can matter; of all others nothing is kept. */
+  /** Only short strings near the top matter. Others are not captured. */
   #isCapturing(): boolean {
     return this.#captured.length <= this.#captureLimit && this.#captureLimit > 0
   }
@@ -390,13 +390,13 @@ export class JsonScanner {
     }
     this.#escape = 0
     const code = ESCAPES[byte] as number
-    if (code === 0) this.#fail('an unknown escape inside a text')
+    if (code === 0) this.#fail('an unknown escape inside a string')
     else this.#readCode(code)
   }
 
   #hexDigit(byte: number): void {
     const digit = hexValue(byte)
-    if (digit < 0) return this.#fail('a broken \\u escape inside a text')
+    if (digit < 0) return this.#fail('an invalid \\u escape inside a string')
     this.#code = this.#code * 16 + digit
     if (this.#escape++ < 5) return
     this.#escape = 0
@@ -409,17 +409,17 @@ export class JsonScanner {
     if (this.#isCapturing()) this.#captured += String.fromCharCode(code)
   }
 
-  #endString(place: number): void {
+  #endString(position: number): void {
     if (!this.#isKey) {
       if (this.#captureLimit > 0 && this.#parentIsObject()) this.#passString()
-      this.#endValue(place)
+      this.#endValue(position)
       return
     }
     this.#members++
     this.#state = AFTER_KEY
     if (this.#captureLimit > 0) this.#recognizeKey()
     if (this.#depth > ENVELOPE_DEPTH) return
-    if (!this.#envelope.key(this.#depth, this.#captured)) this.#fail(`the key "${this.#captured}" stands twice`)
+    if (!this.#envelope.key(this.#depth, this.#captured)) this.#fail(`the key "${this.#captured}" occurs twice`)
   }
 
   #passString(): void {
@@ -447,12 +447,12 @@ export class JsonScanner {
     if (this.#reservedDepth !== -1 || !(isServerInfo || isChecked || isGatewayKey(text))) return
     this.#reservedDepth = this.#depth
     this.#reservedStart = this.#keyStart
-    // Deeper it is not the server's word on itself.
+    // At a deeper level it is not the server that describes itself.
     this.#reservedKind = isChecked ? 'checked' : isServerInfo && isResultMeta ? 'server' : 'own'
   }
 }
 
-/** Whether a key that begins there may be one that means something: most are told by two letters. */
+/** Whether the key that begins there may be a known one: the first two letters exclude most keys. */
 function mayBeKnownKey(chunk: Uint8Array, at: number): boolean {
   if (at + 1 >= chunk.length) return true
   const first = chunk[at] as number

@@ -1,30 +1,30 @@
 import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts'
 import { readString, skipSpace, stringEnd } from './json-walk.ts'
 
-/** A text within JSON: where it stands with its quotes, and what it says. */
+/** A string in JSON: its span including the quotes, and its decoded content. */
 export interface JsonString {
   readonly start: number
   readonly end: number
   readonly text: string
   readonly role: 'name' | 'value'
-  /** Of the member that it is the value of; empty where it is none's. */
+  /** The key of the member whose value it is; empty if it is not the value of a member. */
   readonly name: string
-  /** One is within the outermost object. */
+  /** 1 is inside the outermost object. */
   readonly depth: number
 }
 
-/** All texts of proven JSON, names of members among them, in their order. */
+/** All strings of valid JSON in order, including keys. */
 export function* listJsonStrings(json: string): Generator<JsonString> {
   let depth = 0
   let name = ''
   for (let at = 0; at < json.length; at++) {
-    // By their codes: what holds few texts is passed over as quickly as may be.
+    // Compares character codes, so that text with few strings is skipped quickly.
     const code = json.charCodeAt(at)
     if (code !== QUOTE) {
       const isOpening = code === OPEN_OBJECT || code === OPEN_ARRAY
       if (!isOpening && code !== CLOSE_OBJECT && code !== CLOSE_ARRAY) continue
       depth += isOpening ? 1 : -1
-      // Behind any other value than a text the next text is a name, or stands behind a bracket.
+      // After a nested value the next string is a key, or an item of a list.
       name = ''
       continue
     }

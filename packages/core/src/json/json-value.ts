@@ -13,7 +13,7 @@ export function isJsonList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-/** The value that a text holds; undefined where it holds none. */
+/** The parsed value; `undefined` if the text is not valid JSON. */
 export function tryParseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json
@@ -22,7 +22,7 @@ export function tryParseJson(text: string): Json | undefined {
   }
 }
 
-/** Whether it is nested deeper than so many levels. It is looked into no further than that. */
+/** Whether a value is nested deeper than `levels`. Looks no deeper than that. */
 export function isDeeperThan(value: Json | undefined, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (levels === 0) return true
@@ -30,32 +30,32 @@ export function isDeeperThan(value: Json | undefined, levels: number): boolean {
   return false
 }
 
-/** Whether it is made of more than so many values, itself among them. It is looked into no further than that. */
-export function hasMoreValues(value: Json | undefined, parts: number): boolean {
-  return partsLeft(value, parts) < 0
+/** Whether a value consists of more than `max` values, including itself. Stops counting there. */
+export function hasMoreValues(value: Json | undefined, max: number): boolean {
+  return countDown(value, max) < 0
 }
 
-function partsLeft(value: Json | undefined, parts: number): number {
-  let left = parts - 1
+function countDown(value: Json | undefined, max: number): number {
+  let left = max - 1
   if (typeof value !== 'object' || value === null) return left
   for (const key in value) {
     if (left < 0) return left
-    left = partsLeft((value as Readonly<Record<string, Json>>)[key], left)
+    left = countDown((value as Readonly<Record<string, Json>>)[key], left)
   }
   return left
 }
 
-/** How many members all of its objects have. */
+/** The number of members of all objects in a value. */
 export function countMembers(value: Json): number {
   let count = 0
-  // Not by recursion: what was read without one may be nested deeper than the stack.
-  const waiting: (Json | undefined)[] = [value]
-  while (waiting.length > 0) {
-    const next = waiting.pop()
+  // Without recursion: the value may be nested deeper than the stack allows.
+  const pending: (Json | undefined)[] = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()
     if (typeof next !== 'object' || next === null) continue
     const parts = Object.values(next)
     if (!Array.isArray(next)) count += parts.length
-    for (const part of parts) if (typeof part === 'object') waiting.push(part)
+    for (const part of parts) if (typeof part === 'object') pending.push(part)
   }
   return count
 }

@@ -10,7 +10,7 @@ const indents = fc.constantFrom(undefined, 1, 2, '\t')
 const objects = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('"', '\\', '\\"', '__proto__')), fc.jsonValue())
 
 describe('the members of JSON text', () => {
-  it('are those of the value, each where it is written', () => {
+  it('are those of the value, each at its position', () => {
     fc.assert(
       fc.property(fc.jsonValue(), indents, (value, indent) => {
         const text = ` ${JSON.stringify(value, undefined, indent)}\n`
@@ -23,7 +23,7 @@ describe('the members of JSON text', () => {
     )
   })
 
-  it('are found by the pointer to them', () => {
+  it('are found by their pointer', () => {
     fc.assert(
       fc.property(objects, indents, (value, indent) => {
         const text = JSON.stringify(value, undefined, indent)
@@ -37,7 +37,7 @@ describe('the members of JSON text', () => {
 })
 
 describe('an edit of JSON text', () => {
-  it('adds a member that, taken out again, leaves the text as it was', () => {
+  it('adds a member whose removal restores the text', () => {
     fc.assert(
       fc.property(objects, indents, fc.jsonValue(), (value, indent, added) => {
         const text = JSON.stringify(value, undefined, indent)
@@ -55,11 +55,11 @@ describe('an edit of JSON text', () => {
     ['[]', '[0]'],
     ['[\n  1,\n  2\n]', '[\n  1,\n  2,\n  0\n]'],
     ['[ 1 ]', '[ 1, 0 ]'],
-  ])('adds an item to %j as those before it are written', (text, edited) => {
+  ])('adds an item to %j in the same format', (text, edited) => {
     expect(addMembers(text, rootSpan(text), { members: [{ value: 0 }] })).toBe(edited)
   })
 
-  it('means the last of two members with one name, as every parser does', () => {
+  it('uses the last of two members with the same key, as every parser does', () => {
     const text = '{"a": 1, "b": 2, "a": 3}'
     const member = findMember(text, 0, (key) => key === 'a')
     expect(member && text.slice(member.value, member.end)).toBe('3')

@@ -1,7 +1,7 @@
 import type { JsonMember, Span } from './envelope.ts'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.ts'
 
-// All of this goes through text that is known to be JSON: nothing is judged or built, and no nesting is too deep.
+// These functions walk through text that is known to be valid JSON. They check and build nothing, and accept any depth.
 
 export function skipSpace(text: string, from: number): number {
   let at = from
@@ -12,7 +12,7 @@ export function skipSpace(text: string, from: number): number {
   }
 }
 
-/** Behind the quotation mark that ends the text: the first one with an even number of backslashes before it. */
+/** The position after the closing quote: the first quote with an even number of backslashes before it. */
 export function stringEnd(text: string, quote: number): number {
   let at = text.indexOf('"', quote + 1)
   while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1)
@@ -25,13 +25,13 @@ function isEscaped(text: string, at: number): boolean {
   return (at - before) % 2 === 0
 }
 
-/** What the text says that stands there with its quotation marks. */
+/** The decoded content of a string. The span includes the quotes. */
 export function readString(text: string, { start, end }: Span): string {
-  const written = text.slice(start + 1, end - 1)
-  return written.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : written
+  const raw = text.slice(start + 1, end - 1)
+  return raw.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : raw
 }
 
-/** Behind the value that begins there. */
+/** The position after the value that begins at `from`. */
 export function valueEnd(text: string, from: number): number {
   const first = text.charCodeAt(from)
   if (first === QUOTE) return stringEnd(text, from)
@@ -65,14 +65,14 @@ export const isListAt = (text: string, at: number): boolean => text.charCodeAt(a
 export const isStringAt = (text: string, at: number): boolean => text.charCodeAt(at) === QUOTE
 
 /**
- * Goes through what an object or an array holds, without going into it: there may be millions, so that no object is made
- * for each. Nothing else holds anything.
+ * Iterates over the members of an object or the items of an array, but not into them. There may be millions, so no
+ * object is created for each. Any other value has no members.
  */
 export class MemberCursor {
-  /** Of the key, with its quotation marks; -1 in an array. */
+  /** Start of the key including its quotes; -1 in an array. */
   key = -1
   keyEnd = -1
-  /** Of the value. */
+  /** Start of the value. */
   start = -1
   end = -1
   readonly #text: string
@@ -103,7 +103,7 @@ export class MemberCursor {
   }
 }
 
-/** The same as objects; an item has no key and begins with its value. */
+/** The same as objects. An item of an array has an empty key. */
 export function* listMembers(text: string, container: number): Generator<JsonMember> {
   for (const cursor = new MemberCursor(text, container); cursor.next(); ) {
     const { key, keyEnd, start: value, end } = cursor
@@ -113,8 +113,8 @@ export function* listMembers(text: string, container: number): Generator<JsonMem
 }
 
 /**
- * Whether it is nested deeper than so many levels. The text need not be proven: this is asked before it is parsed, since
- * each level of a value takes far more memory than its two brackets.
+ * Whether the text is nested deeper than `levels`. It need not be valid JSON: this check comes before parsing, since
+ * each level of a parsed value takes far more memory than its two brackets.
  */
 export function isJsonDeeperThan(text: string, levels: number): boolean {
   let depth = 0

@@ -3,8 +3,8 @@ import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 import { RELATED_TASK } from './protocol-fields.ts'
 
 /**
- * Whether nothing in a parsed result has to be looked into: plain texts, or types that the protocol does not have. Most
- * results are such; of all others the scanner says what is wrong, and where.
+ * Whether no item of a parsed result needs a check: all are plain texts, or types that the protocol does not define.
+ * This is true of most results. For all others the scanner finds the problems.
  */
 export function hasPlainItems({ content, contents, messages, _meta }: JsonObject): boolean {
   if (contents !== undefined || messages !== undefined) return false

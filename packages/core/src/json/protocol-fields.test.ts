@@ -41,21 +41,24 @@ const NEEDED: Readonly<Record<keyof typeof KINDS, readonly string[]>> = {
   template: ['uriTemplate'],
 }
 
-describe(`${promise('GW-19')} an entry of a list with mistakes in it`, () => {
-  it.each(Object.keys(KINDS) as (keyof typeof KINDS)[])('is listed as the clients of the SDK take it: %s', (kind) => {
-    const { legacy, modern } = KINDS[kind]
-    fc.assert(
-      fc.property(optional, inputSchema, anything, (fields, schema, name) => {
-        const needed = { name: 'a', uri: 'a:b', uriTemplate: 'a:{b}', inputSchema: schema }
-        const own = Object.fromEntries(NEEDED[kind].map((key) => [key, needed[key as keyof typeof needed]]))
-        const entry: JsonObject = { ...fields, ...(kind === 'resource' && { name }), ...own }
-        const shown = sanitizeEntry(kind, entry)
-        expect(legacy?.safeParse(shown).error).toBeUndefined()
-        expect(modern['~standard'].validate(shown)).not.toHaveProperty('issues')
-        expect(shown['x-own']).toEqual(entry['x-own'])
-        if ((legacy ?? ToolSchema).safeParse(entry).success && kind !== 'modern tool') expect(shown).toBe(entry)
-      }),
-      { numRuns: 3_000 },
-    )
-  })
+describe(`${promise('GW-19')} a list entry with invalid fields`, () => {
+  it.each(Object.keys(KINDS) as (keyof typeof KINDS)[])(
+    'is repaired so that clients of the SDK accept it: %s',
+    (kind) => {
+      const { legacy, modern } = KINDS[kind]
+      fc.assert(
+        fc.property(optional, inputSchema, anything, (fields, schema, name) => {
+          const needed = { name: 'a', uri: 'a:b', uriTemplate: 'a:{b}', inputSchema: schema }
+          const own = Object.fromEntries(NEEDED[kind].map((key) => [key, needed[key as keyof typeof needed]]))
+          const entry: JsonObject = { ...fields, ...(kind === 'resource' && { name }), ...own }
+          const shown = sanitizeEntry(kind, entry)
+          expect(legacy?.safeParse(shown).error).toBeUndefined()
+          expect(modern['~standard'].validate(shown)).not.toHaveProperty('issues')
+          expect(shown['x-own']).toEqual(entry['x-own'])
+          if ((legacy ?? ToolSchema).safeParse(entry).success && kind !== 'modern tool') expect(shown).toBe(entry)
+        }),
+        { numRuns: 3_000 },
+      )
+    },
+  )
 })

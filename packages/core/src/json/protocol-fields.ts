@@ -2,7 +2,7 @@ import { ERRORS } from '../errors.ts'
 import { LOG_LEVELS } from '../protocol.ts'
 import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 
-/** Takes a value: the same where it is allowed, a repaired one where parts of it are not, else undefined. */
+/** Returns the same value if it is allowed, a repaired one if parts of it are not, otherwise `undefined`. */
 type FieldSanitizer = (value: Json) => Json | undefined
 
 const acceptIf =
@@ -12,17 +12,17 @@ const acceptIf =
 
 const aString: FieldSanitizer = acceptIf((value) => typeof value === 'string')
 const aBoolean: FieldSanitizer = acceptIf((value) => typeof value === 'boolean')
-/** Readers make Infinity of a number that is too large. */
+/** Finite, because parsers turn a too large number into Infinity. */
 const aNumber: FieldSanitizer = acceptIf(Number.isFinite)
 const anInteger: FieldSanitizer = acceptIf(Number.isSafeInteger)
 const anObject: FieldSanitizer = acceptIf(isJsonObject)
 
-const oneOf = (...words: readonly Json[]): FieldSanitizer => acceptIf((value) => words.includes(value))
+const oneOf = (...allowed: readonly Json[]): FieldSanitizer => acceptIf((value) => allowed.includes(value))
 
 const between = (min: number, max: number): FieldSanitizer =>
   acceptIf((value) => typeof value === 'number' && value >= min && value <= max)
 
-/** A list without the items that are not allowed. */
+/** Removes the items that are not allowed. */
 function listOf(check: FieldSanitizer, max: number = Number.POSITIVE_INFINITY): FieldSanitizer {
   return (value) => {
     if (!Array.isArray(value)) return undefined
@@ -36,20 +36,20 @@ interface ObjectFields {
   readonly [name: string]: FieldSanitizer
 }
 
-/** An object without the fields that are not allowed, or nothing where a required one is among them. Others pass. */
+/** Removes the fields that are not allowed; `undefined` if a required one is missing then. Unknown fields pass. */
 function objectOf(fields: ObjectFields, required: readonly string[] = []): FieldSanitizer {
   const checks = Object.entries(fields)
   return (value) => {
     if (!isJsonObject(value)) return undefined
     let repaired: Record<string, Json | undefined> | undefined
     for (const [name, check] of checks) {
-      const had = Object.hasOwn(value, name) ? value[name] : undefined
-      if (had === undefined) continue
-      const has = check(had)
-      if (has === had) continue
+      const before = Object.hasOwn(value, name) ? value[name] : undefined
+      if (before === undefined) continue
+      const after = check(before)
+      if (after === before) continue
       repaired ??= { ...value }
-      if (has === undefined) delete repaired[name]
-      else repaired[name] = has
+      if (after === undefined) delete repaired[name]
+      else repaired[name] = after
     }
     const result = repaired ?? value
     return required.every((name) => Object.hasOwn(result, name)) ? result : undefined
@@ -59,7 +59,7 @@ function objectOf(fields: ObjectFields, required: readonly string[] = []): Field
 const DATE_TIME =
   /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
-/** A moment with its time zone, as clients check it. */
+/** A date and time with a time zone, by the same rules that clients check. */
 const aDateTime: FieldSanitizer = acceptIf((value) => {
   const [, year, month, day] = (typeof value === 'string' && DATE_TIME.exec(value)) || []
   if (year === undefined) return false
@@ -80,14 +80,14 @@ const icons = listOf(
   objectOf({ src: aString, mimeType: aString, sizes: listOf(aString), theme: oneOf('light', 'dark') }, ['src']),
 )
 
-/** Optional members of items, of a result's `_meta` and of an error that are more than a string or an object. */
+/** Optional members that need more than a type check: of items, of a result's `_meta` and of an error. */
 export const MEMBER_SANITIZERS: ReadonlyMap<string, FieldSanitizer> = new Map<string, FieldSanitizer>([
   ['annotations', annotations],
   ['icons', icons],
   ['size', aNumber],
   ['progressToken', (value) => aString(value) ?? anInteger(value)],
   [RELATED_TASK, objectOf({ taskId: aString }, ['taskId'])],
-  // In the data of an error: by those of ours clients know what the gateway decided.
+  // In the data of an error: a server must not use our codes, since clients read the gateway's decision from them.
   ['code', (value) => (typeof value === 'string' && Object.hasOwn(ERRORS, value) ? undefined : value)],
 ])
 
@@ -96,51 +96,51 @@ export const sanitizeCompletion: FieldSanitizer = objectOf(
   ['values'],
 )
 
-/** What a notice of each kind has to be; `_meta` is checked with it. */
-const noticeMeta = objectOf({ progressToken: (value) => aString(value) ?? anInteger(value) })
+/** `_meta` of a notification. */
+const notificationMeta = objectOf({ progressToken: (value) => aString(value) ?? anInteger(value) })
 
 export const sanitizeLogMessage: FieldSanitizer = objectOf(
-  { level: oneOf(...LOG_LEVELS), logger: aString, _meta: noticeMeta },
+  { level: oneOf(...LOG_LEVELS), logger: aString, _meta: notificationMeta },
   ['level', 'data'],
 )
 
 export const sanitizeProgress: FieldSanitizer = objectOf(
-  { progress: aNumber, total: aNumber, message: aString, _meta: noticeMeta },
+  { progress: aNumber, total: aNumber, message: aString, _meta: notificationMeta },
   ['progress'],
 )
 
 const described = { title: aString, description: aString, icons, _meta: anObject }
 const resource = { ...described, mimeType: aString, annotations }
 
-/** A property that may be anything, or nothing, was a boolean before clients took those. */
+/** Some clients do not accept a boolean as the schema of a property, so it becomes an equivalent object. */
 const propertySchema: FieldSanitizer = (value) => {
   if (typeof value === 'boolean') return value ? {} : { not: {} }
   return anObject(value)
 }
 
-/** Every property has an object for its schema. */
+/** Makes the schema of every property an object. */
 const properties: FieldSanitizer = (value) => {
   if (!isJsonObject(value)) return undefined
   let repaired: Record<string, Json | undefined> | undefined
   for (const name in value) {
-    const had = value[name] as Json
-    const has = propertySchema(had) ?? {}
-    if (has === had) continue
+    const before = value[name] as Json
+    const after = propertySchema(before) ?? {}
+    if (after === before) continue
     repaired ??= { ...value }
-    repaired[name] = has
+    repaired[name] = after
   }
   return repaired ?? value
 }
 
 const objectSchema = objectOf({ properties, required: listOf(aString) })
 
-/** Arguments are an object, whether their schema says so or not. */
+/** Arguments are always an object, even if the schema does not say so. */
 const inputSchema: FieldSanitizer = (value) => {
   const schema = objectSchema(value)
   return isJsonObject(schema) && schema.type !== 'object' ? { ...schema, type: 'object' } : schema
 }
 
-/** Legacy clients take no other. */
+/** Legacy clients accept only schemas of objects. */
 const legacyOutput: FieldSanitizer = (value) => {
   const schema = objectSchema(value)
   return isJsonObject(schema) && schema.type === 'object' ? schema : undefined
@@ -171,13 +171,13 @@ const entries = {
 } as const
 
 /**
- * An entry of a list without the optional fields that the protocol does not allow: a client that checks what it gets
- * would throw the whole list away. The very same where all is allowed.
+ * Removes the optional fields of a list entry that the protocol does not allow: a strict client would reject the whole
+ * list because of them. Returns the same object if all are allowed.
  */
 export function sanitizeEntry(kind: keyof typeof entries, entry: JsonObject): JsonObject {
   const allowed = entries[kind](entry)
   if (!isJsonObject(allowed)) return entry
   if (typeof allowed.name === 'string') return allowed
-  // Of resources alone: tools and prompts without one are not listed.
+  // Only resources come here: tools and prompts without a name are not listed.
   return { ...allowed, name: String(allowed.uri ?? allowed.uriTemplate) }
 }

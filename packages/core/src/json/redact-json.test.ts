@@ -7,11 +7,11 @@ import { isEscapedJson, type RedactString } from './redact-json.ts'
 const [github] = createFakeSecrets() as readonly [FakeSecret]
 const SHOWN = '[redacted: GitHub token]'
 
-/** Every character as a number: JSON allows it, and so hides everything. */
+/** Escapes every character: JSON allows it, and it hides everything. */
 const hidden = (text: string): string =>
   `"${[...text].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`
 
-/** The value with every text replaced by its kind: what redaction must leave as it is. */
+/** The value with every string replaced by its type: redaction must not change this structure. */
 function structureOf(value: Json): unknown {
   if (Array.isArray(value)) return value.map(structureOf)
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? 'text' : value
@@ -20,7 +20,7 @@ function structureOf(value: Json): unknown {
 
 const anySecret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
 
-/** Random JSON with the secret somewhere in it: as a text or a name, however deep. */
+/** Random JSON that contains the secret as a string or a key, at any depth. */
 function jsonWith(secret: string): fc.Arbitrary<Json> {
   const leaf = fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>
   const planted = fc
@@ -44,7 +44,7 @@ function inSteps(json: string, except: ReadonlySet<string>, stepLength: number):
 }
 
 describe('redactJsonInSteps', () => {
-  it('says the same as redactJsonText, however short the steps are', () => {
+  it('returns the same as redactJsonText, however short the steps are', () => {
     const planted = anySecret.chain(({ secret, text = secret }) => fc.tuple(jsonWith(text), fc.constant(secret)))
     const lengths = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(100, 1_000))
     fc.assert(
@@ -59,32 +59,32 @@ describe('redactJsonInSteps', () => {
     )
   })
 
-  it('takes a step for each part of a long text, and for many short ones', () => {
+  it('takes a step for each part of a long string, and for many short ones', () => {
     const nothing = new Set<string>()
     expect(inSteps(JSON.stringify({ a: 'x'.repeat(1_000) }), nothing, 100).steps).toBeGreaterThan(10)
     expect(inSteps(JSON.stringify(Array(1_000).fill('x')), nothing, 100).steps).toBeGreaterThan(30)
     expect(inSteps(JSON.stringify(Array(1_000).fill('x')), nothing, 1_000_000).steps).toBe(1)
   })
 
-  it('counts each text as its characters and a hundred more', () => {
+  it('counts each string as its length plus one hundred', () => {
     const json = JSON.stringify(Array(10).fill('xx'))
     const stepsOf = (length: number): number => inSteps(json, new Set(), length).steps
-    // Each takes 105 characters, its quotes and what stands before them included.
+    // Each costs 105 characters, including its quotes and the text before them.
     expect([104, 105, 209, 210, 1_049, 1_050].map(stepsOf)).toEqual([11, 6, 6, 4, 2, 1])
   })
 
-  it('pauses at each part of a long text, before it looks into it, and after it has replaced something', () => {
+  it('pauses at each part of a long string, before JSON inside it, and after a replacement', () => {
     const stepsOf = (text: string, length: number): number =>
       inSteps(JSON.stringify({ a: text }), new Set(), length).steps
     const plain = 'x '.repeat(500)
-    // Two texts that are too heavy for a step, ten parts, and one pause behind them.
+    // Two strings that are too large for a step, ten parts, and one pause after them.
     expect(stepsOf(plain, 100)).toBe(1 + 2 + 10 + 1)
     expect(stepsOf(`${github.secret} ${plain}`.slice(0, 1_000), 100)).toBe(1 + 2 + 10 + 1 + 1)
     expect(stepsOf(plain, 1_000)).toBe(1 + 1)
     expect(stepsOf(github.secret, 1_000)).toBe(1)
   })
 
-  it('shows long texts as it is told to, whole and with the names of their members', () => {
+  it('passes long strings completely to the given function, with their member names', () => {
     const seen: [string, number][] = []
     const redactString: RedactString = (name, text) => {
       seen.push([name, text.length])
@@ -106,7 +106,7 @@ describe('redactJsonInSteps', () => {
 })
 
 describe('redactJson and redactJsonText', () => {
-  it('leave nothing of a secret planted anywhere, and everything else as it was', () => {
+  it('remove a secret at any position, and change nothing else', () => {
     const planted = anySecret.chain(({ secret, text = secret }) => fc.tuple(fc.constant(secret), jsonWith(text)))
     fc.assert(
       fc.property(planted, ([secret, json]) => {
@@ -123,7 +123,7 @@ describe('redactJson and redactJsonText', () => {
     )
   })
 
-  it('give back the very same where there is no secret', () => {
+  it('return the same value if there is no secret', () => {
     fc.assert(
       fc.property(fc.jsonValue() as fc.Arbitrary<Json>, (json) => {
         expect(redactJson(json)).toBe(json)
@@ -132,20 +132,20 @@ describe('redactJson and redactJsonText', () => {
     )
   })
 
-  it('find what is written as numbers of characters', () => {
+  it('find a secret that is written in escapes', () => {
     expect(redactJsonText(`{"a":${hidden(github.secret)}, ${hidden(github.secret)} : 1}`)).toBe(
       `{"a":"${SHOWN}", "${SHOWN}" : 1}`,
     )
   })
 
-  it('find it in JSON within a text, which stays JSON', () => {
+  it('find it in JSON inside a string, which stays valid JSON', () => {
     const inner = `{"a":${hidden(github.secret)},"b":"\\"}"}`
     const shown = `{"a":"${SHOWN}","b":"\\"}"}`
     expect(redactJson({ body: inner })).toEqual({ body: shown })
     expect(redactJsonText(JSON.stringify({ body: inner }))).toBe(JSON.stringify({ body: shown }))
   })
 
-  it('know a secret by the name of its member, and only what looks like one', () => {
+  it('recognize a secret by the name of its member, if it looks like one', () => {
     const secret = `a1${github.secret.slice(4, 30)}7`
     const args = { apiKey: secret, db_password: 'correct horse battery', Authorization: `Basic ${secret}`, id: secret }
     const shown = {
@@ -157,7 +157,7 @@ describe('redactJson and redactJsonText', () => {
     expect(redactJsonText(JSON.stringify(args))).toBe(JSON.stringify(shown))
   })
 
-  it('know a secret by every name that tells, in any case', () => {
+  it('recognize a secret by every secret name, in any case', () => {
     const secret = `a1${github.secret.slice(4, 30)}7`
     for (const name of ['db_password', 'PASSWD', 'client_secret', 'api_key', 'ACCESS_TOKEN', 'apiKey'])
       expect([name, redactJson({ [name]: secret })]).not.toEqual([name, { [name]: secret }])
@@ -168,12 +168,12 @@ describe('redactJson and redactJsonText', () => {
       expect([name, redactJson({ [name]: secret })]).toEqual([name, { [name]: secret }])
   })
 
-  it('leave the text of a member alone whose name tells and holds a secret itself', () => {
+  it('do not change the value of a member whose secret name contains a secret itself', () => {
     const name = `${github.secret} is the api_key`
     expect(redactJson({ [name]: 'plain words' })).toEqual({ [`${SHOWN} is the api_key`]: 'plain words' })
   })
 
-  it('give back the very same list, and another only where something in it changed', () => {
+  it('return the same list unless an item changed', () => {
     const json = [['a'], { b: 'c' }, github.secret]
     const shown = redactJson(json) as readonly Json[]
     expect(shown).toEqual([['a'], { b: 'c' }, SHOWN])
@@ -182,31 +182,31 @@ describe('redactJson and redactJsonText', () => {
     expect(shown[1]).toBe(json[1])
   })
 
-  it('look into a text only where it is JSON that could hide something', () => {
+  it('parse a string only if it is JSON that could hide something', () => {
     expect(isEscapedJson(' \n[{"a":"\\u0061"}]')).toBe(true)
     expect(isEscapedJson('{"a":"\\u0061"}')).toBe(true)
     for (const text of ['{"a":"b"}', '"[\\u0061"', 'x {"a":"\\u0061"}', '{"a":"\\u0061"', '{"a":"\\u0161"}'])
       expect([text, isEscapedJson(text)]).toEqual([text, false])
   })
 
-  it('keep every byte that is no secret', () => {
+  it('preserve every byte outside secrets', () => {
     const json = `{ "n" : 12345678901234567890.10e1 , "n":1, "t":"\\u00e9\\/\\ud800", "k":["${github.secret}" ] }\n`
     expect(redactJsonText(json)).toBe(json.replace(github.secret, SHOWN))
   })
 
-  it('keep names apart that held different secrets', () => {
+  it('keep keys different that contained different secrets', () => {
     const [, second] = createFakeSecrets() as readonly [FakeSecret, FakeSecret]
     const json = { [github.secret]: 1, [second.secret]: 2, __proto__: 3 }
     expect(redactJson(json)).toEqual({ [SHOWN]: 1, [`${SHOWN} 2`]: 2 })
     expect(JSON.parse(redactJsonText(JSON.stringify(json)))).toEqual({ [SHOWN]: 1, [`${SHOWN} 2`]: 2 })
   })
 
-  it('keep a member named __proto__', () => {
+  it('preserve a member named __proto__', () => {
     const json = JSON.parse(`{"__proto__":{"a":"${github.secret}"}}`) as Json
     expect(JSON.stringify(redactJson(json))).toBe(`{"__proto__":{"a":"${SHOWN}"}}`)
   })
 
-  it('leave members alone that are excepted, at the outermost level only', () => {
+  it('do not change excepted members, at the outermost level only', () => {
     const json = `{"state":"${github.secret}","in":{"state":"${github.secret}"}}`
     expect(redactJsonText(json, new Set(['state']))).toBe(`{"state":"${github.secret}","in":{"state":"${SHOWN}"}}`)
     const unnamed = `{"":"${github.secret}","${github.secret}":1}`

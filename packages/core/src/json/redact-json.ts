@@ -2,13 +2,13 @@ import { type FoundSecret, findSecrets, findSecretsInSteps, redactSpans } from '
 import { listJsonStrings } from './json-strings.ts'
 import type { Json, JsonObject } from './json-value.ts'
 
-/** Secrets in the text of a member: its name may tell what the text alone does not. */
+/** Finds secrets in the value of a member. Its key may reveal a secret that the text alone does not. */
 export function findMemberSecrets(name: string, text: string): readonly FoundSecret[] {
-  const telling = namePrefix(name)
-  return shiftSecrets(telling, findSecrets(telling + text))
+  const prefix = namePrefix(name)
+  return shiftSecrets(prefix, findSecrets(prefix + text))
 }
 
-/** What stands before a text to tell what it is; empty where the name of its member tells nothing. */
+/** The key as a prefix for the search; empty if the key cannot announce a secret. */
 const namePrefix = (name: string): string => (MAY_NAME_SECRET.test(name) ? `${name}:` : '')
 
 function shiftSecrets({ length }: string, found: readonly FoundSecret[]): readonly FoundSecret[] {
@@ -17,13 +17,13 @@ function shiftSecrets({ length }: string, found: readonly FoundSecret[]): readon
     .map(({ kind, start, end }) => ({ kind, start: Math.max(0, start - length), end: end - length }))
 }
 
-/** A quick look at whether a shape might be announced by such a name. */
+/** A quick check whether a key may announce a secret. */
 const MAY_NAME_SECRET = /pass|secret|key$|token$|authorization$/i
 
-/** A string of JSON as it may be shown; `name` is that of the member whose value it is, empty if there is none. */
+/** Redacts a string of JSON. `name` is the key of the member whose value it is; empty if there is none. */
 export type RedactString = (name: string, text: string) => string
 
-/** The same value with every secret in its texts and names replaced; the very same where there is none. */
+/** Replaces every secret in strings and keys. Returns the same object if there is none. */
 export function redactJson(value: Json): Json {
   return redactValue(value, '')
 }
@@ -48,17 +48,17 @@ function redactObject(object: JsonObject): JsonObject {
     isChanged ||= shown !== name || item !== value
     return [shown, item]
   })
-  // Defines what it is given: assigning to `__proto__` would not.
+  // `fromEntries` defines the members: assigning to `__proto__` would not.
   return isChanged ? Object.fromEntries(members) : object
 }
 
-/** Names with a secret in them must not become one and the same. */
+/** Different keys must stay different after redaction. */
 class UniqueNames {
   readonly #redactString: RedactString
   #count = 0
 
-  constructor(show: RedactString) {
-    this.#redactString = show
+  constructor(redactString: RedactString) {
+    this.#redactString = redactString
   }
 
   redact(name: string): string {
@@ -69,13 +69,13 @@ class UniqueNames {
   }
 }
 
-/** Without what has the shape of a secret. */
+/** Replaces everything that has the shape of a secret. */
 export function redactMember(name: string, text: string): string {
   const shown = redactSpans(text, findMemberSecrets(name, text))
   return isEscapedJson(shown) ? redactJsonText(shown) : shown
 }
 
-/** Whether it is JSON within JSON whose escapes could hide something. */
+/** Whether a string is JSON whose escapes could hide a secret. */
 export function isEscapedJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text) || !text.includes('\\u00')) return false
   try {
@@ -87,8 +87,8 @@ export function isEscapedJson(text: string): boolean {
 }
 
 /**
- * The same with proven JSON as text, of which nothing is touched but the texts that hold a secret. Members of the
- * outermost object that are named in `except` are left alone.
+ * Redacts JSON text, which must be valid. Changes only the strings that contain a secret. Members of the outermost
+ * object that are named in `except` are left unchanged.
  */
 export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NAMES): string {
   const steps = redactJsonInSteps(json, { except, stepLength: Number.POSITIVE_INFINITY })
@@ -98,17 +98,17 @@ export function redactJsonText(json: string, except: ReadonlySet<string> = NO_NA
   }
 }
 
-/** A text takes as long as so many characters of it, be it ever so short. */
+/** The fixed cost of a string, in characters. */
 const STRING_COST = 100
 
 export interface RedactionOptions {
   readonly except: ReadonlySet<string>
-  /** About so many characters in each step. */
+  /** The approximate number of characters per step. */
   readonly stepLength: number
   readonly redactString?: RedactString
 }
 
-/** The same, step by step: others may have their turn in between. */
+/** The same in steps, so that other work can run in between. */
 export function* redactJsonInSteps(
   json: string,
   { except, stepLength, redactString = redactMember }: RedactionOptions,
@@ -139,8 +139,8 @@ export function* redactJsonInSteps(
 }
 
 function* redactLargeString(name: string, text: string, stepLength: number): Generator<undefined, string> {
-  const telling = namePrefix(name)
-  const shown = redactSpans(text, shiftSecrets(telling, yield* findSecretsInSteps(telling + text, stepLength)))
+  const prefix = namePrefix(name)
+  const shown = redactSpans(text, shiftSecrets(prefix, yield* findSecretsInSteps(prefix + text, stepLength)))
   yield
   return isEscapedJson(shown) ? yield* redactJsonInSteps(shown, { except: NO_NAMES, stepLength }) : shown
 }

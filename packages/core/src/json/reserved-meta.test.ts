@@ -26,7 +26,7 @@ const key = fc.constantFrom(
   ...['_meta', 'sallyport/error', 'sallyport/', 'sallyport', 'a', 'content', 'resource', 'structuredContent'],
   ...[SERVER_INFO, 'type', 'data', 'text', 'isError', 'contents', 'messages', 'resultType', 'inputRequests'],
 )
-/** Values made of the very keys that matter, at every depth. */
+/** Values with the relevant keys at every depth. */
 const value = fc.letrec<{ value: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 5, depthSize: 'small' },
@@ -37,7 +37,7 @@ const value = fc.letrec<{ value: Json }>((tie) => ({
 })).value
 const result = fc.dictionary(key, value, { maxKeys: 6, noNullPrototype: true }) as fc.Arbitrary<JsonObject>
 
-/** Writes JSON with letters of keys and texts escaped wherever the dice say so. */
+/** Prints JSON with randomly escaped letters in keys and strings. */
 function printEscaped(json: Json, dice: () => boolean): string {
   return JSON.stringify(json).replace(/[a-z/_]/gi, (char, at: number, all: string) => {
     if (!isInText(all, at) || !dice()) return char
@@ -47,27 +47,27 @@ function printEscaped(json: Json, dice: () => boolean): string {
 
 const isInText = (all: string, at: number): boolean => (all.slice(0, at).match(/"/g) ?? []).length % 2 === 1
 
-/** Where own keys are, told by walking the parsed value: what the scanner must find in the bytes. */
-function ownKeysIn(json: Json | undefined, place: 'object' | 'meta' | 'error'): number {
+/** Counts the gateway's keys in the parsed value: the scanner must find the same number in the bytes. */
+function ownKeysIn(json: Json | undefined, context: 'object' | 'meta' | 'error'): number {
   if (Array.isArray(json))
-    return json.reduce<number>((sum, item) => sum + ownKeysIn(item, place === 'error' ? place : 'object'), 0)
+    return json.reduce<number>((sum, item) => sum + ownKeysIn(item, context === 'error' ? context : 'object'), 0)
   if (!isJsonObject(json)) return 0
   let found = 0
   for (const [name, inner] of Object.entries(json)) {
-    const isOwn = name.startsWith('sallyport/') || (place === 'meta' && name === SERVER_INFO)
-    if (isOwn && place !== 'object') found++
+    const isOwn = name.startsWith('sallyport/') || (context === 'meta' && name === SERVER_INFO)
+    if (isOwn && context !== 'object') found++
     else if (name === 'structuredContent') continue
     else
       found += ownKeysIn(
         inner,
-        name === '_meta' && isJsonObject(inner) ? 'meta' : place === 'error' ? 'error' : 'object',
+        name === '_meta' && isJsonObject(inner) ? 'meta' : context === 'error' ? 'error' : 'object',
       )
   }
   return found
 }
 
-describe(`keys of \`_meta\` that are the gateway's (${promise('GW-17')})`, () => {
-  it('are found in every result, however it is cut and escaped', () => {
+describe(`keys of \`_meta\` that belong to the gateway (${promise('GW-17')})`, () => {
+  it('are found in every result, however it is split and escaped', () => {
     fc.assert(
       fc.property(
         result,
@@ -84,12 +84,12 @@ describe(`keys of \`_meta\` that are the gateway's (${promise('GW-17')})`, () =>
     )
   })
 
-  it('are found in an error wherever they are', () => {
+  it('are found in an error at any depth', () => {
     const text = '{"id":1,"error":{"code":1,"message":"no","data":{"a":[{"\\u0073allyport\\/error":{"x":1},"b":2}]}}}'
     expect(scan(text).reservedMembers).toHaveLength(1)
   })
 
-  it('are taken out of what was parsed, and data stays as it is', () => {
+  it('are removed from a parsed value, and data is preserved', () => {
     fc.assert(
       fc.property(result, (json) => {
         const clean = stripReservedMeta(json)

@@ -3,16 +3,16 @@ import { isJsonObject, type Json, type JsonObject } from './json-value.ts'
 
 export const META_KEY = '_meta'
 const GATEWAY_PREFIX = 'sallyport/'
-/** Data of a tool or of a caller: a `_meta` in there is data as well. */
+/** Members that contain data of a tool or a caller: a `_meta` inside is data too. */
 const DATA_KEYS: ReadonlySet<string> = new Set(['structuredContent', 'arguments', 'inputSchema', 'outputSchema'])
 
-/** Keys of `_meta` that only the gateway may send: what it says there is believed. */
+/** Keys of `_meta` that only the gateway may send, because clients trust them. */
 export const isGatewayKey = (key: string): boolean => key.startsWith(GATEWAY_PREFIX)
 
-/** Whether this is not for anybody else to say in a `_meta`: one of our keys, or who the server is. */
+/** Keys of `_meta` that only the gateway may set: its own keys, and who the server is. */
 const isReservedKey = (key: string): boolean => isGatewayKey(key) || key === META.serverInfo
 
-/** The same without what only the gateway may say in a `_meta`; the very same value where there is none of that. */
+/** Removes the reserved keys from every `_meta`. Returns the same value if there are none. */
 export function stripReservedMeta<Value extends Json>(value: Value): Value {
   if (Array.isArray(value)) return stripList(value) as Json as Value
   return isJsonObject(value) ? (stripObject(value) as Json as Value) : value
@@ -42,14 +42,14 @@ function stripObject(object: JsonObject): JsonObject {
   return changed ?? object
 }
 
-/** The same of the `_meta` of a message. */
+/** Removes the reserved keys from one `_meta`. */
 function dropReservedKeys(meta: JsonObject): JsonObject {
   let found = false
   for (const key in meta) found ||= isReservedKey(key)
   return found ? Object.fromEntries(Object.entries(meta).filter(([key]) => !isReservedKey(key))) : meta
 }
 
-/** The same of what a client sends, who is not the gateway either. */
+/** Removes the reserved keys from the `_meta` of a client, and sanitizes its name. */
 export function sanitizeClientMeta(meta: JsonObject): JsonObject {
   const clean = dropReservedKeys(meta)
   const info = clean[META.clientInfo]
@@ -59,7 +59,7 @@ export function sanitizeClientMeta(meta: JsonObject): JsonObject {
 
 const GATEWAY_NAME = 'sallyport'
 
-/** How a client introduces itself: by the gateway's own name it is not introduced to servers. */
+/** Changes the name of a client that calls itself by the gateway's name, so that servers do not confuse them. */
 export function sanitizeClientInfo(clientInfo: Json | undefined): Json | undefined {
   const name = isJsonObject(clientInfo) ? clientInfo.name : undefined
   if (!isJsonObject(clientInfo) || typeof name !== 'string' || name.length > 2 * GATEWAY_NAME.length) return clientInfo

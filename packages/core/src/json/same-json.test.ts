@@ -4,7 +4,7 @@ import type { Json } from './json-value.ts'
 import { sameJson } from './same-json.ts'
 
 describe('sameJson', () => {
-  it('takes what was written and read again for the same, whatever the order of keys', () => {
+  it('treats a value that was printed and parsed as equal, for any order of keys', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const copy = JSON.parse(JSON.stringify(value), (_, part) =>
@@ -17,19 +17,19 @@ describe('sameJson', () => {
     )
   })
 
-  it('tells apart what looks alike', () => {
+  it('distinguishes similar values', () => {
     const alike: Json[] = [0, false, '', null, [], {}, [0], { 0: 0 }, '0', { a: null }, { b: null }, [[]], [{}], [null]]
     for (const [left, one] of alike.entries())
       for (const [right, other] of alike.entries()) expect(sameJson(one, other)).toBe(left === right)
   })
 
-  it('takes no inherited member for an own one', () => {
+  it('ignores inherited members', () => {
     expect(sameJson({ constructor: 1 }, { other: 1 })).toBe(false)
     expect(sameJson(JSON.parse('{"__proto__":{}}'), {})).toBe(false)
     expect(sameJson(JSON.parse('{"__proto__":{}}'), { a: {} })).toBe(false)
   })
 
-  it('takes both zeros for one number', () => {
+  it('treats both zeros as equal', () => {
     expect(sameJson(0, -0)).toBe(true)
   })
 })

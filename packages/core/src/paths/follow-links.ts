@@ -1,19 +1,19 @@
 import type { LinkStatus, PathContext } from './path-context.ts'
 import { joinPath, splitPath } from './posix-path.ts'
 
-/** As many as Linux follows. */
+/** The limit of Linux. */
 const MAX_LINKS = 40
-/** Targets may lengthen the way without end. */
+/** Link targets may make the path longer without end. */
 const MAX_SEGMENTS = 8192
 
 /**
- * Where an absolute path leads when the kernel walks it: one name after the other, so that `..` behind a link leaves the
- * folder that the link leads to. What does not exist is kept as it is. Undefined where the way cannot be told.
+ * Resolves an absolute path as the kernel does: one name after the other, so that `..` after a link leaves the folder
+ * that the link points to. Names that do not exist are preserved. `undefined` if the path cannot be resolved.
  */
-export function followLinks(path: string, lookAt: (path: string) => LinkStatus): string | undefined {
+export function followLinks(path: string, inspect: (path: string) => LinkStatus): string | undefined {
   const pending = [...splitPath(path)].reverse()
   const done: string[] = []
-  /** How many names lead to the first thing that is not there: nothing below it can be a link. */
+  /** The number of names up to the first one that does not exist: nothing below it can be a link. */
   let missing = Number.POSITIVE_INFINITY
   let links = 0
   for (let segment = pending.pop(); segment !== undefined; segment = pending.pop()) {
@@ -24,53 +24,53 @@ export function followLinks(path: string, lookAt: (path: string) => LinkStatus):
     }
     done.push(segment)
     if (done.length > missing) continue
-    const look = lookAt(joinPath(done))
-    if (look === 'unreadable') return undefined
-    if (look === 'missing') missing = done.length
-    if (typeof look === 'string') continue
+    const status = inspect(joinPath(done))
+    if (status === 'unreadable') return undefined
+    if (status === 'missing') missing = done.length
+    if (typeof status === 'string') continue
     links++
     if (links > MAX_LINKS || pending.length > MAX_SEGMENTS) return undefined
-    if (look.target.startsWith('/')) done.length = 0
+    if (status.target.startsWith('/')) done.length = 0
     else done.pop()
-    pending.push(...[...splitPath(look.target)].reverse())
+    pending.push(...[...splitPath(status.target)].reverse())
   }
   return joinPath(done)
 }
 
-/** What may be the same as another text of Unicode: `é` in one or two characters, and the Kelvin sign, which is a `K`. */
+/** Characters with equivalent spellings in Unicode: `é` as one or two characters, the Kelvin sign and `K`. */
 const MAY_DIFFER = /[K;`\u{80}-\u{10ffff}]/u
 
 /**
- * The same look for a server that is content with a name that reads the same where there is none as it is written, as the
- * official filesystem server is. Such a name is told as if a link led to it.
+ * Inspects paths like a server that, if a name does not exist as written, opens an equivalent Unicode spelling of it.
+ * The official filesystem server does so. Such a name is reported like a link to the other spelling.
  */
 export function matchEquivalentNames(
-  lookAt: (path: string) => LinkStatus,
-  namesIn: PathContext['listNames'],
-): typeof lookAt {
+  inspect: (path: string) => LinkStatus,
+  listNames: PathContext['listNames'],
+): typeof inspect {
   return (path) => {
-    const look = lookAt(path)
+    const status = inspect(path)
     const start = path.lastIndexOf('/')
     const name = path.slice(start + 1)
-    if (look !== 'missing' || !MAY_DIFFER.test(name)) return look
+    if (status !== 'missing' || !MAY_DIFFER.test(name)) return status
     const wanted = name.normalize('NFC')
-    const names = namesIn(path.slice(0, start) || '/')
+    const names = listNames(path.slice(0, start) || '/')
     if (names === undefined) return 'unreadable'
     const [target, ...others] = names.filter((other) => other.normalize('NFC') === wanted)
     if (target === undefined) return 'missing'
-    // Which of several it takes cannot be told.
+    // With several candidates, nobody knows which one the server opens.
     return others.length === 0 ? { target } : 'unreadable'
   }
 }
 
-/** The same look, which asks only once for each path: what is judged together is judged by one state of the disk. */
-export function cacheLinkStatus(lookAt: (path: string) => LinkStatus): (path: string) => LinkStatus {
-  const known = new Map<string, LinkStatus>()
+/** Inspects each path only once, so that all paths of a call are checked against the same state of the disk. */
+export function cacheLinkStatus(inspect: (path: string) => LinkStatus): (path: string) => LinkStatus {
+  const cache = new Map<string, LinkStatus>()
   return (path) => {
-    const before = known.get(path)
-    if (before !== undefined) return before
-    const look = lookAt(path)
-    known.set(path, look)
-    return look
+    const cached = cache.get(path)
+    if (cached !== undefined) return cached
+    const status = inspect(path)
+    cache.set(path, status)
+    return status
   }
 }

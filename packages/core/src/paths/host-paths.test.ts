@@ -9,7 +9,7 @@ describe('a text for callers', () => {
     ['its folder "/home/ann/my-data/" is gone', 'its folder "…/my-data" is gone'],
     ['~/state/logs cannot be written', '…/logs cannot be written'],
     ['C:\\Users\\ann\\x.exe failed', '…/x.exe failed'],
-  ])('names no folder of the host: %s', (text, shown) => {
+  ])('contains no folder of the host: %s', (text, shown) => {
     expect(hideHostPaths(text)).toBe(shown)
   })
 
@@ -19,11 +19,11 @@ describe('a text for callers', () => {
     'tools/call of github/search',
     '3 and/or 4, 1/2',
     'use /mcp',
-  ])('keeps what is no path of the host: %s', (text) => {
+  ])('preserves text other than host paths: %s', (text) => {
     expect(hideHostPaths(text)).toBe(text)
   })
 
-  it('holds none of the folders of a path, wherever it stands', () => {
+  it('contains no folder of a path, at any position', () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9_.-]{3,12}[a-z]$/)
     const before = fc.constantFrom('', 'at ', '"', '(', '=', ': ')
     fc.assert(

@@ -1,7 +1,7 @@
-/** Not within a word, nor the path of an address: `http://host/a/b` is none of ours. */
+/** Not inside a word, and not the path of a URL such as `http://host/a/b`. */
 const HOST_PATH = /(?<![\w/.~-])(?:~|[A-Za-z]:)?(?:[/\\][^\s/\\:;,"'`()<>]+){2,}[/\\]?/g
 
-/** A text for callers, who need not know where things are on the host: of each absolute path only its last name is left. */
+/** Shortens each absolute path to its last name: callers need not know where things are on the host. */
 export function hideHostPaths(text: string): string {
   return text.replaceAll(
     HOST_PATH,

@@ -6,29 +6,29 @@ import type { FoundPath } from './found-path.ts'
 import { isFileUri } from './path-interpretations.ts'
 
 const PATH_FORMATS: ReadonlySet<string> = new Set(['uri-reference', 'uri', 'path', 'file-path', 'directory-path'])
-/** Each is read in several ways and looked up on the disk, so that there is a limit to all of them together. */
+/** Each path is interpreted in several ways and looked up on the disk, so their total is limited. */
 const MAX_PATHS = 1000
 const MAX_CHARACTERS = 128 * 1024
 const MAX_MEMBERS = 100_000
 const MAX_DEPTH = 128
 const MAX_LOCATION_LENGTH = 200
 
-/** A value on its way through the arguments. */
+/** A value in the tree of arguments. */
 interface ArgumentNode {
   readonly value: Json | undefined
   readonly key: string | number
   readonly parent: ArgumentNode | undefined
   readonly depth: number
-  /** `named` was said by the operator or the schema. */
+  /** `named`: the operator or the schema declares it to be a path. */
   readonly hint: PathHint | 'named'
   readonly schemas: SchemaBranches
-  /** What remains of the operator's path arguments below here. */
+  /** What remains of the operator's `path_arguments` below this node. */
   readonly fields: readonly FieldPath[]
 }
 
 /**
- * Every argument that holds a path. With `path_arguments` it is those and whatever is a `file:` URI; else they are known
- * by the schema, by their names and by their values. The keys of maps are no paths.
+ * Finds every argument that contains a path. With `path_arguments` these are the named ones and all `file:` URIs.
+ * Otherwise they are recognized by the schema, by their names and by their values. Keys of maps are not paths.
  */
 export function findPaths(
   args: JsonObject,
@@ -41,7 +41,7 @@ export function findPaths(
   return finder.find({ value: args, key: '', parent: undefined, depth: 0, hint: 'none', schemas, fields })
 }
 
-/** The path that a resource's URI names: only `file:` URIs name one. */
+/** The path in the URI of a resource: only `file:` URIs contain one. */
 export const findUriPaths = (uri: string): readonly FoundPath[] =>
   isFileUri(uri) ? [{ where: 'uri', value: uri }] : []
 
@@ -58,37 +58,37 @@ class PathFinder {
     this.#hintOf = hintOf
   }
 
-  find(place: ArgumentNode): readonly FoundPath[] {
-    this.#visit(place)
+  find(node: ArgumentNode): readonly FoundPath[] {
+    this.#visit(node)
     return this.#found
   }
 
-  #visit(place: ArgumentNode): void {
-    const { value, hint } = place
+  #visit(node: ArgumentNode): void {
+    const { value, hint } = node
     if (this.#full || value === null || value === undefined) return
     if (typeof value === 'string') {
-      if (holdsPath(value, hint)) this.#add(place, { value })
+      if (holdsPath(value, hint)) this.#add(node, { value })
     } else if (typeof value !== 'object') {
       if (hint === 'named' || (hint === 'sure' && typeof value === 'number'))
-        this.#add(place, { problem: `it is a ${typeof value}, and a path is a text` })
-    } else if (place.depth >= MAX_DEPTH) this.#add(place, { problem: `it is nested over ${MAX_DEPTH} levels deep` })
-    else this.#descend(place, value)
+        this.#add(node, { problem: `it is a ${typeof value}, and a path must be a string` })
+    } else if (node.depth >= MAX_DEPTH) this.#add(node, { problem: `it is nested over ${MAX_DEPTH} levels deep` })
+    else this.#descend(node, value)
   }
 
-  #descend(place: ArgumentNode, value: readonly Json[] | JsonObject): void {
-    if (isArray(value)) return this.#visitItems(place, value)
+  #descend(node: ArgumentNode, value: readonly Json[] | JsonObject): void {
+    if (isArray(value)) return this.#visitItems(node, value)
     const before = this.#found.length
     const members = entriesOf(value)
     this.#members += members.length
-    if (this.#members > MAX_MEMBERS) return this.#giveUp(place, `there are over ${MAX_MEMBERS} arguments`)
-    for (const [key, member] of members) this.#visit(this.#member(place, member, key))
+    if (this.#members > MAX_MEMBERS) return this.#giveUp(node, `there are over ${MAX_MEMBERS} arguments`)
+    for (const [key, member] of members) this.#visit(this.#member(node, member, key))
     if (this.#full) return
-    const pathExpected = place.hint === 'named' || place.hint === 'sure'
+    const pathExpected = node.hint === 'named' || node.hint === 'sure'
     if (pathExpected && (this.#found.length === before || Object.keys(value).some((key) => /[\\/]/.test(key))))
-      this.#add(place, { problem: 'it is an object, and a path is a text' })
+      this.#add(node, { problem: 'it is an object, and a path must be a string' })
   }
 
-  /** Items are what their array is called. */
+  /** Items have the name of their array. */
   #visitItems(parent: ArgumentNode, items: readonly Json[]): void {
     const schemas = parent.schemas.length === 0 ? parent.schemas : expandItems(parent.schemas, this.#schema)
     const depth = parent.depth + 1
@@ -106,18 +106,18 @@ class PathFinder {
     return { value, key, parent, depth: parent.depth + 1, hint, schemas, fields }
   }
 
-  #add(place: ArgumentNode, what: { readonly value: string } | { readonly problem: string }): void {
-    if (this.#found.length === MAX_PATHS) return this.#giveUp(place, `there are over ${MAX_PATHS} paths`)
+  #add(node: ArgumentNode, what: { readonly value: string } | { readonly problem: string }): void {
+    if (this.#found.length === MAX_PATHS) return this.#giveUp(node, `there are over ${MAX_PATHS} paths`)
     this.#characters += 'value' in what ? what.value.length : 0
     if (this.#characters > MAX_CHARACTERS)
-      return this.#giveUp(place, `the paths are over ${MAX_CHARACTERS} characters long together`)
-    this.#found.push({ where: formatLocation(place), ...what })
+      return this.#giveUp(node, `the paths are over ${MAX_CHARACTERS} characters long together`)
+    this.#found.push({ where: formatLocation(node), ...what })
   }
 
-  /** What was not looked at may be anything, so that one problem stands for all. */
-  #giveUp(place: ArgumentNode, problem: string): void {
+  /** The rest was not checked and may contain anything, so one problem replaces all findings. */
+  #giveUp(node: ArgumentNode, problem: string): void {
     this.#full = true
-    this.#found = [{ where: formatLocation(place), problem }]
+    this.#found = [{ where: formatLocation(node), problem }]
   }
 }
 
@@ -134,33 +134,33 @@ const stepIntoAll = (fields: readonly FieldPath[], key: string): readonly FieldP
 const isDeclaredPath = (fields: readonly FieldPath[], schemas: SchemaBranches): boolean =>
   fields.some((field) => field.length === 0) || hasFormat(schemas, PATH_FORMATS)
 
-/** As a person would write it; keys are the caller's text. */
-function formatLocation(place: ArgumentNode): string {
+/** The location as a person would write it. Keys are text of the caller, so they are made harmless. */
+function formatLocation(node: ArgumentNode): string {
   let where = ''
-  for (let at: ArgumentNode | undefined = place; at?.parent !== undefined; at = at.parent)
+  for (let at: ArgumentNode | undefined = node; at?.parent !== undefined; at = at.parent)
     where = typeof at.key === 'number' ? `[${at.key}]${where}` : `${at.parent.parent ? '.' : ''}${at.key}${where}`
   return excerpt(where, MAX_LOCATION_LENGTH)
 }
 
 /**
- * What a name tells of its value: `sure` holds a path and nothing else, `likely` holds a path if it is a text, `maybe`
- * holds one if it looks like one.
+ * What the name of an argument says about its value. `sure`: it is always a path. `likely`: it is a path if it is a
+ * string. `maybe`: it is a path if it looks like one.
  */
 type PathHint = 'sure' | 'likely' | 'maybe' | 'none'
 
-const SURE = words(
+const SURE = wordSet(
   'path paths pathname filepath file files filename filenames dir dirs directory directories dirname folder folders cwd pwd workdir',
 )
-/** Also a language, a branch or a market may be a source, so these count at the end of a name only. */
-const LIKELY = words('source sources destination destinations src dst dest root roots target targets')
-const MAYBE = words(
+/** A source may also be a language or a branch, so these words count only at the end of a name. */
+const LIKELY = wordSet('source sources destination destinations src dst dest root roots target targets')
+const MAYBE = wordSet(
   'from to input inputs output outputs location locations uri uris url urls href base home origin attachment attachments document documents image images script config workspace repo repository project',
 )
 /** `outfile`, `subdir`, `sourcepath`, written as one word. */
 const ENDING = /(?:path|file|filename|dir|directory|folder)s?$/
-const NOT_PATH_WORDS = words('profile profiles xpath xpaths jsonpath jsonpaths')
-/** Behind a word for a file, these speak of something about it. */
-const METADATA_WORDS = words(
+const NOT_PATH_WORDS = wordSet('profile profiles xpath xpaths jsonpath jsonpaths')
+/** After a word for a file, these words describe a property of it, not its path. */
+const METADATA_WORDS = wordSet(
   'content contents text data body bytes size count limit max min type types mode encoding charset id ids format ext extension extensions hash digest checksum permission permissions number depth length offset line lines status kind description system version time date created modified separator delimiter',
 )
 
@@ -178,7 +178,7 @@ function guessPathHint(name: string): PathHint {
   return MAYBE.has(last) ? 'maybe' : 'none'
 }
 
-/** Whether a value would be taken for a path by a reader who knows nothing of its name. */
+/** Whether a value looks like a path, whatever its name is. */
 function looksLikePath(value: string): boolean {
   const text = value.trim()
   if (text.length > MAX_PATH_LENGTH) return false
@@ -194,6 +194,6 @@ const splitName = (name: string): readonly string[] =>
     .split(/[^a-z]+/)
     .filter((token) => token !== '')
 
-function words(list: string): ReadonlySet<string> {
+function wordSet(list: string): ReadonlySet<string> {
   return new Set(list.split(' '))
 }

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { LinkStatus, PathContext } from './path-context.ts'
 
-/** A folder on the disk: files and folders (with a slash at the end) by their names, links with `name -> target`. */
+/** Creates a folder on the disk: files, folders (names with a slash at the end) and links (`name -> target`). */
 export function createTree(names: readonly string[]): { readonly root: string; remove(): void } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'sallyport-core-')))
   for (const name of names) {
@@ -27,7 +27,7 @@ export function createTree(names: readonly string[]): { readonly root: string; r
   return { root, remove: () => rmSync(root, { recursive: true, force: true }) }
 }
 
-/** The surroundings of a server that was started in `cwd`, with the disk as it is. */
+/** The path context of a server that runs in `cwd`, with the real disk. */
 export function createDiskContext(cwd: string, changes: Partial<PathContext> = {}): PathContext {
   return {
     environment: () => undefined,
@@ -41,7 +41,7 @@ export function createDiskContext(cwd: string, changes: Partial<PathContext> = {
   }
 }
 
-/** Another machine: nothing of it is known. */
+/** Another machine, of which nothing is known. */
 export const UNKNOWN_CONTEXT: PathContext = {
   environment: () => undefined,
   userHome: undefined,

@@ -1,21 +1,21 @@
-/** What stands at a path: a link with its target, anything else, nothing, or something that cannot be looked at. */
+/** What is at a path: a link with its target, anything else, nothing, or something that cannot be read. */
 export type LinkStatus = { readonly target: string } | 'other' | 'missing' | 'unreadable'
 
-/** Undefined where there is nothing to look at, as on another machine. */
+/** `undefined` if the disk cannot be inspected, for example because it is on another machine. */
 export type LinkInspector = ((path: string) => LinkStatus) | undefined
 
-/** The surroundings in which the paths of one server are read. */
+/** The environment in which one server interprets paths. */
 export interface PathContext {
   readonly environment: (name: string) => string | undefined
-  /** Undefined where it is not known; so is the next. */
+  /** `undefined` if it is not known. */
   readonly userHome: string | undefined
-  /** The working folder of the server. */
+  /** The working folder of the server; `undefined` if it is not known. */
   readonly cwd: string | undefined
-  /** The other folders from which the server may read a relative path, as they are now: those among its arguments. */
+  /** Other folders that a relative path may refer to, as they are now: those among the server's own arguments. */
   readonly listBaseFolders: () => readonly string[]
   readonly inspectLink: LinkInspector
-  /** The names in a folder; none where it cannot be read, and undefined where there are too many to be read. */
+  /** The names in a folder; empty if it cannot be read, `undefined` if there are too many. */
   readonly listNames: (folder: string) => readonly string[] | undefined
-  /** Whether the file system takes `/ETC` for `/etc`. */
+  /** `folded` if the file system treats `/ETC` and `/etc` as the same. */
   readonly case: 'exact' | 'folded'
 }

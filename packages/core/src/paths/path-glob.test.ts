@@ -9,7 +9,7 @@ function covers(pattern: string, path: string): boolean {
   return globs.some((glob) => matchesGlob(glob, path, glob.head))
 }
 
-/** The same rules, written so that they are plainly right and too slow to use. */
+/** The same rules in a simple form that is clearly correct but too slow to use. */
 function coversSlowly(pattern: readonly string[], names: readonly string[]): boolean {
   const [wanted, ...rest] = pattern
   if (wanted === undefined) return names.length === 0
@@ -39,14 +39,14 @@ describe('globs over paths', () => {
     )
   })
 
-  it('do not explode on a pattern made to', { timeout: 5_000 }, () => {
+  it('stay fast on a hostile pattern', { timeout: 5_000 }, () => {
     expect(covers(`/${'**/'.repeat(200)}x*`, `/${'a/'.repeat(2_000)}a`)).toBe(false)
     expect(covers(`/${'a*'.repeat(400)}b`, `/${'a'.repeat(4_000)}`)).toBe(false)
     expect(readPathGlobs(`/${'{a,b}'.repeat(20)}`)).toHaveProperty('problem')
     expect(readPathGlobs('x'.repeat(2_000))).toHaveProperty('problem')
   })
 
-  it('stand for themselves when they are escaped', () => {
+  it('match literally if they are escaped', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'a*?[]{},\\!-') }), (name) => {
         expect(covers(`/x/${escapeGlob(name)}`, normalizeAbsolute(`/x/${name}`))).toBe(true)
@@ -66,7 +66,7 @@ describe('globs over paths', () => {
     ['/a**b', '/a/b', false],
     ['/*', '/.x', true],
     ['/**', '/', true],
-  ])('read %s for %s', (pattern, path, expected) => {
+  ])('%s against %s', (pattern, path, expected) => {
     expect(covers(pattern, path)).toBe(expected)
   })
 })
@@ -80,7 +80,7 @@ describe('braces', () => {
     ['\\{a,b}', ['\\{a,b}']],
     ['{a\\,b}', ['a\\,b']],
     ['a}b', ['a}b']],
-  ])('make of %s', (text, expected) => {
+  ])('expand %s', (text, expected) => {
     expect(expandBraces(text, 10)).toEqual(expected)
   })
 
@@ -88,7 +88,7 @@ describe('braces', () => {
     expect(expandBraces(text, 10)).toBeUndefined()
   })
 
-  it('bear thousands of them', () => {
+  it('survive thousands of them', () => {
     expect(expandBraces('{'.repeat(2_000) + '}'.repeat(2_000), 10)).toEqual([''])
     expect(expandBraces('{}'.repeat(2_000), 10)).toEqual([''])
     expect(expandBraces('{a,b}'.repeat(800), 10)).toBeUndefined()

@@ -1,15 +1,15 @@
 import { matchWildcards } from '../text/match-wildcards.ts'
 import { isInside, joinPath, splitPath } from './posix-path.ts'
 
-/** `**`: any number of names, none among them. */
+/** `**`: any number of names, including none. */
 const ANY_DEPTH = '**'
-/** `*` within a name. */
+/** `*` inside a name. */
 const ANY_RUN = '*'
 
 type Token = typeof ANY_RUN | ((char: string) => boolean)
 type SegmentGlob = typeof ANY_DEPTH | readonly Token[]
 
-/** One pattern without braces: the folder up to the first wildcard, and the names that may follow. */
+/** A pattern without braces: the folder before the first wildcard, and the names that may follow. */
 export interface PathGlob {
   readonly head: string
   readonly tail: readonly SegmentGlob[]
@@ -24,8 +24,9 @@ const MAX_PATTERN = 1024
 const MAX_ALTERNATIVES = 256
 
 /**
- * Reads an absolute pattern: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` across folders, `{a,b}`; `\` before a
- * character takes it as it is. One that ends in a plain name stands for that path and, if it is a folder, for all in it.
+ * Parses an absolute pattern: `*` and `?` inside a name, `[a-z]` and `[!a-z]`, `**` across folders, `{a,b}`; `\`
+ * escapes the next character. A pattern that ends in a plain name matches that path and, if it is a folder, everything
+ * in it.
  */
 export function readPathGlobs(pattern: string): readonly PathGlob[] | PatternProblem {
   if (pattern.length > MAX_PATTERN) return { problem: `it is longer than ${MAX_PATTERN} characters` }
@@ -46,7 +47,7 @@ function readPathGlob(pattern: string): PathGlob | PatternProblem {
   let last: string | undefined
   for (const segment of splitPath(pattern)) {
     const plain = isPlain(segment)
-    if (segment === '..' && tail.length > 0) return { problem: '".." behind a wildcard leads nowhere in particular' }
+    if (segment === '..' && tail.length > 0) return { problem: '".." after a wildcard is not supported' }
     if (segment === '..') head.pop()
     else if (plain && tail.length === 0) head.push(withoutEscapes(segment))
     else {
@@ -60,7 +61,7 @@ function readPathGlob(pattern: string): PathGlob | PatternProblem {
   return { head: joinPath(head), tail }
 }
 
-/** The text as a pattern that stands for nothing else. */
+/** Escapes a text, so that the pattern matches exactly this text. */
 export const escapeGlob = (text: string): string => text.replaceAll(/[*?[\]{},\\]/g, '\\$&')
 
 const isPlain = (segment: string): boolean => !/[*?[]/.test(segment.replaceAll(/\\./gsu, ''))
@@ -75,7 +76,7 @@ function readSegment(segment: string): readonly Token[] | undefined {
       if (tokens.at(-1) !== ANY_RUN) tokens.push(ANY_RUN)
     } else if (char === '?') tokens.push(() => true)
     else if (char === '[') {
-      // As in a shell, a bracket that comes first stands for itself.
+      // As in a shell, a "]" that comes first is a plain character.
       const end = chars.indexOf(']', at + (chars[at + 1] === '!' || chars[at + 1] === '^' ? 3 : 2))
       if (end < 0) return undefined
       tokens.push(readSet(chars.slice(at + 1, end)))
@@ -101,7 +102,7 @@ function readSet(chars: readonly string[]): (char: string) => boolean {
   return (char) => ranges.some(([low, high]) => point(low) <= point(char) && point(char) <= point(high)) !== negated
 }
 
-/** Whether a canonical path is one that the pattern stands for, its head being `head`. */
+/** Whether the pattern matches a canonical path. `head` replaces the pattern's own head. */
 export function matchesGlob(glob: PathGlob, path: string, head: string): boolean {
   if (!isInside(path, head)) return false
   const rest = path.slice(head === '/' ? 1 : head.length + 1)
@@ -120,19 +121,22 @@ const matchName = (items: readonly Token[], name: string): boolean =>
     Array.from(name),
   )
 
-/** Every text that `{a,b}` stands for, nested ones too; `\` keeps the next character as it is. Undefined when a brace is left open, or when there are too many. */
-export function expandBraces(text: string, most: number): readonly string[] | undefined {
+/**
+ * Expands `{a,b}`, also nested; `\` escapes the next character. `undefined` if a brace is not closed, or if there are
+ * more than `max` results.
+ */
+export function expandBraces(text: string, max: number): readonly string[] | undefined {
   const open = indexOutsideEscapes(text, '{')
   if (open < 0) return [text]
   const parts = splitAlternatives(text, open + 1)
-  if (parts === undefined || parts.choices.length > most) return undefined
+  if (parts === undefined || parts.choices.length > max) return undefined
   const before = text.slice(0, open)
-  const after = expandBraces(text.slice(parts.end), most)
+  const after = expandBraces(text.slice(parts.end), max)
   if (after === undefined) return undefined
   const expanded: string[] = []
   for (const choice of parts.choices)
-    for (const middle of expandBraces(choice, most) ?? [undefined]) {
-      if (middle === undefined || expanded.length + after.length > most) return undefined
+    for (const middle of expandBraces(choice, max) ?? [undefined]) {
+      if (middle === undefined || expanded.length + after.length > max) return undefined
       for (const end of after) expanded.push(before + middle + end)
     }
   return expanded
@@ -146,7 +150,7 @@ function indexOutsideEscapes(text: string, wanted: string): number {
   return -1
 }
 
-/** The texts between the commas of one pair of braces, and where what follows it begins. */
+/** The alternatives in one pair of braces, and the position after it. */
 function splitAlternatives(text: string, from: number): { choices: readonly string[]; end: number } | undefined {
   const choices: string[] = []
   let begin = from

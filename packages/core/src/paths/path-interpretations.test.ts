@@ -4,25 +4,25 @@ import { describe, expect, it } from 'vitest'
 import { UNKNOWN_CONTEXT } from './path-context.test-kit.ts'
 import { interpretPath, isFileUri, NO_ROOTS } from './path-interpretations.ts'
 
-const WORLD = {
+const CONTEXT = {
   ...UNKNOWN_CONTEXT,
   environment: (name: string) => (name === 'DATA' ? '/data' : undefined),
   userHome: '/home/ann',
   cwd: '/work',
 }
 
-function readings(value: string, world = WORLD): readonly string[] {
-  const read = interpretPath(value, world, NO_ROOTS)
+function pathsOf(value: string, context = CONTEXT): readonly string[] {
+  const read = interpretPath(value, context, NO_ROOTS)
   if ('problem' in read) throw new Error(read.problem)
   return [...read.paths].sort()
 }
 
-const problem = (value: string, world = WORLD): string | undefined => {
-  const read = interpretPath(value, world, NO_ROOTS)
+const problem = (value: string, context = CONTEXT): string | undefined => {
+  const read = interpretPath(value, context, NO_ROOTS)
   return 'problem' in read ? read.problem : undefined
 }
 
-describe('the paths that a value may be', () => {
+describe('the possible paths of a value', () => {
   it.each<readonly [string, readonly string[]]>([
     ['/a/b.txt', ['/a/b.txt']],
     [`/a/it's "b"/c`, [`/a/it's "b"/c`]],
@@ -58,33 +58,33 @@ describe('the paths that a value may be', () => {
     ['ftp://x/y', ['/work/ftp:/x/y', '/work/ftp://x/y']],
     ['xhttp://a', ['/work/xhttp:/a', '/work/xhttp://a']],
   ])('%j', (value, paths) => {
-    expect(readings(value)).toEqual([...paths].sort())
+    expect(pathsOf(value)).toEqual([...paths].sort())
   })
 
   it.each(['~/../x', 'https://x/../../y', 'file:///a/../../b', '$DATA/../x'])(
-    'go up from the working folder as well: %s',
+    'also go up from the working folder: %s',
     (value) => {
-      expect(readings(value).some((path) => path.startsWith('/work/'))).toBe(true)
+      expect(pathsOf(value).some((path) => path.startsWith('/work/'))).toBe(true)
     },
   )
 
-  it('are told apart by whether the value names them from the root', () => {
-    expect(interpretPath(' /a', WORLD, NO_ROOTS)).toMatchObject({ absolute: ['/a'] })
-    expect(interpretPath('a', WORLD, NO_ROOTS)).toMatchObject({ absolute: [] })
-    expect(interpretPath('/a%2f', WORLD, NO_ROOTS)).toMatchObject({ absolute: ['/a%2f', '/a/'] })
+  it('are marked as absolute if the value names them so', () => {
+    expect(interpretPath(' /a', CONTEXT, NO_ROOTS)).toMatchObject({ absolute: ['/a'] })
+    expect(interpretPath('a', CONTEXT, NO_ROOTS)).toMatchObject({ absolute: [] })
+    expect(interpretPath('/a%2f', CONTEXT, NO_ROOTS)).toMatchObject({ absolute: ['/a%2f', '/a/'] })
   })
 
-  it('are in every folder that the server may start from', () => {
-    const world = { ...WORLD, listBaseFolders: () => ['/data', '/more'] }
-    expect(readings('a', world)).toEqual(['/data/a', '/more/a', '/work/a'])
-    expect(readings('/a', world)).toEqual(['/a'])
+  it('are resolved against every base folder of the server', () => {
+    const context = { ...CONTEXT, listBaseFolders: () => ['/data', '/more'] }
+    expect(pathsOf('a', context)).toEqual(['/data/a', '/more/a', '/work/a'])
+    expect(pathsOf('/a', context)).toEqual(['/a'])
     const roots = ['file:///r', '/p', 'https://example.com']
-    expect(interpretPath('a', WORLD, { roots })).toEqual({ paths: ['/work/a', '/r/a', '/p/a'], absolute: [] })
-    expect(interpretPath('/a', WORLD, { roots: ['\0'] })).toEqual({ paths: ['/a'], absolute: ['/a'] })
+    expect(interpretPath('a', CONTEXT, { roots })).toEqual({ paths: ['/work/a', '/r/a', '/p/a'], absolute: [] })
+    expect(interpretPath('/a', CONTEXT, { roots: ['\0'] })).toEqual({ paths: ['/a'], absolute: ['/a'] })
   })
 })
 
-describe('a value that cannot be read', () => {
+describe('a value that cannot be resolved', () => {
   it.each([
     [`/${'a'.repeat(4096)}`, 'it is longer than 4096 characters'],
     ['/a\0', 'it has a control character in it'],
@@ -96,52 +96,52 @@ describe('a value that cannot be read', () => {
     ['\\\\host', 'it names a Windows host'],
     ['\\/host', 'it names a Windows host'],
     ['/\\host', 'it names a Windows host'],
-    ['jar:file:///a', 'it has a file URI within another'],
-    [' a:b:file:/x', 'it has a file URI within another'],
-    ['/a%ff', 'its percent-encoding is no UTF-8'],
-    ['/%c0%ae', 'its percent-encoding is no UTF-8'],
-    ['file://host/a', 'its URI names a host or no absolute path; expected file:///…'],
-    ['file:a', 'its URI names a host or no absolute path; expected file:///…'],
-    ['file:////a', 'its URI names a host or no absolute path; expected file:///…'],
+    ['jar:file:///a', 'it has a file URI inside another URI'],
+    [' a:b:file:/x', 'it has a file URI inside another URI'],
+    ['/a%ff', 'its percent-encoding is not valid UTF-8'],
+    ['/%c0%ae', 'its percent-encoding is not valid UTF-8'],
+    ['file://host/a', 'its URI names a host, or its path is not absolute; expected file:///…'],
+    ['file:a', 'its URI names a host, or its path is not absolute; expected file:///…'],
+    ['file:////a', 'its URI names a host, or its path is not absolute; expected file:///…'],
     ['file:///c:/a', 'it names a Windows drive'],
     ['file:///C|/a', 'it names a Windows drive'],
     ['~bob/x', 'it names the home folder of another user'],
     ['~bob~/x', 'it names the home folder of another user'],
-    [`/app/{..,${'x,'.repeat(20)}y}/etc`, 'its braces stand for too much, or one is left open'],
-    ['/app/{..,x}/etc/{', 'its braces stand for too much, or one is left open'],
-    ['$(x)', 'it has a command for a shell in it'],
+    [`/app/{..,${'x,'.repeat(20)}y}/etc`, 'its braces have too many alternatives, or one is not closed'],
+    ['/app/{..,x}/etc/{', 'its braces have too many alternatives, or one is not closed'],
+    ['$(x)', 'it contains a shell command'],
     ['$NOWHERE/x', 'the variable NOWHERE is not known'],
     [`/%${'25'.repeat(30)}2e`, 'it can be read in too many ways'],
-  ])('says why: %j', (value, text) => {
+  ])('is reported with the reason: %j', (value, text) => {
     expect(problem(value)).toBe(text)
   })
 
   it.each(['/x/c:/y', 'file:///x/c:/y', '/a\\\\b', '/a/\\b', '/a~b'])(
-    'is not one that only looks like it inside: %j',
+    'is not one that has a similar part inside: %j',
     (value) => {
       expect(problem(value)).toBeUndefined()
     },
   )
 
-  it('can be read in as many ways as are looked at', () => {
+  it('has too many interpretations', () => {
     const encoded = (times: number): string => `/%${'25'.repeat(times)}2e`
-    expect(readings(encoded(22))).toHaveLength(24)
+    expect(pathsOf(encoded(22))).toHaveLength(24)
     expect(problem(encoded(23))).toBe('it can be read in too many ways')
   })
 
-  it('is at most as long as Linux opens', () => {
+  it('is not one of the maximum length of Linux', () => {
     expect(problem(`/${'a'.repeat(4095)}`)).toBeUndefined()
   })
 
-  it('is relative where no folder is known, or too many are', () => {
-    expect(problem('a', { ...WORLD, cwd: undefined as never })).toBe(
+  it('is relative, and no base folder or too many are known', () => {
+    expect(problem('a', { ...CONTEXT, cwd: undefined as never })).toBe(
       'it is relative, and the working folder of the server is not known; use an absolute path',
     )
-    expect(problem('~/a', { ...WORLD, userHome: undefined as never })).toBe(
+    expect(problem('~/a', { ...CONTEXT, userHome: undefined as never })).toBe(
       'the home folder of the server is not known',
     )
     const folders = (count: number) => ({
-      ...WORLD,
+      ...CONTEXT,
       listBaseFolders: () => Array.from({ length: count }, (_, at) => `/${at}`),
     })
     expect(problem('a', folders(63))).toBeUndefined()
@@ -149,9 +149,9 @@ describe('a value that cannot be read', () => {
     expect(problem('/a', folders(64))).toBeUndefined()
   })
 
-  it('is relative to a root that cannot be read', () => {
-    expect(interpretPath('a', WORLD, { roots: ['file://host/a'] })).toEqual({
-      problem: 'it is relative, and a root of the client cannot be judged; use an absolute path',
+  it('is relative to a root that cannot be resolved', () => {
+    expect(interpretPath('a', CONTEXT, { roots: ['file://host/a'] })).toEqual({
+      problem: 'it is relative, and a root of the client cannot be resolved; use an absolute path',
     })
   })
 })

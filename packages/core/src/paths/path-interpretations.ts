@@ -4,18 +4,18 @@ import type { PathContext } from './path-context.ts'
 import { expandBraces } from './path-glob.ts'
 import { hasParentSegment, normalizePath } from './posix-path.ts'
 
-/** Every absolute path that a server may take a value for, or why that cannot be told. */
+/** Every absolute path that a server may open for a value, or why this is unknown. */
 export type PathInterpretations =
   | {
       readonly paths: readonly string[]
-      /** Those of them that the value names from the root. */
+      /** Those of them that the value itself names as an absolute path. */
       readonly absolute: readonly string[]
     }
   | { readonly problem: string }
 
-/** What one call adds to the surroundings of its server. */
+/** What one call adds to the path context of its server. */
 export interface CallRoots {
-  /** The URIs of the roots that the client gave to the server, which may read relative paths from there. */
+  /** The URIs of the client's roots: the server may resolve relative paths against them. */
   readonly roots: readonly string[]
 }
 
@@ -27,58 +27,58 @@ const MAX_SPELLINGS = 24
 const MAX_BRACES = 16
 const MAX_BASES = 64
 
-/** What nobody reads in two ways. */
+/** Values with a single interpretation. */
 const PLAIN = /^[A-Za-z0-9_./-]*$/
 const CONTROL = /\p{Cc}/u
 const SURROGATE = /\p{Surrogate}/u
 const FILE_URI = /^\s*file:/i
-/** `jar:file:///x`, `url:file:///x`: what reads these opens the file within. */
+/** `jar:file:///x`, `url:file:///x`: their readers open the inner file. */
 const WRAPPED_FILE_URI = /^\s*(?:[a-z][a-z0-9+.-]*:)+file:/i
 const WEB_URL = /^https?:\/\//i
 const DRIVE = /^[a-z]:/i
-/** Around a value, where a model wrote a word of a shell. */
+/** A model may quote a value as for a shell. */
 const QUOTES = /^["']|["']$/g
 const UNC = /^(?:\\[\\/]|\/\\)/
 
-/** Whether a value says by itself that it is a path, wherever it stands. */
+/** Whether a value is clearly a path, whatever its argument is called. */
 export const isFileUri = (value: string): boolean => FILE_URI.test(value) || WRAPPED_FILE_URI.test(value)
 
 /**
- * Servers differ in what they make of a value: some decode `%2e`, some trim, some take off quotes, some take a backslash
- * for a slash, some expand `~` and `$NAME`, in any order. A value is judged by all that any of them might open; a web address holds no path. A
- * relative one is read from every folder that the server may start from.
+ * Servers interpret a value in different ways: some decode `%2e`, trim, remove quotes, treat a backslash as a slash, or
+ * expand `~` and `$NAME`, in any order. This returns everything that any of them might open. A relative path is
+ * resolved against every folder that the server may use. A web URL contains no path.
  */
-export function interpretPath(value: string, world: PathContext, callBases: CallRoots): PathInterpretations {
+export function interpretPath(value: string, context: PathContext, callRoots: CallRoots): PathInterpretations {
   const spellings = new Set([value])
   const absolute = new Set<string>()
   const relative = new Set<string>()
   for (const text of spellings) {
     const problem = findUnreadable(text)
     if (problem !== undefined) return { problem }
-    const others = listRespellings(text, world)
+    const others = listRespellings(text, context)
     if ('problem' in others) return others
     for (const other of others.texts) spellings.add(other)
     if (spellings.size > MAX_SPELLINGS) return { problem: 'it can be read in too many ways' }
     if (isPath(text)) (text.startsWith('/') ? absolute : relative).add(text)
   }
   if (relative.size === 0) return { paths: [...absolute], absolute: [...absolute] }
-  const bases = findBaseFolders(world, callBases)
+  const bases = findBaseFolders(context, callRoots)
   if ('problem' in bases) return bases
   const paths = bases.paths.flatMap((base) => [...relative].map((text) => `${base}/${text}`))
   return { paths: [...absolute, ...paths], absolute: [...absolute] }
 }
 
-/** Every folder from which the server may read a relative path. */
-export function findBaseFolders(world: PathContext, { roots }: CallRoots): BaseFolders {
-  const { cwd } = world
+/** Every folder that a relative path may refer to. */
+export function findBaseFolders(context: PathContext, { roots }: CallRoots): BaseFolders {
+  const { cwd } = context
   if (cwd === undefined)
     return { problem: 'it is relative, and the working folder of the server is not known; use an absolute path' }
-  const paths = new Set([cwd, ...world.listBaseFolders()])
+  const paths = new Set([cwd, ...context.listBaseFolders()])
   for (const root of roots) {
-    const readings = interpretPath(root, world, NO_ROOTS)
-    if ('problem' in readings)
-      return { problem: 'it is relative, and a root of the client cannot be judged; use an absolute path' }
-    for (const path of readings.paths) paths.add(path)
+    const rootPaths = interpretPath(root, context, NO_ROOTS)
+    if ('problem' in rootPaths)
+      return { problem: 'it is relative, and a root of the client cannot be resolved; use an absolute path' }
+    for (const path of rootPaths.paths) paths.add(path)
   }
   if (paths.size > MAX_BASES) return { problem: 'it is relative to too many folders; use an absolute path' }
   return { paths: [...paths] }
@@ -87,8 +87,8 @@ export function findBaseFolders(world: PathContext, { roots }: CallRoots): BaseF
 type BaseFolders = { readonly paths: readonly string[] } | { readonly problem: string }
 
 /**
- * A server that knows nothing of `~` or `file:` looks for a folder of that name in its working folder. That there is one
- * is not assumed, but with `..` behind it the way would lead out of that folder all the same.
+ * A server that does not know `~` or `file:` looks for a folder of that name in its working folder. We assume that
+ * there is none. But with `..` after it the path leads out of the working folder anyway.
  */
 const isPath = (text: string): boolean =>
   hasParentSegment(text) || !(isUri(text) || text.startsWith('~') || beginsWithReference(text))
@@ -101,24 +101,24 @@ function findUnreadable(text: string): string | undefined {
   if (SURROGATE.test(text)) return 'it is not well-formed Unicode'
   if (DRIVE.test(text)) return 'it names a Windows drive'
   if (UNC.test(text)) return 'it names a Windows host'
-  if (WRAPPED_FILE_URI.test(text)) return 'it has a file URI within another'
+  if (WRAPPED_FILE_URI.test(text)) return 'it has a file URI inside another URI'
   return undefined
 }
 
-/** What a server may turn a text into. */
-function listRespellings(text: string, world: PathContext): Respellings {
+/** The texts that a server may turn a text into. */
+function listRespellings(text: string, context: PathContext): Respellings {
   if (PLAIN.test(text)) return { texts: [] }
   const decoded = decodePercent(text)
-  // Overlong dots are among them.
-  if (decoded === undefined) return { problem: 'its percent-encoding is no UTF-8' }
+  // This includes overlong encodings of dots.
+  if (decoded === undefined) return { problem: 'its percent-encoding is not valid UTF-8' }
   const texts = [decoded, text.trim(), text.replaceAll('\\', '/'), text.normalize('NFKC'), text.replaceAll(QUOTES, '')]
-  // With its slashes made one, a URI is another.
+  // Merging the slashes of a URI would change its meaning.
   if (!isUri(text) || hasParentSegment(text)) texts.push(normalizePath(text))
   return mergeRespellings(texts, [
     readBraces(text),
-    expandReferences(text, world.environment),
+    expandReferences(text, context.environment),
     readFileUri(text),
-    readHome(text, world),
+    readHome(text, context),
   ])
 }
 
@@ -131,11 +131,11 @@ function mergeRespellings(texts: readonly string[], others: readonly Respellings
   return { texts: all }
 }
 
-/** A shell expands what it can, also beside a brace that is left open. */
+/** A shell expands what it can, even if another brace is not closed. */
 function readBraces(text: string): Respellings {
   const texts = expandBraces(text, MAX_BRACES)
   if (texts !== undefined) return { texts }
-  return text.includes(',') ? { problem: 'its braces stand for too much, or one is left open' } : { texts: [] }
+  return text.includes(',') ? { problem: 'its braces have too many alternatives, or one is not closed' } : { texts: [] }
 }
 
 function decodePercent(text: string): string | undefined {
@@ -149,7 +149,7 @@ function decodePercent(text: string): string | undefined {
 function readFileUri(text: string): Respellings {
   if (!FILE_URI.test(text)) return { texts: [] }
   const path = /^(?:\/\/(?:localhost)?)?(\/(?!\/).*)/is.exec(text.replace(FILE_URI, ''))?.[1]
-  if (path === undefined) return { problem: 'its URI names a host or no absolute path; expected file:///…' }
+  if (path === undefined) return { problem: 'its URI names a host, or its path is not absolute; expected file:///…' }
   if (/^\/[a-z][:|]/i.test(path)) return { problem: 'it names a Windows drive' }
   return { texts: [path, path.replace(/[?#].*/s, '')] }
 }
@@ -161,32 +161,32 @@ function readHome(text: string, { userHome }: PathContext): Respellings {
   return { texts: [userHome + text.slice(1)] }
 }
 
-/** `$NAME`, `${…}`, and what a shell takes for a parameter of its own: `$1`, `$@`. */
+/** `$NAME`, `${…}`, and the special parameters of a shell: `$1`, `$@`. */
 const REFERENCE = /\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([^}]*)\}|([0-9@*#?!$-]))/g
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-/** How variables are named everywhere; `$id.tsx` is the name of a file. */
+/** The usual form of variable names; `$id.tsx` is the name of a file. */
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/
 const BEGINS = /^\$(?:[A-Z_]|\{[A-Z_])/
 const COMMAND = /\$\(|`/
 
 type Lookup = (name: string) => string | undefined
 
-/** What a text may become, or why that cannot be told. */
+/** What a text may become, or why this is unknown. */
 type Respellings = { readonly texts: readonly string[] } | { readonly problem: string }
 
-/** Whether it begins with what is surely meant as a variable. */
+/** Whether it begins with a clear reference to a variable. */
 const beginsWithReference = (text: string): boolean => BEGINS.test(text)
 
 /**
- * The caller's value is not a template of ours, but the server may hand it to a shell. What it would hold there is judged;
- * a reference that looks like none (`$id`) may stay as it is or vanish, so both are.
+ * We do not expand the caller's value ourselves, but the server may pass it to a shell. So the expanded value is
+ * checked too. A doubtful reference (`$id`) may stay unchanged or become empty, so both results are returned.
  */
 function expandReferences(text: string, lookup: Lookup): Respellings {
-  if (COMMAND.test(text)) return { problem: 'it has a command for a shell in it' }
+  if (COMMAND.test(text)) return { problem: 'it contains a shell command' }
   if (!text.includes('$')) return { texts: [] }
   const names = [...text.matchAll(REFERENCE)].map(readReferenceName)
   for (const name of names) {
-    if (name === undefined) return { problem: 'it has a "${…}" in it that is more than the name of a variable' }
+    if (name === undefined) return { problem: 'it contains a "${…}" with more than the name of a variable' }
     if (lookup(name) === undefined && VARIABLE.test(name)) return { problem: `the variable ${name} is not known` }
   }
   return {
@@ -199,7 +199,7 @@ const replaced = (text: string, value: (name: string, whole: string) => string):
     value(readReferenceName(match as readonly (string | undefined)[]) ?? '', match[0] as string),
   )
 
-/** What a reference names; undefined where it is one of the forms that compute something. */
+/** The variable of a reference; `undefined` if the reference computes something. */
 function readReferenceName([, plain, braced, special]: readonly (string | undefined)[]): string | undefined {
   if (braced !== undefined) return NAME.test(braced) ? braced : undefined
   return plain ?? special

@@ -50,7 +50,7 @@ describe('patterns of paths', () => {
     ['R:/app/**/x/**/y', 'R:/app/1/x/2/3/y'],
     ['R:/app/e\u0301', 'R:/app/é'],
     ['R:/app/**', 'R:/app/.hidden/.x'],
-  ])('%s stands for %s', (pattern, value) => {
+  ])('%s matches %s', (pattern, value) => {
     expect(covers(pattern, value)).toBe(true)
   })
 
@@ -71,11 +71,11 @@ describe('patterns of paths', () => {
     ['~root/x', '~root/x'],
     ['', 'R:/app/x'],
     ['C:\\app', 'R:/app/x'],
-  ])('%s does not stand for %s', (pattern, value) => {
+  ])('%s does not match %s', (pattern, value) => {
     expect(covers(pattern, value)).toBe(false)
   })
 
-  it('take what a variable holds for itself', () => {
+  it('match the value of a variable literally', () => {
     const odd = { ...world, environment: () => `${root}/app/*` }
     expect(covers('${ODD}/y', 'R:/app/x/y', odd)).toBe(false)
   })

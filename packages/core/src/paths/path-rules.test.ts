@@ -20,7 +20,7 @@ const TREE = [
   ...['app/out -> ../etc', 'app/in -> sub', 'app/down -> sub/deep', 'app/o$x -> ../etc', 'app/loop -> loop'],
   ...['link -> app', 'app/sub/far -> ../../etc/nested', 'data/way -> ../etc'],
   ...['app/e\u0301 -> ../etc', 'app/e\u0301\u00e8 -> ../etc', 'app/o\u0301/way -> ../../etc', 'app/\u212a -> ../etc'],
-  ...['app/twin\u00e9e\u0301 -> sub', 'app/twine\u0301\u00e9 -> sub', 'etc/u\u0301 -> ../app/sub'],
+  ...['app/pair\u00e9e\u0301 -> sub', 'app/paire\u0301\u00e9 -> sub', 'etc/u\u0301 -> ../app/sub'],
 ]
 
 /** `app` is the working folder. */
@@ -87,7 +87,7 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     'R:/app/{a,b}.txt',
     'R:/app/sub\\deep',
     'https://example.com/etc/shadow',
-  ])('of /app/** let %s pass', (value) => {
+  ])('with /app/** allow %s', (value) => {
     expect(judge(value, IN_APP)).toBe(ALLOW)
   })
 
@@ -105,7 +105,7 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     'sub/../../etc/shadow',
     '/',
     '..',
-  ])('of /app/** keep %s out', (value) => {
+  ])('with /app/** deny %s', (value) => {
     expect(outcome(value, IN_APP)).toBe('deny')
   })
 
@@ -127,11 +127,11 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     ['a link whose name is composed in part', 'R:/app/\u00e9\u00e8/shadow'],
     ['a link in a folder whose name reads the same', 'R:/app/\u00f3/way/shadow'],
     ['a link whose name reads the same as a letter', 'R:/app/K/shadow'],
-    ['a name for which two are the same', 'R:/app/twin\u00e9\u00e9'],
+    ['a name that is equivalent to two existing names', 'R:/app/pair\u00e9\u00e9'],
     ['a new name for which a link outside leads back', 'R:/etc/\u00fa'],
     ['quotes around a path', '"R:/etc/shadow"'],
     ['a quote before a path', "'R:/etc/shadow"],
-  ])('keep out %s', (_, value) => {
+  ])('deny %s', (_, value) => {
     expect(outcome(value, IN_APP)).toBe('deny')
   })
 
@@ -192,11 +192,11 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     ['a path that is too long', `R:/app/${'a/'.repeat(3000)}`],
     ['a name that is too long', `R:/app/${'a'.repeat(300)}/x`],
     ['a scheme that is a folder', 'x:/../../etc/shadow'],
-  ])('keep out %s', (_, value) => {
+  ])('deny %s', (_, value) => {
     expect(outcome(value, IN_APP)).toBe('deny')
   })
 
-  it('follow what a server that knows no ~ would open', () => {
+  it('also check what a server that does not expand ~ would open', () => {
     // The working folder has no "~", but programs that normalise paths never ask for it.
     const rules = { allowed: ['R:/home/**', 'R:/home'] }
     expect(judge('~/project/x', rules)).toBe(ALLOW)
@@ -208,11 +208,11 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     rmSync(join(root, 'app/~'))
   })
 
-  it('leave nothing when the list is empty', () => {
+  it('deny every path if the list is empty', () => {
     expect(outcome('R:/app/a.txt', { allowed: [] })).toBe('deny')
   })
 
-  it('name the argument, the value as it is written and the rule', () => {
+  it('name the argument, the value as written and the rule', () => {
     expect(judge('R:/app/../etc/shadow\u202e', IN_APP)).toEqual({
       outcome: 'deny',
       code: 'ARGUMENTS_FORBIDDEN',
@@ -226,7 +226,7 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     })
   })
 
-  it('lose only the pattern that cannot be used', () => {
+  it('ignore only the pattern that cannot be used', () => {
     const rules = { allowed: ['${NOWHERE}/**', 'R:/app'] }
     expect(judge('R:/app/a.txt', rules)).toBe(ALLOW)
     expect(judge('R:/etc/shadow', rules)).toMatchObject({
@@ -234,7 +234,7 @@ describe(`${promise('GOV-15')} allowed paths`, () => {
     })
   })
 
-  it('keep standing where they stood when a folder is replaced by a link', () => {
+  it('do not move when a folder is replaced by a link', () => {
     const folder = join(root, 'app/work')
     mkdirSync(folder)
     const rules = compilePathRules({ allowedPaths: { value: [folder], reason: '' } }, world)
@@ -260,11 +260,11 @@ describe('forbidden paths', () => {
     'R:/app/$UP/etc',
     'R:/loop',
     'C:/x',
-  ])('hit %s', (value) => {
+  ])('deny %s', (value) => {
     expect(outcome(value, { forbidden: ['R:/etc/**', 'R:/loop'] })).toBe('deny')
   })
 
-  it('win over allowed ones', () => {
+  it('take precedence over allowed paths', () => {
     const rules = { allowed: ['R:/app/**'], forbidden: ['R:/app/sub'] }
     expect(judge('R:/app/a.txt', rules)).toBe(ALLOW)
     expect(judge('R:/app/in/x', rules)).toEqual({
@@ -275,14 +275,14 @@ describe('forbidden paths', () => {
     })
   })
 
-  it('count as they are written and as they lead', () => {
+  it('apply to a path as written and with links resolved', () => {
     expect(outcome('R:/app/out/shadow', { forbidden: ['R:/app/out'] })).toBe('deny')
     expect(outcome('R:/etc/shadow', { forbidden: ['R:/app/out'] })).toBe('deny')
     expect(outcome('R:/app/out/shadow', { forbidden: ['R:/app/*/shadow'] })).toBe('deny')
     expect(outcome('R:/app/a.txt', { forbidden: ['R:/app/out'] })).toBe('allow')
   })
 
-  it('follow a link that is made later, and remember where one that is gone led', () => {
+  it('follow a link that is created later, and remember the target of a deleted one', () => {
     const link = join(root, 'current')
     const found = [{ where: 'path', value: join(root, 'etc/shadow') }]
     const before = compilePathRules({ forbiddenPaths: { value: [link], reason: '' } }, world)
@@ -300,7 +300,7 @@ describe('forbidden paths', () => {
     expect(outcome('https://example.com/', { forbidden: ['${UNSET}/**'] })).toBe('allow')
   })
 
-  it('are one with other spellings where the disk takes them for one', () => {
+  it('include other spellings if the disk treats them as the same', () => {
     const folded: PathContext = { ...world, case: 'folded' }
     expect(judge('R:/ETC/Shadow', { forbidden: ['R:/etc/**'] }, folded).outcome).toBe('deny')
     expect(judge('R:/etc/ſhadow', { forbidden: ['R:/etc/S*'] }, folded).outcome).toBe('deny')
@@ -310,27 +310,27 @@ describe('forbidden paths', () => {
 })
 
 describe('path rules', () => {
-  it('cost nothing where there are none', () => {
+  it('allow everything if there are none', () => {
     expect(compilePathRules({}, world)([{ where: 'path', value: 'C:\\\0' }])).toBe(ALLOW)
     expect(judge('R:/etc/shadow', { forbidden: [] })).toBe(ALLOW)
   })
 
-  it('refuse an argument that should be a path and is none', () => {
+  it('refuse an argument that should be a path but is not', () => {
     const found = findPaths({ path: 5 }, undefined)
     const rules = compilePathRules({ allowedPaths: { value: ['**'], reason: '' } }, world)
     expect(rules(found)).toMatchObject({
       outcome: 'deny',
-      reason: 'The argument path cannot be judged by path rules: it is a number, and a path is a text.',
+      reason: 'The argument path cannot be checked against path rules: it is a number, and a path must be a string.',
     })
   })
 
-  it('point at the rule that keeps a path from passing which cannot be judged', () => {
+  it('name the rule because of which an unresolvable path is denied', () => {
     expect(judge('C:/x', { allowed: ['**'] }).rule?.line).toBe(7)
     expect(judge('C:/x', { forbidden: ['/x'] }).rule?.line).toBe(8)
     expect(judge('C:/x', { allowed: ['**'], forbidden: ['/x'] }).rule?.line).toBe(8)
   })
 
-  it('judge every path of a call', () => {
+  it('check every path of a call', () => {
     const args = { edits: [{ path: 'a.txt' }, { path: '../etc/shadow' }], note: `file://${root}/app/b` }
     const rules = compilePathRules({ allowedPaths: { value: [`${root}/app`], reason: '' } }, world)
     expect(rules(findPaths(args, undefined))).toMatchObject({
@@ -340,7 +340,7 @@ describe('path rules', () => {
     })
   })
 
-  it('judge the URI of a resource', () => {
+  it('check the URI of a resource', () => {
     const rules = compilePathRules({ allowedPaths: { value: [`${root}/app`], reason: '' } }, world)
     expect(rules(findUriPaths(`file://${root}/app/a.txt`))).toBe(ALLOW)
     expect(rules(findUriPaths(`file://${root}/app/../etc/shadow`)).outcome).toBe('deny')
@@ -348,7 +348,7 @@ describe('path rules', () => {
     expect(rules(findUriPaths('memo://insights'))).toBe(ALLOW)
   })
 
-  it('know of another machine only what is written from its root', () => {
+  it('accept only absolute paths on another machine', () => {
     const rules = { allowed: ['/srv/**'] }
     expect(judge('/srv/x/../y', rules, UNKNOWN_CONTEXT)).toBe(ALLOW)
     expect(judge('/srv/../etc', rules, UNKNOWN_CONTEXT).outcome).toBe('deny')
@@ -364,13 +364,13 @@ describe(`${promise('GOV-23')} unattended paths`, () => {
   const covers = (values: readonly string[], patterns: readonly string[]): boolean =>
     compilePathMatcher(patterns.map(placed), world)(values.map((value) => ({ where: 'p', value: placed(value) })))
 
-  it('cover a call whose every path lies in them', () => {
+  it('cover a call if all of its paths match', () => {
     expect(covers(['R:/app/a', 'sub/b'], ['R:/app/**'])).toBe(true)
     expect(covers(['R:/app/a', 'R:/etc/b'], ['R:/app/**'])).toBe(false)
     expect(covers(['R:/app/out/b'], ['R:/app/**'])).toBe(false)
   })
 
-  it('cover nothing that has no path, or one that cannot be judged', () => {
+  it('do not cover a call without a path, or with a path that cannot be checked', () => {
     expect(covers([], ['**'])).toBe(false)
     expect(covers(['https://example.com/'], ['**'])).toBe(false)
     expect(covers(['C:/x'], ['**'])).toBe(false)
@@ -384,7 +384,7 @@ describe(`${promise('GOV-23')} unattended paths`, () => {
   })
 })
 
-describe('whatever is inserted', () => {
+describe('whatever a path contains', () => {
   const noise = fc.constantFrom('.', '', 'sub/..', 'nothing/..', './/.', 'sub/deep/../..', '%2e', '%2E/', 'a.txt/..')
   /** A path of a file, with any number of detours between its names. */
   const detours = (names: readonly string[]): fc.Arbitrary<string> =>
@@ -409,7 +409,7 @@ describe('whatever is inserted', () => {
     )
   })
 
-  it('any text is answered, and what is forbidden is never allowed by more', () => {
+  it('any text gets a verdict, and more rules never allow what is forbidden', () => {
     const part = fc.constantFrom(
       '/',
       '..',
@@ -446,7 +446,7 @@ describe('a relative path', () => {
     listBaseFolders: () => folders.map((folder) => join(root, folder)),
   })
 
-  it('is forbidden if it is so from any folder that the server may read it from', () => {
+  it('is forbidden if it is forbidden from any base folder of the server', () => {
     const rules = { forbidden: ['R:/data/secret'] }
     expect(judge('secret/keys', rules)).toBe(ALLOW)
     expect(judge('secret/keys', rules, from('data')).outcome).toBe('deny')
@@ -456,7 +456,7 @@ describe('a relative path', () => {
     expect(judge('way/shadow', { forbidden: ['R:/etc'] }, from('data')).outcome).toBe('deny')
   })
 
-  it('is allowed if it is so from every folder that the server may read it from', () => {
+  it('is allowed if it is allowed from every base folder of the server', () => {
     const rules = { allowed: ['R:/app', 'R:/data'] }
     expect(judge('x', rules, from('data'))).toBe(ALLOW)
     expect(judge('x', { allowed: ['R:/app'] }, from('data')).outcome).toBe('deny')
@@ -465,7 +465,7 @@ describe('a relative path', () => {
     expect(judge('way/x', rules, from('data')).outcome).toBe('deny')
   })
 
-  it('is refused with the advice to use an absolute one, which names no folder', () => {
+  it('is refused with the advice to use an absolute path, without naming a folder', () => {
     const reason = (value: string): string | undefined => judge(value, { allowed: ['R:/app'] }, from('data')).reason
     expect(reason('x')).toBe(
       'The argument path with "x" is not in allowed_paths from every folder that the server may read it from; use an absolute path.',
@@ -473,7 +473,7 @@ describe('a relative path', () => {
     expect(reason('R:/data/x')).toMatch(/ is not in allowed_paths\.$/)
   })
 
-  it('is unattended if it is so from every folder that the server may read it from', () => {
+  it('is unattended if it is unattended from every base folder of the server', () => {
     const found = [{ where: 'path', value: 'x' }]
     const patterns = [join(root, 'app/**')]
     expect(compilePathMatcher(patterns, world)(found)).toBe(true)
@@ -483,7 +483,7 @@ describe('a relative path', () => {
     expect(compilePathMatcher(patterns, world)(found, { roots: [`file://${root}/app/sub`] })).toBe(true)
   })
 
-  it('is read from the roots of the client, too', () => {
+  it('is also resolved against the roots of the client', () => {
     const rules = compilePathRules({ forbiddenPaths: { value: [join(root, 'data/secret')], reason: '' } }, world)
     const outcomeWith = (...roots: readonly string[]): string =>
       rules([{ where: 'path', value: 'keys' }], { roots }).outcome
@@ -495,7 +495,7 @@ describe('a relative path', () => {
     expect(outcomeWith('\0')).toBe('deny')
   })
 
-  it('in forbidden_paths is meant in every folder, elsewhere in the working folder alone', () => {
+  it('applies to every base folder in forbidden_paths, and only to the working folder elsewhere', () => {
     expect(judge('R:/data/secret/keys', { forbidden: ['secret'] }, from('data')).outcome).toBe('deny')
     expect(judge('R:/data/secret/keys', { forbidden: ['./secret/**'] }, from('home', 'data')).outcome).toBe('deny')
     expect(judge('R:/data/secret/keys', { forbidden: ['secret'] })).toBe(ALLOW)
@@ -505,10 +505,10 @@ describe('a relative path', () => {
   })
 })
 
-describe('a path from the root for a server that joins it to its folder', () => {
+describe('an absolute path for a server that joins it to its folder', () => {
   const joining = (): PathContext => ({ ...world, listBaseFolders: () => [join(root, 'data')] })
 
-  it('is forbidden if that leads to a forbidden one', () => {
+  it('is forbidden if the joined path is forbidden', () => {
     const rules = { forbidden: ['R:/data/secret'] }
     expect(judge('/secret/keys', rules, joining()).outcome).toBe('deny')
     expect(judge('/secret/new/one', rules, joining()).outcome).toBe('deny')
@@ -518,12 +518,12 @@ describe('a path from the root for a server that joins it to its folder', () => 
     expect(judge('/secret/keys', rules)).toBe(ALLOW)
   })
 
-  it('is not kept from working because of folders in which there is nothing like it', () => {
+  it('is not denied because of folders in which the joined path does not exist', () => {
     expect(judge('/srv/config', { forbidden: ['R:/data/**/config'] }, joining())).toBe(ALLOW)
     expect(judge('/', { forbidden: ['R:/data/*'] }, joining())).toBe(ALLOW)
   })
 
-  it('is not forbidden only because the server has a folder that is', () => {
+  it('is not forbidden only because a folder of the server is', () => {
     const inside = { ...world, listBaseFolders: () => [join(root, 'data/secret')] }
     symlinkSync(join(root, 'etc'), join(root, 'data/secret/srv'))
     expect(judge('/srv/nested/x', { forbidden: ['R:/data/secret'] }, inside)).toBe(ALLOW)
@@ -539,11 +539,11 @@ describe('a pattern that cannot be used', () => {
     ['C:\\x', 'it is a Windows path; write one with slashes, from the root'],
     ['\\x', 'it is a Windows path; write one with slashes, from the root'],
     ['~bob/x', 'the home folder of another user is not known; write it out'],
-  ])('says why: %j', (pattern, problem) => {
+  ])('is reported with the reason: %j', (pattern, problem) => {
     expect(checkPathPattern(pattern, world)).toBe(problem)
   })
 
-  it('needs folders that are not known on another machine', () => {
+  it('needs a folder that is not known on another machine', () => {
     expect(checkPathPattern('x', UNKNOWN_CONTEXT)).toBe(
       'it is relative, and the working folder of the server is not known',
     )
@@ -551,7 +551,7 @@ describe('a pattern that cannot be used', () => {
     for (const pattern of ['/x', '**/x', '/a/{b,c}']) expect(checkPathPattern(pattern, UNKNOWN_CONTEXT)).toBeUndefined()
   })
 
-  it('is named in the refusals, the first of them, shortened', () => {
+  it('is named in refusals: the first one, shortened', () => {
     const long = `\${${'N'.repeat(300)}}`
     const { reason } = judge('R:/app/a', { forbidden: [long, '', 'R:/app'] })
     expect(reason).toMatch(

@@ -18,9 +18,9 @@ import {
 import { hasParentSegment, normalizeAbsolute, splitPath } from './posix-path.ts'
 
 export interface PathRules {
-  /** When given, every path has to be in one of them; an empty list leaves none. */
+  /** If given, every path has to match one of these patterns. An empty list allows no path. */
   readonly allowedPaths?: PolicyValue<readonly string[]> | undefined
-  /** These win. */
+  /** These take precedence. */
   readonly forbiddenPaths?: PolicyValue<readonly string[]> | undefined
 }
 
@@ -40,51 +40,53 @@ interface PathDenial {
 
 const MAX_SHOWN_LENGTH = 120
 
-/** Compiles the path rules of one tool. Where there are none, the judge is free. */
-export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, world: PathContext): PathCheck {
-  const allowed = allowedPaths && compilePaths(allowedPaths, (text) => [compilePathPattern(text, world, exactFold)])
-  // A disk that takes /ETC for /etc may not be asked; a path that is not the forbidden one is lost for little.
-  const loose = world.case === 'folded' ? looseFold : exactFold
+/** Compiles the path rules of one tool. Without rules the check costs nothing. */
+export function compilePathRules({ allowedPaths, forbiddenPaths }: PathRules, context: PathContext): PathCheck {
+  const allowed = allowedPaths && compilePaths(allowedPaths, (text) => [compilePathPattern(text, context, exactFold)])
+  // On a disk that treats /ETC as /etc both are forbidden. Refusing a different path by this does little harm.
+  const loose = context.case === 'folded' ? looseFold : exactFold
   const forbidden = forbiddenPaths?.value.length
-    ? compilePaths(forbiddenPaths, (text) => compileFromEachFolder(text, world, loose))
+    ? compilePaths(forbiddenPaths, (text) => compileFromEachFolder(text, context, loose))
     : undefined
   const rule = (forbidden ?? allowed)?.rule
   if (allowed === undefined && forbidden === undefined) return () => ALLOW
-  const flawOf = (path: FoundPath, surroundings: CallPathContext): PathDenial | undefined => {
-    const located = locatePath(path, surroundings)
+  const findDenial = (path: FoundPath, callContext: CallPathContext): PathDenial | undefined => {
+    const located = locatePath(path, callContext)
     if ('problem' in located)
-      return { reason: `${describeArgument(path)} cannot be judged by path rules: ${located.problem}`, rule }
+      return { reason: `${describeArgument(path)} cannot be checked against path rules: ${located.problem}`, rule }
     return (forbidden && checkForbidden(path, located, forbidden)) ?? (allowed && checkAllowed(path, located, allowed))
   }
   return (found, bases = NO_ROOTS) => {
-    const surroundings = createCallPathContext(world, bases)
+    const callContext = createCallPathContext(context, bases)
     for (const path of found) {
-      const flaw = flawOf(path, surroundings)
-      if (flaw !== undefined) return denied(flaw)
+      const denial = findDenial(path, callContext)
+      if (denial !== undefined) return denied(denial)
     }
     return ALLOW
   }
 }
 
-/** Tells whether there is a path at all and every one lies in the patterns. What cannot be judged does not. */
+/**
+ * True if there is at least one path and all paths match the patterns. A path that cannot be checked does not match.
+ */
 export function compilePathMatcher(
   patterns: readonly string[],
-  world: PathContext,
+  context: PathContext,
 ): (found: readonly FoundPath[], bases?: CallRoots) => boolean {
-  const fence = compilePaths({ value: patterns }, (text) => [compilePathPattern(text, world, exactFold)])
+  const allowed = compilePaths({ value: patterns }, (text) => [compilePathPattern(text, context, exactFold)])
   return (found, bases = NO_ROOTS) => {
     if (found.length === 0) return false
-    const surroundings = createCallPathContext(world, bases)
+    const callContext = createCallPathContext(context, bases)
     return found.every((path) => {
-      const located = locatePath(path, surroundings)
-      return !('problem' in located) && located.real.length > 0 && findOutside(located.real, fence) === undefined
+      const located = locatePath(path, callContext)
+      return !('problem' in located) && located.real.length > 0 && findOutside(located.real, allowed) === undefined
     })
   }
 }
 
-/** Why a pattern cannot be used, for whoever checks the file. */
-export function checkPathPattern(pattern: string, world: PathContext): string | undefined {
-  const compiled = compilePathPattern(pattern, world, exactFold)
+/** Why a pattern cannot be used; `undefined` if it can. */
+export function checkPathPattern(pattern: string, context: PathContext): string | undefined {
+  const compiled = compilePathPattern(pattern, context, exactFold)
   return 'problem' in compiled ? compiled.problem : undefined
 }
 
@@ -111,7 +113,7 @@ function checkForbidden(
   { patterns, problem, rule }: CompiledPaths,
 ): PathDenial | undefined {
   if (located.real.length === 0) return undefined
-  // What it would forbid cannot be told, so it may be anything.
+  // It is unknown what the pattern would forbid, so everything is refused.
   if (problem !== undefined)
     return { reason: `${describeArgument(path)} is refused: forbidden_paths has ${problem}`, rule }
   const { inspectLink } = located
@@ -119,7 +121,7 @@ function checkForbidden(
   const joined = located.joined()
   const touched = patterns.find(
     (pattern) =>
-      patternTouches(pattern, paths, inspectLink) || joined.some((ways) => leadsInto(pattern, ways, inspectLink)),
+      patternTouches(pattern, paths, inspectLink) || joined.some((group) => leadsInto(pattern, group, inspectLink)),
   )
   if (touched === undefined) return undefined
   return {
@@ -128,21 +130,21 @@ function checkForbidden(
   }
 }
 
-/** A folder of the server that is forbidden itself makes no path in it worse. */
-const leadsInto = (pattern: PathPattern, { base, paths }: JoinedPaths, lookAt: LinkInspector): boolean =>
-  patternTouches(pattern, paths, lookAt) && !patternTouches(pattern, [base], lookAt)
+/** A path is not refused only because the server's own folder is forbidden. */
+const leadsInto = (pattern: PathPattern, { base, paths }: JoinedPaths, inspectLink: LinkInspector): boolean =>
+  patternTouches(pattern, paths, inspectLink) && !patternTouches(pattern, [base], inspectLink)
 
 function checkAllowed(
   path: FoundPath,
   { real, written, isRelative }: LocatedPath,
-  fence: CompiledPaths,
+  allowed: CompiledPaths,
 ): PathDenial | undefined {
-  const stray = findOutside(real, fence)
-  if (stray === undefined) return undefined
-  const byLink = findOutside(written, fence) === undefined ? ' once links are followed' : ''
-  const broken = fence.problem === undefined ? '' : `, of which one cannot be used: ${fence.problem}`
+  const outside = findOutside(real, allowed)
+  if (outside === undefined) return undefined
+  const byLink = findOutside(written, allowed) === undefined ? ' once links are followed' : ''
+  const broken = allowed.problem === undefined ? '' : `, of which one cannot be used: ${allowed.problem}`
   const hint = isRelative ? ' from every folder that the server may read it from; use an absolute path' : ''
-  return { reason: `${describeArgument(path)} is not in allowed_paths${byLink}${broken}${hint}`, rule: fence.rule }
+  return { reason: `${describeArgument(path)} is not in allowed_paths${byLink}${broken}${hint}`, rule: allowed.rule }
 }
 
 const findOutside = (paths: readonly string[], { patterns }: CompiledPaths): string | undefined =>
@@ -160,13 +162,13 @@ const denied = ({ reason, rule }: PathDenial): Verdict => ({
   ...(rule && { rule }),
 })
 
-/** A value with all its paths: as they are written, and where they lead. A web address has none. */
+/** All paths of a value: as written, and with links resolved. A web URL has none. */
 interface LocatedPath {
   readonly written: readonly string[]
   readonly real: readonly string[]
-  /** The value names no path from the root. */
+  /** The value is not an absolute path. */
   readonly isRelative: boolean
-  /** The paths that it is for a server that joins what it gets to its folder, also what begins with a slash. */
+  /** The paths for a server that joins every value to its folder, even one that begins with a slash. */
   readonly joined: () => readonly JoinedPaths[]
   readonly inspectLink: LinkInspector
 }
@@ -177,15 +179,15 @@ interface JoinedPaths {
   readonly paths: readonly string[]
 }
 
-/** What a value is read with. */
+/** The context for the paths of one call. */
 interface CallPathContext extends CallRoots {
   readonly context: PathContext
   readonly inspectLink: LinkInspector
-  /** How servers look at names: as they are written, and as they read. None where there is nothing to look at. */
+  /** How servers look up names: as written, and by equivalent spelling. Empty if the disk cannot be inspected. */
   readonly inspectors: readonly NonNullable<LinkInspector>[]
 }
 
-/** Within these, what is judged together is judged by one state of the disk. */
+/** Caches link lookups, so that all paths of a call are checked against the same state of the disk. */
 function createCallPathContext(context: PathContext, { roots }: CallRoots): CallPathContext {
   if (context.inspectLink === undefined) return { context, roots, inspectLink: undefined, inspectors: [] }
   const inspectLink = cacheLinkStatus(context.inspectLink)
@@ -198,47 +200,49 @@ function createCallPathContext(context: PathContext, { roots }: CallRoots): Call
 }
 
 /**
- * Makes a value canonical. A server may take `..` back as text before it opens the path, or leave it to the kernel, which
- * follows links first: both ends are told.
+ * Resolves a value. A server may remove `..` from the text before it opens the path, or leave it to the kernel, which
+ * follows links first. Both results are returned.
  */
-function locatePath(path: FoundPath, surroundings: CallPathContext): LocatedPath | { readonly problem: string } {
+function locatePath(path: FoundPath, callContext: CallPathContext): LocatedPath | { readonly problem: string } {
   if ('problem' in path) return path
-  const { context, inspectLink, inspectors } = surroundings
-  const readings = interpretPath(path.value, context, surroundings)
-  if ('problem' in readings) return readings
+  const { context, inspectLink, inspectors } = callContext
+  const interpreted = interpretPath(path.value, context, callContext)
+  if ('problem' in interpreted) return interpreted
   const written = new Set<string>()
   const real = new Set<string>()
-  for (const raw of readings.paths) {
+  for (const raw of interpreted.paths) {
     const normal = normalizeAbsolute(raw)
     written.add(normal)
     if (inspectLink === undefined) real.add(normal)
     for (const end of followAll([raw, normal], inspectors)) {
-      if (end === undefined) return { problem: 'a link on its way leads in a circle or cannot be looked at' }
+      if (end === undefined) return { problem: 'one of its links is circular or cannot be read' }
       real.add(end)
     }
   }
-  const { absolute } = readings
-  const joined = (): readonly JoinedPaths[] => joinToBases(absolute, surroundings)
+  const { absolute } = interpreted
+  const joined = (): readonly JoinedPaths[] => joinToBases(absolute, callContext)
   return { written: [...written], real: [...real], isRelative: absolute.length === 0, joined, inspectLink }
 }
 
-const followAll = (ways: readonly string[], looks: CallPathContext['inspectors']): readonly (string | undefined)[] =>
-  ways.flatMap((way) => looks.map((look) => followLinks(way, look)))
+const followAll = (
+  paths: readonly string[],
+  inspectors: CallPathContext['inspectors'],
+): readonly (string | undefined)[] => paths.flatMap((path) => inspectors.map((inspect) => followLinks(path, inspect)))
 
 /**
- * `/keys` is the `keys` in each folder that the server may start from, as it is written and where it leads. A folder in
- * which nothing has the first of its names is left out: else hardly any path would be free of some pattern.
+ * Joins `/keys` to each folder that the server may use, as written and with links resolved. A folder without an entry
+ * of the first name is left out: otherwise nearly every path would match some forbidding pattern.
  */
-function joinToBases(absolute: readonly string[], surroundings: CallPathContext): readonly JoinedPaths[] {
-  const { context, inspectors } = surroundings
+function joinToBases(absolute: readonly string[], callContext: CallPathContext): readonly JoinedPaths[] {
+  const { context, inspectors } = callContext
   if (inspectors.length === 0 || absolute.length === 0) return []
-  const bases = findBaseFolders(context, surroundings)
+  const bases = findBaseFolders(context, callContext)
   if ('problem' in bases) return []
   const mayExist = (base: string, text: string): boolean => {
     const [first] = splitPath(text)
     return (
       first !== undefined &&
-      (hasParentSegment(text) || inspectors.some((look) => look(`${base}/${first}`) !== 'missing'))
+      (hasParentSegment(text) || inspectors.some((inspect) => inspect(`${base}/${first}`) !== 'missing'))
     )
   }
   return bases.paths.flatMap((base) =>

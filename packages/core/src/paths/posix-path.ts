@@ -1,10 +1,10 @@
-/** The names between the slashes; empty ones and `.` say nothing. */
+/** The names between the slashes, without empty ones and `.`. */
 export const splitPath = (path: string): readonly string[] =>
   path.split('/').filter((segment) => segment !== '' && segment !== '.')
 
 export const joinPath = (segments: readonly string[]): string => `/${segments.join('/')}`
 
-/** An absolute path with `..` taken back as text, as most programs do before they open anything. */
+/** Removes `..` from an absolute path as text, as most programs do before they open it. */
 export function normalizeAbsolute(path: string): string {
   const done: string[] = []
   for (const segment of splitPath(path)) {
@@ -14,7 +14,7 @@ export function normalizeAbsolute(path: string): string {
   return joinPath(done)
 }
 
-/** The same of any text: what goes up from its beginning stays. */
+/** The same for any path: `..` at the beginning of a relative path stays. */
 export function normalizePath(text: string): string {
   if (text.startsWith('/')) return normalizeAbsolute(text)
   const done: string[] = []
@@ -25,9 +25,9 @@ export function normalizePath(text: string): string {
   return done.join('/')
 }
 
-/** Whether it is the folder or lies in it, at any depth: `/app-evil` does not lie in `/app`. */
+/** Whether a path is the folder or inside it, at any depth. `/app-evil` is not inside `/app`. */
 export const isInside = (path: string, folder: string): boolean =>
   folder === '/' || path === folder || path.startsWith(`${folder}/`)
 
-/** Whether it goes up anywhere, with slashes of either kind. */
+/** Whether it contains `..` as a name, with slashes of either kind. */
 export const hasParentSegment = (text: string): boolean => /(?:^|[\\/])\.\.(?:[\\/]|$)/.test(text)

@@ -32,11 +32,11 @@ it.each([
     properties: { tree: { $ref: '#/$defs/node' } },
     $defs: { node: { properties: { left: { $ref: '#/$defs/node' } } } },
   },
-])('%j is the schema of a tool that takes none', (schema) => {
+])('%j is the schema of a tool that takes no path', (schema) => {
   expect(takesPath(schema)).toBe(false)
 })
 
-it('a schema that leads back into itself in a thousand ways is left open', () => {
+it('a schema that refers to itself in a thousand ways may take a path', () => {
   const names = Array.from({ length: 500 }, (_, at) => `n${at}`)
   const node = { properties: Object.fromEntries(names.map((name) => [name, { $ref: '#/$defs/node' }])) }
   expect(takesPath({ ...node, $defs: { node } })).toBe(true)

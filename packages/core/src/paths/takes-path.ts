@@ -10,10 +10,10 @@ import { findPaths } from './path-arguments.ts'
 
 const PATH = '/x'
 const MAX_DEPTH = 5
-/** A schema is its server's word, and may lead back into itself. */
+/** A schema comes from the server, and may refer to itself. */
 const MAX_MEMBERS = 1_000
 
-/** Whether any argument of a tool with this input schema would be taken for a path, were it one; so it is where the schema leaves that open. */
+/** Whether a tool with this input schema may have an argument that is treated as a path. True if the schema is open. */
 export function takesPath(inputSchema: Json | undefined): boolean {
   if (listMemberNames(inputSchema) === undefined) return true
   const sampler = new Sampler(inputSchema)
@@ -21,7 +21,7 @@ export function takesPath(inputSchema: Json | undefined): boolean {
   return sampler.isCut || !isJsonObject(sample) || findPaths(sample, inputSchema).length > 0
 }
 
-/** Makes arguments in which every text is a path. */
+/** Builds sample arguments in which every string is a path. */
 class Sampler {
   readonly #root: Json | undefined
   #members = 0

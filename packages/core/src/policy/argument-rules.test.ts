@@ -6,7 +6,7 @@ import { compileArgumentRules } from './argument-rules.ts'
 import { ALLOW, type Verdict } from './decide.ts'
 import type { ArgumentRule } from './tools-file.ts'
 
-/** Good for patterns that are known to be harmless. */
+/** For patterns that are known to be harmless. */
 const compilePattern: CompilePattern = (source) => {
   try {
     const compiled = new RegExp(source, 'u')
@@ -28,7 +28,7 @@ const deny = (args: JsonObject, ...denyPatterns: readonly string[]): Verdict =>
 const reasonOf = (verdict: Verdict): string | undefined => (verdict.outcome === 'deny' ? verdict.reason : undefined)
 
 describe(`${promise('GOV-16')} argument rules`, () => {
-  it('allow everything where there are none', () => {
+  it('allow everything if there are none', () => {
     expect(judge({}, { a: 1 })).toBe(ALLOW)
   })
 
@@ -46,7 +46,7 @@ describe(`${promise('GOV-16')} argument rules`, () => {
     [{ maxLength: 0 }, ''],
     [{ required: true }, null],
     [{}, 'anything'],
-  ])('of %j let %j pass', (rule, value) => {
+  ])('%j allows %j', (rule, value) => {
     expect(judge({ field: rule }, { field: value })).toBe(ALLOW)
   })
 
@@ -59,35 +59,35 @@ describe(`${promise('GOV-16')} argument rules`, () => {
     [{ const: {} }, [], 'has to be {}'],
     [{ enum: ['a', 'b'] }, 'c', 'has to be one of "a", "b"'],
     [{ enum: [] }, 'c', 'has to be one of '],
-    [{ pattern: '^[a-z]+$' }, 'a1', 'has to be a text that the pattern "^[a-z]+$" matches'],
-    [{ pattern: '^a' }, ['a'], 'has to be a text that the pattern "^a" matches'],
-    [{ pattern: 'a' }, 'a'.repeat(1001), 'is too long to be judged by the pattern "a"'],
-    [{ pattern: '(' }, 'a', 'cannot be judged: the pattern "(" of its rule is broken (no pattern)'],
+    [{ pattern: '^[a-z]+$' }, 'a1', 'has to be a string that matches the pattern "^[a-z]+$"'],
+    [{ pattern: '^a' }, ['a'], 'has to be a string that matches the pattern "^a"'],
+    [{ pattern: 'a' }, 'a'.repeat(1001), 'is too long to be checked against the pattern "a"'],
+    [{ pattern: '(' }, 'a', 'cannot be checked: the pattern "(" of its rule is invalid (no pattern)'],
     [{ max: 5 }, 5.1, 'has to be a number up to 5'],
     [{ max: 5 }, '4', 'has to be a number up to 5'],
     [{ max: 5 }, null, 'has to be a number up to 5'],
     [{ min: 0 }, -1, 'has to be a number from 0'],
-    [{ maxLength: 2 }, '😀😀😀', 'has to be a text of at most 2 characters'],
-    [{ maxLength: 2 }, ['a'], 'has to be a text of at most 2 characters'],
+    [{ maxLength: 2 }, '😀😀😀', 'has to be a string of at most 2 characters'],
+    [{ maxLength: 2 }, ['a'], 'has to be a string of at most 2 characters'],
     [{ forbidden: true }, null, 'may not be given'],
     [{ forbidden: true }, 0, 'may not be given'],
-  ])('of %j refuse %j', (rule, value, flaw) => {
+  ])('%j refuses %j', (rule, value, problem) => {
     expect(judge({ field: rule }, { field: value })).toEqual({
       outcome: 'deny',
       code: 'ARGUMENTS_FORBIDDEN',
-      reason: `The argument field ${flaw}.`,
+      reason: `The argument field ${problem}.`,
       rule: { file: 'tools.yaml', line: 1 },
     })
   })
 
-  it('say nothing of what is not given, unless it is required', () => {
+  it('ignore a missing argument, unless it is required', () => {
     expect(judge({ a: { const: 1, pattern: 'x', max: 1, forbidden: true } }, {})).toBe(ALLOW)
     expect(reasonOf(judge({ a: { required: true } }, {}))).toBe('The argument a is required.')
     expect(reasonOf(judge({ 'a.b': { required: true } }, { a: {} }))).toBe('The argument a.b is required.')
     expect(judge({ 'a.b': { required: true } }, { a: { b: 0 } })).toBe(ALLOW)
   })
 
-  it('reach into objects and, with *, into lists', () => {
+  it('apply to nested objects and, with *, to items of lists', () => {
     expect(reasonOf(judge({ 'a.b.c': { max: 1 } }, { a: { b: { c: 2 } } }))).toContain('a.b.c has to be')
     expect(reasonOf(judge({ 'edits.*.n': { max: 1 } }, { edits: [{ n: 1 }, { n: 2 }] }))).toContain(
       'edits.*.n has to be',
@@ -97,14 +97,14 @@ describe(`${promise('GOV-16')} argument rules`, () => {
     expect(judge({ 'edits.*.n': { required: true, max: 5 } }, { edits: [{ n: 1 }, { n: 2 }] })).toBe(ALLOW)
   })
 
-  it('hold all of them, whichever stands first', () => {
+  it('all apply, in any order', () => {
     expect(reasonOf(judge({ a: { min: 0, max: 5 } }, { a: 9 }))).toContain('up to 5')
     expect(reasonOf(judge({ a: { min: 0, max: 5 } }, { a: -9 }))).toContain('from 0')
     expect(reasonOf(judge({ a: { pattern: 'x', maxLength: 1 } }, { a: 'xx' }))).toContain('at most 1')
     expect(reasonOf(judge({ a: { pattern: 'x', maxLength: 1 } }, { a: 'y' }))).toContain('the pattern')
   })
 
-  it('require what they name wherever it may stand, and nothing that is only called alike', () => {
+  it('require exactly the named argument, at any depth', () => {
     expect(judge({ 'a.*': { required: true } }, { a: [1, null] })).toBe(ALLOW)
     expect(judge({ 'a.*': { required: true } }, { a: [undefined] } as unknown as JsonObject).outcome).toBe('deny')
     expect(judge({ 'a.b': { required: true } }, { 'a.b': 1 })).toBe(ALLOW)
@@ -113,18 +113,18 @@ describe(`${promise('GOV-16')} argument rules`, () => {
     expect(judge({ 'a.length': { required: true } }, { a: 'text' }).outcome).toBe('deny')
   })
 
-  it('take a member without a value for one that is not given', () => {
+  it('treat an undefined member as missing', () => {
     expect(judge({ a: { max: 1, forbidden: true } }, { a: undefined } as unknown as JsonObject)).toBe(ALLOW)
   })
 
-  it('hold for a key that some servers would take for theirs', () => {
+  it('apply to a key that some servers treat as the same', () => {
     expect(judge({ amount: { max: 5 } }, { amount: 1, Amount: 9 }).outcome).toBe('deny')
     expect(judge({ amount: { forbidden: true } }, { AMOUNT: 1 }).outcome).toBe('deny')
     expect(judge({ 'a.b': { max: 5 } }, { 'a.b': 9 }).outcome).toBe('deny')
     expect(judge({ amount: { required: true } }, { Amount: 1 }).outcome).toBe('deny')
   })
 
-  it('see own members only', () => {
+  it('check own members only', () => {
     expect(judge({ 'constructor.name': { required: true } }, {}).outcome).toBe('deny')
     expect(judge({ toString: { forbidden: true } }, {})).toBe(ALLOW)
     const args = JSON.parse('{"__proto__":{"admin":true}}') as JsonObject
@@ -139,35 +139,35 @@ describe('deny patterns', () => {
   const RM = 'rm\\s+-rf'
 
   it.each<[string, JsonObject]>([
-    ['a text', { command: 'sudo rm  -rf /' }],
-    ['a text written in escapes', JSON.parse('{"command":"\\u0072m -rf /"}') as JsonObject],
-    ['a text with a line break', { command: 'rm\n-rf /' }],
-    ['a text far within', { a: [{ b: ['x', 'rm -rf /'] }] }],
+    ['a string', { command: 'sudo rm  -rf /' }],
+    ['a string with escapes', JSON.parse('{"command":"\\u0072m -rf /"}') as JsonObject],
+    ['a string with a line break', { command: 'rm\n-rf /' }],
+    ['a nested string', { a: [{ b: ['x', 'rm -rf /'] }] }],
     ['a list that is a command line', { argv: ['rm', '-rf', '/'] }],
-    ['a list with other things between', { argv: ['rm', {}, '-rf'] }],
+    ['a list with other items between', { argv: ['rm', {}, '-rf'] }],
     ['a key', { 'rm -rf': 1 }],
   ])('find %s', (_, args) => {
     expect(deny(args, 'zzz', RM)).toEqual({
       outcome: 'deny',
       code: 'ARGUMENTS_FORBIDDEN',
-      reason: 'The arguments hold what "rm\\\\s+-rf" of deny_patterns refuses.',
+      reason: 'The arguments match "rm\\\\s+-rf" of deny_patterns.',
       rule: { file: 'tools.yaml', line: 99 },
     })
   })
 
-  it('see the beginning and the end of each text, quotes as they are, and the JSON as a whole', () => {
+  it('match each whole string, unescaped quotes, and the JSON text', () => {
     expect(deny({ a: 'drop' }, '^drop$').outcome).toBe('deny')
     expect(deny({ a: '"x"' }, '^"x"$').outcome).toBe('deny')
     expect(deny({ admin: true }, '"admin":true').outcome).toBe('deny')
   })
 
-  it('let everything else pass', () => {
+  it('allow everything else', () => {
     expect(deny({ command: 'ls', n: 5, x: [null, true] }, RM)).toBe(ALLOW)
   })
 
-  it('refuse what they cannot judge', () => {
-    expect(reasonOf(deny({}, '('))).toBe('The arguments cannot be judged: deny_patterns has "(": no pattern.')
-    expect(reasonOf(deny({ a: 'x'.repeat(1000) }, RM))).toContain('are too long to be judged by')
+  it('refuse what they cannot check', () => {
+    expect(reasonOf(deny({}, '('))).toBe('The arguments cannot be checked: deny_patterns has "(": no pattern.')
+    expect(reasonOf(deny({ a: 'x'.repeat(1000) }, RM))).toContain('are too long to be checked against')
     let deep: Json = 'x'
     for (let depth = 0; depth < 5000; depth++) deep = [deep]
     expect(reasonOf(deny({ deep }, RM))).toContain('are nested over 128 levels deep')

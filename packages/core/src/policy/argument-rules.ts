@@ -8,7 +8,7 @@ import type { ArgumentRules } from './tools-file.ts'
 
 export interface ArgumentRuleOptions {
   readonly compilePattern: CompilePattern
-  /** Where the rule of a field stands; without a field, where `deny_patterns` does. */
+  /** The source location of the rule for a field; without a field, that of `deny_patterns`. */
   readonly locateRule?: (field: string | undefined) => RuleSource | undefined
 }
 
@@ -32,14 +32,14 @@ export function compileArgumentRules(
       checks: compileFieldRule(rule, compilePattern),
     }),
   )
-  const denying = compileDenyPatterns(rules.denyPatterns, compilePattern)
+  const findDenied = compileDenyPatterns(rules.denyPatterns, compilePattern)
   return (args) => {
     for (const field of fields) {
-      const flaw = findFieldProblem(field, args)
-      if (flaw !== undefined) return denied(`The argument ${field.name} ${flaw}.`, locateRule(field.name))
+      const problem = findFieldProblem(field, args)
+      if (problem !== undefined) return denied(`The argument ${field.name} ${problem}.`, locateRule(field.name))
     }
-    const flaw = denying?.(args)
-    return flaw === undefined ? ALLOW : denied(`The arguments ${flaw}.`, locateRule(undefined))
+    const problem = findDenied?.(args)
+    return problem === undefined ? ALLOW : denied(`The arguments ${problem}.`, locateRule(undefined))
   }
 }
 
@@ -48,7 +48,7 @@ function findFieldProblem({ path, required, checks }: CompiledField, args: JsonO
   return findNestedProblem(args, path, checks)
 }
 
-/** The first flaw of any value that the field may mean. */
+/** The first problem of any value that the field may refer to. */
 function findNestedProblem(
   value: Json | undefined,
   path: FieldPath,
@@ -58,21 +58,21 @@ function findNestedProblem(
   if (path.length === 0) return findFirstProblem(value, checks)
   for (const [key, member] of entriesOf(value)) {
     const rest = stepInto(path, key)
-    const flaw = rest && findNestedProblem(member, rest, checks)
-    if (flaw !== undefined) return flaw
+    const problem = rest && findNestedProblem(member, rest, checks)
+    if (problem !== undefined) return problem
   }
   return undefined
 }
 
 function findFirstProblem(value: Json, checks: readonly FieldCheck[]): string | undefined {
   for (const check of checks) {
-    const flaw = check(value)
-    if (flaw !== undefined) return flaw
+    const problem = check(value)
+    if (problem !== undefined) return problem
   }
   return undefined
 }
 
-/** Whether it is there under exactly this name, with `*` in every item. */
+/** Whether a value is given under exactly this name; for `*`, in every item. */
 function isGiven(value: Json | undefined, path: FieldPath): boolean {
   const [key, ...rest] = path
   if (key === undefined) return value !== undefined
@@ -93,8 +93,8 @@ const MAX_SHOWN_LENGTH = 60
 const MAX_DEPTH = 128
 
 /**
- * Tells whether one of the patterns is found in the arguments: in their JSON text, in each text by itself (where nothing
- * is escaped), and in the texts of a list in a row, as a command line would have them. Undefined without patterns.
+ * Searches the arguments for the patterns: in their JSON text, in each string by itself (without escapes), and in the
+ * items of a list joined by spaces, as on a command line. `undefined` without patterns.
  */
 function compileDenyPatterns(
   sources: readonly string[],
@@ -105,23 +105,23 @@ function compileDenyPatterns(
   for (const source of sources) {
     const shown = quoteText(source, MAX_SHOWN_LENGTH)
     const pattern = compile(source)
-    // What it would deny cannot be told, so it may be anything.
-    if (typeof pattern !== 'function') return () => `cannot be judged: deny_patterns has ${shown}: ${pattern.problem}`
+    // It is unknown what the pattern would deny, so everything is denied.
+    if (typeof pattern !== 'function') return () => `cannot be checked: deny_patterns has ${shown}: ${pattern.problem}`
     patterns.push({ shown, pattern })
   }
   return (args) => {
     if (isDeeperThan(args, MAX_DEPTH))
-      return `are nested over ${MAX_DEPTH} levels deep and cannot be judged by deny_patterns`
+      return `are nested over ${MAX_DEPTH} levels deep and cannot be checked against deny_patterns`
     const json = JSON.stringify(args)
     const long = patterns.find(({ pattern }) => json.length > pattern.longest)
-    if (long !== undefined) return `are too long to be judged by ${long.shown} of deny_patterns`
+    if (long !== undefined) return `are too long to be checked against ${long.shown} of deny_patterns`
     const texts = [json, ...collectStrings(args)]
     const hit = patterns.find(({ pattern }) => texts.some(pattern))
-    return hit && `hold what ${hit.shown} of deny_patterns refuses`
+    return hit && `match ${hit.shown} of deny_patterns`
   }
 }
 
-/** Every text within, and those of each list once more as one. Keys are in the JSON text. */
+/** Every string, and the items of each list joined to one. Keys are covered by the JSON text. */
 function collectStrings(args: Json): readonly string[] {
   const found: string[] = []
   const pending: (Json | undefined)[] = [args]

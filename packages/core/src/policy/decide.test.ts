@@ -43,13 +43,13 @@ describe('a decision', () => {
     expect(decision.decisive).toEqual({ step: 'mode', verdict: verdict('deny') })
   })
 
-  it('asks where a step asks and none denies; the first that asked is named', () => {
+  it('asks if a step asks and none denies, and names the first step that asked', () => {
     const decision = decide(stepsOf(['allow', 'ask', 'ask']), {})
     expect(decision).toMatchObject({ outcome: 'ask', decisive: { step: 'mode' } })
     expect(decision.verdicts).toHaveLength(3)
   })
 
-  it('is the same when it is compiled, whatever was decided before and whoever asks', () => {
+  it('is the same when the steps are compiled, for any earlier decision and subject', () => {
     const gates = fc.array(fc.constantFrom('open', 'allow', 'ask', 'deny', 'even'), { maxLength: 6 })
     const gateOf = (kind: string, index: number): Step<number> => {
       const name = STEP_NAMES[index % STEP_NAMES.length] ?? 'select'
@@ -74,14 +74,14 @@ describe('a decision', () => {
     expect(compiled({}, earlier)).toBe(compiled({}, earlier))
   })
 
-  it('asks no step behind one that denied, however often it is made', () => {
+  it('runs no step after one that denied, however often it is made', () => {
     const never: Step<unknown> = { name: 'limits', evaluate: () => expect.fail('it was asked') }
     const denial = verdict('deny')
     const compiled = compileSteps([{ name: 'mode', evaluate: () => denial }, never])
     for (let times = 0; times < 3; times++) expect(compiled({}, UNDECIDED).outcome).toBe('deny')
   })
 
-  it('is the earlier one where no step is left, or something was denied', () => {
+  it('is the earlier one if there is no step, or if that one denied', () => {
     for (const outcome of ['allow', 'ask', 'deny'] as const) {
       const earlier = decide(stepsOf([outcome]), {})
       expect(decide([], {}, earlier)).toBe(earlier)
@@ -91,7 +91,7 @@ describe('a decision', () => {
     expect(compileSteps(stepsOf(['allow']))({}, denied)).toBe(denied)
   })
 
-  it('continues an earlier one and can only take away from it', () => {
+  it('continues an earlier one and can only restrict it', () => {
     fc.assert(
       fc.property(outcomes, outcomes, (first, second) => {
         const earlier = decide(stepsOf(first), {})
@@ -105,26 +105,26 @@ describe('a decision', () => {
     )
   })
 
-  it('asks no further step once something was denied', () => {
+  it('runs no further step after a denial', () => {
     const never: Step<unknown> = { name: 'limits', evaluate: () => expect.fail('it was asked') }
     const denied = decide([step('select', 'deny')], {})
     expect(decide([never], {}, denied)).toBe(denied)
   })
 
-  it('leaves an earlier one as it was', () => {
+  it('does not change an earlier one', () => {
     const earlier = decide(stepsOf(['allow']), {})
     decide(stepsOf(['deny']), {}, earlier)
     expect(earlier.verdicts).toHaveLength(1)
     expect(UNDECIDED).toEqual({ outcome: 'allow', verdicts: [] })
   })
 
-  it('shows the subject to every step', () => {
+  it('passes the subject to every step', () => {
     const evaluate = (subject: string): Verdict => verdict(subject === 'yes' ? 'allow' : 'deny')
     expect(decide([{ name: 'mode', evaluate }], 'yes').outcome).toBe('allow')
     expect(decide([{ name: 'mode', evaluate }], 'no').outcome).toBe('deny')
   })
 
-  it('says of an open gate that it has no rules', () => {
+  it('says that a pass-through step has no rules', () => {
     expect(decide([createPassThroughStep('mode')], {}).verdicts).toEqual([
       { step: 'mode', verdict: { outcome: 'allow', reason: 'no rules' } },
     ])

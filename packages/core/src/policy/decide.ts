@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts'
 
-/** Where a rule stands, so that a person can go and read it. */
+/** The source location of a rule, so that a person can read it. */
 export interface RuleSource {
   readonly file: string
   readonly line: number
@@ -11,9 +11,9 @@ export type Verdict =
       readonly outcome: 'allow'
       readonly reason?: string
       readonly rule?: RuleSource
-      /** The approval that spared it the question. */
+      /** The earlier approval because of which nobody has to be asked. */
       readonly approval?: string
-      /** What it would have been, were its rules enforced. */
+      /** The verdict if the rules were enforced. */
       readonly would?: Exclude<Verdict, { outcome: 'allow' }>
     }
   | { readonly outcome: 'ask'; readonly reason: string; readonly rule?: RuleSource }
@@ -21,7 +21,7 @@ export type Verdict =
 
 export const ALLOW: Verdict = Object.freeze({ outcome: 'allow' })
 
-/** The order of judgement. Listing asks the first three, which depend on no call; calling asks all of them. */
+/** The order of the steps. Listing runs the first three, which do not depend on a call. Calling runs all of them. */
 export const STEP_NAMES = [
   'select',
   'mode',
@@ -36,11 +36,11 @@ export const STEP_NAMES = [
 
 export type StepName = (typeof STEP_NAMES)[number]
 
-/** One small judgement. It sees the subject and can only take away from what the steps before it left. */
+/** One small decision about the subject. It can only restrict what the steps before it allowed. */
 export interface Step<Subject> {
   readonly name: StepName
   readonly evaluate: (subject: Subject) => Verdict
-  /** What it says of every subject, where it looks at none. */
+  /** The verdict, if it is the same for every subject. */
   readonly constantVerdict?: Verdict
 }
 
@@ -52,11 +52,11 @@ export interface StepVerdict {
 export interface Decision {
   readonly outcome: Verdict['outcome']
   readonly verdicts: readonly StepVerdict[]
-  /** The step that decided, when the outcome is not `allow`. */
+  /** The step that decided, if the outcome is not `allow`. */
   readonly decisive?: StepVerdict
 }
 
-/** Asks every step in turn. The first `deny` ends it; an `ask` stands unless a later step denies. */
+/** Runs the steps in order. The first `deny` ends it. An `ask` remains unless a later step denies. */
 export function decide<Subject>(
   steps: readonly Step<Subject>[],
   subject: Subject,
@@ -66,30 +66,32 @@ export function decide<Subject>(
   const verdicts = [...earlier.verdicts]
   let decisive = earlier.decisive
   for (const step of steps) {
-    const judged = { step: step.name, verdict: step.evaluate(subject) }
-    verdicts.push(judged)
-    if (judged.verdict.outcome === 'deny') return { outcome: 'deny', verdicts, decisive: judged }
-    if (judged.verdict.outcome === 'ask') decisive ??= judged
+    const current = { step: step.name, verdict: step.evaluate(subject) }
+    verdicts.push(current)
+    if (current.verdict.outcome === 'deny') return { outcome: 'deny', verdicts, decisive: current }
+    if (current.verdict.outcome === 'ask') decisive ??= current
   }
   return decisive === undefined ? { outcome: 'allow', verdicts } : { outcome: 'ask', verdicts, decisive }
 }
 
 /**
- * Decides as `decide` does. Most calls meet the same verdicts as the one before, the very objects: their decision is
- * made once for each earlier one.
+ * Decides like `decide`, but reuses the last decision if all verdicts are the same objects as before. This is the case
+ * for most calls.
  */
 export function compileSteps<Subject>(
   steps: readonly Step<Subject>[],
 ): (subject: Subject, earlier: Decision) => Decision {
-  const looking = steps.filter(({ constantVerdict }) => constantVerdict === undefined)
+  const evaluated = steps.filter(({ constantVerdict }) => constantVerdict === undefined)
   const last = new WeakMap<Decision, CachedDecision>()
   return (subject, earlier) => {
-    const known = last.get(earlier)
-    if (known && looking.every(({ evaluate }, at) => evaluate(subject) === known.verdicts[at])) return known.decision
+    const cached = last.get(earlier)
+    if (cached && evaluated.every(({ evaluate }, at) => evaluate(subject) === cached.verdicts[at]))
+      return cached.decision
     const decision = decide(steps, subject, earlier)
-    const said = decision.verdicts.slice(earlier.verdicts.length)
-    // After a denial nobody is asked any more: what those would have said is not known.
-    if (said.length === steps.length) last.set(earlier, { verdicts: evaluatedVerdicts(steps, said), decision })
+    const newVerdicts = decision.verdicts.slice(earlier.verdicts.length)
+    // After a denial the remaining steps did not run, so their verdicts are unknown.
+    if (newVerdicts.length === steps.length)
+      last.set(earlier, { verdicts: evaluatedVerdicts(steps, newVerdicts), decision })
     return decision
   }
 }
@@ -101,15 +103,16 @@ interface CachedDecision {
 
 const evaluatedVerdicts = <Subject>(
   steps: readonly Step<Subject>[],
-  said: readonly StepVerdict[],
-): readonly Verdict[] => said.filter((_, at) => steps[at]?.constantVerdict === undefined).map(({ verdict }) => verdict)
+  newVerdicts: readonly StepVerdict[],
+): readonly Verdict[] =>
+  newVerdicts.filter((_, at) => steps[at]?.constantVerdict === undefined).map(({ verdict }) => verdict)
 
-/** A gate whose rules do not exist yet: it stands in its place in the order and lets everything pass. */
+/** A step that has no rules yet: it has its position in the order and allows everything. */
 export function createPassThroughStep<Subject>(name: StepName): Step<Subject> {
   return { name, evaluate: () => PASS_THROUGH, constantVerdict: PASS_THROUGH }
 }
 
 const PASS_THROUGH: Verdict = Object.freeze({ outcome: 'allow', reason: 'no rules' })
 
-/** Nothing has been asked yet. */
+/** The decision before any step has run. */
 export const UNDECIDED: Decision = Object.freeze({ outcome: 'allow', verdicts: Object.freeze([]) })

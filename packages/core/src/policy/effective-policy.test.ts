@@ -12,7 +12,7 @@ const SOURCES: PolicySources = {
   patterns: [],
   inferred: {
     category: 'mcp',
-    risk: { value: 'medium', reason: 'inferred: no telling word' },
+    risk: { value: 'medium', reason: 'inferred: no known verb' },
     permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'inferred' },
   },
   defaults: {
@@ -26,20 +26,20 @@ const SOURCES: PolicySources = {
 const policyOf = (sources: Partial<PolicySources>) => resolvePolicy({ ...SOURCES, ...sources })
 
 describe('the policy of a tool', () => {
-  it('is what was inferred, and the defaults of that risk, where nothing is written', () => {
+  it('has the inferred values and the defaults of the risk, if nothing is written', () => {
     const policy = policyOf({})
-    expect(policy.risk).toEqual({ value: 'medium', reason: 'inferred: no telling word' })
+    expect(policy.risk).toEqual({ value: 'medium', reason: 'inferred: no known verb' })
     expect(policy.allowedInModes).toEqual({ value: ['NORMAL', 'DEGRADED'], reason: 'the default for medium risk' })
     expect([policy.requiresApproval.value, policy.secrets.value, policy.hidden.value]).toEqual([false, 'refuse', false])
   })
 
-  it('is what an entry says, with the place where it says so', () => {
+  it('has the values of an entry, with their source locations', () => {
     const { risk, requiresApproval, allowedInModes } = policyOf({ entries: [written({ riskLevel: 'high' }, 12)] })
     expect(risk).toEqual({ value: 'high', reason: 'as written', rule: { file: 'tools.yaml', line: 12 } })
     expect([requiresApproval.value, allowedInModes.value]).toEqual([true, ['NORMAL']])
   })
 
-  it('is what a pattern says only where the entries are silent', () => {
+  it('has the value of a pattern only if no entry sets the field', () => {
     const patterns = [written({ riskLevel: 'high', hidden: true }, 3, 'config.yaml')]
     const policy = policyOf({ patterns, entries: [written({ riskLevel: 'low' })] })
     expect([policy.risk.value, policy.hidden]).toEqual([
@@ -48,7 +48,7 @@ describe('the policy of a tool', () => {
     ])
   })
 
-  it('takes the stricter value of each field where two entries name the tool', () => {
+  it('has the stricter value of each field if two entries match the tool', () => {
     const one = written(
       {
         riskLevel: 'low',
@@ -92,20 +92,20 @@ describe('the policy of a tool', () => {
     }
   })
 
-  it('says of everything why it is so where nobody wrote anything', () => {
-    const unsaid = { reason: 'nothing else is said' }
+  it('has a reason for every value, even if nothing is written', () => {
+    const byDefault = { reason: 'the default' }
     expect(policyOf({ enforce: false })).toEqual({
-      category: { value: 'mcp', reason: 'where it comes from' },
+      category: { value: 'mcp', reason: 'the source of the tool' },
       permission: SOURCES.inferred.permission,
       risk: SOURCES.inferred.risk,
       requiresApproval: { value: false, reason: 'the default for medium risk' },
-      requiresApprovalInModes: { value: [], ...unsaid },
+      requiresApprovalInModes: { value: [], ...byDefault },
       allowedInModes: { value: ['NORMAL', 'DEGRADED'], reason: 'the default for medium risk' },
-      forbiddenInModes: { value: [], ...unsaid },
-      essential: { value: false, ...unsaid },
-      hidden: { value: false, ...unsaid },
+      forbiddenInModes: { value: [], ...byDefault },
+      essential: { value: false, ...byDefault },
+      hidden: { value: false, ...byDefault },
       enforce: { value: false, reason: 'governance.enforce' },
-      secrets: { value: 'refuse', ...unsaid },
+      secrets: { value: 'refuse', ...byDefault },
       ...{
         allowedPaths: [],
         forbiddenPaths: [],
@@ -123,7 +123,7 @@ describe('the policy of a tool', () => {
     }
   })
 
-  it('has every field that an entry writes, as it is written', () => {
+  it('has every field of an entry, as written', () => {
     const rule = { file: 'tools.yaml', line: 4 }
     const as = <Value>(value: Value) => ({ value, reason: 'as written', rule })
     const rules = { fields: {}, denyPatterns: ['x'] }
@@ -144,7 +144,7 @@ describe('the policy of a tool', () => {
     })
   })
 
-  it('takes of two entries whichever is stricter, in whatever order they stand', () => {
+  it('has the stricter value of two entries, in any order', () => {
     const pairs: readonly (readonly [PolicyFields, PolicyFields])[] = [
       [{ hidden: true }, { hidden: false }],
       [{ enforce: true }, { enforce: false }],
@@ -165,7 +165,7 @@ describe('the policy of a tool', () => {
         expect(policyOf({ entries })).toMatchObject(policyOf({ entries: [written(strict)] }))
   })
 
-  it('takes of two entries the first where neither is stricter', () => {
+  it('has the value of the first entry if neither is stricter', () => {
     const fields = (name: string): PolicyFields => ({
       category: name,
       result: name,
@@ -179,7 +179,7 @@ describe('the policy of a tool', () => {
     expect(same.risk.rule?.line).toBe(1)
   })
 
-  it('unites what several entries list, each item once', () => {
+  it('merges the lists of several entries without duplicates', () => {
     const policy = policyOf({
       entries: [
         written({ pathArguments: ['a', 'b'], forbiddenInModes: ['ALERT'], permission: ['CONNECT', 'READ'] }, 1),
@@ -195,7 +195,7 @@ describe('the policy of a tool', () => {
     expect(policyOf({ entries: [written({ pathArguments: ['b', 'a', 'b'] })] }).pathArguments).toEqual(['b', 'a'])
   })
 
-  it('is allowed only in modes that every entry allows, by the shortest list', () => {
+  it('is allowed only in modes that every entry allows, with the rule of the shortest list', () => {
     const lists = [
       ['NORMAL', 'ALERT', 'DEGRADED'],
       ['DEGRADED', 'NORMAL'],
@@ -207,14 +207,14 @@ describe('the policy of a tool', () => {
     })
   })
 
-  it('takes no notice of a field that is there without a value', () => {
+  it('ignores an undefined field', () => {
     const fields = { riskLevel: undefined, hidden: undefined } as unknown as PolicyFields
     expect(policyOf({ entries: [written(fields)] })).toEqual(policyOf({}))
     const patterns = [written({ hidden: true })]
     expect(policyOf({ patterns, entries: [written(fields)] }).hidden.value).toBe(true)
   })
 
-  it('never is allowed where a list of modes is empty', () => {
+  it('is never allowed if a list of modes is empty', () => {
     expect(policyOf({ entries: [written({ allowedInModes: [] })] }).allowedInModes.value).toEqual([])
   })
 })

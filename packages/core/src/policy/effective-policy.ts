@@ -14,7 +14,7 @@ import {
   type SecretHandling,
 } from './tools-file.ts'
 
-/** Everything that governs one tool, each value with why it is this one. */
+/** All policy values of one tool, each with the reason for it. */
 export interface ToolPolicy {
   readonly category: PolicyValue<string>
   readonly permission: PolicyValue<readonly Permission[]>
@@ -25,40 +25,40 @@ export interface ToolPolicy {
   readonly forbiddenInModes: PolicyValue<readonly Mode[]>
   readonly essential: PolicyValue<boolean>
   readonly hidden: PolicyValue<boolean>
-  /** Why nobody may call it until an entry is corrected. */
+  /** Why the tool cannot be called until an entry is corrected. */
   readonly misspelt: PolicyValue<string> | undefined
   readonly enforce: PolicyValue<boolean>
   readonly secrets: PolicyValue<SecretHandling>
-  /** Each list has to allow a path. */
+  /** A path has to be allowed by every list. */
   readonly allowedPaths: readonly PolicyValue<readonly string[]>[]
   readonly forbiddenPaths: readonly PolicyValue<readonly string[]>[]
   readonly unattendedPaths: readonly string[]
   readonly pathArguments: readonly string[] | undefined
-  /** All of them hold. */
+  /** All of them apply. */
   readonly arguments: readonly PolicyValue<ArgumentRules>[]
   readonly timeoutSeconds: PolicyValue<number> | undefined
   readonly rateLimitPerMinute: PolicyValue<number> | undefined
   readonly maxConcurrent: PolicyValue<number> | undefined
-  /** Undefined: as its server's entry has it. */
+  /** `undefined`: the server's entry decides. */
   readonly isolated: PolicyValue<boolean | IsolationFields> | undefined
-  /** A preset, by name or as itself. */
+  /** A preset: its name or its settings. */
   readonly result: PolicyValue<string | JsonObject> | undefined
   readonly descriptionOverride: PolicyValue<string> | undefined
   readonly rename: PolicyValue<string> | undefined
-  /** The definition has to be what each of them says. */
+  /** The definition has to match every pin. */
   readonly pin: readonly PolicyValue<string>[]
 }
 
-/** Fields that somebody wrote, and where. */
+/** Fields of a file, with their source locations. */
 export interface SourcedFields {
   readonly fields: PolicyFields
   readonly locateRule: (field: PolicyField) => RuleSource
 }
 
 export interface PolicySources {
-  /** Of tools.yaml. Where several name one tool, the stricter value of each field wins. */
+  /** Entries of tools.yaml. If several match a tool, the strictest value of each field wins. */
   readonly entries: readonly SourcedFields[]
-  /** Of config.yaml, behind what the entries say. */
+  /** Patterns of config.yaml. They apply to fields that no entry sets. */
   readonly patterns: readonly SourcedFields[]
   readonly inferred: {
     readonly category: string
@@ -68,7 +68,7 @@ export interface PolicySources {
   readonly defaults: Readonly<
     Record<RiskLevel, { readonly allowedInModes: readonly Mode[]; readonly requiresApproval: boolean }>
   >
-  /** Whether rules are enforced where no entry says so. */
+  /** Whether rules are enforced if no entry says so. */
   readonly enforce: boolean
 }
 
@@ -78,7 +78,7 @@ export function resolvePolicy({ entries, patterns, inferred, defaults, enforce }
   const byRisk = defaults[risk.value]
   const reason = REASONS[risk.value]
   return {
-    category: pickStrictest(ruled.category) ?? { value: inferred.category, reason: 'where it comes from' },
+    category: pickStrictest(ruled.category) ?? { value: inferred.category, reason: 'the source of the tool' },
     permission: union(ruled.permission, PERMISSIONS) ?? inferred.permission,
     risk,
     requiresApproval: pickStrictest(ruled.requiresApproval, Number) ?? { value: byRisk.requiresApproval, reason },
@@ -114,9 +114,8 @@ const bySmallness = (value: number): number => -value
 
 const EMPTY_LIST: readonly never[] = Object.freeze([])
 
-// Made once: there are thousands of tools, and most entries leave most unsaid.
-const defaultValue = <Value>(value: Value): PolicyValue<Value> =>
-  Object.freeze({ value, reason: 'nothing else is said' })
+// Created once: there are thousands of tools, and most entries set few fields.
+const defaultValue = <Value>(value: Value): PolicyValue<Value> => Object.freeze({ value, reason: 'the default' })
 const NO_MODES = defaultValue<readonly Mode[]>(EMPTY_LIST)
 const DEFAULT_FALSE = defaultValue(false)
 const DEFAULT_REFUSE = defaultValue<SecretHandling>('refuse')
@@ -130,7 +129,7 @@ const REASONS: Readonly<Record<RiskLevel, string>> = {
 type ValueOf<Field extends PolicyField> = NonNullable<PolicyFields[Field]>
 type PolicyValues = { readonly [Field in PolicyField]?: readonly PolicyValue<ValueOf<Field>>[] }
 
-/** The strictest one; without a measure the first. */
+/** The strictest value; without a measure, the first. */
 function pickStrictest<Value>(
   all: readonly PolicyValue<Value>[] | undefined,
   strictness: (value: Value) => number = () => 0,
@@ -138,7 +137,7 @@ function pickStrictest<Value>(
   return all?.reduce((chosen, next) => (strictness(chosen.value) >= strictness(next.value) ? chosen : next))
 }
 
-/** What widens nothing can be taken from one place only. */
+/** A field that widens a policy is used only if a single entry sets it. */
 function onlyValue<Value>([only, ...others]: readonly PolicyValue<Value>[] = []): Value | undefined {
   return others.length === 0 ? only?.value : undefined
 }
@@ -160,13 +159,13 @@ function intersection<Item>(
   )
 }
 
-/** What stands in tools.yaml and, where that is silent about a field, in config.yaml. */
+/** The values of tools.yaml and, for fields that it does not set, those of config.yaml. */
 const mergePolicyValues = (entries: readonly SourcedFields[], patterns: readonly SourcedFields[]): PolicyValues => ({
   ...collectPolicyValues(patterns),
   ...collectPolicyValues(entries),
 })
 
-/** By what is there and not by what could be: most say little of all that can be said. */
+/** Iterates over the fields that are set, not over all possible ones: most entries set few. */
 function collectPolicyValues(layer: readonly SourcedFields[]): PolicyValues {
   const ruled: Partial<Record<PolicyField, PolicyValue<unknown>[]>> = {}
   for (const { fields, locateRule } of layer) {

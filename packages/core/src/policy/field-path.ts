@@ -1,13 +1,13 @@
 import type { Json } from '../json/json.ts'
 
-/** A dotted name, `*` standing for every item: `edits.*.path`. */
+/** A dotted name; `*` means every item: `edits.*.path`. */
 export type FieldPath = readonly string[]
 
 export const readFieldPath = (name: string): FieldPath => name.split('.')
 
 /**
- * What remains of a field behind one key; undefined where it leads elsewhere. A server may read keys without regard to
- * case (Go's JSON does), and a key may have dots of its own.
+ * What remains of a field path after one key; `undefined` if the key does not match. Case is ignored, because some
+ * servers ignore it (Go's JSON does). A key may contain dots itself.
  */
 export function stepInto(field: FieldPath, key: string): FieldPath | undefined {
   const [first, ...rest] = field
@@ -20,6 +20,6 @@ const sameKey = (one: string, other: string): boolean => one === other || folded
 
 const folded = (key: string): string => key.normalize('NFKC').toLowerCase()
 
-/** A member or an item with its key. Only own ones: `__proto__` and `constructor` are names like any other. */
+/** Members or items with their keys. Only own ones: `__proto__` and `constructor` are ordinary keys. */
 export const entriesOf = (value: Json | undefined): readonly (readonly [key: string, value: Json | undefined])[] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : []

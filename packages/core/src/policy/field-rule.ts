@@ -3,12 +3,12 @@ import { quoteText } from '../text/excerpt.ts'
 import type { CompilePattern } from '../text/text-pattern.ts'
 import type { ArgumentRule } from './tools-file.ts'
 
-/** Says what is wrong with a value, in words that follow the name of its field. */
+/** Describes the problem of a value, as a phrase that follows the name of the field. */
 export type FieldCheck = (value: Json) => string | undefined
 
 const MAX_SHOWN_LENGTH = 60
 
-/** The checks of one field. What a rule does not understand, it refuses: a text where a number is limited, say. */
+/** The checks of one field. A value of the wrong type is refused, for example a string if a number is limited. */
 export function compileFieldRule(rule: ArgumentRule, compile: CompilePattern): readonly FieldCheck[] {
   const checks: FieldCheck[] = []
   const { const: only, enum: listed, pattern, max, min, maxLength } = rule
@@ -29,11 +29,11 @@ function patternCheck(source: string, compile: CompilePattern): FieldCheck {
   const pattern = compile(source)
   const shownSource = quoteText(source, MAX_SHOWN_LENGTH)
   if (typeof pattern !== 'function')
-    return () => `cannot be judged: the pattern ${shownSource} of its rule is broken (${pattern.problem})`
+    return () => `cannot be checked: the pattern ${shownSource} of its rule is invalid (${pattern.problem})`
   return (value) => {
-    if (typeof value !== 'string') return `has to be a text that the pattern ${shownSource} matches`
-    if (value.length > pattern.longest) return `is too long to be judged by the pattern ${shownSource}`
-    return pattern(value) ? undefined : `has to be a text that the pattern ${shownSource} matches`
+    if (typeof value !== 'string') return `has to be a string that matches the pattern ${shownSource}`
+    if (value.length > pattern.longest) return `is too long to be checked against the pattern ${shownSource}`
+    return pattern(value) ? undefined : `has to be a string that matches the pattern ${shownSource}`
   }
 }
 
@@ -42,14 +42,14 @@ const lengthCheck =
   (value) =>
     typeof value === 'string' && !isLonger(value, maxLength)
       ? undefined
-      : `has to be a text of at most ${maxLength} characters`
+      : `has to be a string of at most ${maxLength} characters`
 
-/** In characters as people count them, each of which is one or two units long. */
-function isLonger(text: string, most: number): boolean {
-  if (text.length <= most) return false
-  if (text.length > 2 * most) return true
+/** Counts code points, each of which is one or two code units long. */
+function isLonger(text: string, max: number): boolean {
+  if (text.length <= max) return false
+  if (text.length > 2 * max) return true
   let count = 0
-  for (const _ of text) if (++count > most) return true
+  for (const _ of text) if (++count > max) return true
   return false
 }
 

@@ -4,7 +4,7 @@ import { shouldIsolateTool } from './isolation-policy.ts'
 import { compileSelection } from './selection.ts'
 
 describe('whether a tool is isolated', () => {
-  it('follows the server: all, those that are listed, or none', () => {
+  it('depends on the server: all tools, the listed ones, or none', () => {
     expect(shouldIsolateTool({ isolated: true }, 'query')).toBe(true)
     expect(shouldIsolateTool({ isolatedTools: ['query'] }, 'query')).toBe(true)
     expect(shouldIsolateTool({ isolatedTools: ['query'] }, 'schema')).toBe(false)
@@ -12,12 +12,12 @@ describe('whether a tool is isolated', () => {
     expect(shouldIsolateTool(undefined, 'query')).toBe(false)
   })
 
-  it('lets `isolated: true` win over the list, and `isolated: false` take nothing from it', () => {
+  it('prefers `isolated: true` to the list, and ignores `isolated: false`', () => {
     expect(shouldIsolateTool({ isolated: true, isolatedTools: [] }, 'query')).toBe(true)
     expect(shouldIsolateTool({ isolated: false, isolatedTools: ['query'] }, 'query')).toBe(true)
   })
 
-  it('takes the same patterns as includeTools, whatever they hold', () => {
+  it('supports the same patterns as includeTools', () => {
     const text = fc.oneof(fc.string(), fc.stringMatching(/^[ab*?]{0,6}$/))
     fc.assert(
       fc.property(fc.array(text, { maxLength: 3 }), text, (isolatedTools, tool) => {

@@ -5,17 +5,17 @@ import { compileNameGlob } from '../text/name-glob.ts'
 export const ISOLATION_STRATEGIES = ['exact', 'bounded', 'extract', 'agent'] as const
 export type IsolationStrategy = (typeof ISOLATION_STRATEGIES)[number]
 
-/** What a caller gets where its strategy fails: a bounded result, or the error. */
+/** What a caller gets if the strategy fails: a bounded result, or the error. */
 export const ISOLATION_FALLBACKS = ['bounded', 'error'] as const
 export type IsolationFallback = (typeof ISOLATION_FALLBACKS)[number]
 
-/** How an isolated call runs, as far as somebody says it. */
+/** The settings of an isolated call, as far as they are written. */
 export interface IsolationFields {
   readonly strategy?: IsolationStrategy
   readonly fallback?: IsolationFallback
-  /** How many characters of what the tool gives go back to the caller at most; `exact` knows no budget. */
+  /** The maximum number of characters of the result that go back to the caller. `exact` has no budget. */
   readonly budget?: number
-  /** A JSON Schema: only a value that validates crosses back. */
+  /** A JSON Schema: only a value that matches it is returned. */
   readonly returns?: JsonObject
   readonly maxTokens?: number
   readonly maxTurns?: number
@@ -25,14 +25,14 @@ export interface IsolationFields {
   readonly allowRecall?: boolean
 }
 
-/** What the entry of a server says of its tools. */
+/** What a server's entry says about isolation. */
 export interface IsolatedServer {
   readonly isolated?: boolean | undefined
-  /** Names, or patterns as in `includeTools`. */
+  /** Names or patterns, as in `includeTools`. */
   readonly isolatedTools?: readonly string[] | undefined
 }
 
-/** By the pair of server and tool alone: no name is ever split. What tools.yaml says of a tool itself wins over this. */
+/** Decides by server and tool; names are never split. A setting for the tool in tools.yaml takes precedence. */
 export function shouldIsolateTool(server: IsolatedServer | undefined, tool: string): boolean {
   if (server === undefined) return false
   return server.isolated === true || (server.isolatedTools?.some((pattern) => compileNameGlob(pattern)(tool)) ?? false)

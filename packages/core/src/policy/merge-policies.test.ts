@@ -65,7 +65,7 @@ const valuesOf = ({ risk, permission, requiresApproval, allowedInModes, hidden, 
 })
 
 describe('the stricter of two policies', () => {
-  it('lets nobody call a tool of which either has a misspelt key', () => {
+  it('refuses every call if either has a misspelt key', () => {
     const [misspelt, right] = [policyFor({ misspelt: 'hiden' }), policyFor({})]
     expect(mergePolicies(misspelt, right).misspelt?.value).toBe('hiden')
     expect(mergePolicies(right, misspelt).misspelt?.value).toBe('hiden')
@@ -74,8 +74,8 @@ describe('the stricter of two policies', () => {
 
   it.each([
     ['the first is the strict one', STRICT, LAX],
-    ['the second is', LAX, STRICT],
-  ])('takes nothing that is laxer, where %s', (_title, one, other) => {
+    ['the second is the strict one', LAX, STRICT],
+  ])('never takes a less strict value, if %s', (_title, one, other) => {
     expect(valuesOf(mergePolicies(policyFor(one), policyFor(other)))).toEqual({
       ...{ risk: 'high', permission: ['READ', 'WRITE'], approval: true, modes: ['NORMAL'], hidden: true },
       ...{ enforce: true, secrets: 'refuse', essential: false, forbidden: ['ALERT'], asked: ['ALERT'] },
@@ -83,7 +83,7 @@ describe('the stricter of two policies', () => {
     })
   })
 
-  it('joins the lists that forbid or limit, the first one first', () => {
+  it('joins the lists that forbid or limit, in order', () => {
     const one = policyFor({ allowedPaths: ['/a'], forbiddenPaths: ['/a/x'], arguments: RULES, pin: 'one' })
     const other = policyFor({ allowedPaths: ['/b'], forbiddenPaths: ['/b/x'], arguments: RULES, pin: 'two' })
     const policy = mergePolicies(one, other)
@@ -93,7 +93,7 @@ describe('the stricter of two policies', () => {
     expect(policy.arguments).toHaveLength(2)
   })
 
-  it('takes from the second one which arguments are paths, and what was reviewed', () => {
+  it('takes path arguments and pins from the second one', () => {
     const one = policyFor({ pathArguments: ['a'], pin: 'one', category: 'mine', rename: 'x' })
     const other = policyFor({ pathArguments: ['b'], pin: 'two', category: 'theirs', rename: 'y' })
     const policy = mergePolicies(one, other)
@@ -102,7 +102,7 @@ describe('the stricter of two policies', () => {
     expect(policy.pin).toHaveLength(1)
   })
 
-  it('has the reason of the one that is stricter, and of the first where both are as strict', () => {
+  it('has the reason of the stricter one, or of the first if both are equally strict', () => {
     const [low, high] = [policyFor(LAX), policyFor(STRICT)]
     for (const field of ['risk', 'requiresApproval', 'hidden', 'secrets', 'timeoutSeconds'] as const) {
       expect(mergePolicies(low, high)[field]).toBe(high[field])
@@ -115,7 +115,7 @@ describe('the stricter of two policies', () => {
     expect(mergePolicies(low, high).enforce).toBe(high.enforce)
   })
 
-  it('has the limit of the only one that has any', () => {
+  it('has the limit of the only one that has one', () => {
     const [none, some] = [policyFor({}), policyFor({ timeoutSeconds: 5, maxConcurrent: 2, rateLimitPerMinute: 9 })]
     for (const policy of [mergePolicies(none, some), mergePolicies(some, none)])
       expect([policy.timeoutSeconds?.value, policy.maxConcurrent?.value, policy.rateLimitPerMinute?.value]).toEqual([
@@ -124,7 +124,7 @@ describe('the stricter of two policies', () => {
     expect(mergePolicies(none, none).timeoutSeconds).toBeUndefined()
   })
 
-  it('names the rule of the list that says more of what is forbidden, or less of what is allowed', () => {
+  it('names the rule of the longer forbidding list, or of the shorter allowing list', () => {
     const at = (line: number, fields: PolicyFields): ToolPolicy => policyFor(fields, line)
     const few = at(1, { forbiddenInModes: ['ALERT'], allowedInModes: ['NORMAL', 'ALERT'], permission: ['READ'] })
     const many = at(2, {
@@ -147,7 +147,7 @@ describe('the stricter of two policies', () => {
     expect(mergePolicies(few, twin).allowedInModes.rule?.line).toBe(1)
   })
 
-  it('is the same policy where nothing differs', () => {
+  it('is the same policy if nothing differs', () => {
     const policy = policyFor({ riskLevel: 'low', unattendedPaths: ['/tmp'] })
     expect(mergePolicies(policy, policy)).toEqual(policy)
   })

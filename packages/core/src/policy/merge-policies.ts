@@ -2,7 +2,7 @@ import type { ToolPolicy } from './effective-policy.ts'
 import { PERMISSIONS } from './permission.ts'
 import { type PolicyValue, RISK_LEVELS, SECRET_HANDLINGS } from './tools-file.ts'
 
-/** Of each field the stricter of two values; what widens a policy, or only names things, is that of the first. */
+/** Takes the stricter value of each field. Fields that widen a policy, or only name things, come from the first. */
 export function mergePolicies(one: ToolPolicy, other: ToolPolicy): ToolPolicy {
   return {
     ...one,
@@ -50,14 +50,14 @@ function pickLesser(
 
 type PolicyList<Item> = PolicyValue<readonly Item[]>
 
-/** The reason is of the one that has more to say. */
+/** The reason is that of the longer list. */
 function uniteLists<Item>(one: PolicyList<Item>, other: PolicyList<Item>, order?: readonly Item[]): PolicyList<Item> {
   const items = new Set([...one.value, ...other.value])
-  const telling = other.value.length > one.value.length ? other : one
-  return { ...telling, value: order ? order.filter((item) => items.has(item)) : [...items] }
+  const source = other.value.length > one.value.length ? other : one
+  return { ...source, value: order ? order.filter((item) => items.has(item)) : [...items] }
 }
 
 function intersectLists<Item>(one: PolicyList<Item>, other: PolicyList<Item>): PolicyList<Item> {
-  const telling = other.value.length < one.value.length ? other : one
-  return { ...telling, value: one.value.filter((item) => other.value.includes(item)) }
+  const source = other.value.length < one.value.length ? other : one
+  return { ...source, value: one.value.filter((item) => other.value.includes(item)) }
 }

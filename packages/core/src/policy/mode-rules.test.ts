@@ -22,7 +22,7 @@ interface Written {
   readonly category?: string
 }
 
-/** A low tool as discovery writes it, but for what a test says. */
+/** A low-risk tool as discovery writes it, with the changes of a test. */
 const tool = (written: Written = {}): ModeTraits => ({
   allowedInModes: at(written.allowed ?? ['NORMAL', 'ALERT', 'DEGRADED'], 1),
   forbiddenInModes: at(written.forbidden ?? [], 2),
@@ -72,7 +72,7 @@ describe(`${promise('GOV-12')} a tool and the mode`, () => {
     expect(openIn(written)).toEqual(modes)
   })
 
-  it.each(MODES)('forbidden in %s is closed in it, whatever else is written', (mode) => {
+  it.each(MODES)('forbidden in %s cannot be called in it, whatever else is written', (mode) => {
     const written = { allowed: MODES, forbidden: [mode], essential: true }
     expect(openIn(written, { [mode]: ['mcp'] })).toEqual(MODES.filter((other) => other !== mode))
   })
@@ -82,7 +82,7 @@ describe('a refusal', () => {
   const refusedIn = (mode: Mode, written: Written, policies?: Policies) =>
     evaluateMode(tool(written), stateOf(mode, policies))
 
-  it('names the mode, the rule, and where that is written', () => {
+  it('names the mode, the rule and its source location', () => {
     expect(refusedIn('ALERT', { allowed: ['NORMAL'] })).toEqual({
       outcome: 'deny',
       code: 'MODE_FORBIDS',
@@ -90,51 +90,51 @@ describe('a refusal', () => {
       rule: { file: FILE, line: 1 },
     })
     expect(refusedIn('NORMAL', { allowed: [] })).toMatchObject({
-      reason: 'The mode is NORMAL: allowed_in_modes of this tool is empty: it is never called.',
+      reason: 'The mode is NORMAL: allowed_in_modes of this tool is empty, so it can never be called.',
     })
     expect(refusedIn('RECOVERY', { allowed: ['NORMAL', 'ALERT'], permission: ['WRITE'] })).toMatchObject({
-      reason: 'The mode is RECOVERY: only READ tools are left.',
+      reason: 'The mode is RECOVERY: only READ tools are allowed.',
       rule: { file: FILE, line: 3 },
     })
     expect(refusedIn('DEGRADED', { allowed: ['NORMAL', 'ALERT'] })).toMatchObject({
       reason: 'The mode is DEGRADED: this tool can be called in NORMAL, ALERT only (line 1).',
     })
     expect(refusedIn('NORMAL', { forbidden: ['NORMAL'] })).toMatchObject({
-      reason: 'The mode is NORMAL: forbidden_in_modes of this tool names it.',
+      reason: 'The mode is NORMAL: forbidden_in_modes of this tool contains it.',
       rule: { file: FILE, line: 2 },
     })
     expect(refusedIn('LOCKDOWN', { permission: ['WRITE'] })).toMatchObject({
-      reason: 'The mode is LOCKDOWN: only READ tools marked `essential` are left.',
+      reason: 'The mode is LOCKDOWN: only READ tools marked `essential` are allowed.',
       rule: { file: FILE, line: 3 },
     })
     expect(refusedIn('LOCKDOWN', {})).toMatchObject({ rule: { file: FILE, line: 4 } })
     expect(refusedIn('ALERT', {}, { ALERT: [], NORMAL: ['mcp'] })).toMatchObject({
-      reason: 'The mode is ALERT: its policy leaves no tools of the category mcp.',
+      reason: 'The mode is ALERT: its policy does not allow tools of the category mcp.',
       rule: { file: FILE, line: 50 },
     })
   })
 
-  it('says why the mode is in force, when somebody said so', () => {
+  it('contains the reason for the mode, if one was given', () => {
     const state = { ...stateOf('LOCKDOWN'), why: 'a key leaked' }
     expect(evaluateMode(tool(), state)).toMatchObject({
       reason: 'The mode is LOCKDOWN (a key leaked): this tool is not marked `essential`.',
     })
   })
 
-  it('points nowhere when the rule is written nowhere', () => {
+  it('has no source location if the rule is not written in a file', () => {
     const low = { ...tool(), allowedInModes: given<readonly Mode[]>(['NORMAL']) }
     expect(evaluateMode(low, stateOf('ALERT'))).not.toHaveProperty('rule')
   })
 })
 
 describe('the categories of a mode', () => {
-  it('that its policy names are left, and others that some policy names are not', () => {
+  it('are allowed if its policy names them, and forbidden if only another policy does', () => {
     const policies: Policies = { NORMAL: ['mcp', 'deploy'], ALERT: ['mcp'] }
     expect(openIn({ category: 'mcp' }, policies)).toEqual(['NORMAL', 'ALERT', 'DEGRADED', 'RECOVERY'])
     expect(openIn({ category: 'deploy' }, policies)).toEqual(['NORMAL', 'DEGRADED', 'RECOVERY'])
   })
 
-  it('that no policy names are not thereby forbidden', () => {
+  it('are not forbidden if no policy names them', () => {
     expect(openIn({ category: 'other' }, { NORMAL: ['mcp'], ALERT: [] })).toEqual([
       'NORMAL',
       'ALERT',
@@ -143,20 +143,20 @@ describe('the categories of a mode', () => {
     ])
   })
 
-  it('are all left by a mode without a policy, and by a policy without a list', () => {
+  it('are all allowed by a mode without a policy, and by a policy without a list', () => {
     expect(openIn({ category: 'mcp' }, { ALERT: ['mcp'], NORMAL: undefined })).toContain('NORMAL')
     expect(openIn({ category: 'mcp' }, { ALERT: ['mcp'] })).toContain('DEGRADED')
     expect(openIn({ category: 'mcp' }, { DEGRADED: undefined, ALERT: ['other'] })).toContain('ALERT')
   })
 
-  it('can be narrowed in LOCKDOWN and RECOVERY too, and open nothing there', () => {
+  it('can restrict LOCKDOWN and RECOVERY too, and never widen them', () => {
     const policies: Policies = { LOCKDOWN: ['core'], RECOVERY: ['core'], NORMAL: ['mcp', 'core'] }
     expect(openIn({ essential: true, category: 'core' }, policies)).toEqual(expect.arrayContaining(['LOCKDOWN']))
     expect(openIn({ essential: true, category: 'mcp' }, policies)).toEqual(['NORMAL', 'ALERT', 'DEGRADED'])
     expect(openIn({ permission: ['WRITE'], category: 'core' }, policies)).not.toContain('RECOVERY')
   })
 
-  it('may have the names of properties that all objects have', () => {
+  it('may have the names of inherited object properties', () => {
     expect(openIn({ category: 'constructor' }, { ALERT: ['mcp'] })).toContain('ALERT')
   })
 })
@@ -173,20 +173,20 @@ describe('approval', () => {
 
   it.each<readonly [string, Partial<ApprovalTraits>, readonly Mode[]]>([
     ['is always needed in LOCKDOWN', {}, ['LOCKDOWN']],
-    ['is needed everywhere where the tool says so', { requiresApproval: at(true, 5) }, MODES],
+    ['is needed in every mode if the tool says so', { requiresApproval: at(true, 5) }, MODES],
     [
       'is needed in the modes that the tool names',
       { requiresApprovalInModes: at(['ALERT'], 6) },
       ['ALERT', 'LOCKDOWN'],
     ],
     ['is needed in those that the category names', { category: given('deploy') }, ['ALERT', 'DEGRADED', 'LOCKDOWN']],
-    ['is not needed for a category nobody described', { category: given('other') }, ['LOCKDOWN']],
-    ['is not needed for a category of which nothing else is said', { category: given('described') }, ['LOCKDOWN']],
+    ['is not needed for an unknown category', { category: given('other') }, ['LOCKDOWN']],
+    ['is not needed for a category without such a setting', { category: given('described') }, ['LOCKDOWN']],
   ])('%s', (_title, written, modes) => {
     expect(neededIn(written)).toEqual(modes)
   })
 
-  it('points at whoever wants it', () => {
+  it('names the rule that requires it', () => {
     const inAlert = (written: Partial<ApprovalTraits>) => resolveApproval(traits(written), stateOf('ALERT'))
     expect(inAlert({ requiresApproval: at(true, 5) })).toEqual(at(true, 5))
     expect(inAlert({ requiresApprovalInModes: at(['ALERT'], 6) })).toEqual({

@@ -3,18 +3,18 @@ import type { Mode } from './mode.ts'
 import type { Permission } from './permission.ts'
 import type { ParsedToolsFile, PolicyValue } from './tools-file.ts'
 
-/** What the rules know of the mode in force. */
+/** The current mode, and the rules that depend on it. */
 export interface ModeRules {
   readonly mode: Mode
-  /** Why it is in force, in the words of whoever set it. */
+  /** The reason given by the person who set it. */
   readonly why?: string
   readonly policies: ParsedToolsFile['modePolicies']
   readonly categories: ParsedToolsFile['categories']
-  /** Where policies and categories are written. */
+  /** The file that defines policies and categories. */
   readonly file: string
 }
 
-/** What decides in which modes a tool can be called. */
+/** The fields that decide in which modes a tool can be called. */
 export interface ModeTraits {
   readonly allowedInModes: PolicyValue<readonly Mode[]>
   readonly forbiddenInModes: PolicyValue<readonly Mode[]>
@@ -23,34 +23,38 @@ export interface ModeTraits {
   readonly category: PolicyValue<string>
 }
 
-/** What decides whether a person has to say yes. */
+/** The fields that decide whether a call needs approval. */
 export interface ApprovalTraits {
   readonly requiresApproval: PolicyValue<boolean>
   readonly requiresApprovalInModes: PolicyValue<readonly Mode[]>
   readonly category: PolicyValue<string>
 }
 
-/** GOV-12 and GOV-13: may this tool be called in the mode that is in force? */
+/** Whether this tool may be called in the current mode (GOV-12, GOV-13). */
 export function evaluateMode(tool: ModeTraits, state: ModeRules): Verdict {
   const { forbiddenInModes } = tool
   if (forbiddenInModes.value.includes(state.mode))
-    return denyByMode(state, 'forbidden_in_modes of this tool names it', forbiddenInModes.rule)
+    return denyByMode(state, 'forbidden_in_modes of this tool contains it', forbiddenInModes.rule)
   return checkAllowedModes(tool, state) ?? checkCategory(tool, state) ?? ALLOW
 }
 
-/** LOCKDOWN and RECOVERY go by what a tool does: discovery writes `allowed_in_modes` for every tool and names neither. */
+/**
+ * LOCKDOWN and RECOVERY depend on what a tool does, not on `allowed_in_modes`: discovery writes that list for every
+ * tool and includes neither mode.
+ */
 function checkAllowedModes(tool: ModeTraits, state: ModeRules): Verdict | undefined {
   const { value: modes, rule } = tool.allowedInModes
-  if (modes.length === 0) return denyByMode(state, 'allowed_in_modes of this tool is empty: it is never called', rule)
+  if (modes.length === 0)
+    return denyByMode(state, 'allowed_in_modes of this tool is empty, so it can never be called', rule)
   switch (state.mode) {
     case 'LOCKDOWN':
       if (!isReadOnly(tool))
-        return denyByMode(state, 'only READ tools marked `essential` are left', tool.permission.rule)
+        return denyByMode(state, 'only READ tools marked `essential` are allowed', tool.permission.rule)
       if (tool.essential.value) return undefined
       return denyByMode(state, 'this tool is not marked `essential`', tool.essential.rule)
     case 'RECOVERY':
       if (isReadOnly(tool)) return undefined
-      return denyByMode(state, 'only READ tools are left', tool.permission.rule)
+      return denyByMode(state, 'only READ tools are allowed', tool.permission.rule)
     default:
       return checkModeList(tool, state)
   }
@@ -61,7 +65,7 @@ function checkModeList({ allowedInModes: { value, reason, rule } }: ModeTraits, 
   return denyByMode(state, `this tool can be called in ${value.join(', ')} only (${reason})`, rule)
 }
 
-/** A list of categories speaks only of those that some list names, and a mode without a list takes none away. */
+/** A category that no mode's list contains is never forbidden, and a mode without a list forbids none. */
 function checkCategory({ category }: ModeTraits, state: ModeRules): Verdict | undefined {
   const own = state.policies.get(state.mode)
   if (own?.allowedCategories === undefined || own.allowedCategories.includes(category.value)) return undefined
@@ -69,11 +73,11 @@ function checkCategory({ category }: ModeTraits, state: ModeRules): Verdict | un
     allowedCategories?.includes(category.value),
   )
   if (!isNamed) return undefined
-  const place = { file: state.file, line: own.line }
-  return denyByMode(state, `its policy leaves no tools of the category ${category.value}`, place)
+  const rule = { file: state.file, line: own.line }
+  return denyByMode(state, `its policy does not allow tools of the category ${category.value}`, rule)
 }
 
-/** Whether a person has to say yes in the mode that is in force, and who wants it so. */
+/** Whether a call needs approval in the current mode, and by which rule. */
 export function resolveApproval(tool: ApprovalTraits, state: ModeRules): PolicyValue<boolean> {
   const { requiresApproval, requiresApprovalInModes, category } = tool
   const { mode, file } = state
@@ -89,7 +93,7 @@ export function resolveApproval(tool: ApprovalTraits, state: ModeRules): PolicyV
   return mode === 'LOCKDOWN' ? requireApproval('In LOCKDOWN every call needs approval.', undefined) : requiresApproval
 }
 
-/** GOV-8: what it may do besides, it must not write. */
+/** It reads and does not write; it may also connect (GOV-8). */
 const isReadOnly = ({ permission: { value } }: ModeTraits): boolean =>
   value.includes('READ') && !value.includes('WRITE')
 

@@ -11,27 +11,27 @@ const REFUSED_TO_PERSONS: readonly string[] = [
 ]
 
 describe('a person', () => {
-  it.each(PAIRS)('who goes from %s to %s is judged by the table', (from, to) => {
+  it.each(PAIRS)('can change from %s to %s only as the table allows', (from, to) => {
     const refused = REFUSED_TO_PERSONS.includes(`${from} ${to}`)
     expect(checkTransition(from, to, 'person')?.code).toBe(refused ? 'MODE_REFUSED' : undefined)
   })
 
-  it.each(MODES)('can go to LOCKDOWN from %s', (from) => {
+  it.each(MODES)('can change to LOCKDOWN from %s', (from) => {
     expect(checkTransition(from, 'LOCKDOWN', 'person')).toBeUndefined()
   })
 
-  it('is told what can follow instead, and the way round', () => {
+  it('gets an error with the possible modes and the intermediate step', () => {
     expect(checkTransition('LOCKDOWN', 'NORMAL', 'person')).toMatchObject({
-      message: 'NORMAL cannot follow LOCKDOWN; what can is RECOVERY.',
-      hint: 'Go by way of RECOVERY: `sallyport mode RECOVERY --why "…"`, then `sallyport mode NORMAL --why "…"`.',
+      message: 'The mode cannot change from LOCKDOWN to NORMAL; possible: RECOVERY.',
+      hint: 'Go through RECOVERY: `sallyport mode RECOVERY --why "…"`, then `sallyport mode NORMAL --why "…"`.',
     })
     expect(checkTransition('DEGRADED', 'RECOVERY', 'person')).toMatchObject({
-      message: 'RECOVERY cannot follow DEGRADED; what can is NORMAL, ALERT, LOCKDOWN.',
-      hint: expect.stringContaining('by way of LOCKDOWN'),
+      message: 'The mode cannot change from DEGRADED to RECOVERY; possible: NORMAL, ALERT, LOCKDOWN.',
+      hint: expect.stringContaining('through LOCKDOWN'),
     })
   })
 
-  it('finds a way from every mode to every other, in two steps at the most', () => {
+  it('can get from every mode to every other in at most two steps', () => {
     const reaches = (from: Mode, to: Mode): boolean =>
       NEXT_MODES[from].some((mode) => mode === to || NEXT_MODES[mode].includes(to))
     expect(PAIRS.filter(([from, to]) => from !== to && !reaches(from, to))).toEqual([])
@@ -47,16 +47,16 @@ describe('the gateway by itself', () => {
     LOCKDOWN: [],
   }
 
-  it.each(PAIRS)('goes from %s to %s only if that is stricter', (from, to) => {
+  it.each(PAIRS)('changes from %s to %s only if that is stricter', (from, to) => {
     const goes = from === to || STRICTER[from].includes(to)
     expect(checkTransition(from, to, 'automatic') === undefined).toBe(goes)
     expect(isStricter(to, from)).toBe(STRICTER[from].includes(to))
   })
 
-  it('leaves it to a person to relax the mode, and says so', () => {
+  it('never relaxes the mode, and says that a person can', () => {
     expect(checkTransition('ALERT', 'NORMAL', 'automatic')).toMatchObject({
       code: 'MODE_REFUSED',
-      message: 'The mode can only get stricter by itself; NORMAL is not, after ALERT.',
+      message: 'The mode can only become stricter automatically; NORMAL is not stricter than ALERT.',
       hint: 'A person can relax it: `sallyport mode`.',
     })
   })

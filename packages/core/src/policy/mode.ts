@@ -1,4 +1,4 @@
-/** The states of a deployment, from the everyday one on. One is in force at a time. */
+/** The modes of a deployment. Exactly one is active at a time. */
 export const MODES = ['NORMAL', 'ALERT', 'DEGRADED', 'LOCKDOWN', 'RECOVERY'] as const
 
 export type Mode = (typeof MODES)[number]

@@ -3,25 +3,25 @@ import { describe, expect, it } from 'vitest'
 import { compileSelection } from './selection.ts'
 
 describe('a selection', () => {
-  it('offers everything where nothing is said', () => {
+  it('offers everything by default', () => {
     expect(compileSelection(undefined, [])('anything')).toBe(true)
   })
 
-  it('offers nothing where the list of included tools is empty', () => {
+  it('offers nothing if the list of included tools is empty', () => {
     expect(compileSelection([], [])('anything')).toBe(false)
   })
 
-  it('takes names and globs, and excludes what it also includes', () => {
+  it('supports names and globs, and exclusion takes precedence', () => {
     const selects = compileSelection(['read_*', 'list'], ['*_secret'])
     expect(['read_file', 'read_secret', 'list', 'lists', 'write'].filter(selects)).toEqual(['read_file', 'list'])
   })
 
-  it('takes the names of every object for names like any other', () => {
+  it('treats names of inherited object properties as ordinary names', () => {
     expect(compileSelection(['__proto__'], [])('__proto__')).toBe(true)
     expect(compileSelection(['list'], [])('constructor')).toBe(false)
   })
 
-  it('never offers more when something more is excluded', () => {
+  it('never offers more if more is excluded', () => {
     const name = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 3 })
     fc.assert(
       fc.property(fc.option(fc.array(name), { nil: undefined }), fc.array(name), name, (include, exclude, further) => {

@@ -1,9 +1,9 @@
 import { compileNameGlob } from '../text/name-glob.ts'
 
-/** Says whether a tool of a server is offered at all. */
+/** Whether a tool of a server is offered. */
 export type Selection = (tool: string) => boolean
 
-/** `include` undefined means all, an empty list none; what is excluded stays excluded. */
+/** If `include` is `undefined`, all tools are included; if it is empty, none. `exclude` takes precedence. */
 export function compileSelection(include: readonly string[] | undefined, exclude: readonly string[]): Selection {
   const included = include?.map(compileNameGlob)
   const excluded = exclude.map(compileNameGlob)

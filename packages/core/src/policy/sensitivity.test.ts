@@ -24,7 +24,7 @@ test('merging takes the maximum, in whatever order and however often', () => {
   )
 })
 
-test('they are ordered from the freest to the most guarded', () => {
+test('they are ordered from the least to the most confidential', () => {
   expect(SENSITIVITIES).toEqual(['PUBLIC', 'INTERNAL', 'CONFIDENTIAL', 'SECRET'])
   expect([LOWEST_SENSITIVITY, HIGHEST_SENSITIVITY]).toEqual(['PUBLIC', 'SECRET'])
   for (const [at, one] of SENSITIVITIES.entries())
@@ -34,18 +34,18 @@ test('they are ordered from the freest to the most guarded', () => {
     }
 })
 
-test('only its very words are a sensitivity', () => {
+test('only the exact words are valid', () => {
   expect(['PUBLIC', 'INTERNAL', 'CONFIDENTIAL', 'SECRET'].every(isSensitivity)).toBe(true)
   expect(['secret', '', 'TOP', undefined, null, 3, ['SECRET']].some(isSensitivity)).toBe(false)
 })
 
-test('private begins at CONFIDENTIAL, unless it is said where', () => {
+test('private begins at CONFIDENTIAL by default', () => {
   expect(SENSITIVITIES.filter((each) => isPrivate(each))).toEqual(['CONFIDENTIAL', 'SECRET'])
   expect(SENSITIVITIES.filter((each) => isPrivate(each, 'INTERNAL'))).toEqual(['INTERNAL', 'CONFIDENTIAL', 'SECRET'])
   expect(SENSITIVITIES.filter((each) => isPrivate(each, 'PUBLIC'))).toEqual(SENSITIVITIES)
 })
 
-test('a word that got past the compiler counts as the strictest', () => {
+test('an unknown word that got past the compiler counts as the strictest', () => {
   const unknown = 'TOP' as 'SECRET'
   expect(isPrivate(unknown)).toBe(true)
   for (const each of SENSITIVITIES) {
@@ -55,7 +55,7 @@ test('a word that got past the compiler counts as the strictest', () => {
   }
 })
 
-test('a sensitivity is read in any case, and a wrong one is told with its place and what was meant', () => {
+test('a sensitivity is read in any case, and an invalid one is reported with its setting and a suggestion', () => {
   expect(['secret', ' Confidential ', 'PUBLIC'].map((word) => parseSensitivity(word, 'x'))).toEqual([
     'SECRET',
     'CONFIDENTIAL',
@@ -64,7 +64,7 @@ test('a sensitivity is read in any case, and a wrong one is told with its place 
   expect(() => parseSensitivity('confidental', 'servers.db.sensitivity')).toThrow(
     expect.objectContaining({
       code: 'CONFIG_INVALID',
-      message: 'servers.db.sensitivity is "confidental", which is no sensitivity.',
+      message: 'servers.db.sensitivity is "confidental", which is not a valid sensitivity.',
       hint: 'Expected one of PUBLIC, INTERNAL, CONFIDENTIAL, SECRET. Did you mean "CONFIDENTIAL"?',
     }),
   )
@@ -72,18 +72,18 @@ test('a sensitivity is read in any case, and a wrong one is told with its place 
     [undefined, 'undefined'],
     [3, '3'],
     [true, 'true'],
-    [null, 'not a text'],
-    [{}, 'not a text'],
-    [['SECRET'], 'not a text'],
+    [null, 'not a string'],
+    [{}, 'not a string'],
+    [['SECRET'], 'not a string'],
     ['', '""'],
   ] as const)
     expect(() => parseSensitivity(wrong, 'x')).toThrow(
       expect.objectContaining({
-        message: `x is ${shown}, which is no sensitivity.`,
+        message: `x is ${shown}, which is not a valid sensitivity.`,
         hint: 'Expected one of PUBLIC, INTERNAL, CONFIDENTIAL, SECRET.',
       }),
     )
   expect(() => parseSensitivity('y'.repeat(60), 'x')).toThrow(`x is "${'y'.repeat(40)}…", which`)
   for (const wrong of [undefined, null, 3, '', {}, ['SECRET'], 'x'.repeat(10_000)])
-    expect(() => parseSensitivity(wrong, 'x')).toThrow(/^x is .{1,60}, which is no sensitivity\.$/)
+    expect(() => parseSensitivity(wrong, 'x')).toThrow(/^x is .{1,60}, which is not a valid sensitivity\.$/)
 })

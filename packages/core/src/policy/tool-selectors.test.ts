@@ -14,17 +14,17 @@ const selected = (selectors: readonly string[] | undefined, tools = TOOLS) =>
 const unmatched = (selectors: readonly string[]) => compileSelectors(selectors, TOOLS).unmatched
 
 describe('selectors', () => {
-  it(`mean all tools where there are none, no tool where the list is empty (${promise('AG-8')})`, () => {
+  it(`select all tools if there are none, and no tool if the list is empty (${promise('AG-8')})`, () => {
     expect(selected(undefined)).toEqual(TOOLS.map(written))
     expect(selected([])).toEqual([])
   })
 
-  it('that match nothing select nothing, and are told', () => {
+  it('that match nothing select nothing, and are reported', () => {
     expect(selected(['githob', 'docs/*x', 'nope/search', '', '!'])).toEqual([])
     expect(unmatched(['githob', 'docs', '!docs/serch', '!web', ''])).toEqual(['githob', '!docs/serch', ''])
   })
 
-  it('that match nothing are told, of every kind', () => {
+  it('that match nothing are reported, of every kind', () => {
     const all = [
       'zz*',
       'docs/zz*',
@@ -43,21 +43,21 @@ describe('selectors', () => {
     expect(unmatched(['S*', '!S*'])).toEqual(['S*', '!S*'])
   })
 
-  it('that are left out leave every server, also one that is not known', () => {
+  it('select every server if they are undefined, also an unknown one', () => {
     const { includesServer, unmatched: none } = compileSelectors(undefined, TOOLS)
     expect(['docs', 'nobody'].map(includesServer)).toEqual([true, true])
     expect(none).toEqual([])
     expect(compileSelectors(['*'], TOOLS).includesServer('nobody')).toBe(false)
   })
 
-  it('mean nothing by an empty word, or by the name of a tool that has none', () => {
+  it('match nothing with an empty word, even if a tool has an empty name', () => {
     const tools = refs('docs/find')
     const nameless = compileSelectors(['', 'S*'], tools, { wireName: () => undefined })
     expect(tools.filter(nameless.includes)).toEqual([])
     expect(nameless.unmatched).toEqual(['', 'S*'])
   })
 
-  it('that only take away select nothing', () => {
+  it('that only exclude select nothing', () => {
     expect(selected(['!docs'])).toEqual([])
     expect(selected(['*', '!docs'])).toEqual(['github/search', 'github/delete_repo', 'web/fetch'])
   })
@@ -91,21 +91,21 @@ describe('selectors', () => {
     expect(selected(selectors)).toEqual(expected)
   })
 
-  it('take a bare word for the server of that name before the tool', () => {
+  it('prefer the server to the tool for a bare word', () => {
     const tools = refs('fetch/get', 'web/fetch')
     expect(selected(['fetch'], tools)).toEqual(['fetch/get'])
     const away = compileSelectors(['fetch'], refs('web/fetch'), { servers: ['fetch'] })
     expect(away.includes({ server: 'web', tool: 'fetch' })).toBe(false)
   })
 
-  it('never take a tool for one of another server, however it is called', () => {
+  it('never confuse a tool with one of another server, whatever its name is', () => {
     const evil = refs('evil/github/search', 'evil/mcp__github__search', 'evil/github_search', 'evil/a__search')
     const words = ['github/search', 'mcp__github__search', 'github_search', 'github_*', 'github/*', 'mcp__github__*']
     const { includes } = compileSelectors(words, evil, { servers: ['github'], wireName: plainName })
     expect(evil.filter(includes)).toEqual([])
   })
 
-  it('take a bare word for a tool that is not called as another server’s would be', () => {
+  it('match a bare word only with a tool whose name does not look like another server’s', () => {
     const tools = refs('docs/githubber', 'github/github_find', 'docs/my_mcp__tool', '日本/list')
     expect(selected(['githubber'], tools)).toEqual(['docs/githubber'])
     expect(selected(['github_find'], tools)).toEqual(['github/github_find'])
@@ -114,19 +114,19 @@ describe('selectors', () => {
     expect(selected(['list'], tools)).toEqual(['日本/list'])
   })
 
-  it('take away every tool that a doubtful word may mean', () => {
+  it('exclude every tool that an ambiguous word may mean', () => {
     expect(selected(['*', '!search'])).not.toContain('docs/search')
     expect(selected(['*', '!search'])).not.toContain('github/search')
   })
 
-  it('know names that every object has for names like any other', () => {
+  it('treat names of inherited object properties as ordinary names', () => {
     const tools = refs('__proto__/constructor', 'toString/__proto__')
     expect(selected(['__proto__'], tools)).toEqual(['__proto__/constructor'])
     expect(selected(['constructor'], tools)).toEqual(['__proto__/constructor'])
     expect(selected(['hasOwnProperty', 'valueOf'], tools)).toEqual([])
   })
 
-  it('find servers whose native names hold a slash, a dot or no letter', () => {
+  it('find servers whose native names have a slash, a dot or no letter', () => {
     const tools = [
       { server: '@scope/pkg', tool: 'run' },
       { server: '日本', tool: 'find' },
@@ -136,7 +136,7 @@ describe('selectors', () => {
     expect(selected(['find', 'a.b/c'], tools)).toEqual(['日本/find', 'a.b/c'])
   })
 
-  it('select a server without tools only whole', () => {
+  it('select a server without tools only as a whole', () => {
     const { includesServer, unmatched: none } = compileSelectors(['notes', 'docs/find', 'web', '!web'], TOOLS, {
       servers: ['notes', 'files'],
     })
@@ -146,7 +146,7 @@ describe('selectors', () => {
     expect(['notes', 'files', 'docs'].filter(whole.includesServer)).toEqual(['notes', 'files'])
   })
 
-  it('stay quick with ten thousand selectors over five thousand tools', () => {
+  it('stay fast with ten thousand selectors over five thousand tools', () => {
     const tools = Array.from({ length: 5_000 }, (_, at) => ({ server: `s${at % 50}`, tool: `tool_${at}` }))
     const names = Array.from({ length: 10_000 }, (_, at) => (at % 2 ? `s${at % 50}/tool_${at}` : `*l_${at}*`))
     expect(tools.filter(compileSelectors(names, tools).includes)).toHaveLength(5_000)
@@ -164,7 +164,7 @@ const selector = fc.oneof(
 )
 
 describe('any selectors', () => {
-  it('select the same in whatever order they stand, and however often', () => {
+  it('select the same in any order, also if repeated', () => {
     fc.assert(
       fc.property(fc.array(selector), world, fc.infiniteStream(fc.nat()), (words, tools, random) => {
         const shuffled = words
@@ -176,7 +176,7 @@ describe('any selectors', () => {
     )
   })
 
-  it('select no more when one more takes away, and what it names is gone', () => {
+  it('select no more with another exclusion, and exclude what it names', () => {
     fc.assert(
       fc.property(fc.array(selector), world, piece, (words, tools, taken) => {
         const before = selected(words, tools)
@@ -188,7 +188,7 @@ describe('any selectors', () => {
     )
   })
 
-  it('select only what is known, and nothing where all of them match nothing', () => {
+  it('select only known tools, and nothing if all of them match nothing', () => {
     fc.assert(
       fc.property(fc.array(selector), world, tool, (words, tools, stranger) => {
         const { includes, unmatched: none } = compileSelectors(words, tools)
@@ -201,7 +201,7 @@ describe('any selectors', () => {
     )
   })
 
-  it('mean by a full name one tool, or none where two can be written so', () => {
+  it('match one tool by a full name, or none if the name is ambiguous', () => {
     fc.assert(
       fc.property(world, ([first, ...others]) => {
         fc.pre(first !== undefined && !/[*!]|^$/.test(canonicalName(first)))

@@ -2,57 +2,60 @@ import { plainName } from '../names.ts'
 import { compileNameGlob, isNameGlob } from '../text/name-glob.ts'
 import { canonicalName, type ToolRef } from '../tool.ts'
 
-/** What a list of selectors comes to, over the tools that are known. */
+/** The tools and servers that a list of selectors selects. */
 export interface CompiledSelectors {
-  /** Never true of a tool that is not known, unless there were no selectors at all. */
+  /** Never true for an unknown tool, unless there are no selectors at all. */
   includes(ref: ToolRef): boolean
-  /** Whether a tool of it is selected; of a server that lists none, whether it is selected whole. */
+  /** Whether a tool of the server is selected. For a server without tools: whether the server itself is selected. */
   includesServer(server: string): boolean
-  /** Selectors that mean nothing that is known, as they were written. */
+  /** Selectors that match nothing, as written. */
   readonly unmatched: readonly string[]
 }
 
-/** What may be named besides the tools. */
+/** What selectors may name besides tools. */
 export interface SelectionContext {
-  /** Servers that are known whether or not they list tools: a word that names one means no tool of another. */
+  /** Known servers, also those without tools. A word that names a server never means a tool of another server. */
   readonly servers?: Iterable<string>
   readonly wireName?: (ref: ToolRef) => string | undefined
 }
 
 /**
- * Undefined selects everything, an empty list nothing, and so does a list that only takes away.
+ * `undefined` selects everything. An empty list, or a list with only exclusions, selects nothing.
  *
- * Servers choose the names of their tools, so that a doubtful word adds nothing and takes away all that it may mean.
+ * Servers choose the names of their tools. So an ambiguous word includes nothing, and excludes everything that it may
+ * mean.
  */
 export function compileSelectors(
   selectors: readonly string[] | undefined,
   tools: readonly ToolRef[],
-  world: SelectionContext = {},
+  context: SelectionContext = {},
 ): CompiledSelectors {
   if (selectors === undefined) return EVERYTHING
-  const known = new KnownTools(tools, world)
-  const added = new SelectionMarks(tools.length)
-  const taken = new SelectionMarks(tools.length)
+  const known = new KnownTools(tools, context)
+  const selected = new SelectionMarks(tools.length)
+  const excluded = new SelectionMarks(tools.length)
   const unmatched = [...new Set(selectors)].filter((selector) =>
-    selector.startsWith('!') ? !known.markPossible(selector.slice(1), taken) : !known.markIntended(selector, added),
+    selector.startsWith('!')
+      ? !known.markPossible(selector.slice(1), excluded)
+      : !known.markIntended(selector, selected),
   )
   const included = new Map<string, Set<string>>()
   for (const [at, { server, tool }] of tools.entries())
-    if (added.has(at) && !taken.has(at)) included.set(server, (included.get(server) ?? new Set()).add(tool))
+    if (selected.has(at) && !excluded.has(at)) included.set(server, (included.get(server) ?? new Set()).add(tool))
   return {
     includes: ({ server, tool }) => included.get(server)?.has(tool) ?? false,
     includesServer: (server) =>
-      known.hasTools(server) ? included.has(server) : added.servers.has(server) && !taken.servers.has(server),
+      known.hasTools(server) ? included.has(server) : selected.servers.has(server) && !excluded.servers.has(server),
     unmatched,
   }
 }
 
 const EVERYTHING: CompiledSelectors = { includes: () => true, includesServer: () => true, unmatched: [] }
 
-/** With the server in it: never the tool of another server that happens to be called so. */
+/** A name that includes the server: it never means a tool of another server that happens to have this name. */
 const QUALIFIED_NAME = /^mcp__|\//
 
-/** What selectors came to: tools by their number, and servers that were meant whole. */
+/** What selectors matched: tools by index, and whole servers. */
 class SelectionMarks {
   readonly servers = new Set<string>()
   readonly #tools: Uint8Array
@@ -65,7 +68,7 @@ class SelectionMarks {
     return this.#tools[tool] === 1
   }
 
-  /** False where there is nothing to mark. */
+  /** False if there is nothing to mark. */
   add(tools: readonly number[]): boolean {
     for (const tool of tools) this.#tools[tool] = 1
     return tools.length > 0
@@ -75,7 +78,7 @@ class SelectionMarks {
 type Matches = (name: string) => boolean
 type Numbers = Map<string, number[]>
 
-/** The words by which known tools can be meant. Names lie side by side, since very many globs may be asked of them. */
+/** Index of the names of all known tools. Names are in arrays, because very many globs may be matched against them. */
 class KnownTools {
   readonly #names: readonly string[]
   readonly #canonicals: readonly string[]
@@ -83,9 +86,9 @@ class KnownTools {
   readonly #byServer: Numbers = new Map()
   readonly #byTool: Numbers = new Map()
   readonly #bySpelling: Numbers = new Map()
-  /** Tools that are called as another server's would be on the wire: a bare word does not mean them. */
+  /** Tools whose name looks like the wire name of another server's tool: a bare word never means them. */
   readonly #borrowed: ReadonlySet<number>
-  /** How many slashes the name of a server has at most: native ones may have some. */
+  /** The maximum number of slashes in a server name: names in agents' own files may contain some. */
   readonly #maxSlashes: number
 
   constructor(tools: readonly ToolRef[], { servers = [], wireName }: SelectionContext) {
@@ -95,21 +98,21 @@ class KnownTools {
     for (const server of servers) this.#byServer.set(server, [])
     for (const [at, ref] of tools.entries()) this.#index(at, ref)
     this.#borrowed = borrowedNames(tools, [...this.#byServer.keys()])
-    this.#maxSlashes = [...this.#byServer.keys()].reduce((most, id) => Math.max(most, id.split('/').length - 1), 0)
+    this.#maxSlashes = [...this.#byServer.keys()].reduce((max, id) => Math.max(max, id.split('/').length - 1), 0)
   }
 
   #index(at: number, { server, tool }: ToolRef): void {
     push(this.#byServer, server, at)
     push(this.#byTool, tool, at)
-    const writings = new Set([`${server}/${tool}`, this.#canonicals[at], this.#wires[at]])
-    for (const writing of writings) if (writing) push(this.#bySpelling, writing, at)
+    const spellings = new Set([`${server}/${tool}`, this.#canonicals[at], this.#wires[at]])
+    for (const spelling of spellings) if (spelling) push(this.#bySpelling, spelling, at)
   }
 
   hasTools(server: string): boolean {
     return (this.#byServer.get(server)?.length ?? 0) > 0
   }
 
-  /** Marks the one thing that a word means, if it is one, or all that a glob matches. False: that is nothing. */
+  /** Marks what a word means, if that is unambiguous, or everything that a glob matches. False if that is nothing. */
   markIntended(word: string, marks: SelectionMarks): boolean {
     if (this.#byServer.has(word)) return this.#markServers([word], marks)
     if (!isNameGlob(word)) return marks.add(sole(this.#bySpelling.get(word) ?? this.#findBare(word)))
@@ -120,7 +123,7 @@ class KnownTools {
     return marks.add(named) || marks.add(findIndexes(this.#wires, matches))
   }
 
-  /** Marks everything that a word may be meant for. */
+  /** Marks everything that a word may mean. */
   markPossible(word: string, marks: SelectionMarks): boolean {
     if (this.#byServer.has(word)) return this.#markServers([word], marks)
     const exact = [...(this.#bySpelling.get(word) ?? []), ...(this.#byTool.get(word) ?? [])]
@@ -141,7 +144,7 @@ class KnownTools {
 
   #markQualifiedGlob(word: string, marks: SelectionMarks): boolean {
     if (!word.includes('/')) return marks.add(findIndexes(this.#canonicals, compileNameGlob(word)))
-    const found = splits(word, this.#maxSlashes + 1).map(([server, tool]) => this.#markSplit(server, tool, marks))
+    const found = listSplits(word, this.#maxSlashes + 1).map(([server, tool]) => this.#markSplit(server, tool, marks))
     return found.includes(true)
   }
 
@@ -172,11 +175,11 @@ function findIndexes(names: readonly string[], matches: Matches): number[] {
   return found
 }
 
-/** Also while the other server is away. */
+/** Tools whose name begins like the wire name of another server, even if that server is not connected. */
 function borrowedNames(tools: readonly ToolRef[], servers: readonly string[]): ReadonlySet<number> {
   const prefixes = servers
     .map((server) => ({ server, prefix: plainName({ server, tool: 'x' }).slice(0, -1) }))
-    // Nothing of a name without Latin letters is left on the wire.
+    // A server name without Latin letters has an empty prefix on the wire.
     .filter(({ prefix }) => prefix !== '')
   const isBorrowed = (ref: ToolRef): boolean =>
     prefixes.some(({ server, prefix }) => ref.tool.startsWith(prefix) && server !== ref.server)
@@ -191,10 +194,10 @@ function push(map: Numbers, key: string, tool: number): void {
 
 const sole = (tools: readonly number[]): readonly number[] => (tools.length === 1 ? tools : [])
 
-/** Where the server may end and the tool begin. */
-function splits(word: string, most: number): readonly (readonly [server: string, tool: string])[] {
+/** All ways to split a word into server and tool. */
+function listSplits(word: string, max: number): readonly (readonly [server: string, tool: string])[] {
   const found: (readonly [string, string])[] = []
-  for (let at = word.indexOf('/'); at >= 0 && found.length < most; at = word.indexOf('/', at + 1))
+  for (let at = word.indexOf('/'); at >= 0 && found.length < max; at = word.indexOf('/', at + 1))
     found.push([word.slice(0, at), word.slice(at + 1)])
   return found
 }

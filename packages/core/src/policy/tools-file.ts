@@ -7,13 +7,13 @@ import type { Permission } from './permission.ts'
 export const RISK_LEVELS = ['low', 'medium', 'high'] as const
 export type RiskLevel = (typeof RISK_LEVELS)[number]
 
-/** What happens to a key or a token that is found where none should be. */
+/** What happens to a secret that is found in arguments or results. */
 export type SecretHandling = 'refuse' | 'redact' | 'allow'
 
-/** The strictest is the last. */
+/** Strictest last. */
 export const SECRET_HANDLINGS: readonly SecretHandling[] = ['allow', 'redact', 'refuse']
 
-/** What one argument of a tool may be. Patterns are of the linear-time kind. */
+/** The rule for one argument of a tool. Patterns run in linear time. */
 export interface ArgumentRule {
   readonly const?: Json
   readonly enum?: readonly Json[]
@@ -26,13 +26,13 @@ export interface ArgumentRule {
 }
 
 export interface ArgumentRules {
-  /** By the argument's name; dots lead into nested ones. */
+  /** Rules by argument name; dots lead into nested arguments. */
   readonly fields: Readonly<Record<string, ArgumentRule>>
-  /** None of these may be found in the arguments as one JSON text. */
+  /** None of these patterns may match the arguments. */
   readonly denyPatterns: readonly string[]
 }
 
-/** What an entry of tools.yaml may say, as it says it: a field that is absent was not written. */
+/** The fields of a tools.yaml entry. A missing field was not written. */
 export interface PolicyFields {
   readonly category?: string
   readonly permission?: readonly Permission[]
@@ -61,7 +61,7 @@ export interface PolicyFields {
   readonly arguments?: ArgumentRules
   readonly pin?: string
   readonly note?: string
-  /** No key of its own: what is wrong with one that was probably meant to isolate or restrict. */
+  /** Not a key of the file: the problem of a misspelt key that was probably meant to isolate or restrict. */
   readonly misspelt?: string
 }
 
@@ -69,11 +69,11 @@ export type PolicyField = keyof PolicyFields
 
 /** One entry of tools.yaml. */
 export interface ToolEntry {
-  /** As it is written: any of the forms in which a tool can be named. */
+  /** The name of the tool as written, in any of the allowed forms. */
   readonly key: string
   readonly line: number
   readonly fields: PolicyFields
-  /** Where each field stands. */
+  /** The line of each field. */
   readonly lines: Readonly<Partial<Record<PolicyField, number>>>
 }
 
@@ -84,16 +84,16 @@ export interface ToolCategory {
   readonly requiresApprovalInModes?: readonly Mode[]
 }
 
-/** tools.yaml, read. */
+/** The parsed tools.yaml. */
 export interface ParsedToolsFile {
   readonly path: string
   readonly entries: readonly ToolEntry[]
   readonly categories: ReadonlyMap<string, ToolCategory>
-  /** Undefined where a policy does not say which categories it leaves. */
+  /** `allowedCategories` is missing if the policy does not list categories. */
   readonly modePolicies: ReadonlyMap<Mode, { readonly line: number; readonly allowedCategories?: readonly string[] }>
 }
 
-/** A value in force, why it is this one, and where that is written if it is written anywhere. */
+/** An effective value, the reason for it, and its source location if it is written in a file. */
 export interface PolicyValue<Value> {
   readonly value: Value
   readonly reason: string

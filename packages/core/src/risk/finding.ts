@@ -1,35 +1,35 @@
-/** What kind of thing inspection found. */
+/** The kinds of findings. */
 export type FindingKind =
   /** Characters that a reader cannot see. */
   | 'hidden'
   /** White space or short lines that push the rest out of view. */
   | 'padding'
-  /** Markup that a reader is not shown: comments, styles that hide. */
+  /** Markup that is not displayed: comments, styles that hide. */
   | 'comment'
-  /** Text in an encoding that people do not read. */
+  /** Text in an encoding that people cannot read. */
   | 'encoded'
-  /** Words that speak to the model and not of the tool. */
+  /** Words that address the model instead of describing the tool. */
   | 'instruction'
-  /** Words that want this tool used in place of others. */
+  /** Words that promote this tool over others. */
   | 'preference'
-  /** An address to which data would leave. */
+  /** A URL through which data would leak. */
   | 'exfiltration'
-  /** A parameter whose name asks for what the tool has no business with. */
+  /** A parameter whose name asks for private data that the tool does not need. */
   | 'parameter'
   | 'other-tool'
   | 'remote-ref'
-  /** Its input schema cannot be used to check arguments. */
+  /** The input schema cannot be used to check arguments. */
   | 'schema'
-  /** Its server has used up its share of entries. */
+  /** The server has used up its share of entries. */
   | 'share'
 
-/** Something in a definition that a person should look at before it is used. */
+/** Something in a definition that a person should review before the tool is used. */
 export interface Finding {
   readonly kind: FindingKind
-  /** The way to it inside the definition; both are one line, cut, with what does not show written out. */
+  /** The location in the definition. `where` and `text` are one line, shortened, with invisible characters escaped. */
   readonly where: string
   readonly text: string
 }
 
-/** A finding as a person reads it. Two findings are the same if this is. */
+/** A finding for a person. Two findings are the same if these strings are equal. */
 export const formatFinding = ({ kind, where, text }: Finding): string => `${kind} in ${where}: ${text}`

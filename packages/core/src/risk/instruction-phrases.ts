@@ -1,6 +1,6 @@
 import { normalizeLookalikes } from './tokenize-name.ts'
 
-/** At most so many words in between, so that a search stays linear however the text repeats itself. */
+/** At most 3 or 6 words in between, so that the search stays linear for any text. */
 const UP_TO_3 = String.raw`(?:[\w'-]{1,40}[ ,]{1,2}){0,3}?`
 const UP_TO_6 = String.raw`(?:[\w'-]{1,40}[ ,]{1,2}){0,6}?`
 
@@ -13,19 +13,22 @@ const USE =
 const ADDRESS = String.raw`(?:\+\d{8,15}|0x[0-9a-f]{40}|[\w.+-]{1,60}@(?!example\.)[\w-]{1,60}\.\w{2,20})`
 
 interface PhraseGroup {
-  /** Without it there is nothing to look for: most texts have none of these. */
+  /** If it does not match, none of the phrases does. Most texts match no prefilter. */
   readonly prefilter: RegExp
   readonly phrases: readonly RegExp[]
 }
 
-const group = (needs: string, ...patterns: readonly string[]): PhraseGroup => ({
-  prefilter: new RegExp(needs, 'i'),
+const group = (prefilter: string, ...patterns: readonly string[]): PhraseGroup => ({
+  prefilter: new RegExp(prefilter, 'i'),
   phrases: patterns.map((pattern) => new RegExp(pattern, 'i')),
 })
 
-/** Words that speak to the model and not of the tool. Each was seen in an attack; none is in a known server's text. */
+/**
+ * Phrases that address the model instead of describing the tool. Each was seen in an attack; none occurs in a known
+ * server.
+ */
 const INSTRUCTIONS: readonly PhraseGroup[] = [
-  // Other instructions are to be dropped.
+  // Tells the model to drop other instructions.
   group(
     'ignore|disregard|forget|override|bypass|circumvent|supersede',
     String.raw`\b(?:ignore|disregard|forget) ${UP_TO_3}(?:previous|prior|earlier|above|preceding|your|system|developer) ${UP_TO_3}(?:instructions?|directives?|prompts?|rules|guidelines|directions|messages|context)\b`,
@@ -47,7 +50,7 @@ const INSTRUCTIONS: readonly PhraseGroup[] = [
     String.raw`\bignora ${UP_TO_3}(?:istruzioni) ${UP_TO_3}precedenti`,
     String.raw`(?:忽略|無視|无视)[^。.\n]{0,20}(?:指令|指示|说明|說明|提示)|(?:指示|命令)[^。.\n]{0,10}(?:無視|忽略)|이전[^.\n]{0,20}(?:지시|명령)[^.\n]{0,10}무시`,
   ),
-  // The person is not to know.
+  // Tells the model to hide something from the user.
   group(
     'tell|mention|reveal|disclos|inform|notif|user|human|secret|hide|conceal|keep|anyone|alert',
     String.raw`\b(?:do not|don't|never|must not|should not|shouldn't|avoid|without) ${UP_TO_3}(?:tell|telling|mention|mentioning|reveal|revealing|disclose|disclosing|inform|informing|alert|alerting|notify|notifying|show|showing) ${UP_TO_6}(?:to )?(?:the )?(?:user|users|human|person|operator|anyone)\b(?! (?:id|name|email|list|data)s?\b)`,
@@ -62,7 +65,7 @@ const INSTRUCTIONS: readonly PhraseGroup[] = [
     'silently|secretly|covertly|quietly',
     String.raw`\b(?:silently|secretly|covertly|quietly) (?:read|send|call|include|add|append|forward|upload|copy|run|execute|invoke|collect|fetch|pass|attach)\b`,
   ),
-  // Other tools are to wait, or not to be used.
+  // Tells the model to delay or avoid other tools.
   group(
     "before|prior to|instead|after|whenever|never|do not|don't|this tool|when this|otherwise|unless",
     String.raw`\b(?:before|prior to|instead of|after|whenever) ${UP_TO_3}(?:use|using|call|calling|invoke|invoking|run|running|execute|executing) (?:any|all|every|each)(?: of the)?(?: other)? ${TOOL}\b`,
@@ -73,7 +76,7 @@ const INSTRUCTIONS: readonly PhraseGroup[] = [
     String.raw`\b(?:otherwise|or else|or) (?:the|this) (?:tool|function|call) (?:will|does|would) (?:not work|fail|break|be (?:rejected|blocked))\b`,
     String.raw`\b(?:before|prior to) (?:performing|doing|starting|answering|responding to|handling|completing) (?:any|every|each)\b`,
   ),
-  // Something is to be brought along.
+  // Tells the model to pass on private data.
   group(
     String.raw`~/\.|/etc/|\.ssh|id_rsa|id_ed25519|mcp\.json|config\.json|\.aws|\.netrc|\.npmrc|\.git-cred|_history|\.gnupg|wallet|\.env`,
     String.raw`\b(?:read|open|cat|access|load|include|pass|send|copy|upload|attach|retrieve|fetch|dump|print|put) ${UP_TO_6}["'\x60(]?${OWN_FILES}`,
@@ -95,7 +98,7 @@ const INSTRUCTIONS: readonly PhraseGroup[] = [
     'https?://',
     String.raw`\b(?:send|post|forward|upload|transmit|exfiltrate|report|copy|append|submit) ${UP_TO_6}(?:results?|responses?|contents?|data|conversation|history|messages?|tokens?|keys?|outputs?|summary|answers?|queries|query|input|arguments?|it|them|everything) ${UP_TO_3}(?:to|at|via|through) ${UP_TO_3}["'\x60(<]?https?://`,
   ),
-  // Marks that begin another voice.
+  // Markers that imitate another role.
   group(
     String.raw`<|\[|system|assistant|developer|note|message|instruction|directive|important|critical|mandatory|urgent|confidential`,
     String.raw`<\/?(?:important|system|critical|mandatory|instructions?|secret|hidden|admin|system[-_ ]?(?:prompt|reminder|message|instruction|note)|assistant|sys)(?: [^<>]{0,80})?>`,
@@ -107,7 +110,7 @@ const INSTRUCTIONS: readonly PhraseGroup[] = [
   ),
 ]
 
-/** Words that want this tool used whatever was asked for. */
+/** Phrases that promote this tool whatever the user asked for. */
 const PREFERENCES: readonly PhraseGroup[] = [
   group(
     'always|prefer|priorit|best tool|most |only |superior|deprecated|unreliable|unsafe|insecure|outdated|obsolete|inferior|must |default to|other tool|instead of|whenever|never|even if|first',
@@ -132,10 +135,10 @@ const PREFERENCES: readonly PhraseGroup[] = [
   ),
 ]
 
-/** Most texts of a definition are keys and types: a word alone tells nobody anything. */
+/** Most texts of a definition are keys and types: a single word is no instruction. */
 const PLAIN_WORD = /^[\w$.-]*$/
 
-/** What was found, as it reads; nothing in a text that only describes. */
+/** The matching phrase; `undefined` if the text only describes. */
 export const findInstruction = (text: string): string | undefined => findPhrase(text, INSTRUCTIONS)
 
 export const findPreference = (text: string): string | undefined => findPhrase(text, PREFERENCES)
@@ -155,15 +158,15 @@ function findPhrase(text: string, groups: readonly PhraseGroup[]): string | unde
 
 let lastNormalized = { text: '', readable: '', flowing: '' }
 
-/** The same text is searched several times in a row. */
+/** Caches the last text, because it is searched several times in a row. */
 function normalizeText(text: string): { readonly readable: string; readonly flowing: string } {
   if (lastNormalized.text === text) return lastNormalized
   const readable = normalizeLookalikes(text)
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
-    // Emphasis between words is not read: "do **not** tell".
+    // Markdown emphasis is ignored: "do **not** tell".
     .replaceAll(/\*{1,3}|(?<=\s|^)_{1,3}(?=\w)|(?<=\w)_{1,3}(?=\s|$)/g, '')
     .replaceAll(/[\t\r\f\v\p{Zs}]+/gu, ' ')
-  // Line ends count for marks at the beginning of a line; in between words they are spaces.
+  // Line ends matter for markers at the beginning of a line. Between words they are spaces.
   lastNormalized = { text, readable, flowing: readable.replaceAll(/[ \n]+/g, ' ') }
   return lastNormalized
 }

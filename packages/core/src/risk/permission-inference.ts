@@ -7,14 +7,14 @@ import type { RiskTokens } from './risk-tokens.ts'
 
 export interface PermissionOptions {
   readonly tokens: RiskTokens
-  /** Whether what the server says of its tools may be believed. */
+  /** Whether the server's statements about its tools are trusted. */
   readonly trusted: boolean
   readonly networkIsolated: boolean
 }
 
 export interface InferredPermission {
   readonly permission: readonly Permission[]
-  /** On one line and in our own words. */
+  /** One line, without text of the server. */
   readonly reason: string
 }
 
@@ -23,7 +23,7 @@ interface Inference {
   readonly why: string
 }
 
-/** What a tool may do to the world, as far as its definition and its server's place tell (GOV-8). */
+/** Infers what a tool may do from its definition and from how its server runs (GOV-8). */
 export function inferPermission(tool: ToolDefinition, options: PermissionOptions): InferredPermission {
   const writes = mayWrite(tool, options)
   const connects = mayConnect(tool, options)
@@ -37,24 +37,24 @@ export function inferPermission(tool: ToolDefinition, options: PermissionOptions
 function mayWrite(tool: ToolDefinition, { tokens, trusted }: PermissionOptions): Inference {
   const declared = trusted ? declaredPermissions(tool) : undefined
   if (declared !== undefined) return { holds: declared.includes('WRITE'), why: `declared ${declared.join(', ')}` }
-  const hints = hintsOf(tool)
+  const hints = readHints(tool)
   if (trusted && hints.readOnlyHint === true && !isYes(hints.destructiveHint))
     return { holds: false, why: 'readOnlyHint' }
   const { level, word } = inferNameRisk(tool.name, tokens)
-  if (level === 'untold') return { holds: true, why: 'no telling word' }
+  if (level === 'unknown') return { holds: true, why: 'no known verb' }
   if (level === 'high') return { holds: true, why: `"${word}"` }
   const [sign] = findRiskSigns(tool, tokens)
   return sign === undefined ? { holds: false, why: `"${word}"` } : { holds: true, why: `"${word}", but ${sign.why}` }
 }
 
-/** Reach beats declaration: who can reach the network is taken to, unless a trusted server says otherwise. */
+/** A server that can reach the network is assumed to use it, unless it is trusted and says otherwise. */
 function mayConnect(tool: ToolDefinition, { trusted, networkIsolated }: PermissionOptions): Inference {
   if (networkIsolated) return { holds: false, why: 'isolated from the network' }
   const declared = trusted ? declaredPermissions(tool) : undefined
   if (declared !== undefined && !declared.includes('CONNECT')) return { holds: false, why: 'declared without CONNECT' }
-  if (declared === undefined && trusted && hintsOf(tool).openWorldHint === false)
+  if (declared === undefined && trusted && readHints(tool).openWorldHint === false)
     return { holds: false, why: 'openWorldHint: false' }
   return { holds: true, why: 'reaches the network' }
 }
 
-const hintsOf = (tool: ToolDefinition) => (isJsonObject(tool.annotations) ? tool.annotations : {})
+const readHints = (tool: ToolDefinition) => (isJsonObject(tool.annotations) ? tool.annotations : {})

@@ -4,24 +4,24 @@ import type { Finding, FindingKind } from './finding.ts'
 import { findInstruction, findPreference } from './instruction-phrases.ts'
 import { asksForPrivateData, findEncoded, findExfiltration, findHidingMarkup, findPadding } from './suspicious-text.ts'
 
-/** What other servers have: text that names it is meant for somebody else's tools. */
+/** The other servers and their tools. A definition that names them tries to affect other tools. */
 export interface Neighbors {
   readonly otherServers: readonly string[]
-  /** Names of tools that other servers have and this one has not. */
+  /** Names of tools that only other servers have. */
   readonly otherTools: ReadonlySet<string>
 }
 
 export interface NeighborOptions extends Neighbors {
   /** The server that the definition belongs to. */
   readonly server: string
-  /** What it is called itself. */
+  /** The name of the inspected tool itself. */
   readonly name: string
 }
 
-/** Of the rules below: what was inspected by others has to be inspected again. */
+/** The version of the rules below. Definitions that were inspected by another version are inspected again. */
 export const INSPECTION_VERSION = 3
 
-/** So many tell enough, and bound what a hostile definition can make us write. */
+/** Enough for a person, and a limit to what a hostile definition can make us write. */
 const MAX_FINDINGS = 20
 const MAX_HIDDEN = 5
 const MAX_TEXT = 80
@@ -38,7 +38,7 @@ const RULES: readonly Rule[] = [
   ['exfiltration', findExfiltration],
 ]
 
-/** Inspects everything that a definition says, offline, in linear time and always with the same outcome (GOV-10). */
+/** Inspects all text of a definition: offline, deterministically and in linear time (GOV-10). */
 export function findPoison(definition: Json): readonly Finding[] {
   const findings: Finding[] = []
   const isRemote = remoteRefMatcher(definition)
@@ -55,7 +55,7 @@ export function findPoison(definition: Json): readonly Finding[] {
   return findings.slice(0, MAX_FINDINGS)
 }
 
-/** The tools of other servers that a definition names. It depends on who else is there. */
+/** Finds names of other servers' tools in a definition. The result depends on which servers exist. */
 export function findOtherTools(definition: Json, options: NeighborOptions): readonly Finding[] {
   if (options.otherServers.length === 0) return NO_FINDINGS
   const findings: Finding[] = []
@@ -76,7 +76,7 @@ function createFinding(kind: FindingKind, item: DefinitionText, text: string): F
 
 const oneLine = (text: string): string => toVisibleText(cutText(text, MAX_TEXT)).replaceAll('\t', ' ')
 
-/** A name that could be an ordinary word (`search`, `fetch`) is no reference. */
+/** A name that could be an ordinary word (`search`, `fetch`) is not a reference. */
 const isNameShaped = (name: string): boolean => /[a-z0-9][_./:-][a-z0-9]|[a-z][A-Z]/.test(name)
 
 function otherToolMatcher({ server, name: own, otherServers, otherTools }: NeighborOptions) {
@@ -103,7 +103,7 @@ function findOtherTool(text: string, isOther: (name: string) => boolean): string
 
 const REF_KEYS = ['$ref', '$dynamicRef', '$recursiveRef']
 
-/** A reference that leads out of the definition; one to a part with an `$id` of its own does not. */
+/** Matches references that lead out of the definition. A reference to an `$id` inside it does not. */
 function remoteRefMatcher(definition: Json): (item: DefinitionText) => boolean {
   let ids: ReadonlySet<string> | undefined
   return ({ key, text }) => {
@@ -121,14 +121,14 @@ function collectIds(definition: Json): ReadonlySet<string> {
 
 const withoutFragment = (reference: string): string => reference.replace(/#.*$/s, '')
 
-/** Something that stands in a definition, and the way to it. */
+/** A text of a definition, and its location. */
 interface DefinitionText {
   readonly text: string
-  /** The key that it stands under; undefined for a key itself and for members of lists. */
+  /** The key of the member; `undefined` for a key itself. */
   readonly key: string | undefined
-  /** Whether it is what an argument is called: a key of `properties`, or the `name` of a prompt's argument. */
+  /** Whether it is the name of an argument: a key of `properties`, or the `name` of a prompt's argument. */
   readonly isParameter: boolean
-  /** Built only where it is needed: in deep nesting all ways together are long. */
+  /** Built only when needed: with deep nesting, all locations together are long. */
   where(): string
 }
 
@@ -140,7 +140,7 @@ interface Node {
 
 const MAX_STEPS = 12
 
-/** Every text in a definition, names of keys among them. It keeps its own stack, since foreign values are as deep as they like. */
+/** Every string of a definition, including keys. Uses its own stack, since the value may be nested arbitrarily deep. */
 function* listTexts(definition: Json): Generator<DefinitionText> {
   const open: Node[] = [{ value: definition, step: '', parent: undefined }]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -150,7 +150,7 @@ function* listTexts(definition: Json): Generator<DefinitionText> {
       yield { text: value, key: step, isParameter: isArgumentName(node), where: () => formatLocation(at) }
     if (typeof value !== 'object' || value === null) continue
     const isList = Array.isArray(value)
-    // Last first, so that they come out as they stand.
+    // In reverse order, so that they are popped in their original order.
     for (const [key, inner] of Object.entries(value).reverse())
       if (inner !== undefined) open.push({ value: inner, step: isList ? `[${key}]` : key, parent: node })
     if (!isList)
@@ -164,7 +164,7 @@ function* listTexts(definition: Json): Generator<DefinitionText> {
   }
 }
 
-/** Not a parameter that is itself called `properties`. */
+/** False for a parameter that is itself called `properties`. */
 const isSchema = ({ parent }: Node): boolean => parent?.step !== 'properties'
 
 /** `arguments[0].name`. */
@@ -180,49 +180,49 @@ function formatLocation(node: Node): string {
 }
 
 /**
- * What does not show, or changes how the rest shows: controls, formats (zero width, bidirectional, tags), separators that
- * some programs take for line ends, fillers, variation selectors, private use, broken pairs.
+ * Characters that are invisible or change how other text is displayed: controls, formats (zero width, bidirectional,
+ * tags), separators that some programs treat as line ends, fillers, variation selectors, private use, lone surrogates.
  */
 const SUSPECT = /[\u2028\u2029\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu
 
-/** Nothing of this is suspect, and most texts have nothing else. */
+/** None of these characters is suspect, and most texts consist of them only. */
 const PRINTABLE_TEXT = /^[\t\n\r -~]*$/
 
-const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\p{So}\p{Sm}]/u
-/** Scripts in which joiners shape words, and in which marks of direction are common. */
+const EMOJI = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{Regional_Indicator}\p{So}\p{Sm}]/u
+/** Scripts in which joiners shape words. */
 const JOINED_SCRIPT =
   /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}]/u
 const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/u
-/** The flags of England, Scotland and Wales: the only tag sequences that fonts show. */
+/** The flags of England, Scotland and Wales: the only tag sequences that fonts display. */
 const FLAG =
   /\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}/gu
 
 const KEYCAP = /[0-9#*]/
-const LINE_PARTS = '\t\n\r'
+const LINE_CONTROLS = '\t\n\r'
 const JOINERS = '\u200c\u200d'
 const DIRECTION_MARKS = '\u200e\u200f\u061c'
 
-/** Characters that a reader cannot see and a model can, each once and as `U+200B`; at most so many. */
-function findHiddenCharacters(text: string, most: number): readonly string[] {
+/** Characters that a person cannot see but a model can, each once, as `U+200B`; at most `max`. */
+function findHiddenCharacters(text: string, max: number): readonly string[] {
   if (PRINTABLE_TEXT.test(text)) return []
   const found = new Set<string>()
   const withoutFlags = text.replaceAll(FLAG, '')
   for (const match of withoutFlags.matchAll(SUSPECT)) {
     if (isExpectedHere(withoutFlags, match.index, match[0])) continue
     found.add(codePoint(match[0]))
-    if (found.size === most) break
+    if (found.size === max) break
   }
   return [...found]
 }
 
-/** Whether it belongs to the writing around it: a picture, or a script that needs it. */
+/** Whether the text around it needs it: an emoji, or a script that uses such characters. */
 function isExpectedHere(text: string, index: number, char: string): boolean {
   const before = characterBefore(text, index)
   const after = String.fromCodePoint(text.codePointAt(index + char.length) ?? 0)
-  if (LINE_PARTS.includes(char)) return true
-  // One for each picture: a run of them can carry any message.
-  if (char === '\ufe0e' || char === '\ufe0f') return PICTURE.test(before) || (KEYCAP.test(before) && after === '\u20e3')
-  if (char === '\u200d' && (PICTURE.test(before) || before === '\ufe0f')) return PICTURE.test(after)
+  if (LINE_CONTROLS.includes(char)) return true
+  // One for each emoji: a run of them can carry any message.
+  if (char === '\ufe0e' || char === '\ufe0f') return EMOJI.test(before) || (KEYCAP.test(before) && after === '\u20e3')
+  if (char === '\u200d' && (EMOJI.test(before) || before === '\ufe0f')) return EMOJI.test(after)
   if (JOINERS.includes(char)) return JOINED_SCRIPT.test(before)
   if (DIRECTION_MARKS.includes(char)) return RIGHT_TO_LEFT.test(before) || RIGHT_TO_LEFT.test(after)
   return char === '\u00ad' && /\p{L}/u.test(before) && /\p{L}/u.test(after)

@@ -7,16 +7,16 @@ import { findActionWord, inferNameRisk } from './name-risk.ts'
 import type { RiskTokens } from './risk-tokens.ts'
 import { isPrintableAscii, tokenizeName } from './tokenize-name.ts'
 
-/** Something besides its name that makes a tool riskier. The words are ours: nothing of the server's text is in them. */
+/** Something besides the name that makes a tool riskier. `why` contains no text of the server. */
 export interface RiskSign {
   readonly atLeast: Exclude<RiskLevel, 'low'>
   readonly why: string
 }
 
-/** Under which a server's own declaration stands, as the kit writes it. */
+/** The key of a server's own declaration, as the kit writes it. */
 const PERMISSION_META = 'sallyport/permission'
 
-/** What annotations and schemas say against a harmless name. What they say for it counts nothing (GOV-6). */
+/** Signs in annotations and schemas that raise the risk. They can never lower it (GOV-6). */
 export function findRiskSigns(tool: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
   return [...findAnnotationSigns(tool, tokens), ...findSchemaSigns(tool, tokens), ...findNameSigns(tool.name)]
 }
@@ -37,17 +37,17 @@ function findAnnotationSigns(tool: ToolDefinition, tokens: RiskTokens): readonly
   return signs
 }
 
-/** What a server that was written with the kit says of its tool. */
+/** The permissions that a server declares for its tool, as servers written with the kit do. */
 export function declaredPermissions(tool: ToolDefinition) {
   const meta = tool._meta
   return isJsonObject(meta) ? readPermissions(meta[PERMISSION_META]) : undefined
 }
 
-/** Hints are foreign data: texts are understood where they mean the worse. */
+/** Hints are untrusted data: strings and numbers count too, where they raise the risk. */
 export const isYes = (hint: Json | undefined): boolean => hint === true || hint === 'true' || hint === 1
 const isNo = (hint: Json | undefined): boolean => hint === false || hint === 'false' || hint === 0
 
-/** `Delete a file` tells; `Post details` may be about a post. */
+/** `Delete a file` begins with a clear verb; `Post details` may be about a post. */
 function titleVerb(title: string, tokens: RiskTokens): string | undefined {
   const first = tokenizeName(title.slice(0, 100))[0]
   if (first === undefined || tokens.nouns.includes(first) || inferNameRisk(first, tokens).level !== 'high')
@@ -55,10 +55,10 @@ function titleVerb(title: string, tokens: RiskTokens): string | undefined {
   return first
 }
 
-/** Parameters that carry a program: any of these words in their name, or the name as a whole. */
+/** Parameters that contain a program: one of these words is in their name, or one of `PROGRAM_NAMES` is the name. */
 const PROGRAM_WORDS = ['sql', 'shell', 'bash', 'script', 'command', 'commands', 'cmd', 'eval', 'exec', 'javascript']
 const PROGRAM_NAMES = ['code', 'expression', 'program', 'statement', 'statements', 'function', 'js', 'python']
-/** Parameters that say what is to be done. */
+/** Parameters that choose the action. */
 const ACTION_NAMES = [
   ...['action', 'operation', 'op', 'method', 'mode', 'verb', 'command', 'cmd', 'subcommand'],
   ...['action_type', 'operation_type', 'http_method'],
@@ -67,8 +67,8 @@ const ACTION_NAMES = [
 function findSchemaSigns({ name: tool, inputSchema }: ToolDefinition, tokens: RiskTokens): readonly RiskSign[] {
   const signs: RiskSign[] = []
   let actions = 0
-  // `kubectl` with a command does what the command says; `query` with an SQL text says that it looks.
-  const ofProgram = inferNameRisk(tool, tokens).level === 'untold' ? 'high' : 'medium'
+  // `kubectl` does what its command says, but `query` says that it only reads.
+  const ofProgram = inferNameRisk(tool, tokens).level === 'unknown' ? 'high' : 'medium'
   for (const [name, parameter] of listParameters(inputSchema)) {
     const words = tokenizeName(name.slice(0, 200))
     const program = programWord(words)
@@ -95,11 +95,13 @@ const isFlag = (parameter: Json): boolean => {
   return type === 'boolean' || (Array.isArray(type) && type.includes('boolean'))
 }
 
-/** More than people read. By references many parameters may lead to one list, and each is looked through. */
+/** More than a person reads. The limits bound the work, since many parameters may refer to the same list. */
 const MAX_ACTIONS = 20
 const MAX_CHOICES = 50
 
-/** Wherever generators of schemas put choices: in the parameter, beside others, in a list of them, behind a reference. */
+/**
+ * All choices, wherever schema generators put them: in the parameter, in alternatives, in items, behind a reference.
+ */
 function listChoices(parameter: Json, schema: JsonObject): readonly string[] {
   const view = expandSchema(parameter, schema)
   const choices = [...view, ...expandItems(view, schema)].flatMap((node) => [
@@ -115,11 +117,11 @@ function riskiestChoice(name: string, choices: readonly string[], tokens: RiskTo
   return choices.map((choice) => findActionWord(choice, tokens)).find((word) => word !== undefined)
 }
 
-/** A mode of `list`, `create` and `delete` is an action; one of `fill` and `fit` is not. */
+/** A mode with the choices `list`, `create` and `delete` is an action; one with `fill` and `fit` is not. */
 const hasReadOnlyChoice = (choices: readonly string[], tokens: RiskTokens): boolean =>
   choices.some((choice) => inferNameRisk(choice, tokens).level === 'low')
 
-/** Every named parameter, nested ones too. It keeps its own stack: a schema may be as deep as its server likes. */
+/** Every named parameter, also nested ones. Uses its own stack, since the schema may be nested arbitrarily deep. */
 function* listParameters(schema: JsonObject): Generator<readonly [name: string, schema: Json]> {
   const open: Json[] = [schema]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {

@@ -1,14 +1,16 @@
-/** Words of a tool's name that tell its risk. */
+/** Words in a tool's name from which its risk is inferred. */
 export interface RiskTokens {
   readonly high: readonly string[]
   readonly low: readonly string[]
-  /** Of either kind, but as often nouns: high ones tell nothing behind a low verb, low ones are no such verb. */
+  /**
+   * Words of either list that are often nouns: high ones are ignored after a low verb, low ones are not such a verb.
+   */
   readonly nouns: readonly string[]
 }
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
-/** Words that tell the risk, as they are without a word of the operator. Forms such as `deletes` follow from them. */
+/** The default lists; the operator can change them. Forms such as `deletes` are derived. */
 export const RISK_TOKENS: RiskTokens = {
   high: words(`
     write overwrite rewrite save store persist insert append prepend add upsert put

@@ -19,7 +19,7 @@ interface Given {
 const infer = ({ name, rest = {}, properties = {}, findings = [], tokens = RISK_TOKENS }: Given) =>
   inferRisk({ name, inputSchema: { type: 'object', properties }, ...rest }, { tokens, findings })
 
-const told = (given: Given): string => {
+const riskOf = (given: Given): string => {
   const { level, reason } = infer(given)
   return `${level}: ${reason}`
 }
@@ -33,15 +33,15 @@ describe(`${promise('GOV-6')} the risk of a name`, () => {
     ...['pay', 'publish', 'deploy', 'kill', 'reset', 'purge', 'clear', 'archive', 'grant', 'revoke', 'approve'],
   ])('is high for "%s"', (verb) => {
     for (const name of [verb, `${verb}_thing`, `thing_${verb}`, `${verb.toUpperCase()}-THING`, `my.${verb}.thing`])
-      expect(told({ name })).toBe(`high: "${verb}"`)
+      expect(riskOf({ name })).toBe(`high: "${verb}"`)
   })
 
   it.each(['read', 'get', 'list', 'search', 'query', 'view', 'show', 'fetch', 'find', 'describe', 'count', 'lookup'])(
     'is low for "%s"',
     (verb) => {
       for (const name of [verb, `${verb}_thing`, `thing_${verb}`, `${verb}Thing`])
-        expect(told({ name })).toBe(`low: "${verb}"`)
-      expect(told({ name: `${verb}_and_delete` })).toBe('high: "delete"')
+        expect(riskOf({ name })).toBe(`low: "${verb}"`)
+      expect(riskOf({ name: `${verb}_and_delete` })).toBe('high: "delete"')
     },
   )
 
@@ -66,8 +66,8 @@ describe(`${promise('GOV-6')} the risk of a name`, () => {
     ['get_post', 'low: "get"'],
     ['list_runs', 'low: "list"'],
     ['search_archive', 'low: "search"'],
-  ])('does not fall for %s', (name, expected) => {
-    expect(told({ name })).toBe(expected)
+  ])('is not misled by %s', (name, expected) => {
+    expect(riskOf({ name })).toBe(expected)
   })
 
   it.each(NAMED_RISKS)('of %s is %s, since %s', (name, level, reason) => {
@@ -96,18 +96,18 @@ describe(`${promise('GOV-6')} the risk of a name`, () => {
     ['ｄｅｌｅｔｅ_file', 'high: "delete"'],
     ['dеlеte_file', 'high: "delete"'],
     ['del\u00adete', 'high: "delete"'],
-    ['получить', 'medium: no telling word'],
+    ['получить', 'medium: no known verb'],
     ['list_删除', 'medium: "list", but letters other than a-z'],
-  ])('is never low by letters that are not what they seem: %s', (name, expected) => {
-    expect(told({ name })).toBe(expected)
+  ])('is never low because of lookalike letters: %s', (name, expected) => {
+    expect(riskOf({ name })).toBe(expected)
   })
 
-  it('follows the lists of the operator', () => {
+  it('uses the lists of the operator', () => {
     const tokens = { high: ['frobnicate', 'tickle'], low: ['ponder'], nouns: ['tickle'] }
-    expect(told({ name: 'frobnicate', tokens })).toBe('high: "frobnicate"')
-    expect(told({ name: 'frobnicating_x', tokens })).toBe('high: "frobnicating"')
-    expect(told({ name: 'ponder_tickle', tokens })).toBe('low: "ponder"')
-    expect(told({ name: 'delete', tokens })).toBe('medium: no telling word')
+    expect(riskOf({ name: 'frobnicate', tokens })).toBe('high: "frobnicate"')
+    expect(riskOf({ name: 'frobnicating_x', tokens })).toBe('high: "frobnicating"')
+    expect(riskOf({ name: 'ponder_tickle', tokens })).toBe('low: "ponder"')
+    expect(riskOf({ name: 'delete', tokens })).toBe('medium: no known verb')
   })
 })
 
@@ -119,26 +119,26 @@ describe('annotations', () => {
     ['get_x', { readOnlyHint: false }, 'medium: "get", but readOnlyHint: false'],
     ['get_x', { readOnlyHint: false, destructiveHint: false }, 'medium: "get", but readOnlyHint: false'],
     ['get_x', { readOnlyHint: true, openWorldHint: true, idempotentHint: false }, 'low: "get"'],
-    ['thing', { destructiveHint: true }, 'high: no telling word, but destructiveHint'],
-    ['thing', { readOnlyHint: true, destructiveHint: false }, 'medium: no telling word'],
+    ['thing', { destructiveHint: true }, 'high: no known verb, but destructiveHint'],
+    ['thing', { readOnlyHint: true, destructiveHint: false }, 'medium: no known verb'],
     ['delete_x', { readOnlyHint: true, destructiveHint: false }, 'high: "delete"'],
     ['get_x', { title: 'Delete a thing' }, 'high: "get", but title "delete"'],
     ['get_post', { title: 'Post details' }, 'low: "get"'],
-  ])('of %s that say %j make it %s', (name, annotations, expected) => {
-    expect(told({ name, rest: { annotations } })).toBe(expected)
+  ])('of %s with %j make the risk %s', (name, annotations, expected) => {
+    expect(riskOf({ name, rest: { annotations } })).toBe(expected)
   })
 
   it.each<Json>([null, [], 'destructive', 7, { destructiveHint: null, title: { a: 1 } }])(
     'may be anything: %j',
     (annotations) => {
-      expect(told({ name: 'get_x', rest: { annotations } })).toBe('low: "get"')
+      expect(riskOf({ name: 'get_x', rest: { annotations } })).toBe('low: "get"')
     },
   )
 
-  it('and the title and a declaration beside them count too', () => {
-    expect(told({ name: 'get_x', rest: { title: 'Remove it' } })).toBe('high: "get", but title "remove"')
+  it('count together with the title and a declaration', () => {
+    expect(riskOf({ name: 'get_x', rest: { title: 'Remove it' } })).toBe('high: "get", but title "remove"')
     const declared = { _meta: { 'sallyport/permission': ['READ', 'WRITE'] } }
-    expect(told({ name: 'get_x', rest: declared })).toBe('medium: "get", but declared WRITE')
+    expect(riskOf({ name: 'get_x', rest: declared })).toBe('medium: "get", but declared WRITE')
   })
 })
 
@@ -157,20 +157,20 @@ describe('the input schema', () => {
     ['list_x', { include_comment: { type: 'boolean' } }, 'low: "list"'],
     ['get_x', { update: { type: 'string' } }, 'low: "get"'],
     ['get_x', { method: { enum: ['GET', 'DELETE'] } }, 'high: "get", but a parameter can be "delete"'],
-    ['git_branch', { mode: { enum: ['list', 'delete'] } }, 'high: no telling word, but a parameter can be "delete"'],
+    ['git_branch', { mode: { enum: ['list', 'delete'] } }, 'high: no known verb, but a parameter can be "delete"'],
     [
       'thing',
       { action: { anyOf: [{ const: 'show' }, { const: 'drop' }] } },
-      'high: no telling word, but a parameter can be "drop"',
+      'high: no known verb, but a parameter can be "drop"',
     ],
-    ['thing', { op: { items: { enum: ['list', 'drop'] } } }, 'high: no telling word, but a parameter can be "drop"'],
-    ['kubectl', { command: {} }, 'high: no telling word, but parameter "command"'],
-    ['postgres', { sql: {} }, 'high: no telling word, but parameter "sql"'],
-    ['calculate', { expression: {} }, 'medium: no telling word'],
-    ['country_facts', { code: {} }, 'medium: no telling word'],
-    ['scrape', { mode: { enum: ['fast', 'deep'] } }, 'medium: no telling word'],
+    ['thing', { op: { items: { enum: ['list', 'drop'] } } }, 'high: no known verb, but a parameter can be "drop"'],
+    ['kubectl', { command: {} }, 'high: no known verb, but parameter "command"'],
+    ['postgres', { sql: {} }, 'high: no known verb, but parameter "sql"'],
+    ['calculate', { expression: {} }, 'medium: no known verb'],
+    ['country_facts', { code: {} }, 'medium: no known verb'],
+    ['scrape', { mode: { enum: ['fast', 'deep'] } }, 'medium: no known verb'],
     ['get_image', { mode: { enum: ['fill', 'fit'] } }, 'low: "get"'],
-    ['thing', { action: { enum: ['show', 'create'] } }, 'high: no telling word, but a parameter can be "create"'],
+    ['thing', { action: { enum: ['show', 'create'] } }, 'high: no known verb, but a parameter can be "create"'],
     ['get_x', { operation: { const: 'run_workflow' } }, 'high: "get", but a parameter can be "run"'],
     ['get_x', { method: { enum: ['get_workflow_run', 'download_run', 7, null] } }, 'low: "get"'],
     ['get_x', { sort: { enum: ['created', 'updated', 'update'] } }, 'low: "get"'],
@@ -182,25 +182,25 @@ describe('the input schema', () => {
     ],
     ['delete_x', { sql: {} }, 'high: "delete"'],
     ['run_sql', { sql: {} }, 'high: "run"'],
-  ])('of %s with %j makes it %s', (name, properties, expected) => {
-    expect(told({ name, properties })).toBe(expected)
+  ])('of %s with %j makes the risk %s', (name, properties, expected) => {
+    expect(riskOf({ name, properties })).toBe(expected)
   })
 
-  it('tells its choices behind a reference too', () => {
+  it('is searched for choices behind references too', () => {
     const inputSchema = {
       properties: { action: { $ref: '#/$defs/Action' } },
       $defs: { Action: { enum: ['show', 'drop'] } },
     }
     const { level, reason } = inferRisk({ name: 'thing', inputSchema }, { tokens: RISK_TOKENS, findings: [] })
-    expect([level, reason]).toEqual(['high', 'no telling word, but a parameter can be "drop"'])
+    expect([level, reason]).toEqual(['high', 'no known verb, but a parameter can be "drop"'])
   })
 
-  it('may be as deep as it likes, and anything at all', () => {
+  it('may be arbitrarily deep, and of any type', () => {
     let deep: JsonObject = { properties: { sql: {} } }
     for (let level = 0; level < 50_000; level++) deep = { properties: { a: deep } }
-    expect(told({ name: 'get_x', properties: { deep } })).toBe('medium: "get", but parameter "sql"')
+    expect(riskOf({ name: 'get_x', properties: { deep } })).toBe('medium: "get", but parameter "sql"')
     for (const inputSchema of [null, 'x', [], { properties: [] }, { properties: { a: null } }])
-      expect(told({ name: 'get_x', rest: { inputSchema: inputSchema as JsonObject } })).toBe('low: "get"')
+      expect(riskOf({ name: 'get_x', rest: { inputSchema: inputSchema as JsonObject } })).toBe('low: "get"')
   })
 })
 
@@ -211,31 +211,31 @@ describe('a finding of poisoning', () => {
     ['get_x', 'hidden', 'high: "get", but hidden characters'],
     ['get_x', 'instruction', 'high: "get", but instructions to the model'],
     ['get_x', 'remote-ref', 'medium: "get", but a remote $ref'],
-    ['thing', 'other-tool', 'high: no telling word, but another server’s tool in its text'],
+    ['thing', 'other-tool', 'high: no known verb, but another server’s tool in its text'],
     ['delete_x', 'remote-ref', 'high: "delete", and a remote $ref'],
     ['get_x', 'padding', 'high: "get", but text pushed out of view'],
     ['get_x', 'comment', 'high: "get", but text in hidden markup'],
     ['get_x', 'encoded', 'high: "get", but encoded text'],
-    ['get_x', 'exfiltration', 'high: "get", but an address that carries data away'],
+    ['get_x', 'exfiltration', 'high: "get", but a URL that sends data out'],
     ['get_x', 'parameter', 'high: "get", but a parameter that asks for secrets'],
-    ['get_x', 'preference', 'medium: "get", but praise of itself over other tools'],
+    ['get_x', 'preference', 'medium: "get", but text that promotes it over other tools'],
     ['get_x', 'other-tool', 'medium: "get", but another server’s tool in its text'],
   ])('raises %s for %s: %s', (name, kind, expected) => {
-    expect(told({ name, findings: [finding(kind), finding('hidden')] })).toBe(expected)
+    expect(riskOf({ name, findings: [finding(kind), finding('hidden')] })).toBe(expected)
   })
 
-  it('that says nothing about what the tool does raises nothing, and hides no other', () => {
+  it('does not raise the risk if it is about the schema or the share, and hides no other finding', () => {
     for (const kind of ['schema', 'share'] as const) {
-      expect(told({ name: 'get_x', findings: [finding(kind)] })).toBe('low: "get"')
-      expect(told({ name: 'get_x', findings: [finding(kind), finding('hidden')] })).toBe(
+      expect(riskOf({ name: 'get_x', findings: [finding(kind)] })).toBe('low: "get"')
+      expect(riskOf({ name: 'get_x', findings: [finding(kind), finding('hidden')] })).toBe(
         'high: "get", but hidden characters',
       )
     }
   })
 
-  it('raises what the schema has raised', () => {
+  it('raises the risk further than the schema does', () => {
     const given = { name: 'query', properties: { sql: {} }, findings: [finding('hidden')] }
-    expect(told(given)).toBe('high: "query", but hidden characters')
+    expect(riskOf(given)).toBe('high: "query", but hidden characters')
   })
 })
 
@@ -266,7 +266,7 @@ describe('whatever a server says', () => {
     )
   })
 
-  it('one more word of doing never lowers a risk, wherever it stands', () => {
+  it('one more action word never lowers a risk, at any position', () => {
     fc.assert(
       fc.property(name, fc.constantFrom(...RISK_TOKENS.high), fc.nat(5), (words, verb, place) => {
         const more = words.toSpliced(place, 0, verb)
@@ -275,7 +275,7 @@ describe('whatever a server says', () => {
     )
   })
 
-  it('it is judged the same again, in one line of our own words', () => {
+  it('the result is deterministic and one line without text of the server', () => {
     const tool = fc.record({
       name: fc.string({ unit: 'binary' }),
       rest: fc.dictionary(
@@ -287,7 +287,7 @@ describe('whatever a server says', () => {
       fc.property(tool, ({ name, rest }) => {
         const given = { name, rest: rest as JsonObject }
         expect(infer(given)).toEqual(infer(given))
-        expect(infer(given).reason).toMatch(/^("[a-z]+"|no telling word)(, (but|and) [\w ’$:"-]+)?$/)
+        expect(infer(given).reason).toMatch(/^("[a-z]+"|no known verb)(, (but|and) [\w ’$:"-]+)?$/)
       }),
     )
   })

@@ -12,7 +12,7 @@ export interface RiskOptions {
 
 export interface InferredRisk {
   readonly level: RiskLevel
-  /** Short, on one line and in our own words: it stands as a comment behind the value. */
+  /** Short, one line, without text of the server: it is written as a comment after the value. */
   readonly reason: string
 }
 
@@ -22,8 +22,8 @@ const FINDING_WORDS: Readonly<Record<FindingKind, string>> = {
   comment: 'text in hidden markup',
   encoded: 'encoded text',
   instruction: 'instructions to the model',
-  preference: 'praise of itself over other tools',
-  exfiltration: 'an address that carries data away',
+  preference: 'text that promotes it over other tools',
+  exfiltration: 'a URL that sends data out',
   parameter: 'a parameter that asks for secrets',
   schema: 'a schema that cannot be checked',
   share: 'more tools than its server’s share',
@@ -31,12 +31,12 @@ const FINDING_WORDS: Readonly<Record<FindingKind, string>> = {
   'remote-ref': 'a remote $ref',
 }
 
-/** These say nothing about what the tool does. */
+/** These do not affect the risk of the tool. */
 const HARMLESS: ReadonlySet<FindingKind> = new Set(['schema', 'share'])
-/** Whoever does one of these on purpose hides something. */
+/** These may be innocent, so they raise the risk by one level only. */
 const MILD: ReadonlySet<FindingKind> = new Set(['other-tool', 'remote-ref', 'preference'])
 
-/** How risky a tool is, as far as its definition tells. Everything but the name can only raise it (GOV-6, GOV-10). */
+/** Infers the risk of a tool from its definition. Everything except the name can only raise it (GOV-6, GOV-10). */
 export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOptions): InferredRisk {
   const named = inferRiskFromName(tool.name, tokens)
   const signed = findRiskSigns(tool, tokens).reduce((risk, { atLeast, why }) => raise(risk, atLeast, why), named)
@@ -44,14 +44,14 @@ export function inferRisk(tool: ToolDefinition, { tokens, findings }: RiskOption
   if (finding === undefined) return signed
   const words = FINDING_WORDS[finding.kind]
   if (signed.level === 'high') return { level: 'high', reason: `${signed.reason}, and ${words}` }
-  // What speaks to the model behind a person's back is no better than a tool that writes.
+  // Hidden text for the model is as bad as a tool that writes.
   const atLeast = MILD.has(finding.kind) ? oneAbove(signed.level) : 'high'
   return raise(signed, atLeast, words)
 }
 
 function inferRiskFromName(name: string, tokens: RiskTokens): InferredRisk {
   const { level, word } = inferNameRisk(name, tokens)
-  return level === 'untold' ? { level: 'medium', reason: 'no telling word' } : { level, reason: `"${word}"` }
+  return level === 'unknown' ? { level: 'medium', reason: 'no known verb' } : { level, reason: `"${word}"` }
 }
 
 function raise(risk: InferredRisk, atLeast: RiskLevel, why: string): InferredRisk {

@@ -4,13 +4,13 @@ import { normalizeLookalikes, tokenizeName } from './tokenize-name.ts'
 const MAX_SPACES = 80
 const MAX_SIGNS = 200
 const MAX_SHORT_LINES = 12
-/** A line of so few signs, or of one sign again and again, shows nothing; a fence of backticks begins or ends something. */
+/** A line with at most two characters, or with one symbol repeated. A fence of backticks does not count. */
 const EMPTY_LINE = /^(?:.{0,2}|([^\p{L}\p{N}`])\1*)$/u
 
 const BREAK = /<br ?\/?>/gi
 const SPACE_ENTITY = /&(?:nbsp|ensp|emsp|thinsp|#160|#xa0);/gi
 
-/** White space, or lines with next to nothing on them, behind which a reader does not look. Linear. */
+/** White space or nearly empty lines that push the rest out of view. Runs in linear time. */
 export function findPadding(text: string): string | undefined {
   if (text.length < MAX_SHORT_LINES) return undefined
   const shown = text.replaceAll(BREAK, '\n').replaceAll(SPACE_ENTITY, ' ')
@@ -23,7 +23,7 @@ export function findPadding(text: string): string | undefined {
 const SPACES = /[\t \u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]+/g
 const NO_LETTERS = /[^\p{L}\p{N}]+/gu
 
-/** Of those that something follows on the same line. */
+/** The longest run that is followed by something on the same line. */
 function longestRun(text: string, pattern: RegExp): number {
   let longest = 0
   for (const { 0: run, index } of text.matchAll(pattern)) {
@@ -46,7 +46,7 @@ function findEmptyLines(text: string): string | undefined {
 const HIDING_MARKUP =
   /<!(?:--|doctype|entity|\[cdata)|\[\/\/\]: ?#|\[comment\]: ?<?#|display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|<[a-z]{1,20} [^<>]{0,200}(?:opacity ?: ?0(?![.\d])|color ?[:=] ?["']?(?:white|transparent|#fff))|<(?:script|style|template|noscript)\b|<[a-z]{1,20}(?: [^<>]{0,200})? hidden\b/i
 
-/** Markup that is not shown where its text is. */
+/** Markup that hides its text when displayed. */
 export function findHidingMarkup(text: string): string | undefined {
   const at = text.search(HIDING_MARKUP)
   return at === -1 ? undefined : text.slice(at)
@@ -58,10 +58,10 @@ const BITS = /(?:[01]{8}[ ,]?){8,}/g
 const ESCAPES = /(?:%[0-9a-fA-F]{2}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[0-7]{3}|&#x?[0-9a-fA-F]{1,6};?){8,}/g
 const SPELLED = /(?<![A-Za-z])(?:[A-Za-z][ ._*|-]{1,2}){10,}[A-Za-z](?![A-Za-z])/
 const ESCAPE = /%([0-9a-f]{2})|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|&#x([0-9a-f]{1,6});?|&#(\d{1,7});?|\\([0-7]{3})/gi
-/** Groups of a text that was cut for its looks. */
+/** Base64 that is split into groups by spaces. */
 const GROUPED = /(?:[A-Za-z0-9+/_-]{4,16} ){3,}[A-Za-z0-9+/_-]{2,16}/g
 
-/** Text in an encoding that a model reads and a person does not. Keys, digests and pictures are no text. */
+/** Text in an encoding that a model can read and a person cannot. Keys, digests and images do not count. */
 export function findEncoded(text: string): string | undefined {
   if (text.length < 20) return undefined
   const joined = text.replaceAll(/(?<=[A-Za-z0-9+/_=-]{16})[\r\n]+[\t ]*(?=[A-Za-z0-9+/_=-]{2})/g, '')
@@ -76,14 +76,15 @@ export function findEncoded(text: string): string | undefined {
     if (isMessage(decoded)) return `${match.slice(0, 20)}… says: ${decoded}`
   }
   for (const [match] of text.matchAll(ESCAPES)) return `${match.slice(0, 20)}… says: ${unescaped(match)}`
-  return SPELLED.exec(text)?.[0] ?? findTurnedInstruction(text)
+  return SPELLED.exec(text)?.[0] ?? findDisguisedInstruction(text)
 }
 
-/** What an instruction has in it, and hardly anything else, by thirteen letters or from its end. */
+/** Words that are typical of instructions, in ROT13. */
 const ROTATED = /vtaber|qvfertneq|sbetrg|vafgehpgvba|hfre|frperg/i
+/** The same words, reversed. */
 const REVERSED = /erongi|dragersid|tegrof|noitcurtsni|\bs?resu\b|terces/i
 
-function findTurnedInstruction(text: string): string | undefined {
+function findDisguisedInstruction(text: string): string | undefined {
   const rotatedFound = ROTATED.test(text) ? findInstruction(rotated(text)) : undefined
   return rotatedFound ?? (REVERSED.test(text) ? findInstruction([...text].reverse().join('')) : undefined)
 }
@@ -96,7 +97,7 @@ const numbersIn = (digits: string, size: number, radix: number): readonly number
     Number.parseInt(digits.slice(at * size, (at + 1) * size), radix),
   )
 
-/** By thirteen letters, there and back. */
+/** ROT13. */
 const rotated = (text: string): string =>
   text.replaceAll(/[A-Za-z]/g, (letter) =>
     String.fromCharCode(letter.charCodeAt(0) + (letter.toLowerCase() < 'n' ? 13 : -13)),
@@ -118,7 +119,7 @@ function base64Bytes(text: string): readonly number[] {
   return bytes
 }
 
-/** What is not UTF-8 is no text: a sign stands for it that nobody prints. */
+/** Decodes UTF-8. Returns an unprintable character if the bytes are not valid text. */
 function fromBytes(bytes: readonly number[]): string {
   if (bytes.some((byte) => byte < 0x20 && byte !== 9 && byte !== 10 && byte !== 13)) return '\0'
   try {
@@ -139,17 +140,17 @@ function unescaped(text: string): string {
 }
 
 const NOT_PRINTED = /[^\t\n\r\x20-\x7e\u00a0-\ufffc]|\ufffd/
-/** From the beginning of a word only: else a long one would be read again from each of its letters. */
+/** Matches only from the beginning of a word: otherwise a long word would be read again from each letter. */
 const WORDS = /(?<![\p{L}'’])[\p{L}'’]{2,}(?:[\s,.:;!?-]+[\p{L}'’]+){2}/u
 
-/** Whether somebody could read it: a drawing or a document is only what its instructions make of it. */
+/** Whether it is readable prose. An SVG, XML or JSON document counts only if it contains an instruction. */
 function isMessage(decoded: string): boolean {
   if (NOT_PRINTED.test(decoded)) return false
   if (/^\s*(?:<svg|<\?xml|[{[]")/.test(decoded)) return findInstruction(decoded) !== undefined
   return WORDS.test(decoded)
 }
 
-/** What a page or a chat loads by itself when it is shown. */
+/** Markup that a page or a chat loads automatically when it is displayed. */
 const AUTO_LOADED = new RegExp(
   [
     String.raw`!\[[^\]\n]{0,200}\](?:\(\s{0,3}<?(?:https?:)?\/\/[^\s)]{1,200}|\[[^\]\n]{0,100}\])`,
@@ -166,11 +167,11 @@ const LEAKING_URL = new RegExp(
 )
 const LEAKING_VALUE =
   /https?:\/\/[^\s"'<>]{1,200}[?&][\w.-]{1,40}=(?:[A-Z]{1,20}_){0,3}(?:CONVERSATION|CHAT|HISTORY|PROMPT|SECRETS?|CONTENTS?|MESSAGES?|CONTEXT|MEMORY)\b/
-/** Somebody is to write something behind it. */
+/** A URL to which the model shall append something. */
 const OPEN_URL =
   /\b(?:append|add|attach|join|concatenate|put|write|insert|encode)\b[^.\n]{0,100}https?:\/\/[^\s"'<>]{1,200}=(?=[\s"'\x60)>.,]|$)/i
 
-/** An address that would carry data away as soon as somebody renders or opens it. */
+/** A URL that would leak data as soon as it is rendered or opened. */
 export function findExfiltration(text: string): string | undefined {
   if (!text.includes('//')) return undefined
   return [AUTO_LOADED, LEAKING_URL, LEAKING_VALUE, OPEN_URL].map((pattern) => pattern.exec(text)?.[0]).find(Boolean)
@@ -244,7 +245,7 @@ const MODEL_ONLY = [
   ['system', 'instructions'],
 ]
 
-/** A name that makes a model fill in what it knows: keys on the disk, or what was said to it. */
+/** Whether a parameter name asks the model for private data: keys on the disk, or the conversation. */
 export function asksForPrivateData(name: string): boolean {
   if (name.length < 4) return false
   const tokens = tokenizeName(normalizeLookalikes(name))

@@ -32,12 +32,12 @@ describe('the words of a name', () => {
     ['zero-width characters', 'del\u200bete_fi\u2060le'],
     ['tags in between', 'del\u{e0061}ete_file'],
     ['capitals of another script', 'DЕLЕTЕ_FILE'],
-  ])('are those that a reader sees, behind %s', (_, name) => {
+  ])('are those that a reader sees, despite %s', (_, name) => {
     expect(tokenizeName(name)).toEqual(['delete', 'file'])
     expect(isPrintableAscii(name)).toBe(false)
   })
 
-  it('are lower case and never empty, and reading them again changes nothing', () => {
+  it('are in lower case and never empty, and tokenizing them again changes nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         const tokens = tokenizeName(name)

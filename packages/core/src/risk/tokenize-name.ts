@@ -1,4 +1,4 @@
-/** Letters of other scripts that look like Latin ones: `dеlete` with a Cyrillic е is meant to be read as delete. */
+/** Letters of other scripts that look like Latin ones: `dеlete` with a Cyrillic е looks like delete. */
 const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     а: 'a',
@@ -48,10 +48,10 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Single signs that stand for whole phrases: folded, a text of them grows eighteenfold. */
+/** Single characters that mean whole phrases: normalizing them would make a text up to 18 times as long. */
 const PHRASE_SIGNS = /[\ufdf0-\ufdfd]/g
 
-/** What a reader takes a text for: compatibility forms and accents folded, what does not show left out. */
+/** The text as a person sees it: compatibility forms and accents are normalized, invisible characters removed. */
 export function normalizeLookalikes(text: string): string {
   if (isPrintableAscii(text)) return text
   const folded = text.replaceAll(PHRASE_SIGNS, ' ').normalize('NFKD')
@@ -62,13 +62,13 @@ export function normalizeLookalikes(text: string): string {
   })
 }
 
-/** Whether it is of printable ASCII only, so that what it looks like is what it is. */
+/** Whether it is printable ASCII only, so that it cannot contain lookalikes. */
 export const isPrintableAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
-/** Between `get` and `URL`, between `URL` and `For`, and around numbers. */
+/** The edges between `get` and `URL`, between `URL` and `For`, and around numbers. */
 const CAMEL_EDGE = /(?<=[\p{Ll}\p{Lo}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u
 
-/** The words of a name in lower case, however it joins them. */
+/** The words of a name in lower case, in any naming style. */
 export function tokenizeName(name: string): readonly string[] {
   return normalizeLookalikes(name)
     .split(/[^\p{L}\p{N}]+/u)

@@ -9,7 +9,7 @@ const SCHEMA = {
 }
 
 describe('the name of an argument in a rule', () => {
-  it.each(['path', 'Path', 'edits.*.path', 'dotted.name', 'limit', '*'])('%s is one that the tool takes', (name) => {
+  it.each(['path', 'Path', 'edits.*.path', 'dotted.name', 'limit', '*'])('%s is accepted', (name) => {
     expect(checkArgumentName(name, SCHEMA)).toBeUndefined()
   })
 
@@ -18,8 +18,8 @@ describe('the name of an argument in a rule', () => {
     ['branch', 'it takes no argument "branch".'],
     ['edit.*.path', 'it takes no argument "edit.*.path".'],
     ['constructor', 'it takes no argument "constructor".'],
-  ])('%s is none', (name, told) => {
-    expect(checkArgumentName(name, SCHEMA)).toBe(told)
+  ])('%s is reported', (name, message) => {
+    expect(checkArgumentName(name, SCHEMA)).toBe(message)
   })
 
   it.each([
@@ -27,7 +27,7 @@ describe('the name of an argument in a rule', () => {
     {},
     { type: 'object', properties: {} },
     { properties: { a: {} }, patternProperties: { '^x': {} } },
-  ])('may be one where the schema leaves that open: %j', (schema) => {
+  ])('is accepted if the schema is open: %j', (schema) => {
     expect(checkArgumentName('paht', schema)).toBeUndefined()
   })
 })

@@ -6,7 +6,7 @@ import { listMemberNames } from './schema-branches.ts'
 
 const MAX_SHOWN_LENGTH = 60
 
-/** Says that a tool with this input schema takes no argument that a rule calls so; nothing where it does, or may. */
+/** Explains that a tool with this schema has no argument of this name; `undefined` if it has or may have one. */
 export function checkArgumentName(name: string, inputSchema: Json | undefined): string | undefined {
   const known = listMemberNames(inputSchema)
   if (known === undefined || known.some((key) => stepInto(readFieldPath(name), key) !== undefined)) return undefined

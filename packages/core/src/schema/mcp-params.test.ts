@@ -17,7 +17,7 @@ function paramsOf(schema: JsonObject): readonly McpParam[] {
   return read.params
 }
 
-const flawOf = (schema: JsonObject): string | undefined => {
+const problemOf = (schema: JsonObject): string | undefined => {
   const read = readMcpParams(schema)
   return 'problem' in read ? read.problem : undefined
 }
@@ -35,7 +35,7 @@ describe(`arguments that are repeated in headers (${promise('GW-17')})`, () => {
     ])
   })
 
-  it('are none where a property is only called so, or where a value only looks so', () => {
+  it('are not found in properties or values that only look like annotations', () => {
     const schema = schemaOf({
       'x-mcp-header': { type: 'string', default: { 'x-mcp-header': ' ' }, enum: [{ 'x-mcp-header': 1 }] },
     })
@@ -50,20 +50,20 @@ describe(`arguments that are repeated in headers (${promise('GW-17')})`, () => {
     ['a name beyond ASCII', property('Région')],
     ['a control character in the name', property('Region\t1')],
     ['a line break after the name', property('Region\n')],
-    ['a name that is no text', property(7)],
+    ['a name that is not a string', property(7)],
     ['an object', property('Data', 'object')],
     ['a list', property('Data', 'array')],
     ['null', property('Data', 'null')],
-    ['a number that need not be whole', property('Score', 'number')],
+    ['a number that need not be an integer', property('Score', 'number')],
     ['one of several types', property('Data', ['string', 'null'])],
     ['no type at all', { 'x-mcp-header': 'Data' }],
   ])('cannot have %s', (_what, value) => {
-    expect(flawOf(schemaOf({ value }))).toContain('x-mcp-header')
+    expect(problemOf(schemaOf({ value }))).toContain('x-mcp-header')
   })
 
-  it('need names of their own, however these are written', () => {
-    expect(flawOf(schemaOf({ a: property('Region'), b: property('Region') }))).toContain('twice')
-    expect(flawOf(schemaOf({ a: property('MyField'), b: { properties: { c: property('myfield') } } }))).toContain(
+  it('need unique names, in any case', () => {
+    expect(problemOf(schemaOf({ a: property('Region'), b: property('Region') }))).toContain('twice')
+    expect(problemOf(schemaOf({ a: property('MyField'), b: { properties: { c: property('myfield') } } }))).toContain(
       'twice',
     )
   })
@@ -78,7 +78,7 @@ describe(`arguments that are repeated in headers (${promise('GW-17')})`, () => {
     ['patterns', schemaOf({}, { patternProperties: { '^a': property('A') } })],
     ['the root itself', { ...schemaOf({}), 'x-mcp-header': 'A' }],
   ])('must not be reached through %s', (_what, schema) => {
-    expect(flawOf(schema)).toContain('no chain of properties')
+    expect(problemOf(schema)).toContain('through properties alone')
   })
 })
 
@@ -92,7 +92,7 @@ describe(`the value of such a header (${promise('GW-17')})`, () => {
     }),
   ) as [McpParam, McpParam, McpParam, McpParam]
 
-  it('is the argument as a text, and nothing where there is none', () => {
+  it('is the argument as a string, or undefined if it is missing', () => {
     expect(formatParam(region, { region: '' })).toBe('')
     expect(formatParam(count, { count: -7 })).toBe('-7')
     expect(formatParam(force, { force: false })).toBe('false')
@@ -102,7 +102,7 @@ describe(`the value of such a header (${promise('GW-17')})`, () => {
     expect(formatParam(inner, { constructor: { name: 'own' } } as unknown as JsonObject)).toBe('own')
   })
 
-  it('agrees with what was written from it, and with nothing else', () => {
+  it('matches what was formatted from it, and nothing else', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (given, other) => {
         expect(matchesParam(region, { region: given }, given)).toBe(true)

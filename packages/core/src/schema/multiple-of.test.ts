@@ -13,7 +13,7 @@ describe('isMultipleOf', () => {
     [1e22, 1],
     [12391239123, 1e-8],
     [1e308, 1e-300],
-  ])('takes %d for a multiple of %d', (value, step) => {
+  ])('%d is a multiple of %d', (value, step) => {
     expect(isMultipleOf(value, step)).toBe(true)
   })
 
@@ -24,11 +24,11 @@ describe('isMultipleOf', () => {
     [5e-324, 1e-323],
     [Number.POSITIVE_INFINITY, 1],
     [1, 0],
-  ])('does not take %d for one of %d', (value, step) => {
+  ])('%d is not a multiple of %d', (value, step) => {
     expect(isMultipleOf(value, step)).toBe(false)
   })
 
-  it('finds every number of hundredths to be one of a hundredth', () => {
+  it('accepts every decimal with two digits as a multiple of 0.01', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1e9, max: 1e9 }), (hundredths) => {
         expect(isMultipleOf(Number(`${hundredths}e-2`), 0.01)).toBe(true)

@@ -1,4 +1,6 @@
-/** Whether a number is a whole multiple of a step as both are written: 0.3 is one of 0.1, though not for a processor. */
+/**
+ * Whether a number is a multiple of a step in decimal notation: 0.3 is one of 0.1, though not in binary floating point.
+ */
 export function isMultipleOf(value: number, step: number): boolean {
   if (!Number.isFinite(value) || !Number.isFinite(step) || step === 0) return false
   if (Number.isSafeInteger(value) && Number.isSafeInteger(step)) return value % step === 0
@@ -13,7 +15,7 @@ interface Decimal {
   readonly exponent: number
 }
 
-/** The shortest decimal that reads back as this number, which is what somebody wrote. */
+/** The shortest decimal that parses to this number: most likely what a person wrote. */
 function toDecimal(value: number): Decimal {
   const [mantissa = '0', exponent = '0'] = value.toExponential().split('e')
   const [whole = '0', fraction = ''] = mantissa.split('.')

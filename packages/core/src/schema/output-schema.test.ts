@@ -8,14 +8,14 @@ const resultOf = (schema: Json): Json | undefined => {
   return properties?.result
 }
 
-describe(`the output schema that a legacy client is shown (${promise('GW-17')})`, () => {
-  it('is the server’s own where that is of an object, or where there is none', () => {
+describe(`the output schema for a legacy client (${promise('GW-17')})`, () => {
+  it('is unchanged if it is the schema of an object, or if there is none', () => {
     expect(wrapOutputSchema({ type: 'object', properties: {} })).toBeUndefined()
     expect(wrapOutputSchema(undefined)).toBeUndefined()
     expect(wrapOutputSchema(null)).toBeUndefined()
   })
 
-  it('is an object around anything else', () => {
+  it('wraps any other schema into an object', () => {
     const list = { type: 'array', items: { type: 'string' } }
     expect(wrapOutputSchema({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...list })).toEqual({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -30,7 +30,7 @@ describe(`the output schema that a legacy client is shown (${promise('GW-17')})`
     expect(resultOf({ type: ['object', 'null'] })).toEqual({ type: ['object', 'null'] })
   })
 
-  it('keeps every pointer on what it pointed to', () => {
+  it('adjusts pointers to the same parts', () => {
     const tree = {
       type: 'array',
       items: { anyOf: [{ $ref: '#' }, { $ref: '#/$defs/leaf' }, { $ref: '#anchor' }, { $ref: 'https://x/y#/z' }] },
@@ -50,7 +50,7 @@ describe(`the output schema that a legacy client is shown (${promise('GW-17')})`
     })
   })
 
-  it('touches no data, and nothing that has an address of its own', () => {
+  it('does not change data, or schemas with an $id', () => {
     const schema = {
       anyOf: [
         { const: { $ref: '#' } },
@@ -74,7 +74,7 @@ describe(`the output schema that a legacy client is shown (${promise('GW-17')})`
     expect(resultOf(addressed)).toEqual(addressed)
   })
 
-  it('keeps a member that is called __proto__', () => {
+  it('preserves a member named __proto__', () => {
     const schema = JSON.parse('{"anyOf":[{"properties":{"__proto__":{"$ref":"#"}}}]}') as Json
     expect(JSON.stringify(resultOf(schema))).toContain('"__proto__":{"$ref":"#/properties/result"}')
   })

@@ -1,8 +1,8 @@
 import { isJsonList, isJsonObject, type Json, type JsonObject } from '../json/json.ts'
 
-/** Keywords whose values are data: a `$ref` in there points nowhere. */
+/** Keywords whose values are data: a `$ref` inside is not a reference. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
-/** Keywords that hold schemas under names of the author's choice, which may be those of keywords. */
+/** Keywords that contain schemas by name. The author chooses the names, so they may equal keywords. */
 const NAMED: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -15,8 +15,8 @@ const NAMED: ReadonlySet<string> = new Set([
 const ROOT = '#/properties/result'
 
 /**
- * The schema that a legacy client, which knows objects only, is shown for a result of any other kind: an object that
- * holds it as `result`. Nothing where it is the schema of an object already.
+ * Legacy clients support only schemas of objects. So any other schema is wrapped into an object with the member
+ * `result`. `undefined` if it is the schema of an object already.
  */
 export function wrapOutputSchema(schema: Json | undefined): JsonObject | undefined {
   if (typeof schema === 'boolean') return wrapResult(schema)
@@ -27,9 +27,9 @@ export function wrapOutputSchema(schema: Json | undefined): JsonObject | undefin
 
 const wrapResult = (result: Json): JsonObject => ({ type: 'object', properties: { result }, required: ['result'] })
 
-/** The same schema one storey lower: what pointed to its root or a place in it still does. */
+/** The schema one level deeper: adjusts its references, so that they still point to the same parts. */
 function moveReferences(schema: JsonObject): JsonObject {
-  // References inside such a schema are resolved against its own address, wherever it stands.
+  // References in a schema with an `$id` are resolved against that `$id`, wherever the schema is.
   if (typeof schema.$id === 'string' && !schema.$id.startsWith('#')) return schema
   return mapMembers(schema, (value, keyword) => {
     if (keyword === '$ref' || keyword === '$dynamicRef') return movePointer(value)
@@ -43,13 +43,13 @@ function moveNested(value: Json): Json {
   return isJsonObject(value) ? moveReferences(value) : value
 }
 
-/** Pointers begin with a slash; `#name` is an anchor, which moves with what it names. */
+/** Pointers begin with a slash. `#name` is an anchor, which moves with its schema. */
 function movePointer(reference: Json): Json {
   if (reference === '#') return ROOT
   return typeof reference === 'string' && reference.startsWith('#/') ? `${ROOT}${reference.slice(1)}` : reference
 }
 
 function mapMembers(object: JsonObject, change: (value: Json, key: string) => Json): JsonObject {
-  // Entries define their keys: one that is called __proto__ stays a member.
+  // `fromEntries` defines the members, so `__proto__` stays an ordinary member.
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value ?? null, key)]))
 }

@@ -13,67 +13,67 @@ import {
 } from './validation-run.ts'
 import { formatOptions, formatTypes, unknownKeyViolation, type Violation } from './violation.ts'
 
-/** At least one of the schemas has to fit. */
+/** At least one of the schemas has to match. */
 function compileAnyOf({ anyOf }: JsonObject, compile: CompileSubschema): Check | undefined {
   const checks = compileSubschemas(anyOf, compile)
   if (!isJsonList(anyOf) || checks === undefined) return undefined
   const explain = createExplanation(anyOf, checks)
-  return (value, inspection) => {
-    for (const check of checks) if (checkSilently(check, value, inspection)) return true
-    return explain(value, inspection)
+  return (value, run) => {
+    for (const check of checks) if (checkSilently(check, value, run)) return true
+    return explain(value, run)
   }
 }
 
-/** Exactly one of the schemas has to fit. */
+/** Exactly one of the schemas has to match. */
 function compileOneOf({ oneOf: alternatives }: JsonObject, compile: CompileSubschema): Check | undefined {
   const checks = compileSubschemas(alternatives, compile)
   if (!isJsonList(alternatives) || checks === undefined) return undefined
   const explain = createExplanation(alternatives, checks)
-  return (value, inspection) => {
+  return (value, run) => {
     let fitting = 0
-    for (const check of checks) if (checkSilently(check, value, inspection) && ++fitting > 1) break
+    for (const check of checks) if (checkSilently(check, value, run) && ++fitting > 1) break
     if (fitting === 1) return true
     return fitting === 0
-      ? explain(value, inspection)
-      : addViolation(inspection, { message: 'must fit exactly one of its alternatives and fits several' })
+      ? explain(value, run)
+      : addViolation(run, { message: 'must fit exactly one of its alternatives and fits several' })
   }
 }
 
-/** Says why none of the alternatives fits: what is wrong for the nearest one of the right kind, else which kinds there are. */
+/** Explains why no alternative matches: by the violations of the nearest one, or by listing the possible kinds. */
 function createExplanation(schemas: readonly Json[], checks: readonly Check[]): Check {
-  return (value, inspection) => {
-    const { collector } = inspection
+  return (value, run) => {
+    const { collector } = run
     if (collector === undefined) return false
     const kinds = describeKinds(schemas)
-    const attempts = checks.map((check) => collectViolations(check, value, inspection))
+    const attempts = checks.map((check) => collectViolations(check, value, run))
     const [nearest] = attempts
       .filter((found) => isOfKind(found, collector.path))
       .sort((a, b) => distance(a) - distance(b))
     if (nearest !== undefined) collector.violations.push(...nearest)
-    else if (kinds !== undefined) addDiscriminatorMismatch(inspection, kinds, value)
-    else addViolation(inspection, { message: `fits none of its ${checks.length} alternatives`, isDiscriminator: true })
+    else if (kinds !== undefined) addDiscriminatorMismatch(run, kinds, value)
+    else addViolation(run, { message: `fits none of its ${checks.length} alternatives`, isDiscriminator: true })
     return false
   }
 }
 
-/** What one alternative finds wrong. It is paid for like everything else. */
-function collectViolations(check: Check, value: Json, inspection: ValidationRun): readonly Violation[] {
-  const { collector } = inspection
+/** The violations of one alternative. They cost fuel like everything else. */
+function collectViolations(check: Check, value: Json, run: ValidationRun): readonly Violation[] {
+  const { collector } = run
   const violations: Violation[] = []
-  inspection.collector = { path: [...(collector?.path ?? [])], violations }
-  check(value, inspection)
-  inspection.collector = collector
+  run.collector = { path: [...(collector?.path ?? [])], violations }
+  check(value, run)
+  run.collector = collector
   return violations
 }
 
-/** Something is known, and it is not that the value as a whole is something else. */
+/** There are violations, and none says that the whole value is of another kind. */
 const isOfKind = (found: readonly Violation[], { length }: readonly unknown[]): boolean =>
   found.length > 0 && !found.some(({ path, isDiscriminator }) => isDiscriminator === true && path.length === length)
 
 const distance = (found: readonly Violation[]): number =>
   found.length + 10 * found.filter(({ isDiscriminator }) => isDiscriminator === true).length
 
-/** Every constant, or every type, that the schemas name; nothing where one of them names neither. */
+/** All constants, or all types, of the schemas; `undefined` if one of them names neither. */
 function describeKinds(schemas: readonly Json[]): string | undefined {
   const options = schemas.map(optionsOf)
   if (options.every((list) => list !== undefined)) return formatOptions(options.flat())
@@ -92,10 +92,10 @@ function typesOf(schema: Json): readonly string[] | undefined {
   return isJsonList(schema.type) ? schema.type.map(String) : [String(schema.type)]
 }
 
-/** Makes the check of what a schema says by other schemas, or nothing where one of them is not plain. */
+/** Compiles a keyword that contains schemas; `undefined` if one of them is not supported. */
 export type Applicator = (schema: JsonObject, compile: CompileSubschema) => Check | undefined
 
-/** By the keywords that they are about. */
+/** Applicators by keyword. */
 export const APPLICATORS: ReadonlyMap<string, Applicator> = new Map([
   ['properties', compileMembers],
   ['additionalProperties', compileMembers],
@@ -120,18 +120,18 @@ function compileMembers(schema: JsonObject, compile: CompileSubschema): Check | 
 }
 
 export function checkMembers(known: ReadonlyMap<string, Check>, others: Check): Check {
-  return (value, inspection) => {
+  return (value, run) => {
     if (!isJsonObject(value)) return true
     let fits = true
     for (const key of Object.keys(value)) {
       const part = value[key]
       const check = known.get(key) ?? others
       if (part === undefined || check === ACCEPT_ALL) continue
-      pushPath(inspection, key)
-      const partFits = check(part, inspection)
-      popPath(inspection)
+      pushPath(run, key)
+      const partFits = check(part, run)
+      popPath(run)
       if (partFits) continue
-      if (!shouldContinue(inspection)) return false
+      if (!shouldContinue(run)) return false
       fits = false
     }
     return fits
@@ -148,14 +148,14 @@ export function rejectUnknown(known: ReadonlyMap<string, Check>): Check {
 function compileNames({ propertyNames }: JsonObject, compile: CompileSubschema): Check | undefined {
   const check = compile(propertyNames)
   if (check === undefined || check === ACCEPT_ALL) return check
-  return (value, inspection) => {
+  return (value, run) => {
     if (!isJsonObject(value)) return true
-    const isBad = (key: string): boolean => value[key] !== undefined && !checkSilently(check, key, inspection)
+    const isBad = (key: string): boolean => value[key] !== undefined && !checkSilently(check, key, run)
     const bad = Object.keys(value).find(isBad)
     if (bad === undefined) return true
-    pushPath(inspection, bad)
-    addViolation(inspection, { message: 'is not a name that is allowed there' })
-    popPath(inspection)
+    pushPath(run, bad)
+    addViolation(run, { message: 'is not a name that is allowed there' })
+    popPath(run)
     return false
   }
 }
@@ -163,15 +163,15 @@ function compileNames({ propertyNames }: JsonObject, compile: CompileSubschema):
 function compileItems({ items: schema }: JsonObject, compile: CompileSubschema): Check | undefined {
   const check = compile(schema)
   if (check === undefined || check === ACCEPT_ALL) return check
-  return (value, inspection) => {
+  return (value, run) => {
     if (!Array.isArray(value)) return true
     let fits = true
     for (let index = 0; index < value.length; index++) {
-      pushPath(inspection, index)
-      const itemFits = check(value[index], inspection)
-      popPath(inspection)
+      pushPath(run, index)
+      const itemFits = check(value[index], run)
+      popPath(run)
       if (itemFits) continue
-      if (!shouldContinue(inspection)) return false
+      if (!shouldContinue(run)) return false
       fits = false
     }
     return fits
@@ -183,13 +183,13 @@ function compileAllOf({ allOf }: JsonObject, compile: CompileSubschema): Check |
   return checks && checkAll(checks)
 }
 
-/** Every one of these has to hold. */
+/** All of these checks have to pass. */
 export function checkAll(checks: readonly Check[]): Check {
-  return (value, inspection) => {
+  return (value, run) => {
     let fits = true
     for (const check of checks) {
-      if (check(value, inspection)) continue
-      if (!shouldContinue(inspection)) return false
+      if (check(value, run)) continue
+      if (!shouldContinue(run)) return false
       fits = false
     }
     return fits

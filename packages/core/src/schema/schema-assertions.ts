@@ -13,10 +13,10 @@ import {
 } from './validation-run.ts'
 import { formatOptions, formatTypes } from './violation.ts'
 
-/** Makes the check of one keyword, or nothing where its value is not what the keyword takes. */
+/** Compiles one keyword; `undefined` if its operand is invalid. */
 export type CompileKeyword = (operand: Json) => Check | undefined
 
-/** The keywords that look at one value and into no other schema. */
+/** Keywords that check one value without other schemas. */
 export const ASSERTIONS: ReadonlyMap<string, CompileKeyword> = new Map<string, CompileKeyword>([
   ['type', typeCheck],
   ['const', (operand) => optionCheck([operand])],
@@ -54,8 +54,8 @@ function typeCheck(operand: Json): Check | undefined {
   const [first, second] = tests
   const words = formatTypes(names)
   if (first !== undefined && second === undefined)
-    return (value, inspection) => first(value) || addDiscriminatorMismatch(inspection, words, value)
-  return (value, inspection) => tests.some((test) => test(value)) || addDiscriminatorMismatch(inspection, words, value)
+    return (value, run) => first(value) || addDiscriminatorMismatch(run, words, value)
+  return (value, run) => tests.some((test) => test(value)) || addDiscriminatorMismatch(run, words, value)
 }
 
 function enumCheck(operand: Json): Check | undefined {
@@ -65,11 +65,11 @@ function enumCheck(operand: Json): Check | undefined {
 function optionCheck(options: readonly Json[]): Check {
   const simple = new Set(options.filter((option) => !isNested(option)))
   const nested = options.filter(isNested)
-  return (value, inspection) => {
+  return (value, run) => {
     if (simple.has(value)) return true
-    inspection.fuel -= nested.length
+    run.fuel -= nested.length
     if (nested.some((option) => sameJson(option, value))) return true
-    return inspection.collector !== undefined && addDiscriminatorMismatch(inspection, formatOptions(options), value)
+    return run.collector !== undefined && addDiscriminatorMismatch(run, formatOptions(options), value)
   }
 }
 
@@ -78,15 +78,15 @@ const isNested = (value: Json): boolean => typeof value === 'object' && value !=
 function boundCheck(words: string, holds: (value: number, limit: number) => boolean): CompileKeyword {
   return (limit) => {
     if (typeof limit !== 'number' || !Number.isFinite(limit)) return undefined
-    return (value, inspection) =>
-      typeof value !== 'number' || holds(value, limit) || addMismatch(inspection, `${words} ${limit}`, value)
+    return (value, run) =>
+      typeof value !== 'number' || holds(value, limit) || addMismatch(run, `${words} ${limit}`, value)
   }
 }
 
 function multipleCheck(step: Json): Check | undefined {
   if (typeof step !== 'number' || !Number.isFinite(step) || step <= 0) return undefined
-  return (value, inspection) =>
-    typeof value !== 'number' || isMultipleOf(value, step) || addMismatch(inspection, `a multiple of ${step}`, value)
+  return (value, run) =>
+    typeof value !== 'number' || isMultipleOf(value, step) || addMismatch(run, `a multiple of ${step}`, value)
 }
 
 export const isCount = (value: Json): value is number => Number.isInteger(value) && (value as number) >= 0
@@ -94,16 +94,16 @@ export const isCount = (value: Json): value is number => Number.isInteger(value)
 function lengthCheck(words: string, holds: (value: string, limit: number) => boolean): CompileKeyword {
   return (limit) => {
     if (!isCount(limit)) return undefined
-    return (value, inspection) => {
+    return (value, run) => {
       if (typeof value !== 'string') return true
-      // Only as many characters are ever looked at as decide it, sixteen of them for a step.
-      inspection.fuel -= Math.min(value.length, limit * 2) >>> 4
-      return holds(value, limit) || addViolation(inspection, { message: `must have ${words} ${limit} characters` })
+      // At most as many characters are read as the decision needs; sixteen cost one unit of fuel.
+      run.fuel -= Math.min(value.length, limit * 2) >>> 4
+      return holds(value, limit) || addViolation(run, { message: `must have ${words} ${limit} characters` })
     }
   }
 }
 
-/** Whether a text has fewer characters than that, where those beyond the first plane count once. */
+/** Whether a string has fewer code points than `limit`. */
 function hasFewerCodePoints(text: string, limit: number): boolean {
   if (text.length < limit) return true
   if (text.length >= limit * 2) return false
@@ -133,10 +133,10 @@ function sizeCheck(
 ): CompileKeyword {
   return (limit) => {
     if (!isCount(limit)) return undefined
-    return (value, inspection) => {
+    return (value, run) => {
       const got = count(value)
       if (got === undefined || (words === 'at least' ? got >= limit : got <= limit)) return true
-      return addViolation(inspection, { message: `must have ${words} ${limit} ${unit} and has ${got}` })
+      return addViolation(run, { message: `must have ${words} ${limit} ${unit} and has ${got}` })
     }
   }
 }
@@ -146,27 +146,27 @@ function uniqueCheck(operand: Json): Check | undefined {
   return operand ? isUnique : () => true
 }
 
-function isUnique(value: Json, inspection: ValidationRun): boolean {
+function isUnique(value: Json, run: ValidationRun): boolean {
   if (!Array.isArray(value) || value.length < 2) return true
-  inspection.fuel -= value.length
-  if (inspection.fuel < 0) return false
+  run.fuel -= value.length
+  if (run.fuel < 0) return false
   const seen = new Set<Json>()
-  // Not compared with each other, which would be quadratic: what is the same is written the same.
+  // Compares canonical JSON instead of all pairs, which would be quadratic.
   const written = new Set<string>()
   for (const item of value as readonly Json[]) {
-    const isKnown = isNested(item) ? addWritten(written, item, inspection) : seen.has(item)
-    if (inspection.fuel < 0) return false
-    if (isKnown) return addViolation(inspection, { message: 'must not hold the same item twice' })
+    const isKnown = isNested(item) ? addWritten(written, item, run) : seen.has(item)
+    if (run.fuel < 0) return false
+    if (isKnown) return addViolation(run, { message: 'must not hold the same item twice' })
     if (!isNested(item)) seen.add(item)
   }
   return true
 }
 
-/** Whether it was there before. It is from now on. */
-function addWritten(written: Set<string>, item: Json, inspection: ValidationRun): boolean {
-  if (hasMoreValues(item, inspection.fuel)) return abortRun(inspection)
+/** Adds an item. Returns whether it was already there. */
+function addWritten(written: Set<string>, item: Json, run: ValidationRun): boolean {
+  if (hasMoreValues(item, run.fuel)) return abortRun(run)
   const text = canonicalJson(item)
-  inspection.fuel -= text.length >>> 4
+  run.fuel -= text.length >>> 4
   const isKnown = written.has(text)
   written.add(text)
   return isKnown
@@ -175,12 +175,10 @@ function addWritten(written: Set<string>, item: Json, inspection: ValidationRun)
 function requiredCheck(operand: Json): Check | undefined {
   if (!isJsonList(operand) || !operand.every((name) => typeof name === 'string')) return undefined
   const names: readonly string[] = operand
-  return (value, inspection) => {
+  return (value, run) => {
     if (!isJsonObject(value)) return true
-    inspection.fuel -= names.length
-    return inspection.collector === undefined
-      ? names.every((name) => hasMember(value, name))
-      : addMissing(value, names, inspection)
+    run.fuel -= names.length
+    return run.collector === undefined ? names.every((name) => hasMember(value, name)) : addMissing(value, names, run)
   }
 }
 
@@ -190,14 +188,14 @@ const hasMember = (value: Readonly<Record<string, Json | undefined>>, name: stri
 function addMissing(
   value: Readonly<Record<string, Json | undefined>>,
   names: readonly string[],
-  inspection: ValidationRun,
+  run: ValidationRun,
 ): boolean {
   const missing = names.filter((name) => !hasMember(value, name))
   for (const name of missing) {
-    if (!shouldContinue(inspection)) break
-    pushPath(inspection, name)
-    addViolation(inspection, { message: 'is missing' })
-    popPath(inspection)
+    if (!shouldContinue(run)) break
+    pushPath(run, name)
+    addViolation(run, { message: 'is missing' })
+    popPath(run)
   }
   return missing.length === 0
 }

@@ -1,11 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../json/json.ts'
 
-/** Every schema that may describe one value: alternatives and local references count like what they stand for. */
+/** All schemas that may describe one value, with alternatives and local references expanded. */
 export type SchemaBranches = readonly JsonObject[]
 
 const MAX_SCHEMAS = 64
 
-/** The schemas that a schema consists of. Wild ones are cut off, they are the server's word. */
+/** Expands a schema. The number of branches is limited, since the schema comes from the server. */
 export function expandSchema(schema: Json | undefined, root: Json | undefined): SchemaBranches {
   const found = new Set<JsonObject>()
   const pending: (Json | undefined)[] = [schema]
@@ -28,7 +28,7 @@ export const expandMember = (view: SchemaBranches, key: string, root: Json | und
     return expandSchema(member ?? own(schema, 'additionalProperties'), root)
   })
 
-/** What a schema calls the members of its object; undefined where it says nothing of them, or leaves their names open. */
+/** The names of an object's members; `undefined` if the schema does not list them, or allows patterns of names. */
 export function listMemberNames(schema: Json | undefined): readonly string[] | undefined {
   const view = expandSchema(schema, schema)
   if (view.some((part) => own(part, 'patternProperties') !== undefined)) return undefined
@@ -36,7 +36,7 @@ export function listMemberNames(schema: Json | undefined): readonly string[] | u
   return names.length === 0 ? undefined : names
 }
 
-/** What may describe an item, wherever it stands in its array. */
+/** The schemas that may describe an item, at any position of its array. */
 export const expandItems = (view: SchemaBranches, root: Json | undefined): SchemaBranches =>
   view.flatMap((schema) => {
     const prefix = own(schema, 'prefixItems')

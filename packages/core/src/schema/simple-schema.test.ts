@@ -9,7 +9,7 @@ function plain(schema: JsonObject): SchemaValidator {
   return compiled
 }
 
-function said(schema: JsonObject, value: Json): string {
+function explain(schema: JsonObject, value: Json): string {
   const compiled = plain(schema)
   expect(compiled.accepts(value)).toBe(false)
   return formatViolations(compiled.violations(value))
@@ -29,18 +29,18 @@ const SEARCH: JsonObject = {
   additionalProperties: false,
 }
 
-describe('a plain schema', () => {
-  it('accepts what fits', () => {
+describe('a simple schema', () => {
+  it('accepts valid values', () => {
     const value = { query: 'sally', limit: 50, order: 'oldest', tags: ['a', 'b'], since: null }
     expect(plain(SEARCH).accepts(value)).toBe(true)
   })
 
-  it('says what is wrong where, and what would be right', () => {
-    expect(said(SEARCH, { querry: 'x', limit: 'ten', order: 'new', tags: ['a', 1], since: 5 })).toBe(
+  it('reports what is wrong, where, and what is expected', () => {
+    expect(explain(SEARCH, { querry: 'x', limit: 'ten', order: 'new', tags: ['a', 1], since: 5 })).toBe(
       'query is missing; querry is not known there (did you mean "query"?); limit must be an integer and is "ten"; ' +
         'order must be one of "newest", "oldest" and is "new"; tags[1] must be a string and is 1; and more',
     )
-    expect(said(SEARCH, { query: 'q', limit: 51, tags: ['a', 'a', 'b', 'c'], since: [] })).toBe(
+    expect(explain(SEARCH, { query: 'q', limit: 51, tags: ['a', 'a', 'b', 'c'], since: [] })).toBe(
       'query must have at least 2 characters; limit must be at most 50 and is 51; tags must have at most 3 items and has 4; ' +
         'tags must not hold the same item twice; since must be a string or null and is an array of 0',
     )
@@ -50,12 +50,12 @@ describe('a plain schema', () => {
     const circle = { type: 'object', properties: { kind: { const: 'circle' }, r: { type: 'number' } }, required: ['r'] }
     const box = { type: 'object', properties: { kind: { const: 'box' }, w: { type: 'number' } }, required: ['w'] }
     const schema = { properties: { shape: { oneOf: [circle, box, { type: 'null' }] } } }
-    expect(said(schema, { shape: { kind: 'box' } })).toBe('shape.w is missing')
-    expect(said(schema, { shape: 'box' })).toBe('shape must be an object or null and is "box"')
-    expect(said({ properties: { x: { anyOf: [{ const: 'a' }, { const: 'b' }] } } }, { x: 'c' })).toBe(
+    expect(explain(schema, { shape: { kind: 'box' } })).toBe('shape.w is missing')
+    expect(explain(schema, { shape: 'box' })).toBe('shape must be an object or null and is "box"')
+    expect(explain({ properties: { x: { anyOf: [{ const: 'a' }, { const: 'b' }] } } }, { x: 'c' })).toBe(
       'x must be one of "a", "b" and is "c"',
     )
-    expect(said({ properties: { x: { oneOf: [{ type: 'number' }, { minimum: 2 }] } } }, { x: 5 })).toBe(
+    expect(explain({ properties: { x: { oneOf: [{ type: 'number' }, { minimum: 2 }] } } }, { x: 5 })).toBe(
       'x must fit exactly one of its alternatives and fits several',
     )
   })
@@ -67,19 +67,19 @@ describe('a plain schema', () => {
     expect(schema.accepts({ x: '😀😀😀' })).toBe(false)
   })
 
-  it('follows references, also those that lead back', () => {
+  it('follows references, also circular ones', () => {
     const tree = {
       properties: { root: { $ref: '#/$defs/node' } },
       $defs: { node: { type: 'object', required: ['name'], properties: { next: { $ref: '#/$defs/node' } } } },
     }
     expect(plain(tree).accepts({ root: { name: 'a', next: { name: 'b' } } })).toBe(true)
-    expect(said(tree, { root: { name: 'a', next: { next: { name: 'c' } } } })).toBe('root.next.name is missing')
+    expect(explain(tree, { root: { name: 'a', next: { next: { name: 'c' } } } })).toBe('root.next.name is missing')
     expect(plain({ properties: { inner: { $ref: '#' } }, maxProperties: 1 }).accepts({ inner: { a: 1, b: 2 } })).toBe(
       false,
     )
   })
 
-  it('takes nothing that is inherited for a member, and no name for another', () => {
+  it('ignores inherited members', () => {
     const own = plain({
       required: ['constructor'],
       properties: { toString: { type: 'number' } },
@@ -93,7 +93,7 @@ describe('a plain schema', () => {
     expect(plain({ additionalProperties: false }).accepts(JSON.parse('{"__proto__":1}'))).toBe(false)
   })
 
-  it('takes a member without a value for absent, as it would be once it is sent', () => {
+  it('treats an undefined member as missing, as JSON does', () => {
     const schema = plain({
       required: ['a'],
       properties: { a: { type: 'string' } },
@@ -110,28 +110,28 @@ describe('a plain schema', () => {
     ['a condition', { if: {} }],
     ['a tuple', { prefixItems: [{}] }],
     ['a list of item schemas', { items: [{}] }],
-    ['a name within', { properties: { a: { $id: 'x' } } }],
-    ['a reference elsewhere', { $ref: 'https://example.com/x' }],
+    ['an inner $id', { properties: { a: { $id: 'x' } } }],
+    ['an external reference', { $ref: 'https://example.com/x' }],
     ['a reference to nothing', { $ref: '#/$defs/gone' }],
-    ['a reference deep into it', { $ref: '#/properties/a', properties: { a: {} } }],
-    ['a dialect of its own', { $schema: 'https://example.com/dialect' }],
+    ['a reference to a nested part', { $ref: '#/properties/a', properties: { a: {} } }],
+    ['a custom dialect', { $schema: 'https://example.com/dialect' }],
     ['an unknown type', { type: 'text' }],
     ['no type at all', { type: [] }],
-    ['a limit that is a text', { properties: { a: { minimum: '1' } } }],
-    ['a limit of old', { properties: { a: { minimum: 1, exclusiveMinimum: true } } }],
+    ['a limit that is a string', { properties: { a: { minimum: '1' } } }],
+    ['a limit of an old draft', { properties: { a: { minimum: 1, exclusiveMinimum: true } } }],
     ['a negative length', { minLength: -1 }],
-    ['a broken list of names', { required: 'a' }],
+    ['an invalid list of names', { required: 'a' }],
     ['properties that are a list', { properties: [] }],
     ['an empty enum', { enum: [] }],
     ['an empty choice', { anyOf: [] }],
     ['a schema that is a number', { properties: { a: 1 } }],
-    ['null that is allowed aside', { properties: { a: { type: 'string', nullable: true } } }],
-  ])('has not %s', (_, schema) => {
+    ['nullable', { properties: { a: { type: 'string', nullable: true } } }],
+  ])('does not support %s', (_, schema) => {
     expect(compileSimpleSchema(schema)).toBeUndefined()
   })
 })
 
-/** `x` is a choice between twice the same, so many times. */
+/** `x` is a choice between two equal schemas, nested `times` times. */
 function doubling(times: number): JsonObject {
   const names = Array.from({ length: times }, (_, index) => index)
   const half = (index: number): JsonObject => ({ $ref: `#/$defs/d${index + 1}` })
@@ -142,22 +142,22 @@ function doubling(times: number): JsonObject {
   }
 }
 
-describe('the bound of a plain schema', () => {
-  it('ends a choice that doubles thirty times, and its explanation', () => {
+describe('the cost limit of a simple schema', () => {
+  it('ends a choice that doubles thirty times, and its explanation too', () => {
     const schema = plain(doubling(30))
     expect(schema.accepts({ x: 1 })).toBeUndefined()
     expect(schema.accepts({ x: 'fits at once' })).toBe(true)
     expect(schema.violations({ x: 1 }).length).toBeLessThan(10)
   })
 
-  it('ends references that lead to themselves', () => {
+  it('ends circular references', () => {
     expect(plain({ $ref: '#' }).accepts({})).toBeUndefined()
     expect(
       plain({ anyOf: [{ $ref: '#/$defs/a' }], $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }).accepts({}),
     ).toBeUndefined()
   })
 
-  it('leaves what is long to others', () => {
+  it('gives no result for very long values', () => {
     const list = plain({ properties: { x: { items: { type: 'number' }, uniqueItems: true } } })
     expect(list.accepts({ x: [1, 2, 3, '3'].slice(0, 3) })).toBe(true)
     expect(list.accepts({ x: Array.from({ length: 100_000 }, (_, index) => index) })).toBeUndefined()
@@ -165,13 +165,13 @@ describe('the bound of a plain schema', () => {
     expect(plain({ properties: { x: { maxLength: 9_000_000 } } }).accepts({ x: 'x'.repeat(9_500_000) })).toBeUndefined()
   })
 
-  it('is not met by large texts and lists that need no look', () => {
+  it('is not reached by large strings and lists that need no check', () => {
     const schema = plain({ properties: { x: { type: 'string', maxLength: 100 }, y: { type: 'array', items: {} } } })
     expect(schema.accepts({ x: 'x'.repeat(10_000_000), y: [] })).toBe(false)
     expect(schema.accepts({ y: Array(1_000_000).fill(1) })).toBe(true)
   })
 
-  it('is no matter of the depth of a schema, which has one of its own', () => {
+  it('is separate from the limit for the depth of a schema', () => {
     let schema: JsonObject = { type: 'string' }
     for (let depth = 0; depth < 40; depth++) schema = { anyOf: [schema, { type: 'number', minimum: depth }] }
     expect(plain({ properties: { x: schema } }).accepts({ x: true })).toBe(false)

@@ -4,21 +4,21 @@ import { ASSERTIONS, type CompileKeyword } from './schema-assertions.ts'
 import { ACCEPT_ALL, abortRun, addViolation, type Check, type ValidationRun } from './validation-run.ts'
 import type { Violation } from './violation.ts'
 
-/** A schema that can be asked at once: what one value may cost is bounded, whatever the schema and the value. */
+/** A compiled schema. The cost of checking one value is bounded, whatever the schema and the value. */
 export interface SchemaValidator {
-  /** Nothing where the bound was reached before it was known. */
+  /** `undefined` if the bound was reached before the result was known. */
   readonly accepts: (value: Json) => boolean | undefined
-  /** What is wrong with a value that is not accepted. */
+  /** The problems of a value that is not accepted. */
   readonly violations: (value: Json) => readonly Violation[]
 }
 
 /** About half a millisecond. */
 const FUEL = 20_000
 const MAX_DEPTH = 64
-/** References within references, so that none that leads to itself exhausts the stack. */
+/** Limits nested references, so that a circular one cannot exhaust the stack. */
 const MAX_REFERENCE_DEPTH = 64
 
-/** Keywords of any dialect that are not understood here. Others of which nothing is known say nothing. */
+/** Keywords of any dialect that are not supported here. Keywords that no dialect defines are ignored. */
 const UNSUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   '$anchor',
   '$dynamicAnchor',
@@ -44,21 +44,21 @@ const UNSUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   'unevaluatedProperties',
 ])
 
-/** A dialect that somebody made up may give these words another meaning. */
+/** A custom dialect may give keywords another meaning. */
 const DIALECT = /^https?:\/\/json-schema\.org\/draft/
 
-/** Which keywords are understood, and what one look may cost. */
+/** The supported keywords, and the maximum cost of one check. */
 export interface Vocabulary {
   readonly fuel: number
   readonly assertions: ReadonlyMap<string, CompileKeyword>
   readonly applicators: ReadonlyMap<string, Applicator>
-  /** Keywords that mean something and are not understood. */
+  /** Keywords that have a meaning but are not supported. */
   readonly unsupported: ReadonlySet<string>
-  /** What a reference leads to. */
+  /** Resolves a reference. */
   readonly findTarget: (to: string, root: JsonObject) => Json | undefined
 }
 
-/** `unsupported` is the keyword that cannot be checked, or whose value is not what it takes. */
+/** `unsupported` is a keyword that cannot be checked, or whose operand is invalid. */
 export type CompileResult = { readonly schema: SchemaValidator } | { readonly unsupported: string }
 
 const SIMPLE_VOCABULARY: Vocabulary = {
@@ -69,7 +69,7 @@ const SIMPLE_VOCABULARY: Vocabulary = {
   findTarget: findDefinition,
 }
 
-/** Compiles the part of JSON Schema 2020-12 that most tools use, or nothing where a schema uses more. */
+/** Compiles the part of JSON Schema 2020-12 that most tools use; `undefined` if the schema uses more. */
 export function compileSimpleSchema(schema: JsonObject): SchemaValidator | undefined {
   const compiled = compileWith(SIMPLE_VOCABULARY, schema)
   return 'schema' in compiled ? compiled.schema : undefined
@@ -84,9 +84,9 @@ export function compileWith(vocabulary: Vocabulary, schema: JsonObject): Compile
   return {
     schema: {
       accepts: (value) => {
-        const inspection: ValidationRun = { fuel, referenceDepth: 0, collector: undefined }
-        const fits = check(value, inspection)
-        return inspection.fuel < 0 ? undefined : fits
+        const run: ValidationRun = { fuel, referenceDepth: 0, collector: undefined }
+        const fits = check(value, run)
+        return run.fuel < 0 ? undefined : fits
       },
       violations: (value) => {
         const violations: Violation[] = []
@@ -102,16 +102,16 @@ interface Compiler {
   readonly vocabulary: Vocabulary
   /** The innermost keyword that could not be compiled. */
   unsupported: string | undefined
-  /** What references lead to. It is absent while it is being made, for then it leads to itself. */
+  /** The targets of references. `check` is missing while a target is being compiled. */
   readonly targets: Map<string, { check?: Check }>
 }
 
 function compileNode(schema: Json | undefined, depth: number, compiler: Compiler): Check | undefined {
   if (schema === true) return ACCEPT_ALL
-  if (schema === false) return (_, inspection) => addViolation(inspection, { message: 'is not allowed' })
+  if (schema === false) return (_, run) => addViolation(run, { message: 'is not allowed' })
   if (!isJsonObject(schema) || depth > MAX_DEPTH) return undefined
   const checks: Check[] = []
-  for (const make of makersOf(schema, depth, compiler)) {
+  for (const make of listMakers(schema, depth, compiler)) {
     const check = make()
     if (check === undefined) return undefined
     if (check !== ACCEPT_ALL) checks.push(check)
@@ -121,10 +121,10 @@ function compileNode(schema: Json | undefined, depth: number, compiler: Compiler
 
 type Maker = () => Check | undefined
 
-function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readonly Maker[] {
+function listMakers(schema: JsonObject, depth: number, compiler: Compiler): readonly Maker[] {
   const { unsupported, applicators, assertions } = compiler.vocabulary
   const keywords = Object.keys(schema).filter((keyword) => schema[keyword] !== undefined)
-  /** Names the keyword where nothing inside it was named before. */
+  /** Records the keyword, unless a keyword inside it was recorded before. */
   const named = (keyword: string, make: Maker): Maker => {
     return () => {
       const check = make()
@@ -132,8 +132,10 @@ function makersOf(schema: JsonObject, depth: number, compiler: Compiler): readon
       return check
     }
   }
-  const odd = keywords.find((keyword) => unsupported.has(keyword) || (keyword === '$id' && schema !== compiler.root))
-  if (odd !== undefined) return [named(odd, () => undefined)]
+  const unsupportedKeyword = keywords.find(
+    (keyword) => unsupported.has(keyword) || (keyword === '$id' && schema !== compiler.root),
+  )
+  if (unsupportedKeyword !== undefined) return [named(unsupportedKeyword, () => undefined)]
   const parts = new Map(keywords.flatMap((keyword) => ofKeyword(applicators, keyword)))
   return [
     ...keywords
@@ -152,16 +154,16 @@ function ofKeyword<Made>(known: ReadonlyMap<string, Made>, keyword: string): rea
   return made === undefined ? [] : [[made, keyword]]
 }
 
-/** What is wrong with the type, or not there at all, says most. */
+/** `type` and `required` first: their violations are the most helpful. */
 const compareKeywords = (left: string, right: string): number => rank(left) - rank(right)
 const rank = (keyword: string): number => (keyword === 'type' ? 0 : keyword === 'required' ? 1 : 2)
 
 function withFuel(checks: readonly Check[]): Check {
   const all = checkAll(checks)
-  return (value, inspection) => --inspection.fuel >= 0 && all(value, inspection)
+  return (value, run) => --run.fuel >= 0 && all(value, run)
 }
 
-/** Only to the root and to what it defines by name. */
+/** Compiles a reference. Targets are compiled once. */
 function compileReference(to: Json | undefined, compiler: Compiler): Check | undefined {
   if (typeof to !== 'string') return undefined
   const known = compiler.targets.get(to)
@@ -182,11 +184,11 @@ function findDefinition(to: string, root: JsonObject): Json | undefined {
 }
 
 function followReference(target: { readonly check?: Check }): Check {
-  return (value, inspection) => {
-    if (target.check === undefined || inspection.referenceDepth >= MAX_REFERENCE_DEPTH) return abortRun(inspection)
-    inspection.referenceDepth++
-    const fits = target.check(value, inspection)
-    inspection.referenceDepth--
+  return (value, run) => {
+    if (target.check === undefined || run.referenceDepth >= MAX_REFERENCE_DEPTH) return abortRun(run)
+    run.referenceDepth++
+    const fits = target.check(value, run)
+    run.referenceDepth--
     return fits
   }
 }

@@ -13,10 +13,10 @@ import {
   shouldContinue,
 } from './validation-run.ts'
 
-/** About a tenth of a second: enough for every value that fits into a message of some megabytes. */
+/** About a tenth of a second: enough for a value of several megabytes. */
 const FUEL = 5_000_000
 
-/** What of JSON Schema is not understood here either. */
+/** Keywords that are not supported here either. */
 const UNSUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   '$dynamicAnchor',
   '$dynamicRef',
@@ -30,8 +30,8 @@ const UNSUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Compiles a schema that the author of this program wrote, whose patterns may therefore run here. It says which keyword
- * cannot be checked: a check that is left out in silence would be none.
+ * Compiles a schema that the author of the program wrote, so its regular expressions are trusted. Returns the name of
+ * an unsupported keyword instead of silently ignoring it.
  */
 export const compileTrustedSchema = (schema: JsonObject): CompileResult => compileWith(TRUSTED_VOCABULARY, schema)
 
@@ -73,10 +73,10 @@ function readPattern(pattern: Json | undefined): RegExp | undefined {
 function compilePattern(operand: Json): Check | undefined {
   const pattern = readPattern(operand)
   if (pattern === undefined) return undefined
-  return (value, inspection) => {
+  return (value, run) => {
     if (typeof value !== 'string') return true
-    inspection.fuel -= value.length >>> 4
-    return pattern.test(value) || addViolation(inspection, { message: `must match the pattern ${pattern.source}` })
+    run.fuel -= value.length >>> 4
+    return pattern.test(value) || addViolation(run, { message: `must match the pattern ${pattern.source}` })
   }
 }
 
@@ -105,12 +105,12 @@ function compileDependentSchemas(
   return checkIfPresent(rules)
 }
 
-/** Each check holds for the objects that have its member. */
+/** Runs each check only for objects that have its member. */
 function checkIfPresent(rules: readonly (readonly [string, Check])[]): Check {
-  return (value, inspection) => {
+  return (value, run) => {
     if (!isJsonObject(value)) return true
-    inspection.fuel -= rules.length
-    return rules.every(([name, check]) => !Object.hasOwn(value, name) || check(value, inspection))
+    run.fuel -= rules.length
+    return rules.every(([name, check]) => !Object.hasOwn(value, name) || check(value, run))
   }
 }
 
@@ -141,20 +141,20 @@ interface Members {
 }
 
 function checkPatternedMembers({ known, patterned, others }: Members): Check {
-  return (value, inspection) => {
+  return (value, run) => {
     if (!isJsonObject(value)) return true
     let fits = true
     for (const [key, part] of Object.entries(value)) {
       if (part === undefined) continue
-      inspection.fuel -= patterned.length
+      run.fuel -= patterned.length
       const named = known.get(key)
       const matching = patterned.filter(([pattern]) => pattern.test(key)).map(([, check]) => check)
       const checks = [...(named === undefined ? [] : [named]), ...matching]
-      pushPath(inspection, key)
-      const partFits = (checks.length === 0 ? [others] : checks).every((check) => check(part, inspection))
-      popPath(inspection)
+      pushPath(run, key)
+      const partFits = (checks.length === 0 ? [others] : checks).every((check) => check(part, run))
+      popPath(run)
       if (partFits) continue
-      if (!shouldContinue(inspection)) return false
+      if (!shouldContinue(run)) return false
       fits = false
     }
     return fits
@@ -165,17 +165,17 @@ function compileItems({ prefixItems, items: rest = true }: JsonObject, compile: 
   const first = prefixItems === undefined ? [] : compileSubschemas(prefixItems, compile)
   const others = compile(rest)
   if (first === undefined || others === undefined) return undefined
-  return (value, inspection) => {
+  return (value, run) => {
     if (!Array.isArray(value)) return true
     let fits = true
     for (let index = 0; index < value.length; index++) {
       const check = first[index] ?? others
       if (check === ACCEPT_ALL) continue
-      pushPath(inspection, index)
-      const itemFits = check(value[index], inspection)
-      popPath(inspection)
+      pushPath(run, index)
+      const itemFits = check(value[index], run)
+      popPath(run)
       if (itemFits) continue
-      if (!shouldContinue(inspection)) return false
+      if (!shouldContinue(run)) return false
       fits = false
     }
     return fits
@@ -186,13 +186,13 @@ function compileContains(schema: JsonObject, compile: CompileSubschema): Check |
   const { contains: part, minContains = 1, maxContains = Number.MAX_SAFE_INTEGER } = schema
   const check = compile(part)
   if (check === undefined || !isCount(minContains) || !isCount(maxContains)) return undefined
-  return (value, inspection) => {
+  return (value, run) => {
     if (!Array.isArray(value)) return true
-    inspection.fuel -= value.length
-    const count = value.filter((item: Json) => checkSilently(check, item, inspection)).length
+    run.fuel -= value.length
+    const count = value.filter((item: Json) => checkSilently(check, item, run)).length
     if (count >= minContains && count <= maxContains) return true
-    return addViolation(inspection, {
-      message: `holds ${count} items of the kind that it must hold ${minContains} or more of`,
+    return addViolation(run, {
+      message: `contains ${count} matching items, but must contain ${minContains} or more`,
     })
   }
 }
@@ -201,18 +201,17 @@ function compileNot({ not }: JsonObject, compile: CompileSubschema): Check | und
   const check = compile(not)
   return (
     check &&
-    ((value, inspection) =>
-      !checkSilently(check, value, inspection) ||
-      addViolation(inspection, { message: 'is of a kind that is not allowed there' }))
+    ((value, run) =>
+      !checkSilently(check, value, run) || addViolation(run, { message: 'matches a schema that is not allowed there' }))
   )
 }
 
 function compileCondition(schema: JsonObject, compile: CompileSubschema): Check | undefined {
   const [test, fit, other] = [schema.if, schema.then, schema.else].map((part) => compile(part ?? true))
   if (test === undefined || fit === undefined || other === undefined) return undefined
-  // Without "if" the other two mean nothing.
+  // Without "if" the other two have no effect.
   if (schema.if === undefined) return ACCEPT_ALL
-  return (value, inspection) => (checkSilently(test, value, inspection) ? fit : other)(value, inspection)
+  return (value, run) => (checkSilently(test, value, run) ? fit : other)(value, run)
 }
 
 function findTarget(to: string, root: JsonObject): Json | undefined {

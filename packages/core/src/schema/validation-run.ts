@@ -1,11 +1,11 @@
 import type { Json } from '../json/json.ts'
 import { formatMismatch, MAX_VIOLATIONS, type Violation } from './violation.ts'
 
-/** One look at one value. What it finds is kept only when somebody wants to read it. */
+/** The state of checking one value. Violations are collected only if there is a collector. */
 export interface ValidationRun {
-  /** Steps that are left. Once it is below zero the outcome means nothing. */
+  /** Remaining steps. If it is below zero, the result is not valid. */
   fuel: number
-  /** References that are being followed, one within the other. */
+  /** The current nesting of references. */
   referenceDepth: number
   collector: ViolationCollector | undefined
 }
@@ -15,46 +15,44 @@ export interface ViolationCollector {
   readonly violations: Violation[]
 }
 
-export type Check = (value: Json, inspection: ValidationRun) => boolean
+export type Check = (value: Json, run: ValidationRun) => boolean
 
-/** What everything passes: it need not be asked. */
+/** Accepts every value, so it need not be called. */
 export const ACCEPT_ALL: Check = () => true
 
-/** Whether there is a reason to look further after something is wrong. */
+/** Whether to continue after a violation. */
 export const shouldContinue = ({ collector, fuel }: ValidationRun): boolean =>
   collector !== undefined && fuel >= 0 && collector.violations.length <= MAX_VIOLATIONS
 
-/** The value cannot be judged here. */
-export function abortRun(inspection: ValidationRun): false {
-  inspection.fuel = -1
+/** Ends the run without a result. */
+export function abortRun(run: ValidationRun): false {
+  run.fuel = -1
   return false
 }
 
-/** Keeps what is wrong with the value at hand, and says that it is wrong. */
-export function addViolation(inspection: ValidationRun, violation: Omit<Violation, 'path'>): false {
-  const { collector } = inspection
+/** Collects a violation of the current value. Always returns false. */
+export function addViolation(run: ValidationRun, violation: Omit<Violation, 'path'>): false {
+  const { collector } = run
   if (collector !== undefined) collector.violations.push({ ...violation, path: [...collector.path] })
   return false
 }
 
 /** `must be … and is …`. */
-export function addMismatch(inspection: ValidationRun, expected: string, value: Json): false {
-  const { collector } = inspection
-  return (
-    collector !== undefined && addViolation(inspection, { message: formatMismatch(expected, value, collector.path) })
-  )
+export function addMismatch(run: ValidationRun, expected: string, value: Json): false {
+  const { collector } = run
+  return collector !== undefined && addViolation(run, { message: formatMismatch(expected, value, collector.path) })
 }
 
-/** The same of a mark by which alternatives are told apart. */
-export function addDiscriminatorMismatch(inspection: ValidationRun, expected: string, value: Json): false {
-  const { collector } = inspection
+/** The same for a type or constant that distinguishes alternatives. */
+export function addDiscriminatorMismatch(run: ValidationRun, expected: string, value: Json): false {
+  const { collector } = run
   return (
     collector !== undefined &&
-    addViolation(inspection, { message: formatMismatch(expected, value, collector.path), isDiscriminator: true })
+    addViolation(run, { message: formatMismatch(expected, value, collector.path), isDiscriminator: true })
   )
 }
 
-/** From here on a part of the value is looked at. */
+/** Enters a member or an item of the value. */
 export function pushPath({ collector }: ValidationRun, key: string | number): void {
   collector?.path.push(key)
 }
@@ -63,11 +61,11 @@ export function popPath({ collector }: ValidationRun): void {
   collector?.path.pop()
 }
 
-/** Whether it fits, without a word about what does not. */
-export function checkSilently(check: Check, value: Json, inspection: ValidationRun): boolean {
-  const { collector } = inspection
-  inspection.collector = undefined
-  const fits = check(value, inspection)
-  inspection.collector = collector
+/** Runs a check without collecting violations. */
+export function checkSilently(check: Check, value: Json, run: ValidationRun): boolean {
+  const { collector } = run
+  run.collector = undefined
+  const fits = check(value, run)
+  run.collector = collector
   return fits
 }

@@ -4,31 +4,31 @@ import { findClosest } from '../text/find-closest.ts'
 
 export type ValuePath = readonly (string | number)[]
 
-/** One thing that is wrong with a value, and where in it. */
+/** One problem of a value, and where it is. */
 export interface Violation {
   readonly path: ValuePath
   /** What follows the path in a sentence: `must be an integer and is "ten"`. */
   readonly message: string
-  /** It is a type or a constant, by which alternatives are told apart: who breaks it most likely meant another one. */
+  /** It concerns a type or a constant that distinguishes alternatives, so another alternative was probably meant. */
   readonly isDiscriminator?: true
 }
 
-/** What is told of one value; a model that mends five faults and meets a sixth is still served well. */
+/** The maximum number of violations in one message: a model can fix these and then meet the next. */
 export const MAX_VIOLATIONS = 5
 
 const MAX_SHOWN_LENGTH = 24
 const MAX_NAME_LENGTH = 40
 const MAX_NAMES = 8
-/** Beyond these, looking for what was meant costs more than it helps. */
+/** With more candidates, suggesting a similar key costs more than it helps. */
 const MAX_CANDIDATES = 200
 const MAX_CANDIDATE_LENGTH = 64
 
 const PLAIN_KEY = /^[A-Za-z_$][\w$-]{0,39}$/
 const SECRET_NAME = /pass|secret|token|key|auth|cred|cookie|session|pin\b|otp|signature/i
-/** A run that mixes letters and digits, as keys do and words do not. */
+/** A run of letters mixed with digits, which secrets have and words do not. */
 const KEY_LIKE = /(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{9,}/
 
-/** `filters[0].name`, with whatever a caller may have used as a key made visible and cut. */
+/** `filters[0].name`. Unusual keys come from the caller, so they are escaped and shortened. */
 function formatPath(path: ValuePath): string {
   if (path.length === 0) return 'the whole'
   return path.reduce<string>((text, part) => {
@@ -41,7 +41,7 @@ function formatPath(path: ValuePath): string {
 export const formatMismatch = (expected: string, value: Json | undefined, path: ValuePath): string =>
   `must be ${expected} and is ${formatValue(value, path)}`
 
-/** A value as an error may tell it. Texts are shown only where they are short and cannot be a secret. */
+/** A value for an error message. Strings are shown only if they are short and cannot be a secret. */
 function formatValue(value: Json | undefined, path: ValuePath): string {
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (isJsonObject(value)) return 'an object'
@@ -51,8 +51,8 @@ function formatValue(value: Json | undefined, path: ValuePath): string {
 }
 
 function formatString(value: string, path: ValuePath): string {
-  const isTold = value.length <= MAX_SHOWN_LENGTH && !isSecretPath(path) && !KEY_LIKE.test(value)
-  return isTold ? quoteText(value, MAX_SHOWN_LENGTH) : `a string of ${value.length} characters`
+  const isShown = value.length <= MAX_SHOWN_LENGTH && !isSecretPath(path) && !KEY_LIKE.test(value)
+  return isShown ? quoteText(value, MAX_SHOWN_LENGTH) : `a string of ${value.length} characters`
 }
 
 const isSecretPath = (path: ValuePath): boolean =>
@@ -65,15 +65,15 @@ const ARTICLES: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-/** The type names of the specification, told as words. */
+/** Type names with an article: `an integer or a string`. */
 export const formatTypes = (types: readonly string[]): string =>
   types.map((type) => ARTICLES[type] ?? `a ${type}`).join(' or ')
 
-/** What may be chosen from, told as words. */
+/** The allowed values: `one of "a", "b"`. */
 export const formatOptions = (options: readonly Json[]): string =>
   options.length === 1 ? listOptions(options) : `one of ${listOptions(options)}`
 
-/** What a schema allows, as its author wrote it. */
+/** The first options, and the number of all if there are more. */
 function listOptions(options: readonly Json[]): string {
   const shown = options.slice(0, MAX_NAMES).map(formatOption)
   const rest = options.length > shown.length ? `, … (${options.length} in all)` : ''
@@ -83,7 +83,7 @@ function listOptions(options: readonly Json[]): string {
 const formatOption = (option: Json): string =>
   typeof option === 'string' ? quoteText(option, MAX_NAME_LENGTH) : excerpt(JSON.stringify(option), MAX_NAME_LENGTH)
 
-/** A key that the schema does not know: the one that was meant, or those that there are. */
+/** An unknown key: suggests a similar key, or lists the known ones. */
 export function unknownKeyViolation(path: ValuePath, known: readonly string[]): Violation {
   const meant = findMeantKey(String(path.at(-1)), known)
   if (meant !== undefined) return { path, message: `is not known there (did you mean ${formatOption(meant)}?)` }
@@ -101,8 +101,8 @@ function findMeantKey(key: string, known: readonly string[]): string | undefined
   )
 }
 
-/** All of it as one sentence, for whoever has to mend the value. */
+/** All violations as one sentence, for whoever has to fix the value. */
 export function formatViolations(violations: readonly Violation[]): string {
-  const told = violations.slice(0, MAX_VIOLATIONS).map(({ path, message }) => `${formatPath(path)} ${message}`)
-  return [...told, ...(violations.length > told.length ? ['and more'] : [])].join('; ')
+  const shown = violations.slice(0, MAX_VIOLATIONS).map(({ path, message }) => `${formatPath(path)} ${message}`)
+  return [...shown, ...(violations.length > shown.length ? ['and more'] : [])].join('; ')
 }

@@ -8,7 +8,7 @@ import { checkSecrets, findArgumentSecret } from './argument-secrets.ts'
 const [{ secret }] = createFakeSecrets() as readonly [FakeSecret]
 const escaped = `\\u0067${secret.slice(1)}`
 
-describe('secretIn', () => {
+describe('findArgumentSecret', () => {
   it.each([
     ['headers.auth', { headers: { auth: `token ${secret}` } }],
     ['items[1].note', { items: ['a', { note: secret }] }],
@@ -19,11 +19,11 @@ describe('secretIn', () => {
     ['body', { body: `${'['.repeat(100_000)}"${escaped}"${']'.repeat(100_000)}` }],
     ['body', { body: `{"a":"${escaped}","a":1}` }],
     ['x\\u000ay', { 'x\ny': secret }],
-  ])('says that it is at %s', (where, args) => {
+  ])('finds it at %s', (where, args) => {
     expect(findArgumentSecret(args as JsonObject)).toEqual({ kind: 'GitHub token', where })
   })
 
-  it('finds none where there is none', () => {
+  it('returns undefined if there is none', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (args) => {
         expect(findArgumentSecret(args as JsonObject)).toBeUndefined()
@@ -32,8 +32,8 @@ describe('secretIn', () => {
   })
 })
 
-describe(`${promise('GOV-18')} judgeSecrets`, () => {
-  it('refuses, and names kind and place but never the secret', () => {
+describe(`${promise('GOV-18')} checkSecrets`, () => {
+  it('refuses, and names the kind and the location, but never the secret', () => {
     for (const made of createFakeSecrets()) {
       const verdict = checkSecrets({ a: { b: made.text ?? made.secret } })
       expect(verdict).toMatchObject({ outcome: 'deny', code: 'SECRET_REFUSED' })
@@ -42,11 +42,11 @@ describe(`${promise('GOV-18')} judgeSecrets`, () => {
     }
   })
 
-  it('never repeats a secret that is a name', () => {
+  it('never repeats a secret that is a key', () => {
     expect(JSON.stringify(checkSecrets({ [secret]: { [secret]: secret } }))).not.toContain(secret.slice(4, 20))
   })
 
-  it('allows what holds no secret, by the one value that says so', () => {
+  it('returns ALLOW if there is no secret', () => {
     expect(checkSecrets(undefined)).toBe(ALLOW)
     expect(checkSecrets({ path: '/srv/data', depth: 3, password: 'open sesame' })).toBe(ALLOW)
   })

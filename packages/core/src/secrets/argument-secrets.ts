@@ -13,11 +13,11 @@ import { findSecrets } from './find-secrets.ts'
 
 export interface LocatedSecret {
   readonly kind: string
-  /** The way to it, as `headers.authorization` or `items[2]`. */
+  /** Its location, such as `headers.authorization` or `items[2]`. */
   readonly where: string
 }
 
-/** The first secret among arguments: in a text or a name, however deep, also in JSON within a text. */
+/** The first secret in the arguments: in strings and keys at any depth, also in JSON inside a string. */
 export function findArgumentSecret(args: JsonObject): LocatedSecret | undefined {
   const found = searchObject(args)
   if (found === undefined) return undefined
@@ -26,7 +26,7 @@ export function findArgumentSecret(args: JsonObject): LocatedSecret | undefined 
   return { kind, where: path === '' ? 'a name' : `a name in ${path}` }
 }
 
-/** Refuses arguments that hold a secret, and says where and of what kind; never what it is. */
+/** Refuses arguments that contain a secret. The reason names its location and kind, never the secret itself. */
 export function checkSecrets(args: JsonObject | undefined): Verdict {
   const secret = args && findArgumentSecret(args)
   if (secret === undefined) return ALLOW
@@ -34,7 +34,7 @@ export function checkSecrets(args: JsonObject | undefined): Verdict {
   return { outcome: 'deny', code: 'SECRET_REFUSED', reason }
 }
 
-/** A secret, and the way to it from where it was looked for: printed on the way back, since most arguments hold none. */
+/** A secret with its relative path. The path is built only after a secret was found, since most arguments have none. */
 interface NestedSecret {
   readonly kind: string
   readonly path: string
@@ -71,7 +71,7 @@ function searchText(text: string, name: string): NestedSecret | undefined {
   return isEscapedJson(text) ? searchEscapedJson(text) : undefined
 }
 
-/** How deep the way into JSON within a text is followed. Arguments themselves are no deeper. */
+/** The maximum depth for JSON inside a string. Arguments themselves are never deeper. */
 const MAX_DEPTH = 128
 
 function searchEscapedJson(json: string): NestedSecret | undefined {
@@ -79,7 +79,7 @@ function searchEscapedJson(json: string): NestedSecret | undefined {
   return (isDeeperThan(value, MAX_DEPTH) ? undefined : searchValue(value, '')) ?? searchStrings(json)
 }
 
-/** However deep it is, and also under a name that stands twice: only the way to it is not told. */
+/** Searches at any depth, also below duplicate keys. It does not find the path. */
 function searchStrings(json: string): NestedSecret | undefined {
   for (const { text, name, role } of listJsonStrings(json)) {
     const found = role === 'name' ? findSecrets(text)[0] : searchText(text, name)

@@ -12,8 +12,8 @@ describe('findSecrets', () => {
     expect(redactText(text)).toBe(text.replace(secret, `[redacted: ${kind}]`))
   })
 
-  it('finds a secret of any kind wherever it stands', () => {
-    // Not a word before it, and nothing behind it that could belong to it.
+  it('finds a secret of any kind at any position', () => {
+    // No word before it, and nothing after it that could belong to it.
     const before = fc.string().map((text) => (/[A-Za-z0-9\\%]$/.test(text) ? `${text} ` : text))
     fc.assert(
       fc.property(before, anySecret, fc.string(), (head, { secret, text = secret }, tail) => {
@@ -35,17 +35,17 @@ describe('findSecrets', () => {
     },
   )
 
-  it.each(['\\n', '\\t', '\\u000a', '\\x0a', '%20', '%3D'])('knows that %s is no letter', (written) => {
+  it.each(['\\n', '\\t', '\\u000a', '\\x0a', '%20', '%3D'])('does not treat %s as a letter', (written) => {
     for (const { secret, text } of createFakeSecrets())
       if (text === undefined) expect(redactText(`line${written}${secret}`)).not.toContain(secret)
   })
 
-  it('takes a token within a longer word for a part of that word', () => {
+  it('ignores a token inside a longer word', () => {
     const [github] = createFakeSecrets()
     expect(findSecrets(`x${github?.secret}`)).toEqual([])
   })
 
-  it('names a secret by its own shape rather than by what stands before it', () => {
+  it('names a secret by its own shape rather than by the text before it', () => {
     const [github] = createFakeSecrets()
     expect(redactText(`Authorization: Bearer ${github?.secret}`)).toBe('Authorization: Bearer [redacted: GitHub token]')
     expect(redactText(`token_password=${github?.secret};`)).toBe('token_password=[redacted: GitHub token];')
@@ -57,7 +57,7 @@ describe('findSecrets', () => {
     expect(redactText(`${github?.secret},${slack?.secret}.`)).toBe('[redacted: GitHub token],[redacted: Slack token].')
   })
 
-  it('finds the secret that stands behind its AWS key', () => {
+  it('finds the secret after its AWS key', () => {
     const aws = createFakeSecrets().find(({ kind }) => kind === 'AWS key')?.secret
     const secret = createRandomText(9)('abcdefghij0123456789ABCDEFGHIJ+/', 40)
     expect(redactText(`${aws},${secret}\n`)).toBe('[redacted: AWS key]\n')
@@ -65,8 +65,8 @@ describe('findSecrets', () => {
 
   it.each([
     ['on lines of their own', '\n'],
-    ['with line ends written out', '\\n'],
-    ['with line ends written out twice', '\\\\n'],
+    ['with escaped line ends', '\\n'],
+    ['with line ends that are escaped twice', '\\\\n'],
     ['with Windows line ends', '\r\n'],
     ['on one line', ' '],
   ])('finds a private key %s', (_how, lineEnd) => {
@@ -76,7 +76,7 @@ describe('findSecrets', () => {
     expect(redactText(`key: "${pem}"!`)).toBe('key: "[redacted: private key]"!')
   })
 
-  it('finds the beginning of a private key that was cut, and one with headers', () => {
+  it('finds the beginning of a truncated private key, and one with headers', () => {
     const pem = createFakeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
     expect(redactText(pem.slice(0, 200))).toBe('[redacted: private key]')
     const rsa = pem.replaceAll('PRIVATE', 'RSA PRIVATE')
@@ -86,18 +86,18 @@ describe('findSecrets', () => {
     )
   })
 
-  it('finds a token that was cut in its second part', () => {
+  it('finds a token that is truncated in its second part', () => {
     const jwt = createFakeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
     expect(redactText(jwt.slice(0, jwt.lastIndexOf('.') - 9))).toBe('[redacted: JWT]')
   })
 
-  it('takes one of any length for one', () => {
+  it('finds a secret of any length', () => {
     const text = `xoxb-${'1a-'.repeat(7_000_000)}`
     expect(findSecrets(`${text} and so on`)).toEqual([{ kind: 'Slack token', start: 0, end: text.length }])
     expect(findSecrets(text)).toEqual([{ kind: 'Slack token', start: 0, end: text.length }])
   })
 
-  it('takes no longer for what is made to be slow', () => {
+  it('stays fast on hostile text', () => {
     const starts = ['eyJ-', 'eyJaaaaaaaaaa.', 'password=', 'secret:', '://a:b', '://a:', 'xoxb-', 'sk-ant-', 'bearer x']
     const pem = `-----BEGIN ${'PRIVATE KEY-----'}`
     for (const start of [
@@ -112,7 +112,7 @@ describe('findSecrets', () => {
   })
 })
 
-describe('what only looks like a sample', () => {
+describe('a real secret that looks like a sample', () => {
   const some = createRandomText(11)
   const random = (length: number): string =>
     some('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', length)
@@ -124,15 +124,15 @@ describe('what only looks like a sample', () => {
       `${'AK'}IAQYLPMN5HFIQR7XYA wJalrXUtnFEMI/K7MDENG/bPxRfiCY${'EXAMPLEKEY'}`,
     ],
     ['a secret next to the key of a sample', `${'AK'}IAIOSFODNN7EXAMPLE,${random(40)}`],
-    ['a GitHub token with a word behind it', `${'gh'}p_${random(36)}_example_file`],
-    ['an Anthropic key with a word behind it', `${'sk-'}ant-api03-${random(60)}-dummy`],
-    ['a Slack token with a row of x behind it', `${'xo'}xb-1234567890-${random(24)}-xxxxxx`],
-  ])('is %s', (_what, text) => {
+    ['a GitHub token with a word after it', `${'gh'}p_${random(36)}_example_file`],
+    ['an Anthropic key with a word after it', `${'sk-'}ant-api03-${random(60)}-dummy`],
+    ['a Slack token with a row of x after it', `${'xo'}xb-1234567890-${random(24)}-xxxxxx`],
+  ])('is found: %s', (_what, text) => {
     expect(redactText(text)).toMatch(/^\[redacted: [\w ]+\]$/)
   })
 })
 
-describe('what is no secret', () => {
+describe('text that is not a secret', () => {
   it.each([
     'sk-...',
     `sk-${'x'.repeat(40)}`,
@@ -164,16 +164,16 @@ describe('what is no secret', () => {
     'eyJhbGciOiJIUzI1NiJ9',
     `-----BEGIN ${'PRIVATE KEY-----'}\n...\n-----END ${'PRIVATE KEY-----'}`,
     `-----BEGIN ${'CERTIFICATE-----'}\n${'MIIB'.repeat(16)}`,
-  ])('leaves %j alone', (text) => {
+  ])('is left unchanged: %j', (text) => {
     expect(redactText(text)).toBe(text)
   })
 
-  it('leaves base64 of any kind alone', () => {
+  it('is left unchanged: base64 of any kind', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
     for (const signs of ['+/', '-_']) expect(findSecrets(createRandomText(3)(alphabet + signs, 500_000))).toEqual([])
   })
 
-  it('leaves a shape alone that base64 happens to hold', () => {
+  it('is left unchanged: a shape that occurs in base64', () => {
     const blob = createRandomText(5)('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', 80)
     const aws = createFakeSecrets().find(({ kind }) => kind === 'AWS key')?.secret
     expect(findSecrets(`${blob}/${aws}/${blob}`)).toEqual([])

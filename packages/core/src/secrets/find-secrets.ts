@@ -2,38 +2,38 @@ import type { Span } from '../json/json.ts'
 import { type AnchorMatch, findAnchors } from './secret-anchors.ts'
 import type { SecretShape } from './secret-shapes.ts'
 
-/** Where a secret stands in a text, and what it is; never what it says. */
+/** The position and kind of a secret, never its content. */
 export interface FoundSecret extends Span {
   readonly kind: string
 }
 
 const NO_SECRETS: readonly FoundSecret[] = Object.freeze([])
 
-/** Keys and tokens of known shapes, in order. What overlaps is one. Takes time linear in the text. */
+/** Finds keys and tokens of known shapes, in order. Overlapping ones are merged. Runs in linear time. */
 export function findSecrets(text: string): readonly FoundSecret[] {
-  const places = findAnchors(text)
-  if (places.length === 0) return NO_SECRETS
-  return mergeOverlaps(new SecretScan(text).findAll(places))
+  const anchors = findAnchors(text)
+  if (anchors.length === 0) return NO_SECRETS
+  return mergeOverlaps(new SecretScan(text).findAll(anchors))
 }
 
-/** The same, step by step: a large text takes several, and others may have their turn in between. */
+/** The same in steps, so that other work can run in between. */
 export function* findSecretsInSteps(text: string, length: number): Generator<undefined, readonly FoundSecret[]> {
-  const places: AnchorMatch[] = []
+  const anchors: AnchorMatch[] = []
   for (let from = 0; from < text.length; from += length) {
-    for (const place of findAnchors(text, from, from + length)) places.push(place)
+    for (const anchor of findAnchors(text, from, from + length)) anchors.push(anchor)
     yield
   }
-  // One that begins before a step may have been found in it.
-  return mergeOverlaps(new SecretScan(text).findAll(places.sort((a, b) => a.at - b.at)))
+  // A match may begin before the step in which it was found.
+  return mergeOverlaps(new SecretScan(text).findAll(anchors.sort((a, b) => a.at - b.at)))
 }
 
-/** The same text with the kind of each secret in the place of the secret. */
+/** Replaces each secret by its kind. */
 export function redactText(text: string): string {
   const found = findSecrets(text)
   return found.length === 0 ? text : redactSpans(text, found)
 }
 
-/** The same for a text that was cut: what begins like a secret and goes on to the end may be the rest of one. */
+/** The same for a truncated text: also replaces what begins like a secret and continues to the end. */
 export function redactTruncatedText(text: string): string {
   const isOpen = ({ at, shapes }: AnchorMatch): boolean =>
     shapes.some(({ anchoredBy }) => anchoredBy === 'itself') && !/[^\w.+/=-]/.test(text.slice(at))
@@ -55,23 +55,23 @@ export function redactSpans(text: string, found: readonly FoundSecret[]): string
 
 export const formatRedaction = (kind: string): string => `[redacted: ${kind}]`
 
-/** A pattern takes stack for every character, and more than this is no secret that anybody has. */
+/** A regular expression uses stack for every character, and no real secret is longer. */
 const MAX_SECRET_LENGTH = 1_000_000
-/** What none of those goes on with that are known by themselves. */
+/** A character that ends every secret that is anchored by itself. */
 const SECRET_END = /[^\w.+/=~\\-]/g
 
 class SecretScan {
   readonly #text: string
-  /** How far each shape has looked: what it was announced by cannot begin within what it looked at already. */
+  /** Where the last match of each shape ended: a new match cannot begin before that. */
   readonly #scannedTo = new Map<SecretShape, number>()
 
   constructor(text: string) {
     this.#text = text
   }
 
-  findAll(places: readonly AnchorMatch[]): readonly AnchoredSecret[] {
+  findAll(anchors: readonly AnchorMatch[]): readonly AnchoredSecret[] {
     const found: AnchoredSecret[] = []
-    for (const { at, shapes } of places) {
+    for (const { at, shapes } of anchors) {
       for (const shape of shapes) {
         if (at < (this.#scannedTo.get(shape) ?? 0)) continue
         const secret = this.#matchAt(shape, at)
@@ -104,7 +104,7 @@ interface AnchoredSecret extends FoundSecret {
   readonly anchoredBy: SecretShape['anchoredBy']
 }
 
-/** The first to begin names the whole, and of two that begin together the one that is known by itself. */
+/** Overlapping secrets get the kind of the first one. If two begin together, the one anchored by itself wins. */
 function mergeOverlaps(found: readonly AnchoredSecret[]): readonly FoundSecret[] {
   const apart: FoundSecret[] = []
   const inOrder = [...found].sort((a, b) => a.start - b.start || a.anchoredBy.localeCompare(b.anchoredBy))

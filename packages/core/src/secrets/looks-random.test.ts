@@ -8,8 +8,8 @@ const share = (alphabet: string, length: number): number => {
   return samples.filter(looksRandom).length / samples.length
 }
 
-describe('isRandom', () => {
-  it('tells nearly all random texts', () => {
+describe('looksRandom', () => {
+  it('recognizes nearly all random texts', () => {
     const letters = 'abcdefghijklmnopqrstuvwxyz'
     expect(share('0123456789abcdef', 32)).toBeGreaterThan(0.99)
     expect(share(`${letters}${letters.toUpperCase()}0123456789`, 40)).toBeGreaterThan(0.99)
@@ -27,7 +27,7 @@ describe('isRandom', () => {
     'MyCompanyProduction2024',
     '****************',
     'aaaaaaaaaaaaaaaaaaaaaaaa',
-  ])('does not take %s for random', (text) => {
+  ])('does not treat %s as random', (text) => {
     expect(looksRandom(text)).toBe(false)
   })
 })
@@ -35,7 +35,7 @@ describe('isRandom', () => {
 describe('isPlaceholder', () => {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how configurations name a variable.
   it.each(['<token>', '${TOKEN}', '$TOKEN', '{{ token }}', 'xxxxxxxx', 'your_key_here', 'sk-...', 'KEYEXAMPLE'])(
-    'knows %s',
+    'recognizes %s',
     (text) => {
       expect(isPlaceholder(text)).toBe(true)
     },

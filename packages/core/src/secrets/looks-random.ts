@@ -1,18 +1,18 @@
 const PLACEHOLDER =
   /example|placeholder|redacted|dummy|changeme|your[_-]|[xX]{6}|0{8}|\*{4}|•|\.{3}|^(?:\$[a-z_{(]|[<{[])/i
 
-/** What documents and templates show in the place of a secret. */
+/** Placeholders that documents and templates show instead of a secret. */
 export const isPlaceholder = (text: string): boolean => PLACEHOLDER.test(text)
 
 const MIN_DISTINCT = 8
 const MIN_CHANGE_RATE = 0.22
-/** Enough for what goes on and on without a space or a sign and has many digits: few names do. */
+/** A lower rate is enough for a long run of letters and digits with many digits: few names look like that. */
 const MIN_LONG_CHANGE_RATE = 0.12
 const LONG_RUN = /[A-Za-z0-9]{20}/
 
 /**
- * Made by a machine rather than by a person: it turns from small letters to digits to capitals and back all the time,
- * which names, sentences, paths and dates do not.
+ * Whether a text looks generated: it changes between small letters, digits and capitals all the time, which names,
+ * sentences, paths and dates do not.
  */
 export function looksRandom(text: string): boolean {
   if (isPlaceholder(text) || new Set(text).size < MIN_DISTINCT) return false
@@ -20,20 +20,20 @@ export function looksRandom(text: string): boolean {
   return countClassChanges(text) / text.length >= (isLong ? MIN_LONG_CHANGE_RATE : MIN_CHANGE_RATE)
 }
 
-/** A placeholder, and not a key that one stands behind: without its words nothing is left that a machine made. */
+/** A placeholder, and not a real key next to one: without the placeholder words nothing random is left. */
 export const isOnlyPlaceholder = (text: string): boolean =>
   isPlaceholder(text) && !text.split(PLACEHOLDER).some((part) => LONG_RUN.test(part) && looksRandom(part))
 
-/** Words turn too from a capital to the small letter behind it, so that this does not count. */
+/** A change from a capital to a small letter does not count: ordinary words have it too. */
 function countClassChanges(text: string): number {
-  let turns = 0
+  let changes = 0
   let before = classOf(text.charCodeAt(0))
   for (let at = 1; at < text.length; at++) {
     const now = classOf(text.charCodeAt(at))
-    if (now !== before && now !== OTHER && before !== OTHER && !(before === CAPITAL && now === SMALL)) turns++
+    if (now !== before && now !== OTHER && before !== OTHER && !(before === CAPITAL && now === SMALL)) changes++
     before = now
   }
-  return turns
+  return changes
 }
 
 const OTHER = 0

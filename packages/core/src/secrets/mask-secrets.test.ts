@@ -12,7 +12,7 @@ describe('maskSecrets', () => {
     expect(mask('as it is')).toBe('as it is')
   })
 
-  it('hides the longer of two secrets first, so that no rest of it stays', () => {
+  it('hides the longer of two secrets first, so that no part of it remains', () => {
     expect(mask('password-and-more', 'password', 'password-and-more')).toBe('•••')
   })
 
@@ -23,41 +23,41 @@ describe('maskSecrets', () => {
     expect(mask('key hunter22-hun', 'hunter22', 'hunter22-hunter22')).toBe('key •••')
   })
 
-  it('takes a secret as text, never as a pattern', () => {
+  it('treats a secret as text, never as a pattern', () => {
     expect(mask('a.*b$& axxb$&', 'a.*b$&')).toBe('••• axxb$&')
   })
 
-  it('leaves short values alone: they are found in ordinary words', () => {
+  it('leaves short values unchanged, because they occur in ordinary words', () => {
     expect(mask('true is 8080', 'true', '8080', '')).toBe('true is 8080')
   })
 
-  it('hides the secret of a header without its scheme, and leaves the scheme alone elsewhere', () => {
+  it('hides the secret of a header without its scheme, and leaves the scheme unchanged elsewhere', () => {
     expect(mask('got abcdef123, a bearer of news, Bearer of', 'Bearer abcdef123')).toBe(
       'got •••, a bearer of news, Bearer of',
     )
     expect(mask('got Bearer abcdef123', 'Bearer abcdef123\n')).toBe('got •••')
   })
 
-  it('hides each line of a secret that has several, since a log shows them one by one', () => {
+  it('hides each line of a secret with several lines, since a log shows them one by one', () => {
     expect(mask('read: MIIEvQIBADAN', '-----BEGIN KEY-----\nMIIEvQIBADAN\n-----END KEY-----\n')).toBe('read: •••')
   })
 
-  it('hides a secret as a URL carries it', () => {
+  it('hides the URL encoding of a secret', () => {
     expect(mask('GET /?key=p%40ss%2Fword', 'p@ss/word')).toBe('GET /?key=•••')
   })
 
-  it('hides the beginning of a secret that was cut at the end of the text', () => {
+  it('hides the beginning of a secret that is truncated at the end of the text', () => {
     expect(mask('key hunte', 'hunter22')).toBe('key •••')
     expect(mask('hunter22 hunter2', 'hunter22')).toBe('••• •••')
     expect(mask('key hun', 'hunter22')).toBe('key hun')
   })
 
-  it('hides what nobody named and yet has the shape of a secret', () => {
+  it('hides what has the shape of a secret, even if it was not given', () => {
     const [github] = createFakeSecrets()
     expect(mask(`hunter22: bad key ${github?.secret}`, 'hunter22')).toBe('•••: bad key [redacted: GitHub token]')
   })
 
-  it('hides the same where there are hundreds of secrets', () => {
+  it('hides the same with hundreds of secrets', () => {
     const word = fc.stringMatching(/^[ab]{0,3}[a-c]{1,9}$/)
     const others = Array.from({ length: 300 }, (_, n) => `other-${n}-secret`)
     fc.assert(
@@ -71,7 +71,7 @@ describe('maskSecrets', () => {
     expect(maskSecrets('secret, ret', others)).toBe('secret, ret')
   })
 
-  it('survives a value that is no proper text', () => {
+  it('survives a value that is not well-formed', () => {
     expect(mask('x \ud800abcdef', '\ud800abcdef')).toBe('x •••')
   })
 })

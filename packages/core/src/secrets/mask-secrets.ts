@@ -2,35 +2,35 @@ import { redactText } from './find-secrets.ts'
 
 const MASK = '•••'
 
-/** What is shorter is found in ordinary words: to mask it would spoil the text and hide nothing. */
+/** Shorter values occur in ordinary words: masking them would damage the text and hide nothing. */
 const MIN_LENGTH = 6
-/** A part of this length at the end of a text is taken for the beginning of a secret that was cut there. */
+/** A part of at least this length at the end of a text is treated as the beginning of a truncated secret. */
 const MIN_PART_LENGTH = 4
-/** With more secrets the text is read once for all of them; with fewer, once for each is quicker. */
+/** With more secrets the text is scanned once for all of them. With fewer, one scan per secret is faster. */
 const MANY = 50
 const ENDING_LENGTH = 4
 
-/** What stands before the secret in an `Authorization` header. */
+/** The scheme before the secret in an `Authorization` header. */
 const SCHEME = /^(apikey|basic|bearer|digest|negotiate|token)\s+/i
 
-/** Every form in which these values must not be shown, longest first, so that none leaves a part of another behind. */
+/** All forms of these values that must be masked, longest first, so that no part of a longer one remains. */
 export function listSecretForms(values: Iterable<string>): readonly string[] {
   const forms = new Set([...values].flatMap(listForms).filter((form) => form.length >= MIN_LENGTH))
   return [...forms].sort((a, b) => b.length - a.length)
 }
 
-/** Whole, line by line (a log knows lines only), after the scheme of a header, and as a URL carries it. */
+/** The whole value, each line (for logs), the value without a header scheme, and its URL encoding. */
 function listForms(value: string): readonly string[] {
   const whole = value.trim()
   const lines = whole.split(/[\r\n]+/).map((line) => line.trim())
-  // Half a surrogate pair has no form in a URL.
+  // A lone surrogate cannot be URL-encoded.
   const encoded = /\p{Cs}/u.test(whole) ? whole : encodeURIComponent(whole)
   return [whole, whole.replace(SCHEME, ''), ...lines, encoded]
 }
 
 /**
- * A text that may repeat what is secret, fit to be shown: without the given secrets, also one that was cut at its end,
- * and without what has the shape of one. `secrets` are as `listSecretForms` gives them.
+ * Masks the given secrets in a text, also one that is truncated at the end of the text, and everything that has the
+ * shape of a secret. `secrets` come from `listSecretForms`.
  */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
   return redactText(maskKnown(text, secrets))
@@ -44,7 +44,7 @@ function maskKnown(text: string, secrets: readonly string[]): string {
   let masked = ''
   let at = 0
   for (const { start, end } of spans) {
-    // Secrets that overlap are one: what stands between their ends would be a part of one of them.
+    // Overlapping secrets are masked as one: the text between their ends belongs to one of them.
     if (start >= at) masked += `${text.slice(at, start)}${MASK}`
     at = Math.max(at, end)
   }
@@ -63,7 +63,7 @@ function findSpans(secret: string, text: string): readonly TextSpan[] {
   return spans
 }
 
-/** Reads the text once for all secrets, which are looked up by their last characters: many begin alike. */
+/** Scans the text once and looks up secrets by their last characters, since many begin alike. */
 function findSpansOfMany(secrets: readonly string[], text: string): readonly TextSpan[] {
   const spans = secrets.flatMap((secret) => (secret.length < ENDING_LENGTH ? findSpans(secret, text) : []))
   const byEnding = groupByEnding(secrets.filter((secret) => secret.length >= ENDING_LENGTH))
@@ -95,11 +95,11 @@ function hashEnding(secret: string): number {
   return ending
 }
 
-/** Of 20 bits, each character moving the others by 5: it depends on the last four alone. */
+/** A 20-bit hash, shifted by 5 bits per character: it depends on the last four characters only. */
 const updateHash = (ending: number, text: string, at: number): number =>
   ((ending << 5) ^ text.charCodeAt(at)) & 0xf_ffff
 
-/** What of the beginning of a secret the text ends with. */
+/** The longest beginning of a secret that the text ends with. */
 function findTruncatedSpan(secret: string, text: string): readonly TextSpan[] {
   for (let length = Math.min(secret.length - 1, text.length); length >= MIN_PART_LENGTH; length--)
     if (text.endsWith(secret.slice(0, length))) return [{ start: text.length - length, end: text.length }]

@@ -11,17 +11,17 @@ const redacted = (args: JsonObject, secrets: readonly string[] = []): Json | und
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-describe('keptArguments', () => {
-  it('keeps nothing where nothing is wanted', () => {
+describe('toRecordedArguments', () => {
+  it('records nothing with `none`', () => {
     expect(toRecordedArguments({ a: 1 }, 'none')).toBeUndefined()
   })
 
-  it.each(createFakeSecrets())('keeps no $kind, however much is wanted', ({ secret, text = secret }) => {
+  it.each(createFakeSecrets())('records no $kind at any level of detail', ({ secret, text = secret }) => {
     const kept = JSON.stringify(toRecordedArguments({ note: `take ${text}` }, 'full'))
     expect(kept).not.toContain(JSON.stringify(secret).slice(1, -1))
   })
 
-  it('keeps all as it is where all is wanted, and says what was too much', () => {
+  it('records everything with `full`, and says what was left out', () => {
     const args = { password: 'hunter2', deep: { list: [1, null, true, 'x'.repeat(20_000)] } }
     expect(toRecordedArguments(args, 'full')).toEqual(args)
     const kept = toRecordedArguments({ text: 'x'.repeat(200_000), more: 1 }, 'full')
@@ -32,7 +32,7 @@ describe('keptArguments', () => {
     })
   })
 
-  it('keeps types and lengths as the shape', () => {
+  it('records types and lengths with `shape`', () => {
     const args = { path: '/etc', depth: 3, all: false, none: null, list: ['ab', { x: 'abc' }] }
     expect(toRecordedArguments(args, 'shape')).toEqual({
       path: 'text of 4',
@@ -43,7 +43,7 @@ describe('keptArguments', () => {
     })
   })
 
-  it('hides what stands under a name that tells, whatever it is', () => {
+  it('hides every value under a secret name', () => {
     expect(
       redacted({
         password: 'hunter2',
@@ -61,12 +61,12 @@ describe('keptArguments', () => {
     })
   })
 
-  it('keeps what stands under a name that only looks like one', () => {
+  it('records a value under a name that only looks secret', () => {
     const args = { author: 'Ann', keyboard: 'qwertz', max_tokens: 4096, secretary: 'Bob', key: 'name', auth: true }
     expect(redacted(args)).toEqual(args)
   })
 
-  it('hides what a text itself calls a secret', () => {
+  it('hides what a text itself names as a secret', () => {
     expect(
       redacted({ cmd: 'mysql --password hunter2 -u me; PGPASSWORD=x psql; curl -d \'{"token": "abc"}\'' }),
     ).toEqual({
@@ -75,21 +75,21 @@ describe('keptArguments', () => {
     expect(redacted({ code: 'token: string, password: null' })).toEqual({ code: 'token: string, password: null' })
   })
 
-  it('hides what is known to be secret', () => {
+  it('hides known secrets', () => {
     expect(redacted({ q: 'say hunter22 now', hunter22: 1 }, listSecretForms(['hunter22']))).toEqual({
       q: 'say ••• now',
       '••• #2': 1,
     })
   })
 
-  it('cuts a long text and says so, but never before the secrets in it are found', () => {
+  it('shortens a long string with a note, after its secrets were found', () => {
     const jwt = createFakeSecrets().find(({ kind }) => kind === 'JWT')?.secret ?? ''
     const kept = redacted({ text: `${'x'.repeat(480)} ${jwt} ${'y'.repeat(9_000)}` }) as { text: string }
     expect(kept.text).toMatch(/^x{480} \[redacted: JWT.*… \[cut: \d+ characters in all\]$/)
     expect(JSON.stringify(kept)).not.toContain(jwt.slice(0, 12))
   })
 
-  it('keeps nothing of a secret anywhere, in any way that leaves out values', () => {
+  it('records no part of a secret with `shape` or `redacted`', () => {
     const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
     const places: readonly ((text: string) => JsonObject)[] = [
       (text) => ({ a: text }),
@@ -115,7 +115,7 @@ describe('keptArguments', () => {
     ['redacted', 10_000],
     ['shape', 10_000],
     ['full', 70_000],
-  ])('stays small as %s, however large the arguments are', (how, most) => {
+  ])('stays small with %s, however large the arguments are', (detail, max) => {
     const deep = (levels: number): Json => (levels === 0 ? 'x'.repeat(1_000) : { a: deep(levels - 1), b: [[]] })
     const large: readonly JsonObject[] = [
       { a: Array.from({ length: 100_000 }, () => []) as Json },
@@ -124,10 +124,10 @@ describe('keptArguments', () => {
       { a: deep(100) },
       { a: Array.from({ length: 1_000 }, () => deep(10)) },
     ]
-    for (const args of large) expect(bytesOf(toRecordedArguments(args, how))).toBeLessThan(most)
+    for (const args of large) expect(bytesOf(toRecordedArguments(args, detail))).toBeLessThan(max)
   })
 
-  it('keeps nothing that it cannot make harmless', () => {
+  it('records nothing if redaction fails', () => {
     const args = {
       get text(): string {
         throw new Error('hunter2')
@@ -137,7 +137,7 @@ describe('keptArguments', () => {
       expect(toRecordedArguments(args, how)).toEqual({ '[redaction failed]': true })
   })
 
-  it('keeps a member named __proto__', () => {
+  it('preserves a member named __proto__', () => {
     const kept = toRecordedArguments(JSON.parse('{"__proto__":{"a":1}}') as JsonObject, 'redacted')
     expect(JSON.stringify(kept)).toBe('{"__proto__":{"a":1}}')
   })

@@ -3,38 +3,38 @@ import { cutText } from '../text/visible-text.ts'
 import { formatRedaction, redactSpans } from './find-secrets.ts'
 import { maskSecrets } from './mask-secrets.ts'
 
-/** How much of a call's arguments its record keeps. */
+/** How much of a call's arguments the record contains. */
 export type ArgumentDetail = 'none' | 'shape' | 'redacted' | 'full'
 
 export interface RecordedOptions {
-  /** What must not be shown besides, as `listSecretForms` gives it. */
+  /** Additional secrets, from `listSecretForms`. */
   readonly secrets?: readonly string[]
-  /** How many bytes it may take when printed, more or less. */
+  /** The approximate maximum size in bytes when printed. */
   readonly maxBytes?: number
 }
 
-/** The last text may go over it, so that a record of redacted arguments stays around 8 KB. */
+/** The last string may exceed the limit, so a record of redacted arguments stays around 8 KB. */
 const MAX_BYTES = { shape: 6_500, redacted: 6_500, full: 64_000 }
 const MAX_TEXT_LENGTH = { redacted: 500, full: 64_000 }
 const MAX_DEPTH = { shape: 16, redacted: 16, full: 128 }
 const MAX_NAME_LENGTH = 100
-/** A secret that begins within what is shown is recognised by this much of it. */
+/** How much is read beyond the shown part, to recognize a secret that begins in the shown part. */
 const LOOK_AHEAD = 8_000
 
 const LEFT_OUT = '[left out]'
-/** What anything counts for, lest a million of nothing be kept. */
+/** The minimum cost of a value, so that a million empty ones are not recorded. */
 const MIN_BYTES = 8
 const FAILED: JsonObject = Object.freeze({ '[redaction failed]': true })
 
-/** The arguments of a call as a record may keep them. What cannot be made harmless is not kept. */
+/** The arguments of a call for its record. If they cannot be redacted, they are not recorded. */
 export function toRecordedArguments(
   args: JsonObject,
-  how: ArgumentDetail,
+  detail: ArgumentDetail,
   options: RecordedOptions = {},
 ): Json | undefined {
-  if (how === 'none') return undefined
+  if (detail === 'none') return undefined
   try {
-    return new ArgumentRecorder(how, options).record(args)
+    return new ArgumentRecorder(detail, options).record(args)
   } catch {
     return FAILED
   }
@@ -45,8 +45,11 @@ class ArgumentRecorder {
   readonly #secrets: readonly string[]
   #bytesLeft: number
 
-  constructor(how: Exclude<ArgumentDetail, 'none'>, { secrets = [], maxBytes = MAX_BYTES[how] }: RecordedOptions) {
-    this.#detail = how
+  constructor(
+    detail: Exclude<ArgumentDetail, 'none'>,
+    { secrets = [], maxBytes = MAX_BYTES[detail] }: RecordedOptions,
+  ) {
+    this.#detail = detail
     this.#secrets = secrets
     this.#bytesLeft = maxBytes
   }
@@ -67,46 +70,48 @@ class ArgumentRecorder {
   }
 
   #list(list: readonly Json[], depth: number): Json {
-    const kept: Json[] = []
+    const recorded: Json[] = []
     for (const item of list) {
-      if (this.#bytesLeft <= 0) return [...kept, `[left out: ${list.length - kept.length} more]`]
-      kept.push(this.#value(item, '', depth + 1))
+      if (this.#bytesLeft <= 0) return [...recorded, `[left out: ${list.length - recorded.length} more]`]
+      recorded.push(this.#value(item, '', depth + 1))
     }
-    return kept
+    return recorded
   }
 
   #object(object: JsonObject, depth: number): Json {
     // Without a prototype: `__proto__` is a name like any other.
-    const kept: Record<string, Json> = Object.create(null)
+    const recorded: Record<string, Json> = Object.create(null)
     const names = Object.keys(object)
-    let place = 0
+    let position = 0
     for (const name of names) {
       if (this.#bytesLeft <= 0) {
-        kept[LEFT_OUT] = names.length - place
+        recorded[LEFT_OUT] = names.length - position
         break
       }
-      const shown = this.#name(name, place++)
-      kept[shown] = this.#value(object[name] as Json, name, depth + 1)
+      const shown = this.#name(name, position++)
+      recorded[shown] = this.#value(object[name] as Json, name, depth + 1)
     }
-    return kept
+    return recorded
   }
 
-  /** Names are the caller's words too. One that had to be changed gets a number, lest two become the same. */
-  #name(name: string, place: number): string {
-    const harmless = this.#redact(name, '')
+  /** Keys come from the caller too, so they are redacted. A changed key gets a number, so that keys stay different. */
+  #name(name: string, position: number): string {
+    const redacted = this.#redact(name, '')
     const shown =
-      harmless === name && name.length <= MAX_NAME_LENGTH ? name : `${cutText(harmless, MAX_NAME_LENGTH)} #${place + 1}`
+      redacted === name && name.length <= MAX_NAME_LENGTH
+        ? name
+        : `${cutText(redacted, MAX_NAME_LENGTH)} #${position + 1}`
     this.#spend(shown)
     return shown
   }
 
   #text(text: string, name: string): string {
     if (this.#detail === 'shape') return `text of ${text.length}`
-    const most = Math.min(MAX_TEXT_LENGTH[this.#detail], Math.max(this.#bytesLeft, 0))
-    const near = text.length > most ? text.slice(0, most + LOOK_AHEAD) : text
-    const harmless = this.#redact(near, name)
-    if (harmless.length <= most && near === text) return harmless
-    return `${cutText(harmless, most)} [cut: ${text.length} characters in all]`
+    const maxLength = Math.min(MAX_TEXT_LENGTH[this.#detail], Math.max(this.#bytesLeft, 0))
+    const start = text.length > maxLength ? text.slice(0, maxLength + LOOK_AHEAD) : text
+    const redacted = this.#redact(start, name)
+    if (redacted.length <= maxLength && start === text) return redacted
+    return `${cutText(redacted, maxLength)} [cut: ${text.length} characters in all]`
   }
 
   #redact(text: string, name: string): string {
@@ -114,7 +119,7 @@ class ArgumentRecorder {
     const redacted = found.length === 0 ? text : redactSpans(text, found)
     const inside = isEscapedJson(redacted) ? redactJsonText(redacted) : redacted
     const opened = this.#detail === 'full' ? inside : hideNamedSecrets(inside)
-    // Looking for the ends of cut secrets costs more than all the rest, and nothing was cut here.
+    // Masking is expensive because it also looks for truncated secrets. Nothing was truncated here.
     return this.#secrets.some((secret) => opened.includes(secret)) ? maskSecrets(opened, this.#secrets) : opened
   }
 
@@ -125,10 +130,10 @@ class ArgumentRecorder {
 }
 
 const REDACTED_BY_NAME = formatRedaction('by its name')
-/** A reader has to know that there was more than one value. */
+/** Tells the reader that there was more than one value. */
 const ALL_REDACTED_BY_NAME = formatRedaction('by its name, with all that is in it')
 
-/** A switch named `auth` tells nothing, nor does a limit named `max_tokens`. */
+/** A flag named `auth` or a limit named `max_tokens` is not a secret. */
 function isWorthHiding(value: Json, name: string): boolean {
   if (value === null || typeof value === 'boolean') return false
   return typeof value !== 'number' || !/token/i.test(name)
@@ -137,16 +142,16 @@ function isWorthHiding(value: Json, name: string): boolean {
 const NAMED_SECRET =
   /((?:pass(?:word|wd|phrase)|pwd|secret|api[_-]?key|access[_-]?key|token)["'`\\]{0,4}(?:[ \t]{0,4}(?:=>|:=|[:=])[ \t]{0,4}|(?<=-[\w-]{3,40})[ \t]+)["'`\\]{0,4})(?!\[|(?:string|number|boolean|null|undefined|true|false|none)\b)[^\s"'`\\,;&]+/gi
 
-/** In a record also what does not look like a secret is hidden where a text says that it is one. */
+/** A record also hides values that do not look like secrets, if the text names them as such. */
 const hideNamedSecrets = (text: string): string =>
   MAY_NAME_SECRET.test(text) ? text.replaceAll(NAMED_SECRET, `$1${REDACTED_BY_NAME}`) : text
 
-/** What stands between a name and its value, or before an option: few texts of a call have any of it. */
+/** Characters between a name and its value, or before an option: few strings have them. */
 const MAY_NAME_SECRET = /[:=-]/
 
 const typeOf = (value: Json): string => (value === null ? 'null' : typeof value)
 
-/** What a text takes as JSON in UTF-8, at most. */
+/** The maximum size of a string as JSON in UTF-8. */
 function countJsonBytes(text: string): number {
   let bytes = text.length
   for (let at = 0; at < text.length; at++) {
@@ -157,14 +162,14 @@ function countJsonBytes(text: string): number {
   return bytes
 }
 
-/** Words of a name each of which tells that its value is secret. */
+/** Words that make a field secret. */
 const SECRET_WORDS = new Set([
   ...['password', 'passwords', 'passwd', 'pwd', 'passphrase', 'passcode', 'pin', 'otp', 'secret', 'secrets'],
   ...['token', 'tokens', 'jwt', 'bearer', 'authorization', 'auth', 'cookie', 'cookies', 'credential', 'credentials'],
   ...['apikey', 'apikeys', 'privatekey', 'secretkey', 'accesskey', 'clientsecret', 'authtoken', 'accesstoken'],
 ])
 
-/** What makes a key a secret one. */
+/** Words that make a field secret if `key` follows. */
 const SECRET_KEY_WORDS = new Set([
   'api',
   'private',
@@ -177,10 +182,10 @@ const SECRET_KEY_WORDS = new Set([
   'ssh',
 ])
 
-/** Most names are none, and this tells at once. */
+/** A quick check that excludes most names. */
 const MAY_BE_SECRET = /pass|pwd|pin|otp|secret|token|jwt|bearer|auth|cookie|credential|key/i
 
-/** Whether the words of a name say that it holds a secret: `apiKey` and `DB_PASSWORD` do, `keyboard` and `author` do not. */
+/** Whether a name says that its value is secret: `apiKey` and `DB_PASSWORD` do, `keyboard` and `author` do not. */
 export function isSecretFieldName(name: string): boolean {
   if (!MAY_BE_SECRET.test(name)) return false
   const words = splitName(name)

@@ -12,11 +12,11 @@ function pieces(bytes: Uint8Array, cuts: readonly number[]): readonly Uint8Array
 }
 
 describe('mayHoldSecret', () => {
-  it.each(createFakeSecrets())('sees a $kind in JSON, at even and at odd places', ({ secret, text = secret }) => {
+  it.each(createFakeSecrets())('finds a $kind in JSON, at even and odd positions', ({ secret, text = secret }) => {
     for (const before of ['', ' ', '  ']) expect(mayHoldSecret([bytesOf(JSON.stringify([before, text]))])).toBe(true)
   })
 
-  it('sees whatever would be redacted, however it is cut in pieces', () => {
+  it('finds whatever would be redacted, however it is split into chunks', () => {
     const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
     const cuts = fc.array(fc.nat(), { maxLength: 60 })
     fc.assert(
@@ -29,38 +29,38 @@ describe('mayHoldSecret', () => {
     )
   })
 
-  it('sees one at the very beginning, wherever in memory that is', () => {
+  it('finds one at the very beginning, at any memory alignment', () => {
     for (const { secret, text = secret } of createFakeSecrets())
       for (let place = 0; place < 8; place++)
         expect(mayHoldSecret([bytesOf(`${'-'.repeat(place)}${text} and some more`).subarray(place)])).toBe(true)
   })
 
-  it.each(['=', '\t=\t', ' : ', '":\t"', '\t=>\t', ':='])('sees what is given by %j', (gives) => {
-    const text = `api_key${gives}${createFakeSecrets().at(-1)?.secret}`
+  it.each(['=', '\t=\t', ' : ', '":\t"', '\t=>\t', ':='])('finds a value that is assigned by %j', (assignment) => {
+    const text = `api_key${assignment}${createFakeSecrets().at(-1)?.secret}`
     expect(redactText(text)).not.toBe(text)
     expect(mayHoldSecret([bytesOf(JSON.stringify({ text }))])).toBe(true)
   })
 
-  it('sees what a member’s name tells, however JSON is set', () => {
+  it('finds a value by the name of its member, in any JSON formatting', () => {
     const json = { api_key: createFakeSecrets().at(-1)?.secret }
     for (const space of [undefined, 1, '\t'])
       expect(mayHoldSecret([bytesOf(JSON.stringify(json, null, space))])).toBe(true)
   })
 
-  it('sees one that comes byte by byte', () => {
+  it('finds one that arrives byte by byte', () => {
     for (const { secret, text = secret } of createFakeSecrets()) {
       const bytes = bytesOf(JSON.stringify({ text }))
       expect(mayHoldSecret(pieces(bytes, [...bytes.keys()]))).toBe(true)
     }
   })
 
-  it.each(['p', '_', '-', '.', 'A', '7', '='])('looks closer where %j is written as a number', (char) => {
+  it.each(['p', '_', '-', '.', 'A', '7', '='])('returns true if %j is escaped as \\u00…', (char) => {
     const hex = char.charCodeAt(0).toString(16)
     expect(mayHoldSecret([bytesOf(`{"a":"b\\u00${hex}c"}`)])).toBe(true)
     expect(mayHoldSecret([bytesOf(`{"a":"b\\u00${hex.toUpperCase()}c"}`)])).toBe(true)
   })
 
-  it('passes what everybody writes', () => {
+  it('returns false for ordinary text', () => {
     const text = 'See https://example.com:8080/a@b?c=d and <b> — "quoted", \u001b[1m, 50% of C:\\Users\\me, é'
     expect(mayHoldSecret([bytesOf(JSON.stringify({ text })), bytesOf('\\u003cb\\u003e \\u0026 \\u00e9')])).toBe(false)
   })

@@ -8,12 +8,12 @@ export interface AnchorMatch {
 }
 
 const LOOKAHEAD_LENGTH = 48
-/** What must be seen of the text around a seam so that nothing which lies across it is missed. */
-const SEAM = 256
+/** The overlap of two chunks that is searched again, so that no secret across their border is missed. */
+const OVERLAP = 256
 
 /**
- * Letters, digits and a little more may stand in JSON as the number of their character. Texts that do so are rare, and
- * are looked at more closely whatever they say.
+ * JSON may contain letters, digits and some other characters as `\u00…` escapes. Such texts are rare, and always get a
+ * full check.
  */
 const ESCAPED: Anchor = {
   low: '\\u00',
@@ -24,27 +24,27 @@ const ESCAPED: Anchor = {
 }
 
 const TABLE = new TrigramTable()
-/** So long that it pays to copy it for the quicker search. */
+/** From this length on, copying the bytes for the faster search pays off. */
 const LONG = 256
 let longSearch: TrigramSearch | undefined | 'unopened' = 'unopened'
 
-/** Filled when it is first needed: not every program looks for secrets. */
+/** Fills the table on first use: not every program searches for secrets. */
 function fillTable(): void {
   if (TABLE.isEmpty) for (const anchor of [...buildAnchors(SECRET_SHAPES), ESCAPED]) TABLE.add(anchor)
 }
 
-/** Every place where a secret may begin that shows in this part of a text, in order. */
+/** All positions in this part of a text where a secret may begin, in order. */
 export function findAnchors(text: string, from = 0, to: number = text.length): readonly AnchorMatch[] {
   fillTable()
   const { roles } = TABLE
   const last = Math.min(to, text.length - 1)
-  const places: AnchorMatch[] = []
+  const matches: AnchorMatch[] = []
   for (let at = from; at < last; at += 2) {
     const pair = ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)
     const role = roles[pair] as number
-    if (role !== 0 && hasTrigramInText(text, at, role)) addMatches(text, at, places)
+    if (role !== 0 && hasTrigramInText(text, at, role)) addMatches(text, at, matches)
   }
-  return places.length < 2 ? places : places.sort((a, b) => a.at - b.at)
+  return matches.length < 2 ? matches : matches.sort((a, b) => a.at - b.at)
 }
 
 function hasTrigramInText(text: string, at: number, role: number): boolean {
@@ -55,15 +55,15 @@ function hasTrigramInText(text: string, at: number, role: number): boolean {
   return (role & IS_LAST) !== 0 && trigrams[hashTrigram(text.charCodeAt(at - 1), a, b)] === 1
 }
 
-function addMatches(text: string, at: number, places: AnchorMatch[]): void {
+function addMatches(text: string, at: number, matches: AnchorMatch[]): void {
   for (const { anchor, offset } of TABLE.findUses(toPair(text.charCodeAt(at), text.charCodeAt(at + 1)))) {
     const start = at - offset
     if (isInText(anchor, text, start) && (!anchor.mustStartWord || startsWordInText(text, start)))
-      places.push({ at: start, shapes: anchor.shapes })
+      matches.push({ at: start, shapes: anchor.shapes })
   }
 }
 
-/** Whether JSON in these pieces may hold a secret: a quick look that errs on the side of yes. */
+/** A quick check whether JSON in these chunks may contain a secret. It has false positives, but no false negatives. */
 export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
   const [only] = parts
   if (parts.length === 1 && only !== undefined) {
@@ -73,26 +73,26 @@ export function mayHoldSecret(parts: readonly Uint8Array[]): boolean {
   return parts.some(createSecretSearch())
 }
 
-/** The same, piece by piece: whether there may be one in this piece, or across its seam with those before. */
+/** The same, one chunk at a time: a secret may be in this chunk or across its border with the previous ones. */
 export function createSecretSearch(): (part: Uint8Array) => boolean {
   fillTable()
   let tail: Uint8Array | undefined
   return (part) => {
-    if (tail !== undefined && hasAnchor(joined(tail, part.subarray(0, SEAM)))) return true
+    if (tail !== undefined && hasAnchor(joined(tail, part.subarray(0, OVERLAP)))) return true
     if (hasAnchor(part)) return true
-    tail = (tail === undefined || part.length >= SEAM ? part : joined(tail, part)).subarray(-SEAM)
+    tail = (tail === undefined || part.length >= OVERLAP ? part : joined(tail, part)).subarray(-OVERLAP)
     return false
   }
 }
 
-/** This is done to every byte of every answer. */
+/** Runs over every byte of every answer, so it must be fast. */
 function hasAnchor(bytes: Uint8Array): boolean {
   if (bytes.length < LONG) return hasAnchorInWords(bytes)
   if (longSearch === 'unopened') longSearch = createTrigramSearch(TABLE)
   return longSearch?.(bytes, hasAnchorAt) ?? hasAnchorInWords(bytes)
 }
 
-/** Four bytes in each look, two looks at a time. */
+/** Reads four bytes at once, twice per round. */
 function hasAnchorInWords(bytes: Uint8Array): boolean {
   const roles = TABLE.wordRoles
   const pad = -bytes.byteOffset & 3
@@ -124,7 +124,7 @@ function hasTrigramInBytes(bytes: Uint8Array, at: number, role: number): boolean
   const { trigrams } = TABLE
   const a = bytes[at] as number
   const b = bytes[at + 1] as number
-  // In this order: a look beyond an end once would make every later look slower.
+  // In this order: one read beyond the end would make every later read slower.
   if ((role & IS_FIRST) !== 0 && at + 2 < bytes.length && trigrams[hashTrigram(a, b, bytes[at + 2] as number)] === 1)
     return true
   return (role & IS_LAST) !== 0 && at > 0 && trigrams[hashTrigram(bytes[at - 1] as number, a, b)] === 1
@@ -159,11 +159,11 @@ function isInBytes({ low, high }: Anchor, bytes: Uint8Array, start: number): boo
 }
 
 const WORD = /[A-Za-z0-9]/
-/** What ends in a letter or a digit and yet is none: an escape, a character of a URL, a colour. */
+/** Escapes that end in a letter or a digit but are not part of a word: of JSON, of a URL, of a terminal color. */
 const ESCAPE_BEFORE = /(?:\\[nrtbfv0]|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|%[0-9a-f]{2}|\[[\d;]{0,8}m)$/i
 const MAX_ESCAPE_LENGTH = 12
 
-/** A key does not begin within a word. That leaves base64 alone, but for the signs among its letters. */
+/** A key does not begin inside a word. This excludes base64, except after its `+/-_`, which is checked separately. */
 function startsWordInText(text: string, start: number): boolean {
   const before = text[start - 1]
   if (before === undefined) return true
@@ -173,7 +173,7 @@ function startsWordInText(text: string, start: number): boolean {
 
 const BASE64_LENGTH = 64
 
-/** Whether so much of what came before can only be base64. */
+/** Whether the text before is long enough to be sure that it is base64. */
 function looksLikeBase64(text: string): boolean {
   if (text.length < BASE64_LENGTH || !/^[\w+/-]+$/.test(text)) return false
   return /[0-9]/.test(text) && /[A-Z]/.test(text) && /[a-z]/.test(text)
@@ -181,10 +181,10 @@ function looksLikeBase64(text: string): boolean {
 
 function startsWordInBytes(bytes: Uint8Array, start: number): boolean {
   if (start === 0) return true
-  // Nearly all stand within a word, and then a few characters tell.
+  // Nearly all are inside a word, and then a few characters are enough.
   const isWithinWord = WORD.test(String.fromCharCode(bytes[start - 1] as number))
-  const seen = isWithinWord ? MAX_ESCAPE_LENGTH : BASE64_LENGTH
-  const before = latin1(bytes, Math.max(0, start - seen), start)
+  const length = isWithinWord ? MAX_ESCAPE_LENGTH : BASE64_LENGTH
+  const before = latin1(bytes, Math.max(0, start - length), start)
   return startsWordInText(before, before.length)
 }
 

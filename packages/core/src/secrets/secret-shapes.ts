@@ -1,22 +1,22 @@
 import { isOnlyPlaceholder, looksRandom } from './looks-random.ts'
 
-/** How one kind of secret is recognised. */
+/** How one kind of secret is recognized. */
 export interface SecretShape {
-  /** What it is called where it was. */
+  /** The name that is shown instead of the secret. */
   readonly kind: string
-  /** One of these stands where it begins; three characters at least. A text without any holds no secret. */
+  /** A match begins with one of these; at least three characters. A text without any of them has no such secret. */
   readonly anchors: readonly string[]
   /**
-   * From an anchor on. A first group is what only stands before the secret, and may be shown. What repeats without a
-   * limit must come last, and `isReal` judge the rest: a pattern that looks far ahead and then fails would do so again
-   * from every anchor in between.
+   * Matches from an anchor on. A first group is the part before the secret, which may be shown. An unlimited repetition
+   * must come last, and `isReal` must check the rest: a pattern that reads far ahead and then fails would do so again
+   * from every anchor in between, which is not linear.
    */
   readonly pattern: RegExp
-  /** `name`: something else announces the secret, in any case and also as the end of a longer word. */
+  /** `name`: a name before the secret announces it, in upper or lower case, also as the end of a longer word. */
   readonly anchoredBy: 'itself' | 'name'
-  /** Must hold for what follows the anchor, as far as the next 48 characters tell; said of anchors that ordinary texts are full of. */
+  /** Has to match the 48 characters after the anchor. Used for anchors that are frequent in ordinary texts. */
   readonly lookahead?: RegExp
-  /** The last word on what the pattern found. `next` is the character behind it, empty at the end. */
+  /** The final check of a match. `next` is the character after it; empty at the end of the text. */
   readonly isReal: (secret: string, next: string) => boolean
 }
 
@@ -24,7 +24,7 @@ const notPlaceholder = (secret: string): boolean => !isOnlyPlaceholder(secret)
 const hasLettersAndDigits = (secret: string): boolean =>
   notPlaceholder(secret) && /\d/.test(secret) && /[A-Za-z]{2}/.test(secret)
 
-/** What AWS prints in its own documentation, behind the kind of the key. Any other that ends in EXAMPLE may be somebody's. */
+/** Sample keys of the AWS documentation, without their prefix. Any other key that ends in EXAMPLE may be real. */
 const AWS_SAMPLES: ReadonlySet<string> = new Set([
   ...['IOSFODNN7EXAMPLE', 'I44QH8DHBEXAMPLE'],
   ...['wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', 'je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY'],
@@ -32,13 +32,13 @@ const AWS_SAMPLES: ReadonlySet<string> = new Set([
 
 const isAwsSample = (text: string): boolean => AWS_SAMPLES.has(text) || /^(.)\1*$/.test(text)
 
-/** The key, and perhaps the secret behind it: neither makes a sample of the other. */
+/** The key id, and perhaps the secret after it. It is real unless both are samples. */
 function isAwsKey(found: string): boolean {
   const secret = found.slice(20).replace(/^[^A-Za-z0-9/+]+/, '')
   return !isAwsSample(found.slice(4, 20)) || (secret !== '' && !isAwsSample(secret))
 }
 
-/** Three parts, or the first two of one that was cut; five where it is encrypted. */
+/** Three parts, or the first two of a truncated one; five if it is encrypted. */
 const isJwt = ({ length, 1: second = '' }: readonly string[]): boolean =>
   length === 5 || (length > 1 && second.startsWith('eyJ') && second.length >= 8)
 
@@ -57,7 +57,7 @@ function shape(kind: string, anchors: readonly string[], rest: string): SecretSh
 
 const KEYS: readonly SecretShape[] = [
   shape('GitHub token', ['ghp_', 'gho_', 'ghu_', 'ghr_'], '[A-Za-z0-9_]{30,}'),
-  // Those of installations may carry a JWT.
+  // Tokens of installations may contain a JWT.
   shape('GitHub token', ['ghs_'], '[A-Za-z0-9_]{30,}[A-Za-z0-9_.-]*'),
   shape('GitHub token', ['github_pat_'], '[A-Za-z0-9_]{22,}'),
   shape('GitLab token', ['glpat-', 'gldt-', 'glrt-', 'glptt-', 'glcbt-', 'glsoat-'], '[\\w-]{20,}(?:\\.[\\w-]+)*'),
@@ -77,7 +77,7 @@ const KEYS: readonly SecretShape[] = [
   shape('Perplexity key', ['pplx-'], '[A-Za-z0-9]{40,}'),
   shape('Replicate token', ['r8_'], '[A-Za-z0-9]{37,}'),
   shape('Hugging Face token', ['hf_'], '[A-Za-z0-9]{30,}'),
-  // Often the secret stands right behind, as in the file that AWS hands out.
+  // Often the secret follows directly, as in the file that AWS provides.
   {
     ...shape(
       'AWS key',
@@ -116,7 +116,7 @@ const KEYS: readonly SecretShape[] = [
   { ...shape('JWT', ['eyJ'], '[\\w-]{10,}(?:\\.[\\w-]*){0,4}'), isReal: (text) => isJwt(text.split('.')) },
 ]
 
-// Line ends may be written out, also more than once: JSON within JSON.
+// Line ends may be escaped, also more than once: JSON inside JSON.
 const SPACES = '(?:\\s|\\\\+[nrt])*'
 const HEADER = '[A-Za-z-]{1,40}: [^\\r\\n\\\\]{1,100}(?:\\r?\\n|\\\\+[nr])+'
 
@@ -130,7 +130,7 @@ const PRIVATE_KEY: SecretShape = {
   anchoredBy: 'name',
 }
 
-/** A name and a password before a host. A slash may be escaped. */
+/** User and password before a host. Slashes may be escaped. */
 const URL_LOGIN: SecretShape = {
   kind: 'password in a URL',
   anchors: ['://', ':\\/', ':\\\\/'],
@@ -142,7 +142,7 @@ const URL_LOGIN: SecretShape = {
 
 const QUOTES = '["\'`\\\\]{0,6}'
 const ASSIGNMENT = `${QUOTES}[ \\t]{0,4}(?:=>|:=|[:=])[ \\t]{0,4}${QUOTES}`
-/** As bytes of JSON, where a tab is written out and a member may be set apart. */
+/** For bytes of JSON, in which a tab is escaped and there may be white space around the colon. */
 const ASSIGNMENT_LOOKAHEAD = /^(?:[\s"'`\\]|\\t){0,16}[:=]/
 
 const NAMES = [
@@ -151,18 +151,18 @@ const NAMES = [
   ...['access_token', 'api_token', 'auth_token', 'bot_token', 'refresh_token', 'secret_token', 'session_token'],
 ]
 
-/** The same name as it is written in one language and another. */
+/** The spellings of a name in different languages. */
 const spellings = (name: string): readonly string[] =>
   name.includes('_') ? [name, name.replace('_', ''), name.replace('_', '-')] : [name]
 
 const isSized = ({ length }: string): boolean => length >= 12 && length <= 4_096
 
-/** A call, an element or an address: where the secret comes from, not the secret. */
+/** A call, an index or a URL: where the secret comes from, not the secret itself. */
 const isExpression = (text: string, next: string): boolean => /[([{]/.test(next) || /^[a-z]+:\/\//i.test(text)
 
 const SPELLINGS = NAMES.flatMap(spellings)
 
-/** Behind a name that tells. Words are given under such names all the time: only what looks random is a secret. */
+/** A value after a secret name. Ordinary words often follow such names, so only random values count. */
 const NAMED_SECRET: SecretShape = {
   kind: 'secret under its name',
   anchors: SPELLINGS,

@@ -18,7 +18,7 @@ describe('a shared key', () => {
     expect(findWeakness(secret, 32)).toBe(weakness)
   })
 
-  it('is refused whenever it repeats fewer than 16 bytes, wherever it is cut', () => {
+  it('is refused if it repeats fewer than 16 bytes, even with an incomplete last part', () => {
     const piece = fc.string({ minLength: 1, maxLength: 15, unit: 'grapheme-ascii' })
     fc.assert(
       fc.property(piece, fc.integer({ min: 32, max: 200 }), (text, length) => {
@@ -36,7 +36,7 @@ describe('a shared key', () => {
     )
   })
 
-  it('may have to be longer for a longer hash', () => {
+  it('can be required to be longer', () => {
     const secret = 'The quick brown fox jumps over the lazy dog'
     expect([32, 48].map((least) => findWeakness(secret, least))).toEqual([
       undefined,

@@ -1,11 +1,11 @@
-/** Random hex of 16 bytes has fewer different characters once in ten million times. */
+/** 16 random bytes in hex have fewer different characters only once in ten million times. */
 const MIN_DIFFERENT = 8
 const MIN_PERIOD = 16
 
-/** How to make a key that nobody guesses. */
+/** How to generate a strong key. */
 export const GENERATE_SECRET_HINT = 'Make one with `openssl rand -hex 32`'
 
-/** Why a shared key can be guessed; undefined if it cannot. Says nothing of the key but its length. */
+/** Why a shared key can be guessed; `undefined` if it cannot. Reveals only the length of the key. */
 export function findWeakness(secret: string, minBytes: number): string | undefined {
   const bytes = utf8Length(secret)
   if (bytes < minBytes) return `it has ${bytes} bytes; expected at least ${minBytes}`
@@ -22,7 +22,7 @@ function utf8Length(text: string): number {
   return bytes
 }
 
-/** The length of the shortest piece that gives the text when it is repeated (the failure function of Knuth, Morris and Pratt). */
+/** The length of the shortest part that yields the text when repeated (Knuth-Morris-Pratt failure function). */
 function findPeriod(text: string): number {
   const borders = [0]
   let border = 0

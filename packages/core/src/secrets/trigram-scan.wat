@@ -1,13 +1,13 @@
-;; Looks for the threes of anchor-table.ts, at sixteen places at a time.
+;; Searches for the trigrams of trigram-table.ts, at sixteen positions at a time.
 ;; `vitest run packages/core/src/wasm-code.test.ts -u` assembles it into trigram-scan-code.ts.
 (module
-  ;; From 0 on: twelve tables of sixteen bytes. By the low or the high half of the first, second or third byte, they say
-  ;; which of eight groups hold a three with such a half there; six tables for the first eight groups, six for the others.
-  ;; From 65536 on: one where the hash may be that of a three. From 131072 on: the bytes to be searched.
+  ;; From 0 on: twelve tables of sixteen bytes. By the low or the high half of the first, second or third byte, they tell
+  ;; which of eight groups contain a trigram with this half. Six tables are for the first eight groups, six for the others.
+  ;; From 65536 on: 1 if the hash may be that of a trigram. From 131072 on: the bytes to search.
   (memory (export "memory") 4)
 
-  ;; The first place from $at on where a three may stand; $end where there is none. What lies in the memory behind $end
-  ;; may be read, and changes nothing.
+  ;; The first position from $at on where a trigram may be; $end if there is none. Memory after $end may be read, but has
+  ;; no effect.
   (func (export "next") (param $at i32) (param $end i32) (result i32)
     (local $a v128) (local $b v128) (local $c v128)
     (local $a-low v128) (local $b-low v128) (local $c-low v128)
@@ -73,7 +73,7 @@
           (loop $candidate
             (local.set $place (i32.add (local.get $at) (i32.ctz (local.get $mask))))
             (if (i32.ge_s (local.get $place) (local.get $last)) (then (return (local.get $end))))
-            ;; As `threeHash` in anchor-table.ts.
+            ;; As `hashTrigram` in trigram-table.ts.
             (if
               (i32.load8_u offset=65536
                 (i32.and

@@ -9,7 +9,7 @@ import { buildAnchors, TrigramTable } from './trigram-table.ts'
 const table = new TrigramTable()
 for (const anchor of buildAnchors(SECRET_SHAPES)) table.add(anchor)
 const search = createTrigramSearch(table)
-const threes = table.trigramClasses.flatMap(([as, bs, cs]) =>
+const trigrams = table.trigramClasses.flatMap(([as, bs, cs]) =>
   as.flatMap((a) => bs.flatMap((b) => cs.map((c) => String.fromCharCode(a, b, c)))),
 )
 const FILLERS = ['.', 'a', 'Lorem ipsum ', '\\n', '0123456789', '-_', 'é€😀', '\u0000', 'KEYkey', '\u00ff'] as const
@@ -23,31 +23,31 @@ function foundIn(bytes: Uint8Array): readonly number[] {
   return places
 }
 
-function placesOf(three: string, bytes: Buffer): readonly number[] {
+function positionsOf(trigram: string, bytes: Buffer): readonly number[] {
   const places: number[] = []
-  for (let at = bytes.indexOf(three); at >= 0; at = bytes.indexOf(three, at + 1)) places.push(at)
+  for (let at = bytes.indexOf(trigram); at >= 0; at = bytes.indexOf(trigram, at + 1)) places.push(at)
   return places
 }
 
-describe('the quick search for threes', () => {
-  it('is there: this machine has what it takes', () => {
+describe('the fast search for trigrams', () => {
+  it('is available on this machine', () => {
     expect(search).toBeTypeOf('function')
   })
 
-  it('finds each of them at any place, also where memory is searched in windows', () => {
-    for (const [number, three] of threes.entries()) {
+  it('finds each of them at any position, also in windows of memory', () => {
+    for (const [number, trigram] of trigrams.entries()) {
       const places = [0, 4 + (number % 33), 200 - 3, 65_530 + (number % 12), 131_060 + (number % 20)]
       const bytes = Buffer.alloc(140_000, 0x7e)
-      for (const place of places) bytes.write(three, place, 'latin1')
+      for (const place of places) bytes.write(trigram, place, 'latin1')
       expect(foundIn(bytes)).toEqual(places)
       expect(foundIn(bytes.subarray(0, 200))).toContain(197)
       expect(foundIn(bytes.subarray(0, 199))).not.toContain(197)
     }
   })
 
-  it('finds all that stand in a text, in order and once', () => {
+  it('finds all trigrams of a text, in order and once', () => {
     const part = fc.oneof(
-      fc.constantFrom(...threes),
+      fc.constantFrom(...trigrams),
       fc.tuple(fc.constantFrom(...FILLERS), fc.nat(3_000)).map(([text, times]) => text.repeat(times)),
       fc.string({ unit: 'binary' }),
     )
@@ -57,13 +57,13 @@ describe('the quick search for threes', () => {
         const found = foundIn(bytes)
         expect(found).toEqual([...new Set(found)].sort((a, b) => a - b))
         const known = new Set(found)
-        for (const three of threes) for (const place of placesOf(three, bytes)) expect(known).toContain(place)
+        for (const trigram of trigrams) for (const place of positionsOf(trigram, bytes)) expect(known).toContain(place)
       }),
       { numRuns: 60 },
     )
   })
 
-  it('ends with the first that is meant', () => {
+  it('ends with the first accepted match', () => {
     const bytes = Buffer.from(`${'.'.repeat(5_000)}ghp_ ghp_ ghp_`)
     let asked = 0
     expect(search?.(bytes, () => ++asked === 2)).toBe(true)
@@ -71,11 +71,11 @@ describe('the quick search for threes', () => {
   })
 })
 
-describe('mayHoldSecret of a long piece', () => {
+describe('mayHoldSecret with a long chunk', () => {
   const filler = fc.tuple(fc.constantFrom(...FILLERS), fc.nat(9_000)).map(([text, times]) => `${text.repeat(times)} `)
   const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
 
-  it('sees each kind of secret, wherever it stands', () => {
+  it('finds each kind of secret at any position', () => {
     fc.assert(
       fc.property(filler, filler, secret, (before, after, { secret, text = secret }) => {
         const json = JSON.stringify({ text: `${before.padStart(4_096)}${text} ${after}` })
@@ -85,7 +85,7 @@ describe('mayHoldSecret of a long piece', () => {
     )
   })
 
-  it('sees nothing that short pieces do not show', () => {
+  it('finds nothing that is not found in short chunks', () => {
     const words = fc.constantFrom('secret', 'api', 'key', '://', '-----', 'eyJ', 'token', 'x', ' ', ':', '"', '\\u0041')
     fc.assert(
       fc.property(fc.array(words, { maxLength: 200 }), filler, (parts, end) => {

@@ -1,8 +1,8 @@
 import type { SecretShape } from './secret-shapes.ts'
 
-/** A literal that may begin a secret, and all shapes that it may begin. */
+/** A literal that may begin a secret, and the shapes that begin with it. */
 export interface Anchor {
-  /** Each character in both of its cases; the same one twice where only one will do. */
+  /** The literal in lower and upper case; both are equal if the case matters. */
   readonly low: string
   readonly high: string
   readonly mustStartWord: boolean
@@ -29,26 +29,26 @@ export function buildAnchors(shapes: readonly SecretShape[]): readonly Anchor[] 
   return [...byText.values()]
 }
 
-/** What may stand at each of the three characters by which an anchor is looked for: a character, perhaps in two cases. */
+/** The three characters by which an anchor is found, each in one or two cases. */
 export type TrigramClass = readonly [Cases, Cases, Cases]
 type Cases = readonly [low: number, ...high: number[]]
 
-/** An anchor that a pair of characters is part of, and where in the anchor the pair stands. */
+/** An anchor that contains a pair of characters, and the offset of the pair in it. */
 interface PairUse {
   readonly anchor: Anchor
   readonly offset: number
 }
 
 /**
- * Three characters of each anchor, as two pairs, one behind the other: whoever looks at every second pair of a text meets
- * one of the two. Each look is independent of the one before, so that the processor makes several at a time.
+ * Three characters of each anchor, as two overlapping pairs: a search that reads every second pair of a text finds one
+ * of the two. Each read is independent of the one before, so the processor can do several at a time.
  */
 export class TrigramTable {
-  /** By both characters: whether the pair is the first of some anchor's three (1), the last (2), or both. */
+  /** By pair of characters: whether it is the first pair of some anchor's trigram (1), the last (2), or both (3). */
   readonly roles = new Uint8Array(0x10000)
-  /** The same by both bytes as this machine reads them at once. */
+  /** The same, with the bytes in the native order of this machine. */
   readonly wordRoles = new Uint8Array(0x10000)
-  /** By `hashTrigram`: one where these may be the three of some anchor. */
+  /** By `hashTrigram`: 1 if some anchor may have this trigram. */
   readonly trigrams = new Uint8Array(0x10000)
   readonly #uses = new Map<number, Set<PairUse>>()
   readonly #trigramClasses = new Map<string, TrigramClass>()
@@ -66,12 +66,12 @@ export class TrigramTable {
   }
 
   add(anchor: Anchor): void {
-    const place = findRarestOffset(anchor.low)
-    const first = { anchor, offset: place }
-    const last = { anchor, offset: place + 1 }
-    const three = trigramAt(anchor, place)
-    this.#trigramClasses.set(three.join(), three)
-    for (const [a, b, c] of expandCases(three)) {
+    const offset = findRarestOffset(anchor.low)
+    const first = { anchor, offset }
+    const last = { anchor, offset: offset + 1 }
+    const trigram = trigramAt(anchor, offset)
+    this.#trigramClasses.set(trigram.join(), trigram)
+    for (const [a, b, c] of expandCases(trigram)) {
       this.trigrams[hashTrigram(a, b, c)] = 1
       this.#addUse(toPair(a, b), IS_FIRST, first)
       this.#addUse(toPair(b, c), IS_LAST, last)
@@ -96,20 +96,20 @@ const toNativeOrder = (pair: number): number => (IS_LITTLE_ENDIAN ? ((pair & 0xf
 
 export const hashTrigram = (a: number, b: number, c: number): number => ((a << 10) ^ (b << 5) ^ c) & 0xffff
 
-/** With all cases that will do. */
-function trigramAt({ low, high }: Anchor, place: number): TrigramClass {
+/** The trigram at an offset, with all allowed cases. */
+function trigramAt({ low, high }: Anchor, offset: number): TrigramClass {
   const codes = (at: number): Cases =>
     low[at] === high[at] ? [low.charCodeAt(at)] : [low.charCodeAt(at), high.charCodeAt(at)]
-  return [codes(place), codes(place + 1), codes(place + 2)]
+  return [codes(offset), codes(offset + 1), codes(offset + 2)]
 }
 
 const expandCases = ([as, bs, cs]: TrigramClass): readonly (readonly [number, number, number])[] =>
   as.flatMap((a) => bs.flatMap((b) => cs.map((c) => [a, b, c] as const)))
 
-/** From the most frequent one on; what is not among them is the rarest. */
+/** Most frequent first. Other characters are the rarest. */
 const FREQUENT = ' etaoinshrdlucmfwypvbgkjqxz'
 
-/** Where two pairs of an anchor begin that ordinary texts seldom hold. */
+/** The offset of the trigram whose pairs are rarest in ordinary texts. */
 function findRarestOffset(text: string): number {
   const rank = (at: number): number => (FREQUENT.indexOf(text.charAt(at)) + FREQUENT.length) % FREQUENT.length
   const rarity = (at: number): number => rank(at) + rank(at + 1)

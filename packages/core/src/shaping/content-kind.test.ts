@@ -4,7 +4,7 @@ import { type ContentHints, detectKind } from './content-kind.ts'
 
 const PROSE = 'Well, it was late.\nStill, we went on.\nThen, at last, it ended.\nYes, it did.'
 
-describe(`${promise('ISO-14')}: what a text is`, () => {
+describe(`${promise('ISO-14')}: the kind of a text`, () => {
   it.each<[kind: string, text: string, hints?: ContentHints]>([
     ['json', '{"a": [1, 2.5e3, "x\\u00e9", null]}'],
     ['json', '  [\n1\n]\n'],

@@ -16,14 +16,14 @@ export type ContentKind =
   | 'text'
   | 'binary'
 
-/** What others say of a text. Believed only where the text bears it out. */
+/** What was declared about a text. Used only if the text agrees with it. */
 export interface ContentHints {
   readonly mimeType?: string
-  /** A file name: its extension tells. */
+  /** A file name: its extension is used. */
   readonly name?: string
 }
 
-/** Enough to tell what a text is, and little enough to be looked at closely. */
+/** Large enough to detect the kind of a text, and small enough to be read closely. */
 const SAMPLE_LENGTH = 32_768
 const SAMPLED_LINES = 40
 const SAMPLE_LINE_LENGTH = 200
@@ -57,7 +57,7 @@ const BY_EXTENSION: Readonly<Record<string, ContentKind>> = {
   log: 'log',
 }
 
-/** What a text is, by what it holds and by what was declared (ISO-14). */
+/** Detects the kind of a text by its content and by what was declared (ISO-14). */
 export function detectKind(text: string, hints: ContentHints = {}): ContentKind {
   if (isBinary(text)) return 'binary'
   const declared = declaredKind(hints)
@@ -72,7 +72,7 @@ function declaredKind({ mimeType, name }: ContentHints): ContentKind | undefined
   return byType ?? (Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined)
 }
 
-/** A declaration settles what could be several things; it makes nothing out of what it is not. */
+/** A declaration decides between several possible kinds. It is ignored if the text contradicts it. */
 function matchesKind(text: string, kind: ContentKind): boolean {
   if (kind === 'json') return isJson(text)
   if (kind === 'ndjson') return !isJson(text) && eachJsonLine(text, () => undefined)
@@ -100,7 +100,7 @@ function detectByContent(text: string): ContentKind {
   return isYaml(lines) ? 'yaml' : 'text'
 }
 
-/** Text has no NUL, and hardly any other control character but those of white space and colours. */
+/** Text has no NUL, and few control characters other than white space and terminal colors. */
 function isBinary(text: string): boolean {
   const sample = text.slice(0, SAMPLE_LENGTH)
   let strange = 0
@@ -134,7 +134,7 @@ const LOG_LINE = new RegExp(
   'i',
 )
 
-/** The first lines that hold anything, each cut to what patterns may be tried on. */
+/** The first lines that are not blank, each cut to a length that is safe for patterns. */
 function sampleLines(text: string): readonly string[] {
   const lines: string[] = []
   for (let at = 0; at < Math.min(text.length, SAMPLE_LENGTH) && lines.length < SAMPLED_LINES; ) {
@@ -161,10 +161,10 @@ export function findDelimiter(text: string): number {
   return best?.delimiter ?? COMMA
 }
 
-/** How many columns all of the first records have; 0 where they differ, or where there is but one record. */
+/** The number of columns of the first records; 0 if they differ, or if there is only one record. */
 function countColumns(text: string, delimiter: number): number {
   const counts: number[] = []
-  // The last record of a sample may be cut, so one that reaches its end does not count.
+  // The last record of a sample may be truncated, so it does not count.
   const sample = text.slice(0, SAMPLE_LENGTH)
   eachRecord(sample, delimiter, (start, end) => {
     if (end < sample.length || sample.length === text.length)
@@ -177,7 +177,7 @@ function countColumns(text: string, delimiter: number): number {
 
 const MIN_RECORDS = 3
 
-/** Prose has commas too: a table has the same number in every record, short names first, and rarely blanks behind. */
+/** Prose has commas too. A table has the same number in every record, a header of short names, and few spaces after. */
 function tableKind(text: string, lines: readonly string[]): ContentKind | undefined {
   if (lines.length < MIN_RECORDS) return undefined
   const delimiter = findDelimiter(text)
@@ -198,7 +198,7 @@ const isHeader = (cells: readonly string[]): boolean =>
 function isMarkdown(lines: readonly string[]): boolean {
   const headings = lines.filter((line) => /^#{1,6} \S/.test(line)).length
   if (headings === 0) return false
-  // One "#" alone begins a comment in half of all languages.
+  // A single "#" begins a comment in many languages.
   return lines.some((line) => /^(?:#{2,6} \S|`{3}|[-*] |\d+\. |> |\|)|\]\(/.test(line))
 }
 

@@ -4,7 +4,7 @@ import type { Preset } from './preset.ts'
 import { type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { cutMiddle, formatCount, omissionMark } from './safe-cut.ts'
 
-/** Nobody reads wider tables; they are narrowed further only where the budget asks for it. */
+/** Nobody reads wider tables. A smaller budget reduces the number further. */
 const MAX_COLUMNS = 100
 const MIN_COLUMNS = 4
 
@@ -13,13 +13,15 @@ interface Table {
   readonly delimiter: number
 }
 
-/** How much of each record is written. */
+/** How much of each record is shown. */
 interface Width {
   readonly columns: number
   readonly length: number
 }
 
-/** Ever smaller previews of a table: its header, its first and its last rows. None where it proves to be no table. */
+/**
+ * Smaller and smaller previews of a table: its header, its first and last rows. Yields nothing if it is not a table.
+ */
 export function* csvPreviews(text: string, preset: Preset, delimiter: number): Generator<Preview> {
   const table = { text, delimiter }
   const rows = new HeadTailBuffer(preset.rows)
@@ -46,11 +48,11 @@ interface TableSelection {
   readonly ends: Preset['rows']
 }
 
-function writeTable(table: Table, { header, rows: keeper, width, ends }: TableSelection): Preview {
-  const shown = keeper.select(ends)
+function writeTable(table: Table, { header, rows: buffer, width, ends }: TableSelection): Preview {
+  const shown = buffer.select(ends)
   const first = writeRecord(table, header, width)
   let hasCuts = first.isCut
-  const rows = joinWithGaps(shown, keeper.count, {
+  const rows = joinWithGaps(shown, buffer.count, {
     write: (row) => {
       const { text, isCut } = writeRecord(table, row, width)
       hasCuts ||= isCut
@@ -60,7 +62,7 @@ function writeTable(table: Table, { header, rows: keeper, width, ends }: TableSe
   })
   return {
     text: rows === '' ? first.text : `${first.text}\n${rows}`,
-    omission: { noun: 'row', count: keeper.count - shown.length, of: keeper.count },
+    omission: { noun: 'row', count: buffer.count - shown.length, of: buffer.count },
     hasCuts,
   }
 }
@@ -79,7 +81,7 @@ function writeRecord({ text, delimiter }: Table, record: Cell, { columns, length
   return { text: shown.join(String.fromCharCode(delimiter)), isCut }
 }
 
-/** A cell that is cut is quoted, since what is said of the cut may hold the delimiter. */
+/** A shortened cell is quoted, since the omission mark may contain the delimiter. */
 function writeCell(text: string, cell: Cell, length: number): string {
   if (cell.end - cell.start <= length) return text.slice(cell.start, cell.end)
   return `"${cutMiddle(readCell(text, cell), length).replaceAll('"', '""')}"`

@@ -2,15 +2,15 @@ const QUOTE = 0x22
 const LINE_FEED = 0x0a
 const RETURN = 0x0d
 
-/** A cell with its quotation marks, by its places. */
+/** The span of a cell, including its quotes. */
 export interface Cell {
   readonly start: number
   readonly end: number
 }
 
 /**
- * Where the record ends that begins here: at a line break (LF, CRLF or CR) that is not within quotation marks. These
- * count only at the beginning of a cell, as RFC 4180 has it. -1 where one is never closed.
+ * The end of the record that begins at `from`: a line break (LF, CRLF or CR) outside quotes. As in RFC 4180, quotes
+ * have a meaning only at the beginning of a cell. -1 if a quote is not closed.
  */
 export function recordEnd(text: string, from: number, delimiter: number): number {
   let at = from
@@ -33,18 +33,18 @@ function plainCellEnd(text: string, from: number, delimiter: number): number {
   return at
 }
 
-/** Behind the mark that closes; two of them are one that is meant. */
+/** The position after the closing quote. A doubled quote is a quote character. */
 function closingQuote(text: string, from: number): number {
   let at = text.indexOf('"', from + 1)
   while (at >= 0 && text.charCodeAt(at + 1) === QUOTE) at = text.indexOf('"', at + 2)
   return at < 0 ? -1 : at + 1
 }
 
-/** Behind the line break at which a record ends. */
+/** The position after the line break that ends a record. */
 export const nextRecordStart = (text: string, end: number): number =>
   text.charCodeAt(end) === RETURN && text.charCodeAt(end + 1) === LINE_FEED ? end + 2 : end + 1
 
-/** Goes through the records that hold anything; false where a quotation mark is never closed. */
+/** Visits all records that are not empty. False if a quote is not closed. */
 export function eachRecord(text: string, delimiter: number, visit: (start: number, end: number) => boolean): boolean {
   for (let start = 0; start < text.length; ) {
     const end = recordEnd(text, start, delimiter)
@@ -55,11 +55,11 @@ export function eachRecord(text: string, delimiter: number, visit: (start: numbe
   return true
 }
 
-/** The first cells of a record; the count is of all. */
+/** The first `most` cells of a record, and the count of all. */
 export function splitCells(
   text: string,
   { start, end }: Cell,
-  { delimiter, most }: { readonly delimiter: number; readonly most: number },
+  { delimiter, most: maxCells }: { readonly delimiter: number; readonly most: number },
 ): { readonly cells: readonly Cell[]; readonly count: number } {
   const cells: Cell[] = []
   let count = 0
@@ -68,13 +68,13 @@ export function splitCells(
     const from = at
     if (text.charCodeAt(at) === QUOTE) at = Math.min(closingQuote(text, at), end)
     at = Math.min(plainCellEnd(text, at, delimiter), end)
-    if (count++ < most) cells.push({ start: from, end: at })
+    if (count++ < maxCells) cells.push({ start: from, end: at })
     if (at >= end || text.charCodeAt(at) !== delimiter) return { cells, count }
     at++
   }
 }
 
-/** What a cell says. What stands behind its closing quotation mark belongs to it, as spreadsheets read it. */
+/** The value of a cell. As in spreadsheets, text after the closing quote belongs to it. */
 export function readCell(text: string, { start, end }: Cell): string {
   if (text.charCodeAt(start) !== QUOTE) return text.slice(start, end)
   const quoted = Math.min(closingQuote(text, start), end)

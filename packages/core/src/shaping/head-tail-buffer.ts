@@ -1,8 +1,8 @@
 import type { Ends } from './preset.ts'
 
-/** One line, row or record by its places in a text. Ends exclude the line break. */
+/** The span of one line, row or record, without the line break. */
 export interface IndexedSpan {
-  /** From 0. */
+  /** Zero-based. */
   readonly index: number
   readonly start: number
   readonly end: number
@@ -10,7 +10,7 @@ export interface IndexedSpan {
 
 const LINE_FEED = 0x0a
 
-/** Goes through the lines of a text. What follows the last line break is a line only if there is something. */
+/** Visits the lines of a text. After the last line break there is a line only if it is not empty. */
 export function eachLine(text: string, visit: (start: number, end: number) => void): void {
   for (let start = 0; start < text.length; ) {
     const end = lineEnd(text, start)
@@ -25,7 +25,7 @@ export function lineEnd(text: string, from: number): number {
   return at
 }
 
-/** Keeps the beginning and the end of whatever it is given, and counts it all. There may be millions: nothing is made for each. */
+/** Retains the first and last spans, and counts all. There may be millions, so no object is created for each. */
 export class HeadTailBuffer {
   readonly #ends: Ends
   readonly #head: IndexedSpan[] = []
@@ -41,7 +41,7 @@ export class HeadTailBuffer {
     return this.#count
   }
 
-  /** The stretch is numbered here, in the order of the calls. */
+  /** Spans are numbered in the order of the calls. */
   add(start: number, end: number): void {
     const index = this.#count++
     const { head, tail } = this.#ends
@@ -52,34 +52,34 @@ export class HeadTailBuffer {
     }
   }
 
-  /** Of what was kept, as much as is asked for, in order. */
+  /** The requested first and last spans, as far as they were retained, in order. */
   select({ head, tail }: Ends): readonly IndexedSpan[] {
-    const kept = [...this.#head, ...this.#tail()]
-    return kept.filter(({ index }) => index < head || index >= this.#count - tail)
+    const retained = [...this.#head, ...this.#tail()]
+    return retained.filter(({ index }) => index < head || index >= this.#count - tail)
   }
 
   #tail(): readonly IndexedSpan[] {
     const { head, tail } = this.#ends
     const first = Math.max(head, this.#count - tail)
-    return Array.from({ length: Math.max(0, this.#count - first) }, (_, place) => {
-      const index = first + place
+    return Array.from({ length: Math.max(0, this.#count - first) }, (_, position) => {
+      const index = first + position
       return { index, start: this.#starts[index % tail] ?? 0, end: this.#stops[index % tail] ?? 0 }
     })
   }
 }
 
-/** Writes stretches one per line, and in each gap between them how many are missing. */
+/** Writes spans one per line, and a mark with the number of missing ones into each gap. */
 export function joinWithGaps(
   shown: readonly IndexedSpan[],
   count: number,
-  { write, gap }: { readonly write: (stretch: IndexedSpan) => string; readonly gap: (missing: number) => string },
+  { write, gap }: { readonly write: (span: IndexedSpan) => string; readonly gap: (missing: number) => string },
 ): string {
   const lines: string[] = []
   let next = 0
-  for (const stretch of shown) {
-    if (stretch.index > next) lines.push(gap(stretch.index - next))
-    lines.push(write(stretch))
-    next = stretch.index + 1
+  for (const span of shown) {
+    if (span.index > next) lines.push(gap(span.index - next))
+    lines.push(write(span))
+    next = span.index + 1
   }
   if (count > next) lines.push(gap(count - next))
   return lines.join('\n')

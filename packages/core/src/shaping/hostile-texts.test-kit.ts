@@ -4,7 +4,7 @@ import type { Preset } from './preset.ts'
 const cell = fc.oneof(fc.string({ maxLength: 40 }), fc.string({ unit: 'grapheme', maxLength: 40 }))
 const quoted = (value: string): string => `"${value.replaceAll('"', '""')}"`
 
-/** Texts of every kind, and texts that look like one kind and are another. */
+/** Texts of every kind, and texts that look like another kind than they are. */
 const parts: readonly fc.Arbitrary<string>[] = [
   fc.json({ maxDepth: 6 }),
   fc.array(fc.json({ maxDepth: 3 }), { maxLength: 80 }).map((values) => `[${values.join(',')}]`),
@@ -26,7 +26,7 @@ const parts: readonly fc.Arbitrary<string>[] = [
     .chain((piece) => fc.integer({ min: 1, max: 3_000 }).map((times) => piece.repeat(times))),
 ]
 
-/** Repeated, so that most are over their threshold. */
+/** Repeated, so that most exceed the threshold. */
 export const hostileTexts: fc.Arbitrary<string> = fc.oneof(
   ...parts,
   fc.tuple(fc.oneof(...parts), fc.integer({ min: 2, max: 40 })).map(([text, times]) => text.repeat(times)),
@@ -36,7 +36,7 @@ export const hostileTexts: fc.Arbitrary<string> = fc.oneof(
 
 const ends = fc.record({ head: fc.integer({ min: 0, max: 60 }), tail: fc.integer({ min: 0, max: 30 }) })
 
-/** Whatever `readPresets` accepts. */
+/** All presets that `readPresets` accepts. */
 export const anyPreset: fc.Arbitrary<Preset> = fc.record({
   threshold: fc.integer({ min: 400, max: 6_000 }),
   previewTokens: fc.integer({ min: 150, max: 2_000 }),

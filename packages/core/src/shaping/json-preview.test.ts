@@ -11,13 +11,13 @@ describe('the notice of a JSON preview', () => {
     ['a list within an object', JSON.stringify({ rows, total: 1 })],
     ['keys within an object', JSON.stringify({ wide, total: 1 })],
     ['keys of each of a few lines', `${JSON.stringify(wide)}\n${JSON.stringify(wide)}`],
-  ])('does not say that all of it is there where parts of %s are left out', (_, text) => {
+  ])('does not say that it is complete if parts of %s are left out', (_, text) => {
     const { notice } = shapeText(text, preset)
     expect(notice).toContain('parts cut')
     expect(notice).not.toContain('only white space')
   })
 
-  it('still says so where white space is all that is missing', () => {
+  it('says so if only white space is missing', () => {
     const text = JSON.stringify({ a: [1, 2] }).replace(',', `,${' '.repeat(9_000)}`)
     expect(shapeText(text, preset).notice).toContain('only white space')
   })

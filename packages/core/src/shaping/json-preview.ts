@@ -4,19 +4,19 @@ import { type Omission, type Preview, SCALES, scaleEnds, scaleLength } from './p
 import { cutAfter, cutBefore, omissionMark } from './safe-cut.ts'
 
 const MAX_DEPTH = 8
-/** No double needs more; what is longer is not meant to be calculated with. */
+/** No double needs more digits; a longer number is not used for calculation. */
 const MAX_NUMBER_LENGTH = 40
 
-/** How much of a value is written. */
+/** How much of a value is shown. */
 interface Detail {
   readonly items: Ends
   readonly keys: number
   readonly depth: number
-  /** The longest text. */
+  /** The maximum length of a string. */
   readonly length: number
 }
 
-/** Where all else is small, a long text or two may be shown before anything is left out for them. */
+/** If everything else is small, longer strings are tried first, before parts are left out. */
 const ATTEMPTS: readonly { readonly scale: number; readonly length: number }[] = [
   { scale: 1, length: 1_600 },
   { scale: 1, length: 800 },
@@ -32,7 +32,7 @@ export function jsonDetail({ items, keys }: Preset, scale: number, length = scal
   }
 }
 
-/** Ever smaller previews of a JSON value, each of them JSON. */
+/** Smaller and smaller previews of a JSON value, each of them valid JSON. */
 export function* jsonPreviews(text: string, preset: Preset): Generator<Preview | undefined> {
   const writer = new JsonPreviewWriter(text, preset)
   const root = skipSpace(text, 0)
@@ -44,7 +44,7 @@ export function* jsonPreviews(text: string, preset: Preset): Generator<Preview |
   yield { text: JSON.stringify(writer.summary(root)), omission: writer.omissionAt(root, undefined), hasCuts: true }
 }
 
-/** Writes values of proven JSON with the middle of their parts left out. Nothing is parsed, so that numbers stay as they are. */
+/** Writes values of valid JSON and leaves out the middle of long parts. Parses nothing, so numbers stay unchanged. */
 export class JsonPreviewWriter {
   readonly #text: string
   readonly #outlines: JsonOutlines
@@ -61,7 +61,7 @@ export class JsonPreviewWriter {
     this.#maxLength = threshold
   }
 
-  /** Nothing where it would be longer than any preview may be. */
+  /** `undefined` if it would be longer than a preview may be. */
   write(at: number, detail: Detail): Pick<Preview, 'text' | 'hasCuts'> | undefined {
     this.#pieces = []
     this.#length = 0
@@ -71,7 +71,7 @@ export class JsonPreviewWriter {
     return this.#isFull() ? undefined : { text: this.#pieces.join(''), hasCuts: this.#hasCuts }
   }
 
-  /** What `write` leaves out of the value's own parts; all of them where there is no detail. */
+  /** How many direct parts of the value `write` leaves out; all of them without a detail. */
   omissionAt(at: number, detail: Detail | undefined): Omission {
     if (isStringAt(this.#text, at)) return this.#textOmission(at, detail)
     const isObject = isObjectAt(this.#text, at)
@@ -81,7 +81,7 @@ export class JsonPreviewWriter {
     return { noun: isObject ? 'key' : 'item', count: Math.max(0, count - shown), of: count }
   }
 
-  /** A value in words: what stands in the place of one that is left out. */
+  /** The text that replaces a value that is left out. */
   summary(at: number): string {
     if (isStringAt(this.#text, at)) return omissionMark(this.#measured(at).length, 'character')
     const isObject = isObjectAt(this.#text, at)
@@ -105,14 +105,14 @@ export class JsonPreviewWriter {
     this.#length += piece.length
   }
 
-  #cut(words: string): void {
+  #cut(mark: string): void {
     this.#hasCuts = true
-    this.#put(JSON.stringify(words))
+    this.#put(JSON.stringify(mark))
   }
 
   #value(at: number, detail: Detail): void {
     if (this.#isFull()) return
-    if (isStringAt(this.#text, at)) this.#quoted(at, { most: detail.length, note: '' })
+    if (isStringAt(this.#text, at)) this.#quoted(at, { maxLength: detail.length, note: '' })
     else if (isObjectAt(this.#text, at)) this.#container(at, detail)
     else if (isListAt(this.#text, at)) this.#container(at, detail)
     else this.#plain(at, detail)
@@ -137,7 +137,7 @@ export class JsonPreviewWriter {
     this.#put(isObject ? '{' : '[')
     this.#members(first, inner)
     if (omitted > 0) {
-      // What the value itself lacks is told by its count; what its parts lack is not.
+      // The notice counts what is missing at the root, but not what is missing in nested values.
       if (at !== this.#root) this.#hasCuts = true
       if (first.length > 0) this.#put(',')
       this.#put(isObject ? `"…":${JSON.stringify(mark)}` : JSON.stringify(mark))
@@ -156,15 +156,15 @@ export class JsonPreviewWriter {
     }
   }
 
-  /** Two long keys may begin and end alike: where one is cut, its number keeps them apart. */
-  #key(at: number, index: number, most: number): void {
-    this.#quoted(at, { most, note: ` (key ${index + 1})` })
+  /** Two long keys may begin and end alike. If a key is shortened, its number makes it unique. */
+  #key(at: number, index: number, maxLength: number): void {
+    this.#quoted(at, { maxLength, note: ` (key ${index + 1})` })
     this.#put(':')
   }
 
-  #quoted(at: number, cut: { readonly most: number; readonly note: string }): void {
+  #quoted(at: number, cut: { readonly maxLength: number; readonly note: string }): void {
     const measured = this.#measured(at)
-    if (measured.length > cut.most) this.#hasCuts = true
+    if (measured.length > cut.maxLength) this.#hasCuts = true
     this.#put(cutJsonString(this.#text, measured, cut))
   }
 
@@ -177,25 +177,25 @@ export class JsonPreviewWriter {
   }
 }
 
-/** One member of an object or item of an array, by its places in the text. */
+/** The position of one member of an object or item of an array. */
 interface OutlineMember {
   readonly index: number
-  /** Of the key's first quotation mark; -1 in an array. */
+  /** Position of the key's opening quote; -1 in an array. */
   readonly key: number
   readonly start: number
 }
 
-/** The beginning and the end of what an object or array holds. */
+/** The first and last members of an object or array. */
 interface JsonOutline {
   readonly count: number
   readonly head: readonly OutlineMember[]
-  /** The last ones, without those of the head. */
+  /** The last members, without those of the head. */
   readonly tail: readonly OutlineMember[]
 }
 
 /**
- * The sketches of one text that is known to be JSON. Each is made when it is first looked at and kept, so that trying
- * previews of several sizes goes through each part of the text once.
+ * The outlines of one text that is known to be valid JSON. Each is built on first use and cached, so that several
+ * attempts at a preview read each part of the text only once.
  */
 class JsonOutlines {
   readonly #text: string
@@ -210,9 +210,9 @@ class JsonOutlines {
   at(container: number): JsonOutline {
     const known = this.#outlines.get(container)
     if (known !== undefined) return known
-    const sketch = this.#build(container)
-    this.#outlines.set(container, sketch)
-    return sketch
+    const outline = this.#build(container)
+    this.#outlines.set(container, outline)
+    return outline
   }
 
   #build(container: number): JsonOutline {
@@ -231,8 +231,8 @@ class JsonOutlines {
       }
     }
     const first = Math.max(heads, count - tails)
-    const tail = Array.from({ length: Math.max(0, count - first) }, (_, place) => {
-      const index = first + place
+    const tail = Array.from({ length: Math.max(0, count - first) }, (_, position) => {
+      const index = first + position
       return { index, key: keys[index % tails] ?? -1, start: starts[index % tails] ?? 0 }
     })
     return { count, head, tail }
@@ -241,16 +241,16 @@ class JsonOutlines {
 
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
-/** Of the end of a text, as much as any cut keeps and a few more: whether a place can be cut is told by its neighbours. */
+/** Longer than the end that any cut preserves: a safe cut also depends on the characters around it. */
 const TAIL_LENGTH = 600
 const LOOKAHEAD_LENGTH = 64
 
-/** A text in proven JSON. Lengths are of what it says, with its escapes read. */
+/** A string in valid JSON. Lengths are those of the decoded string. */
 interface MeasuredString {
   readonly quote: number
   readonly end: number
   readonly length: number
-  /** Where its last characters begin. Found from the start: from the end nobody can tell what a backslash belongs to. */
+  /** The start of its last characters. It is found from the beginning, since backslashes cannot be read backwards. */
   readonly lastPart: number
 }
 
@@ -268,23 +268,27 @@ function characterLength(text: string, at: number): number {
   return text.charCodeAt(at + 1) === LETTER_U ? 6 : 2
 }
 
-/** The text in JSON, with its middle left out where it is longer than `most`. The note is said within the mark. */
-function cutJsonString(text: string, measured: MeasuredString, { most, note }: { most: number; note: string }): string {
+/** The string as JSON, without its middle if it is longer than `maxLength`. The mark contains the note. */
+function cutJsonString(
+  text: string,
+  measured: MeasuredString,
+  { maxLength, note }: { maxLength: number; note: string },
+): string {
   const { quote, end, length, lastPart } = measured
-  if (length <= most) return text.slice(quote, end)
-  const beginning = readStart(text, measured, most + LOOKAHEAD_LENGTH)
+  if (length <= maxLength) return text.slice(quote, end)
+  const beginning = readStart(text, measured, maxLength + LOOKAHEAD_LENGTH)
   const ending = unescaped(text.slice(lastPart, end - 1))
-  const head = beginning.slice(0, cutBefore(beginning, Math.ceil((most * 2) / 3)))
+  const head = beginning.slice(0, cutBefore(beginning, Math.ceil((maxLength * 2) / 3)))
   const tail = ending.slice(
-    cutAfter(ending, ending.length - Math.min(Math.floor(most / 3), TAIL_LENGTH - LOOKAHEAD_LENGTH)),
+    cutAfter(ending, ending.length - Math.min(Math.floor(maxLength / 3), TAIL_LENGTH - LOOKAHEAD_LENGTH)),
   )
   const mark = omissionMark(length - head.length - tail.length, 'character')
   return JSON.stringify(`${head} ${mark.slice(0, -2)}${note} … ${tail}`)
 }
 
-function readStart(text: string, { quote, end }: MeasuredString, most: number): string {
+function readStart(text: string, { quote, end }: MeasuredString, maxLength: number): string {
   let at = quote + 1
-  for (let read = 0; read < most && at < end - 1; read++) at += characterLength(text, at)
+  for (let read = 0; read < maxLength && at < end - 1; read++) at += characterLength(text, at)
   return unescaped(text.slice(quote + 1, at))
 }
 

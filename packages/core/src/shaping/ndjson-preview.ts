@@ -5,7 +5,7 @@ import type { Preset } from './preset.ts'
 import { type Preview, SCALES, scaleEnds } from './preview.ts'
 import { omissionMark } from './safe-cut.ts'
 
-/** Goes through the lines that hold anything. False as soon as one is not a JSON value of its own. */
+/** Visits all lines that are not blank. False as soon as one of them is not a JSON value. */
 export function eachJsonLine(text: string, visit: (start: number, end: number) => void): boolean {
   for (let start = skipSpace(text, 0); start < text.length; ) {
     const line = lineEnd(text, start)
@@ -17,7 +17,7 @@ export function eachJsonLine(text: string, visit: (start: number, end: number) =
   return true
 }
 
-/** Ever smaller previews of JSON values that stand one on each line; so do those of the previews. */
+/** Smaller and smaller previews of JSON lines. Each preview is JSON lines too. */
 export function* ndjsonPreviews(text: string, preset: Preset): Generator<Preview | undefined> {
   const rows = new HeadTailBuffer(preset.rows)
   eachJsonLine(text, (start, end) => rows.add(start, end))
@@ -37,8 +37,8 @@ interface RowSelection {
   readonly scale: number
 }
 
-function writeRows(writer: JsonPreviewWriter, { rows: keeper, preset, scale }: RowSelection): Preview | undefined {
-  const shown = keeper.select(scaleEnds(preset.rows, scale))
+function writeRows(writer: JsonPreviewWriter, { rows: buffer, preset, scale }: RowSelection): Preview | undefined {
+  const shown = buffer.select(scaleEnds(preset.rows, scale))
   const rows = new Map<number, string>()
   let hasCuts = false
   let length = 0
@@ -50,9 +50,9 @@ function writeRows(writer: JsonPreviewWriter, { rows: keeper, preset, scale }: R
     rows.set(row.index, value.text)
     hasCuts ||= value.hasCuts || writer.omissionAt(row.start, detail).count > 0
   }
-  const text = joinWithGaps(shown, keeper.count, {
+  const text = joinWithGaps(shown, buffer.count, {
     write: ({ index }) => rows.get(index) ?? '',
     gap: (missing) => JSON.stringify(omissionMark(missing, 'row')),
   })
-  return { text, omission: { noun: 'row', count: keeper.count - shown.length, of: keeper.count }, hasCuts }
+  return { text, omission: { noun: 'row', count: buffer.count - shown.length, of: buffer.count }, hasCuts }
 }

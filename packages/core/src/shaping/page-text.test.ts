@@ -4,23 +4,23 @@ import { promise } from '../../../../tests/promises.ts'
 import { hostileTexts } from './hostile-texts.test-kit.ts'
 import { type PageRequest, pageText, type ResultPage } from './page-text.ts'
 
-const MOST = 500
+const MAX_LENGTH = 500
 
-function page(text: string, request: PageRequest, maxLength = MOST): ResultPage {
+function page(text: string, request: PageRequest, maxLength = MAX_LENGTH): ResultPage {
   const found = pageText(text, request, { maxLength })
   if ('problem' in found) throw new Error(found.problem)
   return found
 }
 
 const problemOf = (text: string, request: PageRequest): string => {
-  const found = pageText(text, request, { maxLength: MOST })
+  const found = pageText(text, request, { maxLength: MAX_LENGTH })
   return 'problem' in found ? found.problem : 'none'
 }
 
 const csv = ['id,name', ...Array.from({ length: 200 }, (_, index) => `${index + 1},"name\nof ${index + 1}"`)].join('\n')
 
 describe(`${promise('ISO-16')}: a page of a saved text`, () => {
-  it('leads to the next one until all was read, and is never too long', () => {
+  it('leads to the next one until the end, and is never too long', () => {
     fc.assert(
       fc.property(hostileTexts, fc.integer({ min: 100, max: 4_000 }), (text, most) => {
         let read = ''
@@ -37,7 +37,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     )
   })
 
-  it('is never too long, whatever is asked of whatever text', () => {
+  it('is never too long, for any request and any text', () => {
     const range = fc.tuple(fc.nat(300), fc.nat(300)).map(([from, more]) => ({ from: from + 1, to: from + 1 + more }))
     const request = fc.oneof(
       range.map((lines) => ({ lines })),
@@ -47,20 +47,20 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     )
     fc.assert(
       fc.property(hostileTexts, request, (text, asked) => {
-        const found = pageText(text, asked, { maxLength: MOST })
-        if (!('problem' in found)) expect(found.text.length).toBeLessThanOrEqual(MOST)
+        const found = pageText(text, asked, { maxLength: MAX_LENGTH })
+        if (!('problem' in found)) expect(found.text.length).toBeLessThanOrEqual(MAX_LENGTH)
       }),
       { numRuns: 300 },
     )
   })
 
-  it('shows of a long line what stands around the match, and where', () => {
+  it('shows the part of a long line around the match, and its position', () => {
     const line = `${'a'.repeat(50_000)}needle${'b'.repeat(50_000)}`
     const found = page(`first\n${line}`, { grep: 'needle' })
     expect(found).toMatchObject({ text: expect.stringMatching(/^2: \(character 50,000\) … a+needleb+ …$/) })
   })
 
-  it('has the lines that were asked for', () => {
+  it('has the requested lines', () => {
     const text = Array.from({ length: 1_000 }, (_, index) => `line ${index + 1}`).join('\n')
     expect(page(text, { lines: { from: 3, to: 4 } })).toEqual({
       summary: 'Lines 3 to 4 of 1,000.',
@@ -73,7 +73,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     )
   })
 
-  it('goes on behind the lines that did not fit', () => {
+  it('continues with the lines that did not fit', () => {
     const text = Array.from({ length: 100 }, (_, index) => `${index + 1} ${'x'.repeat(40)}`).join('\n')
     let next: PageRequest | undefined = { lines: { from: 1, to: 100 } }
     const numbers: number[] = []
@@ -86,7 +86,7 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     expect(numbers).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
   })
 
-  it('repeats the header of a table, and counts records and not lines', () => {
+  it('repeats the header of a table, and counts records instead of lines', () => {
     expect(page(csv, { rows: { from: 2, to: 3 } })).toMatchObject({
       summary: 'Rows 2 to 3 of 200.',
       text: 'id,name\n2,"name\nof 2"\n3,"name\nof 3"',
@@ -113,20 +113,20 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     expect(problemOf(text, { path: '/e/g' })).toBe('There is no key "g". Did you mean "f"? There are: "f".')
     expect(problemOf(text, { path: '/e/f/7' })).toContain('the array has 2 items')
     expect(problemOf(text, { path: '/n/x' })).toContain('neither an object nor an array')
-    expect(problemOf(text, { path: 'a[' })).toContain('is no path')
+    expect(problemOf(text, { path: 'a[' })).toContain('is not a valid path')
     expect(problemOf('text', { path: '/a' })).toContain('this is text')
   })
 
-  it('shortens a large value to JSON, and pages a long text', () => {
+  it('shortens a large JSON value, and pages a long string', () => {
     const text = JSON.stringify({ list: Array.from({ length: 900 }, (_, id) => ({ id })), text: 'ab'.repeat(900) })
     const list = page(text, { path: '/list' })
     expect(JSON.parse(list.text)).toContainEqual(expect.stringMatching(/items omitted/))
     const first = page(text, { path: '/text' })
-    expect(first.next).toEqual({ path: '/text', offset: MOST })
+    expect(first.next).toEqual({ path: '/text', offset: MAX_LENGTH })
     expect(page(text, { path: '/text', offset: 1_700 }).text).toBe('ab'.repeat(50))
   })
 
-  it('has the lines that match, with their numbers', () => {
+  it('has the matching lines with their numbers', () => {
     const text = Array.from({ length: 500 }, (_, index) => (index % 100 === 7 ? `hit ${index}` : 'miss')).join('\n')
     expect(page(text, { grep: 'hit' }).text).toBe('8: hit 7\n108: hit 107\n208: hit 207\n308: hit 307\n408: hit 407')
     const even = Object.assign((line: string) => /[02468]07$/.test(line), { longest: 100 })
@@ -136,6 +136,6 @@ describe(`${promise('ISO-16')}: a page of a saved text`, () => {
     })
     const many = page('hit\n'.repeat(5_000), { grep: 'hit' })
     expect(many.next).toEqual({ from: many.text.split('\n').length + 1 })
-    expect(problemOf(text, { grep: '' })).toContain('nothing to look for')
+    expect(problemOf(text, { grep: '' })).toContain('nothing to search for')
   })
 })

@@ -17,13 +17,13 @@ import { findPreset } from './preset.ts'
 import { cutAfter, cutBefore, cutMiddle, formatCount, groupDigits } from './safe-cut.ts'
 import { shapeText } from './shape-text.ts'
 
-/** From 1, both ends included. */
+/** One-based, both ends included. */
 export interface PageRange {
   readonly from: number
   readonly to: number
 }
 
-/** What is wanted of a saved text: one of these ways to say it. Offsets and limits are in characters, as thresholds are. */
+/** Which part of a saved text is requested, in one of these forms. Offsets and limits are in characters. */
 export type PageRequest =
   | { readonly offset: number; readonly limit?: number }
   | { readonly lines: PageRange }
@@ -31,17 +31,17 @@ export type PageRequest =
   | { readonly path: string; readonly offset?: number }
   | { readonly grep: string | TextPattern; readonly from?: number }
 
-/** A part of a text, never longer than was allowed. */
+/** A part of a text, never longer than allowed. */
 export interface ResultPage {
-  /** One line: which part this is, and of how much. */
+  /** One line: which part this is, and how much there is in all. */
   readonly summary: string
   readonly text: string
-  /** The arguments that ask for the next page; nothing where this was the last. */
+  /** The arguments for the next page; missing on the last page. */
   readonly next?: JsonObject
 }
 
 export interface PageOptions extends ContentHints {
-  /** The most characters that `text` may have. */
+  /** The maximum number of characters in `text`. */
   readonly maxLength: number
 }
 
@@ -57,17 +57,21 @@ export function pageText(text: string, request: PageRequest, options: PageOption
   return pageCharacters(text, request, options.maxLength)
 }
 
-function pageCharacters(text: string, { offset, limit }: { offset: number; limit?: number }, most: number): ResultPage {
+function pageCharacters(
+  text: string,
+  { offset, limit }: { offset: number; limit?: number },
+  maxLength: number,
+): ResultPage {
   const start = cutAfter(text, offset)
-  const wanted = start + Math.max(1, Math.min(limit ?? most, most))
-  // A cluster longer than the page is split after all: a page that moves nowhere would be asked for for ever.
+  const wanted = start + Math.max(1, Math.min(limit ?? maxLength, maxLength))
+  // A grapheme longer than the page is split anyway: otherwise the reader would never get beyond it.
   const cut = cutBefore(text, wanted)
   const end = cut > start ? cut : Math.min(wanted, text.length)
   const summary = `Characters ${groupDigits(start)} to ${groupDigits(end)} of ${groupDigits(text.length)}.`
   return { summary, text: text.slice(start, end), ...(end < text.length ? { next: { offset: end } } : {}) }
 }
 
-/** Calls back with each stretch in order. */
+/** Visits all spans in order. */
 type VisitSpans = (visit: (start: number, end: number) => void) => { readonly text: string; readonly head?: string }
 
 const visitLines =
@@ -82,7 +86,7 @@ function pageRows(text: string, range: PageRange, options: PageOptions): PageRes
   const rows = findRows(text, kind)
   if (rows !== undefined) return pageSpans({ noun: 'row', range, maxLength: options.maxLength }, rows)
   return {
-    problem: `Rows are those of CSV, of JSON lines and of a JSON array; this is ${kind}. Ask for lines, or by offset.`,
+    problem: `Only CSV, JSON lines and JSON arrays have rows; this is ${kind}. Ask for lines, or by offset.`,
   }
 }
 
@@ -101,7 +105,7 @@ function findRows(text: string, kind: ContentKind): VisitSpans | undefined {
   }
 }
 
-/** The header belongs to every page. */
+/** Every page begins with the header. */
 const visitTableRows =
   (text: string, delimiter: number): VisitSpans =>
   (visit) => {
@@ -120,12 +124,12 @@ interface SpanRequest {
   readonly maxLength: number
 }
 
-function pageSpans({ noun, range, maxLength }: SpanRequest, stretches: VisitSpans): ResultPage {
+function pageSpans({ noun, range, maxLength }: SpanRequest, visitSpans: VisitSpans): ResultPage {
   const spans: (readonly [start: number, end: number])[] = []
   let count = 0
   let length = 0
   let last = 0
-  const { text, head } = stretches((start, end) => {
+  const { text, head } = visitSpans((start, end) => {
     const number = ++count
     if (number < range.from || number > range.to || length >= maxLength) return
     length += end - start + 1
@@ -150,7 +154,9 @@ interface FoundSpans {
   readonly maxLength: number
 }
 
-/** The stretches that fit, whole. The first one is cut where it alone is too long, for a page must have something. */
+/**
+ * All spans that fit completely. If the first one alone is too long, it is shortened, so that a page is never empty.
+ */
 function fitPage(
   { noun, range, count, last }: CountedRange,
   { text, header, spans, maxLength }: FoundSpans,
@@ -183,10 +189,10 @@ function pageValue(
   options: PageOptions,
 ): PageResult {
   const kind = detectKind(text, options)
-  if (kind !== 'json') return { problem: `A path leads into JSON; this is ${kind}. Ask for lines, or by offset.` }
+  if (kind !== 'json') return { problem: `A path needs JSON; this is ${kind}. Ask for lines, or by offset.` }
   const steps = readJsonPath(path)
   if (steps === undefined)
-    return { problem: `${quoteText(path, 60)} is no path. Give one such as /items/0/name or $.items[0].name.` }
+    return { problem: `${quoteText(path, 60)} is not a valid path. Use one such as /items/0/name or $.items[0].name.` }
   const found = findJsonValue(text, steps)
   if ('problem' in found) return found
   const value = text.slice(found.start, found.end)
@@ -196,10 +202,10 @@ function pageValue(
   return { summary: `The text at ${quoteText(path, 60)}. ${page.summary}`, text: page.text, ...next }
 }
 
-function pageJson(value: string, path: string, most: number): ResultPage {
+function pageJson(value: string, path: string, maxLength: number): ResultPage {
   const where = `The value at ${quoteText(path, 60)}, ${formatCount(value.length, 'character')} of JSON`
-  if (value.length <= most) return { summary: `${where}.`, text: value }
-  const { preview } = shapeText(value, { ...findPreset('default'), threshold: most, previewTokens: most })
+  if (value.length <= maxLength) return { summary: `${where}.`, text: value }
+  const { preview } = shapeText(value, { ...findPreset('default'), threshold: maxLength, previewTokens: maxLength })
   return { summary: `${where}, shortened: give a longer path to see more.`, text: preview }
 }
 
@@ -208,7 +214,7 @@ function pageMatches(
   { grep, from = 1 }: { grep: string | TextPattern; from?: number },
   { maxLength }: PageOptions,
 ): PageResult {
-  if (grep === '') return { problem: 'There is nothing to look for: grep is empty.' }
+  if (grep === '') return { problem: 'grep is empty: there is nothing to search for.' }
   const isMatch = typeof grep === 'string' ? (line: string) => line.includes(grep) : boundPattern(grep)
   const lines: string[] = []
   let number = 0
@@ -237,14 +243,14 @@ function pageMatches(
 
 const MAX_MATCH_LENGTH = 300
 
-/** Of a long line what stands around the match; where a pattern does not tell where that is, its two ends. */
+/** A long line is cut to the part around the match. A pattern does not report its position: then to both ends. */
 function formatMatch(line: string, grep: string | TextPattern): string {
   if (line.length <= MAX_MATCH_LENGTH || typeof grep !== 'string') return cutMiddle(line, MAX_MATCH_LENGTH)
   const match = line.indexOf(grep)
   const start = cutAfter(line, Math.max(0, match - Math.floor(MAX_MATCH_LENGTH / 3)))
   const end = cutBefore(line, Math.min(line.length, start + MAX_MATCH_LENGTH))
-  const place = `character ${groupDigits(match)}`
-  return `(${place}) ${start > 0 ? '… ' : ''}${line.slice(start, end)}${end < line.length ? ' …' : ''}`
+  const position = `character ${groupDigits(match)}`
+  return `(${position}) ${start > 0 ? '… ' : ''}${line.slice(start, end)}${end < line.length ? ' …' : ''}`
 }
 
 const boundPattern =

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../json/json.ts'
 import { quoteText } from '../text/excerpt.ts'
 import { didYouMean } from '../text/find-closest.ts'
 
-/** How many are shown of the beginning and of the end. */
+/** How many parts are shown at the beginning and at the end. */
 export interface Ends {
   readonly head: number
   readonly tail: number
@@ -11,7 +11,7 @@ export interface Ends {
 
 /** How much of a large result the caller sees (ISO-13). */
 export interface Preset {
-  /** In characters. A text of no more is untouched; no preview is longer. */
+  /** In characters. A text up to this length is unchanged, and no preview is longer. */
   readonly threshold: number
   readonly previewTokens: number
   /** Of CSV, TSV and NDJSON. */
@@ -21,9 +21,9 @@ export interface Preset {
   readonly items: Ends
   /** Of each object in JSON. */
   readonly keys: number
-  /** Images, audio and other bytes of no more pass as they are. */
+  /** Images, audio and other binary data up to this size pass unchanged. */
   readonly mediaBytes: number
-  /** As many rows, lines, items and keys are shown as the threshold has room for; what is said of them is the least. */
+  /** Show as many rows, lines, items and keys as the threshold allows. The numbers above are then the minimum. */
   readonly fills?: boolean
 }
 
@@ -50,7 +50,7 @@ interface Bounds {
   readonly max: number
 }
 
-/** The notice with its handle has to fit: below the least figures nothing of the text would be left. */
+/** The notice with its handle has to fit. Below the minimum nothing of the text would be left. */
 const NUMBER_BOUNDS: Readonly<Record<'threshold' | 'previewTokens' | 'keys' | 'mediaBytes', Bounds>> = {
   threshold: { min: 400, max: 1_000_000 },
   previewTokens: { min: 150, max: 1_000_000 },
@@ -61,7 +61,7 @@ const ENDS_KEYS = ['rows', 'lines', 'items'] as const
 const ENDS_BOUNDS: Bounds = { min: 0, max: 10_000 }
 const KEYS: readonly string[] = [...Object.keys(NUMBER_BOUNDS), ...ENDS_KEYS]
 
-/** The named preset; a name that is none is an error which says what was probably meant. */
+/** The preset with this name. An unknown name is an error that suggests a similar one. */
 export function findPreset(name: string, presets: Presets = PRESETS): Preset {
   const preset = Object.hasOwn(presets, name) ? presets[name] : undefined
   if (preset !== undefined) return preset
@@ -71,7 +71,7 @@ export function findPreset(name: string, presets: Presets = PRESETS): Preset {
   })
 }
 
-/** The built-in presets with those that people wrote, each of which says only what differs from the one it replaces. */
+/** The built-in presets and the written ones. A written preset contains only what differs from the one it replaces. */
 export function readPresets(written: JsonObject): Presets {
   const own = Object.entries(written).map(([name, fields]) => {
     if (!isJsonObject(fields))
@@ -119,10 +119,10 @@ function readNumber({ name, key, value }: Field, { min, max }: Bounds): number {
   throw presetError(name, `has ${key}: ${formatValue(value)}`, `Expected a whole number from ${min} to ${max}.`)
 }
 
-const presetError = (name: string, says: string, hint: string): SallyportError =>
-  new SallyportError('USAGE', `The preset ${quoteText(name, 60)} ${says}.`, { hint })
+const presetError = (name: string, problem: string, hint: string): SallyportError =>
+  new SallyportError('USAGE', `The preset ${quoteText(name, 60)} ${problem}.`, { hint })
 
 const formatValue = (value: unknown): string =>
-  value === undefined ? 'nothing' : quoteText(String(JSON.stringify(value)), 40)
+  value === undefined ? 'undefined' : quoteText(String(JSON.stringify(value)), 40)
 
 const toKnownKey = (key: string): string => key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

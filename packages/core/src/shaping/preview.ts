@@ -7,18 +7,18 @@ export interface Omission {
   readonly of: number
 }
 
-/** One attempt at a preview. The notice that says what is missing is not in it. */
+/** One attempt at a preview, without the notice that says what is missing. */
 export interface Preview {
   readonly text: string
   readonly omission: Omission
-  /** Parts of what is shown were cut, each marked at its place. */
+  /** Shown parts were shortened, each with a mark. */
   readonly hasCuts: boolean
 }
 
-/** How much of what a preset allows an attempt shows, from all of it down. */
+/** The share of the preset's numbers that each attempt shows, from all of them down. */
 export const SCALES: readonly number[] = [1, 0.7, 0.5, 0.35, 0.25, 0.17, 0.1, 0.06, 0.03]
 
-/** At least one of the beginning, so that a preview of anything shows something. */
+/** At least one part at the beginning, so that no preview is empty. */
 export const scaleEnds = ({ head, tail }: Ends, scale: number): Ends => ({
   head: Math.max(1, Math.ceil(head * scale)),
   tail: Math.floor(tail * scale),
@@ -27,5 +27,5 @@ export const scaleEnds = ({ head, tail }: Ends, scale: number): Ends => ({
 const MAX_PART_LENGTH = 400
 const MIN_PART_LENGTH = 24
 
-/** How long one line, cell or text may be. */
+/** The maximum length of one line, cell or string. */
 export const scaleLength = (scale: number): number => Math.max(MIN_PART_LENGTH, Math.round(MAX_PART_LENGTH * scale))

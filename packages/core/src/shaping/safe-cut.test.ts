@@ -7,7 +7,7 @@ const lone = /\p{Surrogate}/u
 const PAIRS = ['😀', '👨‍👩‍👧‍👦', '🇫🇷', 'é', '\r\n', 'a', '\u{1d165}'] as const
 
 describe(`${promise('ISO-15')}: a cut`, () => {
-  it('falls between graphemes, at or beside the place that was asked for', () => {
+  it('is between graphemes, at or next to the requested position', () => {
     const pieces = fc.array(fc.constantFrom(...PAIRS.slice(0, 6)), { minLength: 1, maxLength: 60 })
     const starts = (text: string): ReadonlySet<number> =>
       new Set([...new Intl.Segmenter('und').segment(text)].map(({ index }) => index).concat(text.length))
@@ -21,8 +21,8 @@ describe(`${promise('ISO-15')}: a cut`, () => {
     )
   })
 
-  it('splits no pair even where one grapheme never ends', () => {
-    // Musical stems combine with what is before them, and each is a pair.
+  it('splits no surrogate pair even if a grapheme never ends', () => {
+    // Musical stems combine with the character before them, and each is a surrogate pair.
     const endless = `a${'\u{1d165}'.repeat(500)}`
     for (let at = 300; at < 310; at++) {
       expect(lone.test(endless.slice(0, cutBefore(endless, at)))).toBe(false)
@@ -31,7 +31,7 @@ describe(`${promise('ISO-15')}: a cut`, () => {
     }
   })
 
-  it('in the middle leaves both ends, counts truly and keeps to its length', () => {
+  it('in the middle preserves both ends, counts correctly and respects the length', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 900 }), fc.integer({ min: 60, max: 500 }), (text, most) => {
         const { text: cut, omitted } = cutMiddleAndCount(text, most)

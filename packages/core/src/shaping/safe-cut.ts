@@ -1,9 +1,9 @@
-/** What a grapheme cluster of any length in use fits into: the longest family of emoji has 25 code units. */
+/** Larger than any grapheme cluster in use: the longest emoji family has 25 code units. */
 const WINDOW = 64
 
 let segmenter: Intl.Segmenter | undefined
 
-/** The last place at or before `at` where a text can be cut without splitting what a reader sees as one character. */
+/** The last position at or before `at` where a cut does not split what a reader sees as one character. */
 export function cutBefore(text: string, at: number): number {
   if (at <= 0) return 0
   if (at >= text.length) return text.length
@@ -11,7 +11,7 @@ export function cutBefore(text: string, at: number): number {
   return graphemeStart(text, at) ?? pairStart(text, at)
 }
 
-/** The first such place at or after `at`. */
+/** The first such position at or after `at`. */
 export function cutAfter(text: string, at: number): number {
   if (at <= 0) return 0
   if (at >= text.length) return text.length
@@ -22,14 +22,14 @@ export function cutAfter(text: string, at: number): number {
   return end ?? (isInsidePair(text, at) ? at + 1 : at)
 }
 
-/** Most cuts fall between characters that never join; asking the segmenter is a hundred times slower. */
+/** Most cuts are between characters that never join, and the segmenter is a hundred times slower. */
 function isPlainBoundary(text: string, at: number): boolean {
   const before = text.charCodeAt(at - 1)
   const after = text.charCodeAt(at)
   return before < 0x300 && after < 0x300 && !(before === 0x0d && after === 0x0a)
 }
 
-/** Nothing where the cluster is longer than anything that a script has use for. */
+/** `undefined` if the cluster is longer than any that a script uses. */
 function graphemeStart(text: string, at: number): number | undefined {
   const from = pairStart(text, Math.max(0, at - WINDOW))
   let start = from
@@ -59,10 +59,13 @@ function isInsidePair(text: string, at: number): boolean {
   return before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff
 }
 
-/** The beginning and the end of a text, with the count of what is left out between them. */
-export function cutMiddleAndCount(text: string, most: number): { readonly text: string; readonly omitted: number } {
-  if (text.length <= most) return { text, omitted: 0 }
-  const room = Math.max(0, most - markLength(text.length))
+/** Replaces the middle of a text by a mark with the number of omitted characters. */
+export function cutMiddleAndCount(
+  text: string,
+  maxLength: number,
+): { readonly text: string; readonly omitted: number } {
+  if (text.length <= maxLength) return { text, omitted: 0 }
+  const room = Math.max(0, maxLength - markLength(text.length))
   const head = cutBefore(text, Math.ceil((room * 2) / 3))
   const tail = Math.max(head, cutAfter(text, text.length - Math.floor(room / 3)))
   const omitted = tail - head
@@ -70,8 +73,8 @@ export function cutMiddleAndCount(text: string, most: number): { readonly text: 
   return { text: `${text.slice(0, head)} ${omissionMark(omitted, 'character')} ${text.slice(tail)}`, omitted }
 }
 
-/** The same where the count is in the text and needed nowhere else. */
-export const cutMiddle = (text: string, most: number): string => cutMiddleAndCount(text, most).text
+/** The same without the separate count. */
+export const cutMiddle = (text: string, maxLength: number): string => cutMiddleAndCount(text, maxLength).text
 
 const markLength = (count: number): number => omissionMark(count, 'character').length + 2
 

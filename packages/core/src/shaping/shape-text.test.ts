@@ -22,7 +22,7 @@ const hints = fc.record(
 const hasLoneSurrogate = (text: string): boolean => /\p{Surrogate}/u.test(text)
 
 describe(`${promise('ISO-15')}: a shaped text`, () => {
-  it('is never longer than the threshold, nor than what was given, and keeps to its tokens', () => {
+  it('is never longer than the threshold or the original, and respects the token limit', () => {
     fc.assert(
       fc.property(hostileTexts, anyPreset, hints, (text, preset, given) => {
         const shaped = shapeText(text, preset, given)
@@ -38,7 +38,7 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     )
   })
 
-  it('fits even a threshold that no preset may have', () => {
+  it('fits even a threshold below the allowed minimum', () => {
     fc.assert(
       fc.property(hostileTexts, anyPreset, fc.integer({ min: 0, max: 399 }), (text, preset, threshold) => {
         const shaped = shapeText(text, { ...preset, threshold }, { handle: HANDLE })
@@ -67,7 +67,7 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     }
   })
 
-  it('of JSON is JSON, says that it is not the whole, and counts truly what is missing', () => {
+  it('of JSON is valid JSON, says that it is incomplete, and counts correctly what is missing', () => {
     const json = fc.oneof(
       fc.json({ maxDepth: 5 }),
       fc.array(fc.json({ maxDepth: 3 })).map((all) => `[${all.join(',')}]`),
@@ -91,7 +91,7 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     )
   })
 
-  it('of JSON says that its parts were cut, where the value itself has all of them', () => {
+  it('of JSON says that nested parts were cut, even if the root is complete', () => {
     const rows = Array.from({ length: 2_000 }, (_, id) => ({ id }))
     const { notice } = JSON.parse(shapeText(JSON.stringify({ rows, total: rows.length }), findPreset('default')).text)
     expect(notice).toContain('long parts cut')
@@ -99,7 +99,7 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     expect(JSON.parse(shapeText(spaced, findPreset('default')).text).notice).toContain('only white space')
   })
 
-  it('of JSON counts truly what is missing of long texts and keys, whatever is escaped in them', () => {
+  it('of JSON counts correctly what is missing of long strings and keys, with any escapes', () => {
     const pieces = fc.constantFrom('a', '\\', '"', '\n', '\u0001', '😀', '👨‍👩‍👧‍👦', 'é', '\u2028', '\\u0041')
     const long = fc.array(pieces, { minLength: 1, maxLength: 40 }).map((all) => all.join('').repeat(300))
     fc.assert(
@@ -121,7 +121,7 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
     expect(Object.values(preview)).toEqual([1, 2])
   })
 
-  it('of rows and lines counts truly what is missing', () => {
+  it('of rows and lines counts correctly what is missing', () => {
     fc.assert(
       fc.property(fc.integer({ min: 700, max: 3_000 }), anyPreset, (count, preset) => {
         const numbers = Array.from({ length: count }, (_, index) => index)
@@ -142,7 +142,7 @@ describe(`${promise('ISO-15')}: a shaped text`, () => {
   })
 })
 
-describe(`${promise('ISO-14')}: what is kept`, () => {
+describe(`${promise('ISO-14')}: what is shown`, () => {
   it('is the header of a table, whose wide rows and long cells are cut', () => {
     const wide = Array.from({ length: 500 }, (_, index) => `column${index}`).join(',')
     const row = Array.from({ length: 500 }, (_, index) => (index === 1 ? 'y'.repeat(3_000) : String(index))).join(',')
@@ -153,7 +153,7 @@ describe(`${promise('ISO-14')}: what is kept`, () => {
     expect(preview).toMatch(/0,"y+ … [\d,]+ characters omitted … y+",2/)
   })
 
-  it('are the headings of Markdown, but nothing that a fence hides', () => {
+  it('are the headings of Markdown, except inside fences', () => {
     const chapters = Array.from({ length: 9 }, (_, index) => `# Chapter ${index}\n\n${'words\n'.repeat(400)}`)
     const { kind, preview } = shapeText(
       ['## Start', '```', ...Array(80).fill('# not a heading'), '```', ...chapters].join('\n'),
@@ -164,7 +164,7 @@ describe(`${promise('ISO-14')}: what is kept`, () => {
     expect(preview.match(/not a heading/g)?.length ?? 0).toBeLessThanOrEqual(DEFAULT.lines.head)
   })
 
-  it('are tags and texts of HTML, and neither scripts, styles, comments nor half a tag', () => {
+  it('are tags and texts of HTML, but no scripts, styles, comments or partial tags', () => {
     const items = Array.from({ length: 900 }, (_, index) => `<li class="item">Item ${index}</li>`).join('\n')
     const html = `<!DOCTYPE html><html><head><script>if (a < b) steal()</script><style>p{}</style><!-- secret --></head><body><img src="data:${'A'.repeat(5_000)}">${items}</body></html>`
     const { kind, preview } = shapeText(html, DEFAULT)
@@ -175,20 +175,20 @@ describe(`${promise('ISO-14')}: what is kept`, () => {
     expect(preview.trimEnd().endsWith('</html>')).toBe(true)
   })
 
-  it('are the keys at the margin of YAML', () => {
+  it('are the top-level keys of YAML', () => {
     const parts = Array.from({ length: 8 }, (_, index) => `part${index}:\n${'  - item\n'.repeat(300)}`)
     const { kind, preview } = shapeText(parts.join(''), DEFAULT)
     expect(kind).toBe('yaml')
     for (let index = 0; index < 8; index++) expect(preview).toContain(`part${index}:`)
   })
 
-  it('is nothing of binary data but its size', () => {
+  it('is only the size of binary data', () => {
     const { kind, text } = shapeText('\u0000\u0001PNG'.repeat(2_000), DEFAULT)
     expect(kind).toBe('binary')
     expect(text).toBe('[Left out: binary data of 10,000 characters.]')
   })
 
-  it('are both ends of one endless line', () => {
+  it('are both ends of a single long line', () => {
     const { text } = shapeText(`start ${'word '.repeat(10_000)} end`, DEFAULT, { handle: HANDLE })
     expect(text).toMatch(/^\[Preview of a text of 50,010 characters: .*sallyport_read_result, handle r_/)
     expect(text).toMatch(/\nstart word.* … [\d,]+ characters omitted … .*word {2}end$/)
@@ -199,8 +199,8 @@ describe('a hostile text', () => {
   const million = 1_000_000
   it.each([
     ['a million brackets', '['.repeat(million) + ']'.repeat(million)],
-    ['a million brackets that nothing closes', '['.repeat(million)],
-    ['five million backslashes in a text', JSON.stringify('\\'.repeat(5 * million))],
+    ['a million brackets that are not closed', '['.repeat(million)],
+    ['five million backslashes in a string', JSON.stringify('\\'.repeat(5 * million))],
     ['a million quotation marks', '"'.repeat(million)],
     ['a million openings of a tag', '<a '.repeat(million)],
     ['a million comments', '<!--'.repeat(million)],
@@ -212,12 +212,12 @@ describe('a hostile text', () => {
     ['a number of a million digits', `[${'1'.repeat(million)}]`],
     ['a key of a million characters', `{"${'k'.repeat(million)}":1}`],
     ['a million fences', '```\n'.repeat(million)],
-  ])('is shaped all the same: %s', (_, text) => {
+  ])('is still shaped: %s', (_, text) => {
     expect(shapeText(text, DEFAULT).text.length).toBeLessThanOrEqual(DEFAULT.threshold)
   })
 })
 
-/** The numbers in all marks of a preview's lines. */
+/** The sum of the numbers in all marks of a preview's lines. */
 function markedIn(preview: string): number {
   const marks = preview.matchAll(/^"?… ([\d,]+) (?:row|line)s? omitted …"?$/gm)
   return [...marks].reduce((sum, [, count = '']) => sum + Number(count.replaceAll(',', '')), 0)
@@ -230,16 +230,16 @@ function markOf(value: unknown): number | undefined {
   return count === undefined ? undefined : Number(count.replaceAll(',', ''))
 }
 
-/** Each value of a preview is the value itself, cut with a count, or a mark that counts it whole. */
+/** Each value of a preview is the value itself, shortened with a count, or a mark that counts all of it. */
 function isTrue(preview: any, whole: any): boolean {
   if (Array.isArray(whole)) return isTrueList(preview, whole)
   if (typeof whole === 'object' && whole !== null) return isTrueObject(preview, whole)
   if (preview === whole) return true
-  const [said, count = ''] = / … ([\d,]+) characters? omitted … /.exec(String(preview)) ?? []
-  return said !== undefined && preview.length - said.length + Number(count.replaceAll(',', '')) === whole.length
+  const [mark, count = ''] = / … ([\d,]+) characters? omitted … /.exec(String(preview)) ?? []
+  return mark !== undefined && preview.length - mark.length + Number(count.replaceAll(',', '')) === whole.length
 }
 
-/** A mark may be that of the list or of one of its items: one reading must be true. */
+/** A mark may belong to the list or to one of its items: one interpretation must be correct. */
 function isTrueList(preview: any, whole: readonly any[]): boolean {
   if (!Array.isArray(preview)) return markOf(preview) === whole.length
   const all = preview.length === whole.length && preview.every((item, index) => isTrue(item, whole[index]))
@@ -280,7 +280,7 @@ describe('a preset that fills its threshold', () => {
     return kind === 'csv' ? `id,name,note\n${parts.join('\n')}` : parts.join('\n')
   }
 
-  it.each(Object.keys(KINDS))('shows most of what it may of %s, and never more', (kind) => {
+  it.each(Object.keys(KINDS))('uses most of the allowed length for %s, and never more', (kind) => {
     const text = textOf(kind)
     for (const threshold of [2_000, 8_000, 25_000]) {
       const preset = { ...DEFAULT, threshold, previewTokens: threshold }

@@ -9,28 +9,28 @@ import { type Omission, type Preview, SCALES, scaleEnds, scaleLength } from './p
 import { cutBefore, cutMiddle, cutMiddleAndCount, formatCount, groupDigits, omissionMark } from './safe-cut.ts'
 
 export interface ShapingHints extends ContentHints {
-  /** What the text was already found to be. */
+  /** The kind of the text, if it is known already. */
   readonly kind?: ContentKind
-  /** Under which the whole was saved. */
+  /** The handle of the saved whole text. */
   readonly handle?: string
-  /** How the whole is reached, as a sentence; absent: by the handle. */
+  /** A sentence that says how to get the whole text. If missing, the handle is used. */
   readonly rest?: string
 }
 
 export interface ShapedText {
-  /** Never longer than the threshold, nor than what was given (ISO-15). */
+  /** Never longer than the threshold or the original (ISO-15). */
   readonly text: string
   readonly kind: ContentKind
-  /** It is what was given, untouched. */
+  /** It is the unchanged original. */
   readonly isWhole: boolean
-  /** The text without the notice: of JSON it is JSON. Of a whole text it is the text. */
+  /** The text without the notice. For JSON it is valid JSON. For a whole text it is the text itself. */
   readonly preview: string
-  /** The line that says what is missing; empty where nothing is. */
+  /** The line that says what is missing; empty if nothing is. */
   readonly notice: string
   readonly omission: Omission | undefined
 }
 
-/** Cuts a text that is too long for a model to what tells most of it, and says what is missing. */
+/** Shortens a text that is too long for a model to its most useful parts, and says what is missing. */
 export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}): ShapedText {
   const kind = hints.kind ?? detectKind(text, hints)
   if (text.length <= preset.threshold)
@@ -42,7 +42,7 @@ export function shapeText(text: string, preset: Preset, hints: ShapingHints = {}
   return cutToFit(text, { kind, preset, hints })
 }
 
-/** Later ones of a filled preset would cut each part to a few letters, where fewer parts can be shown whole. */
+/** Later attempts with a filled preset would cut each part to a few letters. Fewer but complete parts are better. */
 const MAX_FILLED_TRIES = 5
 
 function* allPreviews(text: string, kind: ContentKind, preset: Preset): Generator<Preview | undefined> {
@@ -55,7 +55,7 @@ function* allPreviews(text: string, kind: ContentKind, preset: Preset): Generato
   yield* createPreviews(text, kind, preset)
 }
 
-/** Shorter rows, lines and items are rare: with so many of them the threshold is reached. */
+/** Shorter rows, lines and items are rare, so this many of them reach the threshold. */
 const MIN_PART_LENGTH = 27
 
 function fillPreset(preset: Preset): Preset {
@@ -93,7 +93,7 @@ function createPreviews(text: string, kind: ContentKind, preset: Preset): Iterab
 
 const TAB = 0x09
 
-/** What proves to be no table after all is a text. */
+/** If it is not a table after all, it is previewed as text. */
 function* tablePreviews(text: string, kind: ContentKind, preset: Preset): Generator<Preview> {
   yield* csvPreviews(text, preset, kind === 'tsv' ? TAB : findDelimiter(text))
   yield* linePreviews(text, preset, noLandmarks())
@@ -110,7 +110,7 @@ interface Attempt {
 function composeText(text: string, { kind, preview, hints }: Attempt): ShapedText {
   const notice = formatNotice({ kind, preview, length: text.length, hints })
   const { text: body, omission } = preview
-  // Whatever reads the text as JSON can do so, and cannot take it for the whole.
+  // The text can still be parsed as JSON, but cannot be mistaken for the whole.
   const whole = kind === 'json' ? `{"notice":${JSON.stringify(notice)},"preview":${body}}` : joined(notice, body)
   return { text: whole, kind, isWhole: false, preview: body, notice, omission }
 }
@@ -126,7 +126,7 @@ interface ShapingInput {
   readonly hints: ShapingHints
 }
 
-/** The last resort for what has no short lines, rows or items: its two ends, as much of them as fits. */
+/** The last resort for a text without short lines, rows or items: as much of both ends as fits. */
 function cutToFit(text: string, { kind, preset, hints }: ShapingInput): ShapedText {
   for (let room = preset.threshold; room > MIN_CUT_LENGTH && kind !== 'json'; room = Math.floor(room * 0.7)) {
     const { text: body, omitted: count } = cutMiddleAndCount(text, room)
@@ -139,7 +139,7 @@ function cutToFit(text: string, { kind, preset, hints }: ShapingInput): ShapedTe
 
 const MIN_CUT_LENGTH = 60
 
-/** Thresholds that no preset of `readPresets` has leave room for part of the notice, or for nothing. */
+/** For thresholds below those of `readPresets`: there may be room for part of the notice only, or for nothing. */
 function writeNoticeOnly(text: string, { kind, preset: { threshold }, hints }: ShapingInput): ShapedText {
   const notice = formatNotice({ kind, length: text.length, hints })
   const line = kind === 'json' ? JSON.stringify({ notice }) : `[${notice}]`
@@ -150,22 +150,22 @@ function writeNoticeOnly(text: string, { kind, preset: { threshold }, hints }: S
 /** A line of markup is a tag, its text, and the tag's end. */
 const PARTS_PER_LINE = 3
 
-/** Ever smaller previews of HTML or XML: the first and the last tags and texts, none of them cut within a tag. */
+/** Smaller and smaller previews of HTML or XML: the first and last tags and texts. No tag is cut in the middle. */
 function* markupPreviews(text: string, preset: Preset): Generator<Preview> {
   const ends = { head: preset.lines.head * PARTS_PER_LINE, tail: preset.lines.tail * PARTS_PER_LINE }
-  const keeper = new HeadTailBuffer(ends)
-  eachPart(text, ({ start, end }) => keeper.add(start, end))
+  const buffer = new HeadTailBuffer(ends)
+  eachPart(text, ({ start, end }) => buffer.add(start, end))
   for (const scale of SCALES)
-    yield writeMarkup(text, keeper, { ends: scaleEnds(ends, scale), length: scaleLength(scale) })
+    yield writeMarkup(text, buffer, { ends: scaleEnds(ends, scale), length: scaleLength(scale) })
 }
 
 function writeMarkup(
   text: string,
-  keeper: HeadTailBuffer,
+  buffer: HeadTailBuffer,
   { ends, length }: { readonly ends: Ends; readonly length: number },
 ): Preview {
-  const shown = keeper.select(ends)
-  const count = keeper.count - shown.length
+  const shown = buffer.select(ends)
+  const count = buffer.count - shown.length
   let body = ''
   let before: IndexedSpan | undefined
   for (const part of shown) {
@@ -175,15 +175,15 @@ function writeMarkup(
     body += writePart(text, part, length)
     before = part
   }
-  const left = keeper.count - 1 - (before?.index ?? -1)
+  const left = buffer.count - 1 - (before?.index ?? -1)
   if (left > 0) body += `\n${gapMark(left)}`
   const hasCuts = shown.some(({ start, end }) => end - start > length)
-  return { text: body, omission: { noun: 'part', count, of: keeper.count }, hasCuts }
+  return { text: body, omission: { noun: 'part', count, of: buffer.count }, hasCuts }
 }
 
 const gapMark = (missing: number): string => `<!-- ${omissionMark(missing, 'part')} -->`
 
-/** What stood between two parts: white space as one of it, a comment or a script as a dot for what is missing. */
+/** The text between two parts: white space becomes one character, a comment or a script becomes `…`. */
 function spacing(text: string, from: number, to: number): string {
   const between = text.slice(from, Math.min(to, from + 200))
   if (between === '') return ''
@@ -191,7 +191,7 @@ function spacing(text: string, from: number, to: number): string {
   return between.includes('\n') ? '\n' : ' '
 }
 
-/** A tag is whole or it is its name alone: half an attribute helps nobody. */
+/** A tag is shown completely or only by its name: half an attribute does not help. */
 function writePart(text: string, { start, end }: IndexedSpan, length: number): string {
   if (end - start <= length) return text.slice(start, end)
   const name = /^<[/?!]?[A-Za-z][^\s<>"'/]{0,60}/.exec(text.slice(start, start + 64))?.[0]
@@ -210,11 +210,11 @@ interface MarkupPart {
   readonly end: number
 }
 
-/** Behind each of these everything up to its end tag is code, not content. */
+/** After these tags everything up to the end tag is code, not content. */
 const CODE = /^<(script|style)\b/i
 const CODE_END = { script: /<\/script/gi, style: /<\/style/gi } as const
 
-/** Goes through the tags and texts of HTML or XML. Comments, scripts, styles and white space are passed over. */
+/** Visits the tags and texts of HTML or XML. Skips comments, scripts, styles and white space. */
 function eachPart(text: string, visit: (part: MarkupPart) => void): void {
   let at = 0
   while (at < text.length) {
@@ -248,14 +248,14 @@ function textEnd(text: string, from: number): number {
   return next < 0 ? text.length : next
 }
 
-/** -1 where no tag begins here. One that is never closed reaches to the end, so that nothing is looked through twice. */
+/** -1 if no tag begins here. A tag that is not closed extends to the end, so that nothing is read twice. */
 function tagEnd(text: string, at: number): number {
-  if (text.startsWith('<!--', at)) return behind(text, '-->', at + 4)
-  if (text.startsWith('<![CDATA[', at)) return behind(text, ']]>', at)
+  if (text.startsWith('<!--', at)) return endOfMark(text, '-->', at + 4)
+  if (text.startsWith('<![CDATA[', at)) return endOfMark(text, ']]>', at)
   return /[A-Za-z/!?]/.test(text.charAt(at + 1)) ? plainTagEnd(text, at) : -1
 }
 
-function behind(text: string, mark: string, from: number): number {
+function endOfMark(text: string, mark: string, from: number): number {
   const found = text.indexOf(mark, from)
   return found < 0 ? text.length : found + mark.length
 }
@@ -279,15 +279,15 @@ function codeEnd(text: string, start: number, end: number): number {
   return pattern.exec(text)?.index ?? text.length
 }
 
-/** The lines that tell how a text is built, and are kept before others. */
+/** Lines that show the structure of a text. They are shown before others. */
 type IsLandmark = (line: string) => boolean
 
-/** No landmark is longer; a longer line is not looked at. */
+/** A longer line is never a landmark. */
 const MAX_LANDMARK_LENGTH = 200
 
 const noLandmarks = (): IsLandmark => () => false
 
-/** The headings of Markdown. A fence hides what looks like one. */
+/** The headings of Markdown, except inside code fences. */
 function markdownHeadings(): IsLandmark {
   let fence: string | undefined
   return (line) => {
@@ -297,24 +297,24 @@ function markdownHeadings(): IsLandmark {
   }
 }
 
-/** The keys of YAML that stand at the margin, and where one document ends and the next begins. */
+/** The top-level keys of YAML, and the separators of documents. */
 const yamlTopKeys = (): IsLandmark => (line) => /^(?:---|"?[\w.$-]{1,80}"?:(?:\s|$))/.test(line)
 
-/** Ever smaller previews of lines: the first, the last, and landmarks between them. */
+/** Smaller and smaller previews of lines: the first, the last, and landmarks between them. */
 function* linePreviews(text: string, preset: Preset, isLandmark: IsLandmark): Generator<Preview> {
-  const keeper = new HeadTailBuffer(preset.lines)
+  const buffer = new HeadTailBuffer(preset.lines)
   const landmarks: IndexedSpan[] = []
   eachLine(text, (start, end) => {
-    keeper.add(start, end)
+    buffer.add(start, end)
     if (landmarks.length === preset.lines.head || end - start > MAX_LANDMARK_LENGTH) return
-    if (isLandmark(text.slice(start, end))) landmarks.push({ index: keeper.count - 1, start, end })
+    if (isLandmark(text.slice(start, end))) landmarks.push({ index: buffer.count - 1, start, end })
   })
   for (const scale of SCALES) {
     const ends = scaleEnds(preset.lines, scale)
-    const shown = merged(keeper.select(ends), landmarks.slice(0, ends.head))
-    // Few lines may be long ones: together they still fit.
+    const shown = merged(buffer.select(ends), landmarks.slice(0, ends.head))
+    // If there are few lines, each may be longer.
     const share = Math.floor((preset.threshold * scale) / Math.max(1, shown.length))
-    yield writeLines(text, { shown, count: keeper.count, length: Math.max(scaleLength(scale), share) })
+    yield writeLines(text, { shown, count: buffer.count, length: Math.max(scaleLength(scale), share) })
   }
 }
 
@@ -353,20 +353,20 @@ const KIND_WORDS: Readonly<Record<ContentKind, string>> = {
   binary: 'binary data',
 }
 
-/** The name of the tool that reads what was saved, here and in the gateway. */
+/** The name of the tool that reads saved results, here and in the gateway. */
 export const READ_RESULT_TOOL = 'sallyport_read_result'
 
 const MAX_REST_LENGTH = 200
 
 interface NoticeFacts {
   readonly kind: ContentKind
-  /** Of the whole, in characters. */
+  /** The length of the whole text, in characters. */
   readonly length: number
   readonly preview?: Preview
   readonly hints: { readonly handle?: string; readonly rest?: string }
 }
 
-/** One line that says what is missing and how it is reached. */
+/** One line that says what is missing and how to get it. */
 function formatNotice({ kind, length, preview, hints }: NoticeFacts): string {
   const what = `${KIND_WORDS[kind]} of ${formatCount(length, 'character')}`
   const rest = formatRest(hints)
@@ -386,7 +386,7 @@ function describeOmission({ omission: { count, of, noun }, hasCuts }: Preview): 
 }
 
 function formatRest({ handle, rest }: NoticeFacts['hints']): string {
-  const said = rest ?? (handle === undefined ? '' : `Read the whole with ${READ_RESULT_TOOL}, handle ${handle}.`)
-  // Whoever says it may quote others: it stays one short line.
-  return said.slice(0, cutBefore(said, MAX_REST_LENGTH)).replaceAll(/\s+/g, ' ').trim()
+  const sentence = rest ?? (handle === undefined ? '' : `Read the whole with ${READ_RESULT_TOOL}, handle ${handle}.`)
+  // `rest` may quote other text, so it is reduced to one short line.
+  return sentence.slice(0, cutBefore(sentence, MAX_REST_LENGTH)).replaceAll(/\s+/g, ' ').trim()
 }

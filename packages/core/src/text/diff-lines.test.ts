@@ -10,10 +10,10 @@ test('equal texts have no difference', () => {
   expect(diffLines([], [])).toEqual([])
 })
 
-test('a changed line is shown with the lines around it, and what is far away is counted', () => {
+test('a changed line is shown with its context, and lines far away are counted', () => {
   const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`)
   expect(shown(lines, lines.with(10, 'new'))).toEqual([
-    '… 7 lines as before',
+    '… 7 lines unchanged',
     '  line 7',
     '  line 8',
     '  line 9',
@@ -22,15 +22,15 @@ test('a changed line is shown with the lines around it, and what is far away is 
     '  line 11',
     '  line 12',
     '  line 13',
-    '… 6 lines as before',
+    '… 6 lines unchanged',
   ])
 })
 
-test('what only moved is not shown as all new', () => {
+test('moved lines are not shown as completely new', () => {
   expect(shown(['a', 'b', 'c'], ['b', 'c', 'a'])).toEqual(['- a', '  b', '  c', '+ a'])
 })
 
-test('whatever the texts are, the lines tell both of them', () => {
+test('both texts can be rebuilt from the lines', () => {
   const line = fc.constantFrom('a', 'b', 'c', '')
   fc.assert(
     fc.property(fc.array(line, { maxLength: 6 }), fc.array(line, { maxLength: 6 }), (before, after) => {
@@ -45,7 +45,7 @@ test('whatever the texts are, the lines tell both of them', () => {
   )
 })
 
-test('texts that are too long to be compared are shown as a whole, at once', () => {
+test('texts that are too long to compare are shown as a whole, quickly', () => {
   const before = Array.from({ length: 50_000 }, (_, at) => `old ${at}`)
   const after = Array.from({ length: 50_000 }, (_, at) => `new ${at}`)
   expect(diffLines(before, after)).toHaveLength(100_000)

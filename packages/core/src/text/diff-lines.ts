@@ -1,14 +1,14 @@
-/** A line of two texts that are compared: only in the first, only in the second, in both, or so many in both left out. */
+/** A line of a diff: only in the first text, only in the second, in both, or a summary of omitted common lines. */
 export interface DiffLine {
   readonly mark: '-' | '+' | ' ' | '…'
   readonly text: string
 }
 
-/** Beyond this many pairs of lines to compare, what differs is shown as a whole: foreign texts can be of any size. */
+/** With more pairs of lines to compare, the differing part is shown as a whole, since texts can have any size. */
 const MAX_PAIRS = 1_000_000
 const CONTEXT = 3
 
-/** What has to go and to come to make one list of lines of another, with a few lines around. Nothing where both are equal. */
+/** The removed and added lines, with some lines of context. Empty if both lists are equal. */
 export function diffLines(before: readonly string[], after: readonly string[]): readonly DiffLine[] {
   const head = commonHead(before, after)
   const tail = commonTail(before.slice(head), after.slice(head))
@@ -62,7 +62,7 @@ function compareLines(old: readonly string[], fresh: readonly string[]): readonl
 const isRemovedFirst = (lengths: Uint32Array, at: number, width: number): boolean =>
   (at + 1) % width === 0 || (lengths[at + width] ?? 0) >= (lengths[at + 1] ?? 0)
 
-/** For each pair of places, how long the longest common sequence behind them is. */
+/** For each pair of positions, the length of the longest common subsequence after them. */
 function commonLengths(old: readonly string[], fresh: readonly string[]): Uint32Array {
   const width = fresh.length + 1
   const lengths = new Uint32Array((old.length + 1) * width)
@@ -82,14 +82,14 @@ function collapseUnchanged(lines: readonly DiffLine[]): readonly DiffLine[] {
   const near = new Set<number>()
   for (const [at, { mark }] of lines.entries()) {
     if (mark === ' ') continue
-    for (let place = at - CONTEXT; place <= at + CONTEXT; place++) near.add(place)
+    for (let index = at - CONTEXT; index <= at + CONTEXT; index++) near.add(index)
   }
   const kept: DiffLine[] = []
   let skipped = 0
   for (const [at, line] of lines.entries()) {
     if (!near.has(at)) skipped++
     if (skipped > 0 && (near.has(at) || at === lines.length - 1)) {
-      kept.push({ mark: '…', text: `${skipped} ${skipped === 1 ? 'line' : 'lines'} as before` })
+      kept.push({ mark: '…', text: `${skipped} ${skipped === 1 ? 'line' : 'lines'} unchanged` })
       skipped = 0
     }
     if (near.has(at)) kept.push(line)

@@ -11,14 +11,14 @@ describe(`durations (${promise('GW-8')})`, () => {
     ])
   })
 
-  it('have the given unit where none is written', () => {
+  it('have the given unit if none is written', () => {
     expect(parseDuration(60, 's')).toBe(60_000)
     expect(parseDuration('60', 's')).toBe(60_000)
     expect(parseDuration(60, 'ms')).toBe(60)
     expect(parseDuration(0, 's')).toBe(0)
   })
 
-  it('are nothing else than that', () => {
+  it('are invalid in any other form', () => {
     const wrong = ['', 's', '-1s', '1e3', '1 s 2', '1S', '0x10', '1,5s', '∞', '9'.repeat(400), null, true, [], {}]
     for (const value of [...wrong, Number.NaN, -1, Number.POSITIVE_INFINITY, Number.MAX_VALUE]) {
       expect(parseDuration(value, 's'), JSON.stringify(value)).toBeUndefined()
@@ -36,7 +36,7 @@ describe(`durations (${promise('GW-8')})`, () => {
     ])
   })
 
-  it('are never shown as a whole one of the next unit', () => {
+  it('are never rounded up to one of the next unit', () => {
     expect([999.4, 999.6, 59_949, 59_999, 3_569_999, 3_599_999].map(formatDuration)).toEqual([
       '999 ms',
       '1.0 s',
@@ -47,7 +47,7 @@ describe(`durations (${promise('GW-8')})`, () => {
     ])
   })
 
-  it('are shown within a twentieth of what they are, but for whole minutes and milliseconds', () => {
+  it('are shown with an error of at most 5 %, except whole minutes and milliseconds', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1_000, max: 100_000_000 }), (ms) => {
         const read = parseDuration(formatDuration(ms).replace(' min', 'm').replace(' ', ''), 'ms') ?? 0

@@ -10,7 +10,7 @@ const anyText = fc.oneof(
 )
 
 describe('the estimate of tokens', () => {
-  it('is a whole number for every text, and nothing only for what holds nothing', () => {
+  it('is an integer for every text, and zero only for an empty one', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const tokens = estimateTokens(text)
@@ -21,11 +21,11 @@ describe('the estimate of tokens', () => {
     expect(estimateTokens('')).toBe(0)
   })
 
-  it('is never more than three for each character', () => {
+  it('is at most three per character', () => {
     fc.assert(fc.property(anyText, (text) => estimateTokens(text) <= 3 * text.length))
   })
 
-  it('hardly depends on where a text is cut', () => {
+  it('hardly depends on where a text is split', () => {
     fc.assert(
       fc.property(anyText, anyText, (one, other) => {
         const parts = estimateTokens(one) + estimateTokens(other)
@@ -34,12 +34,12 @@ describe('the estimate of tokens', () => {
     )
   })
 
-  it('is a token for a common word, and many for letters in no order', () => {
+  it('is one for a common word, and many for random letters', () => {
     expect(estimateTokens('The file is read and its content returned')).toBe(8)
     expect(estimateTokens('qXzVwKjHpRtBnM')).toBeGreaterThan(6)
   })
 
-  it('of a tool counts what agents show to a model, and nothing else', () => {
+  it('of a tool counts only what agents show to a model', () => {
     const shown = { name: 'x', description: 'Reads a file', inputSchema: { type: 'object' } }
     const cost = estimateToolTokens('files_read', shown)
     expect(

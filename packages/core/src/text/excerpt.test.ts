@@ -4,30 +4,30 @@ import { redactTruncatedText } from '../secrets/find-secrets.ts'
 import { excerpt, quoteText } from './excerpt.ts'
 
 describe('quoteText', () => {
-  it('shows where a text begins and ends, and what is in it', () => {
+  it('shows where a text begins and ends, and its invisible characters', () => {
     expect(quoteText('a"b\n\t\u202e\u007f', 10)).toBe('"a\\"b\\n\\t\\u202e\\u007f"')
     expect(quoteText('\ud800', 10)).toBe('"\\ud800"')
   })
 
-  it('shows no more than the beginning of a long one', () => {
+  it('shows only the beginning of a long text', () => {
     expect(quoteText('ab😀cd', 3)).toBe('"ab…"')
   })
 })
 
 describe('excerpt', () => {
-  it('replaces a secret before it cuts, wherever that is', () => {
+  it('replaces a secret before the cut, at any position', () => {
     for (const { secret, text = secret } of createFakeSecrets())
       for (let length = 1; length < text.length; length++)
         expect(excerpt(`say ${text}`, length)).not.toContain(secret.slice(0, 8))
   })
 
-  it('looks at no more than the beginning', () => {
+  it('reads only the beginning', () => {
     expect(excerpt('x'.repeat(5_000_000), 5)).toBe('xxxxx…')
   })
 })
 
-describe('redactCutText', () => {
-  it('replaces also the beginning of a secret at the end', () => {
+describe('redactTruncatedText', () => {
+  it('also replaces the beginning of a secret at the end', () => {
     const [github] = createFakeSecrets()
     expect(redactTruncatedText(`bad key ${github?.secret.slice(0, 12)}`)).toBe('bad key [redacted: GitHub token]')
     expect(redactTruncatedText(`${github?.secret} is bad: ${github?.secret.slice(0, 4)}`)).toBe(

@@ -1,14 +1,14 @@
 import { redactText } from '../secrets/find-secrets.ts'
 import { cutText, toVisibleText } from './visible-text.ts'
 
-/** A secret that begins within what is shown is recognised by this much of it. */
+/** How much is read beyond the shown part, to recognize a secret that begins in the shown part. */
 const LOOK_AHEAD = 8_000
 
-/** The beginning of a foreign text. Secrets are replaced before it is cut: half of one would not be recognised. */
+/** The beginning of an untrusted text. Secrets are replaced before the cut, since half of one is not recognized. */
 export const redactAndCut = (text: string, length: number): string =>
   cutText(redactText(text.slice(0, length + LOOK_AHEAD)), length)
 
-/** The beginning of a foreign text as it may stand in a message, with everything that does not show written out. */
+/** The beginning of an untrusted text for a message, with invisible characters escaped. */
 export const excerpt = (text: string, length: number): string => toVisibleText(redactAndCut(text, length))
 
 /** The same in quotes. */

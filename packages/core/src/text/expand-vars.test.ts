@@ -23,22 +23,22 @@ const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,12}$/)
 const plain = fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('$'))
 
 describe('expanding variables', () => {
-  it('puts a variable into the text around it', () => {
+  it('inserts the value of a variable into the text', () => {
     expect(expanded('postgres://${USER}@${HOST}/db', { USER: 'ann', HOST: 'h' })).toBe('postgres://ann@h/db')
   })
 
-  it('takes the default when the variable is unset or empty', () => {
+  it('uses the default if the variable is unset or empty', () => {
     expect(expanded('${PORT:-4747}')).toBe('4747')
     expect(expanded('${PORT:-4747}', { PORT: '' })).toBe('4747')
     expect(expanded('${PORT:-}')).toBe('')
     expect(expanded('${PORT:-a:-b:?c}')).toBe('a:-b:?c')
   })
 
-  it('keeps a variable that is set but empty', () => {
+  it('uses a variable that is set but empty', () => {
     expect(expanded('[${EMPTY}]', { EMPTY: '' })).toBe('[]')
   })
 
-  it('names every unset variable, with the message that stands there', () => {
+  it('names every unset variable, with its message', () => {
     expect(messagesOf('${A} ${B:?ask the owner} ${C:?}', { C: '' })).toEqual([
       'the variable A is not set',
       'the variable B is not set: ask the owner',
@@ -46,12 +46,12 @@ describe('expanding variables', () => {
     ])
   })
 
-  it('leaves a doubled dollar before a brace as a literal reference', () => {
+  it('treats a doubled dollar before a brace as a literal reference', () => {
     expect(expanded('$${HOME} $$${HOME}', { HOME: '/root' })).toBe('${HOME} $${HOME}')
     expect(expanded('$5 $HOME $(x) $', {})).toBe('$5 $HOME $(x) $')
   })
 
-  it('tells whether a value came from a variable', () => {
+  it('reports whether a value came from a variable', () => {
     expect(expandVars('$${A}', from({}))).toEqual({ ok: true, value: '${A}', used: false })
     expect(expandVars('${A:-x}', from({}))).toEqual({ ok: true, value: 'x', used: true })
   })
@@ -64,7 +64,7 @@ describe('expanding variables', () => {
     },
   )
 
-  it('leaves every text without a dollar as it is', () => {
+  it('does not change a text without a dollar', () => {
     fc.assert(
       fc.property(plain, (text) => {
         expect(expanded(text)).toBe(text)
@@ -72,7 +72,7 @@ describe('expanding variables', () => {
     )
   })
 
-  it('never expands what a variable holds', () => {
+  it('never expands the value of a variable', () => {
     fc.assert(
       fc.property(name, fc.string(), plain, plain, (variable, value, before, after) => {
         expect(expanded(`${before}\${${variable}}${after}`, { [variable]: value })).toBe(before + value + after)
@@ -80,7 +80,7 @@ describe('expanding variables', () => {
     )
   })
 
-  it('gives back any text whose references are escaped', () => {
+  it('returns any text whose references are escaped', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('${', '}', '$ ', 'A', ':-', ' ')), (parts) => {
         const text = parts.join('')
@@ -89,7 +89,7 @@ describe('expanding variables', () => {
     )
   })
 
-  it('answers any text without throwing, and never with a value inside an issue', () => {
+  it('never throws, and never reports the value of a variable', () => {
     const secret = 'S3CRET-VALUE'
     const part = fc.constantFrom('${', '}', '$', 'A', 'B', ':-', ':?', ':', ' ', '{')
     fc.assert(

@@ -1,23 +1,23 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the messages show the grammar of references.
 
-/** Why a text could not be expanded. It never holds a variable's value. */
+/** Why a text could not be expanded. It never contains the value of a variable. */
 export interface VarIssue {
   readonly kind: 'unset' | 'malformed'
-  /** The variable, where one could be made out. */
+  /** The variable, if it could be recognized. */
   readonly variable: string | undefined
   readonly message: string
 }
 
 export type Expansion =
-  /** `used` tells whether anything of the value came from a variable, and so may be secret. */
+  /** `used`: part of the value came from a variable, so it may be secret. */
   | { readonly ok: true; readonly value: string; readonly used: boolean }
   | { readonly ok: false; readonly issues: readonly VarIssue[] }
 
 const REFERENCE = /^([A-Za-z_][A-Za-z0-9_]*)(?::([-?])(.*))?$/s
 
 /**
- * Expands `${VAR}`, `${VAR:-default}` and `${VAR:?message}`; `$${` stands for a literal `${`. Any other `$` stands for
- * itself. What a variable holds is never expanded again. As in a shell, `:-` and `:?` take an empty variable as unset.
+ * Expands `${VAR}`, `${VAR:-default}` and `${VAR:?message}`; `$${` means a literal `${`. Any other `$` is a plain `$`.
+ * The value of a variable is never expanded again. As in a shell, `:-` and `:?` treat an empty variable as unset.
  */
 export function expandVars(text: string, lookup: (name: string) => string | undefined): Expansion {
   const issues: VarIssue[] = []

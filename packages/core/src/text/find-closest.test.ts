@@ -2,25 +2,25 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { didYouMean, findClosest } from './find-closest.ts'
 
-describe('the nearest name', () => {
-  it('is found across a slip of the hand', () => {
+describe('the most similar name', () => {
+  it('is found for a typo', () => {
     const names = ['serve', 'servers', 'tools', 'token']
     expect(findClosest('sevre', names)).toBe('serve')
     expect(findClosest('tool', names)).toBe('tools')
     expect(findClosest('tokne', names)).toBe('token')
   })
 
-  it('does not mind case, hyphens, underscores and blanks', () => {
+  it('ignores case, hyphens, underscores and spaces', () => {
     expect(findClosest('Max-Body Bytes', ['min_body', 'max_body_bytes'])).toBe('max_body_bytes')
   })
 
-  it('is none where nothing is near', () => {
+  it('is undefined if none is similar', () => {
     expect(findClosest('approve', ['serve', 'tools'])).toBeUndefined()
     expect(findClosest('x', [])).toBeUndefined()
     expect(didYouMean('approve', ['serve'])).toBe('')
   })
 
-  it('is put into words', () => {
+  it('is suggested as a question', () => {
     expect(didYouMean('serv', ['serve'])).toBe(' Did you mean "serve"?')
   })
 
@@ -35,7 +35,7 @@ describe('the nearest name', () => {
     )
   })
 
-  it('is looked for in a time that does not depend on how much was typed', { timeout: 5_000 }, () => {
+  it('is found quickly, however long the typed text is', { timeout: 5_000 }, () => {
     expect(findClosest('x'.repeat(1_000_000), ['serve', 'x'.repeat(256)])).toBeUndefined()
   })
 })

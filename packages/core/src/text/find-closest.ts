@@ -1,4 +1,4 @@
-/** The candidate that was most likely meant, or nothing when none is near. */
+/** The candidate that was most likely meant; `undefined` if none is similar. */
 export function findClosest(typed: string, candidates: Iterable<string>): string | undefined {
   const wanted = fold(typed)
   let best: string | undefined
@@ -21,7 +21,7 @@ export function didYouMean(typed: string, candidates: Iterable<string>): string 
 
 const fold = (text: string): string => text.toLowerCase().replaceAll(/[-_\s]/g, '')
 
-/** Damerau-Levenshtein (adjacent swaps count one), given up once it cannot be below `limit`. */
+/** Damerau-Levenshtein distance (adjacent swaps count one). Stops once it cannot be below `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let beforeLast: number[] = []

@@ -1,4 +1,4 @@
-/** Every key of our files may be written in either way; inside, it is camelCase. */
+/** Keys of our files may be in snake_case or camelCase. The code uses camelCase. */
 export const toSnakeCase = (key: string): string => key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 export const toCamelCase = (key: string): string =>

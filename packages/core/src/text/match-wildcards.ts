@@ -1,12 +1,12 @@
-/** A pattern: what has to be found, one after the other. */
+/** A pattern: items that have to match in order. */
 export interface WildcardPattern<Item> {
   readonly items: ArrayLike<Item>
-  /** Stands for any number of whatever is found. */
+  /** Matches any number of elements. */
   readonly wildcard: Item
   readonly matches: (item: Item, found: string) => boolean
 }
 
-/** Never worse than the product of both lengths, whatever the pattern: on a mismatch only the last run is made longer. */
+/** The cost is at most the product of both lengths: on a mismatch only the last wildcard is extended. */
 export function matchWildcards<Item>(
   { items, wildcard, matches }: WildcardPattern<Item>,
   found: ArrayLike<string>,

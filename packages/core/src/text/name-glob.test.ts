@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileNameGlob } from './name-glob.ts'
 
-/** The same rules, written so that they are plainly right and too slow to use. */
+/** The same rules in a simple form that is clearly correct but too slow to use. */
 function matchesSlowly(pattern: string, name: string): boolean {
   const [wanted] = pattern
   if (wanted === undefined) return name === ''
@@ -12,7 +12,7 @@ function matchesSlowly(pattern: string, name: string): boolean {
 }
 
 describe('globs over names', () => {
-  it('stand for any run with * and for one character with ?', () => {
+  it('match any run with * and one character with ?', () => {
     expect(compileNameGlob('read_*')('read_file')).toBe(true)
     expect(compileNameGlob('read_*')('read_')).toBe(true)
     expect(compileNameGlob('read_*')('xread_file')).toBe(false)
@@ -21,7 +21,7 @@ describe('globs over names', () => {
     expect(compileNameGlob('a?c')('ac')).toBe(false)
   })
 
-  it('take everything else for itself', () => {
+  it('match everything else literally', () => {
     expect(compileNameGlob('a.c')('abc')).toBe(false)
     expect(compileNameGlob('[ab]*')('a')).toBe(false)
     expect(compileNameGlob('(a+)+$*')('(a+)+$!')).toBe(true)
@@ -40,7 +40,7 @@ describe('globs over names', () => {
     )
   })
 
-  it('do not explode on a pattern made to', { timeout: 5_000 }, () => {
+  it('stay fast on a hostile pattern', { timeout: 5_000 }, () => {
     expect(compileNameGlob(`${'a*'.repeat(500)}b`)('a'.repeat(5_000))).toBe(false)
   })
 })

@@ -1,9 +1,9 @@
 import { matchWildcards } from './match-wildcards.ts'
 
-/** Whether a name stands for other names. */
+/** Whether a name contains wildcards. */
 export const isNameGlob = (name: string): boolean => /[*?]/.test(name)
 
-/** A matcher for names with `*` (any run) and `?` (one character). Anything else stands for itself. */
+/** A matcher for names with `*` (any run) and `?` (one character). Other characters match themselves. */
 export function compileNameGlob(pattern: string): (name: string) => boolean {
   if (pattern.includes('?')) return (name) => matches(pattern, name)
   const [head = '', ...pieces] = pattern.split(/\*+/)
@@ -17,7 +17,7 @@ interface Pieces {
   readonly tail: string
 }
 
-/** Whether a name begins and ends so, with all pieces between in their order. Each is sought where it comes first. */
+/** Whether a name has this head and tail, and all pieces between them in order. Uses the first match of each piece. */
 function matchesPieces(name: string, { head, pieces, tail }: Pieces): boolean {
   if (!name.startsWith(head) || !name.endsWith(tail)) return false
   let from = head.length

@@ -1,9 +1,9 @@
-/** A memory that does not grow: its buffer is the same all the time. */
+/** A memory that does not grow, so its buffer stays the same. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer
 }
 
-// What we need of it: the library of ES2023 does not describe it.
+// Only what we need: the type library of ES2023 does not contain WebAssembly.
 declare const WebAssembly:
   | undefined
   | {
@@ -12,8 +12,8 @@ declare const WebAssembly:
     }
 
 /**
- * Starts assembled code that imports nothing. Undefined where this cannot be: Node may run without a compiler, the
- * processor may lack what the code is made of. Whoever calls has a slower way then.
+ * Instantiates a module without imports. `undefined` if that is not possible: Node may run without a compiler, or the
+ * processor may lack the instructions. Callers then use slower code.
  */
 export function openWasm<Exports extends { readonly memory: WasmMemory }>(hex: string): Exports | undefined {
   if (typeof WebAssembly === 'undefined') return undefined

@@ -18,11 +18,11 @@ const HOSTILE = [
 ]
 
 describe('a word for a shell', () => {
-  it('is left as it is where every shell reads it so', () => {
+  it('is not quoted if no shell needs it', () => {
     expect(quoteForShell('mcp__files__read-file')).toBe('mcp__files__read-file')
   })
 
-  it.each(HOSTILE)('is one word and means itself: %j', (word) => {
+  it.each(HOSTILE)('is read back as one unchanged word: %j', (word) => {
     const printed = execFileSync('bash', ['-c', `printf %s ${quoteForShell(word)}`], {
       env: { LC_ALL: 'C.UTF-8' },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -30,7 +30,7 @@ describe('a word for a shell', () => {
     expect(printed.toString()).toBe(word)
   })
 
-  it('shows all that it holds', () => {
+  it('shows invisible characters as escapes', () => {
     for (const word of HOSTILE) expect(quoteForShell(word)).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 })

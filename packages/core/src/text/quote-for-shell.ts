@@ -1,9 +1,9 @@
-/** Controls, formats and line ends: a name with these cannot be typed, nor read off a terminal. */
+/** Controls, formats and line ends: a name with these cannot be typed or read in a terminal. */
 const UNTYPEABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/u
 
 /**
- * A word as a shell would need it, so that where one ends is never in doubt. Names come from servers, and people paste
- * the commands that we print.
+ * Quotes a word for a shell. This is needed because names come from servers, and people paste the commands that we
+ * print.
  */
 export function quoteForShell(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word
@@ -11,7 +11,7 @@ export function quoteForShell(word: string): string {
   return `$'${Array.from(word, escaped).join('')}'`
 }
 
-/** As bash and zsh read it between `$'` and `'`. */
+/** Escapes for bash and zsh between `$'` and `'`. */
 function escaped(char: string): string {
   if (char === "'" || char === '\\') return `\\${char}`
   if (!UNTYPEABLE.test(char)) return char

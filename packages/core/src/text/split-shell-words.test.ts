@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { splitShellWords } from './split-shell-words.ts'
 
-describe('a command in words', () => {
+describe('the words of a command', () => {
   it.each([
     ['docker mcp gateway run', ['docker', 'mcp', 'gateway', 'run']],
     ['  a \t b\n', ['a', 'b']],
@@ -13,11 +13,11 @@ describe('a command in words', () => {
     expect(splitShellWords(command)).toEqual(words)
   })
 
-  it.each(["it's", 'a "b', 'a\\'])('is not made of %j, which does not end', (command) => {
+  it.each(["it's", 'a "b', 'a\\'])('are undefined for %j, which is not closed', (command) => {
     expect(splitShellWords(command)).toBeUndefined()
   })
 
-  it('is found in time that grows with its length alone', () => {
+  it('are found in linear time', () => {
     expect(splitShellWords(`"${'\\a'.repeat(50_000)}`)).toBeUndefined()
     expect(splitShellWords('a '.repeat(50_000))).toHaveLength(50_000)
   })

@@ -1,6 +1,8 @@
 const PIECE = /(?<gap>\s+)|'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>.)|(?<plain>[^\s'"\\]+)/suy
 
-/** Splits a command as a shell would, with quotes and backslashes and without any expansion; nothing if a quote stays open. */
+/**
+ * Splits a command like a shell: with quotes and backslashes, without expansion. `undefined` if a quote is not closed.
+ */
 export function splitShellWords(command: string): readonly string[] | undefined {
   const words: string[] = []
   let open: string | undefined

@@ -1,7 +1,7 @@
-;; Passes over the inside of a JSON text, sixteen bytes at a time.
+;; Skips the inside of a JSON string, sixteen bytes at a time.
 ;; `vitest run packages/core/src/wasm-code.test.ts -u` assembles it into string-scan-code.ts.
 (module
-  ;; From 0 on, by the letter behind a backslash: how long the escape is, nothing where it is none.
+  ;; From 0 on, by the letter after a backslash: the length of the escape, 0 if it is invalid.
   ;; From 256 on: which bytes are hexadecimal digits. From 1024 on: the text.
   (memory (export "memory") 2)
   (data (i32.const 0x22) "\02")
@@ -13,8 +13,8 @@
   (data (i32.const 0x141) "\01\01\01\01\01\01")
   (data (i32.const 0x161) "\01\01\01\01\01\01")
 
-  ;; Where the text is interrupted: by its end, by what it may not hold, or by an escape that is wrong or goes on behind
-  ;; $end; else $end. What lies in the memory behind $end may be read, and changes nothing.
+  ;; The position of the closing quote, of a byte that is not allowed, or of an escape that is invalid or continues after
+  ;; $end; otherwise $end. Memory after $end may be read, but has no effect.
   (func (export "pass") (param $at i32) (param $end i32) (result i32)
     (local $bytes v128) (local $mask i32) (local $place i32) (local $next i32)
     (loop $block
@@ -42,7 +42,7 @@
             (then
               (local.set $at (local.get $next))
               (br $block)))
-          ;; What the escape is made of is not special any more.
+          ;; The bytes of the escape are no longer special.
           (local.set $mask
             (i32.and
               (local.get $mask)

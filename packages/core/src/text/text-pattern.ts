@@ -1,8 +1,8 @@
-/** A regular expression of linear time, compiled outside: this package has none of its own. */
+/** A regular expression that runs in linear time. The caller provides it: this package has no such engine. */
 export interface TextPattern {
-  /** Whether it is found anywhere in the text. */
+  /** Whether it matches anywhere in the text. */
   (text: string): boolean
-  /** No longer text can be judged in reasonable time. */
+  /** The maximum length of a text that can be checked in reasonable time. */
   readonly longest: number
 }
 

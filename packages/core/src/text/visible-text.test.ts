@@ -1,12 +1,12 @@
 import { cutText, toPlainText, toVisibleText } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 
-describe('visibleText', () => {
-  it('writes out controls, line separators and direction overrides', () => {
+describe('toVisibleText', () => {
+  it('escapes controls, line separators and direction overrides', () => {
     expect(toVisibleText('a\u0000b\rc\u2028d\u202ee\u009b')).toBe('a\\u0000b\\u000dc\\u2028d\\u202ee\\u009b')
   })
 
-  it('writes out invisible tags beyond the basic plane', () => {
+  it('escapes invisible tags beyond the basic plane', () => {
     expect(toVisibleText('a\u{e0041}')).toBe('a\\u{e0041}')
   })
 
@@ -17,23 +17,23 @@ describe('visibleText', () => {
     },
   )
 
-  it('leaves ordinary text of any script as it is', () => {
+  it('does not change ordinary text of any script', () => {
     expect(toVisibleText('Grüße\tпривет 你好 😀')).toBe('Grüße\tпривет 你好 😀')
   })
 })
 
-describe('plainText', () => {
-  it('drops colours, cursor moves and window titles', () => {
+describe('toPlainText', () => {
+  it('removes colors, cursor moves and window titles', () => {
     expect(toPlainText('\u001b[1;31mred\u001b[0m \u001b[2J\u001b]0;title\u0007after')).toBe('red after')
   })
 
-  it('shows a sequence that never ends', () => {
+  it('shows an unterminated sequence', () => {
     expect(toPlainText('\u001b]0;title')).toBe('\\u001b]0;title')
   })
 })
 
 describe('cutText', () => {
-  it('does not cut a character in two', () => {
+  it('does not split a character', () => {
     expect(cutText('ab😀cd', 3)).toBe('ab…')
     expect(cutText('abc', 3)).toBe('abc')
   })

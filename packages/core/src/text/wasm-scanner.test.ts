@@ -21,15 +21,15 @@ const texts = fc
   .tuple(rightTexts, fc.constantFrom('', ...WRONG), rightTexts)
   .map(([before, wrong, after]) => before + wrong + after)
 
-/** At every place that memory can be aligned to. */
+/** At every memory alignment. */
 const bytesOf = (text: string, shift: number): Uint8Array => Buffer.from(`${'-'.repeat(shift)}${text}`).subarray(shift)
 
-describe('the quick way over a text', () => {
-  it('is there: this machine has what it takes', () => {
+describe('the fast string scanner', () => {
+  it('is available on this machine', () => {
     expect(openWasmScanner()).toBeTypeOf('function')
   })
 
-  it('ends where the slow one ends, whatever the text holds and wherever it begins', () => {
+  it('ends where the slow one ends, for any content and start', () => {
     fc.assert(
       fc.property(texts, fc.nat(40), fc.nat(17), (text, from, shift) => {
         const bytes = bytesOf(text, shift)
@@ -41,7 +41,7 @@ describe('the quick way over a text', () => {
     )
   })
 
-  it('ends at every single byte that a text may not hold, and at no other', () => {
+  it('ends at every byte that a string may not contain, and at no other', () => {
     for (let byte = 0; byte < 256; byte++)
       for (const place of [70, 85, 86, 1_100, 65_700]) {
         const bytes = new Uint8Array(70_000).fill(0x61)
@@ -51,7 +51,7 @@ describe('the quick way over a text', () => {
       }
   })
 
-  it('passes exactly the escapes that JSON has', () => {
+  it('skips exactly the escapes of JSON', () => {
     for (let byte = 0; byte < 256; byte++) {
       const bytes = Buffer.from(`${'a'.repeat(100)}\\?00e9 and so on`)
       bytes[101] = byte
@@ -65,13 +65,13 @@ describe('the quick way over a text', () => {
       }
   })
 
-  it('is not misled by what an earlier text left behind in memory', () => {
+  it('is not affected by what an earlier string left in memory', () => {
     skipString(Buffer.from('"\\'.repeat(40_000)), 0)
     openWasmScanner()?.(Buffer.from(`${'a'.repeat(70_000)}"\\"\\"\\`), 0)
     for (let length = 65; length < 200; length++) expect(skipString(new Uint8Array(length).fill(0x61), 0)).toBe(length)
   })
 
-  it('does not complete an escape with what an earlier text left behind in memory', () => {
+  it('does not complete an escape with what an earlier string left in memory', () => {
     for (const whole of ['\\n', '\\u00e9'])
       for (let cut = 1; cut < whole.length; cut++) {
         openWasmScanner()?.(Buffer.from(whole.slice(1).repeat(100) + whole.slice(cut).repeat(100)), 0)
@@ -81,8 +81,8 @@ describe('the quick way over a text', () => {
   })
 })
 
-describe('a scanner of long texts', () => {
-  it('takes what JSON.parse takes, however it is cut', () => {
+describe('the JSON scanner with long strings', () => {
+  it('accepts what JSON.parse accepts, however it is split', () => {
     fc.assert(
       fc.property(texts, fc.array(fc.nat(200_000), { maxLength: 8 }), (text, cuts) => {
         const json = `{"result":{"content":[{"type":"text","text":"${text}"}]},"id":1}`

@@ -16,7 +16,7 @@ type SkipString = (chunk: Uint8Array, from: number) => number
 
 let cachedScanner: SkipString | undefined | 'unopened' = 'unopened'
 
-/** Does for long texts what `skipShortString` does, several times as fast; undefined where this cannot be. */
+/** Does the same as `skipShortString`, but faster for long strings; `undefined` if WebAssembly is not available. */
 export function openWasmScanner(): SkipString | undefined {
   if (cachedScanner === 'unopened') cachedScanner = createScanner()
   return cachedScanner
@@ -26,15 +26,15 @@ function createScanner(): SkipString | undefined {
   const scan = openWasm<ScannerExports>(STRING_SCAN)
   if (scan === undefined) return undefined
   const { memory, pass } = scan
-  const room = new Uint8Array(memory.buffer, TEXT_OFFSET, MAX_WINDOW)
+  const buffer = new Uint8Array(memory.buffer, TEXT_OFFSET, MAX_WINDOW)
   return (chunk, from) => {
-    // Most texts end soon, and what is behind their end would be copied in vain.
+    // Most strings are short, and copying what follows them would be useless.
     let size = FIRST_WINDOW
     for (let at = from; ; size = Math.min(4 * size, MAX_WINDOW)) {
       const end = Math.min(chunk.length, at + size)
-      room.set(chunk.subarray(at, end))
+      buffer.set(chunk.subarray(at, end))
       const passed = at + pass(TEXT_OFFSET, TEXT_OFFSET + end - at) - TEXT_OFFSET
-      // The window may have cut an escape.
+      // The window may end inside an escape.
       if (end === chunk.length || passed <= end - MAX_ESCAPE_LENGTH) return passed
       at = passed
     }

@@ -1,4 +1,4 @@
-// Time in any zone, and a slow tool that tells its progress and stops when it is cancelled.
+// Time in any zone, and a slow tool that reports its progress and stops when it is cancelled.
 import { setTimeout } from 'node:timers/promises'
 import { createMcpServer, READ, serveStdio, ToolRetryError } from '../../dist/packages/kit/index.js'
 
@@ -12,7 +12,7 @@ server.tool(
   'current_time',
   {
     title: 'Current time',
-    description: 'The time now, in a time zone (UTC unless given).',
+    description: 'The time now, in a time zone (UTC by default).',
     permission: READ,
     input: { type: 'object', properties: { zone }, additionalProperties: false },
   },
@@ -23,7 +23,7 @@ server.tool(
   'convert_time',
   {
     title: 'Convert time',
-    description: 'What a moment is called in another time zone.',
+    description: 'Convert a time to another time zone.',
     permission: READ,
     input: {
       type: 'object',
@@ -42,7 +42,7 @@ server.tool(
   'countdown',
   {
     title: 'Countdown',
-    description: `Count seconds down to zero, telling each of them. At most ${MAX_SECONDS}.`,
+    description: `Count seconds down to zero, and report each of them. At most ${MAX_SECONDS}.`,
     permission: READ,
     input: {
       type: 'object',
@@ -52,10 +52,10 @@ server.tool(
     },
   },
   async ({ seconds }, { signal, progress }) => {
-    if (seconds < 1 || seconds > MAX_SECONDS) throw new ToolRetryError(`Give 1 to ${MAX_SECONDS} seconds.`)
+    if (seconds < 1 || seconds > MAX_SECONDS) throw new ToolRetryError(`Expected 1 to ${MAX_SECONDS} seconds.`)
     for (let passed = 0; passed < seconds; passed++) {
       progress(passed, seconds, `${seconds - passed} s left`)
-      // The signal ends the wait at once when the caller cancels or is gone.
+      // The signal ends the wait at once when the caller cancels or disconnects.
       await setTimeout(1_000, undefined, { signal })
     }
     return 'Lift-off.'
@@ -64,9 +64,11 @@ server.tool(
 
 function readMoment(text) {
   const moment = new Date(text)
-  // Without an offset the result would depend on where this server happens to run.
+  // Without an offset, the result would depend on the time zone of this machine.
   if (Number.isNaN(moment.getTime()) || !/(?:Z|[+-]\d{2}:?\d{2})$/i.test(text.trim()))
-    throw new ToolRetryError(`${JSON.stringify(text)} is no moment. Write it as 2026-11-15T09:30Z or with +02:00.`)
+    throw new ToolRetryError(
+      `${JSON.stringify(text)} is not a valid time. Write it as 2026-11-15T09:30Z or with +02:00.`,
+    )
   return moment
 }
 
@@ -75,7 +77,9 @@ function describe(moment, zone) {
     const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'long', timeZone: zone })
     return { zone: format.resolvedOptions().timeZone, local: format.format(moment), utc: moment.toISOString() }
   } catch (cause) {
-    throw new ToolRetryError(`There is no time zone ${JSON.stringify(zone)}. Use a name such as Asia/Tokyo.`, { cause })
+    throw new ToolRetryError(`The time zone ${JSON.stringify(zone)} is not known. Use a name such as Asia/Tokyo.`, {
+      cause,
+    })
   }
 }
 

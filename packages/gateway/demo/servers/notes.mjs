@@ -1,4 +1,4 @@
-// A notebook in memory: tools that read and tools that write, resources that come and go, and a prompt.
+// A notebook in memory: tools that read and tools that write, resources that are added and removed, and a prompt.
 import { createMcpServer, READ, serveStdio, ToolRetryError, WRITE } from '../../dist/packages/kit/index.js'
 
 const MAX_NOTES = 1_000
@@ -11,10 +11,10 @@ let lastNumber = 0
 const server = createMcpServer('notes', {
   version: '1.0.0',
   title: 'Notes',
-  instructions: 'Notes live as long as this server runs. Search before you create, so that nothing is noted twice.',
+  instructions: 'Notes exist as long as this server runs. Search before you create a note, to avoid duplicates.',
 })
 
-const noteId = { type: 'string', description: 'As list_notes gives it, such as n1' }
+const noteId = { type: 'string', description: 'An id from list_notes, such as n1' }
 
 server.tool(
   'create_note',
@@ -54,7 +54,7 @@ server.tool(
   'search_notes',
   {
     title: 'Search notes',
-    description: 'The notes that have the words somewhere in their title or text, in any case of letters.',
+    description: 'The notes whose title or text contains the words. Upper and lower case are the same.',
     permission: READ,
     input: {
       type: 'object',
@@ -65,7 +65,7 @@ server.tool(
   },
   ({ words }) => {
     const wanted = words.trim().toLowerCase()
-    // The model can mend this by itself, so the error says how.
+    // The model can correct this by itself, so the error says how.
     if (wanted === '') throw new ToolRetryError('The words are empty. Give a word to search for.')
     const found = [...notes.values()].filter(({ title, text }) => `${title}\n${text}`.toLowerCase().includes(wanted))
     return found.map(({ id, title }) => ({ id, title }))
@@ -76,7 +76,7 @@ server.tool(
   'delete_note',
   {
     title: 'Delete note',
-    description: 'Remove a note for good.',
+    description: 'Delete a note permanently.',
     permission: WRITE,
     annotations: { destructiveHint: true, idempotentHint: false },
     input: { type: 'object', properties: { id: noteId }, required: ['id'], additionalProperties: false },
@@ -104,7 +104,7 @@ server.prompt(
   ({ reader }) => `Read the resource notes://all and summarise it in five sentences for ${reader}.`,
 )
 
-/** Every note is also a resource of its own. Clients hear of each change by `list_changed`. */
+/** Every note is also a resource. `list_changed` notifies clients of each change. */
 const resources = new Map()
 
 function addNote(title, text) {
@@ -127,6 +127,6 @@ function findNote(id) {
   return note
 }
 
-addNote('Welcome', 'This note lives in the memory of a demo server. Create, search and delete as you like.')
+addNote('Welcome', 'This note is in the memory of a demo server. Create, search and delete as you like.')
 
 await serveStdio(server)

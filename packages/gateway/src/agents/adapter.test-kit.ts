@@ -6,18 +6,18 @@ export const HOST: HostContext = { environment: {}, platform: 'linux', home: '/h
 
 export const hostWith = (changes: Partial<HostContext>): HostContext => ({ ...HOST, ...changes })
 
-/** Scope and path of each file, as one text. */
-export const listNativeFiles = (adapter: AgentAdapter, place: HostContext = HOST): readonly string[] =>
-  adapter.nativeFiles(place).map(({ scope, path }) => `${scope} ${path}`)
+/** Scope and path of each file, as one string. */
+export const listNativeFiles = (adapter: AgentAdapter, host: HostContext = HOST): readonly string[] =>
+  adapter.nativeFiles(host).map(({ scope, path }) => `${scope} ${path}`)
 
-/** What the adapter makes of a text in its first file of a scope. */
+/** Parses a text as the adapter's first file of a scope. */
 export function parseNativeText(adapter: AgentAdapter, text: string, scope: NativeScope = 'user'): NativeConfig {
   const file: NativeFile | undefined = adapter.nativeFiles(HOST).find((one) => one.scope === scope)
   if (file === undefined) throw new Error(`${adapter.id} has no file of the scope ${scope}.`)
   return adapter.getMcpConfig(text, file)
 }
 
-/** Each server of a text as our config.yaml would say it: its entry, why it cannot be said, and all notes. */
+/** Translates each server of a text for our config.yaml: its entry, or why it cannot be translated, and all notes. */
 export function importNativeText(adapter: AgentAdapter, text: string, scope: NativeScope = 'user') {
   const { servers } = parseNativeText(adapter, text, scope)
   const results = servers.map((server): readonly [string, ImportedServer] => [server.name, adapter.toServer(server)])

@@ -111,7 +111,7 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
   (_, adapter) => {
     const filter = adapter.toolFilter ?? {}
 
-    it('changes nothing without a selection, and leaves no server of an empty one', () => {
+    it('changes nothing without a selection, and leaves no server with an empty one', () => {
       fc.assert(
         fc.property(caseFor(adapter), ({ entries, known }) => {
           const config = configOf(adapter, entries)
@@ -124,7 +124,7 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
       )
     })
 
-    it(`only takes away, and passes on what it leaves verbatim (${promise('AG-4')})`, () => {
+    it(`only removes, and passes on the rest unchanged (${promise('AG-4')})`, () => {
       fc.assert(
         fc.property(caseFor(adapter), ({ entries, selection, known }) => {
           const config = configOf(adapter, entries)
@@ -149,7 +149,7 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
       )
     })
 
-    it('offers nothing that is not selected, also of tools that come later', () => {
+    it('offers nothing that is not selected, including tools that are added later', () => {
       fc.assert(
         fc.property(caseFor(adapter), ({ entries, selection, known }) => {
           const config = configOf(adapter, entries)
@@ -165,7 +165,7 @@ describe.each(WITH_MCP.map((adapter) => [adapter.id, adapter] as const))(
       )
     })
 
-    it('leaves no more when another word takes away', () => {
+    it('never leaves more if another exclusion is added', () => {
       fc.assert(
         fc.property(caseFor(adapter), word, ({ entries, selection, known }, taken) => {
           const config = configOf(adapter, entries)
@@ -196,7 +196,7 @@ describe('the filter', () => {
   const DOCS: readonly ToolRef[] = ['search', 'delete_a'].map((tool) => ({ server: 'docs', tool }))
   const both = { include: 'only', exclude: 'not' }
 
-  it('says which selectors mean nothing', () => {
+  it('reports selectors that match nothing', () => {
     const { unmatched, config } = applyAgentMcpFilter(configWith(server('docs')), ['dosc', '!x/y', 'docs'], {
       tools: [],
       toolFilter: both,
@@ -205,7 +205,7 @@ describe('the filter', () => {
     expect(config.servers).toEqual([server('docs')])
   })
 
-  it('takes an agent’s name or our id, and adds neither of two that share an id', () => {
+  it('accepts an agent’s name or our id, and selects neither of two that share an id', () => {
     const config = configWith(server('My Server'), server('my_server'), server('Other One'))
     const names = (...selection: string[]) =>
       applyAgentMcpFilter(config, selection, { tools: [], toolFilter: both }).config.servers.map(({ name }) => name)
@@ -219,7 +219,7 @@ describe('the filter', () => {
     expect(taken).toMatchObject({ config: { servers: [] }, wrap: [] })
   })
 
-  it('lists what is left where a pattern takes away, since more may come that it would take', () => {
+  it('lists the remaining tools if a pattern excludes, since it may match later tools', () => {
     const filtering = applyAgentMcpFilter(configWith(server('docs')), ['docs', '!docs/delete_*'], {
       tools: DOCS,
       toolFilter: both,
@@ -230,19 +230,19 @@ describe('the filter', () => {
   it.each([
     [{ exclude: 'not' }, DOCS, 'The agent has no filter of its own for single tools.'],
     [undefined, DOCS, 'The agent has no filter of its own for single tools.'],
-    [both, [], 'Its tools are not known, so that those which are selected cannot be listed.'],
-  ])('leaves a server to the gateway where %j cannot say it', (toolFilter, tools, why) => {
+    [both, [], 'Its tools are not known, so the selected ones cannot be listed.'],
+  ])('leaves a server to the gateway if %j cannot express the selection', (toolFilter, tools, why) => {
     const filtering = applyAgentMcpFilter(configWith(server('docs')), ['docs', '!docs/delete_*'], { tools, toolFilter })
     expect(filtering).toMatchObject({ config: { servers: [] }, wrap: [{ name: 'docs', why }] })
   })
 
-  it('writes no empty list, which an agent could take for none', () => {
+  it('writes no empty list, which an agent could treat as no list', () => {
     const config = configWith(server('docs', { command: 'x', only: ['read'] }))
     const filtering = applyAgentMcpFilter(config, ['docs/search'], { tools: DOCS, toolFilter: both })
     expect(filtering).toMatchObject({ config: { servers: [], document: { s: {} } }, wrap: [] })
   })
 
-  it('leaves parts of the agent itself alone', () => {
+  it('does not change built-in parts of the agent', () => {
     const goose = ADAPTERS.find(({ id }) => id === 'goose') as AgentAdapter
     const text = 'extensions:\n  developer: {type: builtin, enabled: true}\n  docs: {type: stdio, cmd: x}\n'
     const config = goose.getMcpConfig(text, { path: '/c.yaml', scope: 'user' })
@@ -252,7 +252,7 @@ describe('the filter', () => {
     })
   })
 
-  it('copes with five thousand servers', () => {
+  it('handles five thousand servers', () => {
     const config = configWith(...Array.from({ length: 5_000 }, (_, n) => server(`Server ${n}`)))
     const { config: left } = applyAgentMcpFilter(config, ['server-7', 'server-9/x', '!server-7/y'], {
       tools: [],

@@ -12,13 +12,15 @@ import {
 } from './server-aliases.ts'
 import { compileToolPatterns } from './tool-patterns.ts'
 
-/** What a selection leaves of an agent's own servers. */
+/** An agent's own servers after a selection. */
 export interface FilteredConfig {
-  /** In the agent's own shape: selected servers verbatim, or narrowed by the agent's own filter. */
+  /** In the agent's own format: selected servers unchanged, or narrowed by the agent's own filter. */
   readonly config: NativeConfig
-  /** Not in there, since the agent cannot be held to what is selected of them: the gateway can, or they are left out. */
+  /**
+   * Not in `config`, because the agent cannot apply the selection to them: they go through the gateway or are left out.
+   */
   readonly wrap: readonly WrappedServer[]
-  /** Selectors that mean nothing here. */
+  /** Selectors that match nothing here. */
   readonly unmatched: readonly string[]
 }
 
@@ -28,12 +30,12 @@ export interface WrappedServer {
 }
 
 export interface FilterOptions {
-  /** What is known of the servers' tools, by the agent's name for the server or by our id for it. */
+  /** The known tools, by the agent's name for the server or by our id for it. */
   readonly tools: readonly ToolRef[]
   readonly toolFilter: NativeToolFilter | undefined
 }
 
-/** Only ever takes away (AG-9). Without a selection everything stays the same. */
+/** Applies a selection. It can only remove servers and tools (AG-9). Without a selection nothing changes. */
 export function applyAgentMcpFilter(
   config: NativeConfig,
   selection: readonly string[] | undefined,
@@ -43,10 +45,10 @@ export function applyAgentMcpFilter(
   const selected = selectNativeTools({ selection, servers: config.servers.map(({ name }) => name), tools })
   const wrap: WrappedServer[] = []
   const filtered = mapServers(config, (server) => {
-    const fate = decideServer(server, selected, toolFilter)
-    if (fate === 'leave out') return undefined
-    if (!('why' in fate)) return fate.entry
-    wrap.push({ name: server.name, why: fate.why })
+    const decision = decideServer(server, selected, toolFilter)
+    if (decision === 'leave out') return undefined
+    if (!('why' in decision)) return decision.entry
+    wrap.push({ name: server.name, why: decision.why })
     return undefined
   })
   return { config: filtered, wrap, unmatched: selected.unmatched }
@@ -60,16 +62,16 @@ function decideServer(
   filter: NativeToolFilter = {},
 ): ServerDecision {
   if (selected.isFullySelected(name)) return { entry }
-  const [open, kept] = [selected.includesUnknownTools(name), selected.selectedTools(name)]
-  if (!open && kept.length === 0) return selected.maySelectUnknownTools(name) ? { why: UNKNOWN } : 'leave out'
+  const [open, toolNames] = [selected.includesUnknownTools(name), selected.selectedTools(name)]
+  if (!open && toolNames.length === 0) return selected.maySelectUnknownTools(name) ? { why: UNKNOWN } : 'leave out'
   if (open && filter.exclude !== undefined && selected.excludesByName(name))
     return excludeTools(entry, filter.exclude, selected.excludedTools(name))
   if (filter.include === undefined) return { why: 'The agent has no filter of its own for single tools.' }
-  if (kept.length === 0) return { why: UNKNOWN }
-  return includeTools(entry, { key: filter.include, all: filter.all }, kept)
+  if (toolNames.length === 0) return { why: UNKNOWN }
+  return includeTools(entry, { key: filter.include, all: filter.all }, toolNames)
 }
 
-const UNKNOWN = 'Its tools are not known, so that those which are selected cannot be listed.'
+const UNKNOWN = 'Its tools are not known, so the selected ones cannot be listed.'
 const UNREADABLE = 'Its own filter for tools is not a list of names.'
 
 function excludeTools(entry: JsonObject, key: string, dropped: readonly string[]): ServerDecision {
@@ -83,13 +85,13 @@ interface IncludeFilter {
   readonly all: NativeToolFilter['all']
 }
 
-function includeTools(entry: JsonObject, { key, all }: IncludeFilter, kept: readonly string[]): ServerDecision {
+function includeTools(entry: JsonObject, { key, all }: IncludeFilter, toolNames: readonly string[]): ServerDecision {
   const own = readNames(entry, key)
   if (own === 'unreadable') return { why: UNREADABLE }
   const meansAll = all === '*' ? own?.includes('*') : all === 'if empty' && own?.length === 0
   const isNarrow = own !== undefined && meansAll !== true
-  const left = isNarrow ? own.filter((tool) => kept.includes(tool)) : kept
-  // An empty list could be taken for none at all.
+  const left = isNarrow ? own.filter((tool) => toolNames.includes(tool)) : toolNames
+  // The agent could treat an empty list as no list.
   return left.length === 0 ? 'leave out' : { entry: { ...entry, [key]: left } }
 }
 
@@ -99,20 +101,20 @@ function readNames(entry: JsonObject, key: string): readonly string[] | 'unreada
   return isJsonList(value) && value.every((name) => typeof name === 'string') ? value : 'unreadable'
 }
 
-/** What a selection leaves of servers that an agent has under its own names. */
+/** A selection, applied to an agent's servers under the agent's own names. */
 interface NativeSelection {
-  /** Every tool of it, also those that nobody knows of. */
+  /** Whether every tool is selected, including unknown ones. */
   isFullySelected(server: string): boolean
-  /** Every tool that nothing takes away, also those that nobody knows of. */
+  /** Whether every tool that is not excluded is selected, including unknown ones. */
   includesUnknownTools(server: string): boolean
-  /** Whether what is taken away from it are single tools that are spelt out. */
+  /** Whether only single tools are excluded, each by its full name. */
   excludesByName(server: string): boolean
-  /** Of the tools that are known or spelt out. */
+  /** Among the tools that are known or named in full. */
   selectedTools(server: string): readonly string[]
   excludedTools(server: string): readonly string[]
-  /** Whether tools of it are selected by a glob, and nobody knows which, or whether, those are. */
+  /** Whether a glob selects tools of this server, but its tools are not known. */
   maySelectUnknownTools(server: string): boolean
-  /** Selectors that mean nothing here. */
+  /** Selectors that match nothing here. */
   readonly unmatched: readonly string[]
 }
 
@@ -123,42 +125,42 @@ interface SelectionInput {
   readonly tools: readonly ToolRef[]
 }
 
-/** Stands for all tools that nobody knows of. Nobody calls a tool so, and no glob but a catch-all matches it. */
+/** Represents all unknown tools. No real tool has this name, and only a catch-all glob matches it. */
 const UNKNOWN_TOOL = '\uE000'.repeat(64)
 
 /**
  * People select by the ids that the gateway gives to servers (`my-server`), or by the agent's own names ("My Server").
- * A tool is added by either and taken away by either. An id that could be two servers adds neither.
+ * Either can include a tool, and either can exclude it. An id that could mean two servers includes neither.
  */
 export function selectNativeTools(source: SelectionInput): NativeSelection {
-  const world = createSelectionContext(source)
-  const views = [compileSelection(world, (name) => name), compileSelection(world, toServerId)]
+  const context = createSelectionContext(source)
+  const views = [compileSelection(context, (name) => name), compileSelection(context, toServerId)]
   const includes = (name: string, tool: string): boolean =>
     views.some((view) => view.adds(name, tool)) && views.every((view) => view.leaves(name, tool))
-  const patterns = compileToolPatterns(source.selection, world.aliases)
+  const patterns = compileToolPatterns(source.selection, context.aliases)
   const includesUnknownTools = (name: string): boolean => includes(name, UNKNOWN_TOOL)
-  const takers = (name: string): readonly string[] =>
-    world.exclusions.filter((word) => mayMatchServer(word, name, world.aliases))
+  const exclusionsFor = (name: string): readonly string[] =>
+    context.exclusions.filter((word) => mayMatchServer(word, name, context.aliases))
   return {
     includesUnknownTools,
-    isFullySelected: (name) => includesUnknownTools(name) && takers(name).length === 0,
-    excludesByName: (name) => takers(name).every(isExactToolName),
-    selectedTools: (name) => world.listTools(name).filter((tool) => includes(name, tool)),
-    excludedTools: (name) => world.listTools(name).filter((tool) => !includes(name, tool)),
+    isFullySelected: (name) => includesUnknownTools(name) && exclusionsFor(name).length === 0,
+    excludesByName: (name) => exclusionsFor(name).every(isExactToolName),
+    selectedTools: (name) => context.listTools(name).filter((tool) => includes(name, tool)),
+    excludedTools: (name) => context.listTools(name).filter((tool) => !includes(name, tool)),
     maySelectUnknownTools: (name) =>
-      !world.hasKnownTools(name) &&
-      patterns(name).included.some((tool) => hasGlob(tool) || !world.listTools(name).includes(tool)),
+      !context.hasKnownTools(name) &&
+      patterns(name).included.some((tool) => hasGlob(tool) || !context.listTools(name).includes(tool)),
     unmatched: source.selection.filter((selector) => views.every((view) => view.unmatched.has(selector))),
   }
 }
 
 interface SelectionContext {
   readonly selection: readonly string[]
-  /** The words that take away, without their sign. */
+  /** The excluding selectors, without `!`. */
   readonly exclusions: readonly string[]
   readonly names: readonly string[]
   readonly aliases: ServerAliases
-  /** Those that are known, and those that selectors spell out. */
+  /** The known tools, and those that selectors name in full. */
   listTools(name: string): readonly string[]
   hasKnownTools(name: string): boolean
 }
@@ -175,7 +177,7 @@ function createSelectionContext({ selection, servers, tools }: SelectionInput): 
   }
 }
 
-/** What is selected where servers are called by these words. */
+/** Compiles the selection with servers under the names that `word` returns. */
 function compileSelection(
   { selection, exclusions, names, aliases, listTools }: SelectionContext,
   word: (name: string) => string,
@@ -194,21 +196,21 @@ function compileSelection(
   }
 }
 
-function knownTools(tools: readonly ToolRef[], writings: ServerAliases): ReadonlyMap<string, readonly string[]> {
+function knownTools(tools: readonly ToolRef[], aliases: ServerAliases): ReadonlyMap<string, readonly string[]> {
   const byServer = new Map<string, string[]>()
   for (const { server, tool } of tools) {
     const same = byServer.get(server)
     if (same) same.push(tool)
     else byServer.set(server, [tool])
   }
-  return new Map([...writings].map(([name, words]) => [name, words.flatMap((word) => byServer.get(word) ?? [])]))
+  return new Map([...aliases].map(([name, words]) => [name, words.flatMap((word) => byServer.get(word) ?? [])]))
 }
 
-/** Tools that selectors spell out, whether or not anybody knows them. */
-function mentionedTools(selection: readonly string[], writings: ServerAliases): ReadonlyMap<string, readonly string[]> {
+/** Tools that selectors name in full, known or not. */
+function mentionedTools(selection: readonly string[], aliases: ServerAliases): ReadonlyMap<string, readonly string[]> {
   const words = selection.map((selector) => selector.replace(/^!/, '')).filter(isExactToolName)
   return new Map(
-    [...writings].map(([name, names]) => [
+    [...aliases].map(([name, names]) => [
       name,
       words.flatMap((word) => names.flatMap((server) => parseToolPart(word, server) ?? [])),
     ]),

@@ -2,25 +2,25 @@ import type { JsonObject } from '@sallyport/core'
 import type { HostContext, NativeConfig, NativeFile, NativeScope, NativeServer } from './agent-adapter.ts'
 import type { ServerSource, SourceSearch } from './server-sources.ts'
 
-/** A stdio server that is a window of the gateway. Nothing secret is in it. */
+/** The command of a stdio server that is a window of the gateway. It contains no secret. */
 export interface WindowCommand {
   readonly command: string
   readonly args: readonly string[]
 }
 
-/** What a file of the agent's own says. */
+/** A parsed file of the agent. */
 export interface ParsedNativeFile {
   readonly file: NativeFile
   readonly config: NativeConfig
 }
 
 export interface OverlayRequest {
-  /** The folder of the run, private and gone after it. */
+  /** The run folder; private, and removed after the run. */
   readonly folder: string
   readonly host: HostContext
-  /** The servers that the agent is to have, in its own shape, and no others. */
+  /** The only servers that the agent should have, in its own format. */
   readonly servers: readonly NativeServer[]
-  /** Those among them that are ours: the gateway approves their calls, and nobody needs to be asked before. */
+  /** Names of the servers that are ours: the gateway handles approvals, so the agent need not ask. */
   readonly ours: readonly string[]
   /** In the order in which the agent reads them. */
   readonly native: readonly ParsedNativeFile[]
@@ -28,17 +28,17 @@ export interface OverlayRequest {
   readonly args: readonly string[]
 }
 
-/** A folder of the user's that is shown to the agent in another place, by links, without some of its entries. */
+/** A folder of the user that is mirrored by links at another path, without some of its entries. */
 export interface Mirror {
   readonly source: string
   readonly path: string
   readonly except: readonly string[]
 }
 
-/** How the agent is started so that it has the servers of the request. Paths are relative to the folder of the run. */
+/** How to start the agent so that it has the servers of the request. Paths are relative to the run folder. */
 export interface Overlay {
   readonly args: readonly string[]
-  /** Added to the user's; undefined takes a variable away. */
+  /** Added to the user's environment; `undefined` removes a variable. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly files: Readonly<Record<string, JsonObject>>
   readonly mirrors: readonly Mirror[]
@@ -46,30 +46,32 @@ export interface Overlay {
   readonly notes: readonly string[]
 }
 
-/** The means by which an agent gets other servers for one run. */
+/** How to give an agent other servers for one run. */
 export interface AgentOverlay {
-  /** Flags of the agent that would undo the overlay: whoever gives one is told so. */
+  /** Flags of the agent that would undo the overlay: they are refused with an error. */
   readonly reservedFlags: readonly string[]
-  /** Commands of the agent that use servers which no overlay concerns: of a process that runs already, of a client. */
+  /** Commands of the agent that use servers which an overlay cannot control: of a running process, or of a client. */
   readonly reservedCommands?: readonly string[]
-  /** Everywhere it takes servers from. */
+  /** All sources of servers that the agent uses. */
   readonly sources: readonly ServerSource[]
-  /** Whether something may bring a server of this name, where it would be taken for ours. */
+  /** Whether another source may define a server with this name, which would then be treated as ours. */
   mayNameServer?(name: string, search: SourceSearch): Promise<boolean>
-  /** The flag among these arguments whose value brings servers besides; it may say other things too. */
+  /** The flag among these arguments whose value adds servers. The same flag may be harmless with another value. */
   findWideningFlag?(args: readonly string[]): string | undefined
-  /** Whose files it reads all the same: a server of ours must not have the name of one in them. */
+  /** Scopes whose files the agent still reads: our server must not have the name of a server in them. */
   readonly remainingScopes: readonly NativeScope[]
-  /** Why none of its own entries can be passed on for one run, where that is so. */
+  /** Why the agent's own entries cannot be passed on for one run, if that is so. */
   readonly noNativeReason?: string
-  /** Whether these arguments start it for a person, to whom it shows what a server asks; absent: it never does. */
+  /**
+   * Whether these arguments start it interactively, so that it shows questions of servers to a person; missing: never.
+   */
   isAttended?(args: readonly string[]): boolean
-  /** Our window as the agent writes a server, with what lets calls wait for a person (AG-17). */
+  /** Our window in the agent's entry format, with timeouts that let calls wait for a person (AG-17). */
   createEntry(window: WindowCommand): JsonObject
   overlay(request: OverlayRequest): Overlay
 }
 
-/** How long an agent is told to wait for a call: longer than any approval should take. */
+/** The agent's timeout for a call: longer than any approval should take. */
 export const CALL_TIMEOUT_S = 3_600
 
 export const STARTUP_TIMEOUT_S = 60

@@ -5,11 +5,13 @@ import type { WindowCommand } from './agent-overlay.ts'
 import { formatTomlValue } from './files/format-toml-value.ts'
 import { findOverlay } from './overlays.ts'
 
-/** How our window gets its token: from a variable that the entry names, or with all others, or from the entry itself. */
+/**
+ * How our window gets its token: from a variable that the entry names, by inheriting all variables, or from the entry.
+ */
 export type TokenSource = 'named' | 'inherited' | 'pasted'
 
 export interface ConnectEntry {
-  /** Where it belongs. */
+  /** The file to paste the entry into. */
   readonly file: string | undefined
   /** In the format of that file, with the keys that lead to it. */
   readonly text: string
@@ -21,16 +23,16 @@ export interface ConnectOptions {
   readonly window: WindowCommand
   /** The environment variable that holds the token. */
   readonly variable: string
-  /** For an agent that cannot read variables; without it, what a person has to put there. */
+  /** For an agent that cannot read variables; if missing, a placeholder is base. */
   readonly token?: string | undefined
 }
 
 interface EntryFormat {
-  /** What the entry says besides the command, where no overlay knows it. */
+  /** Further keys of the entry, if the agent has no overlay that defines them. */
   readonly extra?: JsonObject
   /** The key of an entry's variables. */
   readonly envKey?: string
-  /** How the value of a variable is written. */
+  /** How the value of a variable is base. */
   readonly formatReference?: (variable: string) => Json
   readonly tokenSource?: TokenSource
 }
@@ -56,20 +58,24 @@ const ENTRY_FORMATS: Readonly<Record<string, EntryFormat>> = {
   vscode: { extra: { type: 'stdio' }, formatReference: editor },
 }
 
-/** The entry that connects an agent with the gateway for good, for a person to paste (AG-16). */
+/** The entry that connects an agent with the gateway permanently, for a person to paste (AG-16). */
 export function buildConnectEntry(
   adapter: AgentAdapter,
   { host, window, variable, token }: ConnectOptions,
 ): ConnectEntry {
   const file = adapter.nativeFiles(host).find(({ scope }) => scope === 'user')
-  const manner = ENTRY_FORMATS[adapter.id] ?? {}
-  const written = findOverlay(adapter.id)?.createEntry(window) ?? { ...manner.extra, ...window }
+  const format = ENTRY_FORMATS[adapter.id] ?? {}
+  const base = findOverlay(adapter.id)?.createEntry(window) ?? { ...format.extra, ...window }
   const isToml = extname(file?.path ?? '') === '.toml'
-  if (isToml) return { file: file?.path, text: tomlTable({ ...written, env_vars: [variable] }), tokenSource: 'named' }
-  const way = manner.tokenSource ?? (manner.formatReference ? 'named' : 'pasted')
-  const value = manner.formatReference?.(variable) ?? token ?? '<the token>'
-  const entry = way === 'inherited' ? written : { ...written, [manner.envKey ?? 'env']: { [variable]: value } }
-  return { file: file?.path, text: `${JSON.stringify(nested(adapter, file, entry), undefined, 2)}\n`, tokenSource: way }
+  if (isToml) return { file: file?.path, text: tomlTable({ ...base, env_vars: [variable] }), tokenSource: 'named' }
+  const tokenSource = format.tokenSource ?? (format.formatReference ? 'named' : 'pasted')
+  const value = format.formatReference?.(variable) ?? token ?? '<the token>'
+  const entry = tokenSource === 'inherited' ? base : { ...base, [format.envKey ?? 'env']: { [variable]: value } }
+  return {
+    file: file?.path,
+    text: `${JSON.stringify(nested(adapter, file, entry), undefined, 2)}\n`,
+    tokenSource: tokenSource,
+  }
 }
 
 const tomlTable = (entry: JsonObject): string =>
@@ -79,7 +85,7 @@ const tomlTable = (entry: JsonObject): string =>
     '',
   ].join('\n')
 
-/** Below the keys that lead to the servers of this agent. */
+/** Nests the entry under the keys that lead to the servers of this agent. */
 function nested(adapter: AgentAdapter, file: NativeFile | undefined, entry: JsonObject): Json {
   const path = file === undefined ? ['mcpServers'] : adapter.getMcpConfig('{}', file).serversPath
   const isList = basename(file?.path ?? '') === 'config.yaml' && adapter.id === 'continue'

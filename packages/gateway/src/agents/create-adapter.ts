@@ -4,7 +4,7 @@ import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 import { locateValue, type NativeSyntax, parseNativeFile, parseServers } from './native-servers.ts'
 import { type EntryShape, translateEntry } from './translate-entry.ts'
 
-/** What is peculiar to an agent, as data. */
+/** The specifics of an agent, as data. */
 export interface AdapterDefinition {
   readonly id: string
   readonly title: string
@@ -12,12 +12,12 @@ export interface AdapterDefinition {
   readonly program?: string
   readonly enforcement: Enforcement
   readonly syntax: NativeSyntax
-  readonly files: (place: HostContext) => readonly NativeFile[]
+  readonly files: (host: HostContext) => readonly NativeFile[]
   /** The keys that lead to the servers. */
   readonly serversPath: (file: NativeFile) => readonly string[]
-  /** They are a list of entries that have a name. */
+  /** The servers are a list of entries with a name. */
   readonly isList?: boolean
-  /** Which of them are parts of the agent itself and no MCP servers. */
+  /** Whether an entry is a part of the agent itself and not an MCP server. */
   readonly isBuiltIn?: (entry: JsonObject) => boolean
   readonly entries: EntryShape
   readonly toolFilter?: NativeToolFilter
@@ -28,7 +28,7 @@ export function createAdapter(definition: AdapterDefinition): AgentAdapter {
   return {
     ...{ id, title, aliases, program, enforcement, toolFilter },
     supportsMcp: true,
-    defaultMcpConfigPath: (place) => files(place).find(({ scope }) => scope === 'user')?.path,
+    defaultMcpConfigPath: (host) => files(host).find(({ scope }) => scope === 'user')?.path,
     nativeFiles: files,
     getMcpConfig: (text, file) =>
       parseServers(parseNativeFile(text, file.path, definition.syntax), {

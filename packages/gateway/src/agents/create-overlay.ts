@@ -8,24 +8,24 @@ const EMPTY_OVERLAY: Overlay = { args: [], environment: {}, files: {}, mirrors: 
 
 export const createOverlay = (parts: Partial<Overlay>): Overlay => ({ ...EMPTY_OVERLAY, ...parts })
 
-/** By name, as most agents write them. Built from entries: a server may be called `__proto__`. */
+/** The format of most agents. Built with `fromEntries`, because a server may be named `__proto__`. */
 export const entriesByName = (servers: readonly NativeServer[]): JsonObject =>
   Object.fromEntries(servers.map(({ name, entry }) => [name, entry]))
 
 export const serverNames = (servers: readonly NativeServer[]): readonly string[] => servers.map(({ name }) => name)
 
-/** The names that the agent's own files use, each once. */
+/** The server names in the agent's own files, without duplicates. */
 function nativeNames({ native }: OverlayRequest): readonly string[] {
   return [...new Set(native.flatMap(({ config }) => serverNames(config.servers)))]
 }
 
-/** The user's own names that are not among those the agent is to have. */
+/** The names of the user's servers that the agent should not have. */
 export function unwantedNames(request: OverlayRequest): readonly string[] {
   const wanted = new Set(serverNames(request.servers))
   return nativeNames(request).filter((name) => !wanted.has(name))
 }
 
-/** All that the user's own file says, with other servers in it. */
+/** The user's own file, with other servers. */
 export function settingsWithServers({ native }: OverlayRequest, key: string, servers: Json): JsonObject {
   const document = native.find(({ file }) => file.scope === 'user')?.config.document ?? {}
   return Object.fromEntries([...Object.entries(document).filter(([name]) => name !== key), [key, servers]])
@@ -37,8 +37,8 @@ export function getObject(document: JsonObject, key: string): JsonObject {
 }
 
 /**
- * Only these names count, whoever brings the servers: the project, extensions. A name that nobody has allows none.
- * A command such as `mcp list` does not know the flag.
+ * Only servers with these names are started, whatever their source. A name that no server has allows none.
+ * Commands such as `mcp list` do not have the flag.
  */
 export function allowedNameFlags({ servers, args }: OverlayRequest, commands: ReadonlySet<string>): readonly string[] {
   if (commands.has(args[0] ?? '')) return []
@@ -46,7 +46,7 @@ export function allowedNameFlags({ servers, args }: OverlayRequest, commands: Re
   return names.map((name) => `--allowed-mcp-server-names=${name}`)
 }
 
-/** A folder that a variable names, else one below the user's home. */
+/** The folder that a variable names, or a default folder in the user's home. */
 export function resolveFolder({ host }: OverlayRequest, variable: string, below: string): string {
   return pathFromVariable(host, variable) ?? join(host.home, below)
 }

@@ -13,34 +13,34 @@ export interface DetectedAgent {
 export interface InstalledProgram {
   readonly path: string
   readonly version: string | undefined
-  /** Why it told no version. */
+  /** Why its version is not known. */
   readonly why: string | undefined
 }
 
-/** Some of them take half a second of a processor to say their version. */
+/** Some agents need half a second of CPU time to print their version. */
 const MAX_CONCURRENT = 4
 const VERSION_TIMEOUT_MS = 5_000
 
-/** Looks for agents and reads what they say of their servers. One that is broken spoils no other. */
+/** Detects agents and reads their server configuration. A broken agent does not affect the others. */
 export async function detectAgents(
   adapters: readonly AgentAdapter[],
-  place: HostContext,
+  host: HostContext,
 ): Promise<readonly DetectedAgent[]> {
-  const sights: DetectedAgent[] = []
+  const detected: DetectedAgent[] = []
   const waiting = [...adapters.entries()]
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      sights[next[0]] = await detectAgent(next[1], place)
+      detected[next[0]] = await detectAgent(next[1], host)
   }
   await Promise.all(Array.from({ length: MAX_CONCURRENT }, work))
-  return sights
+  return detected
 }
 
-async function detectAgent(adapter: AgentAdapter, place: HostContext): Promise<DetectedAgent> {
-  const path = adapter.program === undefined ? undefined : findProgram(adapter.program, place)
+async function detectAgent(adapter: AgentAdapter, host: HostContext): Promise<DetectedAgent> {
+  const path = adapter.program === undefined ? undefined : findProgram(adapter.program, host)
   const [program, fileResults] = await Promise.all([
-    path && readInstalledProgram(path, place),
-    readAgentConfigs(adapter, place),
+    path && readInstalledProgram(path, host),
+    readAgentConfigs(adapter, host),
   ])
   return { adapter, program: program || undefined, fileResults }
 }
@@ -62,10 +62,10 @@ interface VersionRequest extends Pick<HostContext, 'environment' | 'home'> {
 const MAX_OUTPUT_LENGTH = 4_096
 const VERSION = /\d+\.\d+(?:[.+-]\w+|\w)*/
 
-/** What a program says to `--version`, within a time limit. It is started without a shell, and nothing of it stays. */
+/** Runs `--version` with a timeout. The program is started without a shell, and no process of it survives. */
 async function readProgramVersion({ program, environment, home, timeoutMs }: VersionRequest): Promise<VersionResult> {
   return new Promise((resolve) => {
-    // In the user's home: what stands in this folder's files is none of its business here.
+    // In the user's home, so that the program does not read files of the working folder.
     const child = spawn(program, ['--version'], {
       cwd: home,
       env: { ...environment },
@@ -73,7 +73,7 @@ async function readProgramVersion({ program, environment, home, timeoutMs }: Ver
       detached: true,
       windowsHide: true,
     })
-    let said = ''
+    let output = ''
     const finish = (answer: VersionResult): void => {
       clearTimeout(timer)
       child.stdout.destroy()
@@ -85,27 +85,27 @@ async function readProgramVersion({ program, environment, home, timeoutMs }: Ver
     }
     const timer = setTimeout(() => giveUp({ why: `It did not answer within ${timeoutMs / 1000} s.` }), timeoutMs)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-      if (said.length > MAX_OUTPUT_LENGTH) giveUp(parseVersion(said))
+      output += text
+      if (output.length > MAX_OUTPUT_LENGTH) giveUp(parseVersion(output))
     })
     child.once('error', () => finish({ why: 'It could not be started.' }))
-    // Whatever it left behind may hold its output open for ever.
+    // Child processes that it left may keep its output open forever.
     child.once('exit', () => killProcessGroup(child.pid))
-    child.once('close', () => finish(parseVersion(said)))
+    child.once('close', () => finish(parseVersion(output)))
   })
 }
 
-function parseVersion(said: string): VersionResult {
-  const [version] = VERSION.exec(said.slice(0, MAX_OUTPUT_LENGTH)) ?? []
-  return version === undefined ? { why: 'It named no version.' } : { version }
+function parseVersion(output: string): VersionResult {
+  const [version] = VERSION.exec(output.slice(0, MAX_OUTPUT_LENGTH)) ?? []
+  return version === undefined ? { why: 'It printed no version.' } : { version }
 }
 
-/** Its group has its id, since it was started detached. */
+/** The process group has the id of the process, since it was started detached. */
 function killProcessGroup(pid: number | undefined): void {
   if (pid === undefined || process.platform === 'win32') return
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // Nobody is left in it.
+    // The group has no processes left.
   }
 }

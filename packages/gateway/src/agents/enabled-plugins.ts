@@ -3,10 +3,10 @@ import { isJsonObject, type JsonObject } from '@sallyport/core'
 import { parseJson } from './files/parse-json.ts'
 import { readNativeFile } from './files/read-native-file.ts'
 
-/** Settings with `enabledPlugins` and `extraKnownMarketplaces`, which several agents understand in the same way. */
+/** Settings with `enabledPlugins` and `extraKnownMarketplaces`, which several agents interpret in the same way. */
 export interface PluginSettings {
   readonly files: readonly string[]
-  /** From where the agent sees relative paths besides. */
+  /** The agent also resolves relative paths from here. */
   readonly cwd: string
   /** Whether a plugin is in the agent's own folder, where it was searched for servers. */
   isInstalled(id: string): boolean
@@ -19,16 +19,18 @@ interface EnabledPlugin {
 }
 
 /**
- * Servers of plugins that settings switch on and that are not installed: from a folder they are used where they lie,
- * and others the agent fetches when it starts.
+ * Servers of plugins that settings enable but that are not installed: the agent uses plugins in a local folder
+ * directly, and downloads others when it starts.
  */
 export async function findEnabledPluginServers(settings: PluginSettings): Promise<readonly string[]> {
   const { files, cwd, isInstalled, findPluginServers } = settings
-  const read = (await Promise.all(files.map(async (file) => ({ file, said: await readSettings(file) })))).flatMap(
-    ({ file, said }) => (said === undefined ? [] : [{ file, said }]),
+  const read = (await Promise.all(files.map(async (file) => ({ file, content: await readSettings(file) })))).flatMap(
+    ({ file, content }) => (content === undefined ? [] : [{ file, content }]),
   )
-  const folders = new Map(read.flatMap(({ file, said }) => listLocalMarketplaces(said, [dirname(file), cwd])))
-  const enabled = read.flatMap(({ file, said }) => listEnabledPlugins(said).map((id): EnabledPlugin => ({ id, file })))
+  const folders = new Map(read.flatMap(({ file, content }) => listLocalMarketplaces(content, [dirname(file), cwd])))
+  const enabled = read.flatMap(({ file, content }) =>
+    listEnabledPlugins(content).map((id): EnabledPlugin => ({ id, file })),
+  )
   const found = enabled.map(async ({ id, file }) => {
     const known = folders.get(id.slice(id.lastIndexOf('@') + 1))
     if (known !== undefined) return (await Promise.all(known.map(findPluginServers))).flat()
@@ -48,7 +50,7 @@ function listEnabledPlugins({ enabledPlugins }: JsonObject): readonly string[] {
   return Object.keys(enabledPlugins).filter((id) => enabledPlugins[id] !== false)
 }
 
-/** Those that are a folder of this machine, by name. */
+/** Marketplaces that are a local folder, by name. */
 function listLocalMarketplaces(
   { extraKnownMarketplaces }: JsonObject,
   bases: readonly string[],

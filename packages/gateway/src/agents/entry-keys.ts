@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject, type Json, parseDuration, quoteText } from '@sallyport/core'
 import { NO_VARIABLES, translateVariables, type VariableSyntax } from './variable-syntax.ts'
 
-/** What one key of a native entry means for ours. */
+/** Translates one key of an agent's entry into our entry. */
 export type KeyTranslator = (value: Json, draft: ServerDraft, key: string) => void
 
 const MAX_SHOWN = 60
@@ -22,8 +22,8 @@ export const command: KeyTranslator = (value, draft, key) => {
 export const args: KeyTranslator = (value, draft, key) => {
   const words = isJsonList(value) ? toWords(value) : undefined
   if (words === undefined) {
-    // Started without its arguments it would be another program.
-    draft.refusal = `expected ${quoteKey(key)} to be a list of texts.`
+    // Without its arguments the program could do something else.
+    draft.refusal = `expected ${quoteKey(key)} to be a list of strings.`
     return
   }
   draft.args = [...draft.args, ...words.map((word) => translateText(draft, word))]
@@ -35,15 +35,15 @@ function toWords(values: readonly Json[]): readonly string[] | undefined {
 }
 
 export const env: KeyTranslator = (value, draft, key) => {
-  if (!isJsonObject(value)) return noteOmission(draft, key, 'a mapping of names to texts')
+  if (!isJsonObject(value)) return noteOmission(draft, key, 'a mapping of names to strings')
   for (const [name, part] of Object.entries(value)) {
     const word = toArgument(part)
-    if (word === undefined || !isVariableName(name)) noteOmission(draft, `${key}.${name}`, 'a text')
+    if (word === undefined || !isVariableName(name)) noteOmission(draft, `${key}.${name}`, 'a string')
     else draft.env.set(name, translateText(draft, word))
   }
 }
 
-/** Names of variables that are passed on as they are. */
+/** Names of variables that are passed on unchanged. */
 export const passedVariables: KeyTranslator = (value, draft, key) => {
   for (const item of isJsonList(value) ? value : [value]) {
     const name = isJsonObject(item) ? item.name : item
@@ -61,22 +61,22 @@ export const cwd: KeyTranslator = (value, draft, key) => {
   draft.cwd = translateText(draft, value)
 }
 
-/** The address of a server; which transport it speaks may also be said by the type. */
+/** The URL of a server; the `type` key may define its transport. */
 export const url: KeyTranslator = (value, draft, key) => {
-  if (typeof value !== 'string' || value.trim() === '') return noteOmission(draft, key, 'an address')
-  if (draft.url !== undefined) return noteOnce(draft, `${quoteKey(key)} is left out: there is another address.`)
+  if (typeof value !== 'string' || value.trim() === '') return noteOmission(draft, key, 'a URL')
+  if (draft.url !== undefined) return noteOnce(draft, `${quoteKey(key)} is left out: there is another URL.`)
   draft.url = translateText(draft, value.trim())
 }
 
-/** An address of the older SSE transport, where a type does not say otherwise. */
+/** A URL of the older SSE transport, unless `type` defines another one. */
 export const sseUrl: KeyTranslator = (value, draft, key) => {
   url(value, draft, key)
   draft.remote ??= 'sse'
 }
 
-/** An address of Streamable HTTP. It counts more than another one. */
+/** A URL of Streamable HTTP. It takes precedence over another URL. */
 export const httpUrl: KeyTranslator = (value, draft, key) => {
-  if (draft.url !== undefined) noteOnce(draft, `An address beside ${quoteKey(key)} is left out.`)
+  if (draft.url !== undefined) noteOnce(draft, `Another URL beside ${quoteKey(key)} is left out.`)
   delete draft.url
   url(value, draft, key)
   draft.remote = 'http'
@@ -86,10 +86,10 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 export const headers: KeyTranslator = (value, draft, key) => {
-  if (!isJsonObject(value)) return noteOmission(draft, key, 'a mapping of names to texts')
+  if (!isJsonObject(value)) return noteOmission(draft, key, 'a mapping of names to strings')
   for (const [name, part] of Object.entries(value)) {
     const word = toArgument(part)
-    if (word === undefined || !HEADER_VALUE.test(word)) noteOmission(draft, `${key}.${name}`, 'a text on one line')
+    if (word === undefined || !HEADER_VALUE.test(word)) noteOmission(draft, `${key}.${name}`, 'a string on one line')
     else setHeader(draft, name, translateText(draft, word))
   }
 }
@@ -110,8 +110,9 @@ export const bearerVariable: KeyTranslator = (value, draft, key) => {
 }
 
 function setHeader(draft: ServerDraft, name: string, value: string): void {
-  const twin = [...draft.headers.keys()].find((other) => other.toLowerCase() === name.toLowerCase())
-  if (!HEADER_NAME.test(name) || twin !== undefined) noteOmission(draft, name, 'a header name that stands once')
+  const duplicate = [...draft.headers.keys()].find((other) => other.toLowerCase() === name.toLowerCase())
+  if (!HEADER_NAME.test(name) || duplicate !== undefined)
+    noteOmission(draft, name, 'a header name that is valid and unique')
   else draft.headers.set(name, value)
 }
 
@@ -119,7 +120,7 @@ export const type: KeyTranslator = (value, draft) => {
   const word = typeof value === 'string' ? value.toLowerCase().replaceAll(/[-_]/g, '') : undefined
   if (word === 'sse') draft.remote = 'sse'
   else if (word === 'http' || word === 'streamablehttp' || word === 'remote') draft.remote = 'http'
-  else if (word !== 'stdio' && word !== 'local') draft.refusal = 'it is of a type that the gateway does not speak.'
+  else if (word !== 'stdio' && word !== 'local') draft.refusal = 'the gateway does not support its type.'
 }
 
 export const enabled: KeyTranslator = (value, draft) => {
@@ -134,7 +135,7 @@ const timeout =
   (limit: 'startup' | 'call', unit: 'ms' | 's'): KeyTranslator =>
   (value, draft, key) => {
     const text = toDurationString(value, unit)
-    if (text === undefined) noteOmission(draft, key, 'a time')
+    if (text === undefined) noteOmission(draft, key, 'a duration')
     else draft.timeouts.set(limit, text)
   }
 
@@ -143,16 +144,16 @@ export const callTimeoutSeconds = timeout('call', 's')
 export const startupTimeoutMs = timeout('startup', 'ms')
 export const startupTimeoutSeconds = timeout('startup', 's')
 
-/** Tools that alone are offered. A list that cannot be read leaves none, since it narrowed the server down. */
+/** The only tools that are offered. An invalid list leaves no tools, because it was meant to restrict the server. */
 export const includeTools: KeyTranslator = (value, draft, key) => {
   const names = readToolNames(value)
-  // In our file they would be patterns.
+  // In our file names with these characters would be patterns.
   const plain = names?.filter((name) => !/[*?]/.test(name))
-  if (plain?.length !== names?.length || names === undefined) noteOmission(draft, key, 'a list of names of tools')
+  if (plain?.length !== names?.length || names === undefined) noteOmission(draft, key, 'a list of tool names')
   draft.includeTools = (plain ?? []).map(escapeVariables)
 }
 
-/** The same, where `*` stands for all. */
+/** Like `includeTools`, but `*` means all tools. */
 export const includeToolsOrAll: KeyTranslator = (value, draft, key) => {
   if (!readToolNames(value)?.includes('*')) includeTools(value, draft, key)
 }
@@ -166,7 +167,7 @@ export const excludeTools: KeyTranslator = (value, draft, key) => {
   draft.excludeTools = names.map(escapeVariables)
 }
 
-/** Ours, and honoured wherever they stand (ISO-1). One that cannot be read must not leave its server without isolation. */
+/** Our own keys, valid in any agent's file (ISO-1). An invalid value must not leave its server without isolation. */
 export const isolated: KeyTranslator = (value, draft, key) => {
   if (typeof value === 'boolean') draft.isolated = value
   else draft.refusal = `expected ${quoteKey(key)} to be true or false.`
@@ -174,11 +175,11 @@ export const isolated: KeyTranslator = (value, draft, key) => {
 
 export const isolatedTools: KeyTranslator = (value, draft, key) => {
   const names = readToolNames(value)
-  if (names === undefined) draft.refusal = `expected ${quoteKey(key)} to be a list of names of tools.`
+  if (names === undefined) draft.refusal = `expected ${quoteKey(key)} to be a list of tool names.`
   else draft.isolatedTools = names.map(escapeVariables)
 }
 
-/** No tool is called by an empty name. */
+/** Drops empty names, which no tool has. */
 function readToolNames(value: Json): readonly string[] | undefined {
   if (!isJsonList(value) || !value.every((name) => typeof name === 'string')) return undefined
   return value.filter((name) => name !== '')
@@ -192,10 +193,10 @@ export const description: KeyTranslator = (value, draft) => {
   if (typeof value === 'string') draft.description = escapeVariables(value)
 }
 
-/** Of no meaning outside of the agent. */
+/** Without meaning outside the agent. */
 export const ignored: KeyTranslator = () => undefined
 
-/** Left out, with what a person should know about it. */
+/** Left out, with a note for a person. */
 export const omitWithNote =
   (why: string): KeyTranslator =>
   (_, draft, key) =>
@@ -203,17 +204,17 @@ export const omitWithNote =
 
 export const oauth: KeyTranslator = omitWithNote('the gateway does not sign in by OAuth. Put a token into "headers".')
 
-/** What most agents call alike. */
+/** The keys that most agents share. */
 export const SHARED_KEYS = { type, command, args, env, cwd, url, headers } as const satisfies Record<
   string,
   KeyTranslator
 >
 
-/** An entry of ours while it is put together from one of theirs. */
+/** Our entry while it is built from an agent's entry. */
 export interface ServerDraft {
   readonly variables: VariableSyntax
   readonly notes: string[]
-  /** Why nothing can be made of it. */
+  /** Why the entry cannot be translated. */
   refusal?: string
   remote?: 'http' | 'sse'
   command?: string
@@ -242,30 +243,30 @@ export const createDraft = (variables: VariableSyntax): ServerDraft => ({
   enabled: true,
 })
 
-/** A text with its variables in our writing. */
+/** Translates variables in a text to our syntax. */
 function translateText(draft: ServerDraft, text: string): string {
   const { text: translated, notes } = translateVariables(text, draft.variables)
   draft.notes.push(...notes)
   return translated
 }
 
-/** A text in which agents take nothing for a variable, written so that we do not either. */
+/** Escapes text in which the agent expands no variables, so that we do not expand any either. */
 const escapeVariables = (text: string): string => translateVariables(text, NO_VARIABLES).text
 
 function noteOnce(draft: ServerDraft, note: string): void {
   if (!draft.notes.includes(note)) draft.notes.push(note)
 }
 
-/** What a program can be given as one word. */
+/** Converts a value to a string argument; `undefined` if that is not possible. */
 function toArgument(value: Json | undefined): string | undefined {
   if (typeof value === 'boolean' || Number.isFinite(value)) return String(value)
   return typeof value === 'string' && !value.includes('\0') ? value : undefined
 }
 
-/** The longest that our files can say. */
+/** The longest duration that our files allow. */
 const MAX_DURATION_MS = 24 * 24 * 60 * 60 * 1000
 
-/** A number in the agent's unit, as a duration that our files can say. */
+/** Converts a number in the agent's unit to a duration string for our files. */
 function toDurationString(value: Json | undefined, unit: 'ms' | 's'): string | undefined {
   const ms = typeof value === 'number' ? parseDuration(value, unit) : undefined
   if (ms === undefined || ms < 1) return undefined

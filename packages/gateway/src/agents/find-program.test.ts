@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { findProgram } from './agents.ts'
 
-it('finds a program as the system would: the first that can be run, in folders with full paths', () => {
+it('finds a program as the system would: the first executable, in folders with absolute paths', () => {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-path-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const folders = ['folder', 'plain', 'first', 'second'].map((name) => join(root, name))

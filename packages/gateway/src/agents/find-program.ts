@@ -2,10 +2,10 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { posix, win32 } from 'node:path'
 import type { HostContext } from './agent-adapter.ts'
 
-/** What Windows adds to the name of a program. */
+/** File name extensions of programs on Windows. */
 const WINDOWS_ENDINGS = ['.exe', '.cmd', '.bat']
 
-/** Where a program is that people start by its name. Relative folders in PATH are not looked into: they are anybody's. */
+/** Finds a program in PATH. Relative folders in PATH are skipped: anybody may have put a program there. */
 export function findProgram(
   name: string,
   { environment, platform }: Pick<HostContext, 'environment' | 'platform'>,

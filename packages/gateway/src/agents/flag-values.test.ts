@@ -2,20 +2,20 @@ import { describe, expect, it } from 'vitest'
 import { findFlagValues, hasFlag } from './flag-values.ts'
 import { findOverlay } from './overlays.ts'
 
-it('a value is found behind a space, behind = and right behind a letter', () => {
+it('a value is found after a space, after = and directly after a letter', () => {
   const args = ['-c', 'a', '-cb', '-c=d', '--config', 'e', '--config=f', '--configure=g', 'c']
   const values = findFlagValues(args, ['-c', '--config']).map(({ value }) => value)
   expect(values).toEqual(['a', 'b', 'd', 'e', 'f'])
 })
 
-it('a flag is known in every way in which agents take it', () => {
+it('a flag is found in every notation that agents accept', () => {
   expect(hasFlag(['--mcpConfig=x'], '--mcp-config')).toBe(true)
   expect(hasFlag(['--allowedMcpServerNames', 'x'], '--allowed-mcp-server-names')).toBe(true)
   expect(hasFlag(['-pname'], '-p')).toBe(true)
   expect(hasFlag(['--mcp-configs', 'mcp-config', '--profile'], '--mcp-config')).toBe(false)
 })
 
-describe('servers come in', () => {
+describe('servers are added', () => {
   const widening = (id: string, ...args: readonly string[]): string | undefined =>
     findOverlay(id)?.findWideningFlag?.(args)
 

@@ -1,12 +1,11 @@
-/** What a flag of an agent is given. */
+/** A flag of an agent with its value. */
 export interface FlagValue {
   readonly flag: string
   readonly value: string
 }
 
 /**
- * All values that these flags are given, however they are written: after a space, after `=`, or right behind a single
- * letter.
+ * All values of these flags, in every notation: after a space, after `=`, or directly after a single letter.
  */
 export function findFlagValues(args: readonly string[], flags: readonly string[]): readonly FlagValue[] {
   return args.flatMap((arg, at) =>
@@ -22,7 +21,7 @@ function attachedTo(flag: string, arg: string): string | undefined {
   return flag.length === 2 && arg.startsWith(flag) ? arg.slice(2) : undefined
 }
 
-/** Whether a flag is among the arguments. Some agents take `--mcpConfig` for `--mcp-config`. */
+/** Whether a flag is among the arguments. Some agents accept `--mcpConfig` as `--mcp-config`. */
 export function hasFlag(args: readonly string[], flag: string): boolean {
   return args.some((arg) => {
     if (flag.length === 2) return arg.startsWith(flag)

@@ -18,7 +18,7 @@ import {
 import type { EntryShape } from './translate-entry.ts'
 import { SHELL_LIKE } from './variable-syntax.ts'
 
-/** Servers as Gemini CLI describes them, and Qwen Code after it. */
+/** The entry format of Gemini CLI, also used by Qwen Code. */
 export const GEMINI_ENTRIES: EntryShape = {
   variables: SHELL_LIKE,
   keys: {
@@ -35,7 +35,7 @@ export const GEMINI_ENTRIES: EntryShape = {
     description,
     includeTools,
     excludeTools,
-    trust: omitWithNote('say in tools.yaml which tools need an approval.'),
+    trust: omitWithNote('define in tools.yaml which tools need approval.'),
     oauth,
     authProviderType: oauth,
     targetAudience: oauth,

@@ -44,7 +44,7 @@ const name = fc.oneof(
 describe.each(ADAPTERS.filter(({ supportsMcp }) => supportsMcp).map((adapter) => [adapter.id, adapter] as const))(
   `servers of %s (${promise('AG-3')})`,
   (_, adapter) => {
-    it('keep their names and entries, whatever they are called', () => {
+    it('keep their names and entries, whatever their names are', () => {
       fc.assert(
         fc.property(fc.uniqueArray(name, { maxLength: 6 }), (names) => {
           const entries = names.map((one, at) => [one, { command: `c${at}`, args: ['$A', one] }] as const)

@@ -9,18 +9,18 @@ const MAX_SHOWN = 60
 
 export interface ServersLocation {
   readonly serversPath: readonly string[]
-  /** They are a list of entries that have a name, and not a mapping of names to entries. */
+  /** The servers are a list of entries with a name, not a mapping of names to entries. */
   readonly isList: boolean
-  /** Where in which file these keys lead, for a person to go to. */
+  /** The source location of these keys, for people. */
   readonly locate: (keys: readonly string[]) => string
-  /** Whether an entry is a part of the agent itself and no MCP server. */
+  /** Whether an entry is a part of the agent itself and not an MCP server. */
   readonly isBuiltIn: (entry: JsonObject) => boolean
 }
 
-/** The servers of a document: a mapping of names to entries, or a list of entries that have a name. */
-export function parseServers(document: JsonObject, place: ServersLocation): NativeConfig {
-  const { serversPath, isBuiltIn } = place
-  assertServersSection(document, place)
+/** Parses the servers of a document: a mapping of names to entries, or a list of entries with a name. */
+export function parseServers(document: JsonObject, location: ServersLocation): NativeConfig {
+  const { serversPath, isBuiltIn } = location
+  assertServersSection(document, location)
   const section = getValueAt(document, serversPath)
   const members = section === undefined || section === null ? [] : (listMembers(section) ?? [])
   const servers: NativeServer[] = []
@@ -36,7 +36,7 @@ export function parseServers(document: JsonObject, place: ServersLocation): Nati
   return { servers, document, serversPath, builtInNames, problems }
 }
 
-/** A section of another type than the agent's would look as if there were no servers. */
+/** Throws if the section has the wrong type: otherwise it would look as if there were no servers. */
 function assertServersSection(document: JsonObject, { serversPath, isList, locate }: ServersLocation): void {
   for (const [at] of serversPath.entries()) {
     const keys = serversPath.slice(0, at + 1)
@@ -44,12 +44,12 @@ function assertServersSection(document: JsonObject, { serversPath, isList, locat
     if (value === undefined || value === null || isJsonObject(value)) continue
     const isLast = keys.length === serversPath.length
     if (isLast && isList && isJsonList(value)) continue
-    const expected = isLast ? 'to hold servers by their names' : 'to be an object'
+    const expected = isLast ? 'to contain servers by name' : 'to be an object'
     throw invalidFileError(`${locate(keys)}: expected ${keys.join('.')} ${expected}.`)
   }
 }
 
-/** The same file with each server as it is said to be, or without it. Everything else stays as it is. */
+/** Replaces or removes each server as `decide` returns. Everything else in the file is preserved. */
 export function mapServers(
   config: NativeConfig,
   decide: (server: NativeServer) => JsonObject | undefined,
@@ -58,18 +58,18 @@ export function mapServers(
   const section = getValueAt(document, serversPath)
   if (section === undefined || section === null) return config
   const decided = new Map(config.servers.map((server) => [server.entry, decide(server)]))
-  const isOwn = new Set(builtInNames)
+  const builtIn = new Set(builtInNames)
   const members = (listMembers(section) ?? []).flatMap(([name, member]) => {
     if (name === undefined || !isJsonObject(member)) return []
-    const entry = isOwn.has(name) && !decided.has(member) ? member : decided.get(member)
+    const entry = builtIn.has(name) && !decided.has(member) ? member : decided.get(member)
     return entry === undefined ? [] : [[name, entry] as const]
   })
-  const kept = isJsonList(section) ? members.map(([, entry]) => entry) : Object.fromEntries(members)
+  const newSection = isJsonList(section) ? members.map(([, entry]) => entry) : Object.fromEntries(members)
   const servers = config.servers.flatMap((server) => {
     const entry = decided.get(server.entry)
     return entry === undefined ? [] : [{ name: server.name, entry }]
   })
-  return { ...config, servers, document: setValueAt(document, serversPath, kept), problems: [] }
+  return { ...config, servers, document: setValueAt(document, serversPath, newSection), problems: [] }
 }
 
 function listMembers(section: Json): readonly (readonly [string | undefined, Json | undefined])[] | undefined {
@@ -87,7 +87,7 @@ function getValueAt(document: JsonObject, path: readonly string[]): Json | undef
   return value
 }
 
-/** Rebuilt from entries, so that a key named `__proto__` is a key like any other. */
+/** Rebuilt with `fromEntries`, so that a key named `__proto__` is handled like any other. */
 function setValueAt(document: JsonObject, path: readonly string[], value: Json): JsonObject {
   const [step, ...rest] = path
   return Object.fromEntries(
@@ -109,7 +109,7 @@ const PARSERS: Readonly<Record<NativeSyntax, (text: string) => ParsedText>> = {
   yaml: parseYamlFile,
 }
 
-/** At which offset the value of these keys is. */
+/** Finds the offset of the value of these keys. */
 const FINDERS: Readonly<Record<NativeSyntax, (text: string, keys: readonly string[]) => number | undefined>> = {
   json: findJsonOffset,
   toml: findTomlOffset,
@@ -118,7 +118,7 @@ const FINDERS: Readonly<Record<NativeSyntax, (text: string, keys: readonly strin
 
 const stripBom = (text: string): string => (text.startsWith('\uFEFF') ? text.slice(1) : text)
 
-/** `file:line:column` of a value, of the beginning where it cannot be told. */
+/** `file:line:column` of a value, or of the start of the file if it cannot be found. */
 export function locateValue(text: string, syntax: NativeSyntax, { path, keys }: ValueLocation): string {
   const plain = stripBom(text)
   const { line, column } = positionAt(plain, FINDERS[syntax](plain, keys) ?? 0)
@@ -130,7 +130,7 @@ interface ValueLocation {
   readonly keys: readonly string[]
 }
 
-/** All that a native file says. */
+/** Parses a whole file of an agent. */
 export function parseNativeFile(text: string, path: string, syntax: NativeSyntax): JsonObject {
   const parsed = PARSERS[syntax](stripBom(text))
   if (!parsed.ok) throw invalidFileError(`${path}:${parsed.line}:${parsed.column}: ${parsed.problem}`)
@@ -138,7 +138,7 @@ export function parseNativeFile(text: string, path: string, syntax: NativeSyntax
   return parsed.value
 }
 
-/** A file of an agent that says something else than that agent's files do. */
+/** An agent's file that does not have the format of that agent. */
 function invalidFileError(message: string): SallyportError {
   return new SallyportError('AGENT_CONFIG_INVALID', message, {
     hint: 'Correct the file with an editor, or with the agent: Sallyport only reads it.',

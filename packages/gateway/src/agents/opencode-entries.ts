@@ -2,7 +2,7 @@ import { callTimeoutMs, command, cwd, enabled, env, headers, oauth, type, url } 
 import type { EntryShape } from './translate-entry.ts'
 import { ENV_COLON } from './variable-syntax.ts'
 
-/** Servers as OpenCode describes them, and Kilo after it. */
+/** The entry format of OpenCode, also used by Kilo. */
 export const OPENCODE_ENTRIES: EntryShape = {
   variables: ENV_COLON,
   keys: {
@@ -14,7 +14,7 @@ export const OPENCODE_ENTRIES: EntryShape = {
     headers,
     enabled,
     timeout: callTimeoutMs,
-    // `oauth: false` switches off what the gateway does not do anyway.
+    // `oauth: false` disables what the gateway does not support anyway.
     oauth: (value, draft, key) => {
       if (value !== false) oauth(value, draft, key)
     },

@@ -5,28 +5,30 @@ import { pathFromVariable, xdgConfig } from './agent-paths.ts'
 import { createOverlay, entriesByName, unwantedNames } from './create-overlay.ts'
 import { drivingProgramSource, findFilesWithKey, type ServerSource } from './server-sources.ts'
 
-/** What tells OpenCode from the forks that read the same files under other names. */
+/** The differences between OpenCode and its forks, which read the same files under other names. */
 export interface OpencodeVariant {
   readonly title: string
-  /** Of its folder below XDG_CONFIG_HOME. */
+  /** The name of its folder in XDG_CONFIG_HOME. */
   readonly folder: string
-  /** Those in which its servers may be; `config`, its oldest, is not linked either. */
+  /** Files that may contain servers, including `config`, the oldest name. They are not linked. */
   readonly files: readonly string[]
-  /** Below the user's home, read whatever XDG_CONFIG_HOME says. */
+  /** Folders in the user's home that are read regardless of XDG_CONFIG_HOME. */
   readonly homeFolders: readonly string[]
-  /** Of its variables. */
+  /** The prefix of its variables. */
   readonly prefix: string
-  /** Sources that its forks do not have. */
+  /** Sources that only this variant has. */
   readonly moreSources?: readonly ServerSource[]
 }
 
-/** A configuration folder of its own with everything of the user's linked; its own files without their servers. */
+/**
+ * A separate configuration folder with links to all of the user's files, and copies of its own files without servers.
+ */
 export function createOpencodeOverlay(kind: OpencodeVariant): AgentOverlay {
   return {
     reservedFlags: ['--attach', '--cloud-fork'],
-    // They use servers of a process that runs already, or serve one that others use.
+    // They use servers of a running process, or start one for others.
     reservedCommands: ['attach', 'cloud', 'console', 'daemon', 'remote', 'serve', 'web'],
-    // A project's own file is not read, but others of it may be.
+    // The project's main file is not read, but other files of the project may be.
     remainingScopes: ['project'],
     sources: listSources(kind),
     createEntry: ({ command, args }) => ({
@@ -56,7 +58,7 @@ export function createOpencodeOverlay(kind: OpencodeVariant): AgentOverlay {
   }
 }
 
-/** Variables of the user's that name more files are taken away: servers may be in those. */
+/** Removes the user's variables that name further files, because these may contain servers. */
 function environmentFor({ prefix }: OpencodeVariant, folder: string): Readonly<Record<string, string | undefined>> {
   return {
     XDG_CONFIG_HOME: join(folder, 'config'),
@@ -70,7 +72,7 @@ function environmentFor({ prefix }: OpencodeVariant, folder: string): Readonly<R
   }
 }
 
-/** Some files are read in any case; what this variable says counts after them. */
+/** Some files are always read; this variable takes precedence over them. */
 function disableUnwantedServers(
   { prefix }: OpencodeVariant,
   request: OverlayRequest,
@@ -88,7 +90,7 @@ const listSources = ({ folder, homeFolders, prefix, moreSources = [] }: Opencode
     mechanism: `\`~/${homeFolders.join('`, `~/')}\`: \`enabled: false\` for each name, by \`${prefix}_CONFIG_CONTENT\``,
   },
   { name: 'configuration of the project', state: 'closed', mechanism: `\`${prefix}_DISABLE_PROJECT_CONFIG\`` },
-  { name: 'variables', state: 'closed', mechanism: `\`${prefix}_CONFIG_DIR\` and others are taken away` },
+  { name: 'variables', state: 'closed', mechanism: `\`${prefix}_CONFIG_DIR\` and others are removed` },
   ...moreSources,
   {
     name: 'configuration of the system',
@@ -111,10 +113,10 @@ const listSources = ({ folder, homeFolders, prefix, moreSources = [] }: Opencode
   },
   { name: 'flags', state: 'refused', mechanism: '`--attach`, `attach`, `serve`' },
   drivingProgramSource('acp'),
-  { name: 'an organization of its account', state: 'open', mechanism: 'the configuration that its service hands out' },
+  { name: 'an organization of its account', state: 'open', mechanism: 'the configuration that its service provides' },
 ]
 
-/** What the file says besides that the user named by a variable, which now names ours. */
+/** The other settings of the file that the user's variable named; the variable now names our file. */
 function documentFromVariable({ prefix }: OpencodeVariant, { native, host }: OverlayRequest): JsonObject {
   const path = pathFromVariable(host, `${prefix}_CONFIG`)
   const named = native.find(({ file }) => file.path === path)
@@ -126,8 +128,8 @@ function filesWithoutServers(
   { native }: OverlayRequest,
   own: string,
 ): Readonly<Record<string, JsonObject>> {
-  const kept = native.filter(({ file }) => dirname(file.path) === own && files.includes(basename(file.path)))
-  return Object.fromEntries(kept.map((one) => [`config/${folder}/${basename(one.file.path)}`, withoutMcpKey(one)]))
+  const ownFiles = native.filter(({ file }) => dirname(file.path) === own && files.includes(basename(file.path)))
+  return Object.fromEntries(ownFiles.map((one) => [`config/${folder}/${basename(one.file.path)}`, withoutMcpKey(one)]))
 }
 
 const withoutMcpKey = ({ config }: ParsedNativeFile): JsonObject =>

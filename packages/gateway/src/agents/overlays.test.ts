@@ -71,7 +71,7 @@ describe.each(RUNNABLE)('the overlay of %s', (id) => {
   const overlay = overlayFor(id, { native: [ownFile(id, OWN[id] ?? JSON_OWN)] })
   const everything = JSON.stringify(overlay)
 
-  it('has our window, and nothing of the user’s servers but their names', () => {
+  it('contains our window, and only the names of the user’s servers', () => {
     expect(everything).toContain('--launch')
     expect(everything).not.toMatch(/own-program|own-key/)
   })
@@ -118,7 +118,7 @@ describe('for Codex', () => {
     return parsed
   }
 
-  it('names with dots, quotes and other signs are switched off as they are written', () => {
+  it('servers with dots, quotes and other characters in their names are disabled under exactly those names', () => {
     const text = ['a.b', 'say "hi"', 'back\\\\slash', 'ü', '__proto__', '\u007F']
       .map((name) => `[mcp_servers.${JSON.stringify(name).replaceAll('\u007F', '\\u007F')}]\ncommand = "x"\n`)
       .join('')
@@ -127,12 +127,12 @@ describe('for Codex', () => {
     expect(Object.keys(parsed)).toHaveLength(7)
   })
 
-  it('a server that is switched off stays one of its kind, and its address stays out of the command line', () => {
+  it('a disabled server keeps its transport, and its URL stays out of the command line', () => {
     const text = '[mcp_servers.far]\nurl = "https://far.example/?key=secret"\n'
     expect(table([ownFile('codex', text)]).far).toEqual({ enabled: false, url: 'http://127.0.0.1/' })
   })
 
-  it('a session that is resumed stays in the folder of the run, unless another one is named', () => {
+  it('a resumed session stays in the working folder, unless another one is named', () => {
     const folder = ['-C', PLACE.cwd]
     for (const args of [
       ['resume', '--last'],
@@ -143,7 +143,7 @@ describe('for Codex', () => {
       expect(overlayFor('codex', { args }).args.join(' ')).not.toContain(folder.join(' '))
   })
 
-  it('what would bring other servers is switched off, and cannot be switched on again behind it', () => {
+  it('features that add servers are disabled, and later flags cannot enable them again', () => {
     expect(overlayFor('codex', { args: ['exec', 'mcp_servers'] }).args.slice(2)).toEqual([
       ...['-c', 'features.apps=false', '-c', 'features.plugins=false'],
       ...['-c', 'features.skill_mcp_dependency_install=false', '-c', 'tui.resume_cwd="current"', 'exec', 'mcp_servers'],
@@ -162,13 +162,13 @@ describe('for Codex', () => {
     expect(overlayFor('codex', { args: ['-c', 'model="o5"', '--', '-c', 'mcp_servers'] }).args).toContain('model="o5"')
   })
 
-  it('apps are switched off by their older name too where a file has that, which would win', () => {
+  it('apps are also disabled by their older name if a file uses it, since it takes precedence', () => {
     const native = [ownFile('codex', '[features]\nconnectors = true\n')]
     expect(overlayFor('codex', { native }).args).toContain('features.connectors=false')
     expect(overlayFor('codex', {}).args).not.toContain('features.connectors=false')
   })
 
-  it('our server must be there in the first turn, may take its time, and is not asked about', () => {
+  it('our server is required in the first turn, has long timeouts, and needs no approval by Codex', () => {
     expect(table([]).gw).toMatchObject({
       required: true,
       tool_timeout_sec: 3_600,
@@ -184,7 +184,7 @@ describe('for OpenCode', () => {
     expect(Object.hasOwn(environment, 'OPENCODE_CONFIG_CONTENT')).toBe(true)
   })
 
-  it('a project’s file is left out, and that is said', () => {
+  it('a project’s file is not read, and a note reports that', () => {
     const { notes } = overlayFor('opencode', { native: [ownFile('opencode', '{}', 'project')] })
     expect(notes).toEqual([expect.stringContaining('/home/me/project/opencode.json')])
   })
@@ -212,7 +212,7 @@ it.each([
   ['cline', { timeout: 3_600 }],
   ['kimi', { toolTimeoutMs: 3_600_000 }],
   ['crush', { timeout: 3_600 }],
-])(`${promise('AG-17')} our entry for %s leaves approving to the gateway, and calls their time`, (id, expected) => {
+])(`${promise('AG-17')} our entry for %s leaves approval to the gateway, and has long timeouts`, (id, expected) => {
   expect(findOverlay(id)?.createEntry(WINDOW)).toMatchObject(expected)
 })
 
@@ -220,7 +220,7 @@ it.each([
   ['copilot', '--plugin-dir'],
   ['goose', '--recipe'],
   ['continue', '--mcp'],
-])('%s is not started with %s, which brings servers', (id, flag) => {
+])('%s is not started with %s, which adds servers', (id, flag) => {
   expect(findOverlay(id)?.reservedFlags).toContain(flag)
 })
 
@@ -236,13 +236,13 @@ describe.each([
     .filter((file) => file.path === path)
     .map((file) => ({ file, config: adapter.getMcpConfig(text, file) }))
 
-  it(`the servers of ${path}, which is read in any case, are switched off`, () => {
+  it(`the servers of ${path}, which is always read, are disabled`, () => {
     const { environment, files } = overlayFor(id, { native })
     expect(JSON.parse(environment[`${prefix}_CONFIG_CONTENT`] ?? '')).toEqual({ mcp: { hidden: { enabled: false } } })
     expect(JSON.stringify(files)).not.toContain('of the home')
   })
 
-  it('the file that a variable names keeps what else it says', () => {
+  it('the file that a variable names keeps its other settings', () => {
     const file = { path: '/mine/config.json', scope: 'user' } as const
     const named = { file, config: adapter.getMcpConfig(text, file) }
     const environment = { [`${prefix}_CONFIG`]: file.path }
@@ -273,7 +273,7 @@ describe('goose', () => {
     expect(overlayFor('goose').args.slice(0, 2)).toEqual(['session', '--no-profile'])
   })
 
-  it(`${promise('AG-14')} keeps the parts of its own that its file has, but for those that start other extensions`, () => {
+  it(`${promise('AG-14')} keeps the built-in extensions that its file enables, except those that start other extensions`, () => {
     expect(partsWith({})).toBe('analyze,apps,developer,skills')
     expect(
       partsWith({
@@ -286,7 +286,7 @@ describe('goose', () => {
     ).toBe('analyze,apps,skills,todo')
   })
 
-  it('is given words for our server that are the same in each run, so that a session can be resumed', () => {
+  it('gets the same command line for our server in each run, so that a session can be resumed', () => {
     const { args, environment } = overlayFor('goose')
     const [, words = ''] = args.slice(args.indexOf('--with-extension'))
     expect(words).toContain('--launch from-environment')
@@ -295,12 +295,12 @@ describe('goose', () => {
   })
 })
 
-it('Qwen gets its harmless commands as they are', () => {
+it('Qwen gets its harmless commands unchanged', () => {
   expect(findOverlay('qwen-code')?.reservedCommands).toContain('serve')
   expect(overlayFor('qwen-code', { args: ['mcp', 'list'] }).args).toEqual(['mcp', 'list'])
 })
 
-it('Copilot switches the user’s servers and its own off by name', () => {
+it('Copilot gets flags that disable the user’s servers by name, and its own', () => {
   const { args } = overlayFor('copilot', { native: [ownFile('copilot', JSON_OWN)] })
   expect(args).toEqual(
     expect.arrayContaining(['--disable-mcp-server=own', '--disable-builtin-mcps', '--allow-tool=gw']),
@@ -310,7 +310,7 @@ it('Copilot switches the user’s servers and its own off by name', () => {
 it.each([
   ['opencode', 'opencode'],
   ['kilo', 'kilo'],
-])('%s does not see its oldest file, which may name servers', (id, folder) => {
+])('%s does not see its oldest file, which may contain servers', (id, folder) => {
   const mirror = overlayFor(id, {}).mirrors.find(({ path }) => path === `config/${folder}`)
   expect(mirror?.except).toContain('config')
 })

@@ -3,23 +3,20 @@ import { SallyportError } from '@sallyport/core'
 import type { AgentAdapter, HostContext, NativeConfig, NativeFile } from './agent-adapter.ts'
 import { readNativeFile } from './files/read-native-file.ts'
 
-/** One place where an agent keeps servers, and what is there. */
+/** One file of an agent, and the result of reading it. */
 export type NativeFileResult = { readonly file: NativeFile } & (
   | { readonly state: 'missing' }
   | { readonly state: 'read'; readonly config: NativeConfig }
-  /** It can be told; nothing else depends on it. */
+  /** The file is reported; the other files are not affected. */
   | { readonly state: 'broken'; readonly error: SallyportError }
 )
 
-/** All that an agent says of its servers. A file that is broken or cannot be read spoils no other (AG-3). */
-export async function readAgentConfigs(
-  adapter: AgentAdapter,
-  place: HostContext,
-): Promise<readonly NativeFileResult[]> {
-  return Promise.all(adapter.nativeFiles(place).map((file) => readNativeConfig(adapter, file)))
+/** Reads all files of an agent. A broken or unreadable file does not affect the others (AG-3). */
+export async function readAgentConfigs(adapter: AgentAdapter, host: HostContext): Promise<readonly NativeFileResult[]> {
+  return Promise.all(adapter.nativeFiles(host).map((file) => readNativeConfig(adapter, file)))
 }
 
-/** Whoever may write there can let the agent, or after an import the gateway, start what they like. */
+/** Anyone who can write the file can make the agent, or the gateway after an import, start any program. */
 async function checkForeignWriters(path: string): Promise<readonly string[]> {
   const [user, group] = [process.getuid?.(), process.getgid?.()]
   const found = user === undefined ? undefined : await stat(path).catch(() => undefined)

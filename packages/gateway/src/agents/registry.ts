@@ -20,7 +20,7 @@ import { qwenCode } from './qwen-code/qwen-code.ts'
 import { vscode } from './vscode/vscode.ts'
 import { zed } from './zed/zed.ts'
 
-/** In the order in which people are shown them. */
+/** In the order in which they are shown. */
 export const ADAPTERS: readonly AgentAdapter[] = [
   claudeCode,
   codex,
@@ -45,7 +45,7 @@ export const ADAPTERS: readonly AgentAdapter[] = [
 
 const listNames = ({ id, aliases }: AgentAdapter): readonly string[] => [id, ...aliases]
 
-/** The agent of this id or alias; `CLAUDE_CODE`, as profiles.json writes it, is one too. */
+/** Finds an agent by id or alias, also in the spelling of profiles.json: `CLAUDE_CODE`. */
 export function findAdapter(idOrAlias: string): AgentAdapter {
   const wanted = idOrAlias.toLowerCase().replaceAll('_', '-')
   const found = ADAPTERS.find((adapter) => listNames(adapter).includes(wanted))
@@ -53,6 +53,6 @@ export function findAdapter(idOrAlias: string): AgentAdapter {
   throw new SallyportError(
     'AGENT_UNKNOWN',
     `There is no agent "${idOrAlias}".${didYouMean(wanted, ADAPTERS.flatMap(listNames))}`,
-    { hint: `Known are ${ADAPTERS.map(({ id }) => id).join(', ')}.` },
+    { hint: `Known agents: ${ADAPTERS.map(({ id }) => id).join(', ')}.` },
   )
 }

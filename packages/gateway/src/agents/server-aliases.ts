@@ -1,6 +1,6 @@
 import { compileNameGlob, isServerId, slugServerId } from '@sallyport/core'
 
-/** The words that mean a server and no other: its own name, and the id that the gateway would give it. */
+/** The words that identify exactly one server: its own name, and the id that the gateway would give it. */
 export type ServerAliases = ReadonlyMap<string, readonly string[]>
 
 const GLOB = /[*?]/
@@ -24,24 +24,24 @@ export function findServerAliases(names: readonly string[]): ServerAliases {
 export const isExactToolName = (word: string): boolean =>
   !hasGlob(word) && (word.includes('/') || word.startsWith('mcp__'))
 
-/** What follows the server in `server/tool`: a name, or a glob. */
+/** The tool part of `server/tool`: a name, or a glob. */
 export function parseToolPart(word: string, server: string): string | undefined {
   const prefix = [`${server}/`, `mcp__${server}__`].find((start) => word.startsWith(start))
   const tool = prefix === undefined ? '' : word.slice(prefix.length)
   return tool === '' ? undefined : tool
 }
 
-/** In doubt it does: a server that a taking word may concern is not passed on whole. */
-export function mayMatchServer(word: string, server: string, writings: ServerAliases): boolean {
-  const own = writings.get(server) ?? [server]
+/** Returns true in doubt: a server that an exclusion may match is not passed on unfiltered. */
+export function mayMatchServer(word: string, server: string, aliases: ServerAliases): boolean {
+  const own = aliases.get(server) ?? [server]
   if (own.includes(word)) return true
-  if (writings.has(word)) return false
+  if (aliases.has(word)) return false
   if (isExactToolName(word)) return own.some((name) => parseToolPart(word, name) !== undefined)
   if (!word.includes('/')) return true
   return own.some((name) => splitCandidates(word).some(([part]) => compileNameGlob(part)(name)))
 }
 
-/** Where the server may end and the tool begin: names of servers can hold a slash. */
+/** All ways to split a word into server and tool: names of servers can contain a slash. */
 export function splitCandidates(word: string): readonly (readonly [server: string, tool: string])[] {
   return [...word.matchAll(/\//g)].map(({ index }) => [word.slice(0, index), word.slice(index + 1)])
 }

@@ -44,7 +44,7 @@ const chatgptLogin = (plan: string): string => {
   return JSON.stringify({ auth_mode: 'chatgpt', tokens: { id_token: token, access_token: 'a', refresh_token: 'r' } })
 }
 
-describe('a file that may name servers', () => {
+describe('a file that may define servers', () => {
   const wish = { key: 'mcpServers', files: /\.md$/ }
   const escapes = [
     (code: string) => `\\u00${code}`,
@@ -52,7 +52,7 @@ describe('a file that may name servers', () => {
     (code: string) => `\\U000000${code}`,
   ]
 
-  it('is found however the key is written, as YAML reads it', async () => {
+  it('is found in every YAML notation of the key', async () => {
     const letters = fc.array(fc.constantFrom(undefined, ...escapes), { minLength: 10, maxLength: 10 })
     await fc.assert(
       fc.asyncProperty(letters, async (how) => {
@@ -78,7 +78,7 @@ describe('a file that may name servers', () => {
     expect(await findFilesWithKey(join(root, 'agents'), wish)).toEqual([file])
   })
 
-  it('is not one that only speaks of them', async () => {
+  it('is not one that only mentions them', async () => {
     write('agents/helper.md', `---\n${stringify({ name: 'helper' })}---\nNever touch mcpServers.\n`)
     expect(await findFilesWithKey(join(root, 'agents'), wish)).toEqual([])
   })
@@ -137,7 +137,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     ['copilot', 'work/.github/copilot/settings.json'],
     ['droid', 'home/.factory/settings.json'],
     ['droid', 'work/.factory/settings.local.json'],
-  ])('%s: plugins that %s switches on, from a folder or from afar', async (id, path) => {
+  ])('%s: plugins that %s enables, from a folder or a remote source', async (id, path) => {
     const source = { source: id === 'droid' ? 'local' : 'directory', path: join(root, 'market') }
     const markets = { here: { source }, far: { source: { source: 'github', repo: 'a/b' } } }
     const settings = (name: string) =>
@@ -151,7 +151,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf(id)).toEqual([`"plug@far" of enabledPlugins in ${file}`])
   })
 
-  it('copilot, droid: not a plugin that is switched on, installed and without servers', async () => {
+  it('copilot, droid: not a plugin that is enabled, installed and without servers', async () => {
     const settings = JSON.stringify({ enabledPlugins: { 'plug@far': true } })
     write('home/.copilot/settings.json', settings)
     write('home/.copilot/installed-plugins/far/plug/plugin.json', '{}')
@@ -165,7 +165,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
   it.each([
     { plugins: { 'plug@far': [{ installPath: 'plug' }] } },
     { pluginId: 'plug@far', entry: { installPath: 'plug' } },
-  ])('droid: a plugin that lies where %j says', async (list) => {
+  ])('droid: a plugin at the path in %j', async (list) => {
     const name = 'plugins' in list ? 'installed_plugins.json' : 'installed_plugins/plug.json'
     const text = JSON.stringify(list).replace(
       '"installPath":"plug"',
@@ -176,12 +176,12 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf('droid')).toEqual([servers])
   })
 
-  it('droid: settings of an organization that come from an address', async () => {
+  it('droid: settings of an organization from a URL', async () => {
     const environment = { FACTORY_ORG_MANAGED_SETTINGS_URL: 'http://127.0.0.1:1/' }
     expect(await othersOf('droid', { environment })).toEqual(['FACTORY_ORG_MANAGED_SETTINGS_URL'])
   })
 
-  it('goose: a model that is an agent with servers of its own', async () => {
+  it('goose: a model that is an agent with its own servers', async () => {
     const environment = { GOOSE_PROVIDER: 'codex' }
     expect(await othersOf('goose', { environment })).toEqual(['GOOSE_PROVIDER'])
     expect(await othersOf('goose', { args: ['run', '--provider=gemini-cli'] })).toEqual(['--provider gemini-cli'])
@@ -194,7 +194,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf('goose', { environment: { GOOSE_ADDITIONAL_CONFIG_FILES: more } })).toEqual([more])
   })
 
-  it('where the folder is reached by a link: the folders above the real one are searched', async () => {
+  it('in a linked folder: the parents of the real folder are searched', async () => {
     const file = write('else/.github/agents/helper.md', head('mcp-servers'))
     write('else/inner/note.txt', '')
     mkdirSync(join(root, 'work'), { recursive: true })
@@ -241,7 +241,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     },
   )
 
-  it('qwen-code: a sub-agent of an extension that is only linked', async () => {
+  it('qwen-code: a sub-agent of a linked extension', async () => {
     const file = write('elsewhere/agents/helper.md', head('mcpServers'))
     const link = { type: 'link', source: join(root, 'elsewhere') }
     write('home/.qwen/extensions/e/.qwen-extension-install.json', JSON.stringify(link))
@@ -275,7 +275,7 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
       expect(await othersOf('continue', { args: [flag, value] })).toEqual([])
   })
 
-  it('nor in a folder that an argument names', async () => {
+  it('in a folder that an argument names', async () => {
     const file = write('elsewhere/deep/.qwen/agents/helper.md', head('mcpServers'))
     const folder = join(root, 'elsewhere/deep')
     for (const args of [['--dir', folder], [`--cwd=${folder}`], [`-C${folder}`], ['../elsewhere/deep']])
@@ -293,12 +293,12 @@ describe(`${promise('AG-16')} an agent is not started with servers that nobody g
     expect(await othersOf(id, { args: ['do', 'it'] })).toEqual([])
   })
 
-  it('while nothing is there, it is started', async () => {
+  it('it is started if there are no such servers', async () => {
     for (const { id } of ADAPTERS) expect(await othersOf(id)).toEqual([])
   })
 })
 
-describe(`${promise('AG-16')} where a server of the name of ours would be taken for it`, () => {
+describe(`${promise('AG-16')} a server with the name of ours, which would be treated as ours`, () => {
   const isTaken = (): Promise<boolean> | undefined => findOverlay('gemini-cli')?.mayNameServer?.('gw', searchIn())
 
   it.each([
@@ -306,7 +306,7 @@ describe(`${promise('AG-16')} where a server of the name of ours would be taken 
     ['home/.gemini/agents/helper.md', '---\nmcp_servers: {gw: {command: x}}\n---\n'],
     ['home/.gemini/extensions/e/gemini-extension.json', '{"mcpServers": {"gw": {"command": "x"}}}'],
     ['elsewhere/agents/helper.md', '---\nmcp_servers: {gw: {command: x}}\n---\n'],
-  ])('it is found in %s', async (path, text) => {
+  ])('is found in %s', async (path, text) => {
     const link = { type: 'link', source: join(root, 'elsewhere'), ref: 'a word with gw in it' }
     write('home/.gemini/extensions/linked/.gemini-extension-install.json', JSON.stringify(link))
     expect(await isTaken()).toBe(false)
@@ -322,8 +322,8 @@ it.each([
 ] as const)(
   'settings of the system are looked for where %s has them, and where a variable says',
   (platform, cwd, own, named) => {
-    const place: HostContext = { environment: { SETTINGS: 'etc/a.json' }, platform, home: cwd, cwd }
+    const host: HostContext = { environment: { SETTINGS: 'etc/a.json' }, platform, home: cwd, cwd }
     const names = { name: 'qwen-code', title: 'QwenCode', variables: ['SETTINGS', 'UNSET'] }
-    expect(systemFolders(place, names)).toEqual([own, named])
+    expect(systemFolders(host, names)).toEqual([own, named])
   },
 )

@@ -6,29 +6,31 @@ import type { ParsedNativeFile } from './agent-overlay.ts'
 import { readNativeFile } from './files/read-native-file.ts'
 import { hasFlag } from './flag-values.ts'
 
-/** Somewhere an agent takes MCP servers from, and what `run` does about it. docs/agents.md lists them all. */
+/** A source from which an agent gets MCP servers, and what `run` does linkFile it. docs/agents.md lists them all. */
 export interface ServerSource {
   readonly name: string
-  /** `closed`: by means of the agent's own; `refused`: `run` starts nothing while something is there; `open`: it stays. */
+  /**
+   * `closed`: disabled with the agent's own options; `refused`: `run` fails if it has servers; `open`: it stays active.
+   */
   readonly state: 'closed' | 'refused' | 'open'
-  /** By which means, or what stays, in few words. */
+  /** How it is closed, what is refused, or what stays, in few words. */
   readonly mechanism: string
-  /** What is there now that cannot be kept from the agent: files, flags, variables, as a person would look for them. */
+  /** The files, flags and variables that now give the agent such servers, as a person would search for them. */
   find?(search: SourceSearch): readonly string[] | Promise<readonly string[]>
 }
 
 export interface SourceSearch {
   readonly host: HostContext
-  /** The folders in which files of a project may count, the outermost first. */
+  /** The folders whose project files may apply, the outermost first. */
   readonly folders: readonly string[]
   /** The arguments of the agent, up to `--`. */
   readonly args: readonly string[]
   readonly native: readonly ParsedNativeFile[]
-  /** What the launch itself gives the agent; nothing while that is not known. */
+  /** The servers that the launch gives the agent; empty while they are not known. */
   readonly servers: readonly NativeServer[]
 }
 
-/** What of its sources would give an agent servers besides those of the launch. */
+/** Everything that would give the agent other servers than those of the launch. */
 export async function findOtherServers(
   sources: readonly ServerSource[],
   search: SourceSearch,
@@ -38,12 +40,12 @@ export async function findOtherServers(
 }
 
 /**
- * Where the agent starts, the folders above it, and those that its arguments name: many agents can be told to work
- * elsewhere, each by a flag of its own.
+ * The working folder, the folders that the arguments name, and all their parent folders: many agents have a flag to
+ * work in another folder, each a different one.
  */
 export function projectFolders(cwd: string, args: readonly string[]): readonly string[] {
   const named = args.flatMap(possiblePaths).map((value) => resolve(cwd, value))
-  // Behind a link an agent sees the folders above the real one.
+  // If the path is a link, an agent may use the parents of the real path.
   const folders = [...named.filter((path) => tryStat(path)?.isDirectory()), cwd].flatMap((path) => [
     path,
     realPath(path),
@@ -55,7 +57,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path)
   } catch {
-    // It is gone, or may not be entered.
+    // The folder does not exist, or cannot be accessed.
     return path
   }
 }
@@ -67,13 +69,13 @@ function possiblePaths(arg: string): readonly string[] {
   return [arg.slice(2), ...(at < 0 ? [] : [arg.slice(at + 1)])].filter((value) => value !== '')
 }
 
-/** From the outermost to the innermost, which counts most. */
+/** From the outermost to the innermost, which takes precedence. */
 function withParents(folder: string): readonly string[] {
   const parent = dirname(folder)
   return parent === folder ? [folder] : [...withParents(parent), folder]
 }
 
-/** A program that drives the agent by one of these flags or commands can give it servers of its own. */
+/** A program that controls the agent through one of these flags or commands can give it other servers. */
 export const drivingProgramSource = (...words: readonly string[]): ServerSource => ({
   name: 'a program that drives it',
   state: 'refused',
@@ -81,7 +83,9 @@ export const drivingProgramSource = (...words: readonly string[]): ServerSource 
   find: ({ args }) => words.filter((word) => (word.startsWith('--') ? hasFlag(args, word) : args.includes(word))),
 })
 
-/** Flags by which an agent works in the folder of an earlier session, or in one that it makes: nobody has looked there for servers. */
+/**
+ * Flags that make an agent work in the folder of an earlier session, or in a new one: those folders are not searched.
+ */
 export const resumedSessionSource = (...flags: readonly string[]) => ({
   name: 'sessions that are resumed',
   state: 'refused' as const,
@@ -89,7 +93,7 @@ export const resumedSessionSource = (...flags: readonly string[]) => ({
   find: ({ args }: Pick<SourceSearch, 'args'>): readonly string[] => flags.filter((flag) => hasFlag(args, flag)),
 })
 
-/** Files of a project that name servers, which the agent starts whatever it is told. */
+/** Project files with servers, which the agent always starts. */
 export const projectFilesSource = (mechanism: string): ServerSource => ({
   name: 'files of the project',
   state: 'refused',
@@ -101,39 +105,39 @@ export const projectFilesSource = (mechanism: string): ServerSource => ({
 })
 
 interface FileQuery {
-  /** The key under which these files hold servers. */
+  /** The key under which these files define servers. */
   readonly key: string
   readonly files: RegExp
-  /** How many folders deep they may lie. */
+  /** The maximum depth of subfolders. */
   readonly depth?: number
 }
 
 const MAX_FILES = 10_000
 
-/** The files of a folder that may hold servers. One that cannot be read may hold some. */
+/** The files in a folder that may define servers. An unreadable file is included, because it may define some. */
 export async function findFilesWithKey(
   folder: string,
   { key, files, depth = 0 }: FileQuery,
 ): Promise<readonly string[]> {
   const paths = listFiles(folder, depth).filter((path) => files.test(path))
-  const holding = await Promise.all(paths.slice(0, MAX_FILES).map((path) => fileMayContain(path, key)))
-  return paths.filter((_, at) => holding[at] ?? true)
+  const mayContain = await Promise.all(paths.slice(0, MAX_FILES).map((path) => fileMayContain(path, key)))
+  return paths.filter((_, at) => mayContain[at] ?? true)
 }
 
-/** Whether a word stands in one of these files, or may do so. */
-export const folderMayContain = async (folder: string, wish: FileQuery): Promise<boolean> =>
-  (await findFilesWithKey(folder, wish)).length > 0
+/** Whether one of these files may contain the word. */
+export const folderMayContain = async (folder: string, query: FileQuery): Promise<boolean> =>
+  (await findFilesWithKey(folder, query)).length > 0
 
-/** Where extensions that are only linked really lie: a file in the folder of each says so. */
-export async function findLinkedExtensions(folder: string, about: string): Promise<readonly string[]> {
-  const found = await Promise.all(listNames(folder).map((name) => readLinkTarget(join(folder, name, about))))
+/** The real folders of linked extensions: a file in the folder of each contains the path. */
+export async function findLinkedExtensions(folder: string, linkFile: string): Promise<readonly string[]> {
+  const found = await Promise.all(listNames(folder).map((name) => readLinkTarget(join(folder, name, linkFile))))
   return found.filter((path) => path !== undefined)
 }
 
 async function readLinkTarget(path: string): Promise<string | undefined> {
   try {
-    const said: unknown = JSON.parse((await readNativeFile(path)) ?? '')
-    const { type, source } = isJsonObject(said) ? said : {}
+    const parsed: unknown = JSON.parse((await readNativeFile(path)) ?? '')
+    const { type, source } = isJsonObject(parsed) ? parsed : {}
     return type === 'link' && typeof source === 'string' ? resolve(source) : undefined
   } catch {
     // There is no such file, or the agent cannot read it either.
@@ -141,7 +145,7 @@ async function readLinkTarget(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a word stands in a file. One that cannot be read may hold it. */
+/** Whether a file contains a word; `true` if it cannot be read. */
 export async function fileMayContain(path: string, key: string): Promise<boolean> {
   try {
     const text = unescapeText(await readNativeFile(path))
@@ -151,16 +155,16 @@ export async function fileMayContain(path: string, key: string): Promise<boolean
   }
 }
 
-/** Of a Markdown file only the head is read by agents. Where it ends by any agent's rule, it ends by this one or before. */
+/** Agents read only the front matter of a Markdown file. Under the rules of any agent it ends here or earlier. */
 function readFrontMatter(text: string): string {
-  const written = text.trimStart()
-  const end = written.startsWith('---') ? /\n---\r?(\n|$)/.exec(written) : null
-  return end === null ? written : written.slice(0, end.index)
+  const trimmed = text.trimStart()
+  const end = trimmed.startsWith('---') ? /\n---\r?(\n|$)/.exec(trimmed) : null
+  return end === null ? trimmed : trimmed.slice(0, end.index)
 }
 
 const ESCAPED = /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|u\{([\da-fA-F]{1,6})\})/g
 
-/** Without the escapes with which JSON, YAML and TOML can hide a word. */
+/** Decodes the escapes of JSON, YAML and TOML, which could hide a word. */
 function unescapeText(text = ''): string {
   return text.replace(/\\\r?\n[ \t]*/g, '').replace(ESCAPED, (whole, ...codes: readonly (string | undefined)[]) => {
     const code = Number.parseInt(codes.slice(0, 4).find((digits) => digits !== undefined) ?? '', 16)
@@ -168,7 +172,7 @@ function unescapeText(text = ''): string {
   })
 }
 
-/** Links are followed, as agents do. */
+/** Follows links, like agents do. */
 function listFiles(folder: string, depth: number): readonly string[] {
   return listNames(folder).flatMap((name) => {
     const path = join(folder, name)

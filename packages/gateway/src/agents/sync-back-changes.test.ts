@@ -36,7 +36,7 @@ function opened(exceptions: readonly string[] = ['settings.json'], disk = tmpdir
   return { user, folder, home: join(folder, 'home'), overlay }
 }
 
-it('a login that the agent renewed by putting a new file in its place is the user’s', () => {
+it('a login that the agent renewed by replacing the file is moved to the user’s folder', () => {
   const { user, folder, home, overlay } = opened()
   writeFileSync(join(home, 'auth.json.new'), 'renewed')
   renameSync(join(home, 'auth.json.new'), join(home, 'auth.json'))
@@ -58,7 +58,7 @@ it.each([tmpdir(), '/dev/shm'])(
   },
 )
 
-it('what the agent made new is the user’s too, files and folders', () => {
+it('new files and folders of the agent are moved to the user’s folder too', () => {
   const { user, folder, home, overlay } = opened()
   mkdirSync(join(home, 'history'))
   writeFileSync(join(home, 'history', 'one'), '1')
@@ -66,14 +66,14 @@ it('what the agent made new is the user’s too, files and folders', () => {
   expect(readFileSync(join(user, 'history', 'one'), 'utf8')).toBe('1')
 })
 
-it('the file of the servers never goes back, whatever the agent made of it', () => {
+it('the file with the servers is never moved back, whatever the agent wrote', () => {
   const { user, folder, home, overlay } = opened()
   writeFileSync(join(home, 'settings.json'), 'rewritten')
   expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readFileSync(join(user, 'settings.json'), 'utf8')).toBe('own')
 })
 
-it('nor does a folder in which we wrote', () => {
+it('a folder in which we wrote is not moved back either', () => {
   const { user, folder } = opened()
   mkdirSync(join(folder, 'data', 'settings'), { recursive: true })
   const mirrors = [{ source: user, path: 'data', except: [] }]
@@ -81,7 +81,7 @@ it('nor does a folder in which we wrote', () => {
   expect(readdirSync(user).sort()).toEqual(['auth.json', 'settings.json'])
 })
 
-it('what cannot be moved is told, and what is there stays', () => {
+it('what cannot be moved is reported, and the existing file stays', () => {
   const { user, folder, home, overlay } = opened()
   mkdirSync(join(user, 'cache'))
   writeFileSync(join(user, 'cache', 'full'), '1')
@@ -90,14 +90,14 @@ it('what cannot be moved is told, and what is there stays', () => {
   expect(readdirSync(join(user, 'cache'))).toEqual(['full'])
 })
 
-it('an agent that did nothing leaves the user’s folder as it was', () => {
+it('an agent that did nothing leaves the user’s folder unchanged', () => {
   const { user, folder, overlay } = opened()
   const before = readdirSync(user)
   expect(syncBackChanges(overlay, folder)).toEqual([])
   expect(readdirSync(user)).toEqual(before)
 })
 
-it('a link in the place of the folder brings nothing of another folder', () => {
+it('a link instead of the folder moves no files of another folder', () => {
   const { user, folder, home, overlay } = opened()
   const other = join(folder, 'other')
   mkdirSync(other)

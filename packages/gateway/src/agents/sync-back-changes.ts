@@ -4,8 +4,9 @@ import { findWriteProtection } from '../disk/disk.ts'
 import type { Mirror, Overlay } from './agent-overlay.ts'
 
 /**
- * What an agent made new in a mirrored folder, or put in the place of a link (as most programs write a file), is moved to
- * where it would have gone without us: else a login that was renewed in a run would be lost with it. Returns what failed.
+ * Moves files that the agent created in a mirrored folder, or with which it replaced a link (as most programs write a
+ * file), to the user's folder: otherwise a login that was renewed in a run would be lost. Returns the paths that
+ * failed.
  */
 export function syncBackChanges(
   { files, mirrors }: Pick<Overlay, 'files' | 'mirrors'>,
@@ -13,8 +14,8 @@ export function syncBackChanges(
 ): readonly string[] {
   const ours = [...Object.keys(files), ...mirrors.map(({ path }) => path)]
   return mirrors.flatMap((mirror) => {
-    const made = listNames(join(folder, mirror.path)).filter((name) => isNewFile(mirror, name, folder))
-    return made
+    const created = listNames(join(folder, mirror.path)).filter((name) => isNewFile(mirror, name, folder))
+    return created
       .filter((name) => !ours.some((path) => `${path}/`.startsWith(`${mirror.path}/${name}/`)))
       .filter((name) => !tryMove(join(folder, mirror.path, name), join(mirror.source, name)))
       .map((name) => join(mirror.source, name))
@@ -22,16 +23,16 @@ export function syncBackChanges(
 }
 
 function isNewFile({ path, except }: Mirror, name: string, folder: string): boolean {
-  // What the agent left running may take a file away while we look.
+  // A process that the agent left running may remove a file meanwhile.
   const stats = lstatSync(join(folder, path, name), { throwIfNoEntry: false })
   return !except.includes(name) && stats?.isSymbolicLink() === false
 }
 
 function tryMove(from: string, to: string): boolean {
   try {
-    const there = statSync(to, { throwIfNoEntry: false })
-    if (there && isProtected(there)) return false
-    if (there && isRoot) chownSync(from, there.uid, there.gid)
+    const existing = statSync(to, { throwIfNoEntry: false })
+    if (existing && isProtected(existing)) return false
+    if (existing && isRoot) chownSync(from, existing.uid, existing.gid)
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
     renameSync(from, to)
     return true
@@ -42,26 +43,26 @@ function tryMove(from: string, to: string): boolean {
 
 const isRoot = process.geteuid?.() === 0
 
-/** Root's agent would write into the file of another user; what takes its place stays that user's. */
+/** An agent of root may replace a file of another user; the new file keeps that user as its owner. */
 const isProtected = ({ uid, mode }: Stats): boolean =>
   findWriteProtection({ uid: isRoot ? 0 : uid, mode }) !== undefined
 
-/** From another disk: beside the place first, so that nobody finds half of it. */
+/** From another disk: copies to a temporary name first, so that nobody sees an incomplete file. */
 function tryCopy(from: string, to: string): boolean {
-  const beside = join(dirname(to), `.${basename(to)}.sallyport-${process.pid}`)
+  const temporary = join(dirname(to), `.${basename(to)}.sallyport-${process.pid}`)
   try {
-    cpSync(from, beside, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+    cpSync(from, temporary, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
     const { uid, gid } = statSync(from)
-    if (isRoot) chownSync(beside, uid, gid)
-    renameSync(beside, to)
+    if (isRoot) chownSync(temporary, uid, gid)
+    renameSync(temporary, to)
     return true
   } catch {
-    rmSync(beside, { recursive: true, force: true })
+    rmSync(temporary, { recursive: true, force: true })
     return false
   }
 }
 
-/** Of a link in the place of the folder nothing is the agent's. */
+/** Empty if the folder is a link: then its files were not created by the agent. */
 function listNames(folder: string): readonly string[] {
   try {
     return lstatSync(folder).isDirectory() ? readdirSync(folder) : []

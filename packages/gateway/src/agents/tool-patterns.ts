@@ -1,7 +1,7 @@
 import { compileNameGlob } from '@sallyport/core'
 import { hasGlob, parseToolPart, type ServerAliases, splitCandidates, toServerId } from './server-aliases.ts'
 
-/** What is selected of one server: names of tools, or globs of them. What is taken away wins. */
+/** The selected tools of one server, as names or globs. Exclusions take precedence. */
 export interface ToolPatterns {
   readonly included: readonly string[]
   readonly excluded: readonly string[]
@@ -9,31 +9,35 @@ export interface ToolPatterns {
 
 const ALL = '*'
 
-/** What a selection says of each of an agent's servers. A doubtful word adds nothing and takes away all that it may mean. */
+/**
+ * Compiles a selection for each of an agent's servers. An ambiguous word includes nothing, and excludes all that it may
+ * match.
+ */
 export function compileToolPatterns(
   selection: readonly string[] | undefined,
-  writings: ServerAliases,
+  aliases: ServerAliases,
 ): (name: string) => ToolPatterns {
   if (selection === undefined) return () => ({ included: [ALL], excluded: [] })
-  const servers = new Set([...writings.values()].flat())
+  const servers = new Set([...aliases.values()].flat())
   const isWhole = (selector: string): boolean => servers.has(selector.replace(/^!/, ''))
   const words = selection.filter((selector) => !isWhole(selector))
-  const adding = words.filter(
+  const inclusions = words.filter(
     (word) => !word.startsWith('!') && (hasGlob(word) || countMatchingServers(word, servers) === 1),
   )
-  const taking = words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
+  const exclusions = words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
   const whole = new Set(selection.filter(isWhole))
   return (name) => {
-    const own = writings.get(name) ?? [name]
-    const either = [...new Set([...own, toServerId(name)])]
-    const takes = taking.flatMap((word) => findExcluded(word, either))
-    if (takes.includes(ALL) || either.some((word) => whole.has(`!${word}`))) return { included: [], excluded: [ALL] }
-    const adds = own.some((word) => whole.has(word)) ? [ALL] : adding.flatMap((word) => findIncluded(word, own))
-    return { included: [...new Set(adds)], excluded: [...new Set(takes)] }
+    const own = aliases.get(name) ?? [name]
+    const allNames = [...new Set([...own, toServerId(name)])]
+    const excluded = exclusions.flatMap((word) => findExcluded(word, allNames))
+    if (excluded.includes(ALL) || allNames.some((word) => whole.has(`!${word}`)))
+      return { included: [], excluded: [ALL] }
+    const included = own.some((word) => whole.has(word)) ? [ALL] : inclusions.flatMap((word) => findIncluded(word, own))
+    return { included: [...new Set(included)], excluded: [...new Set(excluded)] }
   }
 }
 
-/** How many servers it may be a tool of: a name of a server can be the beginning of another's. */
+/** How many servers the word may refer to: the name of a server can be a prefix of another one. */
 function countMatchingServers(word: string, servers: ReadonlySet<string>): number {
   const starts = [...splitCandidates(word).map(([server]) => server), ...listServerPrefixes(word)]
   return starts.filter((server) => servers.has(server)).length
@@ -66,7 +70,7 @@ function matchSplits(word: string, own: readonly string[]): readonly string[] {
   )
 }
 
-/** What all of them leave. Undefined where no list of patterns says that: of two globs the common part is none. */
+/** The intersection of all patterns; `undefined` if it is not a list of patterns, as for two different globs. */
 export function intersectPatterns(all: readonly ToolPatterns[]): ToolPatterns | undefined {
   const excluded = [...new Set(all.flatMap((one) => one.excluded))]
   let included: readonly string[] = [ALL]
@@ -78,7 +82,7 @@ export function intersectPatterns(all: readonly ToolPatterns[]): ToolPatterns | 
   return { included, excluded }
 }
 
-/** Undefined: it cannot be said. */
+/** `undefined` if the intersection is not a pattern. */
 function intersectTwo(a: string, b: string): readonly string[] | undefined {
   if (a === b || b === ALL) return [a]
   if (a === ALL) return [b]

@@ -104,7 +104,7 @@ describe(`an entry of an agent (${promise('AG-1')})`, () => {
     },
   )
 
-  it('never tells a value of it in a note or a reason', () => {
+  it('never quotes a value of it in a note or a reason', () => {
     const secret = 'sk-4f9a8b7c6d'
     const secretive = fc
       .array(

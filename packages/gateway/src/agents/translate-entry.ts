@@ -3,16 +3,16 @@ import type { ImportedServer, NativeServer } from './agent-adapter.ts'
 import { createDraft, isolated, isolatedTools, type KeyTranslator, quoteKey, type ServerDraft } from './entry-keys.ts'
 import type { VariableSyntax } from './variable-syntax.ts'
 
-/** How an agent describes a server. */
+/** The entry format of an agent. */
 export interface EntryShape {
   readonly variables: VariableSyntax
   readonly keys: Readonly<Record<string, KeyTranslator>>
 }
 
-/** No agent has these, and so none can mean something else by them. */
+/** Keys of Sallyport. No agent uses them with another meaning. */
 const GATEWAY_KEYS: EntryShape['keys'] = { isolated, isolatedTools, isolated_tools: isolatedTools }
 
-/** An entry of an agent as our config.yaml would say it. */
+/** Translates an agent's entry to an entry of our config.yaml. */
 export function translateEntry({ entry }: NativeServer, { variables, keys }: EntryShape): ImportedServer {
   const draft = createDraft(variables)
   for (const [key, value] of Object.entries(entry)) {
@@ -27,14 +27,14 @@ export function translateEntry({ entry }: NativeServer, { variables, keys }: Ent
 }
 
 function findTransportProblem({ command, url }: ServerDraft): string | undefined {
-  if (command !== undefined && url !== undefined) return 'it says both which program to start and which URL to reach.'
-  if (command === undefined && url === undefined) return 'it says neither a program to start nor a URL to reach.'
-  // What a variable holds is not known here.
+  if (command !== undefined && url !== undefined) return 'it has both a program to start and a URL to reach.'
+  if (command === undefined && url === undefined) return 'it has neither a program to start nor a URL to reach.'
+  // The value of a variable is not known here.
   const written = expandVars(url ?? '', () => '')
   if (url === undefined || !written.ok || written.used) return undefined
   const parsed = URL.canParse(written.value) ? new URL(written.value) : undefined
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) return 'its URL is not one of http or https.'
-  if (parsed.username !== '' || parsed.password !== '') return 'its URL holds a user name or a password.'
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) return 'its URL is not an http or https URL.'
+  if (parsed.username !== '' || parsed.password !== '') return 'its URL contains a user name or a password.'
   return undefined
 }
 
@@ -74,7 +74,7 @@ function buildCommonKeys(draft: ServerDraft): Record<string, Json> {
   }
 }
 
-const isShort = (text: string, most: number): boolean => text.trim() !== '' && text.length <= most
+const isShort = (text: string, maxLength: number): boolean => text.trim() !== '' && text.length <= maxLength
 
 function furtherNotes(draft: ServerDraft): readonly string[] {
   const { command, cwd, url, headers, args, env } = draft
@@ -85,12 +85,12 @@ function furtherNotes(draft: ServerDraft): readonly string[] {
       : []),
     ...(!isRemote && headers.size > 0 ? ['Headers are left out: a program that is started has none.'] : []),
     ...(!isRemote && (isRelative(command) || isRelative(cwd))
-      ? ['A path is relative to the folder in which the agent starts. Write it out in full.']
+      ? ['A path is relative to the folder in which the agent starts. Write the full path.']
       : []),
-    ...(draft.enabled ? [] : ['It is switched off in the agent, and so it is here.']),
+    ...(draft.enabled ? [] : ['It is disabled in the agent, and so it is here.']),
   ]
 }
 
-/** A bare word is looked up in PATH, and a variable may hold anything. */
+/** A bare word is searched in PATH, and a variable may have any value. */
 const isRelative = (path: string | undefined): boolean =>
   path !== undefined && /[/\\]/.test(path) && !/^([/~\\]|[A-Za-z]:|\$\{)/.test(path)

@@ -29,13 +29,13 @@ describe('references to variables', () => {
     expect(expanded(translateVariables(text, named[syntax]).text)).toBe(meaning)
   })
 
-  it('inside a default are not taken for references', () => {
+  it('inside a default are not treated as references', () => {
     const { text, notes } = translateVariables('${A:-${B}}', named.BRACED)
     expect(expanded(text)).toBe('${A:-${B}}')
-    expect(notes).toEqual(['A reference has no counterpart and stands as plain text.'])
+    expect(notes).toEqual(['A reference has no counterpart and stays as plain text.'])
   })
 
-  it('are never made of a text that holds none, whatever it looks like', () => {
+  it('are never created from text without references, whatever it looks like', () => {
     const texts = fc.string({ unit: fc.constantFrom(...'${}:-?AB ', '${', '$${', '}'), maxLength: 30 })
     fc.assert(
       fc.property(texts, (text) => {
@@ -45,7 +45,7 @@ describe('references to variables', () => {
     )
   })
 
-  it('are always understood by our files, in every syntax', () => {
+  it('are always valid in our files, from every syntax', () => {
     const texts = fc.string({
       unit: fc.constantFrom(...'${}:-?A1 ', '${', '${A}', '${env:', '{env:A}', '}'),
       maxLength: 20,

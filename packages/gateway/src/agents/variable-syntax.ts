@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts show references.
 
-/** One way in which agents write references to variables into their settings. */
+/** A syntax in which agents write references to variables. */
 export interface VariableSyntax {
   readonly reference: RegExp
-  /** What a reference means; nothing where it has no counterpart. */
+  /** Parses a reference; `undefined` if it has no counterpart in our syntax. */
   parseReference(groups: readonly (string | undefined)[]): VariableReference | undefined
 }
 
@@ -19,7 +19,7 @@ const toReference = (variable = '', fallback?: string): VariableReference | unde
   // References within references cannot be written in our files.
   NAME.test(variable) && !fallback?.includes('${') ? { variable, fallback } : undefined
 
-/** Every text stands for itself. */
+/** No references: every text is literal. */
 export const NO_VARIABLES: VariableSyntax = { reference: /(?!)/g, parseReference: () => undefined }
 
 /** `${VAR}` and `${VAR:-default}`. */
@@ -55,7 +55,7 @@ export const EDITOR: VariableSyntax = {
     if (kind === 'env') return toReference(name)
     if (kind !== 'input') return undefined
     const variable = `INPUT_${name.replaceAll(/\W+/g, '_').toUpperCase()}`
-    return { variable, note: `The agent asks for an input; here the variable ${variable} has to hold it.` }
+    return { variable, note: `The agent asks for an input; here it has to be in the variable ${variable}.` }
   },
 }
 
@@ -70,11 +70,11 @@ export interface TranslatedText {
   readonly notes: readonly string[]
 }
 
-/** The same text with references as our files write them; whatever else looks like one is kept from being expanded. */
+/** Translates references to our syntax, and escapes everything else that looks like one. */
 export function translateVariables(text: string, syntax: VariableSyntax): TranslatedText {
   const notes: string[] = []
   let translated = ''
-  /** Escaped in one piece: a `$` and the `{` after it may come from different ones. */
+  /** Collected and escaped together: a `$` and the `{` after it may come from different parts. */
   let plain = ''
   let at = 0
   for (const match of text.matchAll(syntax.reference)) {
@@ -82,13 +82,13 @@ export function translateVariables(text: string, syntax: VariableSyntax): Transl
     plain += text.slice(at, match.index)
     at = match.index + match[0].length
     if (meant === undefined) {
-      notes.push('A reference has no counterpart and stands as plain text.')
+      notes.push('A reference has no counterpart and stays as plain text.')
       plain += match[0]
       continue
     }
     if (meant.note !== undefined) notes.push(meant.note)
-    // `$${` would stand for itself.
-    if (plain.endsWith('$')) notes.push('A "$" right before a variable cannot be written: look at the value.')
+    // `$${` would be an escape and not a reference.
+    if (plain.endsWith('$')) notes.push('A "$" right before a variable cannot be written: check the value.')
     translated += escapeReferences(plain) + formatReference(meant)
     plain = ''
   }

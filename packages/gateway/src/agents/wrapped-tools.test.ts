@@ -29,8 +29,8 @@ function offered(selectors: readonly string[] | undefined): readonly string[] {
   return refs.filter((ref) => compiled.includes(ref)).map(({ tool }) => tool)
 }
 
-describe('what the gateway offers in the place of an agent’s server', () => {
-  it('is never more than each selection leaves of it, and nothing of another server', () => {
+describe('what the gateway offers instead of an agent’s server', () => {
+  it('is never more than each selection allows, and nothing of another server', () => {
     const tools = NAMES.flatMap((server) => TOOLS.map((tool) => ({ server, tool })))
     fc.assert(
       fc.property(fc.constantFrom(...NAMES), fc.array(selection, { maxLength: 2 }), (name, selections) => {
@@ -59,7 +59,7 @@ describe('what the gateway offers in the place of an agent’s server', () => {
     ).toEqual(left)
   })
 
-  it('is not more than the agent’s own entry left', () => {
+  it('is not more than the agent’s own entry allows', () => {
     const config = { include_tools: ['search', 'c'], exclude_tools: ['c'] }
     expect(offered(selectWrappedTools({ name: 'docs', names: ['docs'], selections: [['docs']], config }, ID))).toEqual([
       'search',
@@ -69,7 +69,7 @@ describe('what the gateway offers in the place of an agent’s server', () => {
     ).toEqual([])
   })
 
-  it('cannot be said where two patterns overlap', () => {
+  it('cannot be determined if two patterns overlap', () => {
     const selections = [['docs/s*'], ['docs/*h']]
     expect(selectWrappedTools({ name: 'docs', names: ['docs'], selections, config: {} }, ID)).toBeUndefined()
   })

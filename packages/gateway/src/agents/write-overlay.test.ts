@@ -23,7 +23,7 @@ function scratch(): { readonly user: string; readonly folder: string } {
   return { user, folder }
 }
 
-it('everything of the user’s is there by a link, but for what the overlay says itself', () => {
+it('all of the user’s files are linked, except those that the overlay writes', () => {
   const { user, folder } = scratch()
   writeFileSync(join(user, 'auth.json'), 'login')
   writeFileSync(join(user, 'settings.json'), 'own')
@@ -38,7 +38,7 @@ it('everything of the user’s is there by a link, but for what the overlay says
   expect((statSync(shown).mode & 0o777).toString(8)).toBe('700')
 })
 
-it('what the agent changes of a linked file is changed for the user, as without the overlay', () => {
+it('a change of a linked file changes the user’s file, as without the overlay', () => {
   const { user, folder } = scratch()
   writeFileSync(join(user, 'auth.json'), 'old')
   writeOverlay({ files: {}, mirrors: [{ source: user, path: 'home', except: [] }] }, folder)
@@ -46,7 +46,7 @@ it('what the agent changes of a linked file is changed for the user, as without 
   expect(readFileSync(join(user, 'auth.json'), 'utf8')).toBe('renewed')
 })
 
-it('nothing of the user’s is written, should the overlay be told to write where a link is', () => {
+it('no file of the user is overwritten if the overlay would write to a link', () => {
   const { user, folder } = scratch()
   writeFileSync(join(user, 'settings.json'), 'own')
   const mirrors = [{ source: user, path: 'home', except: [] }]

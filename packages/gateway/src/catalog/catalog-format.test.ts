@@ -5,52 +5,52 @@ import { createCatalog, tool } from './catalog.test-kit.ts'
 import { Catalog, type Offer } from './catalog.ts'
 import { formatCatalog, parseCatalog, storedToolsOf } from './catalog-format.ts'
 
-const reread = (catalogue: ServerCatalog): ServerCatalog =>
-  parseCatalog(formatCatalog(catalogue))?.catalog as ServerCatalog
+const reread = (serverCatalog: ServerCatalog): ServerCatalog =>
+  parseCatalog(formatCatalog(serverCatalog))?.catalog as ServerCatalog
 
-const offersOf = (catalogue: ServerCatalog): readonly Offer[] => {
+const offersOf = (serverCatalog: ServerCatalog): readonly Offer[] => {
   const catalog = new Catalog(['one'], 'prefixed')
-  catalog.put('one', catalogue)
+  catalog.put('one', serverCatalog)
   return catalog.snapshot.tools
 }
 
-const ODD: readonly JsonObject[] = [
+const UNUSUAL: readonly JsonObject[] = [
   tool('plain', { description: 'line\nbreak, "quotes", é, \u2028 and \ud800' }),
   tool('__proto__', JSON.parse('{"__proto__":{"a":1}}')),
   { inputSchema: { type: 'object' }, name: 'last' },
-  { ...tool('numbered'), 7: 'a key that stands before all others' },
+  { ...tool('numbered'), 7: 'a key that comes before all others' },
   tool('with output', { outputSchema: { type: 'string' } }),
   tool('says "outputSchema"'),
 ]
 
-describe('a catalogue that was kept', () => {
+describe('a stored catalog', () => {
   it('offers what the server offered, whatever its tools look like', () => {
     for (const era of ['legacy', 'modern'] as const) {
-      const catalogue = createCatalog([], { era, tools: ODD as ServerCatalog['tools'] })
-      const fresh = offersOf(JSON.parse(JSON.stringify(catalogue)))
-      const kept = offersOf(reread(catalogue))
-      const seen = ({ name, wire, recordName, original, definition, legacyOutput, isMcp }: Offer) => ({
+      const serverCatalog = createCatalog([], { era, tools: UNUSUAL as ServerCatalog['tools'] })
+      const fresh = offersOf(JSON.parse(JSON.stringify(serverCatalog)))
+      const stored = offersOf(reread(serverCatalog))
+      const visibleParts = ({ name, wire, recordName, original, definition, legacyOutput, isMcp }: Offer) => ({
         ...{ name, wire, recordName, isMcp },
-        // As texts: the order of keys is the server's own, and stays so.
+        // Compared as strings: the order of keys is the server's own and must not change.
         original: JSON.stringify(original),
         definition: JSON.stringify(definition),
         legacyOutput,
       })
-      expect(kept.map(seen)).toEqual(fresh.map(seen))
+      expect(stored.map(visibleParts)).toEqual(fresh.map(visibleParts))
     }
   })
 
-  it('knows of a tool how it is listed, and has parsed nothing for that', () => {
-    const catalogue = reread(createCatalog([], { tools: ODD as ServerCatalog['tools'] }))
-    const offers = offersOf(catalogue)
+  it('knows the listed form of each tool without parsing it', () => {
+    const serverCatalog = reread(createCatalog([], { tools: UNUSUAL as ServerCatalog['tools'] }))
+    const offers = offersOf(serverCatalog)
     const printed = offers.flatMap((offer) => offer.listedJson ?? [])
     expect(printed).toHaveLength(3)
-    expect(storedToolsOf(catalogue)?.printed(0, 'still a text')).toBeDefined()
+    expect(storedToolsOf(serverCatalog)?.printed(0, 'not parsed yet')).toBeDefined()
     const definitions = offers.filter((offer) => offer.listedJson !== undefined).map(({ definition }) => definition)
     expect(printed).toEqual(definitions.map((definition) => JSON.stringify(definition)))
   })
 
-  it('is the same for a server that says again what it said', () => {
+  it('is unchanged if the server repeats the same catalog', () => {
     const catalog = new Catalog(['one'], 'prefixed')
     const changes: unknown[] = []
     catalog.put('one', reread(createCatalog(['a', 'b'])))
@@ -65,7 +65,7 @@ describe('a catalogue that was kept', () => {
     expect(catalog.snapshot.tools.map(({ name }) => name)).toEqual(['a', 'c'])
   })
 
-  it('tells of nothing new where it is empty', () => {
+  it('reports no change if it is empty', () => {
     const catalog = new Catalog(['one'], 'prefixed')
     const changes: unknown[] = []
     catalog.onChange((change) => changes.push(change))

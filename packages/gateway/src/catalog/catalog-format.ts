@@ -3,18 +3,17 @@ import { isJsonObject, sanitizeEntry, type ToolDefinition, tryParseJson } from '
 import { cachePin, decodeDigests, encodeDigests, type StoredDigests } from '../governance/governance.ts'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 
-/** Those that were read from what was kept, for as long as they are as they were. */
+/** The tools of catalogs that came from the store. An entry lives as long as its catalog. */
 const storedTools = new WeakMap<ServerCatalog, StoredTools>()
 
-export const storedToolsOf = (catalogue: ServerCatalog): StoredTools | undefined => storedTools.get(catalogue)
+export const storedToolsOf = (serverCatalog: ServerCatalog): StoredTools | undefined => storedTools.get(serverCatalog)
 
-/** The names of a server's tools, in their order. */
-export const toolNamesOf = (catalogue: ServerCatalog): readonly string[] =>
-  storedTools.get(catalogue)?.names ?? catalogue.tools.map(({ name }) => String(name))
+export const toolNamesOf = (serverCatalog: ServerCatalog): readonly string[] =>
+  storedTools.get(serverCatalog)?.names ?? serverCatalog.tools.map(({ name }) => String(name))
 
 /**
- * A catalogue as it is kept: the digest of all that follows, everything but the tools, and each tool on a line of its
- * own. What is handed to clients out of it is not parsed first: the digest proves that it is what was printed here.
+ * A catalog in its stored form: the digest of all that follows, everything but the tools, and each tool on its own
+ * line. Clients get lines of it without a parse: the digest proves that this code wrote them.
  */
 export function formatCatalog({ tools, ...rest }: ServerCatalog): string {
   const names = tools.map(({ name }) => name)
@@ -28,23 +27,23 @@ const LISTS = ['resources', 'resourceTemplates', 'prompts', 'leftOut', 'names']
 
 export interface ParsedCatalog {
   readonly catalog: ServerCatalog
-  /** Whether all that is known of its tools came along. */
+  /** Whether the digests and the list of repaired tools were stored too. */
   readonly isComplete: boolean
 }
 
-/** Another version of ours may have written something else there: then the server is asked, as if nothing were known. */
+/** `undefined` if another version of Sallyport wrote another format: then the server is asked for its catalog. */
 export function parseCatalog(text: string): ParsedCatalog | undefined {
   const start = text.indexOf('\n') + 1
   const body = text.slice(start)
   if (text.slice(0, start) !== `${hash('sha256', body)}\n`) return undefined
   const [head = '', ...texts] = body.split('\n')
-  const known = tryParseJson(head)
-  if (!isJsonObject(known) || !isJsonObject(known.capabilities)) return undefined
-  if (known.era !== 'legacy' && known.era !== 'modern') return undefined
-  if (!LISTS.every((list) => Array.isArray(known[list]))) return undefined
-  const { names, pins: kept, repaired, ...rest } = known as unknown as Omit<ServerCatalog, 'tools'> & Head
+  const parsedHead = tryParseJson(head)
+  if (!isJsonObject(parsedHead) || !isJsonObject(parsedHead.capabilities)) return undefined
+  if (parsedHead.era !== 'legacy' && parsedHead.era !== 'modern') return undefined
+  if (!LISTS.every((list) => Array.isArray(parsedHead[list]))) return undefined
+  const { names, pins: storedPins, repaired, ...rest } = parsedHead as unknown as Omit<ServerCatalog, 'tools'> & Head
   if (names.length !== texts.length) return undefined
-  const digests = decodeDigests(kept, names.length)
+  const digests = decodeDigests(storedPins, names.length)
   const tools = new StoredTools({ names, texts, digests, repaired: Array.isArray(repaired) ? repaired : undefined })
   const catalog = {
     ...rest,
@@ -59,28 +58,30 @@ export function parseCatalog(text: string): ParsedCatalog | undefined {
 interface Head {
   readonly names: readonly string[]
   readonly pins: unknown
-  /** Which of the tools are listed otherwise than they were defined, by their places. */
+  /** Indexes of the tools whose listed form differs from their definition. */
   readonly repaired: unknown
 }
 
-/** What was kept of a server's tools: their names, a text for each, and the digests of each where these are known. */
+/**
+ * What is stored of a server's tools: the names, the JSON of each tool, and the digests of each tool if they are known.
+ */
 interface StoredToolTexts {
   readonly names: readonly string[]
   readonly texts: readonly string[]
   readonly digests: readonly StoredDigests[] | undefined
-  /** The places of those that are listed otherwise than they were defined; undefined where nobody has looked. */
+  /** Indexes of the tools whose listed form differs from their definition; `undefined` if that was not determined. */
   readonly repaired: readonly number[] | undefined
 }
 
-/** Texts are our own print, without escapes for what needs none. */
+/** We wrote these texts ourselves, without needless escapes, so a plain search finds these keys. */
 const CLIENT_SPECIFIC = /"outputSchema"|"sallyport\/|\/serverInfo"/
 
-/** Tools as they were kept, each parsed when somebody looks into it: a start lists thousands and looks into none. */
+/** Stored tools, each parsed on first use: a start lists thousands of tools and inspects none. */
 export class StoredTools {
   readonly names: readonly string[]
   readonly #digests: readonly StoredDigests[] | undefined
   readonly #repaired: ReadonlySet<number> | undefined
-  /** Let go of once all are parsed. */
+  /** Released once all are parsed. */
   #texts: readonly string[]
   readonly #parsed = new Map<number, ToolDefinition>()
   #all: readonly ToolDefinition[] | undefined
@@ -92,7 +93,7 @@ export class StoredTools {
     this.#repaired = repaired && new Set(repaired)
   }
 
-  /** The same objects each time: what is known of definitions hangs on them. */
+  /** Returns the same objects each time: caches use them as keys. */
   get all(): readonly ToolDefinition[] {
     this.#all ??= this.names.map((_, at) => this.tool(at))
     this.#texts = []
@@ -100,8 +101,8 @@ export class StoredTools {
   }
 
   tool(at: number): ToolDefinition {
-    const known = this.#parsed.get(at)
-    if (known !== undefined) return known
+    const parsedHead = this.#parsed.get(at)
+    if (parsedHead !== undefined) return parsedHead
     const tool = JSON.parse(this.#texts[at] ?? 'null') as ToolDefinition
     const pin = this.#digests?.[at]?.pin
     if (pin !== undefined) cachePin(tool, pin)
@@ -114,9 +115,9 @@ export class StoredTools {
   }
 
   /**
-   * Whether its definition can be printed under another name without a look into it: not where the name does not stand
-   * first, nor where there may be something that not everybody is shown: an output schema, what only we may say, or what
-   * the protocol does not allow.
+   * Whether the definition can be printed under another name without parsing it. Not if the name is not its first key,
+   * and not if it may have a part that some clients must not see: an output schema, a `_meta` key reserved for the
+   * gateway, or something that the protocol does not allow.
    */
   isPrintable(at: number): boolean {
     if (this.#repaired?.has(at) !== false) return false
@@ -124,7 +125,7 @@ export class StoredTools {
     return text?.startsWith(this.#nameHead(at)) === true && !CLIENT_SPECIFIC.test(text)
   }
 
-  /** Of one that is printable, for as long as there are texts. */
+  /** The JSON of a printable tool under another name; `undefined` once the texts are released. */
   printed(at: number, name: string): string | undefined {
     const rest = this.#texts[at]?.slice(this.#nameHead(at).length)
     return rest && `{"name":${JSON.stringify(name)}${rest}`

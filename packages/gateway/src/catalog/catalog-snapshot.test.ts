@@ -18,7 +18,7 @@ const templates = (...uriTemplates: readonly string[]) => ({
 })
 
 describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
-  it('stand in the order of the configuration, under their wire names, and otherwise as their server defined them', () => {
+  it('are in the order of the configuration, under their wire names, and otherwise as their server defined them', () => {
     const annotated = { ...tool('b.c'), title: 'B', annotations: { readOnlyHint: true }, 'x-own': [1] }
     const { tools } = new CatalogSnapshot(
       [entry('two', [], { tools: [annotated] }), entry('one', ['z', 'a'])],
@@ -33,7 +33,7 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     expect(tools[0]?.definition).toEqual({ ...annotated, name: 'two_b_c' })
   })
 
-  it('are found by their wire names and by nothing else', () => {
+  it('are found only by their wire names', () => {
     const snapshot = new CatalogSnapshot([entry('one', ['a', '__proto__', 'constructor'])], 'prefixed')
     expect(snapshot.tool('one_a')?.name).toBe('a')
     expect(snapshot.tool('one_proto')?.name).toBe('__proto__')
@@ -42,7 +42,7 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     expect(snapshot.findTool({ server: 'other', tool: 'a' })).toBeUndefined()
   })
 
-  it('keep keys of a definition that every object has', () => {
+  it('preserve definition keys such as __proto__', () => {
     const odd = JSON.parse('{"name":"a","inputSchema":{"__proto__":{"x":1}},"__proto__":{"evil":true}}')
     const { tools } = new CatalogSnapshot([entry('one', [], { tools: [odd] })], 'prefixed')
     expect(JSON.stringify(tools[0]?.definition)).toBe(
@@ -51,7 +51,7 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     expect(tools[0]?.definition.evil).toBeUndefined()
   })
 
-  it('are the built-in ones where a server tries to pass for them', () => {
+  it('are the built-in ones if a server imitates their names', () => {
     const snapshot = new CatalogSnapshot(
       [entry('sallyport-read', ['file']), entry('sallyport', ['read_file'])],
       'prefixed',
@@ -59,36 +59,38 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     expect(snapshot.tool('sallyport_read_file')).toMatchObject({ server: 'sallyport', isMcp: false })
   })
 
-  it('have prompts beside them, each kind with names of its own', () => {
+  it('are separate: a tool and a prompt can have the same name', () => {
     const snapshot = new CatalogSnapshot([entry('one', ['same'], { prompts: [{ name: 'same' }] })], 'prefixed')
     expect(snapshot.tool('one_same')?.kind).toBe('tool')
     expect(snapshot.prompt('one_same')).toMatchObject({ kind: 'prompt', name: 'same', recordName: 'same' })
   })
 
-  it('are named to people where they are left out', () => {
+  it('are named in a warning if they are left out', () => {
     const leftOut = [{ name: 'bad', reason: 'its inputSchema is not an object' }]
     const snapshot = new CatalogSnapshot([entry('x', ['same'], { leftOut }), entry('y', ['same'])], 'bare')
     expect(snapshot.tools).toEqual([])
     expect(snapshot.warnings).toEqual([
-      'x: "same" cannot be given a name of its own and is left out',
-      'y: "same" cannot be given a name of its own and is left out',
+      'x: "same" cannot be given a unique name and is left out',
+      'y: "same" cannot be given a unique name and is left out',
       'x: "bad" is left out: its inputSchema is not an object',
     ])
   })
 })
 
 describe(`the owner of a URI (${promise('GW-26')})`, () => {
-  it('is the first configured one that lists it, and the others are told of', () => {
+  it('is the first configured server that lists it, and a warning names the others', () => {
     const snapshot = new CatalogSnapshot(
       [entry('one', [], resources('a://b')), entry('two', [], resources('a://b'))],
       'prefixed',
     )
     expect(snapshot.resource('a://b')?.server).toBe('one')
     expect(snapshot.resources).toHaveLength(1)
-    expect(snapshot.warnings).toEqual(['two: a://b is already offered by one, which stands first; it is left out'])
+    expect(snapshot.warnings).toEqual([
+      'two: a://b is already offered by one, which comes first in the configuration; it is left out',
+    ])
   })
 
-  it('is the one whose template fits, before the only one that has resources', () => {
+  it('is the server whose template matches, rather than the only server with resources', () => {
     const snapshot = new CatalogSnapshot(
       [entry('one', [], resources('a://b')), entry('two', [], templates('db://{table}/rows/{id}{?page*}'))],
       'prefixed',
@@ -100,13 +102,13 @@ describe(`the owner of a URI (${promise('GW-26')})`, () => {
     expect(snapshot.template('db://users')).toBeUndefined()
   })
 
-  it('is the only server that has resources where nobody lists it', () => {
+  it('is the only server with resources if no server lists it', () => {
     const snapshot = new CatalogSnapshot([entry('one', ['a']), entry('two', [], resources('a://b'))], 'prefixed')
     expect(snapshot.resource('c://d')).toMatchObject({ server: 'two', name: 'c://d', kind: 'resource' })
     expect(snapshot.resource('__proto__')?.server).toBe('two')
   })
 
-  it('takes the letters of a template for themselves', () => {
+  it('treats the characters of a template literally', () => {
     const snapshot = new CatalogSnapshot(
       [entry('one', [], templates('a://[x].*?/{p}', 'b://plain')), entry('two', [], resources('z://'))],
       'prefixed',
@@ -116,7 +118,7 @@ describe(`the owner of a URI (${promise('GW-26')})`, () => {
     expect(snapshot.resource('b://plain')?.server).toBe('one')
   })
 
-  it('takes no letter of a URI for two parts of a template', () => {
+  it('matches no character of a URI with two parts of a template', () => {
     const snapshot = new CatalogSnapshot(
       [entry('one', [], templates('t:ab{x}ab{y}ab')), entry('two', [], resources('z://'))],
       'prefixed',
@@ -125,7 +127,7 @@ describe(`the owner of a URI (${promise('GW-26')})`, () => {
     for (const uri of ['t:ab', 't:abab', 't:abbab']) expect(snapshot.resource(uri)).toBeUndefined()
   })
 
-  it('fits whatever a template can become', () => {
+  it('matches every expansion of a template', () => {
     const part = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 4 })
     fc.assert(
       fc.property(
@@ -141,7 +143,7 @@ describe(`the owner of a URI (${promise('GW-26')})`, () => {
     )
   })
 
-  it('is found at once among templates made to be slow', { timeout: 5_000 }, () => {
+  it('is found quickly among templates that were made to be slow', { timeout: 5_000 }, () => {
     const slow = Array.from({ length: 200 }, (_, index) => `{x}${'a'.repeat(2_000 + index)}b{y}`)
     const snapshot = new CatalogSnapshot(
       [entry('one', [], templates(...slow)), entry('two', [], resources('z://'))],
@@ -162,7 +164,7 @@ describe('instructions', () => {
     'prefixed',
   )
 
-  it('are an offer of each server that has any', () => {
+  it('are one offer for each server that has instructions', () => {
     expect(snapshot.instructions.map(({ server, original }) => [server, original])).toEqual([
       ['one', { text: 'Be kind.' }],
       ['two', { text: 'x'.repeat(10_000) }],

@@ -26,26 +26,26 @@ export interface CatalogEntry {
   readonly catalog: ServerCatalog
 }
 
-/** What people want tools to be called, by their canonical names; looked up under the names they have otherwise. */
+/** New names that people chose for tools, by canonical name. `usual` has the names that the tools have without them. */
 export type FindRenames = (usual: NameTable) => ReadonlyMap<string, string>
 
 const NO_RENAMES: ReadonlyMap<string, string> = new Map()
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A longer URI is nobody's, unless it is listed. */
+/** A longer URI has no owner, unless it is listed. */
 const MAX_URI_LENGTH = 8_192
 
-/** Everything on offer at one moment, merged, with every name looked up in a table. */
+/** Everything that is offered at one moment, merged. Every name is looked up in a table. */
 export class CatalogSnapshot {
   readonly tools: readonly Offer[]
   readonly prompts: readonly Offer[]
   readonly resources: readonly Offer[]
   readonly templates: readonly Offer[]
-  /** What servers want the model to know, each its own. */
+  /** The instructions of each server for the model. */
   readonly instructions: readonly Offer[]
   readonly toolNames: NameTable
-  /** What was left out or decided between servers, for people. */
+  /** Messages for people: what was left out, and what was decided between servers. */
   readonly warnings: readonly string[]
   readonly #entries: readonly CatalogEntry[]
   readonly #toolByWire: ReadonlyMap<string, Offer>
@@ -53,7 +53,7 @@ export class CatalogSnapshot {
   readonly #resourceByUri: ReadonlyMap<string, Offer>
   readonly #templateMatchers: readonly { readonly matches: (uri: string) => boolean; readonly offer: Offer }[]
 
-  /** `entries` stand in the order of the configuration: the first owner of a URI wins. */
+  /** `entries` are in the order of the configuration: the first owner of a URI wins. */
   constructor(entries: readonly CatalogEntry[], naming: Naming, renamesOf: FindRenames = () => NO_RENAMES) {
     const warnings: string[] = []
     this.#entries = entries
@@ -71,7 +71,7 @@ export class CatalogSnapshot {
     warnings.push(...findFailedRenames(this.tools, renames))
     for (const table of [this.toolNames, promptNames]) {
       warnings.push(
-        ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a name of its own and is left out`),
+        ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a unique name and is left out`),
       )
     }
     this.resources = ownedOffers(entries, { kind: 'resource', key: 'resources', nameKey: 'uri', warnings })
@@ -105,7 +105,10 @@ export class CatalogSnapshot {
     return this.#promptByWire.get(wire)
   }
 
-  /** The owner of a URI: who lists it, else whose template fits, else the only server that has resources at all. */
+  /**
+   * The owner of a URI: the server that lists it, else the one whose template matches, else the only server with
+   * resources.
+   */
   resource(uri: string): Offer | undefined {
     const listed = this.#resourceByUri.get(uri)
     if (listed) return listed
@@ -119,7 +122,9 @@ export class CatalogSnapshot {
     return this.templates.find((offer) => offer.name === uriTemplate)
   }
 
-  /** What else the servers declare to a client of this era, each name once: the first server's word counts. */
+  /**
+   * Other capabilities that the servers declare to a client of this era. If two declare the same name, the first wins.
+   */
   extensions(servers: ReadonlySet<string>, era: Era): JsonObject {
     const seen = this.#entries.filter(({ server }) => servers.has(server))
     return declaredExtensions(
@@ -129,7 +134,7 @@ export class CatalogSnapshot {
   }
 
   #onlyResourceServer(): string | undefined {
-    // The gateway's own are those of its template, and no others.
+    // The gateway's own URIs are those of its template, and no others.
     const owners = this.#entries.filter(
       ({ server, catalog }) => server !== BUILT_IN_SERVER && catalog.capabilities.resources !== undefined,
     )
@@ -148,17 +153,19 @@ function buildNameTable(entries: readonly CatalogEntry[], { key, ...naming }: Na
   return new NameTable(refs, { ...naming, digest })
 }
 
-const listNames = (catalogue: ServerCatalog, key: NameTableOptions['key']): readonly string[] =>
-  key === 'tools' ? toolNamesOf(catalogue) : catalogue.prompts.map(({ name }) => String(name))
+const listNames = (serverCatalog: ServerCatalog, key: NameTableOptions['key']): readonly string[] =>
+  key === 'tools' ? toolNamesOf(serverCatalog) : serverCatalog.prompts.map(({ name }) => String(name))
 
-/** What people wanted a tool to be called, and it is not. */
+/** Warnings about tools that could not get the name that people chose. */
 function findFailedRenames(tools: readonly Offer[], renames: ReadonlyMap<string, string>): readonly string[] {
   return tools.flatMap(({ server, name, wire, recordName }) => {
-    const wish = renames.get(recordName)
-    if (wish === undefined || wire === toWireName(wish)) return []
+    const newName = renames.get(recordName)
+    if (newName === undefined || wire === toWireName(newName)) return []
     const why =
-      toWireName(wish) === undefined ? 'that is no name, or too long a one' : 'another tool has, or wants, that name'
-    return [`${server}/${name} cannot be renamed to ${quoteText(wish, 60)}: ${why}. It is called ${wire}`]
+      toWireName(newName) === undefined
+        ? 'it is not a valid name, or it is too long'
+        : 'another tool has or wants that name'
+    return [`${server}/${name} cannot be renamed to ${quoteText(newName, 60)}: ${why}. It is called ${wire}`]
   })
 }
 
@@ -166,7 +173,7 @@ interface NamedOffersOptions {
   readonly kind: 'tool' | 'prompt'
   readonly key: 'tools' | 'prompts'
   readonly names: NameTable
-  /** As they would be, had nobody renamed anything. */
+  /** The names that the tools would have without any rename. */
   readonly defaultNames: NameTable
 }
 
@@ -186,28 +193,31 @@ function namedOffers(entries: readonly CatalogEntry[], plan: NamedOffersOptions)
   )
 }
 
-/** Whose it is and what it is called. */
+/** The owner and the names of an item. */
 type NamedItem = Pick<Offer, 'server' | 'name' | 'wire' | 'recordName' | 'isMcp'> & Pick<NamedOffersOptions, 'kind'>
 
-/** One that can be listed without a look into it. */
-function createStoredOffer(named: NamedItem, catalogue: ServerCatalog, at: number): Offer | undefined {
-  const tools = named.kind === 'tool' ? storedToolsOf(catalogue) : undefined
+/** `undefined` if the stored tool must be parsed before it can be listed. */
+function createStoredOffer(named: NamedItem, serverCatalog: ServerCatalog, at: number): Offer | undefined {
+  const tools = named.kind === 'tool' ? storedToolsOf(serverCatalog) : undefined
   return tools?.isPrintable(at) ? new StoredOffer(named, tools, at) : undefined
 }
 
-function createOffer(named: NamedItem, catalogue: ServerCatalog, at: number): Offer {
+function createOffer(named: NamedItem, serverCatalog: ServerCatalog, at: number): Offer {
   const isTool = named.kind === 'tool'
   const item: JsonObject =
-    (isTool ? (storedToolsOf(catalogue)?.tool(at) ?? catalogue.tools[at]) : catalogue.prompts[at]) ?? {}
+    (isTool ? (storedToolsOf(serverCatalog)?.tool(at) ?? serverCatalog.tools[at]) : serverCatalog.prompts[at]) ?? {}
   return {
     ...named,
     original: item,
     definition: { ...(named.isMcp ? stripReservedMeta(item) : item), name: named.wire },
-    ...(isTool && catalogue.era === 'modern' && narrowOutputSchema(item)),
+    ...(isTool && serverCatalog.era === 'modern' && narrowOutputSchema(item)),
   }
 }
 
-/** A legacy server may break the rules of its era; then its results are as they are, and so is its schema. */
+/**
+ * Only for modern servers: a legacy server may break the rules of its era, and then its results and its schema stay as
+ * they are.
+ */
 function narrowOutputSchema({ outputSchema }: JsonObject): Pick<Offer, 'legacyOutput'> {
   const legacyOutput = wrapOutputSchema(outputSchema)
   return legacyOutput === undefined ? {} : { legacyOutput }
@@ -230,7 +240,9 @@ function ownedOffers(
       const name = String(item[nameKey])
       const owner = owners.get(name)
       if (owner) {
-        warnings.push(`${server}: ${name} is already offered by ${owner.server}, which stands first; it is left out`)
+        warnings.push(
+          `${server}: ${name} is already offered by ${owner.server}, which comes first in the configuration; it is left out`,
+        )
         continue
       }
       owners.set(name, {
@@ -271,7 +283,10 @@ function listInstructions({ server, catalog: { instructions } }: CatalogEntry): 
   return [{ ...named, original: { text }, definition: { text } }]
 }
 
-/** A server's template is foreign text: what stands between its variables is searched for, and it never becomes a pattern. */
+/**
+ * A template is untrusted text: its literal parts are searched for one by one, and it is never compiled to a regular
+ * expression.
+ */
 function createTemplateMatcher(uriTemplate: string): (uri: string) => boolean {
   const [head = '', ...between] = uriTemplate.split(/\{[^{}]*\}/)
   const tail = between.pop()
@@ -288,7 +303,7 @@ function createTemplateMatcher(uriTemplate: string): (uri: string) => boolean {
   }
 }
 
-/** A tool that was kept. Its definition is parsed when somebody asks for it. */
+/** A stored tool. Its definition is parsed on first use. */
 class StoredOffer implements Offer {
   readonly kind = 'tool'
   readonly server: string
@@ -323,7 +338,7 @@ class StoredOffer implements Offer {
     return this.#tools.printed(this.#at, this.wire)
   }
 
-  get kept(): StoredDigests | undefined {
+  get storedDigests(): StoredDigests | undefined {
     return this.#tools.digests(this.#at)
   }
 }
@@ -332,8 +347,8 @@ const NONE: readonly McpParam[] = Object.freeze([])
 const paramsCache = new WeakMap<JsonObject, readonly McpParam[]>()
 
 /**
- * The arguments that HTTP repeats in headers in the modern era, where a tool has such. Looked for when somebody calls
- * the tool: to go through the schemas of thousands of tools would hold up the first list.
+ * The arguments that HTTP repeats in headers in the modern era, if a tool has any. They are determined when the tool is
+ * called: reading the schemas of thousands of tools would delay the first list.
  */
 export function findHeaderParams({ kind, original }: Offer): readonly McpParam[] {
   if (kind !== 'tool') return NONE
@@ -342,7 +357,7 @@ export function findHeaderParams({ kind, original }: Offer): readonly McpParam[]
   return params
 }
 
-/** A schema whose annotations break the rules is taken as one that has none: no client may follow it. */
+/** A schema with invalid annotations is treated as one without any: no client may follow it. */
 function readParams({ inputSchema }: JsonObject): readonly McpParam[] {
   const read = isJsonObject(inputSchema) ? readMcpParams(inputSchema) : { params: NONE }
   return 'problem' in read ? NONE : read.params

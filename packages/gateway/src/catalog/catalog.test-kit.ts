@@ -7,7 +7,7 @@ export const tool = (name: string, more: JsonObject = {}): ToolDefinition => ({
   ...more,
 })
 
-/** What a server offers: tools by name, and whatever else is given. */
+/** The catalog of a server: tools by name, and further members. */
 export function createCatalog(tools: readonly string[], more: Partial<ServerCatalog> = {}): ServerCatalog {
   return {
     era: 'legacy',

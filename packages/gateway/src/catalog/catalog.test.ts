@@ -13,7 +13,7 @@ function watched(order: readonly string[] = ['one', 'two']) {
 const wires = (catalog: Catalog): readonly string[] => catalog.snapshot.tools.map(({ wire }) => wire)
 
 describe('the catalog', () => {
-  it('merges what servers offer in the order of the configuration, whoever came first', () => {
+  it('merges the offers of servers in the order of the configuration, whichever server was first', () => {
     const { catalog } = watched()
     catalog.put('two', createCatalog(['b']))
     catalog.put('one', createCatalog(['a']))
@@ -22,7 +22,7 @@ describe('the catalog', () => {
     expect(catalog.knows('three')).toBe(false)
   })
 
-  it('gives the same snapshot until something changes', () => {
+  it('returns the same snapshot until something changes', () => {
     const { catalog } = watched()
     catalog.put('one', createCatalog(['a']))
     const { snapshot } = catalog
@@ -32,7 +32,7 @@ describe('the catalog', () => {
     expect(snapshot.tools).toHaveLength(1)
   })
 
-  it('keeps the objects of tools that stayed as they were, and takes the rest as it is now', () => {
+  it('preserves the objects of unchanged tools and replaces the rest', () => {
     const { catalog } = watched()
     catalog.put('one', createCatalog(['a']))
     const before = catalog.serverCatalog('one')
@@ -43,7 +43,7 @@ describe('the catalog', () => {
     expect(catalog.serverCatalog('one')?.tools).toHaveLength(2)
   })
 
-  it('tells which lists changed, and nothing when none did', () => {
+  it('reports which lists changed, and does not report if none did', () => {
     const { catalog, changes, stop } = watched()
     catalog.put('one', createCatalog(['a']))
     catalog.put('one', createCatalog(['a']))
@@ -74,7 +74,7 @@ describe('the catalog', () => {
 })
 
 describe(`a discovery (${promise('GOV-24')})`, () => {
-  it('says what came, went and changed', () => {
+  it('lists what was added, removed and changed', () => {
     const before = createCatalog(['stays', 'goes', 'changes'])
     const after = createCatalog([], { tools: [tool('stays'), tool('changes', { title: 'New' }), tool('__proto__')] })
     expect(buildDiscoveryEvent('one', before, after)).toEqual({
@@ -87,12 +87,12 @@ describe(`a discovery (${promise('GOV-24')})`, () => {
     })
   })
 
-  it('names only so many, however many there are', () => {
+  it('names a limited number of tools', () => {
     const many = createCatalog(Array.from({ length: 5_000 }, (_, index) => `t${index}`))
     expect(buildDiscoveryEvent('one', undefined, many)).toMatchObject({ added: { length: 100 }, tools: 5_000 })
   })
 
-  it('is none where everything stayed as it was', () => {
+  it('is undefined if nothing changed', () => {
     expect(buildDiscoveryEvent('one', createCatalog(['a']), createCatalog(['a']))).toBeUndefined()
     expect(buildDiscoveryEvent('one', undefined, createCatalog([]))).toBeUndefined()
   })

@@ -9,7 +9,7 @@ export { MODERN_TASKS } from './extensions.ts'
 export { LastKnownCatalogs } from './last-known-catalogs.ts'
 export { type Offer, reviewName } from './offer.ts'
 
-/** Which lists differ from before. */
+/** Which lists changed. */
 export interface CatalogChange {
   readonly tools: boolean
   readonly resources: boolean
@@ -20,7 +20,7 @@ type ListKey = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
 const LISTS = { tools: ['tools'], resources: ['resources', 'resourceTemplates'], prompts: ['prompts'] } as const
 
-/** What all servers offer together. It changes by whole servers; a reader takes a snapshot. */
+/** The catalogs of all servers together. It changes one whole server at a time; readers take a snapshot. */
 export class Catalog {
   readonly #catalogs = new Map<string, ServerCatalog>()
   readonly #listeners = new Set<(change: CatalogChange) => void>()
@@ -37,8 +37,8 @@ export class Catalog {
   get snapshot(): CatalogSnapshot {
     this.#snapshot ??= new CatalogSnapshot(
       this.#order.flatMap((server) => {
-        const catalogue = this.#catalogs.get(server)
-        return catalogue ? [{ server, catalog: catalogue }] : []
+        const serverCatalog = this.#catalogs.get(server)
+        return serverCatalog ? [{ server, catalog: serverCatalog }] : []
       }),
       this.#naming,
       this.#findRenames,
@@ -46,7 +46,7 @@ export class Catalog {
     return this.#snapshot
   }
 
-  /** Those of the configuration, known or not, in its order. */
+  /** The servers of the configuration in its order, whether their catalogs are known or not. */
   get servers(): readonly string[] {
     return this.#order
   }
@@ -59,19 +59,22 @@ export class Catalog {
     return this.#catalogs.has(server)
   }
 
-  /** Replaces what a server offers, and gives what is known of it now. Nobody is told when nothing changed. */
-  put(server: string, catalogue: ServerCatalog): ServerCatalog {
+  /**
+   * Replaces the catalog of a server and returns the one that is now in use. Listeners are not called if nothing
+   * changed.
+   */
+  put(server: string, serverCatalog: ServerCatalog): ServerCatalog {
     const before = this.#catalogs.get(server)
-    const change = compareCatalogs(before, catalogue)
-    const now = before ? reuseKnownItems(before, catalogue, change) : catalogue
+    const change = compareCatalogs(before, serverCatalog)
+    const now = before ? reuseKnownItems(before, serverCatalog, change) : serverCatalog
     this.#catalogs.set(server, now)
-    // A snapshot, and all that was decided and printed from it, stays good while nothing changed.
-    if (before === undefined || isChange(change) || !sameHandshake(before, catalogue)) this.#snapshot = undefined
+    // A snapshot, and all decisions and lists derived from it, stay valid while nothing changes.
+    if (before === undefined || isChange(change) || !sameHandshake(before, serverCatalog)) this.#snapshot = undefined
     this.#notify(change)
     return now
   }
 
-  /** The configuration changed: servers that it no longer names are gone. */
+  /** Call this after the configuration changed: servers that it no longer names are removed. */
   reconfigure(order: readonly string[], naming: Naming): void {
     for (const server of [...this.#catalogs.keys()]) if (!order.includes(server)) this.#catalogs.delete(server)
     this.#order = order
@@ -80,7 +83,7 @@ export class Catalog {
     this.#notify({ tools: true, resources: true, prompts: true })
   }
 
-  /** From now on tools are called what people want them to be called. */
+  /** From now on tools have the names that people chose. */
   setRenames(renamesOf: FindRenames): void {
     this.#findRenames = renamesOf
     this.#snapshot = undefined
@@ -103,14 +106,14 @@ function compareCatalogs(before: ServerCatalog | undefined, after: ServerCatalog
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
 }
 
-const offersAny = (catalogue: ServerCatalog, list: ListKey): boolean =>
-  (list === 'tools' ? toolNamesOf(catalogue) : catalogue[list]).length > 0
+const offersAny = (serverCatalog: ServerCatalog, list: ListKey): boolean =>
+  (list === 'tools' ? toolNamesOf(serverCatalog) : serverCatalog[list]).length > 0
 
 const isChange = ({ tools, resources, prompts }: CatalogChange): boolean => tools || resources || prompts
 
-/** What is known of definitions hangs on their objects: those of what did not change stay. */
+/** Caches use definition objects as keys, so the objects of unchanged definitions are reused. */
 function reuseKnownItems(before: ServerCatalog, after: ServerCatalog, change: CatalogChange): ServerCatalog {
-  const kept = <Key extends ListKey>(list: Key, nameKey: string, isChanged: boolean): ServerCatalog[Key] => {
+  const reuse = <Key extends ListKey>(list: Key, nameKey: string, isChanged: boolean): ServerCatalog[Key] => {
     if (!isChanged) return before[list]
     const known = new Map(before[list].map((item) => [item[nameKey], item]))
     const same = (item: JsonObject): JsonObject => {
@@ -121,10 +124,10 @@ function reuseKnownItems(before: ServerCatalog, after: ServerCatalog, change: Ca
   }
   return {
     ...after,
-    tools: kept('tools', 'name', change.tools),
-    prompts: kept('prompts', 'name', change.prompts),
-    resources: kept('resources', 'uri', change.resources),
-    resourceTemplates: kept('resourceTemplates', 'uriTemplate', change.resources),
+    tools: reuse('tools', 'name', change.tools),
+    prompts: reuse('prompts', 'name', change.prompts),
+    resources: reuse('resources', 'uri', change.resources),
+    resourceTemplates: reuse('resourceTemplates', 'uriTemplate', change.resources),
   }
 }
 

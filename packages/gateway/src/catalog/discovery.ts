@@ -1,18 +1,18 @@
 import type { SallyportEvent } from '@sallyport/core'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 
-/** A server chooses how many tools it has and how often they change; it does not choose the size of our log. */
+/** A server decides how many tools it has and how often they change. It must not decide the size of our log. */
 const MAX_NAMED = 100
 
-/** What a server's tools did since they were last seen; nothing when they stayed as they were. */
+/** How a server's tools changed since they were last seen; `undefined` if they did not. */
 export function buildDiscoveryEvent(
   server: string,
   before: ServerCatalog | undefined,
   after: ServerCatalog,
 ): SallyportEvent | undefined {
   if (before?.tools === after.tools) return undefined
-  const printed = (catalogue: ServerCatalog | undefined) =>
-    new Map((catalogue?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
+  const printed = (serverCatalog: ServerCatalog | undefined) =>
+    new Map((serverCatalog?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
   const [old, now] = [printed(before), printed(after)]
   const added = [...now.keys()].filter((name) => !old.has(name))
   const removed = [...old.keys()].filter((name) => !now.has(name))

@@ -16,14 +16,14 @@ const modern = createCatalog([], {
 })
 
 describe(`${promise('GW-17')} what servers declare beyond the protocol`, () => {
-  it('is declared once for all of them: the first server’s word counts', () => {
+  it('is declared once for all of them: the first server wins', () => {
     expect(declaredExtensions([modern, old], 'modern')).toEqual({
       extensions: { 'example.org/a': { by: 'modern' }, [TASKS]: {} },
       experimental: { b: {} },
     })
   })
 
-  it('holds tasks for clients of the server’s own era only, and no list of them', () => {
+  it('includes tasks only for clients of the server’s own era, and never a list of tasks', () => {
     expect(declaredExtensions([old, modern], 'legacy')).toEqual({
       extensions: { 'example.org/a': { by: 'old' } },
       experimental: { b: {} },
@@ -31,7 +31,7 @@ describe(`${promise('GW-17')} what servers declare beyond the protocol`, () => {
     })
   })
 
-  it('is nothing where no server declares anything', () => {
+  it('is empty if no server declares anything', () => {
     expect(declaredExtensions([createCatalog(['a'])], 'legacy')).toEqual({})
   })
 })

@@ -1,17 +1,17 @@
 import { type Era, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 
-/** Tasks are made, asked for and ended otherwise in each era: they cannot be carried across. */
+/** Each era creates, queries and ends tasks in its own way, so tasks cannot be translated between eras. */
 export const MODERN_TASKS = 'io.modelcontextprotocol/tasks'
 
-/** The capabilities beyond the protocol's own that servers declare, as one of them. */
-export function declaredExtensions(catalogues: readonly ServerCatalog[], era: Era): JsonObject {
-  const makers = catalogues.filter(
+/** The capabilities that servers declare beyond the protocol's own, merged into one declaration. */
+export function declaredExtensions(catalogs: readonly ServerCatalog[], era: Era): JsonObject {
+  const makers = catalogs.filter(
     ({ capabilities, ...speaks }) => speaks.era === era && capabilities.tasks !== undefined,
   )
   const tasks = era === 'legacy' ? makers[0] : undefined
-  const extensions = mergeExtensions(catalogues, 'extensions', (name, from) => name !== MODERN_TASKS || from === era)
-  const experimental = mergeExtensions(catalogues, 'experimental', () => true)
+  const extensions = mergeExtensions(catalogs, 'extensions', (name, from) => name !== MODERN_TASKS || from === era)
+  const experimental = mergeExtensions(catalogs, 'experimental', () => true)
   return {
     ...(extensions && { extensions }),
     ...(experimental && { experimental }),
@@ -19,19 +19,19 @@ export function declaredExtensions(catalogues: readonly ServerCatalog[], era: Er
   }
 }
 
-/** Whose tasks there are is nobody's to ask: they are looked up one by one, by those who know their ids. */
+/** No client may list tasks: it could see those of others. Tasks are looked up one by one, by those who know the id. */
 function withoutTaskList(declared: Json | undefined): JsonObject {
   const { list: _list, ...rest } = isJsonObject(declared) ? declared : {}
   return rest
 }
 
 function mergeExtensions(
-  catalogues: readonly ServerCatalog[],
+  catalogs: readonly ServerCatalog[],
   member: 'extensions' | 'experimental',
   keeps: (name: string, era: Era) => boolean,
 ): JsonObject | undefined {
   const all = new Map<string, Json | undefined>()
-  for (const { era, capabilities } of catalogues)
+  for (const { era, capabilities } of catalogs)
     for (const [name, value] of Object.entries(isJsonObject(capabilities[member]) ? capabilities[member] : {}))
       if (!all.has(name) && keeps(name, era)) all.set(name, value)
   return all.size === 0 ? undefined : Object.fromEntries(all)

@@ -9,70 +9,70 @@ import { createCatalog } from './catalog.test-kit.ts'
 import { formatCatalog, storedToolsOf } from './catalog-format.ts'
 import { LastKnownCatalogs } from './last-known-catalogs.ts'
 
-function createCache(): CatalogCache & { readonly kept: Map<string, string> } {
-  const kept = new Map<string, string>()
+function createCache(): CatalogCache & { readonly stored: Map<string, string> } {
+  const stored = new Map<string, string>()
   return {
-    kept,
-    load: (server, fingerprint) => kept.get(`${server} ${fingerprint}`),
-    save: (server, fingerprint, catalogue) => void kept.set(`${server} ${fingerprint}`, catalogue),
+    stored,
+    load: (server, fingerprint) => stored.get(`${server} ${fingerprint}`),
+    save: (server, fingerprint, serverCatalog) => void stored.set(`${server} ${fingerprint}`, serverCatalog),
   }
 }
 
-/** What is kept, without the digest of it; and the digest put before it again. */
+/** The stored text without its digest; and the digest put before it again. */
 const bodyOf = (text: string): string => text.slice(text.indexOf('\n') + 1)
 const signed = (body: string): string => `${createHash('sha256').update(body).digest('hex')}\n${body}`
 
-describe(`the last known catalogue (${promise('GW-3')})`, () => {
+describe(`the last known catalog (${promise('GW-3')})`, () => {
   it('comes back as it was, with the era that the server spoke', () => {
     const cache = createCache()
-    const catalogue = createCatalog(['a', '__proto__'], { era: 'modern' })
-    new LastKnownCatalogs(cache).save(stdioConfig(), catalogue)
-    const shelf = new LastKnownCatalogs(cache)
-    expect(shelf.lastKnown('hostile')?.era).toBeUndefined()
-    expect(shelf.load(stdioConfig())).toEqual(JSON.parse(JSON.stringify(catalogue)))
-    expect(shelf.lastKnown('hostile')?.era).toBe('modern')
+    const serverCatalog = createCatalog(['a', '__proto__'], { era: 'modern' })
+    new LastKnownCatalogs(cache).save(stdioConfig(), serverCatalog)
+    const catalogs = new LastKnownCatalogs(cache)
+    expect(catalogs.lastKnown('hostile')?.era).toBeUndefined()
+    expect(catalogs.load(stdioConfig())).toEqual(JSON.parse(JSON.stringify(serverCatalog)))
+    expect(catalogs.lastKnown('hostile')?.era).toBe('modern')
   })
 
-  it('brings the pins of its tools along, so that a start need not make them', () => {
+  it('includes the pins of its tools, so that a start need not compute them', () => {
     const cache = createCache()
     const { tools } = createCatalog(['a', 'b'])
     new LastKnownCatalogs(cache).save(stdioConfig(), createCatalog(['a', 'b']))
-    const [place = '', text = ''] = [...cache.kept][0] ?? []
+    const [place = '', text = ''] = [...cache.stored][0] ?? []
     const pin = pinOf({ name: 'b', original: tools[1] ?? {} })
     expect(text).toContain(pin)
-    cache.kept.set(place, signed(bodyOf(text).replace(pin, 'sha256-kept')))
+    cache.stored.set(place, signed(bodyOf(text).replace(pin, 'sha256-stored')))
     const known = new LastKnownCatalogs(cache).load(stdioConfig())?.tools ?? []
     expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual([
       pinOf({ name: 'a', original: tools[0] ?? {} }),
-      'sha256-kept',
+      'sha256-stored',
     ])
   })
 
-  it('is written only where a server told something new', () => {
+  it('is written only if a server reported something new', () => {
     const cache = createCache()
-    const catalogue = createCatalog(['a'], { era: 'modern', freshUntil: { tools: 1 } })
-    new LastKnownCatalogs(cache).save(stdioConfig(), catalogue)
-    const text = [...cache.kept.values()][0] ?? ''
+    const serverCatalog = createCatalog(['a'], { era: 'modern', freshUntil: { tools: 1 } })
+    new LastKnownCatalogs(cache).save(stdioConfig(), serverCatalog)
+    const text = [...cache.stored.values()][0] ?? ''
     const writes = (stored: string, ...told: readonly ServerCatalog[]): number => {
       const written: string[] = []
-      const shelf = new LastKnownCatalogs({
+      const catalogs = new LastKnownCatalogs({
         load: () => stored,
         save: (_server, _source, now) => void written.push(now),
       })
-      shelf.load(stdioConfig())
-      for (const each of told) shelf.save(stdioConfig(), each)
+      catalogs.load(stdioConfig())
+      for (const each of told) catalogs.save(stdioConfig(), each)
       return written.length
     }
-    expect(writes(text, catalogue, { ...catalogue, freshUntil: { tools: 2 }, instructions: undefined })).toBe(0)
-    expect(writes(text, { ...catalogue, instructions: 'new' }, createCatalog(['a', 'b']))).toBe(2)
+    expect(writes(text, serverCatalog, { ...serverCatalog, freshUntil: { tools: 2 }, instructions: undefined })).toBe(0)
+    expect(writes(text, { ...serverCatalog, instructions: 'new' }, createCatalog(['a', 'b']))).toBe(2)
     const unpinned = signed(bodyOf(text).replace('"of":"', '"of":"more,'))
-    expect(writes(unpinned, catalogue, catalogue)).toBe(1)
+    expect(writes(unpinned, serverCatalog, serverCatalog)).toBe(1)
   })
 
-  it('makes pins anew that are of something else than people review now, or not as many as the tools', () => {
-    const catalogue = createCatalog(['a', 'b'])
-    const made = catalogue.tools.map((original) => pinOf({ name: String(original.name), original }))
-    const text = bodyOf(formatCatalog(catalogue))
+  it('computes pins again if they cover other parts than people review now, or if their number differs from the tools', () => {
+    const serverCatalog = createCatalog(['a', 'b'])
+    const made = serverCatalog.tools.map((original) => pinOf({ name: String(original.name), original }))
+    const text = bodyOf(formatCatalog(serverCatalog))
     const changed = [
       text.replace('"of":"title', '"of":"name'),
       text.replace(`"${made[0]}",`, ''),
@@ -81,21 +81,21 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
     ]
     for (const body of changed) {
       expect(body).not.toBe(text)
-      const shelf = new LastKnownCatalogs({ load: () => signed(body), save: () => {} })
-      const known = shelf.load(stdioConfig())?.tools ?? []
+      const catalogs = new LastKnownCatalogs({ load: () => signed(body), save: () => {} })
+      const known = catalogs.load(stdioConfig())?.tools ?? []
       expect(known.map((original) => pinOf({ name: String(original.name), original }))).toEqual(made)
     }
   })
 
-  it('is not taken for that of another program under the same id', () => {
-    const shelf = new LastKnownCatalogs(createCache())
-    shelf.save(stdioConfig({ args: ['a'] }), createCatalog([]))
-    expect(shelf.load(stdioConfig({ args: ['b'] }))).toBeUndefined()
-    expect(shelf.load(stdioConfig({ args: ['a'], cwd: '/elsewhere' }))).toBeUndefined()
-    expect(shelf.load(stdioConfig({ args: ['a'], env: { TOKEN: 'renewed' } }))).toBeDefined()
+  it('is not used for another program with the same id', () => {
+    const catalogs = new LastKnownCatalogs(createCache())
+    catalogs.save(stdioConfig({ args: ['a'] }), createCatalog([]))
+    expect(catalogs.load(stdioConfig({ args: ['b'] }))).toBeUndefined()
+    expect(catalogs.load(stdioConfig({ args: ['a'], cwd: '/elsewhere' }))).toBeUndefined()
+    expect(catalogs.load(stdioConfig({ args: ['a'], env: { TOKEN: 'renewed' } }))).toBeDefined()
   })
 
-  it('is nothing where what was kept cannot be read, or is of another shape', () => {
+  it('is undefined if the stored text cannot be read or has another shape', () => {
     const good = bodyOf(formatCatalog(createCatalog(['a'])))
     const texts = [
       ...['', '\n', '{', JSON.stringify(createCatalog(['a'])), good, `${createHash('sha256').digest('hex')}\n${good}`],
@@ -105,13 +105,13 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
     ]
     for (const text of texts) {
       const cache = { load: () => text, save: () => {} }
-      const shelf = new LastKnownCatalogs(cache)
-      expect(shelf.load(stdioConfig()), text).toBeUndefined()
-      expect(shelf.lastKnown('hostile')?.era).toBeUndefined()
+      const catalogs = new LastKnownCatalogs(cache)
+      expect(catalogs.load(stdioConfig()), text).toBeUndefined()
+      expect(catalogs.lastKnown('hostile')?.era).toBeUndefined()
     }
   })
 
-  it('is not used where it is not byte for byte what was written', () => {
+  it('is not used if any byte differs from what was written', () => {
     const text = formatCatalog(createCatalog(['a', 'b']))
     const load = (stored: string) => new LastKnownCatalogs({ load: () => stored, save: () => {} }).load(stdioConfig())
     expect(load(text)).toBeDefined()
@@ -119,15 +119,15 @@ describe(`the last known catalogue (${promise('GW-3')})`, () => {
       expect(load(damaged), damaged).toBeUndefined()
   })
 
-  it('gives each tool as one object, whoever looks first, and its text only until all were looked into', () => {
+  it('returns each tool as one object, whoever reads it first, and its text only until all are parsed', () => {
     const cache = createCache()
     new LastKnownCatalogs(cache).save(stdioConfig(), createCatalog(['a', 'b']))
     const known = new LastKnownCatalogs(cache).load(stdioConfig()) as ServerCatalog
-    const kept = storedToolsOf(known)
-    expect(kept?.printed(1, 'x')).toBe('{"name":"x","inputSchema":{"type":"object"}}')
-    const second = kept?.tool(1)
+    const stored = storedToolsOf(known)
+    expect(stored?.printed(1, 'x')).toBe('{"name":"x","inputSchema":{"type":"object"}}')
+    const second = stored?.tool(1)
     expect(known.tools[1]).toBe(second)
     expect(known.tools).toBe(known.tools)
-    expect(kept?.printed(1, 'x')).toBeUndefined()
+    expect(stored?.printed(1, 'x')).toBeUndefined()
   })
 })

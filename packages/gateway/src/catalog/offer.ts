@@ -1,41 +1,44 @@
 import type { JsonObject } from '@sallyport/core'
 import type { StoredDigests } from '../governance/governance.ts'
 
-/** One thing that a server offers and a client may ask for, or its instructions; or, of the kind `question`, what the server asks of clients. */
+/**
+ * One thing that a server offers and a client may ask for, or its instructions. With the kind `question` it is what the
+ * server asks of clients.
+ */
 export interface Offer {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions' | 'question'
   readonly server: string
-  /** What the server itself calls it: a tool's or prompt's name, a URI, a URI template, the method of a question. */
+  /** The server's own name for it: the name of a tool or prompt, a URI, a URI template, or the method of a question. */
   readonly name: string
-  /** What clients call it. */
+  /** The name that clients use. */
   readonly wire: string
-  /** What clients would call it, had nobody renamed it. */
+  /** The name that clients would use if nobody had renamed it. */
   readonly defaultWire?: string
-  /** What records call it. */
+  /** The name in records. */
   readonly recordName: string
   /** As the server defined it. */
   readonly original: JsonObject
-  /** The same under the name that clients see. */
+  /** The definition under the name that clients see. */
   readonly definition: JsonObject
-  /** `definition` as it stands in lists, where that is known without looking into it. */
+  /** `definition` as JSON for lists, if it is known without parsing. */
   readonly listedJson?: string | undefined
-  /** The digests of `original`, where they were kept. */
-  readonly kept?: StoredDigests | undefined
-  /** The output schema that legacy clients are shown in place of one that they could not take. */
+  /** The digests of `original`, if they were stored. */
+  readonly storedDigests?: StoredDigests | undefined
+  /** The output schema for legacy clients, if they could not accept the original one. */
   readonly legacyOutput?: JsonObject
-  /** Of a resource that no list names: its text is the caller's. */
+  /** True for a resource that is in no list: its URI is the caller's text. */
   readonly isUnlisted?: true
   /** The template that its URI matches. */
   readonly through?: Offer
-  /** The method by which it was asked for, where that has rules besides those of the thing itself. */
+  /** The method of the request, if that method has rules of its own. */
   readonly askedBy?: string
-  /** False for the gateway's own. */
+  /** False for the gateway's own offers. */
   readonly isMcp: boolean
 }
 
 const SECTIONS = { prompt: 'prompts', resource: 'resources', template: 'templates' } as const
 
-/** What people call it when they review it: a tool by its canonical name, all else as `server/prompts/name`. */
+/** The name that people review it under: a tool by its canonical name, everything else as `server/prompts/name`. */
 export function reviewName({ kind, server, name, recordName }: Offer): string {
   if (kind === 'instructions') return `${server}/instructions`
   return kind === 'prompt' || kind === 'resource' || kind === 'template'

@@ -15,7 +15,7 @@ const wiresOf = ({ tools }: CatalogSnapshot): Readonly<Record<string, string>> =
   Object.fromEntries(tools.map(({ server, name, wire }) => [`${server}/${name}`, wire]))
 
 describe('a renamed tool', () => {
-  it('is listed and found under its new name, by the same rules as all names, and no longer under the usual one', () => {
+  it('is listed and found under its new name, which follows the rules for all names, and no longer under the usual one', () => {
     const snapshot = snapshotOf({ a: ['x', 'y'] }, { mcp__a__x: 'find it!' })
     expect(wiresOf(snapshot)).toEqual({ 'a/x': 'find_it', 'a/y': 'a_y' })
     expect(snapshot.tool('find_it')).toMatchObject({ name: 'x', defaultWire: 'a_x', recordName: 'mcp__a__x' })
@@ -24,7 +24,7 @@ describe('a renamed tool', () => {
     expect(snapshot.warnings).toEqual([])
   })
 
-  it('keeps its usual name where another has or wants the new one, and a warning says so', () => {
+  it('keeps its usual name if another tool has or wants the new one, and a warning says so', () => {
     const taken = snapshotOf({ a: ['x'], b: ['y'] }, { mcp__a__x: 'B_y' })
     expect(wiresOf(taken)['a/x']).toBe('a_x')
     expect(wiresOf(taken)['b/y']).toMatch(/^b_y_[0-9a-f]{8}$/)
@@ -39,18 +39,18 @@ describe('a renamed tool', () => {
     expect(wiresOf(snapshot)).toEqual({ 'sallyport/read': 'sallyport_read', 'a/x': 'a_x' })
   })
 
-  it.each(['', '!!!', 'x'.repeat(51)])('is not renamed to %j, which is no name', (wish) => {
-    const snapshot = snapshotOf({ a: ['x'] }, { mcp__a__x: wish })
+  it.each(['', '!!!', 'x'.repeat(51)])('is not renamed to %j, which is not a valid name', (newName) => {
+    const snapshot = snapshotOf({ a: ['x'] }, { mcp__a__x: newName })
     expect([wiresOf(snapshot)['a/x'], snapshot.warnings.length]).toEqual(['a_x', 1])
   })
 
-  it('leaves its usual name to nobody else, since rules may still hold it', () => {
+  it('keeps its usual name reserved, since rules may still refer to it', () => {
     const snapshot = snapshotOf({ a: ['b_c'], a_b: ['c'] }, { mcp__a__b_c: 'z' })
     expect(wiresOf(snapshot)['a_b/c']).toMatch(/^a_b_c_[0-9a-f]{8}$/)
   })
 })
 
-it('whatever people want, every tool has a name, and no two can be taken for one another', () => {
+it('always has a name, and no two tools can be confused, whatever names people choose', () => {
   const word = fc.constantFrom('a', 'b', 'a_b', 'A', 'a_b_a', 's')
   const servers = fc.dictionary(
     fc.constantFrom('a', 'b', 'a_b', BUILT_IN_SERVER),

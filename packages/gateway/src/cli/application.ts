@@ -12,7 +12,7 @@ import { exitCodeOf } from './terminal/print-error.ts'
 
 type Target = Command<CliContext> | RouteMap<CliContext>
 
-/** Each command is loaded only when it is meant: the start of `serve --stdio` is somebody's waiting time. */
+/** Each command is loaded only when it is used: an agent waits for `serve --stdio` to start. */
 const LOADERS: Readonly<Record<string, () => Promise<Target>>> = {
   serve: async () => (await import('./serve/serve-command.ts')).serveCommand,
   run: async () => (await import('./commands/run.ts')).runCommand,
@@ -49,7 +49,7 @@ const EXAMPLES: readonly Example[] = [
   ['tools', 'List the tools of all servers'],
   ['call github/list_issues --args \'{"repo":"me/it"}\'', 'Call one of them, under the same rules as an agent'],
   ['audit --since 1h --verdict deny', 'See what was refused in the last hour'],
-  ['doctor', 'Find out what is wrong, and how to put it right'],
+  ['doctor', 'Find out what is wrong, and how to fix it'],
 ]
 
 /** The application with all commands, or with just the one that was asked for. */
@@ -76,7 +76,7 @@ export async function createApplication(text: ApplicationText, only?: string): P
   })
 }
 
-/** What may stand behind a command that is a group of others. */
+/** The subcommands of a command group; empty for any other command. */
 export async function listSubcommands(name: string): Promise<readonly string[]> {
   const target = await LOADERS[name]?.()
   return target && 'getAllEntries' in target ? target.getAllEntries().map((entry) => entry.name.original) : []

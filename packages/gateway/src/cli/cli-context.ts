@@ -3,7 +3,7 @@ import type { StricliProcess } from '@stricli/core'
 import type { Environment } from '../config/config.ts'
 import { type Interruption, openInterruption } from './terminal/interruption.ts'
 
-/** Where text goes, and what is known of the reader at the other end. */
+/** An output stream, and what is known about its reader. */
 export interface Output {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean | undefined
@@ -16,18 +16,18 @@ export interface CliProcess extends StricliProcess {
   exitCode?: number | string | null
 }
 
-/** Everything that a command knows of the world outside. */
+/** Everything that a command gets from outside. */
 export interface CliContext {
   readonly process: CliProcess
   readonly environment: Environment
   readonly cwd: string
   readonly stdin: AsyncIterable<Buffer | string> & { readonly isTTY?: boolean | undefined }
   readonly now: () => Date
-  /** Aborts when the user stops the command. Whoever never asks for it is stopped by the system. */
+  /** Aborts when the user stops the command. A command that never reads it is stopped by the system. */
   readonly signal: AbortSignal
 }
 
-/** The real world. What a command decides stays in the context's own exit code until `main` takes it over. */
+/** The context of the real process. A command sets the context's exit code; `main` copies it to the process. */
 export function createCliContext(process: NodeJS.Process): CliContext {
   let interruption: Interruption | undefined
   return {
@@ -45,7 +45,7 @@ export function createCliContext(process: NodeJS.Process): CliContext {
   }
 }
 
-/** Somebody may have removed it under us. */
+/** The folder may have been removed meanwhile. */
 function workingFolder(process: NodeJS.Process): string {
   try {
     return process.cwd()

@@ -11,7 +11,7 @@ import { runCli } from './run-cli.ts'
 export const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const DEMO_SERVERS = fileURLToPath(new URL('../../demo/servers', import.meta.url))
 
-/** A folder of its own for the running test. */
+/** A temporary folder for the running test. */
 export function scratchFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'sallyport-cli-'))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
@@ -50,18 +50,18 @@ export interface RunOptions {
   readonly stdin?: string | Buffer
   readonly environment?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
-  /** The width of a terminal that stdout and stderr are to be. */
+  /** Makes stdout and stderr terminals of this width. */
   readonly columns?: number
 }
 
 /** Runs a command line in this process, as `main` would. */
 export async function cli(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const out: string[] = []
-  const words: string[] = []
+  const err: string[] = []
   const terminal = options.columns === undefined ? {} : { isTTY: true, columns: options.columns }
   const outputs: CliProcess = {
     stdout: { ...terminal, write: (text) => out.push(text) },
-    stderr: { ...terminal, write: (text) => words.push(text) },
+    stderr: { ...terminal, write: (text) => err.push(text) },
   }
   const context: CliContext = {
     process: outputs,
@@ -72,10 +72,10 @@ export async function cli(args: readonly string[], options: RunOptions = {}): Pr
     signal: options.signal ?? new AbortController().signal,
   }
   const exit = await runCli(args, context)
-  return { exit, stdout: out.join(''), stderr: words.join('') }
+  return { exit, stdout: out.join(''), stderr: err.join('') }
 }
 
-/** Starts the built program. It is gone when the test ends. */
+/** Starts the built program. It is killed when the test ends. */
 export function startProgram(args: readonly string[], options: RunOptions = {}): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: environmentFor(options),
@@ -90,14 +90,14 @@ export function startProgram(args: readonly string[], options: RunOptions = {}):
   return child
 }
 
-/** What a program has printed by its end. */
+/** Everything that a program printed until its end. */
 export async function waitForExit(child: ChildProcess): Promise<Run> {
-  const [out, words] = [collect(child.stdout), collect(child.stderr)]
+  const [out, err] = [collect(child.stdout), collect(child.stderr)]
   const [code] = (await once(child, 'close')) as [number | null]
-  return { exit: code ?? -1, stdout: await out, stderr: await words }
+  return { exit: code ?? -1, stdout: await out, stderr: await err }
 }
 
-/** Resolves with all the text so far when it holds what is waited for. */
+/** Resolves with the output so far as soon as it matches. */
 export function waitForOutput(stream: NodeJS.ReadableStream | null, wanted: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -116,8 +116,8 @@ async function collect(stream: NodeJS.ReadableStream | null): Promise<string> {
 }
 
 function environmentFor({ at, environment }: RunOptions): Record<string, string> {
-  const places = at === undefined ? {} : { SALLYPORT_HOME: at.home, SALLYPORT_STATE: at.state }
-  return { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...places, ...environment }
+  const variables = at === undefined ? {} : { SALLYPORT_HOME: at.home, SALLYPORT_STATE: at.state }
+  return { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...variables, ...environment }
 }
 
 async function* stdinOf(text: string | Buffer): AsyncGenerator<Buffer> {

@@ -20,7 +20,7 @@ export interface CommandDefinition<Flags, Args extends readonly unknown[]> {
   readonly run: (context: CliContext, flags: Flags & GlobalFlags, ...args: Args) => Promise<void> | void
 }
 
-/** A command with the flags that all have, and with its examples at the head of its help. */
+/** A command with the global flags, and with its examples at the top of its help. */
 export function defineCommand<Flags, const Args extends readonly unknown[] = []>(
   definition: CommandDefinition<Flags, Args>,
 ): Command<CliContext> {

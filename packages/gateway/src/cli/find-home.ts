@@ -8,7 +8,7 @@ export interface FoundHome {
   readonly state: string
 }
 
-/** The home that the flags mean and its bytes, read once. Nothing of it is used yet. */
+/** Finds the home that the flags select and reads its files once. Nothing of it is applied yet. */
 export async function findHome({ environment, cwd }: CliContext, flags: GlobalFlags): Promise<FoundHome> {
   const home = locateHome({ flag: flags.home, environment, cwd })
   requireHome(home)
@@ -16,9 +16,9 @@ export async function findHome({ environment, cwd }: CliContext, flags: GlobalFl
   return { home, content: await readHome(home.path), state }
 }
 
-const OTHER_STATE = 'If you mean that of another, name it with --state.'
+const OTHER_STATE = 'If you mean another state, name it with --state.'
 
-/** For whoever may have meant another gateway than the one that is not there. */
+/** For users who may have meant the gateway of another state. */
 export const noGatewayMessage = (context: CliContext, flags: GlobalFlags): string =>
   `No gateway runs on the state ${resolveState(context, flags)}. ${OTHER_STATE}`
 

@@ -2,7 +2,7 @@ import type { HostContext } from '../agents/agents.ts'
 import { userHomeOf } from '../config/config.ts'
 import type { CliContext } from './cli-context.ts'
 
-/** Where the agents of whoever runs the command keep their files. */
+/** Where the agents of the user who runs the command store their files. */
 export const createHostContext = ({ environment, cwd }: CliContext): HostContext => ({
   environment,
   platform: process.platform,

@@ -21,8 +21,8 @@ async function serving(at: TestHome) {
   return gateway
 }
 
-describe('with a gateway that runs', () => {
-  it('commands ask that one over its socket', async () => {
+describe('with a running gateway', () => {
+  it('commands use it over its socket', async () => {
     const at = createTestHome()
     const gateway = await serving(at)
     const servers = await cli(['servers', '--json'], { at })
@@ -39,7 +39,7 @@ describe('with a gateway that runs', () => {
     expect(JSON.parse(starts[0] ?? '').pid).toBe(gateway.pid)
   })
 
-  it('one that serves another home is not asked by mistake', async () => {
+  it('one that serves another home is not used by mistake', async () => {
     const at = createTestHome()
     await serving(at)
     const other = createTestHome()
@@ -65,7 +65,7 @@ describe('with a gateway that runs', () => {
     await failed
   })
 
-  it('audit --follow goes on with the next one when it ends, and shows nothing twice', async () => {
+  it('audit --follow continues with the next one when it ends, and shows nothing twice', async () => {
     const at = createTestHome()
     const first = await serving(at)
     const follower = startProgram(['audit', '--follow', '--json', '--type', 'GATEWAY_STARTED,GATEWAY_STOPPED'], { at })
@@ -89,7 +89,7 @@ describe('with a gateway that runs', () => {
   })
 })
 
-it('a state whose holder is silent is named after a while, and nothing is started', async () => {
+it('a state whose holder does not answer is reported after a while, and nothing is started', async () => {
   const at = createTestHome()
   const { lockState } = await import('../store/store.ts')
   const lock = await lockState(at.state, { version: '0', home: '/elsewhere' })
@@ -98,7 +98,7 @@ it('a state whose holder is silent is named after a while, and nothing is starte
   expect(result).toMatchObject({ exit: 5, stdout: '', stderr: expect.stringContaining('does not answer') })
 })
 
-it('a reader that goes away ends it quietly', async () => {
+it('a reader that closes the pipe ends the command silently', async () => {
   const at = createTestHome()
   await cli(['token', 'create'], { at })
   const child = startProgram(['audit', '--follow', '--json'], { at })
@@ -168,6 +168,6 @@ it('serve loads no other command', () => {
   const { result } = JSON.parse(readFileSync(join(folder, report), 'utf8')) as { result: { url: string }[] }
   const own = result.map(({ url }) => url).filter((url) => url.includes('/gateway/dist/'))
   expect(own.some((url) => /\/serve-command-[\w-]+\.js$/.test(url))).toBe(true)
-  const others = /\/(audit|call|doctor|explain|servers|tools|token|trust|ui|api|reach-gateway)-[\w-]+\.js$/
+  const others = /\/(audit|call|doctor|explain|servers|tools|token|trust|ui|api|with-gateway)-[\w-]+\.js$/
   expect(own.filter((url) => others.test(url))).toEqual([])
 })

@@ -22,14 +22,14 @@ import type { CliContext } from './cli-context.ts'
 import { type FoundHome, findHome } from './find-home.ts'
 import type { GlobalFlags } from './global-flags.ts'
 
-/** The profiles of a home, and what is known of the tools that they select. No gateway is needed, and none started. */
+/** The profiles of a home, and the known tools that they select. No gateway is needed, and none is started. */
 export interface ProfilesView {
   readonly editor: ProfilesEditor
-  /** Servers as they were last heard of; undefined where that cannot be told. */
+  /** Servers as they were last known; `undefined` if they cannot be read. */
   readonly catalog: Catalog | undefined
-  /** Servers of which nothing is known yet. */
+  /** Servers whose tools are not known yet. */
   readonly unknownServers: readonly string[]
-  /** Why nothing is known of the servers. */
+  /** Why the servers could not be read. */
   readonly problem: string | undefined
 }
 
@@ -46,15 +46,15 @@ export async function readProfilesView(context: CliContext, flags: GlobalFlags):
 }
 
 async function readCatalog({ environment }: CliContext, { home, content, state }: FoundHome): Promise<Catalog> {
-  // A profiles.json with a mistake is told by whoever reads it.
+  // An invalid profiles.json is reported where it is read.
   const files = new Map(content.files)
   files.delete('profiles.json')
   const { settings } = await loadSettings({ home: home.path, environment, content: { ...content, files } })
-  const kept = openStoredCatalogs(state)
+  const stored = openStoredCatalogs(state)
   try {
-    return await loadStoredCatalog(settings, kept)
+    return await loadStoredCatalog(settings, stored)
   } finally {
-    kept.close()
+    stored.close()
   }
 }
 
@@ -69,11 +69,11 @@ export function parseProfileRef(typed: string): ProfileRef {
   })
 }
 
-export interface ProfileReport extends Omit<EffectiveProfile, 'place'> {
+export interface ProfileReport extends Omit<EffectiveProfile, 'location'> {
   readonly name: string
-  /** Nothing where it does not stand in the file. */
+  /** Missing if the profile is not in the file. */
   readonly line?: number
-  /** Nothing where nothing is known of the tools. */
+  /** Missing if the tools are not known. */
   readonly tools?: {
     readonly selected: readonly string[]
     readonly available: number
@@ -81,9 +81,16 @@ export interface ProfileReport extends Omit<EffectiveProfile, 'place'> {
   }
 }
 
-/** A profile, and what its selection comes to. */
-export function createProfileReport({ place, ...profile }: EffectiveProfile, { catalog }: ProfilesView): ProfileReport {
-  const report = { name: profileKey(profile.agent, profile.variant), ...profile, ...(place && { line: place.line }) }
+/** A profile, and the tools that it selects. */
+export function createProfileReport(
+  { location, ...profile }: EffectiveProfile,
+  { catalog }: ProfilesView,
+): ProfileReport {
+  const report = {
+    name: profileKey(profile.agent, profile.variant),
+    ...profile,
+    ...(location && { line: location.line }),
+  }
   if (catalog === undefined) return report
   const { tools } = catalog.snapshot
   const { includes, unmatched } = compileProfileSelectors(catalog, profile.selectedMcpTools)
@@ -98,7 +105,7 @@ function compileProfileSelectors(catalog: Catalog, selectors: readonly string[] 
   return compileSelectors(selectors, refs, { servers: catalog.servers, wireName: (ref) => toolNames.wireName(ref) })
 }
 
-/** Whether tools are known and these selections together leave none of them. */
+/** Whether these selections together leave no tool; `false` if not all tools are known. */
 export function leavesNoTools(
   { catalog, unknownServers }: ProfilesView,
   selections: readonly (readonly string[] | undefined)[],
@@ -113,19 +120,19 @@ export function leavesNoTools(
 /** Sentences about selectors that match nothing, for people. */
 export function listProfileWarnings(
   { name, tools, selectedMcpTools }: ProfileReport,
-  sight: ProfilesView,
+  view: ProfilesView,
 ): readonly string[] {
-  if (tools === undefined) return sight.problem === undefined ? [] : [`Nothing is known of the tools: ${sight.problem}`]
-  const waiting = sight.unknownServers.filter((server) =>
+  if (tools === undefined) return view.problem === undefined ? [] : [`The tools are not known: ${view.problem}`]
+  const waiting = view.unknownServers.filter((server) =>
     tools.unmatched.some((selector) => mentionsServer(selector, server)),
   )
-  const stray = tools.unmatched.filter((selector) => !waiting.some((server) => mentionsServer(selector, server)))
-  const told = stray.slice(0, MAX_SHOWN).map((selector) => `${name}: ${quoteText(selector, 100)} matches nothing.`)
-  const more = stray.length - MAX_SHOWN
+  const unmatched = tools.unmatched.filter((selector) => !waiting.some((server) => mentionsServer(selector, server)))
+  const shown = unmatched.slice(0, MAX_SHOWN).map((selector) => `${name}: ${quoteText(selector, 100)} matches nothing.`)
+  const more = unmatched.length - MAX_SHOWN
   return [
-    ...told,
+    ...shown,
     ...(more > 0 ? [`${name}: ${more} more selectors match nothing.`] : []),
-    ...waiting.map((server) => `Nothing is known yet of ${server}: \`sallyport servers\` starts it once.`),
+    ...waiting.map((server) => `The tools of ${server} are not known yet: \`sallyport servers\` starts it once.`),
     ...warnIfOnlyExcluding(name, selectedMcpTools),
   ]
 }
@@ -139,6 +146,6 @@ function mentionsServer(selector: string, server: string): boolean {
 const MAX_SHOWN = 10
 
 function warnIfOnlyExcluding(name: string, selectors: readonly string[] | undefined): readonly string[] {
-  const takes = selectors !== undefined && selectors.length > 0 && selectors.every((one) => one.startsWith('!'))
-  return takes ? [`${name}: it only takes away, and so selects nothing; begin with "*" for all the rest.`] : []
+  const onlyExcludes = selectors !== undefined && selectors.length > 0 && selectors.every((one) => one.startsWith('!'))
+  return onlyExcludes ? [`${name}: it only excludes, and so selects nothing; begin with "*" for all the rest.`] : []
 }

@@ -21,7 +21,7 @@ async function allPaths(): Promise<readonly string[][]> {
 }
 
 describe('help', () => {
-  it('begins with examples that begin with the command itself, for every command', async () => {
+  it('starts with examples that start with the command itself, for every command', async () => {
     const paths = await allPaths()
     expect(paths.length).toBeGreaterThan(COMMAND_NAMES.length)
     for (const path of paths) {
@@ -64,7 +64,7 @@ describe('help', () => {
     }
   })
 
-  it('shows in docs/cli.md every flag that a command has of its own', async () => {
+  it('and docs/cli.md show every flag of each command', async () => {
     const guide = readFileSync(new URL('../../../../docs/cli.md', import.meta.url), 'utf8')
     for (const path of await allPaths()) {
       const { stdout } = await cli([...path, '--help'])
@@ -77,15 +77,15 @@ describe('help', () => {
   })
 })
 
-it('the help of a group says which of its commands is meant where none is named', async () => {
+it('the help of a group shows which of its commands is the default', async () => {
   const { stdout } = await cli(['audit', '--help'])
   expect(stdout).toContain(
-    '`sallyport audit` alone means `sallyport audit list`. `sallyport audit <command> --help` says',
+    '`sallyport audit` alone means `sallyport audit list`. `sallyport audit <command> --help` shows',
   )
   expect((await cli(['token', '--help'])).stdout).not.toContain('alone means')
 })
 
-describe('a line that cannot be read', () => {
+describe('a command line that cannot be parsed', () => {
   it.each([
     [['tols'], 'There is no command "tols". Did you mean "tools"?'],
     [['token', 'craete'], 'There is no command "craete". Did you mean "create"?'],
@@ -94,23 +94,23 @@ describe('a line that cannot be read', () => {
       ['audit', '--verdict', 'denied'],
       'expected one of allow, ask, approved, expired, deny, would-ask, would-deny, failed. Did you mean "deny"?',
     ],
-    [['completion', 'bsh'], '"bsh" is none of bash, zsh, fish. Did you mean "bash"?'],
-    [['audit', '--since', 'yesterday'], '"yesterday" is no time.'],
+    [['completion', 'bsh'], '"bsh" is not one of bash, zsh, fish. Did you mean "bash"?'],
+    [['audit', '--since', 'yesterday'], '"yesterday" is not a valid time.'],
     [['audit', '--limit', '0'], 'expected a whole number from 1'],
     [['call'], '<tool> is missing.'],
-    [['call', 'a', 'b'], '"b" is too much'],
+    [['call', 'a', 'b'], 'Unexpected argument "b"'],
     [['call', 'a', '{"b":1}'], "The arguments of a tool are given with --args '…'."],
     [['approvals', 'aprove'], 'There is no command "aprove". Did you mean "approve"?'],
     [['audit', 'verfy'], 'There is no command "verfy". Did you mean "verify"?'],
     [['approvals', '3f9a'], 'There is no command "3f9a".'],
-    [['approvals', 'list', '3f9a'], '"3f9a" is too much'],
+    [['approvals', 'list', '3f9a'], 'Unexpected argument "3f9a"'],
     [['approvals', 'deny', '3f', '--why', 'x'.repeat(501)], '--why has 501 characters; at most 500 are expected.'],
     [['call', 'a', '--args'], '--args needs a value.'],
     [['call', 'a', '--args', '{}', '--args', '{}'], '--args is given more than once.'],
-    [['call', 'a', '--timeout', 'soon'], '"soon" is no timeout'],
-    [['token', 'create', '--ttl', '0s'], '"0s" is no time to live'],
+    [['call', 'a', '--timeout', 'soon'], '"soon" is not a valid timeout'],
+    [['token', 'create', '--ttl', '0s'], '"0s" is not a valid time to live'],
     [['--jsn'], 'There is no flag "--jsn" here.'],
-  ])('%j exits with 2 and says what was meant', async (args, message) => {
+  ])('%j exits with 2 and suggests what was meant', async (args, message) => {
     const { exit, stdout, stderr } = await cli(args)
     expect({ exit, stdout: stdout }).toEqual({ exit: 2, stdout: '' })
     expect(stderr).toContain(message)
@@ -123,14 +123,14 @@ describe('a line that cannot be read', () => {
     [['toString']],
     [['tools', '--constructor']],
     [['tools', '--toString']],
-  ])('%j is not taken for a property of all objects', async (args) => {
+  ])('%j is not confused with a property of all objects', async (args) => {
     const { exit, stderr } = await cli(args)
     expect(exit).toBe(2)
     expect(stderr).toMatch(/^✗ USAGE There is no (command|flag)/)
   })
 
   it.each([[['run', 'claude', '-p', 'x']], [['run', 'claude', '--model', 'opus']]])(
-    '%j says how flags of an agent are given',
+    '%j shows how to pass flags to the agent',
     async (args) => {
       const { exit, stderr } = await cli(args)
       expect(exit).toBe(2)
@@ -138,7 +138,7 @@ describe('a line that cannot be read', () => {
     },
   )
 
-  it('is answered in JSON where JSON was asked for', async () => {
+  it('is answered in JSON if JSON was requested', async () => {
     const { exit, stderr } = await cli(['audit', '--json', '--sinse', '1h'])
     expect(exit).toBe(2)
     expect(JSON.parse(stderr)).toEqual({

@@ -20,7 +20,7 @@ const EXIT_FAILED = 1
 const RUN_UNKNOWN_FLAG_HINT =
   'Put -- before the agent’s own flags: `sallyport run claude -- -p "what changed?"`. See `sallyport run --help`.'
 
-/** Runs one command line. Resolves to the exit code; every message has been printed. */
+/** Runs one command line and prints its messages. Resolves to the exit code. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
   const { process, environment } = context
   const view: ErrorFormat = {
@@ -44,29 +44,31 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   return failed === undefined ? toExitCode(process.exitCode) : exitCodeOf(failed)
 }
 
-/** The library answers a line that it cannot read with a negative number. */
+/** The library returns a negative number for a command line that it cannot parse. */
 function toExitCode(code: number | string | null | undefined): number {
   if (typeof code !== 'number') return 0
   if (code >= 0) return code
   return code === -4 || code === -5 ? EXIT_USAGE : EXIT_FAILED
 }
 
-/** Known before the line is parsed, so that a line that cannot be parsed is answered in the right form too. */
+/** Checked before parsing, so that a parse error is printed in the right format too. */
 function asksForJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end < 0 ? undefined : end).includes('--json')
 }
 
-/** The word with which the completion scripts ask; it is no command for people. */
+/** The command that the completion scripts use; it is not meant for people. */
 const COMPLETE = 'complete'
 
-/** What could stand next on a command line, one proposal and its meaning per line. The last word is the one being typed. */
+/**
+ * Proposals for the next word of a command line, one per line with its meaning. The last word is the one being typed.
+ */
 async function completionProposals(
   application: Application<CliContext>,
   words: readonly string[],
   context: CliContext,
 ): Promise<string> {
-  // Bash hands over `--flag=value` as three words.
+  // Bash passes `--flag=value` as three words.
   const typed = (words[0] === '--' ? words.slice(1) : words).filter((word) => word !== '=')
   const found = await proposeCompletions(application, typed.length === 0 ? [''] : typed, context)
   return found
@@ -77,11 +79,11 @@ async function completionProposals(
 
 interface UsageTextOptions {
   readonly view: ErrorFormat
-  /** Where the reader finds more: `sallyport call --help`. */
+  /** The help command to recommend: `sallyport call --help`. */
   readonly help: string
-  /** What may stand behind the command, where that is a group of others, and what does. */
+  /** If the command is a group: its subcommands, and the word that was typed. */
   readonly group?: CommandGroup | undefined
-  /** What to do about a flag that is not ours, where it may be meant for another program. */
+  /** A hint for an unknown flag that may be meant for another program. */
   readonly unknownFlagHint?: string | undefined
 }
 
@@ -90,7 +92,7 @@ interface CommandGroup {
   readonly typed: string | undefined
 }
 
-/** The library's messages in our words: what was got, what was meant, where to look. */
+/** The library's messages in our format: what was received, what was probably meant, where to find help. */
 export function createUsageText({ view, help, group, unknownFlagHint }: UsageTextOptions): ApplicationText {
   const usage = (message: string, hint = `See \`${help}\`.`): string =>
     describeError(new SallyportError('USAGE', message, { hint }), view)
@@ -117,7 +119,7 @@ const isUnknownFlag = (error: ArgumentScannerError): boolean =>
   error instanceof FlagNotFoundError || error instanceof AliasNotFoundError
 
 function unknownCommand(input: string, corrections: readonly string[]): string {
-  if (input.startsWith('-')) return `There is no flag "${input}" here. Flags stand after the command.`
+  if (input.startsWith('-')) return `There is no flag "${input}" here. Flags come after the command.`
   const names = corrections.map((quoted) => quoted.replaceAll('`', ''))
   return `There is no command "${input}".${didYouMean(input, names)}`
 }
@@ -141,13 +143,13 @@ function formatScanError(error: ArgumentScannerError, group: CommandGroup | unde
 }
 
 const unexpectedArgument = (input: string, expected: number): string =>
-  `"${input}" is too much: ${expected === 0 ? 'no argument is' : `at most ${expected} can be`} given here.${suggestArgsFlag(input)}`
+  `Unexpected argument "${input}": ${expected === 0 ? 'no argument is' : `at most ${expected} can be`} given here.${suggestArgsFlag(input)}`
 
-/** Only one command takes JSON. */
+/** Only `call` takes JSON. */
 const suggestArgsFlag = (input: string): string =>
   input.startsWith('{') ? " The arguments of a tool are given with --args '…'." : ''
 
-/** Longer forms of a word (`denied` for `deny`) are further away than any slip of the finger. */
+/** Longer forms of a word (`denied` for `deny`) differ more than a typo, so they are matched by their first letters. */
 function suggestValue(input: string, values: readonly string[]): string {
   const stem = values.find((value) => input.toLowerCase().startsWith(value.slice(0, 3)))
   return didYouMean(input, values) || (stem === undefined ? '' : ` Did you mean "${stem}"?`)

@@ -12,9 +12,9 @@ export interface ScaffoldOptions {
   readonly name: PackageName
 }
 
-/** What the template's project is called. */
+/** The name of the template's project. */
 const TEMPLATE_NAME = 'my-server'
-/** When npm packs, it takes a file of the other name as meant for itself. */
+/** `npm pack` would treat a `.gitignore` in the template as its own. */
 const RENAMED: Readonly<Record<string, string>> = { gitignore: '.gitignore' }
 
 interface TemplateFile {
@@ -22,14 +22,14 @@ interface TemplateFile {
   readonly text: string
 }
 
-/** Makes a project of a template, whole or not at all, and gives the paths of its files. */
+/** Creates a project from a template, completely or not at all. Returns the paths of its files. */
 export async function scaffold({ template, folder, name }: ScaffoldOptions): Promise<readonly string[]> {
   const files = (await readTemplate(template)).map((file) => fill(file, name))
   const draft = join(dirname(folder), `.${name.short.slice(0, 100)}-${randomUUID().slice(0, 8)}`)
   try {
     const isThere = await checkTargetFolder(folder)
     for (const { path, text } of files) await write(join(draft, path), text)
-    // Not every system renames onto a folder, even an empty one.
+    // Not every system can rename onto an existing folder, even an empty one.
     if (isThere) await rmdir(folder)
     await rename(draft, folder)
   } catch (error) {
@@ -39,12 +39,12 @@ export async function scaffold({ template, folder, name }: ScaffoldOptions): Pro
   return files.map(({ path }) => path)
 }
 
-/** Whether an empty folder stands there already. */
+/** Whether an empty folder exists there already. Throws for anything else. */
 async function checkTargetFolder(folder: string): Promise<boolean> {
   try {
     const found = await lstat(folder)
     if (found.isDirectory() && (await readdir(folder)).length === 0) return true
-    throw occupied(folder, found.isDirectory() ? 'is not empty' : 'is there already, and is no folder')
+    throw occupied(folder, found.isDirectory() ? 'is not empty' : 'exists already, and is not a folder')
   } catch (error) {
     if (causeCode(error) === 'ENOENT') return false
     throw error
@@ -56,8 +56,8 @@ async function readTemplate(template: string): Promise<readonly TemplateFile[]> 
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   return Promise.all(
     paths.toSorted().map(async (path) => {
-      const place = path.slice(template.length + 1).replaceAll(sep, '/')
-      return { path: RENAMED[place] ?? place, text: await readFile(path, 'utf8') }
+      const relativePath = path.slice(template.length + 1).replaceAll(sep, '/')
+      return { path: RENAMED[relativePath] ?? relativePath, text: await readFile(path, 'utf8') }
     }),
   )
 }
@@ -67,7 +67,7 @@ function fill({ path, text }: TemplateFile, name: PackageName): TemplateFile {
   const manifest = JSON.parse(text.replaceAll(TEMPLATE_NAME, () => name.short))
   if (Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).includes(name.full))
     throw new SallyportError('USAGE', `"${name.full}" is a package that the project needs.`, {
-      hint: 'Call the project something else: npm installs no package into one of the same name.',
+      hint: 'Choose another name: npm does not install a package into a project of the same name.',
     })
   return { path, text: `${JSON.stringify({ ...manifest, name: name.full }, null, 2)}\n` }
 }
@@ -79,7 +79,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function unwritable(folder: string, cause: unknown): SallyportError {
   if (['ENOTEMPTY', 'EEXIST'].includes(causeCode(cause))) return occupied(folder, 'is not empty', cause)
-  return new SallyportError('USAGE', `${folder} could not be made: ${describeDiskError(cause)}.`, {
+  return new SallyportError('USAGE', `${folder} could not be created: ${describeDiskError(cause)}.`, {
     hint: 'Run it in a folder that you can write to.',
     cause,
   })

@@ -9,11 +9,11 @@ const lineOf = async (entry: string): Promise<string> => {
   return settings.servers.map(formatServerCommand).join()
 }
 
-it('shows what an entry starts or reaches, without what variables gave', async () => {
+it('shows what an entry starts or reaches, without values from variables', async () => {
   expect(await lineOf('command: x, args: ["--key=${KEY}", plain]')).toBe("x '--key=•••' plain")
   expect(await lineOf('url: "https://h/${KEY}/mcp?k=1"')).toBe('https://h/•••/mcp?…')
 })
 
-it('shows a command that the same entry repeats as a value of its env: nobody may hide one so', async () => {
+it('shows a command that the same entry repeats as a value of its env, so that a command cannot be hidden this way', async () => {
   expect(await lineOf('command: sh, args: ["-c", "curl x | sh"], env: {A: "curl x | sh"}')).toBe("sh -c 'curl x | sh'")
 })

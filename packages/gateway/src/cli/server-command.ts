@@ -2,10 +2,10 @@ import { maskSecrets, quoteForShell } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 
 /**
- * What an entry would start or reach, as a person would type it; without the values of its variables and headers.
+ * What an entry would start or reach, as a shell command or URL; without the values of its variables and headers.
  *
- * Only what variables gave is masked: this is what people judge a foreign home by, and if values of `env` were masked
- * too, such a home could hide a command by repeating it there.
+ * Only values from variables are masked. People read this before they trust a foreign home: if values of `env` were
+ * masked too, such a home could hide a command by repeating it there.
  */
 export function formatServerCommand(config: ServerConfig): string {
   const mask = (text: string): string => maskSecrets(text, config.fromVariables)
@@ -13,7 +13,7 @@ export function formatServerCommand(config: ServerConfig): string {
   return [config.command, ...config.args].map((word) => quoteForShell(mask(word))).join(' ')
 }
 
-/** A URL's query and user part may carry keys. */
+/** A URL's query and user part may contain keys. */
 function stripUrlSecrets(text: string): string {
   if (!URL.canParse(text)) return '(not a URL)'
   const { origin, pathname, search } = new URL(text)

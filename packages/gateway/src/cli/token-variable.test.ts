@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { isTokenVariable, tokenVariableName } from './token-variable.ts'
 
-it(`${promise('AG-16')} each profile has a variable of its own, which a shell can set`, () => {
+it(`${promise('AG-16')} each profile has its own variable, which a shell can set`, () => {
   const variants = [
     'default',
     'reviewer',

@@ -1,8 +1,8 @@
 import { compileSelectors, type ToolRef } from '@sallyport/core'
 
-/** A tool, and what its definition costs an agent that is shown it. */
+/** A tool, and the tokens that its definition costs an agent. */
 export interface CountedTool extends ToolRef {
-  /** What clients call it. */
+  /** The name that clients use. */
   readonly name: string
   readonly tokens: number
   readonly offered: boolean
@@ -19,11 +19,11 @@ export interface ServerCost extends Cost {
 
 export interface ProfileCost extends Cost {
   readonly profile: string
-  /** What it should not exceed, if somebody said so. */
+  /** The limit that the costs should not exceed, if one is set. */
   readonly tokenBudget?: number
 }
 
-/** What an agent pays in every turn for the tools that it is shown, the dearest first. */
+/** The costs of the offered tools for an agent in every turn, the most expensive first. */
 export interface ToolCosts extends Cost {
   readonly byServer: readonly ServerCost[]
   readonly byTool: readonly (ToolRef & { readonly tokens: number })[]
@@ -54,13 +54,13 @@ export function calculateProfileCosts(
   return sortByTokens(costs)
 }
 
-/** Those of the tools that a profile selects. */
+/** The tools that a profile selects. */
 export function selectedTools(
   selectors: readonly string[] | undefined,
   tools: readonly CountedTool[],
 ): readonly CountedTool[] {
-  const wires = new Map<ToolRef, string>(tools.map((tool) => [tool, tool.name]))
-  const { includes } = compileSelectors(selectors, tools, { wireName: (ref) => wires.get(ref) })
+  const wireNames = new Map<ToolRef, string>(tools.map((tool) => [tool, tool.name]))
+  const { includes } = compileSelectors(selectors, tools, { wireName: (ref) => wireNames.get(ref) })
   return tools.filter((tool) => includes(tool))
 }
 

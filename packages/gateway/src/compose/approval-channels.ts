@@ -24,14 +24,14 @@ export interface ApprovalChannelsOptions {
   readonly rules: ActiveRules
   readonly settings: () => Settings
   readonly argumentsToRecord: (args: Json) => Json | undefined
-  /** On disk when it resolves. */
+  /** The event is on disk when this resolves. */
   readonly record: (event: SallyportEvent) => Promise<void>
-  /** Who answers where the gateway has no doors; `nobody` refuses at once. Undefined: people come by themselves. */
+  /** Who answers if the gateway has no entry points; `nobody` refuses at once. Undefined: people answer over the API. */
   readonly approver: Approver | 'nobody' | undefined
   readonly onWarning: (text: string) => void
 }
 
-/** Calls that wait for a person, and the ways to answer that need no client. */
+/** Calls that wait for a person, and the ways to answer them without a client: the web hook, a program, the API. */
 export class ApprovalChannels {
   readonly approvals: Approvals
   readonly hook: ApprovalHook
@@ -51,18 +51,19 @@ export class ApprovalChannels {
     return this.#options.tools.preview(this.#createAlwaysChange(approval, by))
   }
 
-  /** Where the gateway is reached over HTTP, for answers that come later. */
+  /** Sets the HTTP URLs of the gateway, to which the web hook can send its answers. */
   setUrls(urls: () => readonly string[]): void {
     this.#urls = urls
   }
 
-  /** Whoever approves a call must not bring back a caller that somebody has shut out. */
+  /** Withdraws the pending approvals of a revoked token: an approval must not let a revoked caller in again. */
   watchTokens(tokens: Pick<LocalTokens, 'onChange' | 'isValid'>): void {
-    const isOver = ({ principal: { token } }: PendingApproval): boolean => token !== undefined && !tokens.isValid(token)
-    tokens.onChange(() => this.approvals.withdraw('its token was revoked or ended', isOver))
+    const hasEnded = ({ principal: { token } }: PendingApproval): boolean =>
+      token !== undefined && !tokens.isValid(token)
+    tokens.onChange(() => this.approvals.withdraw('its token was revoked or has expired', hasEnded))
   }
 
-  /** What waited when an earlier gateway was killed is over, and known to be. */
+  /** Settles and records the approvals that were pending when an earlier gateway was killed. */
   async expireLeftover(): Promise<void> {
     const { store, record } = this.#options
     for (const event of await findAbandonedApprovals(store)) {
@@ -115,7 +116,7 @@ export class ApprovalChannels {
   #nobodyReason(): string | undefined {
     const { approver, settings } = this.#options
     if (approver !== 'nobody' || settings().governance.approvalHook) return undefined
-    return 'the program that runs this gateway gave it no `approve`, so that nobody can'
+    return 'the program that runs this gateway gave it no `approve` function, so nobody can approve it'
   }
 
   #createAlwaysChange({ tool, server }: PendingApproval, by: string): FieldChange {
@@ -136,11 +137,18 @@ export class ApprovalChannels {
   }
 }
 
-/** An entry is no answer to what was found after it was written, or where there is none. */
+/** An entry in tools.yaml does not accept findings that are newer than the entry. */
 const suspiciousDefinitionError = ({ recordName }: Offer, finding: string): SallyportError =>
-  new SallyportError('ALWAYS_REFUSED', `"always" would not end the asking. Its definition is suspicious: ${finding}.`, {
-    hint: `Accept what was found: sallyport tools accept ${quoteForShell(recordName)}`,
-  })
+  new SallyportError(
+    'ALWAYS_REFUSED',
+    `"always" would not stop the approval requests. Its definition is suspicious: ${finding}.`,
+    {
+      hint: `Accept what was found: sallyport tools accept ${quoteForShell(recordName)}`,
+    },
+  )
 
 const notTool = (): SallyportError =>
-  new SallyportError('ALWAYS_REFUSED', 'Only tools can be approved for good; this is none, or its server is gone.')
+  new SallyportError(
+    'ALWAYS_REFUSED',
+    'Only tools can be approved permanently. This is not a tool, or its server is gone.',
+  )

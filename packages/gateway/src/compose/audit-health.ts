@@ -3,7 +3,7 @@ import type { EventLog } from '../store/store.ts'
 
 export interface AuditHealthOptions {
   readonly log: EventLog
-  /** Where it is, for the operator. */
+  /** The folder of the log, for messages to the operator. */
   readonly folder: string
   readonly isRequired: () => boolean
   readonly onWarning: (text: string) => void
@@ -12,7 +12,7 @@ export interface AuditHealthOptions {
 
 const RETRY_MS = 1_000
 
-/** Says when the log cannot be written, and when it can again, each once; tries by itself, since no call may come. */
+/** Reports once that the log cannot be written, and once that it can again. It retries by itself, since no call may come. */
 export class AuditHealth {
   readonly #options: AuditHealthOptions
   #timer: NodeJS.Timeout | undefined
@@ -24,7 +24,7 @@ export class AuditHealth {
     options.log.onProblem((problem) => this.#onProblemChange(problem))
   }
 
-  /** Every call is refused. */
+  /** True while every call is refused. */
   get isDown(): boolean {
     const { log, isRequired } = this.#options
     return log.problem !== undefined && isRequired()
@@ -39,7 +39,7 @@ export class AuditHealth {
     clearInterval(this.#timer)
     if (problem === undefined) {
       onWarning(`The event log in ${folder} can be written again.`)
-      // Another record was first; not from within its own write.
+      // Another record was written first. The gap must not be recorded from inside that write.
       if (!this.#isRetrying) queueMicrotask(() => this.#recordGap())
       return
     }
@@ -60,7 +60,7 @@ export class AuditHealth {
     try {
       log.append({ type: 'LOG_RESUMED', unwritten: log.failures - this.#failuresBefore })
     } catch {
-      // The log says so itself, and this is tried again. Our own tries are no lost records.
+      // The log reports this failure itself, and the timer retries. Our own attempts do not count as lost records.
       this.#failuresBefore += 1
     }
   }

@@ -32,16 +32,16 @@ import type { Gateway } from './gateway.ts'
 import { openGateway } from './open-gateway.ts'
 import { parseOutcome, type ToolCallOutcome, type ToolResult, toFailedOutcome } from './tool-outcome.ts'
 
-/** The configuration of an embedded gateway, and where its state is. */
+/** The configuration of an embedded gateway, and the location of its state. */
 export interface EmbeddedOptions {
-  /** What config.yaml would hold; or the folder where one is. */
+  /** The content that config.yaml would have. Or use `home`, the folder that contains a config.yaml. */
   readonly config?: JsonObject
   readonly home?: string
-  /** Where the log and the tokens are kept. Two gateways never share one. */
+  /** The folder that stores the log and the tokens. Two gateways never share one. */
   readonly state: string
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly onWarning?: (text: string) => void
-  /** Decides about calls that need a person. Without it, and without a web hook, they are refused. */
+  /** Decides about calls that need approval. Without it, and without a web hook, these calls are refused. */
   readonly approve?: Approver
 }
 
@@ -61,7 +61,7 @@ export interface McpToolDefinition {
   readonly server: string
   readonly name: string
   readonly description?: string
-  /** Whatever the server gave. One that is no schema of an object is kept, and the tool takes anything. */
+  /** The schema as the server sent it. If it is not a schema of an object, it is shown unchanged and any arguments are accepted. */
   readonly inputSchema?: unknown
   readonly permission: PermissionDeclaration
 }
@@ -78,17 +78,17 @@ export async function createGateway(options: EmbeddedOptions): Promise<EmbeddedG
   const onWarning = options.onWarning ?? ((text) => void process.stderr.write(`sallyport: ${text}\n`))
   const state = resolve(options.state)
   const path = resolve(options.home ?? '.')
-  // Without either there are no servers: a config.yaml that happens to lie in the working folder is nobody's word.
+  // Without either there are no servers: nobody chose a config.yaml that happens to be in the working folder.
   const content =
     options.home === undefined || options.config ? inlineHome(path, options.config ?? {}) : await readHome(path)
   const read = await loadSettings({ home: path, environment, content })
-  // What was given as a value has no file beside it, and none is made.
+  // A configuration that was given as a value has no tools.yaml beside it, and none is created.
   const loaded = options.home === undefined || options.config ? { ...read, tools: undefined } : read
   await prepareState(state)
   const lock = await lockState(state, { version: VERSION, home: path })
   if (lock.held)
     throw new SallyportError('STATE_HELD', `Another gateway runs on the state ${state}.`, {
-      hint: 'Give each its own.',
+      hint: 'Give each gateway its own state folder.',
     })
   try {
     const { durability, retention } = loaded.settings.audit
@@ -131,12 +131,12 @@ function requireServerId(id: unknown): void {
   if (typeof id === 'string' && isServerId(id)) return
   const got = typeof id === 'string' ? JSON.stringify(id.slice(0, 60)) : `a ${typeof id}`
   throw new SallyportError('USAGE', `A server id is expected, not ${got}.`, {
-    hint: 'It has at most 40 small letters, digits and single hyphens between them.',
+    hint: 'Use at most 40 lowercase letters and digits, with single hyphens between them.',
   })
 }
 
 const closedError = (): SallyportError =>
-  new SallyportError('USAGE', 'The gateway is closed: it takes no more tools and no more calls.')
+  new SallyportError('USAGE', 'The gateway is closed: it accepts no more tools and no more calls.')
 
 /** A gateway inside this program; `createGateway` opens it. */
 export class EmbeddedGateway {
@@ -151,7 +151,7 @@ export class EmbeddedGateway {
     this.#hooks = hooks
   }
 
-  /** Calls a tool by any of its names. Never rejects: what goes wrong is in the result. */
+  /** Calls a tool by any of its names. Never rejects: errors are in the result. */
   async executeTool(tool: string, args: JsonObject = {}, options: ExecuteOptions = {}): Promise<ToolResult> {
     const { ids } = this.#gateway
     const startedAt = performance.now()
@@ -209,7 +209,7 @@ export class EmbeddedGateway {
     if (input === undefined && inputSchema !== undefined) {
       this.#originalSchemas.set(`${server}/${name}`, inputSchema)
       this.#hooks.onWarning(
-        `${server}/${name}: its input schema is no JSON Schema of an object; it is kept as it is and any arguments are taken`,
+        `${server}/${name}: its input schema is not a JSON Schema of an object; it is shown unchanged, and any arguments are accepted`,
       )
     }
     const anything: InputSchema = { type: 'object', properties: {}, additionalProperties: true }
@@ -234,7 +234,7 @@ export class EmbeddedGateway {
     const known = this.#adopted.get(id)
     if (known) return known
     if (this.#gateway.fleet.get(id))
-      throw new SallyportError('USAGE', `The server ${id} is configured already; its tools are its own.`)
+      throw new SallyportError('USAGE', `The server ${id} is configured already: no tools can be added to it.`)
     const server = createMcpServer(id, { version: VERSION, toolsOfOthers: true })
     this.#adopted.set(id, server)
     this.#gateway.addInProcessServer(id, server)
@@ -263,25 +263,25 @@ export class EmbeddedGateway {
     return toFailedOutcome(found)
   }
 
-  /** A tool that is named in full is called at once; any other name may yet turn out to mean two. */
+  /** A full name is looked up at once. A short name waits for the servers, since it may match a second tool. */
   async #find(tool: string, cancellation: Cancellation): Promise<Offer | SallyportError> {
-    if (!this.#knowsInFull(tool)) await this.#waitUntilNamed(tool, cancellation)
+    if (!this.#hasFullName(tool)) await this.#waitUntilNamed(tool, cancellation)
     if (cancellation.reason !== undefined) return callCancelledError(cancellation.reason)
     return this.#closed ? closedError() : this.#lookUp(tool)
   }
 
   async #waitUntilNamed(tool: string, cancellation: Cancellation): Promise<void> {
-    let stopLooking = (): void => {}
+    let stopWatching = (): void => {}
     const named = new Promise<void>((resolve) => {
-      stopLooking = this.#gateway.catalog.onChange(() => this.#knowsInFull(tool) && resolve())
+      stopWatching = this.#gateway.catalog.onChange(() => this.#hasFullName(tool) && resolve())
       cancellation.onCancel(() => resolve())
     })
     await Promise.race([named, this.#waitForServers()])
-    stopLooking()
+    stopWatching()
     cancellation.onCancel(undefined)
   }
 
-  #knowsInFull(tool: string): boolean {
+  #hasFullName(tool: string): boolean {
     const known = this.#lookUp(tool)
     return !(known instanceof SallyportError) && isNamedInFull(known, tool)
   }
@@ -301,14 +301,14 @@ export class EmbeddedGateway {
     }
   }
 
-  /** A program asks once: it gets the servers that can be had within their own time to start. */
+  /** A program asks once, so this waits for the servers as long as their startup timeouts allow. */
   async #waitForServers(): Promise<void> {
-    const longest = Math.max(1_000, ...this.#gateway.settings.servers.map(({ timeouts }) => timeouts.startup))
-    await this.#gateway.fleet.waitUntilKnown(longest)
+    const maxStartupMs = Math.max(1_000, ...this.#gateway.settings.servers.map(({ timeouts }) => timeouts.startup))
+    await this.#gateway.fleet.waitUntilKnown(maxStartupMs)
   }
 }
 
-/** What a program asked for, before anything of it is believed: not every program is type-checked. */
+/** A call as the program passed it, not validated yet: not every program is type-checked. */
 interface CallRequest {
   readonly tool: unknown
   readonly args: unknown
@@ -317,34 +317,34 @@ interface CallRequest {
 
 interface ParsedCall {
   readonly tool: string
-  /** A copy: what is decided on is what is sent, whatever the program does with its own meanwhile. */
+  /** A copy: the program may change its own object after the decision and before the call is sent. */
   readonly args: JsonObject
-  /** A copy: callers are known again by their objects, and the program may have changed its own since. */
+  /** A copy: callers are cached by object identity, and the program may change its own object. */
   readonly principal: Principal | undefined
   readonly signal: AbortSignal | undefined
 }
 
-/** Reads a call of this program; what is none is a flaw that it can be told. */
+/** Validates a call of this program. An invalid one is returned as an error. */
 function parseCall({ tool, args = {}, options }: CallRequest): ParsedCall | SallyportError {
-  if (typeof tool !== 'string') return invalidParams('A tool is named by a text', tool)
-  if (!isJsonObject(args)) return invalidParams('The arguments of a tool are an object', args)
-  if (!isJsonObject(options)) return invalidParams('The options of a call are an object', options)
+  if (typeof tool !== 'string') return invalidParams('The name of a tool must be a string', tool)
+  if (!isJsonObject(args)) return invalidParams('The arguments of a tool must be an object', args)
+  if (!isJsonObject(options)) return invalidParams('The options of a call must be an object', options)
   const { principal, signal } = options as { readonly principal?: unknown; readonly signal?: unknown }
   if (principal !== undefined && !isPrincipal(principal))
-    return invalidParams('A principal is an object with user, agent, profile, session and role', principal)
-  if (signal != null && !isSignal(signal)) return invalidParams('A signal is an AbortSignal', signal)
-  const copy = copyOf(args)
+    return invalidParams('A principal must be an object with user, agent, profile, session and role', principal)
+  if (signal != null && !isSignal(signal)) return invalidParams('A signal must be an AbortSignal', signal)
+  const copy = copyArguments(args)
   if (copy instanceof SallyportError) return copy
   return { tool, args: copy, principal: principal && { ...principal }, signal: signal ?? undefined }
 }
 
-function copyOf(args: JsonObject): JsonObject | SallyportError {
+function copyArguments(args: JsonObject): JsonObject | SallyportError {
   try {
     const copy: unknown = JSON.parse(JSON.stringify(args))
-    return isJsonObject(copy) ? copy : invalidParams('The arguments of a tool are an object', copy)
+    return isJsonObject(copy) ? copy : invalidParams('The arguments of a tool must be an object', copy)
   } catch (cause) {
     return new SallyportError('INVALID_PARAMS', 'The arguments cannot be written as JSON.', {
-      hint: 'They must hold no BigInt and not themselves.',
+      hint: 'They must not contain BigInt values or circular references.',
       cause,
     })
   }
@@ -353,11 +353,11 @@ function copyOf(args: JsonObject): JsonObject | SallyportError {
 function isPrincipal(value: unknown): value is Principal {
   if (!isJsonObject(value)) return false
   const { user, agent, profile, session, role } = value
-  const areTexts = [user, agent, profile, session].every((part) => typeof part === 'string')
-  return areTexts && (role === 'agent' || role === 'operator')
+  const areStrings = [user, agent, profile, session].every((part) => typeof part === 'string')
+  return areStrings && (role === 'agent' || role === 'operator')
 }
 
-/** By what it can do: a signal of another realm is no instance of ours. */
+/** Checks the methods: a signal of another realm is not an instance of our AbortSignal. */
 function isSignal(value: unknown): value is AbortSignal {
   const { addEventListener, removeEventListener, aborted } = value as Partial<AbortSignal>
   return [addEventListener, removeEventListener].every((part) => typeof part === 'function') && aborted !== undefined
@@ -368,6 +368,6 @@ const invalidParams = (expected: string, got: unknown): SallyportError =>
 
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value)
-  if (Array.isArray(value)) return 'a list'
-  return typeof value === 'object' ? 'such an object' : `a ${typeof value}`
+  if (Array.isArray(value)) return 'an array'
+  return typeof value === 'object' ? 'some other object' : `a ${typeof value}`
 }

@@ -19,20 +19,20 @@ export interface DecisionPartsOptions {
   readonly store: Store
   readonly telemetry: Telemetry
   readonly ids: Ids
-  /** Where whole results are kept. */
+  /** Stores full results. */
   readonly shelves: SessionShelves
   readonly tokens: Pick<LocalTokens, 'isValid'>
   readonly settings: () => Settings
   readonly onBug: (error: SallyportError) => void
 }
 
-/** What decides: for lists, and for calls. */
+/** The parts that decide, for lists and for calls. */
 export interface DecisionParts {
   readonly listings: Listings
   readonly pipeline: Pipeline
 }
 
-/** Composes what decides. Lists and calls share it, and everybody who asks. */
+/** Creates the parts that decide. Lists and calls of all callers share them. */
 export function createDecisionParts(options: DecisionPartsOptions): DecisionParts {
   const listings = createListings(options)
   const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options

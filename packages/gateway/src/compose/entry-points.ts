@@ -23,11 +23,11 @@ import type { Gateway } from './gateway.ts'
 export interface PortOptions {
   readonly host: string
   readonly port: number
-  /** Everybody who reaches it is the local agent: for trying things, on loopback only. */
+  /** Everybody who connects acts as the local agent. For experiments, on loopback only. */
   readonly noAuth: boolean
 }
 
-/** The ways into a gateway: its own socket, and HTTP ports. Knows who is inside, and tells when the last one left. */
+/** The entry points of a gateway: its own socket, and HTTP ports. Counts connections, and reports when the last one closed. */
 export class EntryPoints {
   readonly #gateway: Gateway
   readonly #onBug: Routes['onBug']
@@ -51,10 +51,10 @@ export class EntryPoints {
     return [...this.#listeners].map(({ url }) => url)
   }
 
-  /** Calls back when nobody is inside, now or later. */
-  whenIdle(onEmpty: () => void): void {
-    this.#onIdle = onEmpty
-    if (this.#connections === 0) onEmpty()
+  /** Calls back when there are no connections, now or later. */
+  whenIdle(onIdle: () => void): void {
+    this.#onIdle = onIdle
+    if (this.#connections === 0) onIdle()
   }
 
   get isIdle(): boolean {
@@ -80,10 +80,10 @@ export class EntryPoints {
     checkRemoteAccess(wanted, settings.gateway.allowRemote)
     const { host, port, noAuth } = wanted
     const { allowedHosts, allowedOrigins } = settings.gateway
-    const whose = noAuth ? 'of nobody' : 'of everybody'
+    const policy = noAuth ? 'none' : 'required'
     const listener = await openHttpServer({
       mcp,
-      authenticator: () => this.#gateway.gatekeeper.authenticatorFor(whose),
+      authenticator: () => this.#gateway.gatekeeper.authenticatorFor(policy),
       failures: this.#gateway.failures,
       admin: this.#admin,
       narrow: (principal, agent, variant) =>
@@ -114,7 +114,7 @@ export class EntryPoints {
     await this.#socket?.close()
   }
 
-  /** One state, one home: a program that works from another home must not be answered from this one. */
+  /** One state belongs to one home: a program that uses another home must not get answers from this one. */
   #checkHome(request: IncomingMessage): SallyportError | undefined {
     const theirs = decoded(String(request.headers['x-sallyport-home'] ?? ''))
     const { path } = this.#gateway.home
@@ -128,23 +128,23 @@ export class EntryPoints {
     )
   }
 
-  /** Who comes over the socket is the local agent, unless a token says whom they speak for. */
+  /** A caller on the socket is the local agent, unless its token names another principal. */
   #checkToken({ headers }: IncomingMessage): SallyportError | undefined {
     if (headers.upgrade !== SOCKET_PROTOCOLS.lines || this.#principalOf(headers.authorization)) return undefined
     this.#gateway.failures.count(undefined, 'token')
-    return new SallyportError('UNAUTHENTICATED', 'The token of this window is not known here, or no longer counts.', {
-      hint: 'A run ends its token with itself. For other windows, make one with `sallyport connect`.',
+    return new SallyportError('UNAUTHENTICATED', 'The token of this window is unknown, or no longer valid.', {
+      hint: 'A token of `sallyport run` ends with its run. For other windows, create one with `sallyport connect`.',
     })
   }
 
   #principalOf(authorization: string | undefined): Principal | undefined {
     if (authorization === undefined) return standingPrincipal('agent')
     const principal = this.#gateway.tokens.verify(readBearerToken(authorization))?.principal
-    // The admin plane is not entered by lines: an operator's token has no business there.
+    // Line connections carry MCP only: a token of an operator, which is for the admin plane, is not accepted here.
     return principal?.role === 'agent' ? principal : undefined
   }
 
-  /** A JWT cannot be taken back. */
+  /** Only local tokens are watched: a JWT cannot be revoked. */
   #watchToken(authorization: string, onEnd: () => void): () => void {
     const { tokens } = this.#gateway
     const token = readBearerToken(authorization)
@@ -175,11 +175,11 @@ export class EntryPoints {
     })
   }
 
-  /** A `serve` that found this gateway running: it gets its port for as long as it stays. */
+  /** A `serve` that found this gateway running gets its port for as long as it stays connected. */
   async #openSharedPort(stream: Duplex, request: IncomingMessage): Promise<void> {
     this.#connections++
     stream.once('close', () => this.#disconnected())
-    // Unread, the end of the stream would never be seen.
+    // If nobody reads the stream, its end is never seen.
     stream.once('end', () => stream.end()).resume()
     try {
       const { host, port } = this.#gateway.settings.gateway
@@ -189,12 +189,12 @@ export class EntryPoints {
       stream.once('close', () => void listener.close())
       stream.write(`${JSON.stringify({ url: listener.url, login: this.#gateway.logins.mintLoginCode() })}\n`)
     } catch (error) {
-      const known = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
-      stream.end(`${JSON.stringify(toProblem(known))}\n`)
+      const problem = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+      stream.end(`${JSON.stringify(toProblem(problem))}\n`)
     }
   }
 
-  /** A `run`: the gateway stays for as long as it does, and its tokens end with it, however it ends. */
+  /** A `run`: the gateway stays open until the run ends. Its tokens end with the run, however it ends. */
   #holdRun(stream: Duplex, request: IncomingMessage): void {
     this.#connections++
     const tokens = String(request.headers['x-sallyport-token'] ?? '')
@@ -202,7 +202,7 @@ export class EntryPoints {
       .filter((id) => id !== '')
     const run = new RunConnection({ stream, context: this.#context, tokens })
     stream.once('close', () => {
-      // When it is we who go, the run goes on: the next gateway finds the tokens where they were.
+      // If the gateway closes, the run continues: the next gateway finds its tokens again.
       if (!this.#closing) void run.end()
       this.#disconnected()
     })
@@ -219,7 +219,7 @@ export class EntryPoints {
   }
 }
 
-/** An address that others can reach needs the same consent, whether the config or a flag names it. */
+/** An address that other machines can reach needs the same consent, whether it comes from the config or from a flag. */
 function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean): void {
   if (isLoopback(host)) return
   if (noAuth)
@@ -231,12 +231,12 @@ function checkRemoteAccess({ host, noAuth }: PortOptions, allowRemote: boolean):
       'USAGE',
       `${host} can be reached from other machines, and the connection is not encrypted.`,
       {
-        hint: 'Use 127.0.0.1, or write `gateway: {allow_remote: true}` in config.yaml if a TLS proxy and tokens stand in front.',
+        hint: 'Use 127.0.0.1, or write `gateway: {allow_remote: true}` in config.yaml if a TLS proxy and tokens protect it.',
       },
     )
 }
 
-/** What the admin plane may see and do of a gateway. */
+/** The parts of a gateway that the admin plane may use. */
 export function createAdminContext(gateway: Gateway, urls: () => readonly string[]): AdminContext {
   const { home, state, startedAt, catalog, listings, pipeline, gauge, fleet } = gateway
   const { sessions, bodies, store, tokens, logins, failures, governance, ids } = gateway
@@ -257,7 +257,7 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
   }
 }
 
-/** What is no encoding at all is nobody's home either: it is compared, and shown, as it came. */
+/** Invalid encoding cannot be a home path either: it is compared and shown unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -266,7 +266,7 @@ function decoded(text: string): string {
   }
 }
 
-/** What a gateway says of itself when somebody looks at its figures. */
+/** The current values of the gateway's metrics. */
 function collectStats({ fleet, gauge, governance, sessions, store, failures }: Gateway): GatewayStats {
   const enabled = fleet
     .all()
@@ -275,7 +275,7 @@ function collectStats({ fleet, gauge, governance, sessions, store, failures }: G
   return {
     callsInFlight: gauge.inFlight,
     sessions: sessions.size,
-    // One that is stopped sleeps until somebody calls it.
+    // A stopped server counts as up: it starts with the next call.
     upstreams: enabled.map(({ id, state, dropped, health }) => ({
       id,
       isUp: state === 'ready' || state === 'stopped',

@@ -55,30 +55,30 @@ export interface GatewayGovernanceOptions {
   readonly home: Home
   readonly state: string
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** tools.yaml as it was when the home was judged; nothing where the home has no files of its own. */
+  /** tools.yaml as it was when the home was checked for trust; `undefined` if the home has no files of its own. */
   readonly tools: { readonly bytes: Buffer | undefined } | undefined
-  /** Whether tools that are found get an entry. */
-  readonly discovery: 'writes' | 'looks'
-  /** What people may want to know though nothing is wrong. */
+  /** Whether discovered tools get an entry in tools.yaml. */
+  readonly discovery: 'writes' | 'reads'
+  /** Information for people; not a problem. */
   readonly onNotice: (text: string) => void
-  /** Who answers approvals where the gateway has no doors. */
+  /** Who answers approvals if the gateway has no entry points. */
   readonly approver: Approver | 'nobody' | undefined
   readonly onWarning: (text: string) => void
   readonly onBug: (error: unknown, where: string) => void
-  /** What was recorded. */
+  /** Called with each recorded event. */
   readonly onEvent: (event: SallyportEvent) => void
-  /** The rules changed: what was decided by them no longer holds. `lists`: clients should look again. */
-  readonly onChange: (what: 'lists' | 'places') => void
+  /** The rules changed, so earlier decisions are no longer valid. `lists`: clients should reload their lists. */
+  readonly onChange: (what: 'lists' | 'locations') => void
 }
 
-/** What people decided, and what it makes of each tool. */
+/** The decisions of people (tools.yaml, the mode, approvals), and the rules for each tool that result from them. */
 export class GatewayGovernance {
   readonly modes: ModeWatch
   readonly tools: ToolsEditor
   readonly rules: ActiveRules
   readonly discovery: ToolDiscovery
   readonly review: ToolReview
-  /** What is remembered of everything that servers offer. */
+  /** What the state remembers about each offer of a server. */
   readonly known: OfferRegistry
   readonly approvalChannels: ApprovalChannels
   readonly roots = new ClientRoots()
@@ -103,7 +103,7 @@ export class GatewayGovernance {
     this.#applyRenames()
     this.approvalChannels = this.#createApprovalChannels()
     this.modes.state.onChange(({ to }) => {
-      // Whoever stops everything does not know which approvals were part of the trouble.
+      // Whoever starts a lockdown does not know which approvals were part of the problem.
       if (to === 'LOCKDOWN') this.approvals.forget()
       this.#changed('lists')
     })
@@ -113,7 +113,7 @@ export class GatewayGovernance {
     return this.approvalChannels.approvals
   }
 
-  /** Whether only values that validate go back from some tool. */
+  /** Whether some tool may return only values that match a schema. */
   get hasQuarantine(): boolean {
     const { governance, isolation } = this.#options.settings()
     const rules = [...this.tools.file.entries, ...governance.patterns].map(({ fields }) => fields.isolated)
@@ -122,11 +122,11 @@ export class GatewayGovernance {
 
   readonly check = (schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> => this.#check.check(schema, args)
 
-  /** What is wrong with a value by a schema, where it is or where that cannot be told. */
+  /** Why a value does not match a schema, or why that cannot be checked; `undefined` if it matches. */
   readonly findValueProblem = (schema: JsonObject, value: Json): Promise<string | undefined> =>
     this.#check.findViolation(schema, value)
 
-  /** The definition that a pin is about, where it was kept. */
+  /** The definition with this digest; `undefined` if it was not stored. */
   readonly loadPinned = (pin: string): JsonObject | undefined => {
     const text = this.#options.store.definitions.load(pin)
     const definition: unknown = text && JSON.parse(text)
@@ -138,7 +138,7 @@ export class GatewayGovernance {
     return isJsonObject(args) ? toRecordedArguments(args, how) : undefined
   }
 
-  /** Other settings are in force. */
+  /** Applies changed settings. */
   reload(): void {
     const { governance, servers } = this.#options.settings()
     this.modes.escalation.reload(governance.escalation)
@@ -146,7 +146,7 @@ export class GatewayGovernance {
     for (const { id, isolatedTools } of servers) if (isolatedTools.length > 0) this.discovery.enqueue(id)
   }
 
-  /** From now on files are followed. What an earlier gateway left is put in order meanwhile. */
+  /** Starts to watch files. In the background, it settles the approvals that an earlier gateway left pending. */
   start(): void {
     this.tools.watch()
     this.#settling = this.approvalChannels
@@ -201,7 +201,7 @@ export class GatewayGovernance {
       ...{ catalog, rules, known, record },
       inspection: new OfferInspection({ rules, known, record, findSchemaProblem }),
       shares: new EntryQuota({ usageOf: (server) => this.tools.usageOf(server), now: () => Date.now() }),
-      onRemembered: () => this.#changed('places'),
+      onRemembered: () => this.#changed('locations'),
       definitions: store.definitions,
       path: this.tools.file.path,
       append: (entries) => (discovery === 'writes' ? this.tools.append(entries) : Promise.resolve()),
@@ -256,7 +256,7 @@ export class GatewayGovernance {
     return new ApprovalChannels({ ...this.#options, tools, rules, argumentsToRecord, record })
   }
 
-  /** Why nobody vouches for a changed file in a home that came with a folder. */
+  /** Why a changed file of a project home is not trusted. */
   async #findTrustProblem(bytes: Buffer): Promise<string | undefined> {
     const { home, state } = this.#options
     if (home.origin !== 'project') return undefined
@@ -269,22 +269,22 @@ export class GatewayGovernance {
 
   #fileChanged(what: ToolsFileChange): void {
     this.#applyRenames()
-    this.#changed(what === 'entries' ? 'places' : 'lists')
+    this.#changed(what === 'entries' ? 'locations' : 'lists')
     if (what === 'entries') return
-    // What could not be written before may be possible now, and what somebody accepted has to be at hand.
+    // Entries that could not be written before may be possible now, and newly accepted definitions have to be stored.
     for (const server of this.#options.catalog.servers) this.discovery.enqueue(server)
   }
 
-  /** Names are given anew only where somebody wants others than before. */
+  /** Names tools again only if the requested names changed. */
   #applyRenames(): void {
     const entries = this.tools.file.entries.filter(({ fields }) => fields.rename !== undefined)
-    const wishes = JSON.stringify(entries.map(({ key, fields }) => [key, fields.rename]))
-    if (wishes === this.#renameRequests) return
-    this.#renameRequests = wishes
+    const requests = JSON.stringify(entries.map(({ key, fields }) => [key, fields.rename]))
+    if (requests === this.#renameRequests) return
+    this.#renameRequests = requests
     this.#options.catalog.setRenames((usual) => collectRenames(entries, usual))
   }
 
-  #changed(what: 'lists' | 'places'): void {
+  #changed(what: 'lists' | 'locations'): void {
     this.rules.invalidate()
     this.#options.onChange(what)
   }
@@ -294,7 +294,7 @@ export class GatewayGovernance {
     this.#options.onEvent(event)
   }
 
-  /** Approvals are on disk before they count. */
+  /** The event is on disk when this resolves: approvals take effect only after that. */
   async #recordSynced(event: SallyportEvent): Promise<void> {
     const { log } = this.#options.store
     log.append(event)
@@ -303,5 +303,5 @@ export class GatewayGovernance {
   }
 }
 
-const heldBackReason = ({ id, place, heldBack }: ServerConfig): readonly string[] =>
-  heldBack === undefined ? [] : [`${id} (${place.file}:${place.line}) is not started: ${heldBack}`]
+const heldBackReason = ({ id, location, heldBack }: ServerConfig): readonly string[] =>
+  heldBack === undefined ? [] : [`${id} (${location.file}:${location.line}) is not started: ${heldBack}`]

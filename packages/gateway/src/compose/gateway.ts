@@ -44,10 +44,10 @@ import { AuditHealth } from './audit-health.ts'
 import { createDecisionParts, type DecisionParts } from './decision-parts.ts'
 import { GatewayGovernance } from './gateway-governance.ts'
 
-/** So many are said of one server at a time. */
+/** Warnings that are shown for one server at a time. */
 const MAX_WARNINGS = 10
 
-/** The gateway without its doors: everything between a request that was read and the servers behind. */
+/** The gateway without its entry points: everything between a parsed request and the servers. */
 export class Gateway {
   readonly home: Home
   readonly state: string
@@ -78,9 +78,9 @@ export class Gateway {
   readonly #context: UpstreamContext
   readonly #inProcess = new Set<string>()
   #settings: Settings
-  /** Of the configuration in force. */
+  /** Warnings about the configuration in force. */
   #warnings: readonly string[]
-  /** What was said of what servers list and we do not offer. */
+  /** By server: warnings, already shown, about what the server lists and the gateway does not offer. */
   readonly #reportedLeftOut = new Map<string, ReadonlySet<string>>()
   #starting: Promise<void> | undefined
   #closing: Promise<void> | undefined
@@ -126,16 +126,16 @@ export class Gateway {
     if (notice === 'over') this.governance.roots.forget(conversation)
   }
 
-  /** Why a tool is missing whose server has not come up, for whoever calls it. */
+  /** Explains to a caller why a tool is missing whose server has not started. */
   readonly findAbsentServer = (tool: string): AbsentServer | undefined => {
-    const absence = this.fleet.findAbsentServer(tool)
+    const absent = this.fleet.findAbsentServer(tool)
     // The reason may quote the server, and nobody knows yet which of its tools are quarantined.
-    if (absence === undefined || !this.governance.hasQuarantine) return absence
-    return { ...absence, refusal: withoutQuotedText(absence.refusal) }
+    if (absent === undefined || !this.governance.hasQuarantine) return absent
+    return { ...absent, refusal: withoutQuotedText(absent.refusal) }
   }
 
-  /** `places`: where rules stand. What clients see is the same. */
-  #rulesChanged(what: 'lists' | 'places'): void {
+  /** `locations`: only the source locations of rules changed. Clients still see the same lists. */
+  #rulesChanged(what: 'lists' | 'locations'): void {
     this.listings.invalidate()
     if (what === 'lists') this.hub.listsChanged({ tools: true, resources: true, prompts: true })
   }
@@ -189,14 +189,14 @@ export class Gateway {
     return incident
   }
 
-  /** In one word, for who asks without a token. Only what is `ready` or in `lockdown` works as it should. */
+  /** The state in one word, for callers without a token. Only `ready` and `lockdown` mean that the gateway works. */
   get readiness(): Readiness {
     if (this.audit.isDown) return 'audit-unavailable'
     if (!this.isReady) return 'starting'
     return this.governance.rules.modeState().mode === 'LOCKDOWN' ? 'lockdown' : 'ready'
   }
 
-  /** Every server has been heard of, or has had its chance. */
+  /** Every server has sent its catalog, or its time to start is over. */
   get isReady(): boolean {
     return this.fleet.waitUntilKnown(this.#settings.gateway.startupWait) === undefined
   }
@@ -205,7 +205,7 @@ export class Gateway {
     return this.#settings
   }
 
-  /** What was known of the servers from before is on offer at once, whatever they are doing now. */
+  /** Offers the stored catalogs of the servers at once, before the servers have started. */
   restore(): void {
     this.record({ type: 'GATEWAY_STARTED', version: VERSION, pid: process.pid, home: this.home.path })
     const enabled = this.#settings.servers.filter((config) => config.enabled)
@@ -217,14 +217,14 @@ export class Gateway {
     this.addInProcessServer(BUILT_IN_SERVER, this.builtIns)
   }
 
-  /** Puts the servers to work, in the background: whoever waits for our doors hears first that they are open. */
+  /** Starts the servers in the background, so that the entry points can report first that they are open. */
   start(when: StartTime = 'now'): void {
     for (const part of [this.governance, this.#opened.shelves]) part.start()
     this.#starting = this.fleet.waitForStart(this.isReady ? when : 'now').then(() => this.#startServers())
   }
 
   async #startServers(): Promise<void> {
-    // Whatever an earlier gateway of this state left behind, killed together with its watchdog.
+    // Ends processes of an earlier gateway of this state that was killed together with its watchdog.
     await sweepProcesses({ mark: this.#opened.marks.state })
     if (this.#closing === undefined) this.fleet.applyConfig(this.#settings.servers, this.#inProcess)
   }
@@ -238,14 +238,14 @@ export class Gateway {
     this.fleet.add(server, (listener) => openConnection({ config, listener, createTransport }, this.#context))
   }
 
-  /** Puts a changed configuration in force, unless we are closing. What it did not change goes on undisturbed. */
+  /** Applies a changed configuration, unless the gateway is closing. What did not change keeps running. */
   reload({ settings, warnings }: LoadedSettings): void {
     if (this.#closing !== undefined) return
-    const isFollowed = differOnlyInProfiles(this.#settings, settings)
+    const onlyProfiles = differOnlyInProfiles(this.#settings, settings)
     const texts = warnings.map(describeIssue)
-    for (const text of texts) if (!isFollowed || !this.#warnings.includes(text)) this.#parts.onWarning(text)
+    for (const text of texts) if (!onlyProfiles || !this.#warnings.includes(text)) this.#parts.onWarning(text)
     this.#warnings = texts
-    if (isFollowed) return this.applyProfiles(settings.profiles)
+    if (onlyProfiles) return this.applyProfiles(settings.profiles)
     for (const key of findFixedChanges(this.#settings, settings))
       this.#parts.onWarning(`${key} has changed; that takes effect at the next start.`)
     this.gatekeeper.reload(settings.jwt)
@@ -259,7 +259,7 @@ export class Gateway {
     this.record({ type: 'CONFIG_RELOADED', ...change })
   }
 
-  /** Puts changed profiles in force. Only clients whose lists they change hear of it. */
+  /** Applies changed profiles. Only clients whose lists change are notified. */
   applyProfiles(profiles: Profiles): void {
     if (this.#closing !== undefined) return
     this.#recordProfileChanges(profiles)
@@ -274,13 +274,13 @@ export class Gateway {
     if (changed.length > 0) this.record({ type: 'PROFILES_CHANGED', profiles: changed })
   }
 
-  /** A changed configuration is of no use: the last good one stays in force. */
+  /** Reports that a changed configuration is invalid. The last good one stays in force. */
   rejectSettings(reason: string): void {
     this.#parts.onWarning(`The changed configuration is not used: ${reason}`)
     this.record({ type: 'CONFIG_REJECTED', message: reason })
   }
 
-  /** What cannot be recorded here concerns no call; it is told, not lost silently. */
+  /** Records an event that is not part of a call. If that fails, it warns instead of failing. */
   record(event: SallyportEvent): void {
     this.telemetry.recordEvent(event)
     try {
@@ -331,22 +331,22 @@ export class Gateway {
       isKnown: (server) => this.catalog.knows(server),
       now: this.#context.now,
       listener: {
-        onCatalog: (server, catalogue) => this.#onCatalog(server, catalogue),
+        onCatalog: (server, serverCatalog) => this.#onCatalog(server, serverCatalog),
         onEvent: (event) => this.#onServerEvent(event),
       },
     })
   }
 
-  /** That our own tools are there is no news. */
+  /** Events of in-process servers are not recorded: their tools are always there. */
   #onServerEvent(event: SallyportEvent): void {
     if ('server' in event && this.#inProcess.has(event.server)) return
     this.governance.modes.escalation.observe(event)
     this.record(event)
   }
 
-  #onCatalog(server: string, catalogue: ServerCatalog): void {
+  #onCatalog(server: string, serverCatalog: ServerCatalog): void {
     const before = this.catalog.serverCatalog(server)
-    const now = this.catalog.put(server, catalogue)
+    const now = this.catalog.put(server, serverCatalog)
     const config = this.#settings.servers.find(({ id }) => id === server)
     if (config) this.#catalogStore.save(config, now)
     this.#warnAboutLeftOut(server, now)
@@ -355,7 +355,7 @@ export class Gateway {
     if (!this.#inProcess.has(server)) this.governance.discovery.enqueue(server)
   }
 
-  /** Once for each: a server lists its mistakes again whenever its lists are read. */
+  /** Warns once about each: a server repeats its mistakes whenever its lists are read. */
   #warnAboutLeftOut(server: string, { leftOut }: ServerCatalog): void {
     const known = this.#reportedLeftOut.get(server) ?? new Set()
     const texts = leftOut.map(
@@ -374,7 +374,7 @@ export class Gateway {
   }
 }
 
-/** What the listening ports and those who watch were opened with, as it is written. */
+/** Settings that ports and telemetry read only when they open, by their config keys. */
 const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> = {
   'gateway.host': ({ gateway }) => gateway.host,
   'gateway.port': ({ gateway }) => gateway.port,
@@ -383,7 +383,7 @@ const FIXED_AT_START: Readonly<Record<string, (settings: Settings) => unknown>> 
   telemetry: ({ telemetry }) => telemetry,
 }
 
-/** What changed that a running gateway cannot follow. */
+/** The changed settings that a running gateway cannot apply. */
 function findFixedChanges(before: Settings, after: Settings): readonly string[] {
   const changed = Object.entries(FIXED_AT_START).filter(
     ([, valueIn]) => JSON.stringify(valueIn(before)) !== JSON.stringify(valueIn(after)),
@@ -391,22 +391,22 @@ function findFixedChanges(before: Settings, after: Settings): readonly string[] 
   return changed.map(([key]) => key)
 }
 
-/** Whether everything but profiles.json says what it said before. */
+/** Whether everything except profiles.json is unchanged. */
 function differOnlyInProfiles(before: Settings, after: Settings): boolean {
   return isDeepStrictEqual({ ...before, profiles: undefined }, { ...after, profiles: undefined })
 }
 
-/** The names of profiles that came, went or say something else. Where they stand makes no difference. */
+/** The names of profiles that were added, removed or changed. Their source location does not matter. */
 function listChangedProfiles(before: Profiles, after: Profiles): readonly string[] {
-  const said = (profiles: Profiles, name: string): unknown => {
+  const contentOf = (profiles: Profiles, name: string): unknown => {
     const profile = profiles.get(name)
-    return profile && { ...profile, place: undefined }
+    return profile && { ...profile, location: undefined }
   }
   const names = new Set([...before.keys(), ...after.keys()])
-  return [...names].filter((name) => !isDeepStrictEqual(said(before, name), said(after, name))).sort()
+  return [...names].filter((name) => !isDeepStrictEqual(contentOf(before, name), contentOf(after, name))).sort()
 }
 
-/** What a bug has to tell whoever mends it. */
+/** The stack of an error, for whoever fixes the bug. */
 export const stackOf = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
 
@@ -416,15 +416,15 @@ export interface GatewayParts {
   readonly loaded: LoadedSettings
   readonly environment: Environment
   readonly store: Store
-  /** Whether tools that are found get an entry in tools.yaml; they do unless this says otherwise. */
-  readonly discovery?: 'writes' | 'looks' | undefined
+  /** Whether discovered tools get an entry in tools.yaml; `writes` by default. */
+  readonly discovery?: 'writes' | 'reads' | undefined
   readonly onNotice?: ((text: string) => void) | undefined
   readonly onWarning: (text: string) => void
-  /** Who answers approvals where the gateway has no doors; `nobody` refuses at once. */
+  /** Who answers approvals if the gateway has no entry points; `nobody` refuses at once. */
   readonly approver?: Approver | 'nobody' | undefined
 }
 
-/** What has to be opened, can fail, and must be closed again. */
+/** Parts that have to be opened, which can fail, and that must be closed again. */
 export interface OpenedParts {
   readonly tokens: LocalTokens
   readonly gatekeeper: CurrentAuthenticators
@@ -448,10 +448,10 @@ interface ServingPartsOptions {
   readonly onConversation: (conversation: string, notice: ConversationEvent) => void
 }
 
-/** What requests of one caller that are still coming in may weigh, unless a single one may weigh more. */
+/** Bytes that the incomplete requests of one caller may use, unless a single request may be larger. */
 const MIN_SHARE = 32 * 1_024 * 1_024
 
-/** What answers clients, whatever door they came by. */
+/** The parts that answer clients, for every entry point. */
 interface ServingParts {
   readonly methods: Methods
   readonly sessions: LegacySessions
@@ -459,7 +459,6 @@ interface ServingParts {
   readonly bodies: BodyBudget
 }
 
-/** Composes what answers clients. */
 function createServingParts({ settings, fleet, onConversation, ...parts }: ServingPartsOptions): ServingParts {
   const { hub } = parts
   const maxSessions = (): number => settings().gateway.maxSessions

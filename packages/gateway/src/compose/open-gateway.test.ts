@@ -21,7 +21,7 @@ async function parts(): Promise<GatewayParts> {
   return { home, state, store, loaded: await loadConfig(SERVER), environment: { PATH }, onWarning: () => {} }
 }
 
-/** Our own processes, by what the kernel says. */
+/** The child processes of this process, as the kernel lists them. */
 const children = (): readonly string[] =>
   readdirSync('/proc/self/task').flatMap((thread) =>
     readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
@@ -37,7 +37,7 @@ const isClosed = ({ store }: GatewayParts): boolean => {
 }
 
 describe(`a gateway that cannot be opened (${promise('GW-6')})`, () => {
-  it('leaves nothing open of what came before the fault', async () => {
+  it('closes everything that was opened before the failure', async () => {
     const blocked = await parts()
     const before = children()
     writeFileSync(join(blocked.state, 'tokens'), 'in the way')
@@ -46,7 +46,7 @@ describe(`a gateway that cannot be opened (${promise('GW-6')})`, () => {
     expect(isClosed(blocked)).toBe(true)
   })
 
-  it('leaves no watchdog behind, should it break at the very end', async () => {
+  it('leaves no watchdog behind if the last step fails', async () => {
     const whole = await parts()
     const before = children()
     let meanwhile = before
@@ -62,7 +62,7 @@ describe(`a gateway that cannot be opened (${promise('GW-6')})`, () => {
     expect(isClosed(whole)).toBe(true)
   })
 
-  it('says that the state is of no use where its workspace cannot be made, and closes', async () => {
+  it('reports an unusable state if the folder for workspaces cannot be created, and closes', async () => {
     const blocked = await parts()
     writeFileSync(join(blocked.state, 'workspaces'), 'in the way')
     await expect(openGateway(blocked)).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })

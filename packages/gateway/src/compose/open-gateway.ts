@@ -11,17 +11,17 @@ import { VERSION } from '../version.ts'
 import type { GatewayParts, OpenedParts } from './gateway.ts'
 import { Gateway, stackOf } from './gateway.ts'
 
-/** Opens everything that has to be there before the first request, and nothing that can come after it. Closes the store should that fail. */
+/** Opens what the first request needs, and nothing that can be opened later. If that fails, it closes the store. */
 export async function openGateway(parts: GatewayParts): Promise<Gateway> {
   const { state, environment, onWarning, loaded } = parts
   const undo: (() => void | Promise<void>)[] = [() => parts.store.close()]
   try {
     makeFolder(join(state, 'workspaces'))
-    const tokens = await openLocalTokens({ state, onWarning: onWarning })
+    const tokens = await openLocalTokens({ state, onWarning })
     undo.push(() => tokens.close())
     const gatekeeper = new CurrentAuthenticators(tokens, loaded.settings.jwt)
     const marks = createMarks(state)
-    const watchdog = openWatchdog({ runMark: marks.run, environment, onWarning: onWarning })
+    const watchdog = openWatchdog({ runMark: marks.run, environment, onWarning })
     undo.push(() => watchdog.close())
     const telemetry = await openGatewayTelemetry({
       ...loaded.settings.telemetry,
@@ -47,7 +47,7 @@ function createMarks(path: string): OpenedParts['marks'] {
   return { state, run: `${state}.${createMark(randomBytes(8).toString('hex'))}` }
 }
 
-/** The gateway's own tools, which see of each session its own workspace and results. */
+/** The gateway's own tools. In each session they see only its own workspace and results. */
 function createBuiltIns({ state, onWarning }: GatewayParts, shelves: SessionShelves): McpServer {
   return createBuiltInServer({
     version: VERSION,

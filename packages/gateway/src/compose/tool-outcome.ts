@@ -2,10 +2,10 @@ import { isJsonObject, type Json, type JsonObject, type SallyportError } from '@
 import type { Answer } from '../pipeline/pipeline.ts'
 import { parseFrame } from '../upstream/upstream.ts'
 
-/** What became of a tool call, for a program. */
+/** The result of a tool call, for a program. */
 export interface ToolResult {
   readonly success: boolean
-  /** The structured content, else the one text, else the list of contents: whatever it is, also 0, "" and []. */
+  /** The structured content, else the only text, else the array of contents. It can be any value, also 0, "" and []. */
   readonly output: Json | undefined
   readonly error: ToolFailure | undefined
   readonly latency_ms: number
@@ -14,14 +14,14 @@ export interface ToolResult {
     readonly server: string | undefined
     readonly call_id: string
     readonly trace_id: string
-    /** Every content that came back: texts, images, audio, links, embedded resources. */
+    /** All returned content: texts, images, audio, links, embedded resources. */
     readonly content: readonly Json[]
     readonly structured_content: Json | undefined
     readonly meta: JsonObject | undefined
   }
 }
 
-/** Why a call failed, by a code of docs/errors.md. */
+/** Why a call failed. The codes are in docs/errors.md. */
 export interface ToolFailure {
   readonly code: string
   readonly message: string
@@ -52,15 +52,15 @@ export function parseOutcome(answer: Answer): ToolCallOutcome {
   const { content, structuredContent, isError, _meta } = message.result
   const contents = Array.isArray(content) ? content : []
   const output = structuredContent !== undefined ? structuredContent : plainOutput(contents)
-  const told = {
+  const common = {
     output,
     content: contents,
     structured_content: structuredContent,
     meta: isJsonObject(_meta) ? _meta : undefined,
   }
-  if (isError !== true) return { ...told, success: true, error: undefined }
+  if (isError !== true) return { ...common, success: true, error: undefined }
   const text = typeof output === 'string' ? output : JSON.stringify(output)
-  return { ...told, success: false, error: { code: 'TOOL_ERROR', message: text, hint: undefined, retryable: true } }
+  return { ...common, success: false, error: { code: 'TOOL_ERROR', message: text, hint: undefined, retryable: true } }
 }
 
 function plainOutput(contents: readonly Json[]): Json {

@@ -88,7 +88,7 @@ export const DEFAULT_CONTEXT: ContextSettings = {
   retention: { age: 7 * DAY, bytes: 1024 * MEGABYTE },
 }
 
-/** What an empty config file means. */
+/** The settings of an empty config file. */
 export const DEFAULT_SETTINGS: Settings = {
   gateway: DEFAULT_GATEWAY,
   jwt: undefined,

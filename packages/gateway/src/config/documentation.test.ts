@@ -57,13 +57,13 @@ describe('docs/configuration.md', () => {
     expect(KNOWN_VARIABLES.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
 
-  it('has examples that load without a warning', async () => {
+  it('has only examples that load without a warning', async () => {
     const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => yaml)
     expect(examples.length).toBeGreaterThan(1)
     for (const yaml of examples) expect((await loadConfig(yaml, { ISSUES_TOKEN: 'x' })).warnings).toEqual([])
   })
 
-  it('leaves the Docker MCP Gateway to a page of its own, which does the same', async () => {
+  it('refers to another page for the Docker MCP Gateway, which explains its keys in the same way', async () => {
     const own = Object.keys(dockerGatewaySchema.shape).filter((key) => !Object.hasOwn(COMMON_KEYS, key))
     const pages = `${dockerPage}\n${page}`
     expect(own.filter((key) => !new RegExp(`\`(${key}|${toSnakeCase(key)})\``).test(pages))).toEqual([])
@@ -73,7 +73,7 @@ describe('docs/configuration.md', () => {
     for (const yaml of examples) expect((await loadConfig(yaml)).warnings).toEqual([])
   })
 
-  it('names errors of the table only', () => {
+  it('mentions only errors that are in the error table', () => {
     const named = [...page.matchAll(/^\| `([A-Z_]+)` \| /gm)].map(([, code = '']) => code)
     expect(named.filter((code) => !/^(SALLYPORT|MCP_GATEWAY)_/.test(code) && !Object.hasOwn(ERRORS, code))).toEqual([])
   })

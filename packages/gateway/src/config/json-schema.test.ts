@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { buildJsonSchema } from './reading/config-schema.ts'
 
 describe('the JSON Schema of config.yaml', () => {
-  it('is a schema that offers every key in both spellings, as it is written', () => {
+  it('offers every key in both spellings, with values as they are written', () => {
     const schema = buildJsonSchema()
     expect(schema).toMatchObject({
       $schema: expect.stringContaining('draft-07'),
@@ -17,8 +17,8 @@ describe('the JSON Schema of config.yaml', () => {
     expect(JSON.parse(JSON.stringify(schema))).toEqual(schema)
   })
 
-  /** Editors read the file. `vitest run -u` on this test writes it anew after a change of the schema. */
-  it('is what config.schema.json of the package holds', async () => {
+  /** Editors read the file. After a change of the schema, `vitest run -u` on this test writes it again. */
+  it('is the content of config.schema.json', async () => {
     await expect(`${JSON.stringify(buildJsonSchema(), undefined, 2)}\n`).toMatchFileSnapshot('../../config.schema.json')
   })
 })

@@ -33,24 +33,24 @@ describe('a home without a config file', () => {
     expect(warnings.map(describeIssue).join()).toContain(join(home, 'config.yaml'))
   })
 
-  it('points at a config.yml that is not read', async () => {
+  it('points to a config.yml that is not read', async () => {
     const home = await createHome({ 'config.yml': 'mcp_servers: {}' })
     const { warnings } = await loadSettings({ home, environment: {} })
     expect(warnings[0]?.problem).toContain('rename it to config.yaml')
   })
 
-  it('reads config.json instead, and says so when there are both', async () => {
+  it('reads config.json instead, and warns if there are both', async () => {
     const json = '{"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"]}}}'
     const home = await createHome({ 'config.json': json })
     expect((await loadSettings({ home, environment: {} })).settings.servers).toHaveLength(1)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: 1}')
     const both = await loadSettings({ home, environment: {} })
     expect(both.settings.gateway.port).toBe(1)
-    expect(both.warnings.map(describeIssue)).toEqual([expect.stringContaining('config.json: this file is not read')])
+    expect(both.warnings.map(describeIssue)).toEqual([expect.stringContaining('config.json: this file is ignored')])
   })
 
   it.each(['', '# only a comment\n', '---\n', 'null', '{}', 'mcp_servers:', 'gateway:\nauth:\n  jwt:\n'])(
-    'is the same as an empty one: %j',
+    'is the same as one with an empty config file: %j',
     async (yaml) => {
       const { settings, warnings } = await loadConfig(yaml)
       expect(settings.servers).toEqual([])
@@ -61,7 +61,7 @@ describe('a home without a config file', () => {
 })
 
 describe('the spelling of keys', () => {
-  it('takes camelCase and snake_case as the same', async () => {
+  it('may be camelCase or snake_case', async () => {
     const snake = await loadConfig(
       'mcp_servers: {a: {url: "http://h/mcp", include_tools: [x], max_message: 1MB}}\ngateway: {max_calls_in_flight: 7}',
     )
@@ -83,20 +83,20 @@ describe('the spelling of keys', () => {
 
   it('refuses both spellings of one key at once, with both lines', async () => {
     expect(await loadProblems('mcpServers: {}\nmcp_servers: {}')).toEqual([
-      'config.yaml:2:1 mcp_servers: the same key stands in line 1 as "mcpServers". Keep one of them.',
+      'config.yaml:2:1 mcp_servers: this key is already in line 1, spelled "mcpServers". Keep one of them.',
     ])
     expect(await loadProblems('gateway:\n  max_body: 1MB\n  maxBody: 2MB')).toEqual([
-      expect.stringContaining('config.yaml:3:3 gateway.maxBody: the same key stands in line 2'),
+      expect.stringContaining('config.yaml:3:3 gateway.maxBody: this key is already in line 2'),
     ])
   })
 
-  it('refuses a key that stands twice, with both lines', async () => {
+  it('refuses a key that is used twice, with both lines', async () => {
     expect(await loadProblems('mcp_servers:\n  a: {command: x}\n  b: {command: x}\n  a: {command: y}')).toEqual([
-      'config.yaml:4:3: this key stands twice; the first is in line 2.',
+      'config.yaml:4:3: this key is used twice; the first one is in line 2.',
     ])
   })
 
-  it('warns of an unknown key at any level, and guesses what was meant', async () => {
+  it('warns of an unknown key at any level, and suggests a known one', async () => {
     expect(
       await warningsOf(
         'gatway: {}\nmcp_servers:\n  a: {comand: x, command: y, timeouts: {cal: 1s}}\n  b: {command: y, excludeTool: [z]}',
@@ -124,16 +124,19 @@ describe('the spelling of keys', () => {
     ['tools: [q]', 'includeTools'],
     ['allowedTools: [q]', 'includeTools'],
     ['context_isolation: true', 'isolated'],
-  ])(`${promise('ISO-1')} keeps a server from starting whose entry has %s, and no other`, async (written, meant) => {
-    const { settings, warnings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}, b: {command: y}}`)
-    const [a, b] = settings.servers
-    expect(a).toMatchObject({ enabled: false, heldBack: expect.stringContaining(`Did you mean "${meant}"?`) })
-    expect(b).toMatchObject({ enabled: true, heldBack: undefined })
-    expect(warnings.map(describeIssue).join()).toContain('The server is not started until it is corrected.')
-  })
+  ])(
+    `${promise('ISO-1')} does not start a server whose entry has %s, but starts the others`,
+    async (written, meant) => {
+      const { settings, warnings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}, b: {command: y}}`)
+      const [a, b] = settings.servers
+      expect(a).toMatchObject({ enabled: false, heldBack: expect.stringContaining(`Did you mean "${meant}"?`) })
+      expect(b).toMatchObject({ enabled: true, heldBack: undefined })
+      expect(warnings.map(describeIssue).join()).toContain('The server is not started until it is corrected.')
+    },
+  )
 
   it.each(['forbidden_paths: [/x]', 'allowedPath: [/x]', 'requires_approval: true', 'hidden: true', 'readonly: true'])(
-    `${promise('ISO-1')} keeps a server from starting whose entry has %s, which is said of tools`,
+    `${promise('ISO-1')} does not start a server whose entry has %s, which is a setting of tools`,
     async (written) => {
       const { settings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}}`)
       expect(settings.servers[0]).toMatchObject({ enabled: false, heldBack: expect.stringContaining('tools.yaml') })
@@ -154,24 +157,24 @@ describe('the spelling of keys', () => {
     ['governance: {escalation: {policy_violation: {count: 3}}}', 'policy_violations'],
     ['auth: {jwt: {jwks_uri: "https://i/k", issuers: [i], audence: a}}', 'audience'],
     ['sandbx: {driver: auto}', 'sandbox'],
-  ])(`${promise('ISO-1')} is an error where %s was to isolate or restrict`, async (yaml, meant) => {
+  ])(`${promise('ISO-1')} is an error in %s, where the key was meant to isolate or restrict`, async (yaml, meant) => {
     expect((await loadProblems(yaml)).join()).toContain(`this key is not known. Did you mean "${meant}"?`)
   })
 
-  it('is an error where what is said of some tools stands among the defaults of all', async () => {
+  it('is an error where a setting of single tools is among the defaults of all tools', async () => {
     const lines = await loadProblems('governance: {defaults: {forbidden_paths: [/x]}}')
     expect(lines.join()).toContain('governance.defaults.forbidden_paths: this key is not known.')
   })
 
   it.each(['isolatd: false', 'enable: true', 'tools: ["*"]', 'descripton: x', 'comand: z', 'Isolated:'])(
-    'starts a server whose entry has %s, since no protection is lost',
+    'starts a server whose entry has %s, because no protection is lost',
     async (written) => {
       const { settings } = await loadConfig(`mcp_servers: {a: {command: x, ${written}}}`)
       expect(settings.servers[0]).toMatchObject({ enabled: true, heldBack: undefined })
     },
   )
 
-  it('takes the keys of other features, $schema and x- keys, does not expand them, and says which protect nobody yet', async () => {
+  it('accepts the keys of other features, $schema and x- keys, does not expand them, and warns of those that are not enforced yet', async () => {
     const yaml = `
 $schema: https://example.org/schema.json
 x-shared: &env {A: "1"}
@@ -184,19 +187,19 @@ mcp_servers:
 `
     const { settings, warnings } = await loadConfig(yaml)
     expect(warnings.map(describeIssue)).toEqual([
-      'config.yaml: nothing of this is enforced in this version yet: sandbox, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
+      'config.yaml: these settings are not enforced in this version yet: sandbox, mcp_servers.db.sensitivity, mcp_servers.db.url_isolated.',
     ])
     expect(settings.servers[0]).toMatchObject({ env: { A: '1' } })
   })
 
-  it('says nothing of a protection that is declined, or that is for programs of the kit', async () => {
+  it('does not warn of a protection that is switched off, or that is for programs of the kit', async () => {
     const { warnings } = await loadConfig(
       'governance:\nsandbox: false\nmcp_servers: {a: {command: x, isolated: false}, b: {type: server, network: none}}',
     )
     expect(warnings).toEqual([])
   })
 
-  it('keeps that to one line, however many servers ask for it', async () => {
+  it('gives one warning line, however many servers ask for it', async () => {
     const servers = Array.from({ length: 100 }, (_, index) => `s${index}: {command: x, network: none}`)
     const { warnings } = await loadConfig(`mcp_servers: {${servers.join(', ')}}`)
     expect(warnings).toHaveLength(1)
@@ -216,7 +219,7 @@ describe('the text of the file', () => {
     ['a list at the top', '- a\n- b'],
     ['a mapping as a key', 'gateway: {[a]: 1}'],
     ['a prototype', 'mcp_servers: {a: {command: x, env: {__proto__: y}}}'],
-  ])('is refused with a place for %s', async (_, yaml) => {
+  ])('is refused with a location for %s', async (_, yaml) => {
     expect((await loadProblems(yaml))[0]).toMatch(/^config\.yaml:\d+:\d+/)
   })
 
@@ -236,7 +239,7 @@ describe('the text of the file', () => {
       (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
     )
     const yaml = `x-laughs:\n  l0: &l0 [lol]\n${levels.join('\n')}\nmcp_servers: {a: {command: x, args: *l30}}`
-    expect((await loadProblems(yaml)).join()).toContain('too large to be meant')
+    expect((await loadProblems(yaml)).join()).toContain('aliases make this file too large')
   })
 
   it.each(['['.repeat(50_000), '{a: '.repeat(20_000), '- '.repeat(50_000), `a: ${'[*a, '.repeat(1000)}`])(
@@ -246,7 +249,7 @@ describe('the text of the file', () => {
     },
   )
 
-  it('gets an answer, whatever it is', async () => {
+  it('never makes the reader throw', async () => {
     const { parseTree } = await import('./reading/located-tree.ts')
     const { readConfig } = await import('./reading/read-config.ts')
     const word = fc.constantFrom(
@@ -297,7 +300,7 @@ describe('the text of the file', () => {
 })
 
 describe('secrets', () => {
-  it('never appear in what is said about the file', async () => {
+  it('never appear in messages about the file', async () => {
     const secret = 'S3CRET-9f2c'
     const yaml = `
 gateway: {host: "\${S}", port: "\${S}", naming: "\${S}", allowed_hosts: ["\${S} x"], startup_wait: "\${S}"}
@@ -327,7 +330,7 @@ mcp_servers:
 })
 
 describe('variables', () => {
-  it('are expanded in every text that is read', async () => {
+  it('are expanded in every string that is read', async () => {
     const { settings } = await loadConfig(
       'gateway: {port: "${P}", allow_remote: "${R}"}\nmcp_servers: {a: {command: "${C}", args: ["--k=${K}", "$${K}"], env: {U: "${U:-d}"}}}',
       { P: '99', C: 'npx', K: 'v', R: 'true' },
@@ -336,7 +339,7 @@ describe('variables', () => {
     expect(settings.servers[0]).toMatchObject({ command: 'npx', args: ['--k=v', '${K}'], env: { U: 'd' } })
   })
 
-  it('that are not set are errors that name the key and the variable', async () => {
+  it('that are not set are errors with the key and the name of the variable', async () => {
     expect(
       await loadProblems(
         'mcp_servers:\n  db:\n    command: x\n    env:\n      URL: ${DB_URL}\n      T: "${T:?ask Ann}"',
@@ -347,7 +350,7 @@ describe('variables', () => {
     ])
   })
 
-  it('are not asked for by a server that is switched off or is not for the gateway', async () => {
+  it('are not needed by a server that is switched off or is not for the gateway', async () => {
     const { settings, warnings } = await loadConfig(
       'mcp_servers:\n  a: {command: x, env: {K: "${NOPE}"}, disabled: true}\n  b: {url: "${NOPE}", enabled: false}\n  c: {type: client, url: "${NOPE}"}\n  d: {type: server, name: d}',
     )
@@ -358,7 +361,7 @@ describe('variables', () => {
     expect(warnings).toEqual([])
   })
 
-  it('are never what every object has', async () => {
+  it('are never inherited properties of an object', async () => {
     expect(await loadProblems('gateway: {host: "${constructor}${toString}"}')).toEqual([
       'config.yaml:1:11 gateway.host: the variable constructor is not set.',
       'config.yaml:1:11 gateway.host: the variable toString is not set.',
@@ -369,14 +372,14 @@ describe('variables', () => {
 describe('what is loaded', () => {
   const yaml = 'mcp_servers:\n  a: {command: x, args: [b], env: {K: v}}\n  c: {url: "http://h/mcp"}'
 
-  it('is frozen through and through', async () => {
+  it('is deeply frozen', async () => {
     const { settings } = await loadConfig(yaml)
     const everyObject = (value: unknown): readonly object[] =>
       typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(everyObject)] : []
     expect(everyObject(settings).every(Object.isFrozen)).toBe(true)
   })
 
-  it('can be compared server by server, wherever they stand', async () => {
+  it('can be compared server by server, wherever they are in the file', async () => {
     const [before, after] = [
       (await loadConfig(yaml)).settings.servers,
       (await loadConfig(`# moved\n\n${yaml}`)).settings.servers,
@@ -389,7 +392,7 @@ describe('what is loaded', () => {
     })
   })
 
-  it('comes from the bytes that were read before, if there are such', async () => {
+  it('comes from the bytes that were read before, if they are given', async () => {
     const home = await createHome({ 'config.yaml': 'gateway: {port: 1}' })
     const content = await readHome(home)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: 2}')
@@ -400,7 +403,7 @@ describe('what is loaded', () => {
 })
 
 describe('a home that cannot be read', () => {
-  it('is told apart: a file, a folder in the place of a file, a device, a pipe', async () => {
+  it('is refused with a reason: a file, a folder instead of a file, a device, a pipe', async () => {
     const home = await createHome({ file: '' })
     expect(await catchError(loadSettings({ home: join(home, 'file'), environment: {} }))).toMatchObject({
       code: 'HOME_UNREADABLE',
@@ -415,7 +418,7 @@ describe('a home that cannot be read', () => {
     expect((await catchError(loadSettings({ home: piped, environment: {} }))).message).toContain('not a regular file')
   })
 
-  it('says who may not read it', async () => {
+  it('gives a hint about permissions', async () => {
     const home = await createHome({ 'config.yaml': '' })
     await chmod(join(home, 'config.yaml'), 0)
     await chmod(home, 0o755)
@@ -423,7 +426,7 @@ describe('a home that cannot be read', () => {
     expect(error).toMatchObject({ code: 'HOME_UNREADABLE', hint: expect.stringContaining('right to read') })
   })
 
-  it('is refused when a file is far too large', async () => {
+  it('is refused if a file is too large', async () => {
     const home = await createHome({ 'config.yaml': '#'.repeat(4 * 1024 ** 2 + 1) })
     expect((await catchError(loadSettings({ home, environment: {} }))).message).toContain('more than 4 MB')
   })

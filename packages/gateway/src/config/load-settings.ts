@@ -14,21 +14,21 @@ import type { Profiles, Settings } from './settings.ts'
 export interface LoadOptions {
   readonly home: string
   readonly environment: Environment
-  /** What was read from the home before, when its digest was judged. */
+  /** The content of the home if it was already read, for example when its trust was checked. */
   readonly content?: HomeContent
-  /** What the config file of this content was parsed into before: with thousands of servers that takes a second. */
+  /** The parsed config file of this content, if available: parsing thousands of servers takes a second. */
   readonly tree?: LocatedTree | undefined
 }
 
-/** The settings, with the digests of the very bytes that they came from. */
+/** The settings, and the digests of the exact bytes that they were read from. */
 export interface LoadedSettings extends Pick<HomeContent, 'digest' | 'configDigest' | 'included'> {
   readonly settings: Settings
   readonly warnings: readonly ConfigIssue[]
-  /** tools.yaml as it was read together with them; nothing where the home has no files of its own. */
+  /** tools.yaml, read together with the settings; `undefined` if the settings do not come from a home. */
   readonly tools: { readonly bytes: Buffer | undefined } | undefined
 }
 
-/** Reads and judges the config of a home; throws CONFIG_INVALID with everything that is wrong in it. */
+/** Reads and validates the config of a home. Throws CONFIG_INVALID with every error in it. */
 export async function loadSettings(options: LoadOptions): Promise<LoadedSettings> {
   const content = options.content ?? (await readHome(options.home))
   const { digest, configDigest, included = [] } = content
@@ -47,7 +47,7 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     }
   }
   const { text, file } = decode(chosen)
-  // The parser and the schema take longer to load than all the rest: who needs only a path is not made to wait.
+  // The parser and the schema take longer to load than everything else: callers that need only a path should not wait.
   const { parseTree } = await import('./reading/located-tree.ts')
   const { readConfig } = await import('./reading/read-config.ts')
   const { settings, errors, warnings, ...read } = readConfig({
@@ -60,11 +60,18 @@ export async function loadSettings(options: LoadOptions): Promise<LoadedSettings
     included: content.included,
   })
   if (errors.length > 0) throw invalidFileError(file, errors)
-  const told = sortByPosition([...notEnforcedWarnings(read.unenforced, file), ...chosen.warnings, ...warnings])
-  return { settings: deepFreeze({ ...settings, profiles }), warnings: told, digest, configDigest, included, tools }
+  const allWarnings = sortByPosition([...notEnforcedWarnings(read.unenforced, file), ...chosen.warnings, ...warnings])
+  return {
+    settings: deepFreeze({ ...settings, profiles }),
+    warnings: allWarnings,
+    digest,
+    configDigest,
+    included,
+    tools,
+  }
 }
 
-/** Who gets which tools, and who may approve as a client, stands here: of a file with a mistake nothing counts. */
+/** profiles.json decides who gets which tools and which clients may approve, so a file with an error is rejected as a whole. */
 async function loadProfiles({ path, files }: HomeContent): Promise<Profiles> {
   const bytes = files.get('profiles.json')
   if (bytes === undefined) return DEFAULT_SETTINGS.profiles
@@ -85,17 +92,17 @@ function chooseConfig({ path, files }: HomeContent): ChosenConfig | undefined {
   const yaml = files.get('config.yaml')
   const json = files.get('config.json')
   if (yaml === undefined) return json && { file: join(path, 'config.json'), bytes: json, warnings: [] }
-  const passedOver = createFileIssue(
+  const ignored = createFileIssue(
     join(path, 'config.json'),
-    'this file is not read, since there is a config.yaml beside it.',
+    'this file is ignored, because there is a config.yaml beside it.',
   )
-  return { file: join(path, 'config.yaml'), bytes: yaml, warnings: json === undefined ? [] : [passedOver] }
+  return { file: join(path, 'config.yaml'), bytes: yaml, warnings: json === undefined ? [] : [ignored] }
 }
 
-/** Variables alone can ask for a server. */
+/** Without a config file, environment variables alone can still add a server. */
 function emptyConfig(home: string): ChosenConfig {
   const file = join(home, 'config.yaml')
-  const problem = `there is no ${file}: the gateway has no server but the one of MCP_GATEWAY_ENABLED.`
+  const problem = `there is no ${file}: the only server of the gateway is the one from MCP_GATEWAY_ENABLED.`
   return { file, bytes: Buffer.alloc(0), warnings: [createFileIssue(file, problem)] }
 }
 
@@ -129,12 +136,12 @@ const sortByPosition = (issues: readonly ConfigIssue[]): readonly ConfigIssue[] 
 
 const MAX_LISTED = 50
 
-/** Everything that is wrong in a file, as one error. */
+/** All errors of a file, as one error. */
 export function invalidFileError(file: string, errors: readonly ConfigIssue[]): SallyportError {
   const sorted = sortByPosition(errors)
   const listed = sorted.slice(0, MAX_LISTED).map((issue) => `  ${describeIssue(issue)}`)
   if (sorted.length > MAX_LISTED) listed.push(`  … and ${sorted.length - MAX_LISTED} more`)
-  const count = errors.length === 1 ? 'one mistake' : `${errors.length} mistakes`
+  const count = errors.length === 1 ? 'one error' : `${errors.length} errors`
   return new SallyportError('CONFIG_INVALID', [`${file} has ${count}:`, ...listed].join('\n'), {
     hint: `Correct the file; every key is explained in docs/${file.endsWith('profiles.json') ? 'profiles' : 'configuration'}.md.`,
   })

@@ -7,7 +7,7 @@ import { describeIssue } from './reading/config-issue.ts'
 const LONG = 'a long enough secret for HMAC-SHA256'
 
 describe('the gateway section', () => {
-  it('sets what it names and leaves the rest', async () => {
+  it('sets the keys that it names and leaves the defaults of the others', async () => {
     const { settings } = await loadConfig(
       'gateway: {host: "::1", port: 0, startup_wait: 0, linger: 2s, max_body: 512KB, max_sessions: 5, allowed_hosts: [a.example:80], allowed_origins: ["https://a.example"]}',
     )
@@ -61,7 +61,7 @@ describe('the gateway section', () => {
 })
 
 describe('the auth section', () => {
-  it('verifies with a shared secret by HS256 only, unless told otherwise', async () => {
+  it('verifies with a shared secret by HS256 only, unless other algorithms are set', async () => {
     const { settings, warnings } = await loadConfig('auth: {jwt: {secret: "${S}", audience: me}}', { S: LONG })
     expect(settings.jwt).toEqual({
       issuers: [],
@@ -75,7 +75,7 @@ describe('the auth section', () => {
     expect(warnings).toEqual([])
   })
 
-  it('verifies with the keys of an issuer, never by a shared secret', async () => {
+  it('verifies with the keys of an issuer, never with a shared secret', async () => {
     const { settings } = await loadConfig(
       'auth: {jwt: {jwks_uri: "https://i/jwks", issuers: ["https://i"], clock_tolerance: 30}}',
     )
@@ -85,7 +85,7 @@ describe('the auth section', () => {
     })
   })
 
-  it('may have both, each with algorithms of its own', async () => {
+  it('may have both kinds of keys, each with its own algorithms', async () => {
     const both = 'secret: "${S}", jwks_uri: "https://i/jwks", issuers: ["https://i"]'
     const { settings } = await loadConfig(`auth: {jwt: {${both}}}`, { S: LONG })
     expect(settings.jwt?.algorithms).toEqual(['HS256', 'RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])
@@ -95,7 +95,7 @@ describe('the auth section', () => {
     expect(chosen.settings.jwt?.algorithms).toEqual(['HS512', 'RS512'])
   })
 
-  it.each(['EdDSA', 'Ed25519'])('takes %s for both names of one algorithm', async (name) => {
+  it.each(['EdDSA', 'Ed25519'])('accepts both names of the algorithm if %s is set', async (name) => {
     const { settings } = await loadConfig(`auth: {jwt: {jwks_uri: "https://i", issuers: [i], algorithms: [${name}]}}`)
     expect(settings.jwt?.algorithms).toEqual(['EdDSA', 'Ed25519'])
   })
@@ -126,19 +126,19 @@ describe('the auth section', () => {
     ['algorithms: [HS256, HS384], ', LONG, 'it has 36 bytes; expected at least 48'],
     ['algorithms: [HS512], ', LONG, 'it has 36 bytes; expected at least 64'],
   ])('refuses a secret that can be guessed: {%s} %#', async (other, secret, weakness) => {
-    const told = (await loadProblems(`auth: {jwt: {${other}secret: "\${S}"}}`, { S: secret })).join('\n')
-    expect(told).toContain(`auth.jwt.secret: this secret can be guessed: ${weakness}.`)
-    expect(told).toContain('`openssl rand -hex 32`, and set the variable JWT_SECRET')
-    expect(told).not.toContain(secret)
+    const output = (await loadProblems(`auth: {jwt: {${other}secret: "\${S}"}}`, { S: secret })).join('\n')
+    expect(output).toContain(`auth.jwt.secret: this secret can be guessed: ${weakness}.`)
+    expect(output).toContain('`openssl rand -hex 32`, and set the variable JWT_SECRET')
+    expect(output).not.toContain(secret)
   })
 
-  it('warns of a secret in the file', async () => {
-    const told = (await loadConfig(`auth: {jwt: {secret: ${LONG}}}`)).warnings.map(describeIssue).join('\n')
-    expect(told).toContain('Write "${JWT_SECRET}"')
-    expect(told).not.toContain(LONG)
+  it('warns of a secret that is written in the file', async () => {
+    const output = (await loadConfig(`auth: {jwt: {secret: ${LONG}}}`)).warnings.map(describeIssue).join('\n')
+    expect(output).toContain('Write "${JWT_SECRET}"')
+    expect(output).not.toContain(LONG)
   })
 
-  it('bounds the age of tokens where it is told to', async () => {
+  it('limits the age of tokens if max_age is set', async () => {
     const { settings } = await loadConfig('auth: {jwt: {secret: "${S}", max_age: 1h}}', { S: LONG })
     expect(settings.jwt?.maxAgeSeconds).toBe(3_600)
     expect((await loadProblems('auth: {jwt: {secret: "${S}", max_age: 0}}', { S: LONG })).join()).toContain('max_age')
@@ -146,7 +146,7 @@ describe('the auth section', () => {
 })
 
 describe('the audit section', () => {
-  it('sets how durable the record is', async () => {
+  it('sets how durable records are', async () => {
     expect((await loadConfig('audit: {durability: power, required: false}')).settings.audit).toMatchObject({
       durability: 'power',
       required: false,

@@ -9,52 +9,52 @@ import type {
   RiskTokens,
 } from '@sallyport/core'
 
-/** Where an entry stands, so that errors and `explain` can point at it. */
+/** Where an entry is defined, so that errors and `explain` can point at it. */
 export interface SourceLocation {
   readonly file: string
   readonly line: number
 }
 
-/** How long things may take, in milliseconds. */
+/** Timeouts in milliseconds. */
 export interface Timeouts {
   readonly startup: number
-  /** Without progress. Each progress notice starts it anew. */
+  /** How long a call may go without progress: each progress notification restarts it. */
   readonly call: number
-  /** Whatever progress says. */
+  /** How long a call may take in total, with or without progress. */
   readonly callMaximum: number
-  /** Stop the server when nobody called it for so long; it comes back on the next call. */
+  /** Stop the server after this long without a call. The next call starts it again. */
   readonly idle: number | undefined
-  /** Ask a server that nobody uses so often whether it is still there. */
+  /** How often an idle server is asked whether it is still alive. */
   readonly health?: number | undefined
 }
 
 interface ServerCommon {
   readonly id: string
-  /** The name it was imported under, where that could not be an id. */
+  /** The original name, if it could not be used as an id. */
   readonly title: string | undefined
   readonly enabled: boolean
-  /** Which protocol era to open with; `auto` asks the server. */
+  /** Which protocol era to start with; `auto` asks the server. */
   readonly era: 'auto' | 'legacy' | 'modern'
   readonly timeouts: Timeouts
-  /** Undefined: all of them. Names or globs. */
+  /** Names or globs. Undefined: all tools. */
   readonly includeTools: readonly string[] | undefined
   readonly excludeTools: readonly string[]
-  /** The largest message accepted from it. */
+  /** The largest message that is accepted from the server. */
   readonly maxMessageBytes: number
-  /** What variables gave to its entry, in every form, longest first: it may be secret and is never shown. */
+  /** Values that came from variables, in every encoded form, longest first. They may be secret and are never shown. */
   readonly fromVariables: readonly string[]
-  /** What nothing may show that it says: the credentials that it is given. */
+  /** The credentials that the server receives. They are removed from everything that it sends. */
   readonly credentials: readonly string[]
-  /** Why it is not started, where its entry has to be corrected first. */
+  /** Why the server is not started, if its entry must be corrected first. */
   readonly heldBack?: string | undefined
-  /** Whether its tools are isolated: every one, or those that are listed. */
+  /** Whether all tools are isolated; otherwise only those in `isolatedTools`. */
   readonly isolated: boolean
   readonly isolatedTools: readonly string[]
-  /** The preset by which results of its tools are shaped, where no entry of tools.yaml names one. */
+  /** The preset for shaping results, unless an entry in tools.yaml names another. */
   readonly result: string | undefined
-  /** What it says of its own tools may be believed. */
+  /** Whether the server's annotations of its own tools are trusted. */
   readonly trusted: boolean
-  readonly place: SourceLocation
+  readonly location: SourceLocation
 }
 
 interface Program {
@@ -66,19 +66,19 @@ interface Program {
 
 export interface StdioServerConfig extends ServerCommon, Program {
   readonly kind: 'stdio'
-  /** One process for all, or one for each session. */
+  /** One process for the whole gateway, or one for each session. */
   readonly per: 'gateway' | 'session'
 }
 
-/** `docker mcp gateway run`, or whatever takes its place, with everything but where it listens. */
+/** `docker mcp gateway run`, or a replacement for it, with all options except the one for the port. */
 export interface DockerGatewayConfig extends ServerCommon, Program {
   readonly kind: 'docker-gateway'
   readonly transport: 'stdio' | 'streaming'
-  /** Of the streaming transport; undefined: any that is free. */
+  /** Only for the streaming transport. Undefined: any free port. */
   readonly port: number | undefined
 }
 
-/** A server that is a process of ours. */
+/** A server that the gateway starts as a process. */
 export type ProgramServerConfig = StdioServerConfig | DockerGatewayConfig
 
 export interface HttpServerConfig extends ServerCommon {
@@ -93,7 +93,7 @@ export type ServerConfig = ProgramServerConfig | HttpServerConfig
 export interface JwtSettings {
   readonly issuers: readonly string[]
   readonly audience: readonly string[]
-  /** HS* belong to the secret, all others to the key set; each key has at least one. */
+  /** HS* algorithms use the secret, all others the key set. Each configured key has at least one algorithm. */
   readonly algorithms: readonly string[]
   readonly jwksUri: string | undefined
   readonly secret: string | undefined
@@ -106,16 +106,16 @@ export interface JwtSettings {
 export interface GatewaySettings {
   readonly host: string
   readonly port: number
-  /** The operator has agreed to addresses that other machines can reach. */
+  /** Whether the operator allows an address that other machines can reach. */
   readonly allowRemote: boolean
   readonly naming: Naming
-  /** Further values of the Host header that are accepted, besides the loopback names. */
+  /** Accepted values of the Host header, in addition to the loopback names. */
   readonly allowedHosts: readonly string[]
-  /** Further origins that browsers may call from, besides our own. */
+  /** Origins that browsers may call from, in addition to the gateway's own. */
   readonly allowedOrigins: readonly string[]
-  /** How long a first list waits for servers whose tools are not known yet. */
+  /** How long the first list waits for servers whose tools are not known yet. */
   readonly startupWait: number
-  /** How long a gateway without a window of its own outlives the last one that joined it. */
+  /** How long a gateway that was started in the background keeps running after its last client left. */
   readonly linger: number
   readonly maxBodyBytes: number
   readonly maxSessions: number
@@ -124,21 +124,21 @@ export interface GatewaySettings {
 
 export interface AuditSettings {
   readonly durability: 'process' | 'power'
-  /** Refuse calls that cannot be recorded. */
+  /** Whether calls that cannot be recorded are refused. */
   readonly required: boolean
-  /** How much of a call's arguments its record keeps. */
+  /** How much of a call's arguments is recorded. */
   readonly arguments: 'none' | 'shape' | 'redacted' | 'full'
-  /** What is older, or over the size, is removed, whole files at a time. Age in milliseconds. */
+  /** Records that are older, or beyond this size, are removed one whole file at a time. Age in milliseconds. */
   readonly retention: { readonly age: number; readonly bytes: number }
 }
 
-/** What follows from a risk, where an entry of tools.yaml does not say it. */
+/** Defaults for a risk level, used where an entry in tools.yaml sets nothing else. */
 export interface RiskDefaults {
   readonly allowedInModes: readonly Mode[]
   readonly requiresApproval: boolean
 }
 
-/** When the mode rises by itself: what happens so often, or so long, within a window. Times in milliseconds. */
+/** When the gateway makes the mode stricter by itself. Times in milliseconds. */
 export interface EscalationSettings {
   readonly policyViolations: CountTrigger | undefined
   readonly toolErrors: RateTrigger | undefined
@@ -153,49 +153,49 @@ export interface CountTrigger {
 }
 
 export interface RateTrigger {
-  /** Of all calls of the window, from 0 to 1. */
+  /** The share of failed calls within the window, from 0 to 1. */
   readonly rate: number
-  /** Fewer calls than these tell nothing. */
+  /** The trigger is ignored while there are fewer calls than this. */
   readonly least: number
   readonly window: number
   readonly to: Mode
 }
 
 export interface LastingTrigger {
-  /** It has gone on for so long. */
+  /** How long the failure must last. */
   readonly lasting: number
   readonly to: Mode
 }
 
-/** A call that needs no person, though its tool does. All that is said must hold. */
+/** Calls that need no approval although their tool does. Every condition that is set must be met. */
 export interface AutoApproval {
-  /** Any way to write a tool's name, or a glob over these. */
+  /** A tool name in any accepted form, or a glob. */
   readonly tool: string
   readonly agent: string | undefined
   readonly profile: string | undefined
-  /** Every path among the arguments is under one of these, and there is at least one. */
+  /** The arguments contain at least one path, and every path is under one of these. */
   readonly paths: readonly string[] | undefined
   readonly arguments: ArgumentRules | undefined
-  readonly place: SourceLocation
+  readonly location: SourceLocation
 }
 
-/** Fields that tools of certain names get, behind what their entries say. */
+/** Fields for all tools whose names match. Entries of tools.yaml take precedence. */
 export interface PolicyPattern {
   /** A glob over canonical names. */
   readonly tool: string
   readonly fields: PolicyFields
-  readonly place: SourceLocation
+  readonly location: SourceLocation
 }
 
 export interface GovernanceSettings {
-  /** False: what would be refused or asked is recorded and passes. */
+  /** False: calls that would be refused or held for approval are recorded and pass. */
   readonly enforce: boolean
   readonly defaults: Readonly<Record<RiskLevel, RiskDefaults>>
   readonly riskTokens: RiskTokens
   readonly patterns: readonly PolicyPattern[]
   readonly approvalTimeout: number
   readonly autoApprove: readonly AutoApproval[]
-  /** Where requests for approval are sent, signed with the secret. */
+  /** Where approval requests are sent, signed with the secret. */
   readonly approvalHook: { readonly url: string; readonly secret: string } | undefined
   readonly escalation: EscalationSettings
 }
@@ -203,32 +203,32 @@ export interface GovernanceSettings {
 export interface TelemetrySettings {
   /** Undefined: OpenTelemetry is off. */
   readonly otlp: { readonly endpoint: string; readonly headers: Readonly<Record<string, string>> } | undefined
-  /** Whether /metrics answers. */
+  /** Whether /metrics is served. */
   readonly prometheus: boolean
 }
 
 export interface ModelSettings {
   readonly provider: 'anthropic' | 'openai' | 'google' | 'openai-compatible'
-  /** Undefined: a fast and cheap one of the provider. */
+  /** Undefined: a fast and cheap model of the provider. */
   readonly name: string | undefined
-  /** Undefined: the provider's own. */
+  /** Undefined: the provider's own address. */
   readonly baseUrl: string | undefined
   readonly apiKey: string | undefined
-  /** Absolute; read when the model is first asked. */
+  /** An absolute path. The file is read when the model is first used. */
   readonly apiKeyFile?: string | undefined
 }
 
-/** How isolated calls run where nothing nearer says it. Times in milliseconds. */
+/** Defaults for isolated calls. Times in milliseconds. */
 export interface IsolationSettings
   extends Required<Omit<IsolationFields, 'returns' | 'strategy'>>,
-    // Without a strategy: the sub-agent where there is a model, else a bounded result.
+    // Without a strategy: the sub-agent if a model is configured, else a bounded result.
     Pick<IsolationFields, 'returns' | 'strategy'> {
   /** `auto`: the provider if a model is configured, else none. */
   readonly engine: 'auto' | 'none' | 'provider'
   readonly model: ModelSettings | undefined
 }
 
-/** What is said otherwise of the built-in sub-agent that runs isolated calls. */
+/** Overrides for the built-in sub-agent that runs isolated calls. */
 export interface ExecutorSettings extends Pick<IsolationFields, 'maxTokens' | 'maxTurns' | 'maxTime'> {
   readonly enabled: boolean
   readonly description?: string
@@ -239,37 +239,37 @@ export interface ExecutorSettings extends Pick<IsolationFields, 'maxTokens' | 'm
 
 /** How much of a result reaches the context of its caller. */
 export interface ContextSettings {
-  /** Characters of a text; undefined: as many as it has. */
+  /** The maximum length of a text in characters. Undefined: no limit. */
   readonly cap: number | undefined
   readonly presets: Presets
-  /** How long whole results are kept, and how many bytes of them for each session. Age in milliseconds. */
+  /** How long complete results are retained, and how many bytes of them per session. Age in milliseconds. */
   readonly retention: { readonly age: number; readonly bytes: number }
 }
 
 export interface ProfileSettings {
-  /** A slug. */
+  /** The slug of the agent. */
   readonly agent: string
-  /** As it is written. */
+  /** As written in the file. */
   readonly variant: string
-  /** Whether the person in front of the client may approve its calls. Undefined: where `run` started it in a terminal. */
+  /** Whether the user of the client may approve its calls. Undefined: only if `run` started the client in a terminal. */
   readonly clientApproval?: boolean
   /** Undefined: all tools. */
   readonly selectedMcpTools?: readonly string[]
-  /** The selection is the one that stands beside the variants of its agent, for all that have none of their own. */
+  /** The selection is defined for the agent, for all variants that have none of their own. */
   readonly inheritsSelection?: true
   readonly title?: string
-  /** How many tokens the definitions of its tools should not exceed. */
+  /** The maximum number of tokens that the tool definitions should take. */
   readonly tokenBudget?: number
-  /** The session in which its launches work, unless they name another. */
+  /** The session of its launches, unless a launch names another one. */
   readonly session?: string
-  /** Where the selection stands; where there is none, the variant. */
-  readonly place: SourceLocation
+  /** Where the selection is defined; if there is none, where the variant is. */
+  readonly location: SourceLocation
 }
 
-/** By agent and variant: `claude-code.reviewer`. An agent that the file names has a `default`, whether or not it stands there. */
+/** By agent and variant: `claude-code.reviewer`. Every agent in the file has a `default`, even if it is not written there. */
 export type Profiles = ReadonlyMap<string, ProfileSettings>
 
-/** config.yaml, validated, with every default filled in and every variable expanded. */
+/** config.yaml after validation, with all defaults filled in and all variables expanded. */
 export interface Settings {
   readonly gateway: GatewaySettings
   readonly jwt: JwtSettings | undefined
@@ -279,7 +279,7 @@ export interface Settings {
   readonly isolation: IsolationSettings
   readonly executor: ExecutorSettings
   readonly context: ContextSettings
-  /** Of profiles.json. */
+  /** From profiles.json. */
   readonly profiles: Profiles
   /** In the order of the file. */
   readonly servers: readonly ServerConfig[]

@@ -21,7 +21,7 @@ import { findWriteProtection, removeFile, removeStaleTempFiles, replaceFile } fr
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
 describe('replacing a file', () => {
-  test('makes a new one for its owner alone, or with the mode that was asked for', async () => {
+  test('creates a new one for its owner only, or with the requested mode', async () => {
     const folder = scratchFolder()
     await replaceFile(join(folder, 'a'), 'text')
     await replaceFile(join(folder, 'b'), new Uint8Array([1, 2]), { mode: 0o644 })
@@ -30,7 +30,7 @@ describe('replacing a file', () => {
     expect(readdirSync(folder)).toEqual(['a', 'b'])
   })
 
-  test('keeps the mode of an existing one unless another is asked for', async () => {
+  test('preserves the mode of an existing one unless another is requested', async () => {
     const path = join(scratchFolder(), 'a')
     writeFileSync(path, 'old')
     chmodSync(path, 0o640)
@@ -40,7 +40,7 @@ describe('replacing a file', () => {
     expect(modeOf(path)).toBe(0o600)
   })
 
-  test('keeps a symbolic link, also one in another folder and one that leads nowhere yet', async () => {
+  test('preserves a symbolic link, also to another folder and to a file that does not exist yet', async () => {
     const [here, there] = [scratchFolder(), scratchFolder()]
     writeFileSync(join(there, 'real'), 'old')
     for (const name of ['real', 'missing']) {
@@ -58,7 +58,7 @@ describe('replacing a file', () => {
 
   const isRoot = process.geteuid?.() === 0
 
-  test('leaves one that is read-only as it is, and says so', async () => {
+  test('leaves a read-only one as it is, and says so', async () => {
     const path = join(scratchFolder(), 'a')
     writeFileSync(path, 'old', { mode: 0o444 })
     await expect(replaceFile(path, 'new')).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe('replacing a file', () => {
     expect([readFileSync(path, 'utf8'), modeOf(path), readdirSync(dirname(path))]).toEqual(['old', 0o444, ['a']])
   })
 
-  test('keeps group and mode where it may', async () => {
+  test('preserves group and mode if it is allowed to', async () => {
     if (!isRoot) return
     const path = join(scratchFolder(), 'a')
     writeFileSync(path, 'old')
@@ -79,7 +79,7 @@ describe('replacing a file', () => {
     expect([readFileSync(path, 'utf8'), uid, gid, modeOf(path)]).toEqual(['new', 0, 65_533, 0o664])
   })
 
-  test('leaves another user’s as it is, though the folder would allow it, as root too', async () => {
+  test('leaves another user’s file as it is, even if the folder would allow it, and also as root', async () => {
     expect(findWriteProtection({ uid: 4_711, mode: 0o100_666 })).toBe('it belongs to another user (uid 4711)')
     if (!isRoot) return
     const folder = scratchFolder()
@@ -108,7 +108,7 @@ describe('replacing a file', () => {
     expect(readdirSync(folder)).toEqual(['taken'])
   })
 
-  test('many times at once leaves one of the contents, whole', async () => {
+  test('many times at once leaves one complete content', async () => {
     const folder = scratchFolder()
     const contents = Array.from({ length: 20 }, (_, at) => String(at).repeat(50_000))
     await Promise.all(contents.map((content) => replaceFile(join(folder, 'a'), content)))
@@ -117,14 +117,14 @@ describe('replacing a file', () => {
   })
 })
 
-test('removing a file says whether it was there', () => {
+test('removing a file reports whether it existed', () => {
   const folder = scratchFolder()
   writeFileSync(join(folder, 'a'), '')
   expect([removeFile(join(folder, 'a')), removeFile(join(folder, 'a'))]).toEqual([true, false])
   expect(() => removeFile(folder)).toThrow()
 })
 
-test('a sweep takes what dead or long forgotten writers left, and nothing else', () => {
+test('a sweep removes only what dead or very old writers left', () => {
   const folder = scratchFolder()
   const dead = '.a.json.4194999-0123456789ab.sallyport-tmp'
   const forgotten = '.a.json.1-0123456789ab.sallyport-tmp'

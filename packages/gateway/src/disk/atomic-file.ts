@@ -7,22 +7,22 @@ import { causeCode, describeDiskError, suggestDiskFix } from './disk-errors.ts'
 import { syncFolder } from './folder.ts'
 
 const LEFTOVER = /^\..+\.(\d+)-[0-9a-f]{12}\.sallyport-tmp$/
-/** A writer that needs longer than this is gone, even if another process has its number now. */
+/** A writer that needs longer than this is gone, even if another process now has its pid. */
 const MAX_LEFTOVER_AGE_MS = 10 * 60_000
 
 export interface ReplaceOptions {
-  /** Without it an existing file keeps its mode, and a new one gets 0600. */
+  /** If missing, an existing file keeps its mode and a new one gets 0600. */
   readonly mode?: number
-  /** Asked at the last moment: a refusal leaves the file as it is. */
+  /** Called right before the file is replaced: if it refuses, the file stays as it is. */
   readonly isWanted?: () => Promise<boolean>
-  /** What it outlives. `process`: a power cut may take it back, or leave nothing of it. */
+  /** What the write survives. `process`: a power cut may undo it, or leave an empty file. */
   readonly durability?: 'process' | 'power'
 }
 
 /**
- * Replaces a file whole or not at all, and durably unless told otherwise. A symbolic link stays one: the file it leads to
- * is replaced, and keeps its group. One that is read-only or another user's is left as it is. False when it was
- * no longer wanted.
+ * Replaces a file completely or not at all, and durably by default. A symbolic link is preserved: the file that it
+ * leads to is replaced, and keeps its group. A file that is read-only or belongs to another user is left as it is.
+ * Returns false if the write was no longer wanted.
  */
 export async function replaceFile(
   path: string,
@@ -51,7 +51,10 @@ export async function replaceFile(
   }
 }
 
-/** False when the file was not there. A removal counts only once the folder is synced: power may fail. */
+/**
+ * Returns false if the file did not exist. The removal is durable only once the folder is synced, because power may
+ * fail.
+ */
 export function removeFile(path: string): boolean {
   try {
     unlinkSync(path)
@@ -63,7 +66,7 @@ export function removeFile(path: string): boolean {
   return true
 }
 
-/** Removes what killed writers left in a folder, if there is one. */
+/** Removes the temporary files that killed writers left in a folder, if the folder exists. */
 export function removeStaleTempFiles(folder: string): void {
   if (!existsSync(folder)) return
   for (const name of readdirSync(folder)) {
@@ -94,13 +97,15 @@ async function writeTemporaryFile(
   }
   if (before === undefined) return
   await chown(temporary, before.uid, before.gid).catch(() => {
-    throw new WriteProtectedError('its group could not be kept')
+    throw new WriteProtectedError('its group could not be preserved')
   })
-  // To give a file away takes these bits from it.
+  // Changing the owner of a file clears these bits.
   if (mode === undefined) await chmod(temporary, before.mode & 0o7777)
 }
 
-/** Worded and coded as the system would: a rename needs no right to the file itself, so the system does not say it. */
+/**
+ * Uses the system's wording and code. The system itself reports nothing, because a rename needs no right to the file.
+ */
 class WriteProtectedError extends Error {
   readonly code = 'EACCES'
 
@@ -109,18 +114,21 @@ class WriteProtectedError extends Error {
   }
 }
 
-/** Why a file must not be replaced though its folder would allow it; undefined where it may be. */
+/** Why a file must not be replaced although its folder would allow it; `undefined` if it may be. */
 export function findWriteProtection({ uid, mode }: Pick<Stats, 'uid' | 'mode'>): string | undefined {
   const user = process.geteuid?.()
   if (user !== undefined && uid !== user) return `it belongs to another user (uid ${uid})`
   return (mode & 0o200) === 0 ? 'it is read-only' : undefined
 }
 
-/** A name beside the target that tells whose it is: what a killed writer leaves is swept at the next start. */
+/**
+ * A name beside the target that contains the pid of the writer, so that the next start can remove what a killed writer
+ * left.
+ */
 export const temporaryName = (target: string): string =>
   `.${basename(target)}.${process.pid}-${randomBytes(6).toString('hex')}.sallyport-tmp`
 
-/** The file behind all symbolic links, be it there or not. A ring of links is an error of `realpath`. */
+/** The path behind all symbolic links, whether the file exists or not. A loop of links is an error of `realpath`. */
 async function resolveLink(path: string): Promise<string> {
   try {
     return await realpath(path)

@@ -9,29 +9,30 @@ const FIXES: Readonly<Record<string, string>> = {
   EPERM: 'Give the user who runs Sallyport the right to write there, or choose another folder with --state.',
   ENOTDIR: 'A part of that path is a file: remove it, or choose another folder with --state.',
   EEXIST: 'There is a file where a folder is needed: remove it, or choose another folder with --state.',
-  ELOOP: 'A symbolic link stands where a file of our own is needed: remove it.',
+  ELOOP: 'There is a symbolic link where Sallyport needs a regular file: remove it.',
   EMFILE: 'Raise the limit on open files (`ulimit -n`).',
   EIO: 'The disk reports errors: check it (`dmesg`), and choose another folder with --state meanwhile.',
 }
 
-/** What a person can do about a failed file operation. */
 export function suggestDiskFix(cause: unknown): string {
   return FIXES[causeCode(cause)] ?? 'Check the disk and the permissions of that folder, or choose another with --state.'
 }
 
-/** `ENOENT`, `SQLITE_BUSY`, …: what the system or the database calls its failure; empty for any other kind. */
+/**
+ * The error code of the system or the database, such as `ENOENT` or `SQLITE_BUSY`; empty for any other kind of error.
+ */
 export function causeCode(cause: unknown): string {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
 }
 
-/** `no space left on device (ENOSPC)`: the cause in a few words, without the system call and its path. */
+/** The cause in short, without the system call and its path: `no space left on device (ENOSPC)`. */
 export function describeDiskError(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
-  const words = /^[A-Z0-9]+: ([^,]+)/.exec(cause.message)?.[1]
-  return words === undefined ? cause.message : `${words} (${causeCode(cause)})`
+  const reason = /^[A-Z0-9]+: ([^,]+)/.exec(cause.message)?.[1]
+  return reason === undefined ? cause.message : `${reason} (${causeCode(cause)})`
 }
 
-/** An error that says what is wrong already is handed on as it is. */
+/** A `SallyportError` already says what is wrong, so it is returned as it is. */
 export function stateUnusable(path: string, cause: unknown): SallyportError {
   if (cause instanceof SallyportError) return cause
   return new SallyportError('STATE_UNUSABLE', `The state at ${path} cannot be used: ${describeDiskError(cause)}.`, {

@@ -1,23 +1,23 @@
 import { type FSWatcher, type Stats, statSync, unwatchFile, watch, watchFile } from 'node:fs'
 import { join } from 'node:path'
 
-/** An editor writes several times for one save; what keeps on writing is read at least so often. */
+/** An editor writes several times for one save, so we wait until the writes stop, but not longer than the maximum. */
 const SETTLE_MS = 100
 const MAX_SETTLE_MS = 1_000
 /**
- * The folder's own events are quick, but they miss a link's target, a folder that was replaced, and network file
- * systems. So the files are looked at as well.
+ * The folder's own events are fast, but they miss the target of a link, a folder that was replaced, and network file
+ * systems. So the files are polled as well.
  */
 const POLL_INTERVAL_MS = 800
 
 export interface FileWatchOptions {
   readonly folder: string
   readonly names: readonly string[]
-  /** Something may have changed. One at a time, in order. */
+  /** Something may have changed. Calls do not overlap. */
   readonly onEvent: () => Promise<void>
 }
 
-/** Tells, once things have settled, that files of a folder may have changed. It never throws. */
+/** Reports that files of a folder may have changed, once the writes have stopped. It never throws. */
 export class FileWatch {
   readonly #options: FileWatchOptions
   readonly #files: readonly string[]
@@ -35,7 +35,7 @@ export class FileWatch {
     this.#onEvent()
   }
 
-  /** After this nothing is told any more and nothing of it is left. */
+  /** Afterwards it reports nothing more and holds no resources. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -66,7 +66,7 @@ export class FileWatch {
     await this.#options.onEvent()
   }
 
-  /** Follows the folder to its new place when it was replaced. */
+  /** If the folder was replaced, watches the new one. */
   #watchFolder(): void {
     const { folder } = this.#options
     try {
@@ -78,7 +78,7 @@ export class FileWatch {
       this.#folder = { watcher, inode }
       watcher.on('error', () => this.#dropFolder(watcher))
     } catch {
-      // No such folder, or no more watches to be had (EMFILE, ENOSPC): looking at the files is enough.
+      // No such folder, or no more watches available (EMFILE, ENOSPC): polling the files is enough.
     }
   }
 

@@ -7,13 +7,13 @@ import { makePrivateFolder } from './folder.ts'
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
 describe('a private folder', () => {
-  it('is made with all folders above it, and needs no word', () => {
+  it('is created with all its parents, without a message', () => {
     const path = join(scratchFolder(), 'a', 'b')
     expect(makePrivateFolder(path)).toBeUndefined()
     expect(modeOf(path)).toBe(0o700)
   })
 
-  it('is closed when it was open, and that is told once', () => {
+  it('is closed if it was open to others, which is reported once', () => {
     const path = scratchFolder()
     chmodSync(path, 0o750)
     expect(makePrivateFolder(path)).toContain('mode 750')
@@ -21,7 +21,7 @@ describe('a private folder', () => {
     expect(makePrivateFolder(path)).toBeUndefined()
   })
 
-  it.runIf(process.getuid?.() === 0)('is refused when it is somebody else’s', () => {
+  it.runIf(process.getuid?.() === 0)('is refused if it belongs to another user', () => {
     const path = join(scratchFolder(), 'x')
     mkdirSync(path)
     chownSync(path, 65_534, 65_534)
@@ -30,7 +30,7 @@ describe('a private folder', () => {
     )
   })
 
-  it('is refused where a file stands, with the code of the system and what to do', () => {
+  it('is refused if a file is there, with the code of the system and what to do', () => {
     const path = join(scratchFolder(), 'x')
     writeFileSync(path, '')
     expect(() => makePrivateFolder(path)).toThrow(

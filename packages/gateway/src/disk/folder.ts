@@ -2,10 +2,10 @@ import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, type Stats, statS
 import { SallyportError } from '@sallyport/core'
 import { causeCode, stateUnusable } from './disk-errors.ts'
 
-/** The platforms that cannot sync a folder say so with one of these; there a rename is durable by other means. */
+/** The errors of platforms that cannot sync a folder; there a rename is durable by other means. */
 const SYNC_UNSUPPORTED_CODES = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])
 
-/** Makes a folder that only its owner can enter. One that is there already, and may be anybody's, is left as it is. */
+/** Creates a folder that only its owner can enter. An existing one, whoever owns it, is left as it is. */
 export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -15,7 +15,10 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** A folder that is ours alone. One that an earlier umask or a copy left open is closed to others, and a sentence says so. */
+/**
+ * Creates or checks a folder that only we can enter. If an earlier umask or a copy left it open to others, it is
+ * closed, and the returned sentence says so.
+ */
 export function makePrivateFolder(path: string): string | undefined {
   makeFolder(path)
   try {
@@ -27,7 +30,7 @@ export function makePrivateFolder(path: string): string | undefined {
   }
 }
 
-/** Tokens and the record of every call lie there: whoever owns the folder could read and replace them. */
+/** Tokens and the record of every call are stored there: the owner of the folder could read and replace them. */
 function assertOwnFolder(path: string, { uid }: Stats): void {
   const user = process.getuid?.()
   if (user === undefined || uid === user) return
@@ -41,13 +44,13 @@ function assertOwnFolder(path: string, { uid }: Stats): void {
 }
 
 function restrictAccess(path: string, { mode }: Stats): string | undefined {
-  // Windows has no modes that could be judged here.
+  // Windows has no file modes that could be checked here.
   if (process.getuid === undefined || (mode & 0o077) === 0) return undefined
   chmodSync(path, 0o700)
   return `The folder ${path} was open to other users (mode ${(mode & 0o777).toString(8)}); it is now 700.`
 }
 
-/** Makes the names in a folder durable, as a sync of a file does for its bytes. */
+/** Makes the names in a folder durable, as syncing a file does for its bytes. */
 export function syncFolder(path: string): void {
   const fd = openSync(path, 'r')
   try {
@@ -59,7 +62,10 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Creates an empty 0600 file unless there is one. It never opens one that exists: closing it would drop SQLite's POSIX locks on it. */
+/**
+ * Creates an empty 0600 file if it does not exist. An existing one is never opened: closing it would drop SQLite's
+ * POSIX locks on it.
+ */
 export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))

@@ -6,13 +6,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { removeStaleTempFiles } from './atomic-file.ts'
 import { causeCode } from './disk-errors.ts'
 
-/** The lock of a file beside it. Two ways to one file share one. */
+/** The lock file of a file, beside it. Two paths to one file share one lock. */
 export function lockPathOf(path: string): string {
   const target = realPath(path)
   return join(dirname(target), `.${basename(target)}.lock`)
 }
 
-/** Removes what killed writers left beside a file. A lock that nobody gives back can be taken after a while, and is then gone. */
+/**
+ * Removes what killed writers left beside a file. A lock that was never released can be taken over after a while, which
+ * removes it.
+ */
 export async function removeStaleWriterFiles(path: string): Promise<void> {
   removeStaleTempFiles(dirname(realPath(path)))
   const lock = lockPathOf(path)
@@ -28,15 +31,15 @@ function realPath(path: string): string {
 }
 
 const RETRY_MS = 10
-/** The work under a lock takes milliseconds: one that is older was left behind by a process that died. */
+/** Work under a lock takes milliseconds: an older lock was left by a process that died. */
 const STALE_MS = 5_000
 
-/** Tells whether the lock is still ours: one that took too long may have lost it. */
+/** Whether the lock is still ours: a holder that took too long may have lost it. */
 type IsHeld = () => Promise<boolean>
 
 /**
- * One writer at a time, among all processes. A lock that was left behind is removed after a while; should two writers
- * then meet after all, whoever asks `isHeld` right before it changes anything finds out.
+ * Allows one writer at a time among all processes. An abandoned lock is removed after a while. If two writers should
+ * both hold one, the one that checks `isHeld` right before its change finds out.
  */
 export async function withLockFile<Result>(lock: string, work: (isHeld: IsHeld) => Promise<Result>): Promise<Result> {
   const mark = randomBytes(12).toString('hex')
@@ -61,7 +64,7 @@ async function acquire(lock: string, mark: string): Promise<boolean> {
   try {
     await file.writeFile(mark)
   } catch (error) {
-    // A full disk takes the name and not the mark: nobody could tell whose lock it is.
+    // A full disk creates the name but not the content: then nobody could see whose lock it is.
     await rm(lock, { force: true })
     throw error
   } finally {

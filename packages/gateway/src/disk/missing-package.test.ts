@@ -19,14 +19,14 @@ describe('the package that was not found', () => {
     },
   )
 
-  it('is none where a file is missing, or where something else is wrong', () => {
+  it('is undefined if a file is missing, or if something else is wrong', () => {
     const missing = join(import.meta.dirname, 'no-such-file.cjs')
     expect(findMissingPackage(failureOf(() => require(missing)))).toBeUndefined()
     expect(findMissingPackage(new Error("Cannot find module 'x'"))).toBeUndefined()
     expect(findMissingPackage('text')).toBeUndefined()
   })
 
-  it('is read from what an import says', () => {
+  it('is read from the error of an import', () => {
     const error = Object.assign(new Error("Cannot find package 'jose' imported from /x/y.js"), {
       code: 'ERR_MODULE_NOT_FOUND',
     })

@@ -1,8 +1,8 @@
 const CODES: readonly unknown[] = ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']
 
 /**
- * The package that an `import` or `require` did not find; undefined for any other error, and for a missing file.
- * Of a package whose folder is there without its files, Node names the file.
+ * The package that an `import` or `require` did not find; `undefined` for any other error and for a missing file. If
+ * the folder of a package exists without its files, Node names the file.
  */
 export function findMissingPackage(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && CODES.includes(error.code))) return undefined
@@ -11,6 +11,6 @@ export function findMissingPackage(error: unknown): string | undefined {
   return /^(@[^/.]+\/)?[^/.@][^/]*/.exec(specifier.replaceAll('\\', '/'))?.[0]
 }
 
-/** What to do where a package of ours is missing: nothing that the user configured is the cause. */
+/** The hint for a missing package of ours: nothing that the user configured is the cause. */
 export const INCOMPLETE_INSTALLATION_HINT =
-  'The installation of Sallyport is incomplete. Install it again, and look at what npm warns about.'
+  'The installation of Sallyport is incomplete. Install it again, and check the warnings of npm.'

@@ -73,7 +73,7 @@ function approve(response: ServerResponse, body: string): void {
 }
 
 describe('a web hook for approvals', () => {
-  it('is tried three times before it is given up', async () => {
+  it('is tried three times', async () => {
     const { bodies, ask } = await open((response, tries, body) => {
       if (tries < 3) response.writeHead(503).end()
       else approve(response, body)
@@ -82,7 +82,7 @@ describe('a web hook for approvals', () => {
     expect(bodies).toHaveLength(3)
   })
 
-  it('that never takes it refuses nothing, and is told of once', async () => {
+  it('that always fails does not refuse calls, and is reported once', async () => {
     const { approvals, bodies, warnings, untilWarned, ask } = await open((response) => response.writeHead(500).end())
     const outcome = ask()
     await untilWarned
@@ -93,14 +93,14 @@ describe('a web hook for approvals', () => {
     expect(await outcome).toMatchObject({ by: 'olga' })
   })
 
-  it('sees the arguments without keys and tokens', async () => {
+  it('receives the arguments without keys and tokens', async () => {
     const { bodies, ask } = await open((response, _, body) => approve(response, body))
     await ask()
     expect(bodies[0]).toContain('my key is')
     expect(bodies[0]).not.toContain(KEY)
   })
 
-  it('that answers twice in one body, whatever the order, is not listened to', async () => {
+  it('that gives two answers in one body is ignored', async () => {
     for (const answers of ['"answer":"deny","answer":"once"', '"answer":"once","\\u0061nswer":"deny"']) {
       const { warnings, untilWarned, approvals, ask } = await open((response, _tries, body) => {
         const answer = Buffer.from(`{"id":${JSON.stringify(JSON.parse(body).id)},${answers},"by":"bot"}`)
@@ -108,14 +108,14 @@ describe('a web hook for approvals', () => {
       })
       const asked = ask()
       await untilWarned
-      expect(warnings).toEqual([expect.stringContaining('it says something twice')])
+      expect(warnings).toEqual([expect.stringContaining('it contains the same key twice')])
       const [pending] = approvals.pending
       await approvals.answer(pending?.id ?? '', { answer: 'deny', by: 'olga', via: 'api' })
       await asked
     }
   })
 
-  it('that answers with more than anybody has to say is not listened to', async () => {
+  it('that gives a very long answer is ignored', async () => {
     const { warnings, untilWarned, approvals, ask } = await open((response) => response.end('"answer"'.repeat(20_000)))
     const outcome = ask()
     await untilWarned

@@ -22,25 +22,25 @@ interface HookReply {
 
 const TIMEOUT_MS = 5_000
 const MAX_REPLY_BYTES = 65_536
-/** A thousand calls may begin to wait at once. */
+/** A thousand calls may start waiting at the same time. */
 const MAX_SOCKETS = 16
 
-/** Posts to a web hook. Redirects are not followed: what is sent shows what tools are called with. */
+/** Posts to a web hook. Redirects are not followed, because the body contains the arguments of calls. */
 class HookPoster {
   readonly #plain: Connector = { request: httpRequest, agent: new HttpAgent({ maxSockets: MAX_SOCKETS }) }
   #encrypted: Promise<Connector> | undefined
 
   async post({ url, headers, body, signal }: HookRequest): Promise<HookReply> {
-    const { request: ask, agent } = url.startsWith('http:') ? this.#plain : await this.#overTls()
+    const { request: sendRequest, agent } = url.startsWith('http:') ? this.#plain : await this.#overTls()
     return new Promise((resolve, reject) => {
-      const request = ask(url, {
+      const request = sendRequest(url, {
         method: 'POST',
         agent,
         headers: { ...headers, 'content-type': 'application/json', 'content-length': body.length },
         signal,
       })
       let timer: NodeJS.Timeout | undefined
-      // Not before it has a connection: until then it waits for others of ours.
+      // The timeout starts with the connection: before that, the request waits for our other requests.
       request.once('socket', () => {
         timer = setTimeout(() => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1_000} s`)), TIMEOUT_MS)
       })
@@ -66,7 +66,7 @@ interface Connector {
   readonly agent: Agent
 }
 
-/** Loaded when it is needed: few have a web hook, and TLS would cost everybody's start. */
+/** Loaded on first use: few gateways have a web hook, and loading TLS would slow down every start. */
 async function openTlsConnector(): Promise<Connector> {
   const { Agent: HttpsAgent, request } = await import('node:https')
   return { request: request, agent: new HttpsAgent({ maxSockets: MAX_SOCKETS }) }
@@ -87,26 +87,26 @@ type HookSettings = NonNullable<GovernanceSettings['approvalHook']>
 
 export interface ApprovalHookOptions {
   readonly approvals: Pick<Approvals, 'answer' | 'onChange'>
-  /** Asked for each request; nothing where no hook is configured. */
+  /** Called for each request; `undefined` if no hook is configured. */
   readonly settings: () => HookSettings | undefined
-  /** Where an answer can be sent later; nothing while no port is open. */
+  /** Where an answer can be sent later; `undefined` while no port is open. */
   readonly answerUrl: (id: string) => string | undefined
   readonly now: () => number
   readonly onWarning: (text: string) => void
-  /** How long to wait before each further try. */
+  /** The delay before each retry, in milliseconds. */
   readonly pauses?: readonly number[]
 }
 
 const RETRY_DELAYS_MS: readonly number[] = [500, 2_000]
 
-/** Sends every request for approval to a web hook, and takes its signed answers. Nobody waits for it. */
+/** Sends every approval request to a web hook and accepts its signed answers. Calls do not wait for the delivery. */
 export class ApprovalHook {
   readonly #options: ApprovalHookOptions
   readonly #poster = new HookPoster()
-  /** Deliveries under way, by the request. */
+  /** Deliveries in flight, by the id of the request. */
   readonly #inFlight = new Map<string, AbortController>()
   readonly #stop: () => void
-  /** What went wrong last: it is told once, until something goes well again. */
+  /** The last problem. It is reported once, until a delivery succeeds again. */
   #lastProblem: string | undefined
 
   constructor(options: ApprovalHookOptions) {
@@ -118,12 +118,13 @@ export class ApprovalHook {
     })
   }
 
-  /** An answer that came later. The signature is the credential: without a configured secret nobody has one. */
+  /** Accepts an answer that was sent later. The signature is the credential, so it needs a configured secret. */
   async acceptAnswer(id: string, signed: SignedMessage): Promise<EffectiveAnswer> {
     const settings = this.#options.settings()
-    if (!settings) throw new SallyportError('FORBIDDEN', 'No web hook is configured that could answer.')
+    if (!settings)
+      throw new SallyportError('FORBIDDEN', 'No web hook is configured, so there is nobody who could answer this way.')
     if (!isSigned(signed, { secret: settings.secret, now: this.#options.now() }))
-      throw new SallyportError('UNAUTHENTICATED', 'The signature does not fit, or is too old.', {
+      throw new SallyportError('UNAUTHENTICATED', 'The signature does not match, or is too old.', {
         hint: 'Sign "<timestamp>.<body>" with the secret of governance.approval_hook; docs/approvals.md shows how.',
       })
     return this.#options.approvals.answer(id, readHookAnswer(signed.body, id))
@@ -143,7 +144,7 @@ export class ApprovalHook {
       if (isAnswer(reply)) await this.#applyReply(approval, reply, settings)
       this.#lastProblem = undefined
     } catch (error) {
-      // Somebody else has answered meanwhile.
+      // Not a problem if somebody else has answered in the meantime.
       if (!delivery.signal.aborted && !isSettled(error)) this.#warn(messageOf(error))
     } finally {
       this.#inFlight.delete(approval.id)
@@ -165,23 +166,23 @@ export class ApprovalHook {
     }
   }
 
-  /** An answer that comes at once, in the reply. */
+  /** Applies an answer that is already in the reply. */
   async #applyReply(approval: PendingApproval, reply: HookReply, { secret }: HookSettings): Promise<void> {
     if (!isSigned(reply, { secret, now: this.#options.now() }))
-      throw new Error('its answer is not signed as it should be, and was ignored')
+      throw new Error('its answer has no valid signature and was ignored')
     await this.#options.approvals.answer(approval.id, readHookAnswer(reply.body, approval.id))
   }
 
-  #warn(trouble: string): void {
-    if (this.#lastProblem === trouble) return
-    this.#lastProblem = trouble
+  #warn(problem: string): void {
+    if (this.#lastProblem === problem) return
+    this.#lastProblem = problem
     this.#options.onWarning(
-      `The web hook for approvals does not work: ${trouble}. Calls can be approved in other ways.`,
+      `The web hook for approvals does not work: ${problem}. Calls can be approved in other ways.`,
     )
   }
 }
 
-/** Many receivers say that they have understood, and mean no more by it. */
+/** Many receivers only acknowledge a delivery with some body, which is not an answer. */
 const isAnswer = ({ headers, body }: HookReply): boolean =>
   headers[SIGNATURE_HEADER] !== undefined || body.includes('"answer"')
 
@@ -192,14 +193,14 @@ const asError = (error: unknown): Error => (error instanceof Error ? error : new
 const TIMESTAMP_HEADER = 'x-sallyport-timestamp'
 const SIGNATURE_HEADER = 'x-sallyport-signature'
 
-/** How far a clock may be off, and for how long what was signed counts. */
+/** The maximum clock difference, and how long a signature is valid. */
 const TOLERANCE_SECONDS = 300
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 interface SignedMessage {
   readonly headers: Headers
-  /** As it came, byte for byte. */
+  /** The exact bytes that were received. */
   readonly body: Buffer
 }
 
@@ -209,13 +210,13 @@ interface SigningContext {
   readonly now: number
 }
 
-/** The headers that prove who wrote a body, and when. */
+/** The headers that prove who sent a body, and when. */
 export function signatureHeaders(body: Buffer, { secret, now }: SigningContext): Record<string, string> {
   const timestamp = String(Math.floor(now / 1_000))
   return { [TIMESTAMP_HEADER]: timestamp, [SIGNATURE_HEADER]: sign({ secret, timestamp, body }) }
 }
 
-/** Whether whoever wrote this knows the secret, and wrote it just now. */
+/** Whether the sender knows the secret and signed the message recently. */
 function isSigned({ headers, body }: SignedMessage, { secret, now }: SigningContext): boolean {
   const { [TIMESTAMP_HEADER]: timestamp, [SIGNATURE_HEADER]: signature } = headers
   if (typeof timestamp !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(timestamp)) return false
@@ -238,21 +239,22 @@ const ANSWERS = ['deny', 'once', 'session'] as const
 const MAX_NAME_LENGTH = 100
 const MAX_REASON_LENGTH = 500
 
-/** What a receiver of the web hook decided. It names the request, so that what was signed for one is worth nothing for another. */
+/** Reads the answer of a web hook. It must contain the id of the request, so that it is not valid for another one. */
 function readHookAnswer(body: Buffer, id: string): ApprovalAnswer {
-  const said = parse(body)
-  const odd = Object.keys(said).find((name) => !MEMBERS.has(name))
-  if (odd !== undefined) throw invalidAnswerError(`"${cutText(toVisibleText(odd), MAX_NAME_LENGTH)}" is not known`)
-  if (said.id !== id) throw invalidAnswerError('its "id" is not the one of this request')
-  if (said.answer === 'always')
-    throw new SallyportError('ALWAYS_REFUSED', 'A web hook cannot change the rules for good.', {
+  const reply = parse(body)
+  const unknown = Object.keys(reply).find((name) => !MEMBERS.has(name))
+  if (unknown !== undefined)
+    throw invalidAnswerError(`"${cutText(toVisibleText(unknown), MAX_NAME_LENGTH)}" is not known`)
+  if (reply.id !== id) throw invalidAnswerError('its "id" is not the one of this request')
+  if (reply.answer === 'always')
+    throw new SallyportError('ALWAYS_REFUSED', 'A web hook cannot change the rules permanently.', {
       hint: 'Answer "once" or "session"; "always" is for the operator: `sallyport approvals approve --always`.',
     })
-  const answer = ANSWERS.find((known) => known === said.answer)
+  const answer = ANSWERS.find((known) => known === reply.answer)
   if (answer === undefined) throw invalidAnswerError(`its "answer" is not one of ${ANSWERS.join(', ')}`)
-  const by = readShortText(said.by, MAX_NAME_LENGTH)
+  const by = readShortText(reply.by, MAX_NAME_LENGTH)
   if (by === undefined) throw invalidAnswerError('its "by" does not say who answered')
-  const why = readShortText(said.why, MAX_REASON_LENGTH)
+  const why = readShortText(reply.why, MAX_REASON_LENGTH)
   return { answer, by: `hook: ${by}`, via: 'hook', ...(why !== undefined && { why }) }
 }
 
@@ -265,8 +267,8 @@ function parse(body: Buffer): Readonly<Record<string, unknown>> {
     throw invalidAnswerError('it is not JSON', cause)
   }
   if (!isJsonObject(value)) throw invalidAnswerError('it is not an object')
-  // Whoever signed it may have read the other one of two answers.
-  if (hasDuplicateKey(text)) throw invalidAnswerError('it says something twice')
+  // The signer may have meant the other one of two answers.
+  if (hasDuplicateKey(text)) throw invalidAnswerError('it contains the same key twice')
   return value
 }
 
@@ -275,8 +277,8 @@ function readShortText(value: unknown, max: number): string | undefined {
   return text === '' ? undefined : cutText(text, max)
 }
 
-const invalidAnswerError = (flaw: string, cause?: unknown): SallyportError =>
-  new SallyportError('INVALID_PARAMS', `The answer cannot be used: ${flaw}.`, {
+const invalidAnswerError = (problem: string, cause?: unknown): SallyportError =>
+  new SallyportError('INVALID_PARAMS', `The answer cannot be used: ${problem}.`, {
     hint: 'Expected {"id": "…", "answer": "once", "by": "…", "why": "…"}; "why" may be left out.',
     cause,
   })

@@ -1,7 +1,7 @@
 import { type Json, type RiskLevel, type RuleSource, redactJson } from '@sallyport/core'
 import type { PendingApproval } from './approval.ts'
 
-/** A request for approval as people and programs are shown it, wherever they answer. */
+/** An approval request as it is shown to people and programs, wherever they answer. */
 export interface ApprovalView {
   readonly id: string
   readonly user: string
@@ -11,7 +11,7 @@ export interface ApprovalView {
   readonly server: string
   readonly tool: string
   readonly method: string
-  /** In full, as the server would get them; keys and tokens are blotted out. */
+  /** All arguments as the server would get them, with keys and tokens redacted. */
   readonly arguments: Json
   readonly risk: RiskLevel
   readonly reason: string

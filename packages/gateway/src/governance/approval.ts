@@ -2,42 +2,42 @@ import type { Json, Principal, RiskLevel, RuleSource } from '@sallyport/core'
 
 export const APPROVAL_ANSWERS = ['deny', 'once', 'session', 'always'] as const
 
-/** `once` and `session` hold for these very arguments and this definition; `always` changes tools.yaml. */
+/** `once` and `session` are valid for exactly these arguments and this definition; `always` changes tools.yaml. */
 export type ApprovalAnswerKind = (typeof APPROVAL_ANSWERS)[number]
 
 export interface ApprovalAnswer {
   readonly answer: ApprovalAnswerKind
-  /** Who said so, and over which way. */
+  /** Who answered; `via` is the channel. */
   readonly by: string
   readonly via: 'api' | 'cli' | 'web' | 'client' | 'hook' | 'program'
-  /** Of a denial it reaches the model. */
+  /** For a denial, the model sees this reason. */
   readonly why?: string | undefined
 }
 
-/** An answer as it counts. */
+/** The answer that takes effect. */
 export interface EffectiveAnswer extends ApprovalAnswer {
-  /** Why tools.yaml could not be changed: then `always` counts once. */
+  /** Why tools.yaml could not be changed. In that case `always` is valid only once. */
   readonly unwritten?: string
-  /** What became of a call that was approved and yet was not made. */
+  /** Why an approved call was not made. */
   readonly notMade?: string
 }
 
-/** What somebody has to decide about. */
+/** The call that somebody has to decide about. */
 export interface ApprovalSubject {
   readonly callId: string
   readonly traceId: string
   readonly principal: Principal
   readonly server: string
   readonly method: string
-  /** As records call it. */
+  /** The name of the tool in records. */
   readonly tool: string
   readonly isMcp: boolean
-  /** What the server would get. */
+  /** The arguments that the server would get. */
   readonly arguments: Json
-  /** Of the definition that is in force: an approval of one is none of another. */
+  /** The digest of the tool's current definition: an approval is not valid for another definition. */
   readonly definition: string
   readonly risk: RiskLevel
-  /** Why somebody is asked, and by which rule. */
+  /** Why approval is needed; `rule` is the rule that requires it. */
   readonly reason: string
   readonly rule: RuleSource | undefined
 }
@@ -48,12 +48,12 @@ export interface PendingApproval extends ApprovalSubject {
   readonly expiresAt: Date
 }
 
-/** An approval that lets a call pass. */
+/** An approval that allows a call. */
 export interface Grant {
   readonly approval: string
   readonly scope: Exclude<ApprovalAnswerKind, 'deny'>
   readonly by: string
   readonly via: ApprovalAnswer['via']
-  /** The one that was shown: of another nothing was approved. */
+  /** The digest of the definition that was shown: the approval is not valid for another one. */
   readonly definition: string
 }

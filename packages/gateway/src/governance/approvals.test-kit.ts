@@ -21,7 +21,7 @@ export const SUBJECT: ApprovalSubject = {
 
 export const YES = { answer: 'once', by: 'olga', via: 'api' } as const
 
-/** Approvals that record into a list. */
+/** Creates approvals that record their events in an array. */
 export function createApprovals(options: Partial<ApprovalsOptions> = {}) {
   const events: SallyportEvent[] = []
   let ids = 0

@@ -21,7 +21,7 @@ function open(options: Partial<ApprovalsOptions> = {}) {
 const codeOf = (outcome: unknown): unknown => (outcome instanceof SallyportError ? outcome.code : outcome)
 
 describe('a call that waits for approval', () => {
-  it('shows what it is about, and goes on once somebody said yes', async () => {
+  it('shows its subject, and continues once somebody approves it', async () => {
     const { approvals, events, ask } = open()
     const { id, outcome } = await ask()
     expect(approvals.pending).toMatchObject([{ id, ...SUBJECT }])
@@ -40,17 +40,17 @@ describe('a call that waits for approval', () => {
     ])
   })
 
-  it('is refused with the reason of whoever said no', async () => {
+  it('is refused with the reason of the person who denied it', async () => {
     const { approvals, ask } = open()
     const { id, outcome } = await ask()
     await approvals.answer(id, { ...YES, answer: 'deny', why: 'not on a Friday' })
     expect(await outcome).toMatchObject({
       code: 'APPROVAL_DENIED',
-      text: 'olga did not approve this call: not on a Friday. It was not made.',
+      text: 'olga did not approve this call: not on a Friday. The call was not made.',
     })
   })
 
-  it('is refused when nobody answers in time', async () => {
+  it('is refused if nobody answers in time', async () => {
     const { approvals, events, ask } = open({ timeout: () => 1 })
     const { id, outcome } = await ask()
     expect(codeOf(await outcome)).toBe('APPROVAL_EXPIRED')
@@ -58,7 +58,7 @@ describe('a call that waits for approval', () => {
     await expect(approvals.answer(id, YES)).rejects.toMatchObject({ code: 'APPROVAL_SETTLED' })
   })
 
-  it('is refused when its time has run out while the machine slept, whoever answers after that', async () => {
+  it('is refused if it expired while the machine slept, even if somebody answers later', async () => {
     let now = Date.now()
     const { approvals, ask } = open({ now: () => now })
     const { id, outcome } = await ask()
@@ -67,7 +67,7 @@ describe('a call that waits for approval', () => {
     expect(codeOf(await outcome)).toBe('APPROVAL_EXPIRED')
   })
 
-  it('is refused when its client goes away, also before it was recorded', async () => {
+  it('is refused if its client goes away, also before it was recorded', async () => {
     const { ask } = open()
     const cancellation = new Cancellation()
     const { outcome } = await ask({}, cancellation)
@@ -76,7 +76,7 @@ describe('a call that waits for approval', () => {
     expect(codeOf(await (await ask({}, cancellation)).outcome)).toBe('CALL_CANCELLED')
   })
 
-  it('is refused when the gateway stops, and so is one that comes later', async () => {
+  it('is refused if the gateway stops, and so is a later one', async () => {
     const { approvals, ask } = open()
     const { outcome } = await ask()
     approvals.close('the gateway stopped')
@@ -84,7 +84,7 @@ describe('a call that waits for approval', () => {
     expect(codeOf(await (await ask()).outcome)).toBe('APPROVAL_EXPIRED')
   })
 
-  it('is refused when that it waits cannot be recorded', async () => {
+  it('is refused if its request cannot be recorded', async () => {
     const record = () => Promise.reject(new SallyportError('AUDIT_UNAVAILABLE', 'full'))
     const { approvals, ask } = open({ record })
     expect(codeOf(await (await ask()).outcome)).toBe('AUDIT_UNAVAILABLE')
@@ -93,7 +93,7 @@ describe('a call that waits for approval', () => {
 })
 
 describe('an answer', () => {
-  it('counts only when it is the first, also against one that is just being written', async () => {
+  it('is valid only if it is the first, also while another one is being recorded', async () => {
     const { approvals, ask } = open()
     const { id, outcome } = await ask()
     const first = approvals.answer(id, { ...YES, answer: 'deny' })
@@ -104,7 +104,7 @@ describe('an answer', () => {
     await expect(approvals.answer('nobody', YES)).rejects.toMatchObject({ code: 'APPROVAL_UNKNOWN' })
   })
 
-  it('that could not be written is none: the call still waits', async () => {
+  it('that could not be recorded has no effect: the call still waits', async () => {
     let isFull = false
     const record = async () => {
       if (isFull) throw new SallyportError('AUDIT_UNAVAILABLE', 'full')
@@ -119,7 +119,7 @@ describe('an answer', () => {
     expect(await outcome).toMatchObject({ scope: 'once' })
   })
 
-  it('for the session holds for exactly this caller, tool, definition and arguments', async () => {
+  it('for the session is valid for exactly this caller, tool, definition and arguments', async () => {
     const { approvals, ask } = open()
     const { id, outcome } = await ask()
     await approvals.answer(id, { ...YES, answer: 'session' })
@@ -136,7 +136,7 @@ describe('an answer', () => {
     for (const other of others) expect(approvals.grantFor({ ...SUBJECT, ...other })).toBeUndefined()
   })
 
-  it('for the session is good for one call where all was forgotten while it was being written', async () => {
+  it('for the session is valid for one call if approvals became invalid while it was being recorded', async () => {
     const record: ApprovalsOptions['record'] = async ({ type }) => {
       if (type === 'APPROVAL_ANSWERED') approvals.forget()
     }
@@ -147,14 +147,14 @@ describe('an answer', () => {
     expect(approvals.grantFor(SUBJECT)).toBeUndefined()
   })
 
-  it('once leaves nothing behind for another call', async () => {
+  it('once is not valid for another call', async () => {
     const { approvals, ask } = open()
     const { id } = await ask()
     await approvals.answer(id, YES)
     expect(approvals.grantFor(SUBJECT)).toBeUndefined()
   })
 
-  it('that says always counts only once the file is changed', async () => {
+  it('"always" takes effect only after the file is changed', async () => {
     const allowAlways = () => Promise.reject(new SallyportError('TOOLS_FILE_UNSAFE', 'flow style'))
     const { approvals, ask } = open({ allowAlways })
     const { id } = await ask()
@@ -164,7 +164,7 @@ describe('an answer', () => {
     expect(approvals.pending).toHaveLength(1)
   })
 
-  it('that says always counts once where the file refuses in the end, and the log says that and why', async () => {
+  it('"always" is valid once if the file cannot be changed, and the log has the reason', async () => {
     const unsafe = new SallyportError('TOOLS_FILE_UNSAFE', 'The disk is full.', { hint: 'Make room.' })
     const { approvals, events, ask } = open({ allowAlways: async () => () => Promise.reject(unsafe) })
     const { id, outcome } = await ask()
@@ -178,7 +178,7 @@ describe('an answer', () => {
     ])
   })
 
-  it('that says always is none while the log cannot say that it counts once only', async () => {
+  it('"always" has no effect if the log cannot record that it is valid only once', async () => {
     const full = new SallyportError('AUDIT_UNAVAILABLE', 'full')
     let room = 2
     const record = () => (room-- > 0 ? Promise.resolve() : Promise.reject(full))
@@ -189,7 +189,7 @@ describe('an answer', () => {
     expect(approvals.pending).toHaveLength(1)
   })
 
-  it('that says always changes no file before it is recorded', async () => {
+  it('"always" does not change the file before it is recorded', async () => {
     const full = new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
     let [isWritten, isFull] = [false, false]
     const record = () => (isFull ? Promise.reject(full) : Promise.resolve())
@@ -204,7 +204,7 @@ describe('an answer', () => {
   })
 })
 
-it('no caller can fill the place where calls wait', async () => {
+it('no caller can fill the list of pending requests', async () => {
   const { approvals, ask } = open()
   const outcomes = await Promise.all(Array.from({ length: 120 }, () => ask()))
   const refused = await Promise.all(outcomes.filter(({ id }) => id === '').map(({ outcome }) => outcome))
@@ -216,7 +216,7 @@ it('no caller can fill the place where calls wait', async () => {
 })
 
 describe('a request that was recorded', () => {
-  /** Approvals whose records are on disk only when the test says so. */
+  /** Opens approvals whose records are on disk only when the test calls `write`. */
   function openSlowly() {
     const waiting: (() => void)[] = []
     const written: SallyportEvent[] = []
@@ -239,7 +239,7 @@ describe('a request that was recorded', () => {
   const isEndOf = (event: SallyportEvent, id: string): boolean =>
     (event.type === 'APPROVAL_ANSWERED' || event.type === 'APPROVAL_EXPIRED') && event.approval === id
 
-  it('gets one end in the log, whatever happens to it and whenever', async () => {
+  it('gets an end in the log, whatever happens and whenever', async () => {
     const step = constantFrom('ask', 'ask', 'write', 'cancel', 'answer', 'withdraw', 'close')
     await assert(
       asyncProperty(array(step, { minLength: 1, maxLength: 60 }), async (steps) => {
@@ -266,7 +266,7 @@ describe('a request that was recorded', () => {
     )
   })
 
-  it('is not recorded at all beyond the number that may wait, also in a crowd that comes at once', async () => {
+  it('is not recorded beyond the limit of pending requests, also for many simultaneous calls', async () => {
     const { approvals, write, ends } = openSlowly()
     const asked = Array.from({ length: 250 }, () => approvals.request(SUBJECT, { cancellation: new Cancellation() }))
     await write()
@@ -279,36 +279,36 @@ describe('a request that was recorded', () => {
   })
 })
 
-describe('whoever approves', () => {
-  const approveWith = async (become: (fate: CallTracker) => void) => {
+describe('the approver', () => {
+  const approveWith = async (become: (tracker: CallTracker) => void) => {
     const { approvals } = open()
-    const fate = new CallTracker()
+    const tracker = new CallTracker()
     const onPending = (): void => undefined
-    const outcome = approvals.request(SUBJECT, { cancellation: new Cancellation(), onPending, fate })
-    void outcome.then(() => become(fate))
+    const outcome = approvals.request(SUBJECT, { cancellation: new Cancellation(), onPending, tracker })
+    void outcome.then(() => become(tracker))
     await new Promise((resolve) => setImmediate(resolve))
     return approvals.answer(approvals.pending[0]?.id ?? '', YES)
   }
 
-  it('hears nothing more where the call was made', async () => {
-    expect(await approveWith((fate) => fate.markEnded())).toEqual(YES)
-    expect(await approveWith((fate) => fate.markSent())).toEqual(YES)
+  it('gets only the answer if the call was made', async () => {
+    expect(await approveWith((tracker) => tracker.markEnded())).toEqual(YES)
+    expect(await approveWith((tracker) => tracker.markSent())).toEqual(YES)
   })
 
-  it('hears why it was not made, also where it failed as soon as it was sent', async () => {
+  it('learns why the call was not made, also if it failed immediately', async () => {
     const error = new SallyportError('MODE_FORBIDS', 'A lockdown has begun.')
-    expect(await approveWith((fate) => fate.markEnded(error))).toMatchObject({ notMade: 'A lockdown has begun.' })
-    const failing = (fate: CallTracker): void => {
-      fate.markSent()
-      fate.markEnded(error)
+    expect(await approveWith((tracker) => tracker.markEnded(error))).toMatchObject({ notMade: 'A lockdown has begun.' })
+    const failing = (tracker: CallTracker): void => {
+      tracker.markSent()
+      tracker.markEnded(error)
     }
     expect(await approveWith(failing)).toMatchObject({ notMade: 'A lockdown has begun.' })
-    expect(await approveWith((fate) => fate.markDeferred())).toMatchObject({
-      notMade: expect.stringContaining('gave up'),
+    expect(await approveWith((tracker) => tracker.markDeferred())).toMatchObject({
+      notMade: expect.stringContaining('stopped waiting'),
     })
   })
 
-  it('is told that it is over where the client went away while the answer was written', async () => {
+  it('gets an error if the client went away while the answer was being recorded', async () => {
     const cancellation = new Cancellation()
     const { approvals, ask } = open({
       record: async ({ type }) => void (type === 'APPROVAL_ANSWERED' && cancellation.cancel('the client went away')),

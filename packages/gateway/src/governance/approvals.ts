@@ -15,14 +15,14 @@ import type { ApprovalAnswer, ApprovalSubject, EffectiveAnswer, Grant, PendingAp
 import type { CallTracker } from './call-tracker.ts'
 
 export interface ApprovalsOptions {
-  /** Written, and on disk, when it resolves; rejects when that cannot be had. */
+  /** Resolves when the event is on disk. Rejects if it cannot be written. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly timeout: () => number
-  /** As much of the arguments as a record keeps. */
+  /** The part of the arguments that is recorded. */
   readonly argumentsToRecord: (args: Json) => Json | undefined
-  /** Rejects where tools.yaml cannot say that nobody has to be asked any more; else gives what writes it there. */
+  /** Returns a function that changes tools.yaml so that approval is no longer needed. Rejects if that is not possible. */
   readonly allowAlways: (approval: PendingApproval, by: string) => Promise<() => Promise<void>>
-  /** Why there is nobody who could answer; nothing where somebody may be there. */
+  /** Why nobody can answer; `undefined` if somebody may be able to. */
   readonly nobody?: () => string | undefined
   readonly newId: () => string
   readonly now: () => number
@@ -30,7 +30,7 @@ export interface ApprovalsOptions {
 
 export type ApprovalChange = { readonly kind: 'requested' | 'settled'; readonly approval: PendingApproval }
 
-/** Whoever asks may be driven by an attacker: more than these wait for nobody. */
+/** A caller may be controlled by an attacker, so the number of pending requests is limited. */
 const MAX_PENDING = 1_000
 const MAX_PENDING_PER_OWNER = 100
 const MAX_GRANTS = 10_000
@@ -38,30 +38,30 @@ const MAX_SETTLED = 1_000
 
 export interface ApprovalWait {
   readonly cancellation: Cancellation
-  /** It waits now, for whoever answers. */
+  /** Called once the request is pending. */
   readonly onPending?: (approval: PendingApproval) => void
-  /** What becomes of the call once it is approved, for whoever approves it. */
-  readonly fate?: CallTracker | undefined
+  /** Follows the call after its approval, so that the approver learns whether it was made. */
+  readonly tracker?: CallTracker | undefined
 }
 
 interface WaitingCall {
   readonly approval: PendingApproval
   readonly settle: (outcome: Grant | SallyportError) => void
   readonly timer: NodeJS.Timeout
-  readonly fate: CallTracker | undefined
-  /** Somebody's answer is being written: the first one counts. */
+  readonly tracker: CallTracker | undefined
+  /** An answer is being recorded: only the first answer is valid. */
   isAnswered: boolean
 }
 
-/** Calls that wait for a person. Nothing is held for them but their place here, and whatever goes wrong refuses them. */
+/** Calls that wait for a person. They hold no other resources while they wait. Any failure refuses the call. */
 export class Approvals {
   readonly #options: ApprovalsOptions
   readonly #waiting = new Map<string, WaitingCall>()
-  /** Those that begin to wait, with their owners: whoever reads the log may know of one before it is on disk. */
+  /** Requests that are being recorded. A reader of the log may know one before the write is confirmed. */
   readonly #recording = new Map<string, { readonly owner: string; readonly recorded: Promise<void> }>()
-  /** For the rest of a session, by what exactly was approved. */
+  /** Grants for the rest of a session, by the exact call that was approved. */
   readonly #grants = new Map<string, Grant>()
-  /** How those ended that are over, for whoever answers too late. */
+  /** How earlier requests ended, for answers that come too late. */
   readonly #settled = new Map<string, string>()
   readonly #listeners = new Set<(change: ApprovalChange) => void>()
   readonly #forgetListeners = new Set<() => void>()
@@ -81,19 +81,19 @@ export class Approvals {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Called when nothing counts any more that was approved so far. */
+  /** Called when all earlier approvals become invalid. */
   onForget(listener: () => void): void {
     this.#forgetListeners.add(listener)
   }
 
-  /** Whatever was approved so far, for a session or for a call to come, needs another approval. */
+  /** Makes all earlier approvals invalid, for sessions and for calls that have not been repeated yet. */
   forget(): void {
     this.#forgetCount++
     this.#grants.clear()
     for (const listener of this.#forgetListeners) listener()
   }
 
-  /** One that waits. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other. */
+  /** Returns a pending request. Throws APPROVAL_SETTLED or APPROVAL_UNKNOWN for any other id. */
   async find(id: string): Promise<PendingApproval> {
     await this.#untilRecorded(id)
     const waiting = this.#waiting.get(id)
@@ -101,29 +101,29 @@ export class Approvals {
     throw this.#notPendingError(id, this.#settled.get(id))
   }
 
-  /** One of an earlier gateway is over, whoever still wants to answer it. */
+  /** Marks a request of an earlier gateway as settled, so that late answers get an explanation. */
   markSettled(id: string, how: string): void {
     if (!this.#waiting.has(id)) setBounded(this.#settled, [id, how], MAX_SETTLED)
   }
 
-  /** What was approved for the rest of the session, if it was exactly this. */
+  /** The grant for the rest of the session, if exactly this call was approved. */
   grantFor(subject: GrantSubject): Grant | undefined {
     return this.#grants.size === 0 ? undefined : this.#grants.get(grantKey(subject))
   }
 
-  /** Waits until somebody has answered. Whatever keeps that from happening is a refusal, with its reason. */
-  async request(subject: ApprovalSubject, asking: ApprovalWait): Promise<Grant | SallyportError> {
+  /** Waits for an answer. If none is possible, it returns a refusal with the reason. */
+  async request(subject: ApprovalSubject, wait: ApprovalWait): Promise<Grant | SallyportError> {
     const refusal = this.#unanswerable() ?? this.#overload(subject)
     if (refusal) return refusal
     const approval = this.#create(subject)
-    // Meanwhile the gateway may have begun to stop. Whatever was recorded as waiting is recorded as over too.
+    // The gateway may have started to stop in the meantime. Every recorded request also gets a recorded end.
     const late = (await this.#recordRequest(approval)) ?? this.#unanswerable()
     if (late) {
       this.#recordEnd(approval, late)
       return late
     }
-    const outcome = this.#wait(approval, asking)
-    if (this.#waiting.has(approval.id)) asking.onPending?.(approval)
+    const outcome = this.#wait(approval, wait)
+    if (this.#waiting.has(approval.id)) wait.onPending?.(approval)
     return outcome
   }
 
@@ -140,45 +140,45 @@ export class Approvals {
     }
   }
 
-  /** The first answer counts: a later one is told so. Resolves to what counts of it. */
-  async answer(id: string, said: ApprovalAnswer): Promise<EffectiveAnswer> {
+  /** Only the first answer is valid; a later one throws. Resolves to the answer that takes effect. */
+  async answer(id: string, given: ApprovalAnswer): Promise<EffectiveAnswer> {
     await this.#untilRecorded(id)
     this.#expireLate(id)
     const waiting = this.#claim(id)
     const forgotten = this.#forgetCount
-    const answer = await this.#recordAnswer(waiting.approval, said).catch((error: unknown) => {
+    const answer = await this.#recordAnswer(waiting.approval, given).catch((error: unknown) => {
       waiting.isAnswered = false
       this.#expireLate(id)
       throw error
     })
-    // What was said before all was forgotten, and written after it, is good for this call alone.
+    // If approvals were made invalid while this answer was being recorded, it is valid for this call only.
     const scope = forgotten === this.#forgetCount ? answer.answer : 'once'
     const isInTime =
       answer.answer === 'deny' || scope === 'deny'
         ? this.#settle(waiting, deniedError(answer), `denied by ${answer.by}`)
         : this.#grant(waiting, answer, scope)
     if (!isInTime) throw this.#notPendingError(id, this.#settled.get(id))
-    const notMade = answer.answer === 'deny' ? undefined : await waiting.fate?.waitForResult()
+    const notMade = answer.answer === 'deny' ? undefined : await waiting.tracker?.waitForResult()
     return notMade === undefined ? answer : { ...answer, notMade }
   }
 
   async #recordAnswer(approval: PendingApproval, answer: ApprovalAnswer): Promise<EffectiveAnswer> {
     const { record, allowAlways } = this.#options
     const write = answer.answer === 'always' ? await allowAlways(approval, answer.by) : undefined
-    // Recorded first: no rule must be relaxed that nobody can see afterwards.
+    // Recorded first, so that no rule is relaxed without a record.
     await record(answeredEvent(approval, answer))
     try {
       await write?.()
       return answer
     } catch (error) {
-      // Somebody has approved this call in any case; but the log must not name a rule that is not there.
-      const counted = { ...answer, answer: 'once', unwritten: toExpectedError(error).text } as const
-      await record(answeredEvent(approval, counted))
-      return counted
+      // The call itself is approved, but the log must not claim that a rule was written.
+      const effective = { ...answer, answer: 'once', unwritten: toExpectedError(error).text } as const
+      await record(answeredEvent(approval, effective))
+      return effective
     }
   }
 
-  /** Nobody has to answer these any more. */
+  /** Ends the matching requests: they need no answer any more. */
   withdraw(reason: string, isMeant: (approval: PendingApproval) => boolean): void {
     for (const waiting of [...this.#waiting.values()])
       if (isMeant(waiting.approval)) this.#end(waiting, expiredError(`${reason} before anybody answered`))
@@ -198,20 +198,24 @@ export class Approvals {
     const nobody = this.#options.nobody?.()
     if (nobody === undefined) return undefined
     return new SallyportError('APPROVAL_REQUIRED', `This call needs approval, but ${nobody}.`, {
-      hint: 'It was not made.',
+      hint: 'The call was not made.',
     })
   }
 
-  /** Those that are being recorded have their place already: a crowd that comes at once is counted as one that comes in turn. */
+  /** Requests that are being recorded count too, so that many simultaneous calls cannot exceed the limit. */
   #overload({ principal }: ApprovalSubject): SallyportError | undefined {
     const owners = [...this.#recording.values()].map(({ owner }) => owner)
     for (const { approval } of this.#waiting.values()) owners.push(toOwnerKey(approval.principal))
     const owner = toOwnerKey(principal)
     const own = owners.filter((one) => one === owner).length
     if (owners.length < MAX_PENDING && own < MAX_PENDING_PER_OWNER) return undefined
-    return new SallyportError('OVERLOADED', `${owners.length} calls wait for approval, ${own} of this session.`, {
-      hint: 'Answer some of them: `sallyport approvals`.',
-    })
+    return new SallyportError(
+      'OVERLOADED',
+      `${owners.length} calls are waiting for approval, ${own} of them from this session.`,
+      {
+        hint: 'Answer some of them: `sallyport approvals`.',
+      },
+    )
   }
 
   #create(subject: ApprovalSubject): PendingApproval {
@@ -220,11 +224,11 @@ export class Approvals {
     return { ...subject, id: this.#options.newId(), requestedAt: new Date(now), expiresAt }
   }
 
-  #wait(approval: PendingApproval, { cancellation, fate }: ApprovalWait): Promise<Grant | SallyportError> {
+  #wait(approval: PendingApproval, { cancellation, tracker }: ApprovalWait): Promise<Grant | SallyportError> {
     return new Promise((settle) => {
-      const patience = Math.max(0, approval.expiresAt.getTime() - this.#options.now())
-      const timer = setTimeout(() => this.#expire(waiting), patience)
-      const waiting: WaitingCall = { approval, settle, timer, fate, isAnswered: false }
+      const timeoutMs = Math.max(0, approval.expiresAt.getTime() - this.#options.now())
+      const timer = setTimeout(() => this.#expire(waiting), timeoutMs)
+      const waiting: WaitingCall = { approval, settle, timer, tracker, isAnswered: false }
       this.#waiting.set(approval.id, waiting)
       cancellation.onCancel((reason) => this.#end(waiting, callCancelledError(reason)))
       if (this.#waiting.has(approval.id)) this.#notify({ kind: 'requested', approval })
@@ -241,9 +245,10 @@ export class Approvals {
   }
 
   #notPendingError(id: string, how: string | undefined): SallyportError {
-    if (how !== undefined) return new SallyportError('APPROVAL_SETTLED', `The request ${id} is over: ${how}.`)
-    return new SallyportError('APPROVAL_UNKNOWN', `There is no request for approval ${quoteText(id, 60)}.`, {
-      hint: 'See `sallyport approvals` for those that wait.',
+    if (how !== undefined)
+      return new SallyportError('APPROVAL_SETTLED', `The request ${id} is already settled: ${how}.`)
+    return new SallyportError('APPROVAL_UNKNOWN', `There is no approval request ${quoteText(id, 60)}.`, {
+      hint: '`sallyport approvals` lists the pending requests.',
     })
   }
 
@@ -255,29 +260,29 @@ export class Approvals {
     return this.#settle(waiting, grant, `approved by ${by}`)
   }
 
-  /** Timers stand still while a machine sleeps: the clock decides whether there is still time. */
+  /** Timers stop while a machine sleeps, so the clock decides whether the request has expired. */
   #expireLate(id: string): void {
     const waiting = this.#waiting.get(id)
     if (waiting && waiting.approval.expiresAt.getTime() <= this.#options.now()) this.#expire(waiting)
   }
 
-  /** Unless an answer is being written, which then counts. */
+  /** Does nothing while an answer is being recorded: that answer takes effect. */
   #expire(waiting: WaitingCall): void {
     const { requestedAt, expiresAt } = waiting.approval
-    const patience = formatDuration(expiresAt.getTime() - requestedAt.getTime())
-    if (!waiting.isAnswered) this.#end(waiting, expiredError(`nobody answered within ${patience}`))
+    const timeout = formatDuration(expiresAt.getTime() - requestedAt.getTime())
+    if (!waiting.isAnswered) this.#end(waiting, expiredError(`nobody answered within ${timeout}`))
   }
 
   #end(waiting: WaitingCall, error: SallyportError): void {
     if (this.#settle(waiting, error, error.message)) this.#recordEnd(waiting.approval, error)
   }
 
-  /** The call is refused whether or not this can be recorded; its refusal is a record of its own. */
+  /** The call is refused even if this cannot be recorded: the refusal itself is recorded separately. */
   #recordEnd(approval: PendingApproval, { message }: SallyportError): void {
     this.#options.record(expiredEvent(approval, message)).catch(() => undefined)
   }
 
-  /** False when it was over already. */
+  /** Returns false if the request was already settled. */
   #settle(waiting: WaitingCall, outcome: Grant | SallyportError, how: string): boolean {
     const { approval, timer, settle } = waiting
     if (!this.#waiting.delete(approval.id)) return false
@@ -293,16 +298,16 @@ export class Approvals {
   }
 }
 
-/** The oldest make room. */
-function setBounded<Value>(shelf: Map<string, Value>, [key, value]: readonly [string, Value], most: number): void {
-  const [oldest] = shelf.keys()
-  if (shelf.size >= most && oldest !== undefined) shelf.delete(oldest)
-  shelf.set(key, value)
+/** Adds an entry and removes the oldest one if the map is full. */
+function setBounded<Value>(map: Map<string, Value>, [key, value]: readonly [string, Value], max: number): void {
+  const [oldest] = map.keys()
+  if (map.size >= max && oldest !== undefined) map.delete(oldest)
+  map.set(key, value)
 }
 
 type GrantSubject = Pick<ApprovalSubject, 'principal' | 'tool' | 'arguments' | 'definition'>
 
-/** An approval is good for one session, one tool as it is defined now, and these very arguments. */
+/** An approval is valid for one session, one tool with its current definition, and exactly these arguments. */
 export function grantKey({ principal, tool, arguments: args, definition }: GrantSubject): string {
   const bound = canonicalJson([toOwnerKey(principal), principal.agent, principal.profile, tool, definition, args])
   return createHash('sha256').update(bound).digest('base64url')
@@ -310,14 +315,14 @@ export function grantKey({ principal, tool, arguments: args, definition }: Grant
 
 const deniedError = ({ by, why }: ApprovalAnswer): SallyportError =>
   new SallyportError('APPROVAL_DENIED', `${by} did not approve this call${why ? `: ${endSentence(why)}` : '.'}`, {
-    hint: 'It was not made.',
+    hint: 'The call was not made.',
   })
 
-/** People end what they write with a full stop or without one; another sentence follows. */
+/** Ends a reason with a full stop, because another sentence follows. */
 const endSentence = (text: string): string => (/[.!?…]\s*$/.test(text) ? text : `${text}.`)
 
 const expiredError = (why: string): SallyportError =>
-  new SallyportError('APPROVAL_EXPIRED', `This call needs approval, but ${why}.`, { hint: 'It was not made.' })
+  new SallyportError('APPROVAL_EXPIRED', `This call needs approval, but ${why}.`, { hint: 'The call was not made.' })
 
 function toExpectedError(error: unknown): SallyportError {
   if (error instanceof SallyportError) return error
@@ -339,7 +344,7 @@ function toCallFacts({ principal, ...subject }: ApprovalSubject): CallFacts {
   }
 }
 
-function requestedEvent(approval: PendingApproval, kept: Json | undefined): SallyportEvent {
+function requestedEvent(approval: PendingApproval, args: Json | undefined): SallyportEvent {
   return {
     type: 'APPROVAL_REQUESTED',
     ...toCallFacts(approval),
@@ -348,15 +353,15 @@ function requestedEvent(approval: PendingApproval, kept: Json | undefined): Sall
     risk: approval.risk,
     expires: approval.expiresAt.toISOString(),
     ...(approval.rule && { rule: approval.rule }),
-    ...(kept !== undefined && { arguments: kept }),
+    ...(args !== undefined && { arguments: args }),
   }
 }
 
-function answeredEvent(approval: PendingApproval, counted: EffectiveAnswer): SallyportEvent {
-  const { answer, by, via, why, unwritten } = counted
+function answeredEvent(approval: PendingApproval, effective: EffectiveAnswer): SallyportEvent {
+  const { answer, by, via, why, unwritten } = effective
   const more = { ...(why !== undefined && { why }), ...(unwritten !== undefined && { unwritten }) }
-  const said = { approval: approval.id, answer, by, via, ...more }
-  return { type: 'APPROVAL_ANSWERED', ...toCallFacts(approval), ...said }
+  const facts = { approval: approval.id, answer, by, via, ...more }
+  return { type: 'APPROVAL_ANSWERED', ...toCallFacts(approval), ...facts }
 }
 
 const expiredEvent = (approval: PendingApproval, reason: string): SallyportEvent => ({

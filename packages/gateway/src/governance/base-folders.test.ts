@@ -90,21 +90,21 @@ describe('the folders from which a server may read relative paths', () => {
     '',
     'a'.repeat(5_000),
     'a\0b',
-  ])('are none in %j', (word) => {
+  ])('are not found in %j', (word) => {
     expect(basesOf([word])).toEqual([])
   })
 
-  it('are each named once', () => {
+  it('are each listed once', () => {
     expect(basesOf(['R:/data', '--root=R:/data', '$DATA'])).toEqual(['R:/data'])
   })
 
-  it('are found in the variables of the entry, search lists excepted', () => {
+  it('are found in the variables of the entry, except in search lists', () => {
     expect(basesOf([], { VAULT: 'R:/data', PATH: 'R:/home:/usr/bin', MODE: 'data', HOME: 'R:/home' })).toEqual([
       'R:/data',
     ])
   })
 
-  it('are looked for again, since a server may create its own', () => {
+  it('are rechecked, because a server may create its own', () => {
     const find = createBaseFinder({
       ...{ args: ['later'], env: {}, environment: () => undefined },
       ...{ cwd: root, userHome: root },
@@ -115,16 +115,16 @@ describe('the folders from which a server may read relative paths', () => {
     rmSync(join(root, 'later'), { recursive: true })
   })
 
-  it('are all named if there are too many to look at', () => {
+  it('are all listed if there are too many to check', () => {
     const words = Array.from({ length: 201 }, (_, at) => `w${at}`)
     expect(basesOf([words.join(' ')])).toHaveLength(202)
   })
 })
 
-describe('the surroundings of a server', () => {
+describe('the file system of a server', () => {
   const program = { kind: 'stdio', command: 'node', args: ['/data'], env: {}, cwd: '/work' } as unknown as ServerConfig
 
-  it('are this machine for a program of ours', () => {
+  it('is this machine for a local program', () => {
     const world = createServerPathWorld(program, { HOME: '/home/ann' })
     expect(world).toMatchObject({ cwd: '/work', userHome: '/home/ann' })
     expect(world.listBaseFolders()).toEqual(['/data'])
@@ -137,7 +137,7 @@ describe('the surroundings of a server', () => {
     { ...program, command: 'docker' },
     { ...program, command: '/usr/bin/podman' },
     { ...program, command: 'ssh' },
-  ])('are not known elsewhere: %j', (server) => {
+  ])('is not known for other servers: %j', (server) => {
     expect(createServerPathWorld(server as ServerConfig | undefined, {})).toBe(REMOTE_PATH_WORLD)
   })
 })

@@ -1,42 +1,42 @@
 import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** What a server was started with. */
+/** How a server was started. */
 export interface ServerStart {
   readonly args: readonly string[]
-  /** The variables that its entry sets. */
+  /** The variables that the server's entry sets. */
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
   readonly userHome: string
-  /** What it finds in its environment: a shell among its arguments expands it. */
+  /** Looks up a variable of the server: a shell among its arguments would expand it. */
   readonly environment: (name: string) => string | undefined
 }
 
 interface Candidate {
   readonly path: string
-  /** It is written as a path. Any other word is a folder only if there is one of that name. */
+  /** The word is written as a path. Any other word is a folder only if a folder of that name exists. */
   readonly isWrittenAsPath: boolean
-  /** It may as well be several paths, or a command: it counts once there is a folder of that name. */
+  /** The word may also be several paths or a command, so it counts only if a folder of that name exists. */
   readonly mustExist?: boolean
 }
 
 const FILE_SCHEME = /file:\/\/(?:localhost)?(?=\/)/gi
 const OTHER_URL = /\b[a-z][a-z0-9+.-]*:\/\/[^\s,;'"]*/gi
 const REFERENCE = /\$(?:\{(\w+)\}|(\w+))/g
-/** Of a list (`/a,/b`, `/a:/b`), an assignment (`--root=/a`) or a command for a shell (`cd /a && serve`). */
+/** Separators in a list (`/a,/b`, `/a:/b`), an assignment (`--root=/a`) or a shell command (`cd /a && serve`). */
 const SEPARATORS = /[\s=,;:'"|&()<>]+/
-/** `--root`, `-y`, and what `-C/data` has before its value. */
+/** `--root`, `-y`, and the `-C` of `-C/data`. */
 const FLAG = /^-[^/~.]*/
 const PATH_START = /^(?:[/~]|\.\.?(?:\/|$))/
-/** Search lists and the folders of every program: no server reads the paths of its callers from there. */
+/** Search lists and general folders: no server resolves the paths of its callers against these. */
 const NOT_READ_FROM = /^(?:PATH|HOME|SHELL|TMPDIR|TMP|TEMP|NODE_PATH|PYTHONPATH|LD_.*|XDG_.*)$/
 
 const MAX_CANDIDATES = 200
 
 /**
- * Looks for the folders from which a server may read relative paths: those among its arguments and among the variables of
- * its entry (`/data`, `./data`, `data`, `--root=/data`, `file:///data`). Each call asks again which of them are folders: a
- * server may create its own. One that is written as a path counts even if it is missing.
+ * Finds the folders that a server may resolve relative paths against: those in its arguments and in the variables of its
+ * entry (`/data`, `./data`, `data`, `--root=/data`, `file:///data`). Every call rechecks which of them are folders, because
+ * a server may create its own. A word that is written as a path counts even if the folder is missing.
  */
 export function createBaseFinder(start: ServerStart): () => readonly string[] {
   const words = start.args.flatMap((word) => findCandidates(word, start))
@@ -46,7 +46,7 @@ export function createBaseFinder(start: ServerStart): () => readonly string[] {
     .filter(({ isWrittenAsPath }) => isWrittenAsPath)
   const byPath = new Map([...words, ...values].map((candidate) => [candidate.path, candidate]))
   const candidates = [...byPath.values()]
-  // So many are refused by whoever reads a path from them: no call has to look at all of them first.
+  // The caller refuses relative paths if there are so many, so there is no need to check each of them.
   if (candidates.length > MAX_CANDIDATES) return () => [...byPath.keys()]
   return () => candidates.filter(mayBeFolder).map(({ path }) => path)
 }
@@ -54,7 +54,7 @@ export function createBaseFinder(start: ServerStart): () => readonly string[] {
 function findCandidates(word: string, start: ServerStart): readonly Candidate[] {
   const text = expandWord(word, start)
   const value = text.replace(/^-[^=]*=/, '')
-  // A folder may have a space or a comma in its name.
+  // The name of a folder may contain a space or a comma.
   const wholes = text.startsWith('-') ? [value] : [text]
   if (wholes.some((whole) => whole !== '' && kindOf(toPath(whole, start)) !== 'missing'))
     return wholes.map((whole) => candidate(whole, start))
@@ -62,7 +62,7 @@ function findCandidates(word: string, start: ServerStart): readonly Candidate[] 
     .split(SEPARATORS)
     .map((part) => part.replace(FLAG, ''))
     .filter((part) => part !== '')
-  // The server may yet create it.
+  // The server may create the folder later.
   const later = wholes.filter((whole) => whole !== '' && !parts.includes(whole))
   return [
     ...parts.map((part) => candidate(part, start)),
@@ -70,7 +70,7 @@ function findCandidates(word: string, start: ServerStart): readonly Candidate[] 
   ]
 }
 
-/** With `file:` URIs and variables written out, and without other addresses. */
+/** Expands `file:` URIs and variables, and removes other URLs. */
 function expandWord(word: string, { environment }: ServerStart): string {
   const written = word.replaceAll(REFERENCE, (whole, braced, plain) => environment(braced ?? plain) ?? whole)
   const withoutScheme = written.replaceAll(FILE_SCHEME, '')
@@ -105,7 +105,7 @@ function kindOf(path: string): 'folder' | 'file' | 'missing' | 'unreadable' {
     if (found === undefined) return 'missing'
     return found.isDirectory() ? 'folder' : 'file'
   } catch (error) {
-    // Anything else cannot be a path at all, such as a whole script.
+    // For any other error it cannot be a path, for example because it is a whole script.
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'unreadable' : 'missing'
   }
 }

@@ -1,59 +1,59 @@
 import type { SallyportError } from '@sallyport/core'
 
-/** How long an approver waits to hear that the call was sent, and then that it did not fail at once. */
+/** How long an approver waits until the call is sent, and then whether it fails immediately. */
 const SENT_TIMEOUT_MS = 5_000
 const FAILURE_WINDOW_MS = 250
 const NOT_SENT = 'it was not sent yet: its server may still be starting'
 
-/** Why an approved call was not made; undefined when it was. */
+/** Why an approved call was not made; `undefined` if it was made. */
 type NotMade = string | undefined
 
 type State = { readonly kind: 'waiting' | 'sent' } | { readonly kind: 'ended'; readonly notMade: NotMade }
 
-/** Follows a call after its approval, so that nobody is told of a call that was not made. */
+/** Follows a call after its approval, so that the approver learns if it was not made. */
 export class CallTracker {
   #state: State = { kind: 'waiting' }
   readonly #listeners = new Set<() => void>()
 
-  /** It is on its way to its server. */
+  /** The call was sent to its server. */
   markSent(): void {
     if (this.#state.kind === 'waiting') this.#setState({ kind: 'sent' })
   }
 
-  /** It is over; `error` where it failed, or was not made at all. */
+  /** The call has ended. `error`: it failed or was not made. */
   markEnded(error?: SallyportError): void {
     this.#end(error?.message)
   }
 
-  /** Nobody waits for it now, and the answer is kept for the call that its agent makes again. */
+  /** No call is waiting any more. The answer is retained until the agent repeats the call. */
   markDeferred(): void {
-    this.#end('its agent gave up waiting: it is made when the agent makes the same call again')
+    this.#end('its agent stopped waiting: the call is made when the agent repeats it')
   }
 
-  /** What becomes of another is what becomes of this one. */
+  /** From now on, this tracker has the same state as the other one. */
   follow(other: CallTracker): void {
-    const look = (): void => this.#setState(other.#state)
-    other.#listeners.add(look)
-    look()
+    const update = (): void => this.#setState(other.#state)
+    other.#listeners.add(update)
+    update()
   }
 
-  /** Waits until it is known whether the call was made, within reason. */
+  /** Waits, for a limited time, until it is known whether the call was made. */
   waitForResult(): Promise<NotMade> {
     return new Promise((resolve) => {
       const done = (notMade: NotMade): void => {
         clearTimeout(timer)
-        this.#listeners.delete(look)
+        this.#listeners.delete(update)
         resolve(notMade)
       }
-      const look = (): void => {
+      const update = (): void => {
         if (this.#state.kind === 'ended') return done(this.#state.notMade)
         if (this.#state.kind === 'waiting') return
         clearTimeout(timer)
         timer = setTimeout(() => done(undefined), FAILURE_WINDOW_MS)
       }
       let timer = setTimeout(() => done(NOT_SENT), SENT_TIMEOUT_MS)
-      this.#listeners.add(look)
-      look()
+      this.#listeners.add(update)
+      update()
     })
   }
 

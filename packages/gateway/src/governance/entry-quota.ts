@@ -1,7 +1,7 @@
 import { SlidingWindow } from './sliding-window.ts'
 import { measureEntry, type NewEntry } from './tools-file/tools-file.ts'
 
-/** How much of tools.yaml one server has. */
+/** How much of tools.yaml the entries of one server use. */
 export interface EntryUsage {
   readonly entries: number
   readonly bytes: number
@@ -10,11 +10,11 @@ export interface EntryUsage {
 export interface EntryLimits {
   readonly entries: number
   readonly bytes: number
-  /** Not counted in: what a server lists at first. */
+  /** The tools that a server lists at first do not count. */
   readonly perHour: number
 }
 
-/** Room for the largest catalogues that are in use, three times over in the largest file that is read. */
+/** Enough for the largest known catalogs. Three servers at the limit still fit into the largest file that is read. */
 const LIMITS: EntryLimits = { entries: 5_000, bytes: 4_000_000, perHour: 500 }
 
 const HOUR = 3_600_000
@@ -26,7 +26,7 @@ export interface EntryQuotaOptions {
   readonly limits?: EntryLimits
 }
 
-/** What one server may add to tools.yaml, so that none of them can fill it (GOV-32). */
+/** Limits how much one server may add to tools.yaml, so that no server can fill it (GOV-32). */
 export class EntryQuota {
   readonly #options: EntryQuotaOptions
   readonly #limits: EntryLimits
@@ -37,20 +37,20 @@ export class EntryQuota {
     this.#limits = options.limits ?? LIMITS
   }
 
-  /** How many of these, from the first on, the server may have written. They count as written. */
+  /** Returns how many of these entries, from the first on, may be written, and counts them as written. */
   reserve(server: string, entries: readonly NewEntry[]): number {
     const { usageOf, now } = this.#options
-    const use = usageOf(server)
-    const isFirst = use.entries === 0
+    const usage = usageOf(server)
+    const isFirst = usage.entries === 0
     const written = this.#written.get(server) ?? new SlidingWindow(HOUR)
     this.#written.set(server, written)
     const rate = isFirst ? Number.POSITIVE_INFINITY : this.#limits.perHour - written.total(now())
-    const most = Math.min(entries.length, rate, this.#limits.entries - use.entries)
-    let room = this.#limits.bytes - use.bytes
+    const max = Math.min(entries.length, rate, this.#limits.entries - usage.entries)
+    let bytesLeft = this.#limits.bytes - usage.bytes
     let count = 0
-    for (const entry of entries.slice(0, Math.max(0, most))) {
-      room -= measureEntry(entry)
-      if (room < 0) break
+    for (const entry of entries.slice(0, Math.max(0, max))) {
+      bytesLeft -= measureEntry(entry)
+      if (bytesLeft < 0) break
       count++
       if (!isFirst) written.add(now())
     }

@@ -16,7 +16,7 @@ const SETTINGS: EscalationSettings = {
   auditFailing: { lasting: 30_000, to: 'LOCKDOWN' },
 }
 
-function bench(settings: Partial<EscalationSettings> = {}) {
+function openTestEscalation(settings: Partial<EscalationSettings> = {}) {
   const proposals: ModeProposal[] = []
   const clock = { now: 0 }
   const escalation = new Escalation({
@@ -29,8 +29,8 @@ function bench(settings: Partial<EscalationSettings> = {}) {
 }
 
 describe(`${promise('GOV-14')} calls that break the rules`, () => {
-  it('make the mode stricter when they are enough within the window', () => {
-    const { escalation, proposals, clock } = bench()
+  it('make the mode stricter if there are enough within the window', () => {
+    const { escalation, proposals, clock } = openTestEscalation()
     escalation.callEnded(failed('CALL_DENIED'))
     clock.now = 5 * MINUTE
     escalation.callEnded(failed('SECRET_REFUSED'))
@@ -40,8 +40,8 @@ describe(`${promise('GOV-14')} calls that break the rules`, () => {
     expect(proposals).toEqual([{ to: 'ALERT', why: '3 calls broke the rules within 10 min' }])
   })
 
-  it('do not when the first has left the window', () => {
-    const { escalation, proposals, clock } = bench()
+  it('do not if the first one is outside the window', () => {
+    const { escalation, proposals, clock } = openTestEscalation()
     escalation.callEnded(failed('CALL_DENIED'))
     clock.now = 10 * MINUTE + 10_000
     escalation.callEnded(failed('CALL_DENIED'))
@@ -51,8 +51,8 @@ describe(`${promise('GOV-14')} calls that break the rules`, () => {
     expect(proposals).toHaveLength(1)
   })
 
-  it('are counted anew after they fired', () => {
-    const { escalation, proposals, times } = bench()
+  it('are counted from zero after the trigger fired', () => {
+    const { escalation, proposals, times } = openTestEscalation()
     times(8, () => escalation.callEnded(failed('CALL_DENIED')))
     expect(proposals).toHaveLength(2)
     escalation.callEnded(failed('CALL_DENIED'))
@@ -67,16 +67,16 @@ describe(`${promise('GOV-14')} calls that break the rules`, () => {
     'ARGUMENTS_UNCHECKED',
     'APPROVAL_REQUIRED',
     'APPROVAL_EXPIRED',
-  ])('are not those refused with %s', (code) => {
-    const { escalation, proposals, times } = bench()
+  ])('do not include calls refused with %s', (code) => {
+    const { escalation, proposals, times } = openTestEscalation()
     times(50, () => escalation.callEnded(failed(code)))
     expect(proposals).toEqual([])
   })
 })
 
 describe('failing tools', () => {
-  it('make the mode stricter at the rate that is set, once there are calls enough', () => {
-    const { escalation, proposals } = bench()
+  it('make the mode stricter at the configured rate, once there are enough calls', () => {
+    const { escalation, proposals } = openTestEscalation()
     escalation.callEnded({ outcome: 'tool_error' })
     escalation.callEnded({ outcome: 'success' })
     escalation.callEnded({ outcome: 'tool_error' })
@@ -86,7 +86,7 @@ describe('failing tools', () => {
   })
 
   it('do nothing below that rate', () => {
-    const { escalation, proposals, times } = bench()
+    const { escalation, proposals, times } = openTestEscalation()
     times(6, () => escalation.callEnded({ outcome: 'success' }))
     times(5, () => escalation.callEnded({ outcome: 'tool_error' }))
     expect(proposals).toEqual([])
@@ -94,30 +94,32 @@ describe('failing tools', () => {
     expect(proposals).toEqual([{ to: 'DEGRADED', why: '6 of 12 calls failed within 10 min' }])
   })
 
-  it('are forgotten with the window', () => {
-    const { escalation, proposals, clock, times } = bench()
+  it('are forgotten when they are outside the window', () => {
+    const { escalation, proposals, clock, times } = openTestEscalation()
     times(3, () => escalation.callEnded({ outcome: 'tool_error' }))
     clock.now = 11 * MINUTE
     escalation.callEnded({ outcome: 'tool_error' })
     expect(proposals).toEqual([])
   })
 
-  it('fire never for calls that all end well, even at a rate of nothing', () => {
-    const { escalation, proposals, times } = bench({ toolErrors: { rate: 0, least: 1, window: MINUTE, to: 'ALERT' } })
+  it('never fire if all calls succeed, even at a rate of 0', () => {
+    const { escalation, proposals, times } = openTestEscalation({
+      toolErrors: { rate: 0, least: 1, window: MINUTE, to: 'ALERT' },
+    })
     times(10, () => escalation.callEnded({ outcome: 'success' }))
     expect(proposals).toEqual([])
   })
 
-  it.each<ErrorCode>(['CALL_CANCELLED', 'TOOL_UNKNOWN'])('are not blamed for %s', (code) => {
-    const { escalation, proposals, times } = bench()
+  it.each<ErrorCode>(['CALL_CANCELLED', 'TOOL_UNKNOWN'])('do not include %s', (code) => {
+    const { escalation, proposals, times } = openTestEscalation()
     times(50, () => escalation.callEnded(failed(code)))
     expect(proposals).toEqual([])
   })
 })
 
-describe('a server that comes and goes', () => {
-  it('makes the mode stricter, and is named', () => {
-    const { escalation, proposals } = bench()
+describe('a server that flaps', () => {
+  it('makes the mode stricter, and the reason contains its name', () => {
+    const { escalation, proposals } = openTestEscalation()
     for (const server of ['a', 'b', 'a']) {
       escalation.connected(server)
       escalation.lost(server)
@@ -125,14 +127,14 @@ describe('a server that comes and goes', () => {
     expect(proposals).toEqual([{ to: 'DEGRADED', why: 'the server a was lost 2 times within 10 min' }])
   })
 
-  it('is not one that cannot be started at all', () => {
-    const { escalation, proposals, times } = bench()
+  it('is not a server that cannot be started at all', () => {
+    const { escalation, proposals, times } = openTestEscalation()
     times(50, () => escalation.lost('missing'))
     expect(proposals).toEqual([])
   })
 
-  it('is not many that are lost once', () => {
-    const { escalation, proposals } = bench()
+  it('is not the same as many servers that are lost once', () => {
+    const { escalation, proposals } = openTestEscalation()
     for (let at = 0; at < 50; at++) {
       escalation.connected(`s${at}`)
       escalation.lost(`s${at}`)
@@ -141,9 +143,9 @@ describe('a server that comes and goes', () => {
   })
 })
 
-describe('a log that takes no records', () => {
-  it('makes the mode stricter when that lasts', () => {
-    const { escalation, proposals, clock } = bench()
+describe('a log that cannot be written', () => {
+  it('makes the mode stricter if that lasts too long', () => {
+    const { escalation, proposals, clock } = openTestEscalation()
     escalation.recordFailed()
     clock.now = 29_999
     escalation.recordFailed()
@@ -156,8 +158,8 @@ describe('a log that takes no records', () => {
     expect(proposals).toHaveLength(1)
   })
 
-  it('begins anew with every record that gets in', () => {
-    const { escalation, proposals, clock } = bench()
+  it('starts counting again with every record that is written', () => {
+    const { escalation, proposals, clock } = openTestEscalation()
     escalation.recordFailed()
     clock.now = 20_000
     escalation.recordWritten()
@@ -177,7 +179,7 @@ describe('the settings', () => {
       upstreamFlapping: undefined,
       auditFailing: undefined,
     }
-    const { escalation, proposals, clock } = bench(off)
+    const { escalation, proposals, clock } = openTestEscalation(off)
     for (clock.now = 0; clock.now < MINUTE; clock.now += 500) {
       escalation.callEnded(failed('CALL_DENIED'))
       escalation.callEnded({ outcome: 'tool_error' })
@@ -188,8 +190,8 @@ describe('the settings', () => {
     expect(proposals).toEqual([])
   })
 
-  it('that changed begin to count anew, those that did not go on', () => {
-    const { escalation, proposals } = bench()
+  it('reset the counters if they changed, and keep them if they did not', () => {
+    const { escalation, proposals } = openTestEscalation()
     escalation.callEnded(failed('CALL_DENIED'))
     escalation.callEnded(failed('CALL_DENIED'))
     escalation.reload({ ...SETTINGS })
@@ -204,8 +206,8 @@ describe('the settings', () => {
   })
 })
 
-it('a person who relaxes the mode makes everything begin anew', () => {
-  const { escalation, proposals, clock } = bench()
+it('all counters are reset when a person relaxes the mode', () => {
+  const { escalation, proposals, clock } = openTestEscalation()
   escalation.callEnded(failed('CALL_DENIED'))
   escalation.callEnded(failed('CALL_DENIED'))
   escalation.callEnded({ outcome: 'tool_error' })

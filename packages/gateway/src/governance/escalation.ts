@@ -6,14 +6,14 @@ import { SlidingWindow } from './sliding-window.ts'
 
 export interface EscalationOptions {
   readonly settings: EscalationSettings
-  /** A clock that nobody sets, in milliseconds. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number
   readonly propose: (proposal: ModeProposal) => void
 }
 
 /**
- * Refusals that a caller brought about by wanting what the rules forbid. The others come of a mistake, of a limit,
- * of a server's schema, of nobody answering, or of the mode itself, which must not feed on its own refusals.
+ * Refusals of calls that the rules forbid. Other refusals have other causes: a mistake, a limit, a server's schema, a
+ * missing answer, or the mode itself, whose own refusals must not make it stricter still.
  */
 const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   'CALL_DENIED',
@@ -23,7 +23,7 @@ const VIOLATIONS: ReadonlySet<ErrorCode> = new Set([
   'APPROVAL_DENIED',
 ])
 
-/** Of a call that was not answered: whether that tells something about its tool. */
+/** Whether the error code of a call means that its tool failed. */
 const isToolFailure = (code: ErrorCode): boolean => code.startsWith('UPSTREAM_')
 
 interface Counts {
@@ -34,13 +34,13 @@ interface Counts {
   readonly losses: Map<string, SlidingWindow>
 }
 
-/** Watches what happens, and proposes a stricter mode when a trigger of the settings fires. It costs a call a few counters. */
+/** Counts incidents and proposes a stricter mode when a trigger of the settings fires. The cost per call is a few counters. */
 export class Escalation {
   readonly #now: () => number
   readonly #propose: (proposal: ModeProposal) => void
   #settings: EscalationSettings
   #counts: Counts
-  /** Servers that are up: what never came up cannot flap. */
+  /** Connected servers: only a server that was connected can flap. */
   readonly #connected = new Set<string>()
   #failingSince: number | undefined
 
@@ -51,20 +51,20 @@ export class Escalation {
     this.#counts = createCounts(settings)
   }
 
-  /** Everything is counted anew. */
+  /** Resets all counters. */
   reset(): void {
     this.#counts = createCounts(this.#settings)
     this.#failingSince = undefined
   }
 
-  /** What did not change goes on counting. */
+  /** If the settings did not change, the counters are kept. */
   reload(settings: EscalationSettings): void {
     if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return
     this.#settings = settings
     this.reset()
   }
 
-  /** What happens to servers. */
+  /** Handles the events of servers. */
   observe(event: SallyportEvent): void {
     switch (event.type) {
       case 'UPSTREAM_CONNECTED':
@@ -77,10 +77,10 @@ export class Escalation {
     }
   }
 
-  /** A call came to its end. */
+  /** Must be called when a call has ended. */
   callEnded({ outcome, code }: Pick<CallEnd, 'outcome' | 'code'>): void {
     if (code !== undefined && VIOLATIONS.has(code)) this.#violated()
-    else if (code === undefined || isToolFailure(code)) this.#count(outcome === 'success' ? 'well' : 'badly')
+    else if (code === undefined || isToolFailure(code)) this.#count(outcome === 'success' ? 'success' : 'failure')
   }
 
   #violated(): void {
@@ -92,12 +92,12 @@ export class Escalation {
     this.#propose({ to: trigger.to, why: `${count} calls broke the rules within ${formatDuration(trigger.window)}` })
   }
 
-  #count(outcome: 'well' | 'badly'): void {
+  #count(outcome: 'success' | 'failure'): void {
     const trigger = this.#settings.toolErrors
     if (trigger === undefined) return
     const at = this.#now()
     const calls = this.#counts.calls.add(at)
-    const failures = outcome === 'badly' ? this.#counts.failures.add(at) : this.#counts.failures.total(at)
+    const failures = outcome === 'failure' ? this.#counts.failures.add(at) : this.#counts.failures.total(at)
     if (calls < trigger.least || failures === 0 || failures < trigger.rate * calls) return
     this.#counts.calls.clear()
     this.#counts.failures.clear()
@@ -111,7 +111,7 @@ export class Escalation {
 
   lost(server: string): void {
     const trigger = this.#settings.upstreamFlapping
-    // One that cannot even be started is lost again and again, but does not come and go.
+    // A server that cannot be started is lost repeatedly, but it does not flap.
     if (!this.#connected.delete(server) || trigger === undefined) return
     const { losses } = this.#counts
     const own = losses.get(server) ?? new SlidingWindow(trigger.window)
@@ -127,7 +127,7 @@ export class Escalation {
     this.#failingSince = undefined
   }
 
-  /** A record could not be written. */
+  /** Must be called when a record could not be written. */
   recordFailed(): void {
     const trigger = this.#settings.auditFailing
     const at = this.#now()
@@ -139,7 +139,7 @@ export class Escalation {
   }
 }
 
-/** A window that nothing is counted in has any length. */
+/** For a trigger that is off, the length of the window does not matter. */
 const createCounts = ({ policyViolations, toolErrors }: EscalationSettings): Counts => ({
   violations: new SlidingWindow(policyViolations?.window ?? 1),
   calls: new SlidingWindow(toolErrors?.window ?? 1),

@@ -14,17 +14,17 @@ export interface InferableOffer {
   readonly kind: 'tool' | 'prompt' | 'resource' | 'template' | 'instructions' | 'question'
   readonly server: string
   readonly name: string
-  /** As the server defined it. */
+  /** The definition as the server sent it. */
   readonly original: JsonObject
-  /** False for the gateway's own. */
+  /** False for the gateway's own tools. */
   readonly isMcp: boolean
 }
 
 export interface InferenceOptions {
   readonly tokens: RiskTokens
-  /** Whether what the server says of its tools may be believed. */
+  /** Whether the server's annotations of its tools are trusted. */
   readonly trusted: boolean
-  /** What inspection found in the definition. */
+  /** The suspicious findings in the definition. */
   readonly findings: () => readonly Finding[]
 }
 
@@ -35,7 +35,7 @@ interface Inferred<Value> {
   readonly reason: string
 }
 
-/** What a thing on offer is taken for where nobody has written what it is. Looked into only when somebody asks. */
+/** Infers the policy of an offer that has no entry. Each value is computed only when it is read. */
 export function inferPolicy(offer: InferableOffer, options: InferenceOptions): Inference {
   if (offer.kind === 'question') return inferQuestionPolicy(offer.name)
   if (offer.kind !== 'tool') return READ_ONLY_POLICY
@@ -57,7 +57,7 @@ class InferredPolicy implements Inference {
 
   get risk(): Inferred<RiskLevel> {
     const { isMcp, original } = this.#tool
-    // Our own tools need no suspicion, and what they declare is so.
+    // The gateway's own tools are trusted, and so are their declared permissions.
     if (!isMcp && !this.permission.value.includes('WRITE')) return { value: 'low', reason: 'it only reads' }
     const findings = isMcp ? this.#options.findings() : []
     const { level, reason } = inferRisk(original as ToolDefinition, { tokens: this.#options.tokens, findings })
@@ -73,28 +73,28 @@ class InferredPolicy implements Inference {
   }
 }
 
-/** Resources and prompts are asked for to be read. */
+/** Resources and prompts are only read. */
 const READ_ONLY_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'it is only read' },
   permission: { value: ['READ', 'CONNECT'], reason: 'it is only read; it may come from anywhere' },
 }
 
-/** The folders that a client works in: names, and nothing of what is in them. */
+/** Roots: the names of the folders that a client works in, without their contents. */
 const ROOTS_POLICY: Inference = {
   category: 'mcp',
-  risk: { value: 'low', reason: 'it tells the names of folders' },
-  permission: { value: ['READ', 'CONNECT'], reason: 'it tells the names of folders, to whoever the server is' },
+  risk: { value: 'low', reason: 'it sends only the names of folders' },
+  permission: { value: ['READ', 'CONNECT'], reason: 'it sends the names of folders to the server' },
 }
 
-/** A person sees the question, and decides what to say. */
+/** A person sees the question and decides what to answer. */
 const ELICITATION_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'low', reason: 'a person reads it and answers' },
   permission: { value: ['READ', 'WRITE', 'CONNECT'], reason: 'what a person answers goes to the server' },
 }
 
-/** It spends the user's model, and what that knows may leave with the answer. */
+/** Sampling uses the user's model, and the answer may contain what the model knows. */
 const SAMPLING_POLICY: Inference = {
   category: 'mcp',
   risk: { value: 'medium', reason: "it uses the client's model" },

@@ -7,6 +7,6 @@ it.each([
   ['a\na\n', 'a\na\na\n', { line: 3, removed: [], added: ['a'] }],
   ['', 'a', { line: 1, removed: [''], added: ['a'] }],
   ['a\nb', 'a\nb', { line: 3, removed: [], added: [] }],
-])('the change of %j into %j is told in whole lines', (before, after, change) => {
+])('the change of %j into %j is shown as whole lines', (before, after, change) => {
   expect(diffLines('tools.yaml', before, after)).toEqual({ file: 'tools.yaml', ...change })
 })

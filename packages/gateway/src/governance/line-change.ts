@@ -1,7 +1,7 @@
-/** What a small change of a text does, as a person would read it: whole lines. */
+/** A small change of a text, shown as whole lines. */
 export interface LineChange {
   readonly file: string
-  /** Where the change begins, counted from 1. */
+  /** The first changed line, starting at 1. */
   readonly line: number
   readonly removed: readonly string[]
   readonly added: readonly string[]

@@ -3,12 +3,12 @@ import { messageOf, type TextPattern } from '@sallyport/core'
 import type * as Re2 from 're2js'
 
 const MAX_SOURCE_LENGTH = 1000
-/** A step takes about ten nanoseconds, so that no search takes much over a quarter of a second. */
+/** A step takes about ten nanoseconds, so a search takes at most about a quarter of a second. */
 const MAX_STEPS = 25_000_000
 
 let loaded: typeof Re2.RE2JS | undefined
 
-/** Loaded when first needed: most homes have no patterns, and it would hold up every start. */
+/** Loaded on first use: most homes have no patterns, and loading it would slow down every start. */
 function loadRe2(): typeof Re2.RE2JS {
   loaded ??= (createRequire(import.meta.url)('re2js') as typeof Re2).RE2JS
   return loaded

@@ -16,16 +16,16 @@ import {
 import { causeCode, describeDiskError, replaceFile } from '../disk/disk.ts'
 import { SerialQueue } from './serial-queue.ts'
 
-/** What a person wants. */
+/** A change that a person asks for. */
 export interface ModeChangeRequest {
   readonly to: Mode
   readonly by: string
   readonly via: string
-  /** A relaxation needs one. */
+  /** Required for a less strict mode. */
   readonly why?: string | undefined
 }
 
-/** What the gateway does by itself. */
+/** A change that the gateway makes by itself. */
 export interface ModeProposal {
   readonly to: Mode
   readonly why: string
@@ -37,13 +37,13 @@ export interface ModeChange {
 }
 
 export interface ModeStateOptions {
-  /** The state folder; whoever opens it holds its lock. */
+  /** The state folder. The caller must hold its lock. */
   readonly state: string
   readonly now: () => Date
-  /** Resolves when the event is safe on disk. Rejects where nothing may go on without it. */
+  /** Resolves when the event is on disk. Rejects if the change must not happen without the record. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly onWarning: (text: string) => void
-  /** How long to wait before the disk is tried again, in milliseconds. */
+  /** The delay before the next attempt to write to disk, in milliseconds. */
   readonly pause?: number
 }
 
@@ -55,8 +55,8 @@ export function openModeState(options: ModeStateOptions): ModeState {
 }
 
 /**
- * The one mode of a deployment. What is stricter is in force at once, whatever the disk says;
- * what is laxer only when it is recorded and kept.
+ * The mode of a deployment. A stricter mode is in force at once, even if it cannot be written to disk.
+ * A less strict mode is in force only after it was recorded and stored.
  */
 export class ModeState {
   readonly #options: ModeStateOptions
@@ -64,12 +64,12 @@ export class ModeState {
   readonly #writing = new SerialQueue()
   readonly #recording = new SerialQueue()
   readonly #listeners = new Set<(change: ModeChange) => void>()
-  /** Changes in force of which there is no record yet. */
+  /** Changes that are in force but not recorded yet. */
   readonly #unrecorded: SallyportEvent[] = []
   #current: ModeRecord
   #version = 0
   #tightenings = 0
-  /** The version that the disk has. */
+  /** The version on disk. */
   #storedVersion = 0
   #problem: string | undefined
   #retryTimer: NodeJS.Timeout | undefined
@@ -85,76 +85,76 @@ export class ModeState {
     return this.#current
   }
 
-  /** Grows with every change, so that a decision made before one can be told from one made after. */
+  /** Increases with every change, so that decisions before and after a change can be distinguished. */
   get version(): number {
     return this.#version
   }
 
-  /** What keeps the mode from outliving a restart as it is, or why nobody knows which it should be. */
+  /** Why the mode would not survive a restart, or why the right mode is not known. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Called as soon as another mode is in force. Returns the unsubscribe. */
+  /** Called as soon as another mode is in force. Returns a function to unsubscribe. */
   onChange(listener: (change: ModeChange) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Does what a person wants, or throws why not. Resolves to the mode that was in force before. */
-  async change({ why = '', ...wish }: ModeChangeRequest): Promise<Mode> {
-    const told = { ...wish, why: cutText(toPlainText(why).trim(), MAX_REASON_LENGTH) }
-    if (isStricter(told.to, this.#current.mode)) return this.#tighten(told)
+  /** Makes the change that a person asked for, or throws. Resolves to the mode that was in force before. */
+  async change({ why = '', ...rest }: ModeChangeRequest): Promise<Mode> {
+    const request = { ...rest, why: cutText(toPlainText(why).trim(), MAX_REASON_LENGTH) }
+    if (isStricter(request.to, this.#current.mode)) return this.#tighten(request)
     const seen = this.#tightenings
-    return this.#relaxing.run(() => this.#applyInTurn(told, seen))
+    return this.#relaxing.run(() => this.#applyInTurn(request, seen))
   }
 
-  /** Never relaxes, and never fails: what is not stricter is no news. */
+  /** Only makes the mode stricter and never fails. Other proposals are ignored. */
   async escalate({ to, why }: ModeProposal): Promise<void> {
     if (isStricter(to, this.#current.mode)) await this.#applyNow({ to, by: 'automatic', via: 'escalation', why })
   }
 
-  /** What could not be kept is tried a last time. */
+  /** Tries one last time to store what could not be stored. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#retryTimer)
     if (this.#hasUnsaved) await this.#persist()
   }
 
-  async #tighten(wish: NormalizedModeRequest): Promise<Mode> {
+  async #tighten(request: NormalizedModeRequest): Promise<Mode> {
     const { mode: from } = this.#current
-    const flaw = checkTransition(from, wish.to, 'person')
-    if (flaw) throw flaw
-    await this.#applyNow(wish)
+    const error = checkTransition(from, request.to, 'person')
+    if (error) throw error
+    await this.#applyNow(request)
     return from
   }
 
-  /** Judged in its turn, by what those before it left. Whoever wished it must have seen how strict the mode is. */
-  async #applyInTurn(wish: NormalizedModeRequest, seen: number): Promise<Mode> {
-    this.#assertNotOvertaken(wish, seen)
+  /** Checked against the mode that earlier changes left. It fails if the mode became stricter since it was requested. */
+  async #applyInTurn(request: NormalizedModeRequest, seen: number): Promise<Mode> {
+    this.#assertNotOvertaken(request, seen)
     const { mode: from } = this.#current
-    if (isStricter(wish.to, from)) return this.#tighten(wish)
-    if (wish.to === from) {
+    if (isStricter(request.to, from)) return this.#tighten(request)
+    if (request.to === from) {
       if (this.#hasUnsaved) await this.#persist()
       return from
     }
-    const flaw = checkTransition(from, wish.to, 'person') ?? missingReasonError(from, wish)
-    if (flaw) throw flaw
-    await this.#relax(wish, seen)
+    const error = checkTransition(from, request.to, 'person') ?? missingReasonError(from, request)
+    if (error) throw error
+    await this.#relax(request, seen)
     return from
   }
 
-  async #relax(wish: NormalizedModeRequest, seen: number): Promise<void> {
+  async #relax(request: NormalizedModeRequest, seen: number): Promise<void> {
     const { mode: from } = this.#current
-    const record = this.#recordFrom(wish)
-    // Recorded first: there must be no relaxation that nobody can see afterwards.
+    const record = this.#recordFrom(request)
+    // Recorded first, so that there is never a relaxation without a record.
     await this.#recordPending()
-    await this.#recording.run(() => this.#options.record(toModeEvent(from, wish)))
+    await this.#recording.run(() => this.#options.record(toModeEvent(from, request)))
     await this.#writing.run(async () => {
-      this.#assertNotOvertaken(wish, seen)
+      this.#assertNotOvertaken(request, seen)
       await this.#writeRelaxed(record, from)
-      // Whoever tightened it meanwhile writes behind us.
-      this.#assertNotOvertaken(wish, seen)
+      // If the mode became stricter in the meantime, that change is written after this one.
+      this.#assertNotOvertaken(request, seen)
       this.#setCurrent(record)
       this.#storedVersion = this.#version
       this.#problem = undefined
@@ -165,18 +165,18 @@ export class ModeState {
     try {
       await writeMode(this.#options.state, record)
     } catch (error) {
-      const why = `it could not be kept: ${messageOf(error)}`
+      const why = `it could not be stored: ${messageOf(error)}`
       this.#unrecorded.push(toModeEvent(record.mode, { to: from, by: 'automatic', via: 'gateway', why }))
       this.#scheduleRetry()
       throw error
     }
   }
 
-  /** In memory first: a panic waits for no disk. */
-  async #applyNow(wish: NormalizedModeRequest): Promise<void> {
-    this.#unrecorded.push(toModeEvent(this.#current.mode, wish))
+  /** In memory first: a panic must not wait for the disk. */
+  async #applyNow(request: NormalizedModeRequest): Promise<void> {
+    this.#unrecorded.push(toModeEvent(this.#current.mode, request))
     this.#tightenings++
-    this.#setCurrent(this.#recordFrom(wish))
+    this.#setCurrent(this.#recordFrom(request))
     await this.#persist()
   }
 
@@ -195,15 +195,15 @@ export class ModeState {
     return this.#storedVersion !== this.#version || this.#unrecorded.length > 0
   }
 
-  /** Keeps and records what is in force already. Where the disk refuses, it is told and tried again. */
+  /** Stores and records the mode in force. If that fails, it reports the problem and retries later. */
   async #persist(): Promise<void> {
-    const [unkept, unrecorded] = await Promise.all([
+    const [notStored, notRecorded] = await Promise.all([
       this.#store(),
       this.#recordPending().then(noProblem, describeRecordFailure),
     ])
-    const trouble = unkept ?? unrecorded
-    if (trouble === undefined) this.#problem = undefined
-    else this.#reportProblem(trouble)
+    const problem = notStored ?? notRecorded
+    if (problem === undefined) this.#problem = undefined
+    else this.#reportProblem(problem)
     if (this.#hasUnsaved) this.#scheduleRetry()
   }
 
@@ -221,7 +221,7 @@ export class ModeState {
     })
   }
 
-  /** Records what is owed, oldest first. */
+  /** Writes the missing records, oldest first. */
   #recordPending(): Promise<void> {
     return this.#recording.run(async () => {
       for (let [event] = this.#unrecorded; event !== undefined; [event] = this.#unrecorded) {
@@ -233,19 +233,19 @@ export class ModeState {
 
   #describeStoreFailure(error: unknown): string {
     const { mode } = this.#current
-    const text = `${mode} is in force, but could not be kept: ${messageOf(error)}`
-    if (mode !== 'LOCKDOWN') return `${text} A restart would bring back the mode before it.`
+    const text = `${mode} is in force, but could not be stored: ${messageOf(error)}`
+    if (mode !== 'LOCKDOWN') return `${text} A restart would return to the mode before it.`
     try {
       truncateMode(this.#options.state)
-      return `${text} A restart would bring it back without who set it and why.`
+      return `${text} After a restart it would still be in force, but without who set it and why.`
     } catch {
-      return `${text} A restart would bring back the mode before it.`
+      return `${text} A restart would return to the mode before it.`
     }
   }
 
-  #reportProblem(trouble: string): void {
-    if (this.#problem !== trouble) this.#options.onWarning(trouble)
-    this.#problem = trouble
+  #reportProblem(problem: string): void {
+    if (this.#problem !== problem) this.#options.onWarning(problem)
+    this.#problem = problem
   }
 
   #scheduleRetry(): void {
@@ -258,25 +258,33 @@ export class ModeState {
   #assertNotOvertaken({ to }: NormalizedModeRequest, seen: number): void {
     if (this.#tightenings === seen) return
     const { mode, by } = this.#current
-    throw new SallyportError('MODE_REFUSED', `${to} was overtaken: ${by} has set ${mode} meanwhile.`, {
-      hint: 'Look at `sallyport mode`, and decide again.',
-    })
+    throw new SallyportError(
+      'MODE_REFUSED',
+      `The mode is not changed to ${to}: ${by} has set ${mode} in the meantime.`,
+      {
+        hint: 'Check `sallyport mode`, then decide again.',
+      },
+    )
   }
 }
 
-/** A wish whose reason has been read; empty where none was given. */
+/** A request with a cleaned reason; empty if there is none. */
 type NormalizedModeRequest = ModeChangeRequest & { readonly why: string }
 
-/** Unknown means strictest. */
+/** If the mode is not known, the strictest one is used. */
 function toModeRecord(found: StoredMode, now: string): ModeRecord {
   if (found.found === 'record') return found.record
   const byItself = { since: now, by: 'automatic', via: 'gateway' }
   if (found.found === 'nothing') return { mode: 'NORMAL', ...byItself, why: '' }
-  return { mode: 'LOCKDOWN', ...byItself, why: `which mode was in force is not known: ${found.path} ${found.problem}` }
+  return {
+    mode: 'LOCKDOWN',
+    ...byItself,
+    why: `the mode that was in force is not known: ${found.path} ${found.problem}`,
+  }
 }
 
 const describeDamage = ({ path, problem }: DamagedMode): string =>
-  `${path} ${problem}, so that LOCKDOWN is in force. Once you know why, go back with ` +
+  `${path} ${problem}, so LOCKDOWN is in force. Once you know why, go back with ` +
   '`sallyport mode RECOVERY --why "…"`, then `sallyport mode NORMAL --why "…"`.'
 
 const describeRecordFailure = (error: unknown): string =>
@@ -291,7 +299,7 @@ function toModeEvent(from: Mode, { to, by, via, why }: NormalizedModeRequest): S
 function missingReasonError(from: Mode, { to, why }: NormalizedModeRequest): SallyportError | undefined {
   if (why !== '') return undefined
   return new SallyportError('INVALID_PARAMS', `${to} is less strict than ${from}: that needs a reason.`, {
-    hint: `Say why: \`sallyport mode ${to} --why "…"\``,
+    hint: `Give a reason: \`sallyport mode ${to} --why "…"\``,
   })
 }
 
@@ -302,11 +310,11 @@ export interface ModeRecord {
   readonly since: string
   readonly by: string
   readonly via: string
-  /** Empty where nobody said why. */
+  /** Empty if no reason was given. */
   readonly why: string
 }
 
-/** What a state folder says about the mode. */
+/** The mode in a state folder. */
 type StoredMode =
   | { readonly found: 'record'; readonly record: ModeRecord }
   | { readonly found: 'nothing' }
@@ -318,7 +326,7 @@ interface DamagedMode {
   readonly problem: string
 }
 
-/** No record of ours is nearly as long. */
+/** Much more than a valid record needs. */
 const MAX_BYTES = 16 * 1024
 
 const pathOf = (state: string): string => join(state, 'mode.json')
@@ -338,7 +346,7 @@ async function writeMode(state: string, record: ModeRecord): Promise<void> {
   await replaceFile(pathOf(state), `${JSON.stringify(record)}\n`, { mode: 0o600 })
 }
 
-/** Where no record fits any more there is often still room for none: a file that says nothing means LOCKDOWN. */
+/** On a full disk, emptying the file often still works, and an empty file means LOCKDOWN. */
 function truncateMode(state: string): void {
   const fd = openSync(pathOf(state), 'w', 0o600)
   try {
@@ -349,7 +357,7 @@ function truncateMode(state: string): void {
 }
 
 function readSmall(path: string): string {
-  // Without O_NONBLOCK the opening of a FIFO waits for its writer.
+  // Without O_NONBLOCK, opening a FIFO waits for a writer.
   const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const stats = fstatSync(fd)
@@ -361,14 +369,15 @@ function readSmall(path: string): string {
   }
 }
 
-/** The record, or what keeps the text from being one. */
+/** The record, or why the text is not a valid record. */
 function parseModeRecord(text: string): ModeRecord | string {
   if (text === '') return 'is empty'
   const value = tryParseJson(text)
   if (!isJsonObject(value)) return 'is not a JSON object'
   const { mode, since, by, via, why } = value
-  if (!isMode(mode)) return 'names no mode that is known'
-  if (typeof since !== 'string' || Number.isNaN(Date.parse(since))) return 'does not say since when'
-  if (typeof by !== 'string' || typeof via !== 'string' || typeof why !== 'string') return 'does not say who and why'
+  if (!isMode(mode)) return 'does not contain a known mode'
+  if (typeof since !== 'string' || Number.isNaN(Date.parse(since))) return 'does not contain a valid time'
+  if (typeof by !== 'string' || typeof via !== 'string' || typeof why !== 'string')
+    return 'does not contain who set the mode and why'
   return { mode, since, by, via, why }
 }

@@ -19,26 +19,26 @@ const SETTINGS: Settings = {
   },
 }
 
-const WELL: CallEnd = { outcome: 'success' }
+const SUCCEEDED: CallEnd = { outcome: 'success' }
 const DENIED: CallEnd = { outcome: 'failed', code: 'CALL_DENIED' }
 
-function bench() {
+function openTestWatch() {
   const log = new MemoryLog()
-  const troubles: string[] = []
+  const warnings: string[] = []
   const watch = openModeWatch({
     state: scratchFolder(),
     log,
     settings: () => SETTINGS,
-    onWarning: (text) => troubles.push(text),
+    onWarning: (text) => warnings.push(text),
   })
   onTestFinished(() => watch.state.close())
   const modeEvents = (): readonly SallyportEvent[] => log.events.filter(({ type }) => type === 'MODE_CHANGED')
-  return { ...watch, raw: log, troubles, modeEvents }
+  return { ...watch, raw: log, warnings, modeEvents }
 }
 
 describe('how calls end', () => {
-  it('raises the mode when denials are enough, and that is recorded too', async () => {
-    const { state, callEnded, modeEvents } = bench()
+  it('makes the mode stricter after enough denials, and records that', async () => {
+    const { state, callEnded, modeEvents } = openTestWatch()
     callEnded(DENIED)
     expect(state.current.mode).toBe('NORMAL')
     callEnded(DENIED)
@@ -47,32 +47,32 @@ describe('how calls end', () => {
     expect(modeEvents()).toMatchObject([{ from: 'NORMAL', to: 'ALERT', by: 'automatic' }])
   })
 
-  it('raises it when tools fail often', () => {
-    const { state, callEnded } = bench()
-    for (const end of [WELL, WELL, { outcome: 'tool_error' } as const]) callEnded(end)
+  it('makes it stricter if tools fail often', () => {
+    const { state, callEnded } = openTestWatch()
+    for (const end of [SUCCEEDED, SUCCEEDED, { outcome: 'tool_error' } as const]) callEnded(end)
     expect(state.current.mode).toBe('NORMAL')
     callEnded({ outcome: 'failed', code: 'UPSTREAM_DIED' })
     expect(state.current.mode).toBe('DEGRADED')
   })
 
-  it('does not when they ended well', () => {
-    const { state, callEnded } = bench()
-    for (let count = 0; count < 20; count++) callEnded(WELL)
+  it('does not if they succeeded', () => {
+    const { state, callEnded } = openTestWatch()
+    for (let count = 0; count < 20; count++) callEnded(SUCCEEDED)
     expect(state.current.mode).toBe('NORMAL')
   })
 
-  it('raises it when their records cannot be written, and not once they can be', () => {
-    const { state, callEnded, raw } = bench()
+  it('makes it stricter while records cannot be written', () => {
+    const { state, callEnded, raw } = openTestWatch()
     raw.failures++
-    callEnded(WELL)
+    callEnded(SUCCEEDED)
     expect(state.current.mode).toBe('LOCKDOWN')
-    const fine = bench()
-    fine.callEnded(WELL)
+    const fine = openTestWatch()
+    fine.callEnded(SUCCEEDED)
     expect(fine.state.current.mode).toBe('NORMAL')
   })
 
-  it('counts anew after a person has relaxed the mode', async () => {
-    const { state, callEnded } = bench()
+  it('resets the counters after a person has relaxed the mode', async () => {
+    const { state, callEnded } = openTestWatch()
     await state.change({ to: 'ALERT', by: 'ann', via: 'cli' })
     callEnded(DENIED)
     await state.change({ to: 'NORMAL', by: 'ann', via: 'cli', why: 'seen' })

@@ -12,28 +12,28 @@ export interface ModeWatchOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** The mode, and what makes it stricter without anybody's doing. */
+/** The mode, and the escalation that makes it stricter automatically. */
 export interface ModeWatch {
   readonly state: ModeState
   readonly escalation: Escalation
-  /** A call came to its end. */
+  /** Must be called when a call has ended. */
   readonly callEnded: (end: CallEnd) => void
 }
 
 export function openModeWatch({ state, log, settings, onWarning }: ModeWatchOptions): ModeWatch {
   const record = (event: SallyportEvent): Promise<void> => recordDurably(event, { log, settings, onWarning })
-  const keeper = openModeState({ state, now: () => new Date(), record, onWarning })
+  const modeState = openModeState({ state, now: () => new Date(), record, onWarning })
   const escalation = new Escalation({
     settings: settings().governance.escalation,
     now: () => performance.now(),
-    propose: (proposal) => void keeper.escalate(proposal),
+    propose: (proposal) => void modeState.escalate(proposal),
   })
-  // What a person has looked at and forgiven does not count again.
-  keeper.onChange(({ from, to }) => {
+  // When a person relaxes the mode, the earlier incidents must not count again.
+  modeState.onChange(({ from, to }) => {
     if (isStricter(from, to)) escalation.reset()
   })
-  warnUnlessNormal(keeper, onWarning)
-  return { state: keeper, escalation, callEnded: createCallObserver(log, escalation) }
+  warnUnlessNormal(modeState, onWarning)
+  return { state: modeState, escalation, callEnded: createCallObserver(log, escalation) }
 }
 
 function createCallObserver(log: EventLog, escalation: Escalation): ModeWatch['callEnded'] {
@@ -46,10 +46,10 @@ function createCallObserver(log: EventLog, escalation: Escalation): ModeWatch['c
   }
 }
 
-/** Whoever starts a gateway that refuses much should know why. */
-function warnUnlessNormal({ current: { mode, by, why }, problem }: ModeState, onTrouble: (text: string) => void): void {
+/** In a strict mode the gateway refuses many calls, so the person who starts it should know why. */
+function warnUnlessNormal({ current: { mode, by, why }, problem }: ModeState, onWarning: (text: string) => void): void {
   if (mode === 'NORMAL' || problem !== undefined) return
-  onTrouble(`The mode is ${mode}, set by ${by}${why && ` (${why})`}. \`sallyport mode\` says more.`)
+  onWarning(`The mode is ${mode}, set by ${by}${why && ` (${why})`}. \`sallyport mode\` shows more.`)
 }
 
 async function recordDurably(

@@ -12,7 +12,7 @@ import {
 } from '@sallyport/core'
 import type { OfferRecord, OfferRecords } from '../store/store.ts'
 
-/** What the record of an offer is found by. */
+/** The key of an offer's record. */
 interface OfferKey {
   readonly kind: string
   readonly server: string
@@ -21,10 +21,10 @@ interface OfferKey {
 
 type InspectedOffer = OfferKey & Pinnable
 
-/** As many as one list of a server can have. A server that makes up more fills its own room and nobody else's. */
+/** The maximum length of one list of a server. The limit is per server, so that no server can use up the space of others. */
 const MAX_RECORDS = 20_000
 
-/** What is remembered of everything that servers offer, whether tools.yaml has an entry for it or not. */
+/** Stores a record of everything that servers offer, whether or not tools.yaml has an entry for it. */
 export class OfferRegistry {
   readonly #records: OfferRecords
   readonly #maxRecords: number
@@ -40,29 +40,29 @@ export class OfferRegistry {
     return this.#load(server).get(joinKey(kind, name))
   }
 
-  /** Every digest that a record is about. */
+  /** The digests of all records. */
   get pins(): readonly string[] {
     return [...this.#servers.values()].flatMap((records) => [...records.values()].flatMap(({ pin }) => pin || []))
   }
 
-  /** Whether a server has as many of a kind as can be remembered. */
+  /** Whether a server has reached the maximum number of records of a kind. */
   isFull(server: string, kind: string): boolean {
     this.#load(server)
     return (this.#counts.get(joinKey(server, kind)) ?? 0) >= this.#maxRecords
   }
 
-  /** Remembers them, as far as there is room. False: they are in memory, but could not be stored. */
+  /** Stores the records up to the limit. Returns false if they are in memory but could not be stored on disk. */
   save(server: string, records: readonly OfferRecord[]): boolean {
     if (records.length === 0) return true
-    const taken = records.filter((record) => {
+    const accepted = records.filter((record) => {
       const hasRoom = this.find({ server, ...record }) !== undefined || !this.isFull(server, record.kind)
       if (hasRoom) this.#set(server, record)
       return hasRoom
     })
-    return this.#records.save(server, taken)
+    return this.#records.save(server, accepted)
   }
 
-  /** Remembers what a person accepted, for which there is always room. False: it could not be stored. */
+  /** Stores what a person accepted, regardless of the limit. Returns false if it could not be stored on disk. */
   put(server: string, record: OfferRecord): boolean {
     this.#set(server, record)
     return this.#records.save(server, [record])
@@ -95,20 +95,20 @@ export class OfferRegistry {
 
 const joinKey = (one: string, other: string): string => `${one} ${other}`
 
-/** By which rules, and of which definition, something was found: of all its texts, also those that are not pinned. */
+/** Identifies an inspection: the version of the rules and the whole definition, including the parts that are not pinned. */
 export const inspectionKey = (offer: InspectedOffer): string =>
   `${INSPECTION_VERSION} ${pinOf(offer)} ${digestUnpinned(offer)}`.trimEnd()
 
 const inspectionCache = new WeakMap<JsonObject, readonly Finding[]>()
 
-/** What its own definition holds that a person should look at; from its record where that is about this very definition. */
+/** The findings in a definition that a person should review. They come from the record if it is about the same definition. */
 export function resolveFindings(offer: InspectedOffer, record: OfferRecord | undefined): readonly Finding[] {
   if (record?.inspected === inspectionKey(offer)) return record.findings
-  // That it is beyond a share does not hang on what it says.
+  // A `share` finding does not depend on the definition, so it stays valid.
   return [...inspectOffer(offer), ...(record?.findings ?? []).filter(({ kind }) => kind === 'share')]
 }
 
-/** The same without a record. */
+/** Inspects the definition without a record. */
 export function inspectOffer({ original }: InspectedOffer): readonly Finding[] {
   const known = inspectionCache.get(original)
   if (known !== undefined) return known
@@ -122,7 +122,7 @@ const neighborCache = new WeakMap<
   { readonly neighbours: Neighbors; readonly findings: readonly Finding[] }
 >()
 
-/** What it says of other servers' tools: looked for again when others are there. */
+/** Mentions of other servers' tools. They are searched again when the set of tools changes. */
 export function findNeighborMentions(
   { server, name, original }: InspectedOffer,
   neighbours: Neighbors,
@@ -137,22 +137,22 @@ export function findNeighborMentions(
 interface Pinnable {
   readonly kind?: string
   readonly name: string
-  /** As the server defined it. */
+  /** The definition as the server sent it. */
   readonly original: JsonObject
-  /** Its digests, where they were kept beside it. */
-  readonly kept?: StoredDigests | undefined
+  /** The stored digests, if there are any. */
+  readonly storedDigests?: StoredDigests | undefined
 }
 
 export interface StoredDigests {
   readonly pin: string
-  /** Of what the pin does not cover; empty where there is nothing else. */
+  /** The digest of everything that the pin does not cover; empty if there is nothing else. */
   readonly rest: string
 }
 
-/** What of a tool people review and models read. */
+/** The parts of a tool that people review and models read. */
 const REVIEWED = ['title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const
 
-/** The same of everything else that a server puts before a model. What a resource contains is data, as its size is. */
+/** The same for everything else that a model can see. The content and the size of a resource are data and not reviewed. */
 const REVIEWED_PARTS: Readonly<Record<string, readonly string[]>> = {
   tool: ['name', ...REVIEWED],
   prompt: ['name', 'title', 'description', 'arguments'],
@@ -164,53 +164,57 @@ const REVIEWED_PARTS: Readonly<Record<string, readonly string[]>> = {
 const pins = new WeakMap<JsonObject, string>()
 const rests = new WeakMap<JsonObject, string>()
 
-/** The digest of a definition as its server gives it. */
+/** The digest of a definition as its server sent it. */
 export function pinOf(tool: Pinnable): string {
-  const known = tool.kept?.pin ?? pins.get(tool.original)
+  const known = tool.storedDigests?.pin ?? pins.get(tool.original)
   if (known !== undefined) return known
   const pin = `sha256-${hash('sha256', reviewedText(tool))}`
   pins.set(tool.original, pin)
   return pin
 }
 
-/** Exactly what the pin is the digest of. */
+/** The exact text that the pin is the digest of. */
 export function reviewedText({ kind = 'tool', name, original }: Pinnable): string {
   const reviewed: Record<string, Json | undefined> = kind === 'tool' ? { name } : {}
   for (const part of REVIEWED_PARTS[kind] ?? ['name']) reviewed[part] ??= original[part]
   return canonicalJson(reviewed as JsonObject)
 }
 
-/** The digest of what a definition says besides (`_meta`, `icons`, made-up members): it is not pinned, but clients get it. */
-function digestUnpinned({ kind = 'tool', original, kept }: Pick<Pinnable, 'kind' | 'original' | 'kept'>): string {
-  const known = kept?.rest ?? rests.get(original)
+/** The digest of the other members (`_meta`, `icons`, custom ones). They are not pinned, but clients get them. */
+function digestUnpinned({
+  kind = 'tool',
+  original,
+  storedDigests,
+}: Pick<Pinnable, 'kind' | 'original' | 'storedDigests'>): string {
+  const known = storedDigests?.rest ?? rests.get(original)
   if (known !== undefined) return known
   const pinned = REVIEWED_PARTS[kind] ?? []
-  // A number, such as the size of a resource, says nothing to a model.
+  // A number, such as the size of a resource, cannot instruct a model.
   const others = Object.entries(original).filter(([part, value]) => !pinned.includes(part) && typeof value !== 'number')
   const rest = others.length === 0 ? '' : hash('sha256', canonicalJson(Object.fromEntries(others) as JsonObject))
   rests.set(original, rest)
   return rest
 }
 
-/** What kept digests are of: a version that reviews something else has to make them anew. */
+/** The parts that stored digests cover. A version that reviews other parts must compute them again. */
 const DIGEST_FORMAT = [...REVIEWED, 'rest'].join()
 
-/** The digests of tools, in their order, as they are kept beside them: to make thousands would hold up a start. */
+/** The digests of tools, in order, for storage: computing thousands of them would slow down a start. */
 export const encodeDigests = (definitions: readonly JsonObject[]): JsonObject => ({
   of: DIGEST_FORMAT,
   pins: definitions.map((original) => pinOf({ name: String(original.name), original })),
   rests: definitions.map((original) => digestUnpinned({ original })),
 })
 
-/** The digests that were kept beside so many tools, if they can be taken for theirs. */
-export function decodeDigests(kept: unknown, count: number): readonly StoredDigests[] | undefined {
-  if (!isJsonObject(kept) || kept.of !== DIGEST_FORMAT) return undefined
-  const { pins: read, rests } = kept
-  if (!Array.isArray(read) || !Array.isArray(rests) || read.length !== count || rests.length !== count) return undefined
-  return read.map((pin, at) => ({ pin: String(pin), rest: String(rests[at]) }))
+/** The stored digests of `count` tools; `undefined` if they do not fit. */
+export function decodeDigests(stored: unknown, count: number): readonly StoredDigests[] | undefined {
+  if (!isJsonObject(stored) || stored.of !== DIGEST_FORMAT) return undefined
+  const { pins, rests } = stored
+  if (!Array.isArray(pins) || !Array.isArray(rests) || pins.length !== count || rests.length !== count) return undefined
+  return pins.map((pin, at) => ({ pin: String(pin), rest: String(rests[at]) }))
 }
 
-/** Takes a kept pin for that of a definition. */
+/** Uses a stored pin for a definition. */
 export function cachePin(definition: JsonObject, pin: string): void {
   pins.set(definition, pin)
 }

@@ -33,7 +33,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const variables = (): Record<string, string> => ({ UP: '..', A: join(root, 'app/a'), EMPTY: '' })
 
-/** Where a path leads, the part of it that exists being followed. */
+/** Resolves a path and follows links in the part of it that exists. */
 function realEnd(path: string): string {
   try {
     return realpathSync.native(path)
@@ -67,7 +67,7 @@ const HABITS: readonly Habit[] = [
   normalize,
 ]
 
-/** Where a server of such habits would end up, or nothing where it would fail. */
+/** The path that such a server would open; `undefined` if it would fail. */
 function opened(value: string, habits: readonly Habit[], last: Habit): string | undefined {
   try {
     return realEnd(last(habits.reduce((text, habit) => habit(text), value)))
@@ -99,7 +99,7 @@ const PARTS = [
 ]
 
 describe('a value that is allowed', () => {
-  it('leads no server out of the allowed folder, whatever its habits are', { timeout: 60_000 }, () => {
+  it('leads no server out of the allowed folder, however the server reads paths', { timeout: 60_000 }, () => {
     const value = fc
       .array(fc.constantFrom(...PARTS), { minLength: 1, maxLength: 9 })
       .map((parts) => parts.join('').replaceAll('R:', root))
@@ -124,7 +124,7 @@ describe('a value that is allowed', () => {
     expect(allowed).toBeGreaterThan(100)
   })
 
-  it('is the one that the kernel finds', () => {
+  it('is resolved like the kernel resolves it', () => {
     const names = fc.array(fc.constantFrom('a', 'b', 'c', 'in', 'here', 'up', 'out', 'far', 'x', '.', ''), {
       maxLength: 7,
     })

@@ -21,7 +21,7 @@ const rowsAfter = (heading: string): readonly (readonly string[])[] =>
     .map((line) => line.split('|').map((cell) => cell.trim())) ?? []
 
 describe('docs/path-rules.md', () => {
-  const examples = rowsAfter('none of it forbidden:')
+  const examples = rowsAfter('none of them forbidden:')
 
   it('has examples', () => {
     expect(examples.length).toBeGreaterThan(12)
@@ -36,7 +36,7 @@ describe('docs/path-rules.md', () => {
     },
   )
 
-  it('shows patterns that can be used', () => {
+  it('shows only valid patterns', () => {
     const shown = rowsAfter('### Patterns').flatMap(([, cell = '']) => [...cell.matchAll(/`([^`]+)`/g)])
     expect(shown.length).toBeGreaterThan(8)
     for (const [, pattern = ''] of shown)

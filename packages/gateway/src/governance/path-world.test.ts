@@ -8,13 +8,13 @@ import { createPathWorld } from './path-world.ts'
 const worldOf = (platform: string) =>
   createPathWorld({ environment: { SET: '/set' }, userHome: '/home/ann', cwd: '/work', platform })
 
-describe('the disk as path rules see it', () => {
-  it('does not take the folder of the gateway for that of the server', () => {
+describe('the file system for path rules', () => {
+  it('does not confuse the folder of the gateway with that of the server', () => {
     const judge = compilePathRules({ allowedPaths: { value: [process.cwd()], reason: '' } }, worldOf('linux'))
     expect(judge([{ where: 'path', value: '/proc/self/cwd/a.txt' }]).outcome).toBe('deny')
   })
 
-  it('cannot tell where a link leads whose target is no UTF-8', () => {
+  it('cannot follow a link whose target is not UTF-8', () => {
     const folder = mkdtempSync(join(tmpdir(), 'sallyport-world-'))
     symlinkSync(Buffer.from([0xff]), join(folder, 'bytes'))
     symlinkSync('there', join(folder, 'text'))
@@ -27,7 +27,7 @@ describe('the disk as path rules see it', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('reads no folder of any size: then a name that may read the same as another is not allowed', () => {
+  it('does not list very large folders: then names that could be confused with others are not allowed', () => {
     const folder = mkdtempSync(join(tmpdir(), 'sallyport-world-'))
     const judge = compilePathRules({ allowedPaths: { value: [folder], reason: '' } }, worldOf('linux'))
     const outcomeOf = (name: string) => judge([{ where: 'path', value: join(folder, name) }]).outcome
@@ -38,13 +38,13 @@ describe('the disk as path rules see it', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('takes upper and lower case for the same on the platforms that do', () => {
+  it('ignores case on platforms whose file systems do', () => {
     expect(['linux', 'darwin', 'win32'].map((platform) => worldOf(platform).case)).toEqual([
       ...['exact', 'folded', 'folded'],
     ])
   })
 
-  it('knows the variables of the server, and none that every object has', () => {
+  it('knows the variables of the server, but no inherited properties', () => {
     const { environment } = worldOf('linux')
     expect(environment('SET')).toBe('/set')
     expect(environment('toString')).toBeUndefined()

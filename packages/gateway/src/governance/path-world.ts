@@ -4,17 +4,17 @@ import type { LinkStatus, PathContext } from '@sallyport/core'
 import { createBaseFinder } from './base-folders.ts'
 
 export interface PathWorldOptions {
-  /** What the server finds in its environment. */
+  /** The environment variables of the server. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly userHome: string
   readonly cwd: string
-  /** What the server is started with: the folders among it may be where it reads relative paths from. */
+  /** The arguments of the server. Relative paths may be relative to a folder among them. */
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly platform: string
 }
 
-/** This machine, as a server that was started here finds it. */
+/** The file system of this machine, as a server that was started here sees it. */
 export function createPathWorld(options: PathWorldOptions): PathContext {
   const { userHome, cwd, args = [], env = {}, platform } = options
   const environment = (name: string): string | undefined =>
@@ -30,7 +30,7 @@ export function createPathWorld(options: PathWorldOptions): PathContext {
   }
 }
 
-/** Somebody else's machine: only paths from its root can be judged, and links there are not seen. */
+/** The file system of another machine: only absolute paths can be checked, and links are not visible. */
 export const REMOTE_PATH_WORLD: PathContext = {
   environment: () => undefined,
   userHome: undefined,
@@ -51,7 +51,7 @@ function inspectLink(path: string): LinkStatus {
   }
 }
 
-/** A call waits for it, and so does everybody else's. */
+/** Listing a folder blocks the event loop, and so all other calls. */
 const MAX_NAMES = 10_000
 
 function listNames(folder: string): readonly string[] | undefined {
@@ -73,9 +73,9 @@ function listNames(folder: string): readonly string[] | undefined {
 }
 
 function readLink(path: string): LinkStatus {
-  // What /proc/self/cwd leads to depends on who asks, and it is not the server who does.
+  // /proc/self/cwd depends on the process that reads it, and here that is the gateway and not the server.
   if (path.startsWith('/proc/')) return 'unreadable'
   const target = readlinkSync(path, 'buffer')
-  // Decoded, it would name something else, which may not be there.
+  // The decoded string would be another path, which may not exist.
   return isUtf8(target) ? { target: target.toString() } : 'unreadable'
 }

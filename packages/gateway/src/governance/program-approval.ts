@@ -3,14 +3,14 @@ import { APPROVAL_ANSWERS, type ApprovalAnswer, type PendingApproval } from './a
 import { type ApprovalView, toApprovalView } from './approval-view.ts'
 import type { Approvals } from './approvals.ts'
 
-/** The answer to a call that needs approval. */
+/** The answer of a program to an approval request. */
 export interface ProgramAnswer {
   readonly answer: ApprovalAnswer['answer']
-  /** Of a denial it reaches the model. */
+  /** For a denial, the model sees this reason. */
   readonly why?: string
 }
 
-/** A program's own way to decide. The signal aborts when an answer is no longer wanted. */
+/** A function of the embedding program that decides. The signal aborts when an answer is no longer needed. */
 export type Approver = (request: ApprovalView, signal: AbortSignal) => Promise<ProgramAnswer>
 
 export interface ProgramApprovalOptions {
@@ -19,19 +19,21 @@ export interface ProgramApprovalOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** Asks the program that the gateway runs in. Whatever goes wrong there is a denial. Returns how to stop. */
+/** Asks the program that embeds the gateway. Any failure there is a denial. Returns a function that stops it. */
 export function openProgramApproval({ approvals, approve, onWarning }: ProgramApprovalOptions): () => void {
   const asked = new Map<string, AbortController>()
   const ask = async (approval: PendingApproval, { signal }: AbortController): Promise<void> => {
     try {
-      const said = readAnswer(await approve(toApprovalView(approval), signal))
-      const { unwritten } = await approvals.answer(approval.id, said)
+      const answer = readAnswer(await approve(toApprovalView(approval), signal))
+      const { unwritten } = await approvals.answer(approval.id, answer)
       if (unwritten !== undefined)
-        onWarning(`The program's "always" for ${approval.tool} counts once, since no rule was written: ${unwritten}`)
+        onWarning(
+          `The program's "always" for ${approval.tool} is used only once, because no rule could be written: ${unwritten}`,
+        )
     } catch (error) {
       if (signal.aborted) return
-      const why = `it could not be decided: ${messageOf(error)}`
-      onWarning(`The program's approval of ${approval.tool} failed, so it is refused: ${messageOf(error)}`)
+      const why = `the program could not decide: ${messageOf(error)}`
+      onWarning(`The program's approval of ${approval.tool} failed, so the call is refused: ${messageOf(error)}`)
       await approvals.answer(approval.id, { ...BY_PROGRAM, answer: 'deny', why }).catch(() => undefined)
     }
   }
@@ -50,8 +52,8 @@ export function openProgramApproval({ approvals, approve, onWarning }: ProgramAp
 
 const BY_PROGRAM = { by: 'the program', via: 'program' } as const
 
-function readAnswer(said: unknown): ApprovalAnswer {
-  const { answer, why } = isJsonObject(said) ? said : {}
+function readAnswer(value: unknown): ApprovalAnswer {
+  const { answer, why } = isJsonObject(value) ? value : {}
   const known = APPROVAL_ANSWERS.find((one) => one === answer)
   if (known === undefined) throw new TypeError(`approve must return {answer: ${APPROVAL_ANSWERS.join(' | ')}}`)
   return { ...BY_PROGRAM, answer: known, ...(typeof why === 'string' && { why }) }

@@ -5,16 +5,16 @@ import type { ApprovalSubject, Grant } from './approval.ts'
 import { ANN, createApprovals, SUBJECT, YES } from './approvals.test-kit.ts'
 import { RetryableApprovals } from './retryable-approvals.ts'
 
-function open({ patience }: { readonly patience: number | undefined }) {
+function open({ timeoutMs }: { readonly timeoutMs: number | undefined }) {
   const { approvals, events } = createApprovals()
-  const patient = new RetryableApprovals({ approvals, timeoutFor: () => patience })
+  const retryable = new RetryableApprovals({ approvals, timeoutFor: () => timeoutMs })
   const ask = (subject: Partial<ApprovalSubject> = {}, cancellation = new Cancellation()) =>
-    patient.request({ ...SUBJECT, ...subject }, { cancellation })
+    retryable.request({ ...SUBJECT, ...subject }, { cancellation })
   const untilPending = (count: number): Promise<void> =>
     new Promise((resolve) => {
-      const look = (): void => void (approvals.pending.length === count && resolve())
-      approvals.onChange(look)
-      look()
+      const check = (): void => void (approvals.pending.length === count && resolve())
+      approvals.onChange(check)
+      check()
     })
   return { approvals, events, ask, untilPending }
 }
@@ -22,8 +22,8 @@ function open({ patience }: { readonly patience: number | undefined }) {
 const codeOf = (outcome: Grant | SallyportError): string =>
   outcome instanceof SallyportError ? outcome.code : 'granted'
 
-it(`${promise('AG-17')} a call that would outlast its client is answered that it waits, and the request goes on waiting`, async () => {
-  const { approvals, ask } = open({ patience: 1 })
+it(`${promise('AG-17')} a call whose client would time out is answered "not yet", and the request stays pending`, async () => {
+  const { approvals, ask } = open({ timeoutMs: 1 })
   const outcome = await ask()
   expect(codeOf(outcome)).toBe('APPROVAL_PENDING')
   expect(String(outcome)).toContain('repeat the same call')
@@ -31,15 +31,15 @@ it(`${promise('AG-17')} a call that would outlast its client is answered that it
   approvals.close('the test ended')
 })
 
-it('the same call, made again, joins the request instead of making a new one', async () => {
-  const { approvals, events, ask } = open({ patience: 1 })
+it('a repeated call joins the pending request instead of creating a new one', async () => {
+  const { approvals, events, ask } = open({ timeoutMs: 1 })
   for (let times = 0; times < 3; times++) expect(codeOf(await ask({ callId: `c${times}` }))).toBe('APPROVAL_PENDING')
   expect(events.filter(({ type }) => type === 'APPROVAL_REQUESTED')).toHaveLength(1)
   approvals.close('the test ended')
 })
 
-it('an answer that came in between is there for the call that is repeated, and for one such call alone', async () => {
-  const { approvals, ask } = open({ patience: 1 })
+it('an answer that came in between is used for one repeated call only', async () => {
+  const { approvals, ask } = open({ timeoutMs: 1 })
   await ask()
   await approvals.answer('a1', YES)
   expect(codeOf(await ask())).toBe('granted')
@@ -48,8 +48,8 @@ it('an answer that came in between is there for the call that is repeated, and f
   approvals.close('the test ended')
 })
 
-it('an answer that came in between is forgotten with all others', async () => {
-  const { approvals, ask } = open({ patience: 1 })
+it('an answer that came in between becomes invalid together with all others', async () => {
+  const { approvals, ask } = open({ timeoutMs: 1 })
   await ask()
   await approvals.answer('a1', YES)
   approvals.forget()
@@ -57,8 +57,8 @@ it('an answer that came in between is forgotten with all others', async () => {
   approvals.close('the test ended')
 })
 
-it('a refusal that came in between is told once', async () => {
-  const { approvals, ask } = open({ patience: 1 })
+it('a refusal that came in between is returned once', async () => {
+  const { approvals, ask } = open({ timeoutMs: 1 })
   await ask()
   await approvals.answer('a1', { ...YES, answer: 'deny' })
   expect(codeOf(await ask())).toBe('APPROVAL_DENIED')
@@ -66,8 +66,8 @@ it('a refusal that came in between is told once', async () => {
   approvals.close('the test ended')
 })
 
-it('of two such calls at once one is made by one approval, and the other asks for its own', async () => {
-  const { approvals, ask, untilPending } = open({ patience: 60_000 })
+it('of two simultaneous calls, one uses the approval, and the other asks for its own', async () => {
+  const { approvals, ask, untilPending } = open({ timeoutMs: 60_000 })
   const both = [ask(), ask()]
   await untilPending(1)
   await approvals.answer('a1', YES)
@@ -82,16 +82,16 @@ it.each([
   ['other arguments', { arguments: { id: 4 } }],
   ['another session', { principal: { ...ANN, session: 's2' } }],
   ['another definition', { definition: 'sha256-2' }],
-])('a call with %s does not profit from it', async (_what, other) => {
-  const { approvals, ask } = open({ patience: 1 })
+])('a call with %s does not get that answer', async (_what, other) => {
+  const { approvals, ask } = open({ timeoutMs: 1 })
   await ask()
   await approvals.answer('a1', YES)
   expect(codeOf(await ask(other))).toBe('APPROVAL_PENDING')
   approvals.close('the test ended')
 })
 
-it('a call that is withdrawn withdraws the request, unless another waits for it', async () => {
-  const { approvals, ask, untilPending } = open({ patience: 60_000 })
+it('a cancelled call cancels the request, unless another call waits for it', async () => {
+  const { approvals, ask, untilPending } = open({ timeoutMs: 60_000 })
   const [first, second] = [new Cancellation(), new Cancellation()]
   const calls = [ask({}, first), ask({}, second)]
   await untilPending(1)
@@ -108,8 +108,8 @@ it('a call that is withdrawn withdraws the request, unless another waits for it'
   expect(codeOf(await again)).toBe('CALL_CANCELLED')
 })
 
-it('whoever can wait is held for as long as it takes', async () => {
-  const { approvals, ask, untilPending } = open({ patience: undefined })
+it('a call without a timeout waits for as long as needed', async () => {
+  const { approvals, ask, untilPending } = open({ timeoutMs: undefined })
   const call = ask()
   await untilPending(1)
   await approvals.answer('a1', YES)

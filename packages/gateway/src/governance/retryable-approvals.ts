@@ -4,8 +4,8 @@ import { type Approvals, type ApprovalWait, grantKey } from './approvals.ts'
 import { CallTracker } from './call-tracker.ts'
 
 /**
- * How long the calls of agents are held that give up on a call sooner than a person answers, know no progress, and cannot
- * be told to wait (AG-17). Somewhat less than they would.
+ * How long calls of these agents wait for approval. These agents stop waiting before a person usually answers, ignore
+ * progress, and have no setting to wait longer (AG-17). Each value is a little below the agent's own timeout.
  */
 const AGENT_TIMEOUT_MS: ReadonlyMap<string, number> = new Map([
   ['continue', 45_000],
@@ -13,30 +13,30 @@ const AGENT_TIMEOUT_MS: ReadonlyMap<string, number> = new Map([
   ['goose', 240_000],
 ])
 
-/** How long an answer is kept for the call to be repeated. */
+/** How long an answer is retained for the repeated call. */
 const ANSWER_RETENTION_MS = 600_000
 const MAX_HELD = 1_000
 
 interface HeldRequest {
   readonly outcome: Promise<Grant | SallyportError>
   readonly cancellation: Cancellation
-  readonly fate: CallTracker
+  readonly tracker: CallTracker
   approval: PendingApproval | undefined
-  /** How many calls wait for it now. */
+  /** How many calls are waiting for the answer now. */
   waiting: number
-  /** An approval is good for one call, however many asked the same. */
-  isTaken: boolean
+  /** An approval is valid for one call only, however many calls asked for the same. */
+  isUsed: boolean
 }
 
 type Inner = Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
 
 export interface RetryableApprovalsOptions {
   readonly approvals: Inner & Pick<Approvals, 'onForget'>
-  /** Undefined: as long as it takes. */
+  /** How long a call may wait, in milliseconds. Undefined: no limit. */
   readonly timeoutFor?: (principal: Principal) => number | undefined
 }
 
-/** Approvals in which a call may be answered "not yet": the same call, made again, goes on waiting for the same person. */
+/** Approvals that can answer a call with "not yet". When the agent repeats the call, it joins the same pending request. */
 export class RetryableApprovals implements Inner {
   readonly grantFor: Inner['grantFor']
   readonly answer: Inner['answer']
@@ -54,64 +54,64 @@ export class RetryableApprovals implements Inner {
     approvals.onForget(() => this.#held.clear())
   }
 
-  request(subject: ApprovalSubject, asking: ApprovalWait): Promise<Grant | SallyportError> {
-    const patience = subject.method === 'tools/call' ? this.#timeoutFor(subject.principal) : undefined
-    if (patience === undefined) return this.#approvals.request(subject, asking)
-    return this.#join(subject, asking, performance.now() + patience)
+  request(subject: ApprovalSubject, wait: ApprovalWait): Promise<Grant | SallyportError> {
+    const timeoutMs = subject.method === 'tools/call' ? this.#timeoutFor(subject.principal) : undefined
+    if (timeoutMs === undefined) return this.#approvals.request(subject, wait)
+    return this.#join(subject, wait, performance.now() + timeoutMs)
   }
 
-  async #join(subject: ApprovalSubject, asking: ApprovalWait, until: number): Promise<Grant | SallyportError> {
+  async #join(subject: ApprovalSubject, wait: ApprovalWait, until: number): Promise<Grant | SallyportError> {
     const key = grantKey(subject)
     for (;;) {
-      const held = this.#held.get(key) ?? this.#hold(key, subject, asking)
-      const outcome = await waitFor(held, asking.cancellation, until)
-      if (outcome === 'impatient') return pendingError(held)
-      if (this.#held.get(key) === held && isOver(held, asking)) this.#held.delete(key)
+      const held = this.#held.get(key) ?? this.#hold(key, subject, wait)
+      const outcome = await waitFor(held, wait.cancellation, until)
+      if (outcome === 'timeout') return pendingError(held)
+      if (this.#held.get(key) === held && isOver(held, wait)) this.#held.delete(key)
       if (outcome instanceof SallyportError) return outcome
-      if (held.isTaken) continue
-      held.isTaken = true
-      if (asking.fate) held.fate.follow(asking.fate)
+      if (held.isUsed) continue
+      held.isUsed = true
+      if (wait.tracker) held.tracker.follow(wait.tracker)
       return outcome
     }
   }
 
   #hold(key: string, subject: ApprovalSubject, { onPending }: ApprovalWait): HeldRequest {
     const cancellation = new Cancellation()
-    const fate = new CallTracker()
+    const tracker = new CallTracker()
     const outcome = this.#approvals.request(subject, {
       cancellation,
-      fate,
+      tracker,
       onPending: (approval) => {
         held.approval = approval
         onPending?.(approval)
       },
     })
-    const held: HeldRequest = { outcome, cancellation, fate, approval: undefined, waiting: 0, isTaken: false }
+    const held: HeldRequest = { outcome, cancellation, tracker, approval: undefined, waiting: 0, isUsed: false }
     const [oldest] = this.#held.keys()
     if (this.#held.size >= MAX_HELD && oldest !== undefined) this.#held.delete(oldest)
     this.#held.set(key, held)
     const forget = (): void => void (this.#held.get(key) === held && this.#held.delete(key))
     void outcome.then(() => {
-      if (held.waiting === 0) fate.markDeferred()
+      if (held.waiting === 0) tracker.markDeferred()
       setTimeout(forget, ANSWER_RETENTION_MS).unref()
     })
     return held
   }
 }
 
-/** A call that was withdrawn says nothing of the request, unless it was the last that waited. */
+/** A cancelled call does not end the request, unless it was the last call that waited for it. */
 const isOver = (held: HeldRequest, { cancellation }: ApprovalWait): boolean =>
   cancellation.reason === undefined || held.cancellation.reason !== undefined
 
-/** The person's answer, or whatever ends the waiting before. The last call that is withdrawn withdraws the request. */
+/** Waits for the answer, a timeout or a cancellation. When the last waiting call is cancelled, the request is cancelled too. */
 function waitFor(
   held: HeldRequest,
   cancellation: Cancellation,
   until: number,
-): Promise<Grant | SallyportError | 'impatient'> {
+): Promise<Grant | SallyportError | 'timeout'> {
   held.waiting++
-  return new Promise<Grant | SallyportError | 'impatient'>((resolve) => {
-    const timer = setTimeout(() => resolve('impatient'), Math.max(0, until - performance.now()))
+  return new Promise<Grant | SallyportError | 'timeout'>((resolve) => {
+    const timer = setTimeout(() => resolve('timeout'), Math.max(0, until - performance.now()))
     void held.outcome.then((outcome) => {
       clearTimeout(timer)
       resolve(outcome)
@@ -130,6 +130,6 @@ function waitFor(
 function pendingError({ approval }: HeldRequest): SallyportError {
   const request = approval === undefined ? '' : ` (request ${approval.id})`
   return new SallyportError('APPROVAL_PENDING', `Waiting for approval${request}: repeat the same call.`, {
-    hint: 'It was not made yet. The same call, with the same arguments, goes on waiting for the same answer.',
+    hint: 'The call was not made yet. Repeat it with the same arguments to keep waiting for the same answer.',
   })
 }

@@ -1,10 +1,10 @@
-/** Work that is done one after the other, whatever becomes of what came before. */
+/** Runs tasks one after the other, even if an earlier one failed. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
 
   run<Value>(work: () => Promise<Value>): Promise<Value> {
-    const mine = this.#last.then(work)
-    this.#last = mine.catch(() => undefined)
-    return mine
+    const result = this.#last.then(work)
+    this.#last = result.catch(() => undefined)
+    return result
   }
 }

@@ -4,17 +4,17 @@ import type { PathContext } from '@sallyport/core'
 import type { Environment, ProgramServerConfig, ServerConfig } from '../config/config.ts'
 import { createPathWorld, REMOTE_PATH_WORLD } from './path-world.ts'
 
-/** Programs that run another one in a container or on another machine, where our disk is not seen. */
+/** Programs that run another program in a container or on another machine, which cannot see our disk. */
 const REMOTE_RUNNERS = new Set(['docker', 'podman', 'nerdctl', 'finch', 'kubectl', 'ssh'])
 
-/** Where the paths of a server's tools lead: a program of ours sees our disk, another machine its own. */
+/** The file system that the paths of a server's tools refer to: our disk for a local program, else another machine's. */
 export function createServerPathWorld(server: ServerConfig | undefined, environment: Environment): PathContext {
   if (server === undefined || !('command' in server) || runsElsewhere(server)) return REMOTE_PATH_WORLD
-  const its = { ...environment, ...server.env }
-  const userHome = its.HOME ?? homedir()
+  const serverEnvironment = { ...environment, ...server.env }
+  const userHome = serverEnvironment.HOME ?? homedir()
   const cwd = server.cwd ?? process.cwd()
   const { args, env } = server
-  return createPathWorld({ environment: its, userHome, cwd, args, env, platform: process.platform })
+  return createPathWorld({ environment: serverEnvironment, userHome, cwd, args, env, platform: process.platform })
 }
 
 const runsElsewhere = ({ kind, command }: ProgramServerConfig): boolean =>

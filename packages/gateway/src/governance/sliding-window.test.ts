@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { SlidingWindow } from './sliding-window.ts'
 
 describe('a sliding window', () => {
-  it('counts what is as old as itself, and not what is older by a bucket', () => {
+  it('counts events up to its own length, and none that is older by one bucket', () => {
     const window = new SlidingWindow(600)
     window.add(5)
     expect(window.total(605)).toBe(1)
@@ -11,13 +11,13 @@ describe('a sliding window', () => {
     expect(window.total(610)).toBe(0)
   })
 
-  it('lets go of what is old little by little, not all at once', () => {
+  it('drops old events gradually, not all at once', () => {
     const window = new SlidingWindow(600)
     for (let at = 0; at < 600; at += 10) window.add(at)
     expect([599, 609, 610, 619, 620, 909, 1_200].map((at) => window.total(at))).toEqual([60, 60, 59, 59, 58, 30, 0])
   })
 
-  it('forgets all when it is cleared, or nothing happened for long', () => {
+  it('is empty after it is cleared, or after a long time without events', () => {
     const window = new SlidingWindow(600)
     window.add(1)
     window.clear()
@@ -27,7 +27,7 @@ describe('a sliding window', () => {
     expect(window.add(1e12)).toBe(1)
   })
 
-  it('never counts less than what is within it, nor what is older by more than a sixtieth', () => {
+  it('always counts every event within it, and never one that is older by more than a sixtieth', () => {
     const pauses = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 200 })
     fc.assert(
       fc.property(pauses, fc.integer({ min: 1, max: 5_000 }), (steps, length) => {

@@ -1,9 +1,9 @@
-/** One more than the window is divided into: the oldest is only partly within it. */
+/** One more than the window needs, because the oldest bucket is only partly inside it. */
 const BUCKETS = 61
 
 /**
- * Counts what happened within a span of time that ends now, in bounded memory.
- * What is younger than the span is always counted; what is older by more than a sixtieth of it never is.
+ * Counts events within a period that ends now, in bounded memory.
+ * Events inside the period are always counted. Events that are older by more than a sixtieth of it never are.
  */
 export class SlidingWindow {
   readonly #bucketLength: number
@@ -11,12 +11,12 @@ export class SlidingWindow {
   #newest = Number.NEGATIVE_INFINITY
   #total = 0
 
-  /** In milliseconds, as the times that it is given are. */
+  /** `length` is in milliseconds, and so are all times. */
   constructor(length: number) {
     this.#bucketLength = length / (BUCKETS - 1)
   }
 
-  /** The total with the new one. */
+  /** Adds one event and returns the new total. */
   add(at: number): number {
     this.#advance(at)
     this.#put(this.#newest, this.#count(this.#newest) + 1)
@@ -34,7 +34,7 @@ export class SlidingWindow {
     this.#total = 0
   }
 
-  /** Empties the buckets that the time has passed. */
+  /** Clears the buckets that are no longer inside the period. */
   #advance(at: number): void {
     const bucket = Math.floor(at / this.#bucketLength)
     if (bucket <= this.#newest) return

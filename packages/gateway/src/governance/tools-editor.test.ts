@@ -36,55 +36,55 @@ const newEntry = (name: string): NewEntry => ({
   pin: 'sha256-0',
 })
 
-interface Bench {
+interface TestEditor {
   readonly folder: string
   readonly path: string
-  readonly keeper: ToolsEditor
+  readonly editor: ToolsEditor
   readonly events: SallyportEvent[]
   readonly warnings: string[]
-  /** What each file brought that came into force. */
-  readonly news: ToolsFileChange[]
-  /** Resolves when the keeper next says anything: a warning, or that another file is in force. */
-  heard(): Promise<void>
+  /** The kind of each change that came into force. */
+  readonly changes: ToolsFileChange[]
+  /** Resolves at the next warning, or when new content is in force. */
+  nextReport(): Promise<void>
 }
 
-function openBench(text: string | undefined, options: Partial<ToolsEditorOptions> = {}): Bench {
+function openTestEditor(text: string | undefined, options: Partial<ToolsEditorOptions> = {}): TestEditor {
   const folder = scratchFolder()
   const path = join(folder, 'tools.yaml')
   if (text !== undefined) writeFileSync(path, text)
-  return benchAt(path, options)
+  return openTestEditorAt(path, options)
 }
 
-function benchAt(path: string, options: Partial<ToolsEditorOptions> = {}): Bench {
+function openTestEditorAt(path: string, options: Partial<ToolsEditorOptions> = {}): TestEditor {
   const events: SallyportEvent[] = []
   const warnings: string[] = []
-  const news: ToolsFileChange[] = []
-  let hear = (): void => undefined
-  const keeper = new ToolsEditor({
+  const changes: ToolsFileChange[] = []
+  let report = (): void => undefined
+  const editor = new ToolsEditor({
     path,
     bytes: existsSync(path) ? readFileSync(path) : undefined,
     findTrustProblem: async () => undefined,
     onWritten: async () => undefined,
     onChange: (what) => {
-      news.push(what)
-      hear()
+      changes.push(what)
+      report()
     },
     record: (event) => void events.push(event),
     onWarning: (warning) => {
       warnings.push(warning)
-      hear()
+      report()
     },
     ...options,
   })
-  onTestFinished(() => keeper.close())
-  const heard = (): Promise<void> =>
+  onTestFinished(() => editor.close())
+  const nextReport = (): Promise<void> =>
     new Promise((resolve) => {
-      hear = resolve
+      report = resolve
     })
-  return { folder: join(path, '..'), path, keeper, events, warnings, news, heard }
+  return { folder: join(path, '..'), path, editor, events, warnings, changes, nextReport }
 }
 
-const keysOf = ({ keeper }: Bench): readonly string[] => keeper.file.entries.map(({ key }) => key)
+const keysOf = ({ editor }: TestEditor): readonly string[] => editor.file.entries.map(({ key }) => key)
 
 describe('a saved edit is in force soon', () => {
   it.each([
@@ -97,14 +97,14 @@ describe('a saved edit is in force soon', () => {
       },
     ],
     [
-      'removed and written anew',
+      'removed and written again',
       (path: string, text: string) => {
         rmSync(path)
         writeFileSync(path, text)
       },
     ],
     [
-      'in a folder that takes the place of the other',
+      'in a folder that replaces the other one',
       (path: string, text: string) => {
         const folder = join(path, '..')
         mkdirSync(`${folder}-new`)
@@ -115,85 +115,85 @@ describe('a saved edit is in force soon', () => {
       },
     ],
   ])('%s', async (_way, save) => {
-    const bench = openBench(GOOD)
-    bench.keeper.watch()
-    const heard = bench.heard()
-    save(bench.path, `${GOOD}  mcp__a__two: {}\n`)
-    await heard
-    expect(keysOf(bench)).toEqual(['mcp__a__one', 'mcp__a__two'])
-    expect(bench.events).toMatchObject([{ type: 'TOOLS_FILE_RELOADED', entries: 2 }])
+    const test = openTestEditor(GOOD)
+    test.editor.watch()
+    const reported = test.nextReport()
+    save(test.path, `${GOOD}  mcp__a__two: {}\n`)
+    await reported
+    expect(keysOf(test)).toEqual(['mcp__a__one', 'mcp__a__two'])
+    expect(test.events).toMatchObject([{ type: 'TOOLS_FILE_RELOADED', entries: 2 }])
   })
 
   it('through a link to a file elsewhere', async () => {
     const [here, there] = [scratchFolder(), scratchFolder()]
     writeFileSync(join(there, 'real.yaml'), GOOD)
     symlinkSync(join(there, 'real.yaml'), join(here, 'tools.yaml'))
-    const bench = benchAt(join(here, 'tools.yaml'))
-    bench.keeper.watch()
-    const heard = bench.heard()
+    const test = openTestEditorAt(join(here, 'tools.yaml'))
+    test.editor.watch()
+    const reported = test.nextReport()
     appendFileSync(join(there, 'real.yaml'), '  mcp__a__two: {}\n')
-    await heard
-    expect(keysOf(bench)).toEqual(['mcp__a__one', 'mcp__a__two'])
+    await reported
+    expect(keysOf(test)).toEqual(['mcp__a__one', 'mcp__a__two'])
   })
 })
 
 describe('a field that is not known', () => {
-  it('is told of at the start, and again only when another one comes', async () => {
-    const bench = openBench(`${GOOD}    forbiden_paths: [/etc]\n`)
-    expect(bench.warnings).toEqual([expect.stringContaining('Did you mean "forbidden_paths"?')])
-    bench.keeper.watch()
-    const heard = bench.heard()
-    writeFileSync(bench.path, `${GOOD}    forbiden_paths: [/etc]\n    hiden: true\n`)
-    await heard
-    expect(bench.warnings.slice(1)).toEqual([expect.stringContaining('Did you mean "hidden"?')])
+  it('is reported at the start, and after that only new ones are', async () => {
+    const test = openTestEditor(`${GOOD}    forbiden_paths: [/etc]\n`)
+    expect(test.warnings).toEqual([expect.stringContaining('Did you mean "forbidden_paths"?')])
+    test.editor.watch()
+    const reported = test.nextReport()
+    writeFileSync(test.path, `${GOOD}    forbiden_paths: [/etc]\n    hiden: true\n`)
+    await reported
+    expect(test.warnings.slice(1)).toEqual([expect.stringContaining('Did you mean "hidden"?')])
   })
 })
 
 describe('a file that cannot be used', () => {
-  it('leaves the last good one in force, and says line and column once', async () => {
-    const bench = openBench(GOOD)
-    bench.keeper.watch()
-    const heard = bench.heard()
-    writeFileSync(bench.path, BROKEN)
-    await heard
-    expect(keysOf(bench)).toEqual(['mcp__a__one'])
-    expect(bench.keeper.file.entries[0]?.fields).toEqual({ hidden: true })
-    expect(bench.keeper.unusableReason).toBeUndefined()
-    expect(bench.keeper.issue).toContain(`${bench.path}:3:5:`)
-    expect(bench.warnings).toEqual([expect.stringContaining(`${bench.path}:3:5:`)])
-    expect(bench.events).toEqual([{ type: 'TOOLS_FILE_REJECTED', file: bench.path, message: bench.keeper.issue }])
+  it('leaves the last valid one in force, and is reported once with line and column', async () => {
+    const test = openTestEditor(GOOD)
+    test.editor.watch()
+    const reported = test.nextReport()
+    writeFileSync(test.path, BROKEN)
+    await reported
+    expect(keysOf(test)).toEqual(['mcp__a__one'])
+    expect(test.editor.file.entries[0]?.fields).toEqual({ hidden: true })
+    expect(test.editor.unusableReason).toBeUndefined()
+    expect(test.editor.issue).toContain(`${test.path}:3:5:`)
+    expect(test.warnings).toEqual([expect.stringContaining(`${test.path}:3:5:`)])
+    expect(test.events).toEqual([{ type: 'TOOLS_FILE_REJECTED', file: test.path, message: test.editor.issue }])
   })
 
-  it('is forgotten when the last good one is put back', async () => {
-    const bench = openBench(GOOD)
-    bench.keeper.watch()
-    const heard = bench.heard()
-    writeFileSync(bench.path, BROKEN)
-    await heard
-    writeFileSync(bench.path, GOOD)
-    await expect.poll(() => bench.keeper.issue).toBeUndefined()
-    expect(bench.events.map(({ type }) => type)).toEqual(['TOOLS_FILE_REJECTED'])
+  it('is no longer reported when the last valid one is put back', async () => {
+    const test = openTestEditor(GOOD)
+    test.editor.watch()
+    const reported = test.nextReport()
+    writeFileSync(test.path, BROKEN)
+    await reported
+    writeFileSync(test.path, GOOD)
+    await expect.poll(() => test.editor.issue).toBeUndefined()
+    expect(test.events.map(({ type }) => type)).toEqual(['TOOLS_FILE_REJECTED'])
   })
 
   it.each([
-    ['with a mistake', BROKEN, ':3:5:'],
+    ['with an error', BROKEN, ':3:5:'],
     ['that is not YAML', 'tools: [', ':1:'],
     ['that is not UTF-8', Buffer.from([0xff, 0xfe, 0x00]), 'UTF-8'],
-  ])('%s at the start closes everything until it is corrected', async (_what, text, reason) => {
+  ])('%s at the start refuses all calls until it is corrected', async (_what, text, reason) => {
     const folder = scratchFolder()
     const path = join(folder, 'tools.yaml')
     writeFileSync(path, text)
-    const bench = benchAt(path)
-    expect(bench.keeper.unusableReason).toContain(reason)
-    const told = bench.heard()
-    bench.keeper.watch()
-    await told
-    expect(bench.warnings).toEqual([expect.stringContaining('Nothing can be called until it is corrected')])
-    expect(bench.events).toMatchObject([{ type: 'TOOLS_FILE_REJECTED' }])
-    const corrected = bench.heard()
+    const test = openTestEditorAt(path)
+    expect(test.editor.unusableReason).toContain(reason)
+    const reported = test.nextReport()
+    test.editor.watch()
+    await reported
+    expect(test.warnings).toEqual([expect.stringContaining('No tool can be called until it is corrected')])
+    expect(test.events).toMatchObject([{ type: 'TOOLS_FILE_REJECTED' }])
+    const corrected = test.nextReport()
     writeFileSync(path, GOOD)
     await corrected
-    expect([bench.keeper.unusableReason, bench.keeper.issue, keysOf(bench)]).toEqual([
+    expect([test.editor.unusableReason, test.editor.issue, keysOf(test)]).toEqual([
       undefined,
       undefined,
       ['mcp__a__one'],
@@ -201,159 +201,159 @@ describe('a file that cannot be used', () => {
   })
 
   it.each([
-    ['with a mistake', BROKEN],
+    ['with an error', BROKEN],
     ['that is not YAML', BROKEN.replace('maybe', '[')],
   ])('%s is neither appended to nor changed', async (_what, text) => {
-    const bench = openBench(text)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    await expect(bench.keeper.set({ key: 'mcp__a__one', field: 'pin', value: 'sha256-1' })).rejects.toMatchObject({
+    const test = openTestEditor(text)
+    await test.editor.append([newEntry('mcp__b__x')])
+    await expect(test.editor.set({ key: 'mcp__a__one', field: 'pin', value: 'sha256-1' })).rejects.toMatchObject({
       code: 'TOOLS_FILE_UNSAFE',
       message: expect.stringMatching(/ is left as it is: .* line 3.*[^.]\.$/),
     })
-    expect(readFileSync(bench.path, 'utf8')).toBe(text)
-    expect(bench.keeper.notWritten).toEqual([expect.stringContaining('is left as it is')])
+    expect(readFileSync(test.path, 'utf8')).toBe(text)
+    expect(test.editor.notWritten).toEqual([expect.stringContaining('is left as it is')])
   })
 
-  it('is told of once, and not once more because tools cannot be written down', async () => {
-    const bench = openBench(BROKEN)
-    const told = bench.heard()
-    bench.keeper.watch()
-    await told
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect(bench.warnings).toEqual([expect.stringContaining('Nothing can be called until it is corrected')])
+  it('is reported once, and not again because entries cannot be written', async () => {
+    const test = openTestEditor(BROKEN)
+    const reported = test.nextReport()
+    test.editor.watch()
+    await reported
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect(test.warnings).toEqual([expect.stringContaining('No tool can be called until it is corrected')])
   })
 
-  it('stays as it is when nobody vouches for it, and what we append to it does not come into force', async () => {
+  it('is not in force if it is not trusted, and appending to it does not bring it into force', async () => {
     const foreign = `${GOOD}  mcp__a__two: {}\n`
     const findTrustProblem = async (bytes: Buffer) => (String(bytes).includes('two') ? 'it is not trusted' : undefined)
-    const bench = openBench(GOOD, { findTrustProblem })
-    writeFileSync(bench.path, foreign)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect(readFileSync(bench.path, 'utf8').startsWith(foreign)).toBe(true)
-    expect([keysOf(bench), bench.keeper.issue]).toEqual([['mcp__a__one'], 'it is not trusted'])
+    const test = openTestEditor(GOOD, { findTrustProblem })
+    writeFileSync(test.path, foreign)
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect(readFileSync(test.path, 'utf8').startsWith(foreign)).toBe(true)
+    expect([keysOf(test), test.editor.issue]).toEqual([['mcp__a__one'], 'it is not trusted'])
   })
 })
 
-describe('a file that is taken away', () => {
-  it('stays in force, is missed, and is not replaced by one that knows nothing of it', async () => {
-    const bench = openBench(GOOD)
-    bench.keeper.watch()
-    const heard = bench.heard()
-    rmSync(bench.path)
-    await heard
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect([keysOf(bench), existsSync(bench.path)]).toEqual([['mcp__a__one'], false])
-    expect(bench.keeper.issue).toContain('removed')
-    const again = bench.heard()
-    writeFileSync(bench.path, `${GOOD}  mcp__a__two: {}\n`)
+describe('a file that is removed', () => {
+  it('stays in force, is reported, and is not replaced by a new one', async () => {
+    const test = openTestEditor(GOOD)
+    test.editor.watch()
+    const reported = test.nextReport()
+    rmSync(test.path)
+    await reported
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect([keysOf(test), existsSync(test.path)]).toEqual([['mcp__a__one'], false])
+    expect(test.editor.issue).toContain('removed')
+    const again = test.nextReport()
+    writeFileSync(test.path, `${GOOD}  mcp__a__two: {}\n`)
     await again
-    expect([keysOf(bench), bench.keeper.issue]).toEqual([['mcp__a__one', 'mcp__a__two'], undefined])
+    expect([keysOf(test), test.editor.issue]).toEqual([['mcp__a__one', 'mcp__a__two'], undefined])
   })
 
-  it('is made by the first append where there never was one', async () => {
-    const bench = openBench(undefined)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect([keysOf(bench), readdirSync(bench.folder)]).toEqual([['mcp__b__x'], ['tools.yaml']])
+  it('is created by the first append if there never was one', async () => {
+    const test = openTestEditor(undefined)
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect([keysOf(test), readdirSync(test.folder)]).toEqual([['mcp__b__x'], ['tools.yaml']])
   })
 })
 
 describe('appending', () => {
-  it('by several keepers at once loses no entry and writes none twice', async () => {
-    const { path } = openBench(GOOD)
-    const keepers = Array.from({ length: 4 }, () => benchAt(path))
+  it('by several editors at once loses no entry and writes none twice', async () => {
+    const { path } = openTestEditor(GOOD)
+    const editors = Array.from({ length: 4 }, () => openTestEditorAt(path))
     const names = Array.from({ length: 30 }, (_, at) => `mcp__b__t${at}`)
-    await Promise.all(keepers.flatMap(({ keeper }) => names.map((name) => keeper.append([newEntry(name)]))))
+    await Promise.all(editors.flatMap(({ editor }) => names.map((name) => editor.append([newEntry(name)]))))
     const text = readFileSync(path, 'utf8')
     expect(text.startsWith(GOOD)).toBe(true)
     expect(Object.keys(parse(text).tools).sort()).toEqual(['mcp__a__one', ...names].sort())
-    for (const bench of keepers) expect(keysOf(bench)).toHaveLength(31)
+    for (const test of editors) expect(keysOf(test)).toHaveLength(31)
     expect(readdirSync(join(path, '..'))).toEqual(['tools.yaml'])
   })
 
-  it('never loses what a person saves while it is under way', async () => {
-    const bench = openBench(GOOD)
-    const isWriting = (): boolean => readdirSync(bench.folder).some((name) => name.endsWith('.sallyport-tmp'))
+  it('never loses what a person saves at the same time', async () => {
+    const test = openTestEditor(GOOD)
+    const isWriting = (): boolean => readdirSync(test.folder).some((name) => name.endsWith('.sallyport-tmp'))
     for (let round = 0; round < 10; round++) {
-      const appended = bench.keeper.append([newEntry(`mcp__b__t${round}`)])
-      // It has read the file by then, and is about to replace it.
+      const appended = test.editor.append([newEntry(`mcp__b__t${round}`)])
+      // At this point it has read the file and is about to replace it.
       while (!isWriting()) await new Promise((resolve) => setImmediate(resolve))
-      const saved = readFileSync(bench.path, 'utf8').replace('# mine', `# mine, saved ${round}`)
-      writeFileSync(`${bench.path}.edit`, saved)
-      renameSync(`${bench.path}.edit`, bench.path)
+      const saved = readFileSync(test.path, 'utf8').replace('# mine', `# mine, saved ${round}`)
+      writeFileSync(`${test.path}.edit`, saved)
+      renameSync(`${test.path}.edit`, test.path)
       await appended
-      const text = readFileSync(bench.path, 'utf8')
+      const text = readFileSync(test.path, 'utf8')
       expect(text).toContain(`# mine, saved ${round}`)
       expect(text).toContain(`mcp__b__t${round}:`)
     }
   })
 
-  it('tells new entries from what a person saved that nobody has looked at yet', async () => {
-    const bench = openBench(GOOD)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    const edited = readFileSync(bench.path, 'utf8').replace('tools:\n', 'tools:\n  mcp__a__two: {}\n')
-    writeFileSync(bench.path, edited)
-    await bench.keeper.append([newEntry('mcp__b__y')])
-    await bench.keeper.set({ key: 'mcp__a__one', field: 'hidden', value: false })
-    expect(bench.news).toEqual(['entries', 'rules', 'rules'])
+  it('distinguishes new entries from changes of a person that were not read yet', async () => {
+    const test = openTestEditor(GOOD)
+    await test.editor.append([newEntry('mcp__b__x')])
+    const edited = readFileSync(test.path, 'utf8').replace('tools:\n', 'tools:\n  mcp__a__two: {}\n')
+    writeFileSync(test.path, edited)
+    await test.editor.append([newEntry('mcp__b__y')])
+    await test.editor.set({ key: 'mcp__a__one', field: 'hidden', value: false })
+    expect(test.changes).toEqual(['entries', 'rules', 'rules'])
   })
 
-  it('keeps the mode and the link of the file', async () => {
+  it('preserves the permissions and the link of the file', async () => {
     const [here, there] = [scratchFolder(), scratchFolder()]
     writeFileSync(join(there, 'real.yaml'), GOOD)
     chmodSync(join(there, 'real.yaml'), 0o640)
     symlinkSync(join(there, 'real.yaml'), join(here, 'tools.yaml'))
-    await benchAt(join(here, 'tools.yaml')).keeper.append([newEntry('mcp__b__x')])
+    await openTestEditorAt(join(here, 'tools.yaml')).editor.append([newEntry('mcp__b__x')])
     expect(lstatSync(join(here, 'tools.yaml')).isSymbolicLink()).toBe(true)
     expect(statSync(join(there, 'real.yaml')).mode & 0o777).toBe(0o640)
     expect(readFileSync(join(there, 'real.yaml'), 'utf8')).toContain('mcp__b__x')
   })
 
-  it('is refused, and told, where it would make the file larger than what is read of it', async () => {
+  it('is refused and reported if the file would become too large', async () => {
     const large = `${GOOD}# ${'x'.repeat(16 * 1024 ** 2 - GOOD.length - 10)}\n`
-    const bench = openBench(large)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect(readFileSync(bench.path, 'utf8')).toBe(large)
-    expect(bench.keeper.notWritten).toEqual([expect.stringContaining('larger than what is read')])
+    const test = openTestEditor(large)
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect(readFileSync(test.path, 'utf8')).toBe(large)
+    expect(test.editor.notWritten).toEqual([expect.stringContaining('larger than the largest file that is read')])
   })
 
-  it('is refused, and told, where a file of that name is no file', async () => {
-    const bench = openBench(undefined)
-    mkdirSync(bench.path)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect(bench.keeper.notWritten).toHaveLength(1)
+  it('is refused and reported if the path is not a regular file', async () => {
+    const test = openTestEditor(undefined)
+    mkdirSync(test.path)
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect(test.editor.notWritten).toHaveLength(1)
   })
 
-  it('is refused, and told, where a lock cannot be made', async () => {
-    const bench = openBench(GOOD)
-    mkdirSync(join(bench.folder, '.tools.yaml.lock'))
-    utimesSync(join(bench.folder, '.tools.yaml.lock'), 0, 0)
-    await bench.keeper.append([newEntry('mcp__b__x')])
-    expect(bench.keeper.notWritten).toHaveLength(1)
-    expect(bench.warnings).toEqual([expect.stringContaining('New tools are not written down')])
+  it('is refused and reported if the lock cannot be created', async () => {
+    const test = openTestEditor(GOOD)
+    mkdirSync(join(test.folder, '.tools.yaml.lock'))
+    utimesSync(join(test.folder, '.tools.yaml.lock'), 0, 0)
+    await test.editor.append([newEntry('mcp__b__x')])
+    expect(test.editor.notWritten).toHaveLength(1)
+    expect(test.warnings).toEqual([expect.stringContaining('New tools are not written to tools.yaml')])
   })
 })
 
-it('tools that cannot be written down are told up to a hundred, each in a few words, and then once that there are more', async () => {
-  const bench = openBench(GOOD)
+it('up to a hundred tools that cannot be written are reported in short messages, and then once that there are more', async () => {
+  const test = openTestEditor(GOOD)
   for (let server = 0; server < 3; server++) {
     const names = Array.from({ length: 90 }, (_, at) => `mcp__b__${server}_${at}_${'x'.repeat(2_000)}`)
-    for (let times = 0; times < 2; times++) await bench.keeper.append(names.map(newEntry))
-    expect(bench.keeper.notWritten).toHaveLength(90)
+    for (let times = 0; times < 2; times++) await test.editor.append(names.map(newEntry))
+    expect(test.editor.notWritten).toHaveLength(90)
   }
-  expect(bench.warnings).toHaveLength(101)
-  expect(bench.warnings.at(-1)).toMatch(/There are more/)
-  expect(Math.max(...bench.warnings.map(({ length }) => length))).toBeLessThan(600)
-  await bench.keeper.append([newEntry('mcp__b__short')])
-  await bench.keeper.append([newEntry(`mcp__b__${'y'.repeat(2_000)}`)])
-  expect(bench.warnings).toHaveLength(102)
+  expect(test.warnings).toHaveLength(101)
+  expect(test.warnings.at(-1)).toMatch(/There are more/)
+  expect(Math.max(...test.warnings.map(({ length }) => length))).toBeLessThan(600)
+  await test.editor.append([newEntry('mcp__b__short')])
+  await test.editor.append([newEntry(`mcp__b__${'y'.repeat(2_000)}`)])
+  expect(test.warnings).toHaveLength(102)
 })
 
-it('what a killed writer left is removed at the next start', async () => {
-  const bench = openBench(GOOD)
+it('temporary files of a killed writer are removed at the next start', async () => {
+  const test = openTestEditor(GOOD)
   const [lock, temporary] = ['.tools.yaml.lock', '.tools.yaml.4194999-0123456789ab.sallyport-tmp']
-  for (const name of [lock, temporary]) writeFileSync(join(bench.folder, name), 'left')
-  utimesSync(join(bench.folder, lock), 0, 0)
-  bench.keeper.watch()
-  await bench.keeper.close()
-  expect(readdirSync(bench.folder)).toEqual(['tools.yaml'])
+  for (const name of [lock, temporary]) writeFileSync(join(test.folder, name), 'left')
+  utimesSync(join(test.folder, lock), 0, 0)
+  test.editor.watch()
+  await test.editor.close()
+  expect(readdirSync(test.folder)).toEqual(['tools.yaml'])
 })

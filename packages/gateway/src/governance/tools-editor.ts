@@ -37,15 +37,15 @@ import {
 } from './tools-file/tools-file.ts'
 
 export interface ToolsEditorOptions {
-  /** Where tools.yaml stands, or would. Undefined: there is none, and none is made. */
+  /** The path of tools.yaml, which may not exist yet. Undefined: there is no file, and none is created. */
   readonly path: string | undefined
-  /** What was read of it when the home was judged. */
+  /** The content that was read together with the home. */
   readonly bytes: Buffer | undefined
-  /** Why these bytes may not be used yet; nothing when they may. */
+  /** Why these bytes are not trusted yet; `undefined` if they are trusted. */
   readonly findTrustProblem: (bytes: Buffer) => Promise<string | undefined>
-  /** What we wrote ourselves into a trusted home stays trusted. */
+  /** Renews the trust: a file that the gateway itself wrote into a trusted home stays trusted. */
   readonly onWritten: (change: { readonly before: Buffer | undefined; readonly after: Buffer }) => Promise<void>
-  /** Another file is in force: `entries` where all that is new in it are entries for tools that had none. */
+  /** Called when new content is in force. `entries`: it only adds entries for tools that had none. */
   readonly onChange: (what: ToolsFileChange) => void
   readonly record: (event: SallyportEvent) => void
   readonly onWarning: (text: string) => void
@@ -66,15 +66,15 @@ interface WrittenEdit {
   readonly parsing: ParseResult
 }
 
-/** Somebody else may write at the same time: then it is read again, so often. */
+/** If another process writes at the same time, the change is retried this many times. */
 const MAX_ATTEMPTS = 20
 const MAX_WARNINGS = 100
 const MAX_WARNING_LENGTH = 500
 
-/** tools.yaml: read when it changes, appended to, changed value by value. The last good one is in force. */
+/** Reads tools.yaml when it changes, appends entries and changes single values. The last valid content is in force. */
 export class ToolsEditor {
   readonly #options: ToolsEditorOptions
-  /** Of the file in force: what stands on the disk, and that parsed. */
+  /** The content in force, as bytes and parsed. */
   #bytes: Buffer | undefined
   #parsing: ParseResult | undefined
   #file: ParsedToolsFile
@@ -82,11 +82,11 @@ export class ToolsEditor {
   #issue: string | undefined
   #warnings: readonly string[] = []
   #notWritten: readonly string[] = []
-  /** What was said before is not said again. */
+  /** The last reported reason, so that it is reported only once. */
   #lastRejection = ''
   readonly #warnedNotWritten = new Set<string>()
   #watch: FileWatch | undefined
-  /** One change, or one reading, after the other. */
+  /** Changes and reads run one after the other. */
   readonly #queue = new SerialQueue()
 
   constructor(options: ToolsEditorOptions) {
@@ -95,43 +95,43 @@ export class ToolsEditor {
     if (options.bytes !== undefined) this.#isUsable = this.#apply(options.bytes)
   }
 
-  /** The last good one; empty where there never was any. */
+  /** The last valid content; empty if there never was any. */
   get file(): ParsedToolsFile {
     return this.#file
   }
 
-  /** Why nothing is known of what people decided: then everything is closed. */
+  /** Why there is no valid content at all: then every call is refused. */
   get unusableReason(): string | undefined {
     return this.#isUsable ? undefined : this.#issue
   }
 
-  /** Why the file as it stands on the disk is not in force. */
+  /** Why the file on disk is not in force. */
   get issue(): string | undefined {
     return this.#issue
   }
 
-  /** What is odd in the file in force. */
+  /** Warnings about the content in force. */
   get warnings(): readonly string[] {
     return this.#warnings
   }
 
-  /** Why tools that were found have no entry. */
+  /** Why some discovered tools have no entry. */
   get notWritten(): readonly string[] {
     return this.#notWritten
   }
 
-  /** How much of the file is about tools of a server. What only looks like an entry of it counts too. */
+  /** How much of the file the entries of a server use. Entries that only look like its own count too. */
   usageOf(server: string): EntryUsage {
     const { entries } = this.#file
-    const head = canonicalName({ server, tool: '' })
+    const prefix = canonicalName({ server, tool: '' })
     const lines = entries.map(({ line }) => line - 1).sort((a, b) => a - b)
     const source = this.#parsing?.ok ? this.#parsing.file.source : undefined
     const sizes = new Map(source && measureLines(source, lines).map((size, at) => [lines[at], size]))
-    const own = entries.filter(({ key }) => key.startsWith(head))
+    const own = entries.filter(({ key }) => key.startsWith(prefix))
     return { entries: own.length, bytes: own.reduce((sum, { line }) => sum + (sizes.get(line - 1) ?? 0), 0) }
   }
 
-  /** From now on changes of the file are followed. What a killed writer left beside it is removed. */
+  /** Starts watching the file. It also removes temporary files of a writer that was killed. */
   watch(): void {
     const { path } = this.#options
     if (path === undefined) return
@@ -145,7 +145,7 @@ export class ToolsEditor {
     await this.#queue.run(async () => undefined)
   }
 
-  /** Writes down what was discovered, unless it cannot be done without touching what people wrote. */
+  /** Writes entries for discovered tools, unless that would change what people wrote. */
   async append(entries: readonly NewEntry[]): Promise<void> {
     const { path } = this.#options
     if (path === undefined || entries.length === 0) return
@@ -160,7 +160,7 @@ export class ToolsEditor {
     }
   }
 
-  /** Changes exactly one value, in a person's name. */
+  /** Changes exactly one value on behalf of a person. */
   async set(field: FieldChange): Promise<void> {
     const { path } = this.#options
     if (path === undefined) throw noToolsFileError()
@@ -168,7 +168,7 @@ export class ToolsEditor {
     await this.#queue.run(() => this.#change({ path, kind: 'rules', change }))
   }
 
-  /** What `set` would do to the file now. */
+  /** Shows what `set` would change in the file now. */
   async preview(change: FieldChange): Promise<LineChange> {
     const { path } = this.#options
     if (path === undefined) throw noToolsFileError()
@@ -179,28 +179,28 @@ export class ToolsEditor {
     return diffLines(path, source.text, changed.text)
   }
 
-  async #change(wish: EditRequest): Promise<readonly SkippedEntry[]> {
-    const { path } = wish
+  async #change(request: EditRequest): Promise<readonly SkippedEntry[]> {
+    const { path } = request
     try {
       return await withLockFile(lockPathOf(path), async (isHeld) => {
         for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
-          const skipped = await this.#tryChange(wish, isHeld)
+          const skipped = await this.#tryChange(request, isHeld)
           if (skipped) return skipped
         }
-        throw unsafeFileError(path, 'it was changed again and again while it was to be written')
+        throw unsafeFileError(path, 'other programs kept changing it while the gateway tried to write it')
       })
     } catch (error) {
       throw toUnsafeFileError(path, error)
     }
   }
 
-  /** Nothing when somebody else was quicker. */
+  /** Returns `undefined` if another process changed the file first. */
   async #tryChange(
     { path, kind, change }: EditRequest,
     isHeld: () => Promise<boolean>,
   ): Promise<readonly SkippedEntry[] | undefined> {
     const before = await readHomeFile(path)
-    // Who takes the file away may be about to put another in its place; a new one would undo what people decided.
+    // The file may be about to be replaced. Creating a new one now would lose all rules that people wrote.
     if (before === undefined && this.#bytes !== undefined) throw unsafeFileError(path, REMOVED)
     const parsing = this.#parse(before)
     const changed = change(parsing)
@@ -212,20 +212,20 @@ export class ToolsEditor {
     if (!isSameContent(before, this.#bytes)) assertValid(parsing, path)
     const after = Buffer.from(changed.text)
     if (after.length > maxHomeFileBytes(path))
-      throw unsafeFileError(path, 'it would become larger than what is read of it')
+      throw unsafeFileError(path, 'it would become larger than the largest file that is read')
     const isWanted = async (): Promise<boolean> => (await isHeld()) && isSameContent(await readHomeFile(path), before)
     if (!(await replaceFile(path, after, { isWanted }))) return undefined
     await this.#onWritten({ kind, before, after, parsing: changed.parsing })
     return changed.skipped
   }
 
-  /** Another process may have written what was to be written, and nobody has looked since. */
+  /** Another process may already have written the same change, which this process has not read yet. */
   async #catchUp(bytes: Buffer | undefined): Promise<void> {
     if (bytes !== undefined && !isSameContent(bytes, this.#bytes)) await this.#reload(bytes)
   }
 
   async #onWritten({ kind, before, after, parsing }: WrittenEdit): Promise<void> {
-    // What was not in force before does not come into force by our own hand.
+    // If the content before the change was not in force, writing to it must not bring it into force.
     const wasInForce = isSameContent(before, this.#bytes)
     await this.#options.onWritten({ before, after })
     if (!wasInForce) return this.#reload(after)
@@ -243,7 +243,7 @@ export class ToolsEditor {
     }
   }
 
-  /** Puts what stands in the file in force, if it may be and can be. */
+  /** Brings the content of the file into force if it is trusted and valid. */
   async #reload(bytes: Buffer): Promise<void> {
     const { findTrustProblem, onChange, record } = this.#options
     const reason = await findTrustProblem(bytes)
@@ -254,10 +254,10 @@ export class ToolsEditor {
   }
 
   #onMissing(path: string): void {
-    if (this.#bytes !== undefined) this.#reject(`${path} is not there: ${REMOVED}`)
+    if (this.#bytes !== undefined) this.#reject(`${path} is missing: ${REMOVED}`)
   }
 
-  /** The file is again what is in force. */
+  /** The file on disk is in force again. */
   #clearIssue(): void {
     this.#issue = undefined
     this.#lastRejection = ''
@@ -268,8 +268,8 @@ export class ToolsEditor {
     if (this.#lastRejection === reason) return
     this.#lastRejection = reason
     const effect = this.#isUsable
-      ? 'What it said before stays in force.'
-      : 'Nothing can be called until it is corrected.'
+      ? 'Its previous content stays in force.'
+      : 'No tool can be called until it is corrected.'
     this.#options.onWarning(`tools.yaml is not used: ${reason} ${effect}`)
     this.#options.record({ type: 'TOOLS_FILE_REJECTED', file: this.#file.path, message: reason })
   }
@@ -278,7 +278,7 @@ export class ToolsEditor {
     return (isSameContent(bytes, this.#bytes) && this.#parsing) || parseToolsBytes(bytes)
   }
 
-  /** Whether it can be used; if so it is in force. */
+  /** Brings the content into force. Returns false if it is not valid. */
   #apply(bytes: Buffer, parsing = parseToolsBytes(bytes)): boolean {
     const { path } = this.#file
     const reading = readToolsFile(parsing, path)
@@ -295,33 +295,34 @@ export class ToolsEditor {
     return true
   }
 
-  /** A rule with a slip in its name is not in force: that must not wait until somebody asks. */
-  #reportWarnings(oddities: readonly string[]): void {
-    const news = oddities.filter((odd) => !this.#warnings.includes(odd))
-    this.#warnings = oddities
-    for (const odd of news) this.#options.onWarning(odd)
+  /** Reports new warnings at once: a rule with a misspelt name is not in force, and people should know that. */
+  #reportWarnings(warnings: readonly string[]): void {
+    const added = warnings.filter((warning) => !this.#warnings.includes(warning))
+    this.#warnings = warnings
+    for (const warning of added) this.#options.onWarning(warning)
   }
 
   #warnNotWritten(reasons: readonly string[]): void {
     this.#notWritten = reasons
     if (reasons.length === 0) this.#warnedNotWritten.clear()
-    // What is wrong with the file has been told already.
+    // The problem of the file itself was already reported.
     if (this.#issue !== undefined) return
     for (const reason of reasons) this.#warnOnce(excerpt(reason, MAX_WARNING_LENGTH))
   }
 
-  /** Whoever names tools may never stop: the last that is said of it is where the rest can be read. */
+  /** A server may invent names without end, so warnings are limited. The last one says where to find the rest. */
   #warnOnce(reason: string): void {
-    const told = this.#warnedNotWritten
-    if (told.has(reason) || told.size > MAX_WARNINGS) return
-    told.add(reason)
-    const said = told.size > MAX_WARNINGS ? 'There are more. `sallyport tools check` names them all.' : reason
-    this.#options.onWarning(`New tools are not written down: ${said}`)
+    const warned = this.#warnedNotWritten
+    if (warned.has(reason) || warned.size > MAX_WARNINGS) return
+    warned.add(reason)
+    const text = warned.size > MAX_WARNINGS ? 'There are more. `sallyport tools check` lists them all.' : reason
+    this.#options.onWarning(`New tools are not written to tools.yaml: ${text}`)
   }
 }
 
-const MEANWHILE = 'Until then tools without an entry are governed by what their names tell.'
-const REMOVED = 'it was removed while the gateway ran. Put it back, or restart the gateway to begin anew'
+const MEANWHILE = 'Until then, the rules for tools without an entry are inferred from their names.'
+const REMOVED =
+  'it was removed while the gateway was running. Put it back, or restart the gateway to start with a new one'
 
 const emptyFile = (path: string): ParsedToolsFile => ({
   path,
@@ -333,31 +334,31 @@ const emptyFile = (path: string): ParsedToolsFile => ({
 const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
   a === b || (a !== undefined && b !== undefined && a.equals(b))
 
-/** What the disk refused is a reason to leave the file alone; anything else is what it is. */
+/** Turns a disk error into TOOLS_FILE_UNSAFE. Other errors are returned as they are. */
 function toUnsafeFileError(path: string, error: unknown): unknown {
   const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
   if (cause instanceof SallyportError || causeCode(cause) === '') return error
   return unsafeFileError(path, `it cannot be written: ${describeDiskError(cause)}`)
 }
 
-/** Whoever is about to correct a mistake does not find another file on the disk than in the editor. */
+/** Refuses to change a file with an error: a person may be editing it, and their editor would show other content than the disk. */
 function assertValid(parsing: ParseResult, path: string): void {
   const reading = readToolsFile(parsing, path)
   if (!reading.ok)
-    throw unsafeFileError(path, `it has a mistake in line ${reading.issue.line}: ${reading.issue.problem}`)
+    throw unsafeFileError(path, `it has an error in line ${reading.issue.line}: ${reading.issue.problem}`)
 }
 
 const noToolsFileError = (): SallyportError =>
-  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that could be changed.', {
+  new SallyportError('TOOLS_FILE_UNSAFE', 'This gateway has no tools.yaml that can be changed.', {
     hint: 'Give it a home with one: --home, or `home` of createGateway.',
   })
 
 const unsafeFileError = (path: string, why: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${path} is left as it is: ${why.replace(/\.$/, '')}.`, {
-    hint: 'Put that right, then try again.',
+    hint: 'Correct that, then try again.',
   })
 
-/** tools.yaml as it stands on the disk; where there is none, as if it were empty. */
+/** Parses the bytes of tools.yaml. A missing file counts as empty. */
 function parseToolsBytes(bytes: Uint8Array | undefined): ParseResult {
   const text = bytes === undefined ? '' : decodeUtf8(bytes)
   if (text !== undefined) return parseToolsFile(text)
@@ -369,13 +370,13 @@ export function readToolsBytes(path: string, bytes: Uint8Array | undefined): Too
   return readToolsFile(parseToolsBytes(bytes), path)
 }
 
-/** A place in the file and what is wrong there, in a form that editors can open. */
+/** Formats an issue as `path:line:column: problem`, which editors can open. */
 export const formatIssue = (path: string, { line, column, problem }: FileIssue): string =>
   `${path}:${line}:${column}: ${problem}`
 
-/** The text of a file, with its byte order mark, which has to stay where it is; nothing if it is not UTF-8. */
+/** Decodes UTF-8 and keeps the byte order mark, which must stay in the file. Returns `undefined` if it is not UTF-8. */
 function decodeUtf8(bytes: Uint8Array): string | undefined {
   if (!isUtf8(bytes)) return undefined
-  // A decoder would take two bytes for each letter of it, in every line that is cut out of it.
+  // TextDecoder would return a string with two bytes per character, and so would every line that is cut from it.
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }

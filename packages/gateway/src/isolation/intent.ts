@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from '@sallyport/core'
 import type { IsolationPlan } from './isolation-plan.ts'
 
-/** By which a caller says what it wants to know of a result. */
+/** The argument in which a caller says what it wants to know from a result. */
 export const INTENT = '_intent'
 
 const ARGUMENT: JsonObject = Object.freeze({
@@ -9,10 +9,10 @@ const ARGUMENT: JsonObject = Object.freeze({
   description: 'What do you want to know? The answer is taken from the result, which itself stays out of your context.',
 })
 
-/** Keywords by which a schema judges which arguments there are at all: one more could be one too many. */
+/** Keywords with which a schema may forbid an additional argument. */
 const CLOSING = ['propertyNames', 'maxProperties', 'unevaluatedProperties', 'allOf', 'anyOf', 'oneOf', 'not', '$ref']
 
-/** Whether a tool can be shown with the argument: its strategy has a use for it, and its schema has room. */
+/** Whether a tool can have the argument: its strategy uses it, and its schema allows one more property. */
 export function takesIntent(plan: IsolationPlan | undefined, schema: unknown): boolean {
   if (plan?.strategy !== 'extract' || !isJsonObject(schema) || schema.type !== 'object') return false
   const { properties = {} } = schema
@@ -27,7 +27,7 @@ export function withIntent(definition: JsonObject): JsonObject {
   return { ...definition, inputSchema: { ...schema, properties } }
 }
 
-/** The arguments without it, and what it said. */
+/** Separates the intent from the other arguments. */
 export function splitIntent(args: JsonObject): { readonly args: JsonObject; readonly intent: string | undefined } {
   const { [INTENT]: intent, ...rest } = args
   return { args: rest, intent: typeof intent === 'string' && intent.trim() !== '' ? intent : undefined }

@@ -1,19 +1,19 @@
 import type { JsonObject, SallyportError, ToolDefinition } from '@sallyport/core'
 import type { IsolationPlan } from './isolation-plan.ts'
 
-/** A call that was made and whose result does not go to its caller as it is. */
+/** A call that was made, and whose result is not returned unchanged. */
 export interface IsolatedCall {
   readonly server: string
   readonly definition: ToolDefinition
   readonly args: JsonObject
-  /** What the caller wants to know, where it says so. */
+  /** What the caller wants to know; `undefined` if it did not say. */
   readonly intent: string | undefined
-  /** The protocol's result, secrets taken out. */
+  /** The MCP result, without secrets. */
   readonly result: JsonObject
   readonly plan: IsolationPlan
   readonly signal: AbortSignal
   readonly isReadOnly: boolean
-  /** Calls the same tool again, as a call of its own: decided and recorded. */
+  /** Calls the same tool again. This is a separate call, with its own decision and record. */
   readonly recall: (args: JsonObject, signal: AbortSignal) => Promise<JsonObject | SallyportError>
 }
 
@@ -23,13 +23,13 @@ export interface ModelUsage {
   readonly tokensOut: number
 }
 
-/** What goes back to the caller. */
+/** What is returned to the caller. */
 export type IsolatedReply =
   /** The result as it was received, byte for byte. */
   | { readonly kind: 'received' }
   /** The result of a later call of the tool, as it was received. */
   | { readonly kind: 'result'; readonly result: JsonObject }
-  /** `writtenBy`: `model` where these are its own words, `tool` where they are a part of the result. */
+  /** `writtenBy`: `model` if the model wrote the text, `tool` if it is a part of the result. */
   | {
       readonly kind: 'text'
       readonly text: string

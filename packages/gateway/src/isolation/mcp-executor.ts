@@ -1,15 +1,15 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { type ExecutorSettings, placeholderName, TEMPLATE_PLACEHOLDER } from '../config/config.ts'
 
-/** The sub-agent that runs isolated calls, as it is built in and as people may say otherwise. */
+/** The sub-agent that runs isolated calls. The configuration can override parts of it. */
 export interface ExecutorDefinition {
   readonly name: 'mcp-executor'
   readonly title: string
   readonly description: string
-  /** What it is told of a call: `{{serverName}}`, `{{toolName}}`, `{{toolInput}}`, or with `${…}`. */
+  /** The first message. Its variables are `{{serverName}}`, `{{toolName}}`, `{{toolInput}}`, or the same with `${…}`. */
   readonly query: string
   readonly systemPrompt: string
-  /** What it is given, and what it hands over. */
+  /** The input and the output of the sub-agent. */
   readonly inputSchema: JsonObject
   readonly outputSchema: JsonObject
 }
@@ -42,11 +42,11 @@ export const MCP_EXECUTOR: ExecutorDefinition = {
   },
 }
 
-/** Undefined where it is switched off. */
+/** `undefined` if the sub-agent is switched off. */
 export const resolveExecutor = (settings: ExecutorSettings): ExecutorDefinition | undefined =>
   settings.enabled ? defineExecutor(settings) : undefined
 
-/** As it is built in, with what people say otherwise. */
+/** The built-in definition with the configured overrides. */
 export const defineExecutor = ({ description, systemPrompt, query }: ExecutorSettings): ExecutorDefinition => ({
   ...MCP_EXECUTOR,
   ...(description !== undefined && { description }),
@@ -54,14 +54,14 @@ export const defineExecutor = ({ description, systemPrompt, query }: ExecutorSet
   ...(query !== undefined && { query }),
 })
 
-/** A missing variable is an error, and never an empty place in a prompt. What a value holds is not filled again. */
+/** A missing variable is an error, never a gap in a prompt. Placeholders inside a value are not filled again. */
 export function fillTemplate(template: string, variables: Readonly<Record<string, string>>): string {
   return template.replaceAll(TEMPLATE_PLACEHOLDER, (written: string) => {
     const name = placeholderName(written)
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
     if (value !== undefined) return value
     throw new SallyportError('ISOLATION_FAILED', `A template of mcp-executor has the unknown variable ${written}.`, {
-      hint: `Known are ${Object.keys(variables).join(', ')}: correct query or system_prompt of agents.mcp-executor.`,
+      hint: `Known variables: ${Object.keys(variables).join(', ')}. Correct query or system_prompt of agents.mcp-executor.`,
     })
   })
 }

@@ -7,7 +7,7 @@ type ModelQuestion = Omit<ModelRequest, 'maxOutputTokens'>
 
 const RETRY_DELAY = 1_000
 
-/** One answer of a model, within the budget. A request that failed for the moment is made once more, as a turn too. */
+/** Gets one answer from a model, within the budget. A temporary failure is retried once, and the retry is a turn too. */
 export async function askModel(
   engine: ModelEngine,
   question: ModelQuestion,
@@ -43,7 +43,7 @@ async function askOnce(
   return turn
 }
 
-/** The provider says that the same request may succeed. */
+/** Whether the provider says that a retry may succeed. */
 const isTemporary = (error: unknown): boolean =>
   error instanceof SallyportError &&
   (error.cause as { readonly isRetryable?: unknown } | undefined)?.isRetryable === true
@@ -51,7 +51,7 @@ const isTemporary = (error: unknown): boolean =>
 const plain = (message: ModelMessage): unknown =>
   message.role === 'tools' ? message.results.map(({ text }) => text) : message
 
-/** Ends with the signal, whether or not the work heeds it. */
+/** Rejects when the signal aborts, even if the work ignores the signal. */
 function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
@@ -62,26 +62,25 @@ function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Va
 }
 
 interface TimedWork<Value> {
-  /** The caller's. */
+  /** Aborted when the caller leaves. */
   readonly signal: AbortSignal
-  /** In milliseconds. */
   readonly timeoutMs: number
   readonly run: (signal: AbortSignal) => Promise<Value>
 }
 
-/** The work, an error of ours, or that time ran out: never anything that is thrown but a bug. */
+/** Returns the value, or an error if the work failed or the time ran out. Only bugs are thrown. */
 export async function runWithTimeout<Value>({
   signal,
   timeoutMs,
   run,
 }: TimedWork<Value>): Promise<Value | SallyportError> {
-  const clock = AbortSignal.timeout(timeoutMs)
-  const ending = AbortSignal.any([signal, clock])
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const ending = AbortSignal.any([signal, timeout])
   try {
     return await abortable(run(ending), ending)
   } catch (error) {
     if (signal.aborted) return callCancelledError('the caller left while the isolated call ran')
-    if (clock.aborted) return limitReached(`it took longer than ${timeoutMs / 1_000} seconds`, 'max_time')
+    if (timeout.aborted) return limitReached(`it took longer than ${timeoutMs / 1_000} seconds`, 'max_time')
     if (error instanceof SallyportError) return error
     throw error
   }

@@ -12,7 +12,7 @@ export interface ModelToolCall {
   readonly input: Json
 }
 
-/** One entry of a conversation that is made for one call and then forgotten. */
+/** One message of a conversation. A conversation exists for one call only. */
 export type ModelMessage =
   | { readonly role: 'user'; readonly text: string }
   | { readonly role: 'model'; readonly text: string; readonly calls: readonly ModelToolCall[] }
@@ -35,12 +35,12 @@ export interface ModelRequest {
 export interface ModelTurn {
   readonly text: string
   readonly calls: readonly ModelToolCall[]
-  /** As the provider counted; undefined where it does not say. */
+  /** As the provider counted; `undefined` if it does not report this. */
   readonly tokensIn: number | undefined
   readonly tokensOut: number | undefined
 }
 
-/** Somebody who thinks for an isolated call. */
+/** The model that handles an isolated call. */
 export interface ModelEngine {
   /** Provider and model, for people. */
   readonly name: string

@@ -3,10 +3,10 @@ import { promise } from '../../../../tests/promises.ts'
 import { DEFAULT_SETTINGS } from '../config/config.ts'
 import { type PlanSources, planIsolation } from './plan-isolation.ts'
 
-const place = { file: 'config.yaml', line: 3 }
+const location = { file: 'config.yaml', line: 3 }
 const rule = { file: 'tools.yaml', line: 9 }
 const { isolation, executor } = DEFAULT_SETTINGS
-const server = { isolated: false, isolatedTools: ['query'], place }
+const server = { isolated: false, isolatedTools: ['query'], location }
 
 const planFor = (sources: Partial<PlanSources> = {}) =>
   planIsolation({ server, tool: 'query', policy: { isolated: undefined }, isolation, executor, ...sources })
@@ -17,13 +17,13 @@ const ruled = (value: NonNullable<PlanSources['policy']['isolated']>['value']) =
 
 describe(`${promise('ISO-1')} a tool`, () => {
   it('is isolated as its server’s entry says', () => {
-    expect(planFor()).toMatchObject({ strategy: 'bounded', maxTurns: 3, rule: place })
+    expect(planFor()).toMatchObject({ strategy: 'bounded', maxTurns: 3, rule: location })
     expect(planFor({ tool: 'schema' })).toBeUndefined()
-    expect(planFor({ server: { isolated: true, isolatedTools: [], place }, tool: 'schema' })).toBeDefined()
+    expect(planFor({ server: { isolated: true, isolatedTools: [], location }, tool: 'schema' })).toBeDefined()
     expect(planFor({ server: undefined })).toBeUndefined()
   })
 
-  it('is run by the sub-agent where a model is configured and no strategy is, else bounded', () => {
+  it('uses the sub-agent if a model is configured but no strategy, otherwise "bounded"', () => {
     const model = { provider: 'openai', name: 'm', baseUrl: undefined, apiKey: undefined } as const
     const having = { isolation: { ...isolation, model } }
     expect(planFor(having)).toMatchObject({ strategy: 'agent', budget: 5_000 })
@@ -33,13 +33,13 @@ describe(`${promise('ISO-1')} a tool`, () => {
     expect(planFor({ ...having, ...ruled({ strategy: 'exact' }) })).toMatchObject({ strategy: 'exact' })
   })
 
-  it('is isolated as its own entry says, whatever its server’s says', () => {
+  it('is isolated as its own entry says, whatever the server’s entry says', () => {
     expect(planFor(ruled(false))).toBeUndefined()
     expect(planFor({ ...ruled(true), server: undefined })).toMatchObject({ strategy: 'bounded', rule })
     expect(planFor(ruled({ strategy: 'exact', maxTokens: 500 }))).toMatchObject({ strategy: 'exact', maxTokens: 500 })
   })
 
-  it(`${promise('ISO-5')} takes the limits of the sub-agent where that runs it, and its own before all`, () => {
+  it(`${promise('ISO-5')} has the limits of the sub-agent if that runs it, and its own limits first of all`, () => {
     const others = { executor: { enabled: true, maxTurns: 7, maxTime: 5_000 } }
     expect(planFor(others)).toMatchObject({ maxTurns: 3, maxTime: 120_000 })
     const agent = { ...others, isolation: { ...isolation, strategy: 'agent' as const } }

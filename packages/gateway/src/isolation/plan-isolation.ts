@@ -3,15 +3,15 @@ import type { ExecutorSettings, IsolationSettings, ServerConfig } from '../confi
 import type { IsolationPlan } from './isolation-plan.ts'
 
 export interface PlanSources {
-  /** Undefined: a server that stands in no file. */
-  readonly server: Pick<ServerConfig, 'isolated' | 'isolatedTools' | 'place'> | undefined
+  /** `undefined` for a server that is not in any file. */
+  readonly server: Pick<ServerConfig, 'isolated' | 'isolatedTools' | 'location'> | undefined
   readonly tool: string
   readonly policy: Pick<ToolPolicy, 'isolated'>
   readonly isolation: IsolationSettings
   readonly executor: ExecutorSettings
 }
 
-/** How the calls of a tool are isolated; undefined where they are not. What is said nearest to the tool counts. */
+/** How the calls of a tool are isolated; `undefined` if they are not. The most specific setting wins. */
 export function planIsolation({ server, tool, policy, isolation, executor }: PlanSources): IsolationPlan | undefined {
   const own = policy.isolated
   if (own === undefined ? !shouldIsolateTool(server, tool) : own.value === false) return undefined
@@ -19,12 +19,12 @@ export function planIsolation({ server, tool, policy, isolation, executor }: Pla
   const fields = own === undefined || typeof own.value === 'boolean' ? NO_FIELDS : own.value
   const strategy = chooseStrategy({ ...general, ...fields }, hasModel(isolation, executor))
   const limits = strategy === 'agent' ? readLimits(executor) : NO_FIELDS
-  const rule = own === undefined ? server?.place : own.rule
+  const rule = own === undefined ? server?.location : own.rule
   const why = own === undefined ? 'its server’s entry says so' : 'its entry says so'
   return { ...general, ...limits, ...fields, strategy, why, ...(rule && { rule }) }
 }
 
-/** With `returns` only values that validate go back, and only a model finds these: without one the call fails. */
+/** With `returns`, only values that match the schema are returned, and only a model can find them. Without a model the call fails. */
 function chooseStrategy({ strategy, returns }: IsolationFields, hasModel: boolean): IsolationStrategy {
   const chosen = strategy ?? (hasModel ? 'agent' : 'bounded')
   return returns !== undefined && (chosen === 'exact' || chosen === 'bounded') ? 'agent' : chosen
@@ -35,7 +35,7 @@ const hasModel = ({ engine, model }: IsolationSettings, executor: ExecutorSettin
 
 const NO_FIELDS: IsolationFields = Object.freeze({})
 
-/** What the definition of the sub-agent says of its own limits. */
+/** The limits in the settings of the sub-agent. */
 const readLimits = ({ maxTokens, maxTurns, maxTime }: ExecutorSettings): IsolationFields => ({
   ...(maxTokens !== undefined && { maxTokens }),
   ...(maxTurns !== undefined && { maxTurns }),

@@ -12,11 +12,11 @@ import { createProviderEngine } from './provider-engine.ts'
 
 const KEY = 'made for the test'
 
-/** Refuses every key, and repeats it. */
+/** A provider that refuses every key, and repeats it in its answer. */
 async function openRefusing() {
-  const heard: IncomingHttpHeaders[] = []
+  const received: IncomingHttpHeaders[] = []
   const server = createServer(({ headers }, response) => {
-    heard.push(headers)
+    received.push(headers)
     response.writeHead(401).end(`no such key: ${JSON.stringify(headers)}`)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -27,10 +27,10 @@ async function openRefusing() {
   }
   onTestFinished(close)
   const { port } = server.address() as AddressInfo
-  return { heard, close, url: `http://127.0.0.1:${port}` }
+  return { received, close, url: `http://127.0.0.1:${port}` }
 }
 
-const refusalOf = (settings: ModelSettings) => {
+const createRefusedTurn = (settings: ModelSettings) => {
   const engine = createProviderEngine(settings)
   return (): Promise<SallyportError> =>
     engine
@@ -50,9 +50,9 @@ describe(`${promise('ISO-10')} the key of a model`, () => {
     ['openai', '/v1'],
     ['anthropic', '/v1'],
     ['google', '/v1beta'],
-  ] as const)('is not told where %s refuses it or is not there', async (provider, path) => {
+  ] as const)('is not in the error if %s refuses it or cannot be reached', async (provider, path) => {
     const { url, close } = await openRefusing()
-    const refusal = refusalOf({ provider, name: 'm', baseUrl: `${url}${path}`, apiKey: KEY })
+    const refusal = createRefusedTurn({ provider, name: 'm', baseUrl: `${url}${path}`, apiKey: KEY })
     const refused = await refusal()
     await close()
     for (const error of [refused, await refusal()]) {
@@ -61,12 +61,12 @@ describe(`${promise('ISO-10')} the key of a model`, () => {
     }
   })
 
-  it('comes from a file, and where there is none the error says so without its path', async () => {
+  it('comes from a file, and the error for a missing file does not contain its path', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sallyport-key-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const apiKeyFile = join(folder, 'key')
-    const { url, heard } = await openRefusing()
-    const refusal = refusalOf({
+    const { url, received } = await openRefusing()
+    const refusal = createRefusedTurn({
       ...{ provider: 'openai-compatible', name: 'm', baseUrl: `${url}/v1`, apiKey: undefined },
       apiKeyFile,
     })
@@ -79,6 +79,6 @@ describe(`${promise('ISO-10')} the key of a model`, () => {
     expect(await refusal()).toMatchObject({ message: expect.stringContaining('empty') })
     writeFileSync(apiKeyFile, `${KEY}\n`)
     expect((await refusal()).text).not.toContain(KEY)
-    expect(heard.map(({ authorization }) => authorization)).toEqual([`Bearer ${KEY}`])
+    expect(received.map(({ authorization }) => authorization)).toEqual([`Bearer ${KEY}`])
   })
 })

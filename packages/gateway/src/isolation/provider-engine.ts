@@ -6,7 +6,7 @@ import type { ModelEngine, ModelMessage, ModelTool, ModelTurn } from './model-en
 
 type Provider = ModelSettings['provider']
 
-/** Fast and cheap: what they do here is to copy, to find and to quote. */
+/** Fast and cheap models: here they only copy, find and quote. */
 const DEFAULT_MODELS: Readonly<Record<Exclude<Provider, 'openai-compatible'>, string>> = {
   anthropic: 'claude-haiku-4-5',
   openai: 'gpt-5-mini',
@@ -22,7 +22,7 @@ const PACKAGES: Readonly<Record<Provider, string>> = {
 
 const MAX_REASON_LENGTH = 300
 
-/** A model of a provider, reached by the AI SDK, which is loaded with the first call that needs it. */
+/** A model of a provider, through the AI SDK. The SDK is loaded with the first call that needs it. */
 export function createProviderEngine(settings: ModelSettings): ModelEngine {
   const model = settings.name ?? DEFAULT_MODELS[settings.provider as keyof typeof DEFAULT_MODELS]
   const name = `${settings.provider}/${model}`
@@ -42,7 +42,7 @@ export function createProviderEngine(settings: ModelSettings): ModelEngine {
         messages: request.messages.flatMap(sdkMessages),
         tools,
         maxOutputTokens: request.maxOutputTokens,
-        // A request that is made again is a turn, and `think` counts these.
+        // A retry is a turn, and `askModel` counts turns.
         maxRetries: 0,
         abortSignal: request.signal,
       }).then(toTurn, (error: unknown) => {
@@ -141,11 +141,11 @@ function notInstalled(provider: Provider, cause: unknown): SallyportError {
   })
 }
 
-/** What a provider says may repeat the key: nothing of it leaves. */
+/** The error text of a provider may repeat the key, so the key is removed. */
 function unavailable(name: string, apiKey: string | undefined, error: unknown): SallyportError {
-  const said = messageOf(error)
-  // Before it is cut: a part of the key would be left of one that stands across the end.
-  const why = cutText(redactText(apiKey ? said.replaceAll(apiKey, '…') : said), MAX_REASON_LENGTH)
+  const text = messageOf(error)
+  // Redact before cutting: a cut through the middle of a key would leave a part of it.
+  const why = cutText(redactText(apiKey ? text.replaceAll(apiKey, '…') : text), MAX_REASON_LENGTH)
   return new SallyportError('MODEL_UNAVAILABLE', `The model ${name} gave no answer: ${why}`, {
     hint: 'Check isolation.model: the key, the address and the name of the model.',
     cause: error,
@@ -156,8 +156,8 @@ function unavailable(name: string, apiKey: string | undefined, error: unknown): 
 const MAX_BYTES = 8 * 1024 * 1024
 
 /**
- * Reaches a provider: nowhere else than at its address, for a redirect would take the key along in a header that is not
- * among those which are dropped on the way; and with no more of an answer than a model can have meant.
+ * Sends requests to a provider. Redirects are refused: `fetch` would send the key to the new address, in a header that
+ * it does not remove. Answers larger than any real one are refused as well.
  */
 const modelFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, { ...init, redirect: 'error' })
@@ -166,12 +166,12 @@ const modelFetch: typeof fetch = async (input, init) => {
   return new Response(response.body.pipeThrough(limitBytes(MAX_BYTES)), { status, statusText, headers })
 }
 
-function limitBytes(most: number): TransformStream<Uint8Array, Uint8Array> {
+function limitBytes(max: number): TransformStream<Uint8Array, Uint8Array> {
   let seen = 0
   return new TransformStream({
     transform(piece, controller) {
       seen += piece.length
-      if (seen > most) controller.error(new Error(`its answer has more than ${most} bytes`))
+      if (seen > max) controller.error(new Error(`its answer has more than ${max} bytes`))
       else controller.enqueue(piece)
     },
   })

@@ -28,12 +28,12 @@ const PLAN: IsolationPlan = {
   why: 'the test says so',
 }
 
-interface Wish {
+interface ShaperOptions {
   readonly plan?: Partial<IsolationPlan>
   readonly result?: JsonObject
-  /** In place of the result. */
+  /** Instead of the result. */
   readonly error?: JsonObject
-  /** What the model calls, turn by turn. */
+  /** The tools that the model calls, turn by turn. */
   readonly turns?: readonly (Omit<ModelToolCall, 'id'> & { readonly also?: Omit<ModelToolCall, 'id'> })[]
   readonly preset?: string
   readonly settings?: Partial<Pick<Settings, 'isolation' | 'executor' | 'context'>>
@@ -42,28 +42,28 @@ interface Wish {
 const textResult = (text: string, rest: JsonObject = {}): JsonObject => ({ content: [{ type: 'text', text }], ...rest })
 
 function makeShelf() {
-  const root = mkdtempSync(join(tmpdir(), 'sallyport-returning-'))
+  const root = mkdtempSync(join(tmpdir(), 'sallyport-results-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const saved = (): readonly string[] => readdirSync(root, { recursive: true, encoding: 'utf8' })
   return { shelf: openResultShelf({ workspace: createWorkspace(root) }), saved }
 }
 
-/** Quotes what it refuses, as the worst of checks would. */
-const flawIn = async (_: JsonObject, value: Json): Promise<string | undefined> =>
+/** Quotes the value that it refuses: the worst case. */
+const findValueProblem = async (_: JsonObject, value: Json): Promise<string | undefined> =>
   typeof (value as JsonObject).price === 'number' ? undefined : `unexpected ${JSON.stringify(value)}`
 
-function openBench({ plan, result = textResult(HOSTILE), error, turns = [], settings, preset }: Wish) {
+function openTestShaper({ plan, result = textResult(HOSTILE), error, turns = [], settings, preset }: ShaperOptions) {
   const { shelf, saved } = makeShelf()
   const asked: string[] = []
   const left = [...turns]
-  const returning = new ResultShaper({
+  const shaper = new ResultShaper({
     settings: () => ({
       ...DEFAULT_SETTINGS,
       isolation: { ...DEFAULT_SETTINGS.isolation, model: MODEL },
       ...settings,
     }),
     shelfOf: () => shelf,
-    findValueProblem: flawIn,
+    findValueProblem,
     createEngine: ({ name = '' }) => ({
       name,
       async turn() {
@@ -88,8 +88,8 @@ function openBench({ plan, result = textResult(HOSTILE), error, turns = [], sett
     cancellation: new Cancellation(),
     recall: () => Promise.reject(new Error('nobody may call again')),
   }
-  const isWhole = (): boolean => returning.isWhole(call.rules, { frame, era: 'legacy' })
-  return { shelf, saved, asked, frame, isWhole, returned: () => returning.shape(call) }
+  const isWhole = (): boolean => shaper.isWhole(call.rules, { frame, era: 'legacy' })
+  return { shelf, saved, asked, frame, isWhole, returned: () => shaper.shape(call) }
 }
 
 const resultIn = (returned: ShapedResult): JsonObject =>
@@ -98,9 +98,9 @@ const resultIn = (returned: ShapedResult): JsonObject =>
 const answer = (input: Json) => ({ name: 'answer', input })
 const complete = (input: Json) => ({ name: 'complete_task', input })
 
-describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it comes back`, () => {
-  it.each<[string, Wish]>([
-    ['the model gives none', { turns: [answer({ value: { [HOSTILE]: HOSTILE } })] }],
+describe(`${promise('ISO-11')} with a schema, only a value that matches it is returned`, () => {
+  it.each<[string, ShaperOptions]>([
+    ['the model gives no such value', { turns: [answer({ value: { [HOSTILE]: HOSTILE } })] }],
     ['the model says something else', { turns: [answer({ answer: HOSTILE, quotes: [HOSTILE] })] }],
     ['there is no model', { settings: { isolation: DEFAULT_SETTINGS.isolation } }],
     ['the server refused', { error: { code: -32000, message: HOSTILE } }],
@@ -110,14 +110,14 @@ describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it 
       { plan: { strategy: 'agent' }, turns: [complete({ success: false, output: null, error: HOSTILE })] },
     ],
     [
-      'the sub-agent hands over what does not validate until its turns are over',
+      'the sub-agent gives invalid values until it has no more turns',
       {
         plan: { strategy: 'agent' },
         turns: Array.from({ length: 3 }, () => complete({ success: true, output: HOSTILE })),
       },
     ],
-  ])('also where %s, whatever the fallback', async (_, wish) => {
-    const { returned, isWhole } = openBench({ ...wish, plan: { returns: RETURNS, ...wish.plan } })
+  ])('even if %s, whatever the fallback', async (_, options) => {
+    const { returned, isWhole } = openTestShaper({ ...options, plan: { returns: RETURNS, ...options.plan } })
     expect(isWhole()).toBe(false)
     const back = await returned()
     expect(back.kind).toBe('failure')
@@ -126,25 +126,25 @@ describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it 
     expect(JSON.stringify(back.facts)).not.toContain('Ignore')
   })
 
-  it(`${promise('ISO-16')} and nothing is kept by which its caller could read the rest`, async () => {
+  it(`${promise('ISO-16')} and nothing is stored from which the caller could read the rest`, async () => {
     const price = { value: { price: 4.2 } }
     for (const turn of [answer({ value: 1 }), answer(price)]) {
-      const { returned, saved } = openBench({ plan: { returns: RETURNS }, turns: [turn] })
+      const { returned, saved } = openTestShaper({ plan: { returns: RETURNS }, turns: [turn] })
       const back = await returned()
       expect(saved()).toEqual([])
       expect(JSON.stringify([resultIn(back), back.facts, (back as { meta?: unknown }).meta])).not.toContain('handle')
     }
   })
 
-  it('and that value stands alone, with its author in _meta', async () => {
-    const { returned } = openBench({ plan: { returns: RETURNS }, turns: [answer({ value: { price: 4.2 } })] })
+  it('and that value is the only text, with its author in _meta', async () => {
+    const { returned } = openTestShaper({ plan: { returns: RETURNS }, turns: [answer({ value: { price: 4.2 } })] })
     expect(resultIn(await returned())).toMatchObject({
       content: [{ type: 'text', text: '{"price":4.2}' }],
       _meta: { 'sallyport/isolation': { written_by: 'model', turns: 1 } },
     })
   })
 
-  it('also where no strategy is named, or one that asks no model', async () => {
+  it('also without a strategy, or with one that asks no model', async () => {
     for (const strategy of ['bounded', 'exact', undefined] as const) {
       const { model: _model, ...isolation } = DEFAULT_SETTINGS.isolation
       const plan = planIsolation({
@@ -152,53 +152,56 @@ describe(`${promise('ISO-11')} where a schema is set, nothing but a value of it 
         policy: { isolated: { value: { returns: RETURNS, ...(strategy && { strategy }) }, reason: '' } },
         isolation: { ...isolation, model: undefined },
       })
-      const { returned, isWhole } = openBench({ plan: plan ?? {}, settings: { isolation: DEFAULT_SETTINGS.isolation } })
+      const { returned, isWhole } = openTestShaper({
+        plan: plan ?? {},
+        settings: { isolation: DEFAULT_SETTINGS.isolation },
+      })
       expect(isWhole()).toBe(false)
       expect((await returned()).kind).toBe('failure')
     }
   })
 
-  it('and a value over the budget is an error, since one that is cut does not validate', async () => {
+  it('and a value over the budget is an error, since a shortened value would not match', async () => {
     const value = { price: 1, list: Array.from({ length: 2_000 }, (_, index) => index) }
-    const { returned } = openBench({ plan: { returns: RETURNS }, turns: [answer({ value })] })
+    const { returned } = openTestShaper({ plan: { returns: RETURNS }, turns: [answer({ value })] })
     expect(await returned()).toMatchObject({ kind: 'failure', error: { code: 'ISOLATION_LIMIT' } })
   })
 
   it.each<[string, JsonObject]>([
-    ['the words beside a question', { resultType: 'input_required', inputRequests: { a: { method: HOSTILE } } }],
-    ['what a task says of itself', { taskId: 't-1', status: 'working', statusMessage: HOSTILE, [HOSTILE]: 1 }],
-    ['what a created task says of itself', { task: { taskId: 't-1', status: 'working', statusMessage: HOSTILE } }],
-    ['a sentence in place of an id', { taskId: HOSTILE, status: HOSTILE }],
+    ['the text in a question', { resultType: 'input_required', inputRequests: { a: { method: HOSTILE } } }],
+    ['the text in the state of a task', { taskId: 't-1', status: 'working', statusMessage: HOSTILE, [HOSTILE]: 1 }],
+    ['the text in a created task', { task: { taskId: 't-1', status: 'working', statusMessage: HOSTILE } }],
+    ['a sentence instead of an id', { taskId: HOSTILE, status: HOSTILE }],
   ])('and not %s', async (_, result) => {
-    const { returned } = openBench({ plan: { returns: RETURNS }, result })
+    const { returned } = openTestShaper({ plan: { returns: RETURNS }, result })
     const back = await returned()
     expect(JSON.stringify([resultIn(back), back])).not.toContain('Ignore')
   })
 })
 
-describe(`${promise('ISO-13')} an error of the protocol`, () => {
-  it('is capped like a result, and kept whole', async () => {
+describe(`${promise('ISO-13')} a protocol error`, () => {
+  it('is shortened like a result, and stored in full', async () => {
     const error = { code: -32000, message: `${'x'.repeat(20_000)}the end`, data: { more: 'y'.repeat(20_000) } }
-    const { returned, isWhole, shelf } = openBench({ error, plan: { strategy: 'bounded' } })
+    const { returned, isWhole, shelf } = openTestShaper({ error, plan: { strategy: 'bounded' } })
     expect(isWhole()).toBe(false)
     const back = await returned()
-    const told = parseFrame((back as { readonly frame: UnshapedResult['frame'] }).frame).error as JsonObject
-    expect(told).toMatchObject({ code: -32000, message: expect.stringContaining(`handle ${back.facts.handle}`) })
-    expect(String(told.message).length).toBeLessThanOrEqual(8_000)
+    const shown = parseFrame((back as { readonly frame: UnshapedResult['frame'] }).frame).error as JsonObject
+    expect(shown).toMatchObject({ code: -32000, message: expect.stringContaining(`handle ${back.facts.handle}`) })
+    expect(String(shown.message).length).toBeLessThanOrEqual(8_000)
     const { handle = '' } = back.facts
     expect(JSON.stringify(await readResult(shelf, { handle, path: '/error/message', offset: 19_900 }))).toContain(
       'the end',
     )
   })
 
-  it('goes back as it is where it is short', () => {
-    expect(openBench({ error: { code: -32000, message: 'No such row.' } }).isWhole()).toBe(true)
+  it('is returned unchanged if it is short', () => {
+    expect(openTestShaper({ error: { code: -32000, message: 'No such row.' } }).isWhole()).toBe(true)
   })
 })
 
 describe(`${promise('ISO-9')} a strategy that failed`, () => {
-  it('is told also where the whole result is short enough to go back', async () => {
-    const { returned } = openBench({ settings: { isolation: DEFAULT_SETTINGS.isolation } })
+  it('is reported, also if the full result is short enough to be returned', async () => {
+    const { returned } = openTestShaper({ settings: { isolation: DEFAULT_SETTINGS.isolation } })
     const back = await returned()
     expect(resultIn(back)).toMatchObject({
       content: [{ type: 'text', text: HOSTILE }],
@@ -209,19 +212,19 @@ describe(`${promise('ISO-9')} a strategy that failed`, () => {
 })
 
 describe(`${promise('ISO-8')} an answer`, () => {
-  it('says in words how the whole can be read: not every agent shows its model the rest', async () => {
-    const { returned, shelf } = openBench({ turns: [answer({ answer: 'It is a text.', quotes: [] })] })
+  it('says in its text how to read the full result, since not every agent shows _meta to its model', async () => {
+    const { returned, shelf } = openTestShaper({ turns: [answer({ answer: 'It is a text.', quotes: [] })] })
     const { content, _meta } = resultIn(await returned()) as Record<string, any>
     const { handle } = _meta['sallyport/isolation']
     expect(content).toEqual([
       { type: 'text', text: '[Written by a model, not by the tool.]\nIt is a text.' },
-      { type: 'text', text: `[The whole: sallyport_read_result with handle ${handle}.]` },
+      { type: 'text', text: `[Full result: sallyport_read_result with handle ${handle}.]` },
     ])
     expect(JSON.stringify(await readResult(shelf, { handle }))).toContain(HOSTILE)
   })
 })
 
-describe(`${promise('ISO-7')} what an isolated tool hands back`, () => {
+describe(`${promise('ISO-7')} what an isolated tool returns`, () => {
   const long = 'x'.repeat(2_000_000)
   const large = textResult(`${long} the end`)
   const fetched = { name: 'fetch', input: {} }
@@ -230,8 +233,8 @@ describe(`${promise('ISO-7')} what an isolated tool hands back`, () => {
   const textsOf = (returned: ShapedResult): string =>
     ((resultIn(returned).content as JsonObject[]) ?? []).map(({ text }) => text ?? '').join('')
 
-  it.each<[string, Wish]>([
-    ['the result that a sub-agent points at', { plan: { strategy: 'agent' }, turns: hand({ $result: 'r1' }) }],
+  it.each<[string, ShaperOptions]>([
+    ['the result that a sub-agent refers to', { plan: { strategy: 'agent' }, turns: hand({ $result: 'r1' }) }],
     [
       'a part of it',
       {
@@ -246,25 +249,25 @@ describe(`${promise('ISO-7')} what an isolated tool hands back`, () => {
     ['a result that falls back', { turns: [] }],
     ['a result that is an error', { result: { ...large, isError: true } }],
     ['a result with a preset of its own', { plan: { strategy: 'bounded' }, preset: 'log_search' }],
-  ])('obeys the budget for every caller: %s', async (_, wish) => {
+  ])('stays within the budget for every caller: %s', async (_, options) => {
     for (const budget of [500, 5_000, 9_000]) {
-      const bench = openBench({ result: large, settings: free, ...wish, plan: { budget, ...wish.plan } })
-      const back = await bench.returned()
+      const test = openTestShaper({ result: large, settings: free, ...options, plan: { budget, ...options.plan } })
+      const back = await test.returned()
       expect(textsOf(back).length).toBeLessThanOrEqual(budget)
       const { handle } = (resultIn(back)._meta as Record<string, JsonObject>)['sallyport/isolation'] ?? {}
-      expect(JSON.stringify(await readResult(bench.shelf, { handle: String(handle) }))).toContain('xxx')
+      expect(JSON.stringify(await readResult(test.shelf, { handle: String(handle) }))).toContain('xxx')
     }
   })
 
-  it('is the very bytes that came where all of it fits', async () => {
-    const { returned, frame } = openBench({ plan: { strategy: 'agent' }, turns: hand({ $result: 'r1' }) })
+  it('is the same bytes as the server’s result if all of it fits', async () => {
+    const { returned, frame } = openTestShaper({ plan: { strategy: 'agent' }, turns: hand({ $result: 'r1' }) })
     expect(await returned()).toMatchObject({ kind: 'frame', frame })
   })
 
-  it.each<[string, Wish, boolean]>([
-    ['words of a sub-agent', { plan: { strategy: 'agent' }, turns: hand('It is fine.') }, true],
+  it.each<[string, ShaperOptions, boolean]>([
+    ['text of a sub-agent', { plan: { strategy: 'agent' }, turns: hand('It is fine.') }, true],
     [
-      'a failure in its words',
+      'a failure in its own text',
       { plan: { strategy: 'agent' }, turns: [fetched, complete({ success: false, output: null, error: 'No.' })] },
       true,
     ],
@@ -278,8 +281,8 @@ describe(`${promise('ISO-7')} what an isolated tool hands back`, () => {
       },
       false,
     ],
-  ])('says who wrote it: %s', async (_, wish, isOfModel) => {
-    const back = resultIn(await openBench(wish).returned())
+  ])('says who wrote it: %s', async (_, options, isOfModel) => {
+    const back = resultIn(await openTestShaper(options).returned())
     const [first] = back.content as JsonObject[]
     expect(String(first?.text).startsWith('[Written by a model')).toBe(isOfModel)
     expect(back._meta).toMatchObject({ 'sallyport/isolation': { written_by: isOfModel ? 'model' : 'tool' } })
@@ -287,13 +290,13 @@ describe(`${promise('ISO-7')} what an isolated tool hands back`, () => {
 
   it('cannot be invented in the turn that calls the tool', async () => {
     const both = { name: 'fetch', input: {}, also: complete({ success: true, output: 'All is well.' }) }
-    const { returned } = openBench({ plan: { strategy: 'agent', fallback: 'error' }, turns: [both] })
+    const { returned } = openTestShaper({ plan: { strategy: 'agent', fallback: 'error' }, turns: [both] })
     expect(await returned()).toMatchObject({ kind: 'failure', error: { code: 'ISOLATION_FAILED' } })
   })
 
-  it('tells what a run cost that failed', async () => {
+  it('reports the cost of a failed run', async () => {
     const turns = Array.from({ length: 3 }, () => fetched)
-    const { returned } = openBench({ plan: { strategy: 'agent', fallback: 'error' }, turns })
+    const { returned } = openTestShaper({ plan: { strategy: 'agent', fallback: 'error' }, turns })
     expect(await returned()).toMatchObject({
       kind: 'failure',
       facts: { turns: 3, tokensIn: 300, tokensOut: 60 },
@@ -311,17 +314,17 @@ describe(`${promise('ISO-5')} the model of the sub-agent`, () => {
   it.each([
     ['agent', 'its own'],
     ['extract', 'played'],
-  ] as const)('is asked by it alone: %s asks %s', async (strategy, name) => {
-    const { returned, asked } = openBench({ settings, plan: { strategy } })
+  ] as const)('is used only by the sub-agent: %s uses %s', async (strategy, name) => {
+    const { returned, asked } = openTestShaper({ settings, plan: { strategy } })
     await returned()
     expect(new Set(asked)).toEqual(new Set([name]))
   })
 
-  it(`${promise('ISO-7')} has to say whether the tool did what it should`, async () => {
+  it(`${promise('ISO-7')} has to say whether the tool succeeded`, async () => {
     const fetched = { name: 'fetch', input: {} }
     const vague = complete({ success: 'false', output: { $result: 'r1' } })
     const clear = complete({ success: true, output: { $result: 'r1' } })
-    const { returned, asked, frame } = openBench({ plan: { strategy: 'agent' }, turns: [fetched, vague, clear] })
+    const { returned, asked, frame } = openTestShaper({ plan: { strategy: 'agent' }, turns: [fetched, vague, clear] })
     const back = await returned()
     expect(asked).toHaveLength(3)
     expect(back).toMatchObject({ kind: 'frame', frame, facts: { strategy: 'agent', turns: 3 } })

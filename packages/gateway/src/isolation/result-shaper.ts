@@ -26,29 +26,29 @@ import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
 import { isQuarantined, type ShapingRules } from './shaping-rules.ts'
 
-/** Whose call it was. */
+/** The caller to whom a result belongs. */
 export interface ResultOwner {
   readonly user: string
   readonly session: string
 }
 
-/** A result of a tool on its way back. */
+/** A result of a tool, before it is shaped for its caller. */
 export interface UnshapedResult
   extends Pick<IsolatedCall, 'server' | 'definition' | 'args' | 'intent' | 'isReadOnly' | 'recall'> {
   readonly owner: ResultOwner
   readonly rules: ShapingRules
-  /** Its caller has the tool that reads saved results. */
+  /** Whether the caller has the tool that reads stored results. */
   readonly canPage: boolean
   readonly frame: Frame
   readonly cancellation: Cancellation
 }
 
-/** One whose structured content was not parsed: these are its bytes. */
+/** A result whose structured content was not parsed. `written` has its bytes. */
 interface UnparsedResult extends UnshapedResult {
   readonly written?: Buffer | undefined
 }
 
-/** What a server said, and how it speaks. */
+/** A server's answer, and its protocol era. */
 export interface ServerResult {
   readonly frame: Frame
   readonly era: Era
@@ -64,17 +64,17 @@ export interface ResultShaperOptions {
 
 export type ShapedResult = { readonly facts: ShapingFacts } & (
   | { readonly kind: 'frame'; readonly frame: Frame }
-  /** `meta`: what its caller is told of the run. */
+  /** `meta`: information about the run, for the caller. */
   | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta: JsonObject }
 )
 
-/** Stands above what a model wrote itself. */
+/** The first line of a text that a model wrote. */
 const MODEL_LINE = '[Written by a model, not by the tool.]'
 
-/** Nobody waits, or somebody has to decide: a bounded result would hide it. */
+/** Errors that a bounded result would hide: nobody waits any more, or a person has to change the configuration. */
 const NEVER_BOUNDED: readonly string[] = ['CALL_CANCELLED', 'EXECUTOR_MISSING']
 
-/** Decides what of a result goes back to its caller. The whole is kept first. */
+/** Decides which part of a result is returned to its caller. It stores the full result first. */
 export class ResultShaper {
   readonly #options: ResultShaperOptions
   readonly #engines = new WeakMap<ModelSettings, ModelEngine>()
@@ -83,19 +83,19 @@ export class ResultShaper {
     this.#options = options
   }
 
-  /** Whether a result goes back as it is: nearly all do, and this is all that it costs them. */
+  /** Whether a result is returned unchanged. Nearly all are, so this check is cheap. */
   isWhole({ plan, preset }: ShapingRules, { frame: { envelope }, era }: ServerResult): boolean {
     if (isQuarantined(plan)) return false
-    // In the older era the word means nothing, and clients would show what stands beside it.
+    // In the legacy era `input_required` has no meaning, and clients would show the rest of the result.
     if (envelope.resultType === 'input_required' && era === 'modern') return true
     if (plan?.strategy === 'exact') return true
     if (plan !== undefined && envelope.result !== undefined) return false
     const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
-    // A text has no more characters than its bytes are.
+    // A text never has more characters than bytes.
     return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap, plan?.budget ?? cap)
   }
 
-  /** A failure may quote a server's last words, the page that it sent in place of an answer, or what a provider says. */
+  /** A failure may quote text of the server (its stderr, or a page sent instead of an answer) or of a provider. */
   shapeFailure({ plan }: ShapingRules, error: SallyportError): SallyportError {
     return isQuarantined(plan) ? withoutQuotedText(error) : error
   }
@@ -109,25 +109,25 @@ export class ResultShaper {
     if (call.frame.envelope.result === undefined) return this.#shapeError(call, message.error)
     const result = normalizeResult(message.result)
     const run: ShapingRun = { ...NO_USAGE, strategy: plan?.strategy ?? 'shaped' }
-    // What went wrong the caller has to know itself.
+    // The caller has to see errors itself.
     const isForModel = plan && asksModel(plan) && !isTask(result) && !call.frame.envelope.isError
     return isForModel
       ? this.#askModel(call, result, plan)
       : this.#bound({ ...call, written: apart?.written }, result, run)
   }
 
-  /** What a server says in place of a result is a text of its own too. */
+  /** The text of a JSON-RPC error is limited in the same way as a result. */
   async #shapeError(call: UnshapedResult, error: Json | undefined): Promise<ShapedResult> {
     const handle = await this.#storeResult(call, { error: error ?? null })
     const run: ShapingRun = { ...NO_USAGE, strategy: call.rules.plan?.strategy ?? 'shaped', handle }
     return sent(call, { error: shortenError(error, describeStored(call, handle)) }, run)
   }
 
-  /** Texts cut by their kind, with a handle to the whole; the very same frame where all of it fits. */
+  /** Shortens texts by their kind, with a handle to the full result. If everything fits, the same frame is returned. */
   async #bound(call: UnparsedResult, result: JsonObject, run: ShapingRun): Promise<ShapedResult> {
     const written = call.written ?? findRawStructure(call.frame, result, this.#presetFor(call.rules).threshold)
     const shaped = await this.#shapeTexts(call, result, written)
-    // That a strategy failed is told also where all of the result fits: nothing goes back past it in silence.
+    // A failed strategy is always reported, also if the full result fits.
     if (shaped === result && run.failure === undefined) return unchanged(call, run)
     return this.#changed(call, shaped, { ...run, handle: handleIn(shaped) })
   }
@@ -138,18 +138,18 @@ export class ResultShaper {
       ...(written !== undefined && { writtenStructure: written }),
       openShelf: () => this.#options.shelfOf(call.owner),
       tool: call.definition.name,
-      sayRest: ({ handle }) => describeWhole(call, handle),
+      sayRest: ({ handle }) => describeFullResult(call, handle),
     })
     return shaped as unknown as JsonObject
   }
 
-  /** A preset of its own, but never more than the budget of an isolated tool and the cap. */
+  /** The tool's own preset, limited by the budget of an isolated tool and by the cap. */
   #presetFor({ plan, preset }: Pick<ShapingRules, 'plan' | 'preset'>): Preset {
     const { cap, presets } = this.#options.settings().context
-    const most = Math.min(cap ?? Number.POSITIVE_INFINITY, plan?.budget ?? Number.POSITIVE_INFINITY)
+    const maxLength = Math.min(cap ?? Number.POSITIVE_INFINITY, plan?.budget ?? Number.POSITIVE_INFINITY)
     const chosen = preset ?? (plan ? findPreset('default', presets) : createCapPreset(cap, presets))
     const isOwnSize = preset !== undefined || plan === undefined
-    return isOwnSize && chosen.threshold <= most ? chosen : { ...chosen, threshold: most }
+    return isOwnSize && chosen.threshold <= maxLength ? chosen : { ...chosen, threshold: maxLength }
   }
 
   async #askModel(call: UnshapedResult, result: JsonObject, plan: IsolationPlan): Promise<ShapedResult> {
@@ -164,11 +164,11 @@ export class ResultShaper {
       const shaped = await this.#shapeTexts(call, normalizeResult(reply.result))
       return this.#changed(call, shaped, { ...run, handle: handleIn(shaped) })
     }
-    const told = { ...run, handle: await this.#storeResult(call, result), writtenBy: reply.writtenBy }
-    return this.#changed(call, this.#textResult(call, reply, told), told)
+    const textRun = { ...run, handle: await this.#storeResult(call, result), writtenBy: reply.writtenBy }
+    return this.#changed(call, this.#textResult(call, reply, textRun), textRun)
   }
 
-  /** Words of a model, or a part of the result: within the budget, with the author and the way to the whole. */
+  /** A text of a model, or a part of the result: within the budget, with its author and how to read the full result. */
   #textResult(call: UnshapedResult, { text, isError, writtenBy }: TextReply, { handle }: ShapingRun): JsonObject {
     const lead = writtenBy === 'model' ? `${MODEL_LINE}\n` : ''
     const foot = `[${describeStored(call, handle)}]`
@@ -179,8 +179,8 @@ export class ResultShaper {
   }
 
   /**
-   * Only a value that validates crosses back, and no words: neither a server's nor a model's, and no handle by which
-   * the caller could read them (ISO-11, ISO-16). So nothing is kept.
+   * Returns only a value that matches the schema: no text of a server or a model, and no handle with which the caller
+   * could read such text (ISO-11, ISO-16). So nothing is stored.
    */
   async #quarantine(call: UnshapedResult, message: JsonObject, plan: IsolationPlan): Promise<ShapedResult> {
     const { envelope } = call.frame
@@ -198,7 +198,7 @@ export class ResultShaper {
     return this.#changed(call, textResult(call, reply.text), { ...used, writtenBy: reply.writtenBy })
   }
 
-  /** Nothing where it could not be kept: the answer is still of use. */
+  /** Returns the handle; `undefined` if the result could not be stored. The answer is still useful then. */
   async #storeResult({ owner, definition }: UnshapedResult, result: JsonObject): Promise<string | undefined> {
     try {
       const saved = await this.#options.shelfOf(owner).save(toFullText(result), { tool: definition.name })
@@ -247,7 +247,7 @@ function sent(call: UnshapedResult, message: JsonObject, run: ShapingRun): Shape
   return { kind: 'frame', frame, facts: toShapingFacts(run, { bytesIn, bytesOut: frame.envelope.bytes }) }
 }
 
-/** The frame goes back as the bytes that came. */
+/** Returns the frame with the same bytes that the server sent. */
 function unchanged({ frame }: UnshapedResult, run: ShapingRun): ShapedResult {
   const { bytes } = frame.envelope
   return { kind: 'frame', frame, facts: toShapingFacts(run, { bytesIn: bytes, bytesOut: bytes }) }
@@ -258,15 +258,15 @@ const asksModel = ({ strategy }: IsolationPlan): boolean => strategy === 'extrac
 const mayBound = (plan: IsolationPlan, { code }: SallyportError): boolean =>
   plan.fallback === 'bounded' && !NEVER_BOUNDED.includes(code)
 
-const describeWhole = ({ canPage }: UnshapedResult, handle: string): string =>
+const describeFullResult = ({ canPage }: UnshapedResult, handle: string): string =>
   canPage
-    ? `The whole: ${READ_RESULT_TOOL} with handle ${handle}.`
-    : `The whole is kept as ${handle}; this agent was not given ${READ_RESULT_TOOL}.`
+    ? `Full result: ${READ_RESULT_TOOL} with handle ${handle}.`
+    : `The full result is stored as ${handle}; this agent was not given ${READ_RESULT_TOOL}.`
 
 const describeStored = (call: UnshapedResult, handle: string | undefined): string =>
-  handle === undefined ? 'The whole could not be kept, and is lost.' : describeWhole(call, handle)
+  handle === undefined ? 'The full result could not be stored, and is lost.' : describeFullResult(call, handle)
 
-/** The cap alone knows nothing of tokens: what is over it is shown as far as it goes. */
+/** The cap alone has no token limit: a longer text is shown up to the cap. */
 function createCapPreset(cap: number | undefined, presets: Settings['context']['presets']): Preset {
   const base = findPreset('default', presets)
   const threshold = cap ?? Number.MAX_SAFE_INTEGER
@@ -277,11 +277,11 @@ type TextReply = Extract<IsolatedReply, { readonly kind: 'text' }>
 
 interface TextAround {
   readonly isError?: boolean
-  /** Not every agent shows its model what is in _meta. */
+  /** A last line of text, since not every agent shows `_meta` to its model. */
   readonly foot?: string
 }
 
-/** A text that goes back in place of the result. */
+/** A text that is returned instead of the result. */
 function textResult({ frame }: UnshapedResult, text: string, { isError = false, foot }: TextAround = {}): JsonObject {
   const { resultType } = frame.envelope
   const texts = foot === undefined ? [text] : [text, foot]
@@ -292,22 +292,22 @@ function textResult({ frame }: UnshapedResult, text: string, { isError = false, 
   }
 }
 
-/** So much of what a server says of its own failure is repeated. */
+/** At most this much of a server's error message is repeated. */
 const MAX_MESSAGE_LENGTH = 1_000
 const UNKNOWN_ERROR = -32_603
 
-/** An error of a server that is too long, with what it says as far as that is usual. */
+/** Shortens a server's error that is too long. Its message is kept up to a usual length. */
 function shortenError(error: Json | undefined, rest: string): JsonObject {
   const { code, message } = isJsonObject(error) ? error : {}
-  const said = typeof message === 'string' ? message : JSON.stringify(message ?? error ?? null)
+  const text = typeof message === 'string' ? message : JSON.stringify(message ?? error ?? null)
   return {
     code: Number.isSafeInteger(code) ? (code as number) : UNKNOWN_ERROR,
-    message: `${cutText(said, MAX_MESSAGE_LENGTH)} [Cut by the gateway. ${rest}]`,
+    message: `${cutText(text, MAX_MESSAGE_LENGTH)} [Cut by the gateway. ${rest}]`,
     data: { [SHAPED_META]: `Left out. ${rest}` },
   }
 }
 
-/** Errors whose every word is ours. */
+/** Errors whose message never quotes a server or a provider. */
 const OWN_MESSAGE_CODES: readonly ErrorCode[] = [
   'ISOLATION_FAILED',
   'ISOLATION_LIMIT',
@@ -317,48 +317,48 @@ const OWN_MESSAGE_CODES: readonly ErrorCode[] = [
   'INTERNAL',
 ]
 
-/** The same error, without words of a server or a provider that it may quote. */
+/** The same error, without text that it may quote from a server or a provider. */
 export function withoutQuotedText(error: SallyportError): SallyportError {
   const { code } = error
   if (OWN_MESSAGE_CODES.includes(code)) return error
-  const hint = code === 'MODEL_UNAVAILABLE' ? error.hint : '`sallyport explain` tells the operator more.'
-  return new SallyportError(code, 'The call failed, and what was said of that is withheld.', {
-    hint: `Only values of the schema in isolation.returns go back. ${hint}`,
+  const hint = code === 'MODEL_UNAVAILABLE' ? error.hint : 'The operator can see more with `sallyport explain`.'
+  return new SallyportError(code, 'The call failed, and its error message is withheld.', {
+    hint: `Only values that match the schema in isolation.returns are returned. ${hint}`,
   })
 }
 
-/** Where only values that validate may cross, a server's own words of what went wrong do not (ISO-11). */
+/** If only values that match a schema may be returned, a server's error message may not (ISO-11). */
 const withheldError = (): SallyportError =>
-  new SallyportError('ISOLATION_FAILED', 'The tool gave no result, and what it says of that is withheld.', {
-    hint: 'Only values of the schema in isolation.returns go back. `sallyport explain` tells the operator more.',
+  new SallyportError('ISOLATION_FAILED', 'The tool gave no result, and its error message is withheld.', {
+    hint: 'Only values that match the schema in isolation.returns are returned. The operator can see more with `sallyport explain`.',
   })
 
-/** A value that is cut is no longer one that validates. */
+/** A shortened value would no longer match the schema. */
 const valueTooLarge = (length: number, budget: number): SallyportError =>
-  new SallyportError('ISOLATION_LIMIT', `The value has ${length} characters; ${budget} may go back.`, {
+  new SallyportError('ISOLATION_LIMIT', `The value has ${length} characters; at most ${budget} may be returned.`, {
     hint: 'Raise isolation.budget, or set limits such as maxLength and maxItems in isolation.returns.',
   })
 
-/** What is no result of a tool is shown as the JSON that it is: it must not pass by being wrong. */
+/** Shows an invalid result as JSON text: an invalid result must not bypass the limits. */
 function normalizeResult(result: Json | undefined): JsonObject {
-  const isOne = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
-  if (isOne) return result.content === undefined ? { ...result, content: [] } : result
+  const isValid = isJsonObject(result) && (result.content === undefined || isBlockList(result.content))
+  if (isValid) return result.content === undefined ? { ...result, content: [] } : result
   return { content: [{ type: 'text', text: JSON.stringify(result ?? null) }] }
 }
 
 const isBlockList = (content: Json): boolean => Array.isArray(content) && content.every(isJsonObject)
 
-/** What is kept of a result: its text where it is nothing else. */
+/** The text of a result that is stored: its only text, or the result as JSON. */
 const toFullText = (result: JsonObject): string => onlyText(result) ?? JSON.stringify(result)
 
-/** Under which the first of what was left out is kept. */
+/** The handle of the first part that was left out. */
 function handleIn({ _meta }: JsonObject): string | undefined {
   const facts = ((_meta as JsonObject | undefined)?.[SHAPED_META] as JsonObject | undefined)?.results
   const first = Array.isArray(facts) ? (facts[0] as JsonObject | undefined) : undefined
   return typeof first?.handle === 'string' ? first.handle : undefined
 }
 
-/** What a task tells of itself without a word of the server's: its id, its state, and when to ask again. */
+/** A task without any free text of the server: its id, its state, and when to ask again. */
 export function stripTask(result: JsonObject): JsonObject {
   const { task } = result
   return isJsonObject(task) ? { task: stripFields(task) } : stripFields(result)
@@ -372,33 +372,33 @@ const TASK_FIELDS: ReadonlySet<string> = new Set([
   ...['ttl', 'ttlMs', 'pollInterval', 'pollIntervalMs'],
 ])
 
-/** No sentence, whatever its key. */
+/** Whether a value is a number, null or an identifier, and so cannot contain a sentence. */
 const isPlainToken = (value: Json | undefined): boolean =>
   value === null || typeof value === 'number' || (typeof value === 'string' && /^[\w.:+/=-]{1,128}$/.test(value))
 
-/** The result is still to come: this says only of which task. */
+/** Whether the result only names a task, whose real result comes later. */
 const isTask = ({ content, structuredContent, task, taskId }: JsonObject): boolean =>
   (content === undefined || (Array.isArray(content) && content.length === 0)) &&
   structuredContent === undefined &&
   (typeof taskId === 'string' || isJsonObject(task))
 
-/** How that came about which goes back to the caller. */
+/** How the returned result was produced. */
 interface ShapingRun extends ModelUsage {
   /** `shaped`: by a preset or the cap alone. */
   readonly strategy: IsolationPlan['strategy'] | 'shaped'
-  /** By which the whole can be read. */
+  /** The handle with which the full result can be read. */
   readonly handle?: string | undefined
-  /** Whose words go back, where that is not the result as it is. */
+  /** Who wrote the returned text; missing if the result itself is returned. */
   readonly writtenBy?: 'model' | 'tool'
-  /** Why a bounded result is all that there is. */
+  /** Why a bounded result is returned instead. */
   readonly failure?: SallyportError | undefined
 }
 
-/** What became of a result, for its record. */
+/** What happened to a result, for its record. */
 export interface ShapingFacts extends ModelUsage, Pick<ShapingRun, 'strategy'> {
   readonly bytesIn: number
   readonly bytesOut: number
-  /** Estimated: what the caller's model does not have to read. */
+  /** Estimated tokens that the caller's model does not have to read. */
   readonly tokensKept: number
   readonly handle: string | undefined
   readonly fellBack: string | undefined
@@ -418,7 +418,7 @@ function toShapingFacts(
   return { ...used, bytesIn, bytesOut, tokensKept, handle, fellBack: failure?.code }
 }
 
-/** What the caller is told of the run; of shaping alone the kit has told it. */
+/** Adds information about the run for the caller. For shaping alone, the kit has added it already. */
 function markResult(
   result: JsonObject,
   run: ShapingRun,
@@ -426,15 +426,15 @@ function markResult(
 ): JsonObject {
   if (run.strategy === 'shaped') return result
   const bytesOut = Buffer.byteLength(JSON.stringify(result))
-  const told = isolationMeta(run, { runId, bytesIn, bytesOut })
-  return { ...result, _meta: { ...(result._meta as JsonObject | undefined), ...told } }
+  const meta = isolationMeta(run, { runId, bytesIn, bytesOut })
+  return { ...result, _meta: { ...(result._meta as JsonObject | undefined), ...meta } }
 }
 
 interface RunSizes extends Pick<ShapingFacts, 'bytesIn' | 'bytesOut'> {
   readonly runId: string
 }
 
-/** The part of `_meta` that tells of a run, also of one that failed. */
+/** The part of `_meta` that describes a run, also a failed one. */
 function isolationMeta(run: ShapingRun, { runId, bytesIn, bytesOut }: RunSizes): JsonObject {
   return {
     [ISOLATION_META]: {
@@ -453,8 +453,8 @@ function isolationMeta(run: ShapingRun, { runId, bytesIn, bytesOut }: RunSizes):
 }
 
 /**
- * A tool as its callers see it: with what they may ask of its results, and without an output schema where these may
- * be cut. Such a schema promises structured content in every result, and clients throw away one that lacks it (ISO-17).
+ * A tool as its callers see it: with the intent argument if it takes one, and without an output schema if results may
+ * be shortened. Such a schema promises structured content in every result, and clients reject results without it (ISO-17).
  */
 export function shownTool(definition: JsonObject, { takesIntent, mayCut }: ShapingRules): JsonObject {
   const asking = takesIntent ? withIntent(definition) : definition

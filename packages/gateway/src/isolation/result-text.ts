@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 
-/** A result as one text, for a model to read: what is no text is described. */
+/** A result as one text for a model. Other content is described. */
 export function resultText(result: JsonObject): string {
   const content = Array.isArray(result.content) ? result.content : []
   const texts = content.map(blockText)
@@ -18,14 +18,14 @@ function blockText(block: Json): string {
   return `[${String(block.type)}${type}${size}]`
 }
 
-/** The value that a result stands for: its structured content, or its only text where that is JSON. */
+/** The value of a result: its structured content, or its only text, parsed if it is JSON. */
 export function resultValue(result: JsonObject): Json | undefined {
   if (result.structuredContent !== undefined) return result.structuredContent
   const text = onlyText(result)
   return text === undefined ? undefined : (parsed(text) ?? { value: text }).value
 }
 
-/** What of a result is JSON: its only text, which a model reads and a server wrote; then its structured content. */
+/** The JSON texts in a result: first its only text, which the server wrote and a model reads; then its structured content. */
 export function resultJsons(result: JsonObject): readonly string[] {
   const text = onlyText(result)
   const { structuredContent } = result
@@ -35,7 +35,7 @@ export function resultJsons(result: JsonObject): readonly string[] {
   ]
 }
 
-/** Its text where it is nothing else. */
+/** The text of a result that has one text block and nothing else; otherwise `undefined`. */
 export function onlyText({ content }: JsonObject): string | undefined {
   const [block, ...others] = Array.isArray(content) ? content : []
   return others.length === 0 && isJsonObject(block) && typeof block.text === 'string' ? block.text : undefined

@@ -3,10 +3,10 @@ import type { ModelUsage } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import type { ModelTurn } from './model-engine.ts'
 
-/** An answer shorter than this helps nobody. */
+/** A shorter answer would be useless. */
 const MIN_OUTPUT_TOKENS = 50
 
-/** What one isolated call may use, and has used. */
+/** The limits of one isolated call, and what it has used. */
 export class RunBudget {
   readonly #limits: Pick<IsolationPlan, 'maxTokens' | 'maxTurns'>
   #turns = 0
@@ -25,7 +25,7 @@ export class RunBudget {
     return this.#turns < this.#limits.maxTurns
   }
 
-  /** How long an answer to so many tokens may be. */
+  /** The maximum number of output tokens for a request with this many input tokens. */
   outputFor(tokensIn: number): number | SallyportError {
     const { maxTokens } = this.#limits
     const left = maxTokens - this.#tokensIn - this.#tokensOut - tokensIn
@@ -33,13 +33,13 @@ export class RunBudget {
     return limitReached(`${maxTokens} tokens would not be enough for its next turn`, 'max_tokens')
   }
 
-  /** Counted when it is asked, with an estimate: a model that never answers was asked all the same. */
+  /** Counts a request when it is sent, with an estimate: a request without an answer also costs tokens. */
   begin(estimatedIn: number): void {
     this.#turns += 1
     this.#tokensIn += estimatedIn
   }
 
-  /** What the last turn came to, as the provider counted, else by estimate. */
+  /** Replaces the estimate of the last turn with the provider's count, if there is one. */
   settle({ tokensIn, tokensOut }: ModelTurn, estimated: { readonly in: number; readonly out: number }): void {
     this.#tokensIn += (counted(tokensIn) ?? estimated.in) - estimated.in
     this.#tokensOut += counted(tokensOut) ?? estimated.out
@@ -50,7 +50,7 @@ export class RunBudget {
   }
 }
 
-/** A provider that counts backwards would lend without end. */
+/** Ignores negative counts: with them a call would never reach its limit. */
 const counted = (tokens: number | undefined): number | undefined =>
   tokens !== undefined && Number.isFinite(tokens) && tokens >= 0 ? tokens : undefined
 

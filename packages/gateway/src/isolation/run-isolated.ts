@@ -13,11 +13,11 @@ import type { RunParts } from './run-parts.ts'
 export interface IsolatedRun {
   readonly call: IsolatedCall
   readonly parts: Omit<RunParts, 'engine'> & { readonly engine: RunParts['engine'] | undefined }
-  /** Undefined where it is switched off. */
+  /** `undefined` if the sub-agent is switched off. */
   readonly executor: ExecutorDefinition | undefined
 }
 
-/** Runs the strategies that ask a model. Whatever goes wrong is an outcome, and what was used until then is known. */
+/** Runs the strategies that ask a model. Errors are returned as the reply, together with the tokens used so far. */
 export async function runIsolated({ call, parts, executor }: IsolatedRun): Promise<IsolatedOutcome> {
   const { plan } = call
   const budget = new RunBudget(plan)
@@ -52,7 +52,7 @@ const DEFAULT_QUESTION = 'What does it say? Give the gist.'
 const MAX_INTENT_LENGTH = 1_000
 /** The rest is for the question and the answer. */
 const RESULT_SHARE = 0.5
-/** Each is looked for in all of the result. */
+/** Each quote is searched for in the full result. */
 const MAX_QUOTES = 20
 
 const ANSWER: ModelTool = {
@@ -68,7 +68,7 @@ const ANSWER: ModelTool = {
   },
 }
 
-/** With a schema, the answer is a value and nothing else. */
+/** With a schema, the answer is only a value. */
 const valueTool = (returns: JsonObject): ModelTool => ({
   name: 'answer',
   description: 'Gives the answer, as a value of this schema.',
@@ -82,7 +82,7 @@ interface ExtractOptions {
   readonly signal: AbortSignal
 }
 
-/** One question about the result to a model that sees nothing else. */
+/** Asks a model one question about the result. The model sees nothing else. */
 async function extract({ call, parts, budget, signal }: ExtractOptions): Promise<IsolatedReply | SallyportError> {
   const { returns, maxTokens } = call.plan
   const whole = resultText(call.result)
@@ -108,25 +108,25 @@ async function valueReply(
 ): Promise<IsolatedReply | SallyportError> {
   const value = isJsonObject(input) ? input.value : undefined
   if (value === undefined) return malformed('it gave no value')
-  const flaw = await findValueProblem(returns, value)
-  // What is wrong may quote the value, which is not to cross back.
-  if (flaw !== undefined) return malformed('its value does not keep to the schema of `returns`')
+  const problem = await findValueProblem(returns, value)
+  // The problem may quote the value, which must not be returned.
+  if (problem !== undefined) return malformed('its value does not match the schema of `returns`')
   return { kind: 'text', text: JSON.stringify(value), isError: false, writtenBy: 'model' }
 }
 
-/** Quotes count only where the result has them: a model cannot put words into a server's mouth. */
+/** Keeps only quotes that are in the result, so that a model cannot invent them. */
 function toAnswerReply(turn: ModelTurn, input: Json | undefined, whole: string): IsolatedReply | SallyportError {
-  const said = isJsonObject(input) && typeof input.answer === 'string' ? input.answer : turn.text
-  if (said.trim() === '') return malformed('it gave no answer')
+  const text = isJsonObject(input) && typeof input.answer === 'string' ? input.answer : turn.text
+  if (text.trim() === '') return malformed('it gave no answer')
   const given = isJsonObject(input) && Array.isArray(input.quotes) ? input.quotes.slice(0, MAX_QUOTES) : []
   const quotes = given.filter((quote) => typeof quote === 'string' && quote !== '' && whole.includes(quote))
   return {
     kind: 'text',
-    text: [said, ...quotes.map((quote) => `> ${String(quote).replaceAll('\n', '\n> ')}`)].join('\n'),
+    text: [text, ...quotes.map((quote) => `> ${String(quote).replaceAll('\n', '\n> ')}`)].join('\n'),
     isError: false,
     writtenBy: 'model',
   }
 }
 
 const malformed = (why: string): SallyportError =>
-  new SallyportError('ISOLATION_FAILED', `The model's answer is not of use: ${why}.`)
+  new SallyportError('ISOLATION_FAILED', `The model's answer cannot be used: ${why}.`)

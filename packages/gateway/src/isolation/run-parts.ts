@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '@sallyport/core'
 import type { ModelEngine } from './model-engine.ts'
 
-/** Whom a run may ask. */
+/** What a run uses: a model, and the check of values. */
 export interface RunParts {
   readonly engine: ModelEngine
-  /** What is wrong with a value by a schema; nothing where it validates. A schema that cannot be asked is a flaw too. */
+  /** Why a value does not match a schema; `undefined` if it does. A schema that cannot be checked is a problem too. */
   readonly findValueProblem: (schema: JsonObject, value: Json) => Promise<string | undefined>
 }

@@ -26,7 +26,7 @@ const open = (age: number): SessionShelves => {
 const files = (): readonly string[] =>
   readdirSync(join(state, 'workspaces'), { recursive: true, encoding: 'utf8' }).filter((name) => /r_/.test(name))
 
-it('gives each session its own, and nobody another’s', async () => {
+it('gives each session its own results, and never those of another', async () => {
   const shelves = open(DAY)
   const { handle } = await shelves.shelfFor(ADA).save('much')
   expect((await shelves.shelfFor(ADA).read(handle))?.bytes.toString()).toBe('much')
@@ -37,11 +37,11 @@ it('gives each session its own, and nobody another’s', async () => {
     expect(await shelves.shelfFor(other).read(handle)).toBeUndefined()
 })
 
-it(`${promise('ISO-16')} removes what is too old also of sessions that are over`, async () => {
+it(`${promise('ISO-16')} removes old results, also of sessions that have ended`, async () => {
   await open(DAY).shelfFor(ADA).save('old')
   const [name = ''] = files()
   const path = join(state, 'workspaces', name)
-  // The name says when it was saved.
+  // The file name contains the time when it was saved.
   const old = path.replace(/\d{8}-\d{9}/, '20200101-000000000')
   writeFileSync(old, 'from long ago')
   utimesSync(old, 0, 0)
@@ -53,7 +53,7 @@ it(`${promise('ISO-16')} removes what is too old also of sessions that are over`
   expect(files()).toEqual([name])
 })
 
-it('minds neither a folder that is not there nor one that is no folder', async () => {
+it('works if the folder is missing, or if it is a file', async () => {
   for (const prepare of [() => undefined, () => writeFileSync(join(state, 'workspaces'), 'a file')]) {
     prepare()
     const shelves = open(DAY)

@@ -21,7 +21,7 @@ const MAX_CACHED = 1_000
 const CLEANUP_INTERVAL_MS = 60 * 60_000
 const PRIVATE_MODE = 0o700
 
-/** The whole results of each session, in its own workspace. */
+/** Stores the full results of each session, in its own workspace. */
 export class SessionShelves {
   readonly #options: SessionShelvesOptions
   readonly #cache = new Map<string, CachedShelf>()
@@ -33,23 +33,23 @@ export class SessionShelves {
     this.#options = options
   }
 
-  /** What is too old is removed from now on, also of sessions that are over. */
+  /** Starts to remove results that are too old, also of sessions that have ended. */
   start(): void {
-    const tidy = (): void => {
+    const cleanUp = (): void => {
       this.#cleaning = this.#cleaning.then(() => this.#cleanUp())
     }
-    this.#timer = setInterval(tidy, CLEANUP_INTERVAL_MS).unref()
-    tidy()
+    this.#timer = setInterval(cleanUp, CLEANUP_INTERVAL_MS).unref()
+    cleanUp()
   }
 
-  /** What is left to tidy is left to the next gateway: a command that is over must not wait for it. */
+  /** Stops cleaning up. The next gateway does the rest: a finished command must not wait for it. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
     await this.#cleaning
   }
 
-  /** Throws where the folder cannot be made. */
+  /** Throws if the folder cannot be created. */
   shelfFor(owner: ResultOwner): ResultShelf {
     const { retention } = this.#options.settings().context
     const name = toOwnerKey(owner)
@@ -72,7 +72,7 @@ export class SessionShelves {
     return join(this.#options.state, 'workspaces')
   }
 
-  /** A folder that cannot be read keeps nobody from working: it is looked at again the next time. */
+  /** A folder that cannot be read is not an error: the next cleanup tries again. */
   async #cleanUp(): Promise<void> {
     const { age } = this.#options.settings().context.retention
     for (const name of await readdir(this.#folder).catch(() => [])) {

@@ -12,22 +12,22 @@ import { takesIntent } from './intent.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { planIsolation } from './plan-isolation.ts'
 
-/** What goes back of the results of one tool. */
+/** Which part of a tool's results is returned. */
 export interface ShapingRules {
-  /** Undefined: it is not isolated. */
+  /** `undefined` if the tool is not isolated. */
   readonly plan: IsolationPlan | undefined
-  /** By which they are shaped, where somebody names one. */
+  /** The preset that shapes the results; `undefined` if none is configured. */
   readonly preset: Preset | undefined
-  /** Its callers may say what they want to know. */
+  /** Whether callers may say what they want to know. */
   readonly takesIntent: boolean
-  /** What goes back may be less than what came. */
+  /** Whether a result may be shortened. */
   readonly mayCut: boolean
 }
 
-/** Only values that validate against a schema go back (ISO-11). */
+/** Whether only values that match a schema are returned (ISO-11). */
 export const isQuarantined = (plan: IsolationPlan | undefined): boolean => plan?.returns !== undefined
 
-/** A tool, as its server defined it. */
+/** A tool as its server defined it. */
 export interface OriginalTool {
   readonly kind: string
   readonly server: string
@@ -35,12 +35,12 @@ export interface OriginalTool {
   readonly original: JsonObject
 }
 
-/** Of what is no tool, and of most tools where there is no cap. */
+/** For everything that is not a tool, and for most tools if there is no cap. */
 export const UNSHAPED: ShapingRules = Object.freeze({
   ...{ plan: undefined, preset: undefined, takesIntent: false },
   mayCut: false,
 })
-/** Of most tools. */
+/** For most tools, if there is a cap. */
 const CAPPED_ONLY: ShapingRules = Object.freeze({ ...UNSHAPED, mayCut: true })
 
 type Presets = Settings['context']['presets']
@@ -53,7 +53,7 @@ export function resolveShapingRules(settings: Sources, tool: OriginalTool, polic
   const plan = planIsolation({ server, tool: tool.name, policy, isolation, executor })
   const wanted = policy.result?.value ?? server?.result
   if (plan === undefined && wanted === undefined) return context.cap === undefined ? UNSHAPED : CAPPED_ONLY
-  const preset = wanted === undefined ? undefined : presetOf(wanted, context.presets)
+  const preset = wanted === undefined ? undefined : resolvePreset(wanted, context.presets)
   return {
     plan,
     preset,
@@ -62,14 +62,14 @@ export function resolveShapingRules(settings: Sources, tool: OriginalTool, polic
   }
 }
 
-/** Why what an entry says of its results cannot be followed; nothing where it can. */
+/** Why the `result` of an entry is invalid; `undefined` if it is valid. */
 export function findPresetProblem(wanted: string | JsonObject, presets: Presets): string | undefined {
   const preset = readPreset(wanted, presets)
   return preset instanceof SallyportError ? preset.text : undefined
 }
 
-/** One that cannot be followed is told by a check; here what it should have bounded stays bounded. */
-function presetOf(wanted: string | JsonObject, presets: Presets): Preset {
+/** Uses the default preset if the configured one is invalid, so that results stay limited. `sallyport tools check` reports the error. */
+function resolvePreset(wanted: string | JsonObject, presets: Presets): Preset {
   const preset = readPreset(wanted, presets)
   return preset instanceof SallyportError ? findPreset('default', presets) : preset
 }

@@ -2,11 +2,11 @@ import type { ApprovalSubject } from '../governance/governance.ts'
 import { pinOf } from '../governance/governance.ts'
 import type { CallContext } from './steps/call-context.ts'
 
-/** Why somebody is asked about a call. */
+/** Why a call needs approval. */
 export const approvalReason = ({ rules, checked }: CallContext): string =>
   checked.outcome === 'ask' && !rules.approval.value ? checked.reason : rules.approval.reason
 
-/** What somebody is asked about, and what an approval is bound to. */
+/** The facts that a person is asked to approve, and to which the approval is bound. */
 export function approvalSubject(subject: CallContext): ApprovalSubject {
   const { call, rules } = subject
   const { id, traceId, principal, method, offer, params } = call

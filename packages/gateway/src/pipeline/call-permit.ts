@@ -6,29 +6,28 @@ import type { Call } from './call.ts'
 import type { ToolRules } from './rules/tool-rules.ts'
 import type { CallDecider, CallDeciderOptions, JudgedCall } from './steps/call-decider.ts'
 
-/** What the permits of all calls share. */
+/** The options that all permits share. */
 export interface CallPermitOptions {
   readonly decider: CallDecider
   readonly rulesOf: CallDeciderOptions['rulesOf']
-  /** Whether the minted token of this id was neither revoked nor has expired. */
+  /** Whether the token with this id is neither revoked nor expired. */
   readonly isTokenValid: (token: string) => boolean
-  /** Records the refusal. Resolves to what the caller is answered. */
+  /** Records the refusal. Resolves to the error for the caller. */
   readonly refuse: (judged: JudgedCall, error?: SallyportError) => Promise<SallyportError>
 }
 
 interface PermittedCall {
   readonly asked: Call
-  /** How it was judged. */
   readonly judged: JudgedCall
   readonly watch?: CallWatch | undefined
 }
 
-/** The right to send a call that was allowed, as long as the rules, what servers offer and its token are the same. */
+/** The right to send an allowed call. It is valid until the rules, the offers of servers or the token change. */
 export class CallPermit implements Permit {
   readonly #options: CallPermitOptions
   readonly #permitted: PermittedCall
   #judged: JudgedCall
-  /** What decides how the call is written. */
+  /** The rules by which the call is written to its server. */
   #sendingRules: ToolRules
   #refusing: Promise<SallyportError> | undefined
   #wasSent = false
@@ -66,20 +65,20 @@ export class CallPermit implements Permit {
     return undefined
   }
 
-  /** It was answered, given up or refused: nothing more is recorded of it here. Why it was refused, where it was. */
+  /** Ends the permit: after this it records no refusal. Returns the refusal, if there was one. */
   end(): Promise<SallyportError> | undefined {
     this.#hasEnded = true
     return this.#refusing
   }
 
-  /** The call with the rules that are in force now: it may take long, and what was forbidden meanwhile is forbidden. */
+  /** The call with the current rules: a call may take long, and what was forbidden meanwhile must stay forbidden. */
   get current(): JudgedCall {
     if (this.#options.decider.isStillValid(this.#judged)) return this.#judged
     const { context: subject } = this.#judged
     return { ...this.#judged, context: { ...subject, rules: this.#options.rulesOf(subject.call.offer) } }
   }
 
-  /** The rules by which it is written from now on. */
+  /** The current rules, which are used to write the call from now on. */
   rulesForSending(): ToolRules {
     this.#sendingRules = this.current.context.rules
     return this.#sendingRules
@@ -96,7 +95,7 @@ export class CallPermit implements Permit {
   }
 }
 
-/** Whether the text of the request, which was printed before, is not what the rules want by now. */
+/** Whether the request, which was serialized earlier, would have to be different under the current rules. */
 const needsRewriting = (before: ToolRules, now: ToolRules): boolean =>
   (now.policy.secrets.value === 'redact' && before.policy.secrets.value !== 'redact') ||
   (isQuarantined(now.shaping.plan) && !isQuarantined(before.shaping.plan))
@@ -104,13 +103,15 @@ const needsRewriting = (before: ToolRules, now: ToolRules): boolean =>
 /** A call with several rounds may have reached its server before. */
 const tokenEnded = (wasSent: boolean): SallyportError =>
   new SallyportError('UNAUTHENTICATED', 'The token of this call was revoked, or expired, while the call waited.', {
-    hint: wasSent ? MAY_HAVE_RUN_HINT : 'It was not made.',
+    hint: wasSent ? MAY_HAVE_RUN_HINT : 'The call was not made.',
   })
 
 const rulesChanged = (wasSent: boolean): SallyportError =>
-  new SallyportError('CALL_DENIED', 'What may be sent to this tool was changed while the call waited.', {
-    hint: wasSent ? MAY_HAVE_RUN_HINT : 'It was not made. Make it again: then it is sent as the rules want it now.',
+  new SallyportError('CALL_DENIED', 'The rules for what may be sent to this tool changed while the call waited.', {
+    hint: wasSent
+      ? MAY_HAVE_RUN_HINT
+      : 'The call was not made. Make it again: it is then sent under the current rules.',
   })
 
-/** Its end is recorded: nothing more is said of it. */
-const callEnded = (): SallyportError => new SallyportError('CALL_CANCELLED', 'Nobody waits for the call any more.')
+/** The end of the call is recorded already, so this is not recorded. */
+const callEnded = (): SallyportError => new SallyportError('CALL_CANCELLED', 'Nobody is waiting for the call any more.')

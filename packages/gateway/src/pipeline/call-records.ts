@@ -11,15 +11,15 @@ export interface CallRecordsOptions {
   readonly log: EventLog
   readonly gauge: CallGauge
   readonly audit: () => { readonly durability: 'process' | 'power'; readonly required: boolean }
-  /** As much of the arguments as a record keeps. */
+  /** The part of the arguments that is recorded. */
   readonly argumentsToRecord: (args: JsonObject) => Json | undefined
-  /** A bug of ours on the way to a server: the call is answered with its id, this says the rest. */
+  /** Reports a bug in the gateway. The caller gets only an incident id; this gets the details. */
   readonly onBug: (error: SallyportError) => void
 }
 
 type WriteResult = Promise<SallyportError | undefined> | SallyportError | undefined
 
-/** Writes the records of calls. A failure is a value, and undefined unless `audit.required`: then nothing may go on. */
+/** Writes the records of calls. It returns an error only with `audit.required`: then the call must not continue. */
 export class CallRecords {
   readonly #options: CallRecordsOptions
 
@@ -31,7 +31,7 @@ export class CallRecords {
     return this.#ifRequired(await this.#append(event))
   }
 
-  /** `facts`: as `formatFacts` prints them. */
+  /** `facts`: the output of `formatFacts`. */
   start(judged: JudgedCall, facts: string): Promise<SallyportError | undefined> {
     return this.write(startedRecord(judged, facts, this.#argumentsToRecord(judged)))
   }
@@ -41,17 +41,17 @@ export class CallRecords {
     return this.write(endRecord(call, answer, ending))
   }
 
-  /** Resolves to what the caller is answered. */
+  /** Resolves to the error for the caller. */
   async refuse(judged: JudgedCall, error: SallyportError = toDenialError(judged)): Promise<SallyportError> {
     return (await this.write(deniedRecord(judged, error, this.#argumentsToRecord(judged)))) ?? error
   }
 
-  /** Nothing was done and nothing is given away: the refusal stands even if it cannot be recorded. */
+  /** Nothing was done and nothing is disclosed, so the call is refused even if this cannot be recorded. */
   recordUnknown(asked: UnknownCall, error: SallyportError): void {
     this.#appendNow(unknownRecord(asked, error))
   }
 
-  /** Brings what was written to the disk, beside the call, where the records have to outlast a power cut. */
+  /** Syncs the log to disk while the call runs, if records have to survive a power cut. */
   sync(): Promise<SallyportError | undefined> | undefined {
     const { audit, log } = this.#options
     if (audit().durability !== 'power') return undefined
@@ -74,7 +74,7 @@ export class CallRecords {
     return failure && this.#options.audit().required ? failure : undefined
   }
 
-  /** Shares a write with the other calls of this turn; a call that is alone in flight has nobody to wait for. */
+  /** Shares one write with other calls of this event loop turn. If no other call is in flight, it writes at once. */
   #append(event: Recordable): WriteResult {
     const { gauge, log } = this.#options
     return gauge.inFlight > 1 ? log.appendSoon(event) : this.#appendNow(event)

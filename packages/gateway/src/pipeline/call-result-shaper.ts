@@ -24,14 +24,14 @@ import { argumentsOf, type ToolRules } from './rules/tool-rules.ts'
 import type { CallDeciderOptions, JudgedCall } from './steps/call-decider.ts'
 
 export interface CallResultShaperOptions extends Pick<CallDeciderOptions, 'rulesOf' | 'listings'> {
-  /** Absent: every result goes back whole. */
+  /** If missing, every result is returned in full. */
   readonly shaper?: ResultShaper | undefined
   readonly ids: { callId(): string }
-  /** Makes a call from its beginning. */
+  /** Runs a call through the whole pipeline. */
   readonly run: (call: Call) => Promise<Answer>
 }
 
-/** A tool that is called as a task gives its result later. */
+/** The methods whose answer can contain a tool's result. A tool that runs as a task returns its result later. */
 const RESULT_METHODS: ReadonlySet<string> = new Set([
   'tools/call',
   'tasks/result',
@@ -40,13 +40,13 @@ const RESULT_METHODS: ReadonlySet<string> = new Set([
   'tasks/update',
 ])
 
-/** What goes back, and what is recorded of that. */
+/** The answer for the caller, and the facts for its record. */
 export interface ShapedAnswer {
   readonly answer: Answer
   readonly facts?: ShapingFacts | undefined
 }
 
-/** Lets through of a tool's result what its rules leave for the caller. */
+/** Reduces a tool's result to what its rules allow for the caller. */
 export class CallResultShaper {
   readonly #options: CallResultShaperOptions
 
@@ -54,7 +54,7 @@ export class CallResultShaper {
     this.#options = options
   }
 
-  /** What the caller wants to know is not for the server. */
+  /** Removes the intent from the arguments: it is not for the server. */
   withoutIntent(asked: Call): Call {
     const given = asked.params.arguments
     if (!isJsonObject(given) || given[INTENT] === undefined || asked.offer.kind !== 'tool') return asked
@@ -63,12 +63,12 @@ export class CallResultShaper {
     return { ...asked, params: { ...asked.params, arguments: args }, intent }
   }
 
-  /** Nothing where all of it goes back: then it leaves as the bytes that came. */
+  /** `undefined` if the result is returned in full: then its bytes are sent unchanged. */
   shape(asked: Call, { context: { call, rules } }: JudgedCall, answer: Answer): Promise<ShapedAnswer> | undefined {
     const { shaper } = this.#options
     if (shaper === undefined || answer.kind !== 'frame' || !RESULT_METHODS.has(call.method) || call.isFromSubAgent)
       return
-    // A page is short, and cut again nobody could ever read on.
+    // A page of a stored result is short. If it were cut again, nobody could read the rest.
     if (isResultReader(call.offer) || shaper.isWhole(rules.shaping, answer)) return
     const { era } = answer
     const task = call.method === 'tasks/get' ? readTaskResult(answer.frame, shownTask(rules)) : undefined
@@ -91,34 +91,34 @@ export class CallResultShaper {
     )
   }
 
-  /** As its caller is told. The record has all of it. */
+  /** The failure as the caller sees it. The record has the full text. */
   shapeFailure({ context: { call, rules } }: JudgedCall, answer: Answer): Answer {
     const { shaper } = this.#options
     if (answer.kind !== 'failure' || shaper === undefined || call.isFromSubAgent) return answer
     return { ...answer, error: shaper.shapeFailure(rules.shaping, answer.error) }
   }
 
-  /** Whether the caller was given the tool that reads saved results. */
+  /** Whether the caller may use the tool that reads stored results. */
   #canPage(principal: Principal): boolean {
     const { listings } = this.#options
     const reader = listings.toolOf({ server: BUILT_IN_SERVER, tool: READ_RESULT })
     return reader !== undefined && listings.decisionFor(reader, principal).outcome !== 'deny'
   }
 
-  /** A sub-agent calls the same tool again: a call of its own, in the same trace. */
+  /** Calls the same tool again for a sub-agent: a separate call, in the same trace. */
   async #recall({ asked, meant, signal }: FirstCall, args: JsonObject): Promise<JsonObject | SallyportError> {
     const cancellation = new Cancellation()
-    const leave = (): void => cancellation.cancel('the isolated call has ended')
-    if (signal.aborted) leave()
-    signal.addEventListener('abort', leave, { once: true })
-    // One tool that runs another is asked for that same one again.
+    const cancel = (): void => cancellation.cancel('the isolated call has ended')
+    if (signal.aborted) cancel()
+    signal.addEventListener('abort', cancel, { once: true })
+    // If a tool ran another tool (mcp-exec), it has to run the same one again.
     const own = asked.offer === meant.offer ? args : { name: meant.offer.name, arguments: args }
     const { requestState: _state, inputResponses: _responses, ...first } = asked.params
     const params = { ...first, arguments: own }
     const id = this.#options.ids.callId()
     const again: Call = { ...asked, id, params, cancellation, onProgress: undefined, isFromSubAgent: true }
     const answer = await this.#options.run(again)
-    signal.removeEventListener('abort', leave)
+    signal.removeEventListener('abort', cancel)
     if (answer.kind === 'failure') return answer.error
     const { result, error } = parseFrame(answer.frame)
     return isJsonObject(result)
@@ -129,7 +129,7 @@ export class CallResultShaper {
 
 interface FirstCall {
   readonly asked: Call
-  /** The call that is judged, which may stand in the other. */
+  /** The call that was decided about. It may be inside the other one (mcp-exec). */
   readonly meant: Call
   readonly signal: AbortSignal
 }
@@ -139,22 +139,22 @@ const shownTask = ({ shaping: { plan } }: ToolRules): ((task: JsonObject) => Jso
 
 const toJsonText = (answer: Json | undefined): string => JSON.stringify(answer ?? null)
 
-/** The server did its work; what it gave must not pass by our mistake. */
+/** The call was made, but its result must not be returned unshaped because of a bug in the gateway. */
 const broken = ({ id }: Call, cause: unknown): SallyportError =>
   new SallyportError('INTERNAL', `Something broke inside the gateway while it shaped a result (incident ${id}).`, {
     cause,
   })
 
-/** The result of a tool that stands in what is told of its task. */
+/** The result of a tool, inside the answer about its task. */
 interface TaskResult {
   readonly frame: Frame
-  /** What is told of the task, with another result in it. */
+  /** The answer about the task, with another result in it. */
   wrap(result: Frame): Frame
 }
 
-/** Undefined where the task has no result yet. `shown`: what the caller gets to see of the task itself. */
-function readTaskResult(told: Frame, shown: (task: JsonObject) => JsonObject): TaskResult | undefined {
-  const { result: task } = parseFrame(told)
+/** `undefined` if the task has no result yet. `shown` reduces the task to what the caller may see. */
+function readTaskResult(answer: Frame, shown: (task: JsonObject) => JsonObject): TaskResult | undefined {
+  const { result: task } = parseFrame(answer)
   if (!isJsonObject(task) || !isJsonObject(task.result)) return undefined
   return {
     frame: toFrame(task.result),

@@ -2,7 +2,7 @@ import type { Cancellation, Era, JsonObject, Principal, SallyportError } from '@
 import type { Offer } from '../catalog/catalog.ts'
 import type { Client, Frame, ResourceSubscription } from '../upstream/upstream.ts'
 
-/** One request for something on offer, on its way through the pipeline. */
+/** One request for an offer, on its way through the pipeline. */
 export interface Call {
   readonly id: string
   readonly traceId: string
@@ -10,40 +10,40 @@ export interface Call {
   /** `tools/call`, `resources/read`, `prompts/get`, … */
   readonly method: string
   readonly offer: Offer
-  /** What it is about where that is not the offer itself: a task that the tool made. */
+  /** The subject, if it is not the offer itself: the id of a task that the tool created. */
   readonly subject?: string | undefined
-  /** What the server will get, under its own names. */
+  /** The parameters for the server, with the server's own names. */
   readonly params: JsonObject
-  /** What its caller wants to know of the result; it is none of the server's business. */
+  /** What the caller wants to know from the result. It is not sent to the server. */
   readonly intent?: string | undefined
-  /** A sub-agent of an isolated call makes it: its result goes to nobody else. */
+  /** Set if the sub-agent of an isolated call makes this call. Only the sub-agent sees its result. */
   readonly isFromSubAgent?: true
-  /** Who can be asked and told things while it runs; none where a program of ours calls. */
+  /** The client, which can be asked questions while the call runs; `undefined` if the gateway's own program calls. */
   readonly client?: Client | undefined
-  /** What the client sent in headers of the protocol and we do not know, names and values in turn. */
+  /** Protocol headers of the client that the gateway does not know: names and values alternate. */
   readonly headers?: readonly string[] | undefined
-  /** The trace context that came with the transport and not with the message. */
+  /** The trace context from the transport, not from the message. */
   readonly trace?: JsonObject | undefined
-  /** Our own part in the trace, for the server: there only where we take part. */
+  /** The gateway's own span, for the server; `undefined` if the gateway does not trace. */
   readonly span?: JsonObject | undefined
-  /** What the request came over; none where a program of ours calls. */
+  /** The transport of the request; `undefined` if the gateway's own program calls. */
   readonly carrier?: 'http' | 'lines' | undefined
   readonly cancellation: Cancellation
-  /** Whether its client can still get the answer; nothing where its leaving is a cancellation. */
+  /** Whether the client can still get the answer; `undefined` if a disconnect cancels the call. */
   readonly isAwaited?: (() => boolean) | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
-  /** Somebody has approved it, and wants to know that it is on its way. */
+  /** Called when the call was sent, for whoever approved it. */
   readonly onSent?: (() => void) | undefined
-  /** With `resources/subscribe`: whom to tell, and until when. */
+  /** With `resources/subscribe`: who gets the updates, and until when. */
   readonly subscription?: ResourceSubscription | undefined
 }
 
-/** The one answer of a call: what the server said, as its bytes, or why it said nothing. */
+/** The answer to a call: the bytes of the server's answer, or an error. */
 export type Answer =
   | { readonly kind: 'frame'; readonly frame: Frame; readonly era: Era }
-  /** `meta`: what the client is told of it besides, where there is more to tell. */
+  /** `meta`: more information for the client, if there is any. */
   | { readonly kind: 'failure'; readonly error: SallyportError; readonly meta?: JsonObject }
 
-/** Whether it looks after a task that a call of the tool made. */
+/** Whether the call is about a task that an earlier call of the tool created. */
 export const isAboutTask = ({ offer, method }: Pick<Call, 'offer' | 'method'>): boolean =>
   offer.kind === 'tool' && method.startsWith('tasks/')

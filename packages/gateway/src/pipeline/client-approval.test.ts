@@ -7,7 +7,7 @@ import { ClientApproval } from './client-approval.ts'
 
 const PRINCIPAL = { user: 'ann', agent: 'codex', profile: 'default', session: 's1', role: 'agent' } as const
 
-/** What the form of a client shows of these arguments, and what counts of the answer that it gives. */
+/** What the form of a client shows for these arguments, and which answer is accepted. */
 async function ask(args: JsonObject, answer = 'once', { tool = 'mcp__x__run', reason = 'high risk' } = {}) {
   const questions: Question[] = []
   const answers: ApprovalAnswer[] = []
@@ -22,9 +22,9 @@ async function ask(args: JsonObject, answer = 'once', { tool = 'mcp__x__run', re
   const clients = new ClientApproval({
     approvals: {
       onChange: () => () => true,
-      answer: async (_, said) => {
-        answers.push(said)
-        return said
+      answer: async (_, answer) => {
+        answers.push(answer)
+        return answer
       },
     },
     mayApprove: () => true,
@@ -42,11 +42,11 @@ const padding = tuple(
 ).map(([char, count]) => char.repeat(count))
 const value = oneof(string({ unit: 'binary', maxLength: 200 }), padding)
 
-/** As a terminal draws it that gives two columns to whatever it may. */
+/** The width in a terminal that shows every character outside ASCII with two columns. */
 const columnsOf = (line: string): number => [...line].reduce((sum, char) => sum + (/[ -~]/.test(char) ? 1 : 2), 0)
 
 describe('the form in which a client asks its user', () => {
-  it('shows all that would be sent, or cannot be used to approve it', async () => {
+  it('shows everything that would be sent, or cannot be used to approve it', async () => {
     const cases = sample(dictionary(string({ maxLength: 10 }), value, { maxKeys: 4 }), 200)
     let [whole, refused] = [0, 0]
     for (const args of cases) {
@@ -68,7 +68,7 @@ describe('the form in which a client asks its user', () => {
     expect(Math.min(whole, refused)).toBeGreaterThan(0)
   })
 
-  it('cannot be used to approve what an agent has padded', async () => {
+  it('cannot be used to approve arguments that an agent has padded', async () => {
     const padded = await ask({ command: `ls ${' '.repeat(1_990)} && rm -rf /` })
     expect(padded.choices).toEqual(['deny'])
     expect(padded.answers).toEqual([])
@@ -77,14 +77,14 @@ describe('the form in which a client asks its user', () => {
     expect((await ask(deep)).choices).toEqual(['deny'])
   })
 
-  it.each(['tool', 'reason'])('cannot be used to approve a call whose %s fills it', async (part) => {
+  it.each(['tool', 'reason'])('cannot be used to approve a call whose %s fills the form', async (part) => {
     const shown = { [part]: `run?${' '.repeat(3_000)}` }
     expect(await ask({ command: 'rm -rf /' }, 'once', shown)).toMatchObject({ choices: ['deny'], answers: [] })
     const { message } = await ask({}, 'once', shown)
     expect(message.length).toBeLessThan(1_500)
   })
 
-  it('shows the reason in short lines, with nothing invisible in it', async () => {
+  it('shows the reason in short lines without invisible characters', async () => {
     const { message, choices } = await ask({}, 'once', { reason: `found: \u202e${'x '.repeat(150)}` })
     expect(choices).toContain('once')
     expect(message).toContain('found: \\u202e')

@@ -12,30 +12,30 @@ import type { ApprovalAnswer, Approvals, PendingApproval } from '../governance/g
 import { type Client, findMissingCapability, type Question, type QuestionAnswer } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
-/** Agents cut a line that is longer than their window, and a form that is higher than it scrolls out of view. */
+/** Agents cut lines that are longer than their window, and a form that is too high scrolls out of view. */
 const MAX_COLUMNS = 76
 const MAX_LINES = 24
-/** Of the tool's name, which its server chose, and the reason. */
+/** Lines for the tool's name, which its server chose, and for the reason. */
 const MAX_LINES_ABOVE = 6
 
-/** A client does not get to change the rules: `always` is not for it to say. */
+/** Without `always`: a client must not change the rules. */
 const CHOICES = [
   { const: 'once', title: 'Approve this call' },
   { const: 'session', title: 'Approve it for the rest of this session' },
   { const: 'deny', title: 'Do not make it' },
 ] as const
 
-/** What a person can say where the form does not show everything that would be sent. */
+/** The only choice if the form cannot show everything that would be sent. */
 const DENY_ONLY = CHOICES.filter(({ const: choice }) => choice === 'deny')
 
 export interface ClientApprovalOptions {
   readonly approvals: Pick<Approvals, 'answer' | 'onChange'>
-  /** Whether the client of this caller may approve what the caller does. */
+  /** Whether the client of this caller may approve the caller's own calls. */
   readonly mayApprove: (principal: Principal) => boolean
   readonly onBug: (error: SallyportError) => void
 }
 
-/** The person in front of the client may answer as well, where the operator has said so. The first answer counts. */
+/** Lets the person at the client answer too, if the operator allows it. The first answer is used. */
 export class ClientApproval {
   readonly #options: ClientApprovalOptions
 
@@ -55,11 +55,11 @@ export class ClientApproval {
     })
     try {
       const by = `${principal.user} (${principal.agent})`
-      const said = parseApproval(await client.ask(question), choices, by)
+      const reply = parseApproval(await client.ask(question), choices, by)
       // The right may have been taken away while the form was open.
-      if (said && mayApprove(principal)) await approvals.answer(approval.id, said)
+      if (reply && mayApprove(principal)) await approvals.answer(approval.id, reply)
     } catch (error) {
-      // Somebody else was faster, or it could not be recorded: then it still waits.
+      // Somebody else answered first, or the answer could not be recorded: then the call still waits.
       if (!(error instanceof SallyportError)) this.#reportBug(error)
     } finally {
       stop()
@@ -71,12 +71,12 @@ export class ClientApproval {
   }
 }
 
-/** Codex 0.166 does not send a form off from a text that was left empty. */
+/** Codex 0.166 does not submit a form while a text field is empty. */
 const NEEDS_EVERY_FIELD = /^codex\b/
 
 type Choices = readonly (typeof CHOICES)[number][]
 
-/** The question that an approval is to a client. */
+/** The form that asks a client for approval. */
 function approvalQuestion(
   { clientInfo }: Client,
   { message, choices }: { readonly message: string; readonly choices: Choices },
@@ -92,13 +92,13 @@ function approvalQuestion(
   }
 }
 
-/** What the person in front of the client said; nothing where they closed the form. */
+/** The answer of the person at the client; `undefined` if they closed the form. */
 function parseApproval(answer: QuestionAnswer, choices: Choices, by: string): ApprovalAnswer | undefined {
   const result = 'result' in answer && isJsonObject(answer.result) ? answer.result : {}
   if (result.action === 'decline') return { answer: 'deny', by, via: 'client' }
   const content = result.action === 'accept' && isJsonObject(result.content) ? result.content : {}
-  const said = choices.find(({ const: choice }) => choice === content.answer)
-  return said && { answer: said.const, by, via: 'client', ...readReason(content) }
+  const choice = choices.find((one) => one.const === content.answer)
+  return choice && { answer: choice.const, by, via: 'client', ...readReason(content) }
 }
 
 function readReason({ why }: JsonObject): Pick<ApprovalAnswer, 'why'> {
@@ -117,8 +117,8 @@ function formatMessage({ tool, server, risk, reason, id }: PendingApproval, show
 }
 
 /**
- * The arguments in short lines, as a person can read them; undefined where a form has no room for them, or for what is
- * written above them.
+ * The arguments in short, readable lines; `undefined` if the form has no room for them, or for the lines
+ * above them.
  */
 function showArguments({ arguments: args, tool, reason }: PendingApproval): string | undefined {
   const lines = printableLines(prettyPrintJson(args))
@@ -126,7 +126,7 @@ function showArguments({ arguments: args, tool, reason }: PendingApproval): stri
   return lines.length > MAX_LINES || above > MAX_LINES_ABOVE ? undefined : lines.join('\n')
 }
 
-/** With every invisible character written out, and none wider than a form. */
+/** Lines with every invisible character written out, and not wider than the form. */
 const printableLines = (text: string): readonly string[] =>
   text.split('\n').flatMap((line) => splitLine(toVisibleText(line)))
 
@@ -144,5 +144,5 @@ function splitLine(line: string): readonly string[] {
   return parts
 }
 
-/** Whatever is not ASCII may be drawn wide: a blank of Chinese would push the rest of a line out of view. */
+/** Characters outside ASCII may be two columns wide: wide spaces would push the rest of a line out of view. */
 const columnsOf = (letter: string): number => (letter >= ' ' && letter <= '~' ? 1 : 2)

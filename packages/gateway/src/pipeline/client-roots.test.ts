@@ -23,7 +23,7 @@ const judged = (judgesPaths: boolean): JudgedCall =>
 const yes = (): boolean => true
 
 describe('the roots of clients', () => {
-  it('are those of the conversation and the server that they were given to', async () => {
+  it('belong to one conversation and one server', async () => {
     const roots = new ClientRoots()
     expect(roots.rootsFor(callOf())).toEqual([])
     expect(await roots.admit(callOf(), answer('file:///a'), yes)).toBe(true)
@@ -34,7 +34,7 @@ describe('the roots of clients', () => {
     expect(roots.rootsFor(callOf({ principal: { ...ANN, session: 's2' } }))).toEqual([])
   })
 
-  it('stay known when others take their place, until the conversation is over', async () => {
+  it('stay known when the client replaces them, until the conversation ends', async () => {
     const roots = new ClientRoots()
     await roots.admit(callOf(), answer('file:///a'), yes)
     await roots.admit(callOf(), answer('file:///b'), yes)
@@ -45,7 +45,7 @@ describe('the roots of clients', () => {
     expect(roots.rootsFor(callOf({ client: clientOf('two') }))).toEqual(['file:///c'])
   })
 
-  it('include those that a modern client answers with in the call itself', async () => {
+  it('include those that a modern client sends in the call itself', async () => {
     const roots = new ClientRoots()
     const params = { inputResponses: { q1: answer('file:///x'), q2: { action: 'accept' } } }
     expect(roots.rootsFor(callOf({ params }))).toEqual(['file:///x'])
@@ -53,7 +53,7 @@ describe('the roots of clients', () => {
     expect(roots.rootsFor(callOf({ params }))).toEqual(['file:///a', 'file:///x'])
   })
 
-  it('cannot be judged, and are not left out, where they are malformed', async () => {
+  it('are not ignored if they are malformed, although they cannot be checked', async () => {
     const roots = new ClientRoots()
     await roots.admit(callOf(), { roots: [{ uri: 5 }, 'x'] }, yes)
     expect(roots.rootsFor(callOf())).toEqual(['\0'])
@@ -61,7 +61,7 @@ describe('the roots of clients', () => {
       expect(await new ClientRoots().admit(callOf(), none, () => false)).toBe(true)
   })
 
-  it('are kept from a server while one of its calls would not be allowed with them', async () => {
+  it('are withheld from a server while one of its calls would not be allowed with them', async () => {
     const roots = new ClientRoots()
     const seen: (readonly string[])[] = []
     const refuse = (running: { readonly asked: Call }): boolean => {
@@ -77,7 +77,7 @@ describe('the roots of clients', () => {
     expect(await roots.admit(callOf(), answer('file:///a'), refuse)).toBe(true)
   })
 
-  it('concern no call of others, none without rules for paths, and none of a client without roots', async () => {
+  it('do not affect calls of others, calls without path rules, and calls of a client without roots', async () => {
     const roots = new ClientRoots()
     roots.begin(callOf({ client: clientOf('other') }), judged(true))
     expect(roots.begin(callOf(), judged(false))).toBeUndefined()
@@ -87,7 +87,7 @@ describe('the roots of clients', () => {
     expect(await roots.admit(callOf(), answer('file:///a'), () => false)).toBe(true)
   })
 
-  it('are not passed on where they are too many to be judged', async () => {
+  it('are not passed on if there are too many to check', async () => {
     const roots = new ClientRoots()
     const many = Array.from({ length: 32 }, (_, at) => `file:///${at}`)
     expect(await roots.admit(callOf(), answer(...many), yes)).toBe(true)

@@ -2,34 +2,34 @@ import { isJsonObject, type Json, type JsonObject, toOwnerKey } from '@sallyport
 import type { Call } from './call.ts'
 import type { JudgedCall } from './steps/call-decider.ts'
 
-/** Whose roots they are: a server keeps them for one conversation, or for all calls of a session that has none. */
+/** The owner of roots: a server remembers them for one conversation, or for all calls of a session without one. */
 export type RootsOwner = Pick<Call, 'client' | 'principal'> & { readonly offer: Pick<Call['offer'], 'server'> }
 
-/** A call that a server carries out, and may carry out with roots that it learns meanwhile. */
+/** An in-flight call. Its server may use roots that it learns while the call runs. */
 export interface RunningCall {
   readonly asked: Call
   readonly judged: JudgedCall
 }
 
-/** Judges such a call again, now. */
+/** Rechecks such a call; true if it is still allowed. */
 type Recheck = (running: RunningCall) => Promise<boolean> | boolean
 
-/** Far more than there can be connections that such roots were given to. */
+/** Far more than the possible number of connections with roots. */
 const MAX_OWNERS = 10_000
-/** More are not passed on. */
+/** If there are more, they are not sent to the server. */
 const MAX_ROOTS = 32
 
 const NONE: readonly string[] = Object.freeze([])
 
 /**
- * The folders that clients gave to servers as their roots. A server may read relative paths from there, so that path rules
- * have to know them; what a client gives is an agent's word, and can be given to turn a harmless path into a forbidden one.
+ * The folders that clients gave to servers as their roots. A server may resolve relative paths against them, so path rules
+ * have to know them. Roots are not trusted: an agent can choose them so that a harmless path leads to a forbidden file.
  */
 export class ClientRoots {
   readonly #given = new Map<string, Set<string>>()
   readonly #running = new Map<string, Set<RunningCall>>()
 
-  /** The URIs that the server of a call knows, or learns with this very call, as its client's roots. */
+  /** The root URIs of the client that the server of a call knows, or learns from this call. */
   readonly rootsFor = (call: Call): readonly string[] => {
     const { inputResponses } = call.params
     const answered = isJsonObject(inputResponses) ? Object.values(inputResponses).flatMap(readRoots) : NONE
@@ -38,10 +38,10 @@ export class ClientRoots {
     return [...given, ...answered]
   }
 
-  /** Only of a call whose paths are judged, and whose client has roots to give. */
-  begin(asked: Call, trial: JudgedCall): RunningCall | undefined {
-    if (!trial.context.rules.dependsOnPaths || asked.client?.capabilities.roots === undefined) return undefined
-    const running = { asked, judged: trial }
+  /** Registers a call whose paths are checked and whose client has roots; `undefined` for other calls. */
+  begin(asked: Call, judged: JudgedCall): RunningCall | undefined {
+    if (!judged.context.rules.dependsOnPaths || asked.client?.capabilities.roots === undefined) return undefined
+    const running = { asked, judged }
     const key = keyOf(asked)
     this.#running.set(key, (this.#running.get(key) ?? new Set()).add(running))
     return running
@@ -55,30 +55,30 @@ export class ClientRoots {
   }
 
   /**
-   * Whether the server may be told these roots. Calls that it carries out were judged without them: each is judged again,
-   * and one that would not be allowed now keeps the roots from the server.
+   * Whether the server may get these roots. Its in-flight calls were checked without them, so each is rechecked.
+   * If one would no longer be allowed, the server does not get the roots.
    */
-  async admit(owner: RootsOwner, answer: Json, rejudge: Recheck): Promise<boolean> {
+  async admit(owner: RootsOwner, answer: Json, recheck: Recheck): Promise<boolean> {
     const roots = readRoots(answer)
     if (roots.length === 0) return true
     const key = keyOf(owner)
-    // All of a conversation: which of them a server goes by, and from when on, is not known.
+    // All roots of a conversation: nobody knows which of them a server uses, and since when.
     const known = new Set([...(this.#given.get(key) ?? []), ...roots])
     if (known.size > MAX_ROOTS) return false
     this.#remember(key, known)
-    for (const running of [...(this.#running.get(key) ?? [])]) if (!(await rejudge(running))) return false
+    for (const running of [...(this.#running.get(key) ?? [])]) if (!(await recheck(running))) return false
     return true
   }
 
   #remember(key: string, roots: Set<string>): void {
-    // The last one is the youngest.
+    // Moves the key to the end: the first key is always the oldest.
     this.#given.delete(key)
     this.#given.set(key, roots)
     const [oldest] = this.#given.keys()
     if (this.#given.size > MAX_OWNERS && oldest !== undefined) this.#given.delete(oldest)
   }
 
-  /** The conversation is over, and with it the connections that were made for it. */
+  /** The conversation has ended, and so have its connections. */
   forget(conversation: string): void {
     for (const key of this.#given.keys()) if (key.endsWith(`\n${conversation}`)) this.#given.delete(key)
   }

@@ -15,24 +15,24 @@ import { askForInputs, MAX_ROUNDS } from './input-rounds.ts'
 
 /** How a call is sent. */
 export interface DispatchOptions {
-  /** Puts to its client what the server asks while it runs, and outside of calls. */
+  /** Asks the client what the server wants to know, during the call (`ask`) and outside of calls (`askStanding`). */
   readonly ask: AskClient | undefined
   readonly askStanding: AskClient | undefined
   readonly limit: CallLimit | undefined
-  /** An entry lets keys and tokens pass. */
+  /** Whether an entry allows keys and tokens. */
   readonly mayTellSecrets: boolean
-  /** Only values of a schema go back (ISO-11). */
+  /** Whether only values that match a schema are returned (ISO-11). */
   readonly isQuarantined: boolean
   readonly permit: Permit
 }
 
-/** Sends the call to its server. Every failure on the way is an answer too. */
+/** Sends the call to its server. Every failure is returned as an answer. */
 export function dispatch(call: Call, server: Upstream | undefined, options: DispatchOptions): Promise<Answer> {
   if (!server) {
     const message = `Server ${call.offer.server} is no longer configured.`
     return Promise.resolve(failed(call, new SallyportError('UPSTREAM_UNAVAILABLE', message)))
   }
-  // An async function would cost each call more than all that it does here.
+  // No async function: it would cost each call more than all the work here.
   return sendFirst(call, server, options).then(
     ({ frame, era }) => {
       if (options.isQuarantined || isFinal(call, frame, era)) return { kind: 'frame', frame, era }
@@ -42,7 +42,7 @@ export function dispatch(call: Call, server: Upstream | undefined, options: Disp
   )
 }
 
-/** What a server throws at once is no other failure than one that comes later. */
+/** Turns an error that is thrown synchronously into a rejection, so that both are handled alike. */
 function sendFirst(call: Call, server: Upstream, options: DispatchOptions): Promise<UpstreamReply> {
   try {
     return server.request(outgoingCall(call, call.params, options))
@@ -56,7 +56,7 @@ function outgoingCall(
   params: JsonObject,
   { ask, askStanding, limit, mayTellSecrets, isQuarantined, permit }: DispatchOptions,
 ): ClientCall {
-  // Written out: every call passes here, and spreading costs more than all the rest.
+  // Written out: this runs for every call, and spreading would cost more than everything else.
   return {
     method: call.method,
     params,
@@ -78,17 +78,17 @@ function outgoingCall(
   }
 }
 
-/** How far it is, without what the server says of that. */
-const withoutMessage = (tell: Call['onProgress']): Call['onProgress'] =>
-  tell &&
+/** Passes on the progress numbers without the server's message. */
+const withoutMessage = (report: Call['onProgress']): Call['onProgress'] =>
+  report &&
   (({ progress, total }) =>
-    tell({ ...(typeof progress === 'number' && { progress }), ...(typeof total === 'number' && { total }) }))
+    report({ ...(typeof progress === 'number' && { progress }), ...(typeof total === 'number' && { total }) }))
 
-/** A client that cannot be asked in between is told itself what the server still needs. */
+/** Whether the answer goes to the client. If the client cannot be asked during a call, it gets the server's questions as the answer. */
 const isFinal = ({ client }: Call, { envelope }: Frame, era: Era): boolean =>
   envelope.resultType !== 'input_required' || era === 'legacy' || client?.answersInCall === false
 
-/** A modern server needs something of a client that can only be asked in between. */
+/** Asks the client what a modern server needs, and repeats the call with the answers. */
 async function runInputRounds(call: Call, server: Upstream, first: Round): Promise<Answer> {
   const { options } = first
   let { frame } = first
@@ -106,7 +106,7 @@ interface Round {
   readonly options: DispatchOptions
 }
 
-/** It may quote what the server said, and goes to the client and into the record. */
+/** The message may quote the server, and it goes to the client and into the record. */
 function redactError(error: SallyportError): SallyportError {
   const message = redactText(error.message)
   if (message === error.message) return error
@@ -120,7 +120,7 @@ function failed({ id }: Call, error: unknown): Answer {
   return { kind: 'failure', error: new SallyportError('INTERNAL', message, { cause: error }) }
 }
 
-/** The headers that go with a call: what its tool wants repeated of the arguments, and what the client sent besides. */
+/** The headers of a call: arguments that the tool wants repeated as headers, and the client's own headers. */
 function mirroredHeaders({ method, offer, params, headers }: Call): readonly string[] | undefined {
   const repeated = method === 'tools/call' ? findHeaderParams(offer) : []
   if (repeated.length === 0) return headers

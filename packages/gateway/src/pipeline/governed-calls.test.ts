@@ -41,7 +41,7 @@ function deferredVerdict(): { readonly verdict: Promise<Verdict>; settle(verdict
 const YES = { answer: 'once', by: 'olga', via: 'api' } as const
 
 describe('a call that needs approval', () => {
-  it('is not sent before somebody approved it, and its record names the approval', async () => {
+  it('is not sent before somebody approves it, and its record names the approval', async () => {
     const { approvals, requests, log, gauge, call, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const asked = untilAsked()
     const answer = call({ params: { name: 'weigh', arguments: { a: 1 } } })
@@ -70,7 +70,7 @@ describe('a call that needs approval', () => {
     expect(log.types.at(-1)).toBe('POLICY_DENIED')
   })
 
-  it('needs none to look after the task that it made', async () => {
+  it('needs no approval for requests about the task that it created', async () => {
     const { call } = createRuledPipeline({ requiresApproval: true })
     expect(codeIn(await call({ method: 'tasks/get', params: { taskId: 't1' } }))).toBe('frame')
     const asked = createRuledPipeline({ requiresApproval: true })
@@ -80,7 +80,7 @@ describe('a call that needs approval', () => {
     expect(codeIn(await smuggled)).toBe('APPROVAL_DENIED')
   })
 
-  it(`${promise('GOV-16')} is judged by what its entry requires of arguments, and its task is not`, async () => {
+  it(`${promise('GOV-16')} is checked against the argument rules of its entry, and requests about its task are not`, async () => {
     const { call, requests } = createRuledPipeline({
       arguments: { fields: { unit: { required: true } }, denyPatterns: [] },
     })
@@ -89,7 +89,7 @@ describe('a call that needs approval', () => {
     expect(requests.map(({ method }) => method)).not.toContain('tools/call')
   })
 
-  it('needs no second one for the same arguments in the same session, but for others', async () => {
+  it('needs no second approval for the same arguments in the same session, but one for other arguments', async () => {
     const { approvals, call, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const params = { name: 'weigh', arguments: { a: 1, b: 2 } }
     const asked = untilAsked()
@@ -130,7 +130,7 @@ describe('the client of a call that needs approval', () => {
   })
 
   it.each([{ action: 'accept', content: { answer: 'always' } }, { action: 'accept' }, { action: 'cancel' }])(
-    'that answers %j has decided nothing',
+    'that answers %j decides nothing',
     async (result) => {
       const { call, approvals, untilAsked } = createRuledPipeline(
         { requiresApproval: true },
@@ -143,7 +143,7 @@ describe('the client of a call that needs approval', () => {
     },
   )
 
-  it('that may not is not asked', async () => {
+  it('that may not approve is not asked', async () => {
     const { call, approvals, untilAsked } = createRuledPipeline({ requiresApproval: true })
     const client = clientSaying({ result: { action: 'accept', content: { answer: 'once' } } })
     const asked = untilAsked()
@@ -174,7 +174,7 @@ describe('an entry', () => {
     expect((await Promise.all([many.call(), many.call()])).map(codeIn)).toEqual(['frame', 'RATE_LIMITED'])
   })
 
-  it('limits calls too whose arguments are checked elsewhere, and names the limit that was reached', async () => {
+  it('also limits calls whose arguments are checked in another thread, and names the limit', async () => {
     const lines = { maxConcurrent: 9, rateLimitPerMinute: 8 }
     const entries = [{ ...entry({ maxConcurrent: 1, rateLimitPerMinute: 5 }), lines }]
     const { call, requests, log } = createRuledPipeline({}, { entries, check: async () => ALLOW })
@@ -189,7 +189,7 @@ describe('an entry', () => {
     expect(verdicts.at(-1)?.verdict).toMatchObject({ code: 'RATE_LIMITED', rule: { line: 9 } })
   })
 
-  it('that is only watched refuses nothing, and the record says what it would have done', async () => {
+  it('that is not enforced refuses nothing, and the record says what it would have done', async () => {
     const { call, log } = createRuledPipeline({ requiresApproval: true, enforce: false })
     expect(codeIn(await call())).toBe('frame')
     expect(log.events[0]).toMatchObject({ type: 'TOOL_CALL_STARTED', would: { outcome: 'ask' } })
@@ -202,7 +202,7 @@ describe('an entry', () => {
   })
 })
 
-it('a lockdown counts from the next dispatch on, whatever was decided before', async () => {
+it('a lockdown applies from the next dispatch on, whatever was decided before', async () => {
   const { call, setMode, requests, log } = createRuledPipeline({})
   const record = log.append.bind(log)
   log.append = (event) => {
@@ -213,7 +213,7 @@ it('a lockdown counts from the next dispatch on, whatever was decided before', a
   expect(requests).toEqual([])
 })
 
-it(`${promise('GOV-22')} a call is not sent whose token was revoked after it was judged`, async () => {
+it(`${promise('GOV-22')} a call is not sent if its token was revoked after the decision`, async () => {
   const revoked = new Set<string>()
   const { call, requests, log } = createRuledPipeline({}, { isTokenValid: (token) => !revoked.has(token) })
   const principal = { ...ANN, token: 'f00' }
@@ -249,7 +249,7 @@ describe('a token that is revoked while its call runs', () => {
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_FAILED'])
   })
 
-  it('is told of a failure as it was: nothing says that the call was made', async () => {
+  it('still gets a failure unchanged: it does not say that the call was made', async () => {
     let isRevoked = false
     const serve = async () => {
       isRevoked = true
@@ -260,7 +260,7 @@ describe('a token that is revoked while its call runs', () => {
   })
 })
 
-it('a call that ends while its permit is renewed is not recorded as refused besides', async () => {
+it('a call that ends while its permit is renewed is not also recorded as refused', async () => {
   const slow = deferredVerdict()
   const checks = [ALLOW, slow.verdict]
   let renewing: Promise<SallyportError | undefined> | undefined
@@ -303,10 +303,10 @@ describe('a call that waits for the check of its arguments', () => {
   })
 })
 
-describe(`${promise('GOV-11')} rules that change while a call is under way`, () => {
+describe(`${promise('GOV-11')} rules that change while a call is in flight`, () => {
   const KEY = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
 
-  it('count for what goes back', async () => {
+  it('apply to the result', async () => {
     const entries = [entry({ secrets: 'allow' })]
     const serve = async () => {
       entries[0] = entry({})
@@ -319,7 +319,7 @@ describe(`${promise('GOV-11')} rules that change while a call is under way`, () 
     expect(Buffer.concat(answer.frame.parts).toString()).not.toContain(KEY)
   })
 
-  it('count for what is sent, where they changed before that', async () => {
+  it('apply to the request, if they changed before it was sent', async () => {
     const entries = [entry({ secrets: 'allow' })]
     const made = createRuledPipeline({}, { entries })
     const record = made.log.append.bind(made.log)
@@ -334,7 +334,7 @@ describe(`${promise('GOV-11')} rules that change while a call is under way`, () 
   })
 })
 
-it(`${promise('GOV-9')} a call is judged by the definition that there is when its arguments have been checked`, async () => {
+it(`${promise('GOV-9')} a call is decided by the definition that is current after its arguments were checked`, async () => {
   const entries: ToolEntry[] = []
   const checks: ((verdict: typeof ALLOW) => void)[] = []
   const check = () => new Promise<typeof ALLOW>((resolve) => checks.push(resolve))
@@ -350,8 +350,8 @@ it(`${promise('GOV-9')} a call is judged by the definition that there is when it
   expect(requests).toEqual([])
 })
 
-describe(`${promise('GOV-23')} what needs no person`, () => {
-  const spare = (rule: Partial<AutoApproval>): Partial<TestPipelineOptions> => ({
+describe(`${promise('GOV-23')} what needs no approval`, () => {
+  const autoApprove = (rule: Partial<AutoApproval>): Partial<TestPipelineOptions> => ({
     governance: {
       autoApprove: [
         {
@@ -360,7 +360,7 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
           profile: undefined,
           paths: undefined,
           arguments: undefined,
-          place: { file: 'config.yaml', line: 9 },
+          location: { file: 'config.yaml', line: 9 },
           ...rule,
         },
       ],
@@ -375,23 +375,23 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     ['a rule for its agent', { agent: 'any' }, {}, true],
     ['a rule for another agent', { agent: 'codex' }, {}, false],
     ['a rule for another profile', { profile: 'reviewer' }, {}, false],
-    ['a rule that its arguments keep', { arguments: dryOnly }, { mode: 'dry' }, true],
-    ['a rule that its arguments break', { arguments: dryOnly }, { mode: 'wet' }, false],
-    ['a rule for paths, where it names none', { paths: ['/tmp/**'] }, {}, false],
-  ])('%s', async (_what, rule, args, isSpared) => {
-    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true }, spare(rule))
+    ['a rule that its arguments match', { arguments: dryOnly }, { mode: 'dry' }, true],
+    ['a rule that its arguments do not match', { arguments: dryOnly }, { mode: 'wet' }, false],
+    ['a rule for paths, for a call without paths', { paths: ['/tmp/**'] }, {}, false],
+  ])('%s', async (_what, rule, args, isAutoApproved) => {
+    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true }, autoApprove(rule))
     const params = { name: 'weigh', arguments: args }
     const decision = await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh'), { params }))
-    expect(decision.outcome).toBe(isSpared ? 'allow' : 'ask')
-    if (isSpared) expect(decision.verdicts.at(-1)?.verdict.rule).toEqual({ file: 'config.yaml', line: 9 })
+    expect(decision.outcome).toBe(isAutoApproved ? 'allow' : 'ask')
+    if (isAutoApproved) expect(decision.verdicts.at(-1)?.verdict.rule).toEqual({ file: 'config.yaml', line: 9 })
   })
 
   it.each<[Partial<AutoApproval>, 'allow' | 'ask']>([
     [{ agent: 'codex' }, 'ask'],
     [{ profile: 'default' }, 'ask'],
     [{}, 'allow'],
-  ])('for a caller that only claims to be an agent is nothing that is meant for it: %j', async (rule, outcome) => {
-    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true }, spare(rule))
+  ])('does not include rules for an agent that the caller only claims to be: %j', async (rule, outcome) => {
+    const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true }, autoApprove(rule))
     const principal = { ...ANN, agent: 'codex', isClaimed: true } as const
     const decision = await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh'), { principal }))
     expect(decision.outcome).toBe(outcome)
@@ -401,18 +401,18 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     [{ path: '/tmp/a' }, 'allow'],
     [{ path: '/tmp/a', source: '/srv/b' }, 'ask'],
     [{}, 'ask'],
-  ])('is a call all of whose paths are unattended: %j', async (args, outcome) => {
+  ])('includes a call whose paths are all in unattended_paths: %j', async (args, outcome) => {
     const { pipeline, catalog } = createRuledPipeline({ requiresApproval: true, unattendedPaths: ['/tmp/**'] })
     const params = { name: 'weigh', arguments: args }
     const decision = await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh'), { params }))
     expect(decision.outcome).toBe(outcome)
   })
 
-  it('is spared by no rule, and by no earlier answer, in a lockdown', async () => {
+  it('does not exist in a lockdown, neither by a rule nor by an earlier answer', async () => {
     const fields = { requiresApproval: true, essential: true, permission: ['READ'] } as const
     const { approvals, call, untilAsked, setMode, pipeline, catalog } = createRuledPipeline(
       fields,
-      spare({ agent: 'codex' }),
+      autoApprove({ agent: 'codex' }),
     )
     const asked = untilAsked()
     const first = call()
@@ -422,31 +422,33 @@ describe(`${promise('GOV-23')} what needs no person`, () => {
     expect((await decide()).outcome).toBe('allow')
     setMode('LOCKDOWN')
     expect((await decide()).outcome).toBe('ask')
-    const spared = createRuledPipeline(fields, spare({}))
-    spared.setMode('LOCKDOWN')
-    expect((await spared.pipeline.decide(createCall(spared.catalog.snapshot.tool('files_weigh')))).outcome).toBe('ask')
+    const approved = createRuledPipeline(fields, autoApprove({}))
+    approved.setMode('LOCKDOWN')
+    expect((await approved.pipeline.decide(createCall(approved.catalog.snapshot.tool('files_weigh')))).outcome).toBe(
+      'ask',
+    )
   })
 })
 
-describe(`${promise('GOV-7')} what the settings say of a risk`, () => {
+describe(`${promise('GOV-7')} the settings for a risk`, () => {
   const { defaults, riskTokens } = DEFAULT_SETTINGS.governance
   const careful = { ...defaults, medium: { allowedInModes: ['NORMAL'], requiresApproval: true } } as const
-  const place = { file: 'config.yaml', line: 3 }
-  const pattern = { tool: 'mcp__*__weigh', fields: { riskLevel: 'high' }, place } as const
+  const location = { file: 'config.yaml', line: 3 }
+  const pattern = { tool: 'mcp__*__weigh', fields: { riskLevel: 'high' }, location } as const
 
   it.each<[string, Partial<GovernanceSettings>, 'allow' | 'ask']>([
-    ['nothing of their own', {}, 'allow'],
-    ['another default for it', { defaults: careful }, 'ask'],
-    ['a pattern over the name', { patterns: [pattern] }, 'ask'],
+    ['the defaults', {}, 'allow'],
+    ['another default for the risk', { defaults: careful }, 'ask'],
+    ['a pattern for the name', { patterns: [pattern] }, 'ask'],
     ['a word of the name', { riskTokens: { ...riskTokens, high: [...riskTokens.high, 'weigh'] } }, 'ask'],
-  ])('decides whether somebody is asked: %s', async (_what, governance, outcome) => {
+  ])('decide whether a call needs approval: %s', async (_what, governance, outcome) => {
     const { pipeline, catalog } = createRuledPipeline({}, { entries: [], governance })
     expect((await pipeline.decide(createCall(catalog.snapshot.tool('files_weigh')))).outcome).toBe(outcome)
   })
 })
 
-describe('a call that is judged again because the rules changed before it was sent', () => {
-  const rejudged = async (fields: PolicyFields, options: Partial<TestPipelineOptions> = {}): Promise<string> => {
+describe('a call that is rechecked because the rules changed before it was sent', () => {
+  const recheck = async (fields: PolicyFields, options: Partial<TestPipelineOptions> = {}): Promise<string> => {
     const { call, setMode, gauge } = createRuledPipeline(fields, options)
     const answer = call()
     setMode('DEGRADED')
@@ -459,11 +461,11 @@ describe('a call that is judged again because the rules changed before it was se
     ['max_concurrent', { maxConcurrent: 1 }, {}],
     ['rate_limit_per_minute', { rateLimitPerMinute: 1 }, {}],
     ['max_calls_in_flight', {}, { maxCalls: 1 }],
-  ])('does not crowd out itself by %s', async (_, fields, options) => {
-    expect(await rejudged(fields, options)).toBe('frame')
+  ])('does not count itself for %s', async (_, fields, options) => {
+    expect(await recheck(fields, options)).toBe('frame')
   })
 
-  it('is refused where by a new limit the others alone are enough', async () => {
+  it('is refused if the other calls alone reach a new limit', async () => {
     const entries = [entry({ maxConcurrent: 2 })]
     const { pipeline, catalog, setMode } = createTestPipeline({ catalogues: FILES, entries })
     const calls = [1, 2].map(() => pipeline.run(createCall(catalog.snapshot.tool('files_weigh'))))
@@ -472,7 +474,7 @@ describe('a call that is judged again because the rules changed before it was se
     expect((await Promise.all(calls)).map(codeIn)).toContain('RATE_LIMITED')
   })
 
-  it('is not taken for one of those that a new limit counts', async () => {
+  it('is not counted by a new limit', async () => {
     const entries = [entry({})]
     const { pipeline, catalog, setMode } = createTestPipeline({ catalogues: FILES, entries })
     const uncounted = pipeline.run(createCall(catalog.snapshot.tool('files_weigh')))

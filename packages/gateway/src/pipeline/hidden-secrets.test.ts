@@ -8,7 +8,7 @@ import { ANN, createCall, createTestPipeline } from './pipeline.test-kit.ts'
 const [{ secret }] = createFakeSecrets() as readonly [FakeSecret]
 const catalogues = { files: createCatalog(['read']) }
 
-describe(`${promise('GOV-18')} a secret that a server or a caller lets slip`, () => {
+describe(`${promise('GOV-18')} a secret that a server or a caller discloses`, () => {
   it('is in neither the answer nor the record of a call that failed', async () => {
     const error = new SallyportError('UPSTREAM_FAILED', `It said: bad key ${secret}.`, { hint: 'Try another.' })
     const { catalog, log, pipeline } = createTestPipeline({ catalogues, serve: () => Promise.reject(error) })
@@ -19,7 +19,7 @@ describe(`${promise('GOV-18')} a secret that a server or a caller lets slip`, ()
     expect(log.events.at(-1)).toMatchObject({ message: 'It said: bad key [redacted: GitHub token].' })
   })
 
-  it('is not in the record of a call for something unknown, also where its name is cut', () => {
+  it('is not in the record of a call for something unknown, also if its name is cut', () => {
     const { log, pipeline } = createTestPipeline({ catalogues })
     const name = `${'x'.repeat(280)} ${secret}`
     const asked = { id: 'c1', traceId: 't1', principal: ANN, method: 'tools/call', name }

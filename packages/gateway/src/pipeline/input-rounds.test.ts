@@ -12,21 +12,21 @@ function round(questions: number) {
   )
   const result = { resultType: 'input_required', inputRequests: Object.fromEntries(asked) }
   const call = createCall({ name: 'x' } as Call['offer'], { client: ELICITING })
-  let heard = 0
-  const ask = async () => ({ result: { action: 'accept', nth: ++heard } })
-  return { heard: () => heard, next: askForInputs(call, toTestFrame({ jsonrpc: '2.0', id: 1, result }), ask) }
+  let count = 0
+  const ask = async () => ({ result: { action: 'accept', nth: ++count } })
+  return { asked: () => count, next: askForInputs(call, toTestFrame({ jsonrpc: '2.0', id: 1, result }), ask) }
 }
 
-describe('what a modern server wants to know of a legacy client', () => {
-  it('is asked for all together', async () => {
-    const { next, heard } = round(100)
+describe('the questions of a modern server to a legacy client', () => {
+  it('are asked all at once', async () => {
+    const { next, asked } = round(100)
     expect(Object.keys((await next).inputResponses as object)).toHaveLength(100)
-    expect(heard()).toBe(100)
+    expect(asked()).toBe(100)
   })
 
-  it('is not asked for at all where it is more than anybody would answer', async () => {
-    const { next, heard } = round(101)
+  it('are not asked at all if there are too many', async () => {
+    const { next, asked } = round(101)
     await expect(next).rejects.toThrow('101 things at once')
-    expect(heard()).toBe(0)
+    expect(asked()).toBe(0)
   })
 })

@@ -17,32 +17,32 @@ import {
 } from '../upstream/upstream.ts'
 import type { Call } from './call.ts'
 
-/** A server that is never content with the answers must not keep a call, and a person, busy for ever. */
+/** A server that never accepts the answers must not keep a call, and a person, busy for ever. */
 export const MAX_ROUNDS = 20
-/** Each is put to a person and recorded. */
+/** Each question is recorded, and a person may have to answer it. */
 export const MAX_QUESTIONS = 100
 
 /**
- * What a modern server wants to know before it goes on, asked of a legacy client as that era asks: the parameters with
- * which the call is made again.
+ * Asks a legacy client, in the legacy way, what a modern server needs to know. Returns the parameters with which the
+ * call is repeated.
  */
 export async function askForInputs(call: Call, frame: Frame, ask: AskClient | undefined): Promise<JsonObject> {
   const { inputRequests, requestState } = readInputs(frame)
   const asked = Object.entries(inputRequests)
   if (asked.length > MAX_QUESTIONS) throw tooManyQuestions(asked.length)
   const questions = asked.map(([key, request]) => [key, toQuestion(request)] as const)
-  // Nobody shall answer one half for nothing.
+  // Checked first for all: nobody should answer some questions in vain.
   for (const [, question] of questions) requireAskable(call.client, question)
-  const takeBack = (reason: string): void => {
+  const cancelAll = (reason: string): void => {
     for (const [, { cancellation }] of questions) cancellation.cancel(reason)
   }
-  call.cancellation.onCancel(takeBack)
+  call.cancellation.onCancel(cancelAll)
   try {
     const answers = questions.map(async ([key, question]) => [key, await answerTo(question, ask)] as const)
     const inputResponses = Object.fromEntries(await Promise.all(answers))
     return { ...call.params, inputResponses, ...(requestState !== undefined && { requestState }) }
   } catch (error) {
-    takeBack('another question was not answered')
+    cancelAll('another question was not answered')
     const { reason } = call.cancellation
     throw reason === undefined ? error : callCancelledError(reason)
   } finally {
@@ -50,7 +50,7 @@ export async function askForInputs(call: Call, frame: Frame, ask: AskClient | un
   }
 }
 
-/** What the server asks for in this answer. */
+/** The questions that the server asks in this answer. */
 export const readInputRequests = (frame: Frame): readonly Question[] =>
   Object.values(readInputs(frame).inputRequests).map(toQuestion)
 
@@ -66,10 +66,10 @@ export const tooManyQuestions = (count: number): SallyportError =>
 function toQuestion(request: unknown): Question {
   const { method, params } = isJsonObject(request) ? request : {}
   const asked = isJsonObject(params) ? params : {}
-  // The legacy era names a page that is to be opened; the modern one has no need to.
-  const needsName = asked.mode === 'url' && asked.elicitationId === undefined
-  const told = needsName ? { ...asked, elicitationId: crypto.randomUUID() } : asked
-  return { method: String(method), params: told, cancellation: new Cancellation() }
+  // The legacy era needs an id for a page that is to be opened; the modern era does not.
+  const needsId = asked.mode === 'url' && asked.elicitationId === undefined
+  const complete = needsId ? { ...asked, elicitationId: crypto.randomUUID() } : asked
+  return { method: String(method), params: complete, cancellation: new Cancellation() }
 }
 
 async function answerTo(question: Question, ask: AskClient | undefined): Promise<JsonObject> {
@@ -78,11 +78,11 @@ async function answerTo(question: Question, ask: AskClient | undefined): Promise
 }
 
 function requireAskable(client: Client | undefined, question: Question): void {
-  const lacked = client ? findMissingCapability(client, question) : question.method
-  if (lacked === undefined) return
+  const missing = client ? findMissingCapability(client, question) : question.method
+  if (missing === undefined) return
   throw new SallyportError(
     'CAPABILITY_MISSING',
-    `The server needs ${question.method} from the client, which does not offer ${lacked}.`,
+    `The server needs ${question.method} from the client, which does not offer ${missing}.`,
     { hint: 'Use a client that can be asked, or give the tool what it needs in its arguments.' },
   )
 }

@@ -18,7 +18,7 @@ const RICH = createCatalog(['read', 'write'], {
 })
 
 describe(`lists (${promise('GW-19')})`, () => {
-  it('are whole results, printed once, and the same bytes until something changes', () => {
+  it('are complete results, serialized once, with the same bytes until something changes', () => {
     const { catalog, listings } = createTestPipeline({ catalogues: { files: RICH } })
     const pieces = listings.renderList('tools/list', ANN, 'legacy')
     expect(JSON.parse(textOf(pieces))).toEqual({
@@ -29,7 +29,7 @@ describe(`lists (${promise('GW-19')})`, () => {
     expect(textOf(listings.renderList('tools/list', ANN, 'legacy'))).toContain('files_other')
   })
 
-  it('say in the modern era that they are complete and private', () => {
+  it('are marked as complete and private in the modern era', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH } })
     expect(JSON.parse(textOf(listings.renderList('resources/templates/list', ANN, 'modern')))).toEqual({
       resultType: 'complete',
@@ -39,14 +39,14 @@ describe(`lists (${promise('GW-19')})`, () => {
     })
   })
 
-  it('do not depend on who asked before, nor on the session', () => {
+  it('do not depend on earlier callers or on the session', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH } })
     const bytes = bytesOf(listings.renderList('tools/list', ANN, 'legacy'))
     expect(bytesOf(listings.renderList('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy'))).toBe(bytes)
     expect(bytesOf(listings.renderList('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy'))).toEqual(bytes)
   })
 
-  it('show exactly what a call would not be refused', async () => {
+  it('show exactly the offers that a call may use', async () => {
     const name = fc.stringMatching(/^[ab]{1,2}$/)
     const pattern = fc.stringMatching(/^[ab*]{1,2}$/)
     await fc.assert(
@@ -70,14 +70,14 @@ describe(`lists (${promise('GW-19')})`, () => {
     )
   })
 
-  it('are decided anew once the rules were forgotten', () => {
+  it('are decided again after the rules were invalidated', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH } })
     const bytes = bytesOf(listings.renderList('tools/list', ANN, 'legacy'))
     listings.invalidate()
     expect(bytesOf(listings.renderList('tools/list', ANN, 'legacy'))).not.toBe(bytes)
   })
 
-  it('stay right for more kinds of callers than are remembered', () => {
+  it('stay correct for more kinds of callers than are cached', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH }, exclude: ['write'] })
     for (let index = 0; index < 2_500; index++) {
       expect(listings.offers('tools/list', { ...ANN, agent: `agent-${index}` })).toHaveLength(1)
@@ -88,7 +88,7 @@ describe(`lists (${promise('GW-19')})`, () => {
 describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
   const others = ['prompts/list', 'resources/list', 'resources/templates/list'] as const
 
-  it('shows none of its prompts, resources and templates, and counts as not seen', async () => {
+  it('shows none of its prompts, resources and templates, and is not in the list of visible servers', async () => {
     const { catalog, listings, pipeline } = createTestPipeline({ catalogues: { files: RICH }, include: [] })
     for (const method of others) expect(listings.offers(method, ANN)).toEqual([])
     expect(listings.servers(ANN)).toEqual(new Set())
@@ -98,13 +98,13 @@ describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
     }
   })
 
-  it('shows all of them again with the first tool that is', () => {
+  it('shows all of them again when the first tool is selected', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH }, include: ['read'] })
     for (const method of others) expect(listings.offers(method, ANN)).toHaveLength(1)
     expect(listings.servers(ANN)).toEqual(new Set(['files']))
   })
 
-  it('is not one that has no tools at all', () => {
+  it('is different from a server that has no tools at all', () => {
     const { listings } = createTestPipeline({ catalogues: { files: { ...RICH, tools: [] } } })
     expect(listings.offers('resources/list', ANN)).toHaveLength(1)
   })
@@ -116,7 +116,7 @@ describe(`lists in both eras (${promise('GW-17')})`, () => {
     return JSON.parse(textOf(listings.renderList('tools/list', ANN, era))).tools
   }
 
-  it('show a legacy client an object around every other output of a modern server', () => {
+  it('wrap the output schema of a modern server in an object for a legacy client, if it is not an object', () => {
     const outputSchema = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } }
     const tools = [tool('numbers', { outputSchema }), tool('plain', { outputSchema: { type: 'object' } })]
     const modern = createCatalog([], { era: 'modern', tools })
@@ -129,11 +129,11 @@ describe(`lists in both eras (${promise('GW-17')})`, () => {
       },
       { type: 'object' },
     ])
-    // A legacy server must not have it, and a legacy client would refuse the whole list.
+    // A legacy server must not have it, and a legacy client would refuse the complete list.
     expect(listOf(createCatalog([], { tools }), 'legacy')[0]).not.toHaveProperty('outputSchema')
   })
 
-  it('may be kept for as long as the server that ages first says, and ever shorter', () => {
+  it('have the shortest TTL of their servers, and it decreases with time', () => {
     let now = 1_000
     const modern = (until: number, tools: readonly string[] = ['t']): ServerCatalog =>
       createCatalog(tools, { era: 'modern', freshUntil: { tools: until } })

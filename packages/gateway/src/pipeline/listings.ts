@@ -35,32 +35,32 @@ const LISTS = {
   'resources/templates/list': { key: 'resourceTemplates', from: 'templates', capability: 'resources' },
 } as const
 
-/** What one kind of caller sees: the same decision that a call will meet, asked once for everything on offer. */
+/** What one kind of caller sees. It caches, for each offer, the same decision that a call starts from. */
 interface View {
-  /** What profiles and launches leave of it. */
+  /** What profiles and launches select. */
   readonly choices: readonly CompiledChoice[]
-  /** Of each server: whether any of its tools is left. */
+  /** By server: whether any of its tools is selected. */
   readonly hasTools: Map<string, boolean>
-  /** Weakly held: a URI that no server lists is an offer of the moment. */
+  /** Weak: an unlisted URI gets a new offer each time. */
   readonly decisions: WeakMap<Offer, Decision>
   readonly prepared: Map<string, PreparedList>
   visible?: VisibleOffers
-  /** Of some tool that is left, results may be kept for this caller. */
+  /** Whether results of a selected tool may be stored for this caller. */
   canReadResults?: boolean
 }
 
-/** What one kind of caller sees of each list. */
+/** The offers that one kind of caller sees. */
 export interface VisibleOffers {
   readonly tools: readonly Offer[]
   readonly prompts: readonly Offer[]
-  /** Templates among them. */
+  /** Including templates. */
   readonly resources: readonly Offer[]
 }
 
 interface PreparedList {
-  /** All of the result after its head. */
+  /** The serialized result without its beginning. */
   readonly items: Buffer
-  /** Whose lists it was made from. */
+  /** The servers that can change this list. */
   readonly servers: readonly string[]
 }
 
@@ -68,23 +68,23 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly steps: readonly Step<ListingContext>[]
   readonly serverRulesOf: (server: string) => ServerRules
   readonly policyOf: (offer: Offer) => ToolPolicy
-  /** What of its definition nobody has accepted; absent: nothing is doubted. */
+  /** Findings in the definition that nobody has accepted. If missing, there are none. */
   readonly doubtsOf?: (offer: Offer) => readonly Finding[]
-  /** All lists of selectors that count for a caller; absent: there are none. */
+  /** All selector lists that apply to a caller. If missing, there are none. */
   readonly choicesFor?: ToolChoicesOptions['choicesFor']
-  /** The definition that a pin is about, where it was kept. */
+  /** The definition with this digest; `undefined` if it was not stored. */
   readonly loadPinned: (pin: string) => JsonObject | undefined
-  /** What goes back of a tool's results; absent: all of them. */
+  /** Which part of a tool's results is returned. If missing, all of it. */
   readonly shapingOf?: (offer: Offer) => ShapingRules
-  /** The clock on the wall: what a server says of its lists outlives us. */
+  /** Wall-clock time, since the freshness of a server's lists is stored across restarts. */
   readonly now?: () => number
 }
 
-/** Kinds of caller come with tokens; somebody may mint very many. */
+/** Tokens create new kinds of callers, and somebody may mint very many tokens. */
 const MAX_VIEWS = 1_000
 const MAX_INSTRUCTIONS = 4_000
 
-/** Lists vary by who asks and by nothing else; each is decided and printed once, until something changes. */
+/** Lists depend only on the caller. Each is decided and serialized once, until something changes. */
 export class Listings {
   readonly #catalog: Catalog
   readonly #runSteps: (listed: ListingContext, earlier: Decision) => Decision
@@ -112,20 +112,20 @@ export class Listings {
     this.#choices = new ToolChoices({ catalog: options.catalog, choicesFor: options.choicesFor ?? (() => []) })
   }
 
-  /** The rules changed: everything is decided anew. */
+  /** The rules changed: everything is decided again. */
   invalidate(): void {
     this.#epoch++
     this.#views = new Map()
     this.#serverRules = new Map()
   }
 
-  /** Another one means that what was decided before may no longer hold. */
+  /** A different epoch means that earlier decisions may no longer be valid. */
   get epoch(): number {
     this.#refresh()
     return this.#epoch
   }
 
-  /** What servers offer is part of what decisions were made by. */
+  /** Decisions depend on what servers offer, so a new catalog snapshot invalidates them. */
   #refresh(): void {
     const { snapshot } = this.#catalog
     if (snapshot === this.#snapshot) return
@@ -160,23 +160,23 @@ export class Listings {
     return view.visible
   }
 
-  /** What a list of selectors comes to now. */
+  /** What a selector list selects now. */
   selection(selectors: readonly string[] | undefined): CompiledSelectors {
     return this.#choices.compile(selectors)
   }
 
-  /** The servers of which this caller sees anything. */
+  /** The servers of which this caller sees at ttlMs one offer. */
   servers(principal: Principal): ReadonlySet<string> {
     const methods = Object.keys(LISTS) as ListMethod[]
     return new Set(methods.flatMap((method) => this.offers(method, principal).map((offer) => offer.server)))
   }
 
-  /** Whether this caller may use anything of a server, also of one that lists no tools yet. */
+  /** Whether this caller may use a server, also one that lists no tools yet. */
   includesServer(principal: Principal, server: string): boolean {
     return this.#hasTools(this.#view(principal), server, this.#rulesForServer(server))
   }
 
-  /** What the servers of which this caller sees anything want its model to know, each under its name. */
+  /** The instructions of the servers that this caller sees, each under the server's name. */
   instructions(principal: Principal): string | undefined {
     const view = this.#view(principal)
     const servers = this.servers(principal)
@@ -187,7 +187,7 @@ export class Listings {
     return parts.length === 0 ? undefined : parts.join('\n\n')
   }
 
-  /** As they were reviewed. There is no call that could ask a person: what nobody has accepted is left out. */
+  /** The reviewed instructions. No call could ask a person about them, so suspicious ones that nobody accepted are left out. */
   #instructionsOf(offer: Offer): string {
     const reviewed = this.#reviewedDefinition(offer)
     const isDoubted = reviewed ? findPoison(reviewed).length > 0 : this.#doubtsOf(offer).length > 0
@@ -196,12 +196,12 @@ export class Listings {
     return typeof text === 'string' ? text.slice(0, MAX_INSTRUCTIONS) : ''
   }
 
-  /** The whole `result` of a list, in pieces. */
+  /** The complete `result` of a list, in pieces. */
   renderList(method: ListMethod, principal: Principal, era: Era): readonly (string | Buffer)[] {
     const { items, servers } = this.#prepareList(method, principal, era)
     if (era === 'legacy') return ['{', items]
     const ttlMs = computeListTtl(this.#catalog, servers, { list: LISTS[method].key, now: this.#now() })
-    // Lists are filtered by who asks, always.
+    // Always private: lists are filtered by caller.
     return [`{"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, items]
   }
 
@@ -238,23 +238,23 @@ export class Listings {
     const choices = isResultReader(offer) && this.#canReadResults(view) ? NO_CHOICES : view.choices
     const rules = this.#rulesForServer(offer.server)
     const { selection, named, isDockerGateway, location } = rules
-    const leavesTools = this.#hasTools(view, offer.server, rules)
+    const hasTools = this.#hasTools(view, offer.server, rules)
     const listed = {
       offer,
       policy,
       choices,
-      hasTools: leavesTools,
+      hasTools,
       selection,
       named,
       isDockerGateway,
-      location: location,
+      location,
     }
     const decision = this.#runSteps(listed, UNDECIDED)
     view.decisions.set(offer, decision)
     return decision
   }
 
-  /** A tool whose definition changed is seen as it was reviewed, though it cannot be called. */
+  /** A tool whose definition changed is listed with its reviewed definition, but it cannot be called. */
   #isVisible(view: View, offer: Offer): boolean {
     const decision = this.#decide(view, offer)
     return decision.outcome !== 'deny' || (isPinDenial(decision) && this.#reviewedDefinition(offer) !== undefined)
@@ -265,7 +265,7 @@ export class Listings {
     return broken && this.#loadPinned(broken.value)
   }
 
-  /** A tool as its server defined it, where that is how it is shown, and known as a text. */
+  /** The JSON text of a tool's own definition, if the tool is shown exactly like that; otherwise `undefined`. */
   #findDefinitionText(offer: Offer): string | undefined {
     const { listedJson } = offer
     if (listedJson === undefined || this.#reviewedDefinition(offer) !== undefined) return undefined
@@ -283,7 +283,7 @@ export class Listings {
     return shownTool(sanitizeEntry(`${era} tool`, described), this.#shapingOf(offer))
   }
 
-  /** What counts for everything of one server, whoever asks. */
+  /** The rules for all offers of one server, for every caller. */
   #rulesForServer(server: string): ServerRules {
     const known = this.#serverRules.get(server)
     if (known !== undefined) return known
@@ -292,17 +292,17 @@ export class Listings {
     return rules
   }
 
-  /** A server without tools has nothing that could be left, but can be selected whole. */
+  /** Whether any tool of the server is selected. A server without tools can still be selected as a whole. */
   #hasTools(view: View, server: string, rules: ServerRules): boolean {
     const { choices, hasTools } = view
     const known = hasTools.get(server)
     if (known !== undefined) return known
     const tools = this.#catalog.snapshot.tools.filter((offer) => offer.server === server)
-    const isLeft = (offer: Offer): boolean =>
+    const isAvailable = (offer: Offer): boolean =>
       isSelected(offer, rules, choices) || (isResultReader(offer) && this.#canReadResults(view))
-    const leaves = tools.length === 0 ? choices.every((one) => one.includesServer(server)) : tools.some(isLeft)
-    hasTools.set(server, leaves)
-    return leaves
+    const isIncluded = tools.length === 0 ? choices.every((one) => one.includesServer(server)) : tools.some(isAvailable)
+    hasTools.set(server, isIncluded)
+    return isIncluded
   }
 
   #canReadResults(view: View): boolean {
@@ -317,7 +317,7 @@ export class Listings {
 
 const NO_CHOICES: readonly CompiledChoice[] = []
 
-/** The tool by which callers read what was kept of their results. */
+/** Whether this is the tool with which callers read their stored results. */
 export const isResultReader = ({ server, name }: Pick<Offer, 'server' | 'name'>): boolean =>
   server === BUILT_IN_SERVER && name === READ_RESULT
 
@@ -334,20 +334,20 @@ function keepAllowedFields(kind: Offer['kind'], definition: JsonObject): JsonObj
   return kind === 'prompt' || kind === 'resource' || kind === 'template' ? sanitizeEntry(kind, definition) : definition
 }
 
-/** Prompts have a name on the wire; resources and templates are called what they are. */
+/** Prompts have a wire name; resources and templates keep their own. */
 const withWireName = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject =>
   kind === 'prompt' ? { ...reviewed, name: wire } : reviewed
 
 const isPinDenial = ({ decisive }: Decision): boolean => decisive?.step === 'pin'
 
-/** Lists of selectors by number: a token has one and the same for as long as it counts. */
+/** A number for each selector list: a valid token always has the same list object. */
 const numbers = new WeakMap<readonly string[], number>()
 let lastNumber = 0
 
-/** By caller: it is asked for with each call, and a caller that was seen before is the same object. */
+/** Cached by caller, since each call needs it and a known caller is always the same object. */
 const names = new WeakMap<Principal, string>()
 
-/** The same for all who see the same. */
+/** The same key for all callers that see the same lists. */
 function viewKeyOf(principal: Principal): string {
   const known = names.get(principal)
   if (known !== undefined) return known
@@ -356,7 +356,7 @@ function viewKeyOf(principal: Principal): string {
   return name
 }
 
-/** Agents and profiles hold no line break: see isPrintableName. */
+/** Names of agents and profiles contain no line break: see isPrintableName. */
 function formatViewKey({ agent, profile, madeFor, tools }: Principal): string {
   const plain = `${agent}\n${profile}`
   if (madeFor === undefined && tools === undefined) return plain
@@ -372,12 +372,12 @@ function numberOf(tools: readonly string[]): number {
 
 type ListKey = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
-/** A day, in milliseconds. A clock that was set back would promise more. */
+/** One day, in milliseconds. Without this limit, a clock that was set back would give a longer time. */
 const MAX_TTL_MS = 86_400_000
 
 /**
- * The servers that can change a list which shows these offers: those of the offers, those of which nothing is known yet,
- * and those that offer nothing so far. Our own tools change with the program only.
+ * The servers that can change a list with these offers: the servers of the offers, servers whose catalog is not known yet,
+ * and servers that offer nothing so far. The gateway's own tools change only with a new version.
  */
 function serversAffectingList(
   catalog: Catalog,
@@ -387,35 +387,35 @@ function serversAffectingList(
   const shown = new Set(offers.map(({ server }) => server))
   return catalog.servers.filter((server) => {
     if (server === BUILT_IN_SERVER) return false
-    const catalogue = catalog.serverCatalog(server)
-    if (catalogue === undefined || shown.has(server)) return true
-    return catalogue.capabilities[capability] !== undefined && catalogue[key].length === 0
+    const own = catalog.serverCatalog(server)
+    if (own === undefined || shown.has(server)) return true
+    return own.capabilities[capability] !== undefined && own[key].length === 0
   })
 }
 
-/** For how many milliseconds a list of these servers stays as it is: as long as the one that ages first says. */
+/** For how many milliseconds a list of these servers is fresh: the shortest time that any of them reports. */
 function computeListTtl(
   catalog: Catalog,
   servers: readonly string[],
   { list, now }: { readonly list: ListKey; readonly now: number },
 ): number {
-  let least = servers.length === 0 ? 0 : MAX_TTL_MS
+  let ttlMs = servers.length === 0 ? 0 : MAX_TTL_MS
   for (const server of servers) {
     const until: unknown = catalog.serverCatalog(server)?.freshUntil?.[list]
-    least = Math.min(least, typeof until === 'number' ? until - now : 0)
+    ttlMs = Math.min(ttlMs, typeof until === 'number' ? until - now : 0)
   }
-  return Math.max(0, Math.floor(least))
+  return Math.max(0, Math.floor(ttlMs))
 }
 
-/** What a server's entry leaves of what the server offers. */
+/** What a server's entry selects of the server's tools. */
 interface ServerRules {
   readonly selection: Selection
-  /** What `includeTools` has; of a pattern, the pattern itself. */
+  /** The names and patterns in `includeTools`. */
   readonly named: ReadonlySet<string>
-  /** Whether a Docker MCP Gateway is behind it, which offers tools of another kind besides those of its servers. */
+  /** Whether the server is a Docker MCP Gateway, which also offers tools to manage itself. */
   readonly isDockerGateway: boolean
-  /** Where that entry stands; undefined for the gateway's own tools. */
-  readonly location: ServerConfig['place'] | undefined
+  /** The source location of that entry; `undefined` for the gateway's own tools. */
+  readonly location: ServerConfig['location'] | undefined
 }
 
 const EVERYTHING: ServerRules = {
@@ -425,7 +425,7 @@ const EVERYTHING: ServerRules = {
   location: undefined,
 }
 
-/** Compiles the entries of a configuration once, for as long as it is in force. */
+/** Compiles the entries of a configuration once, while it is in force. */
 export function compileServerRules(entries: () => readonly ServerConfig[]): (server: string) => ServerRules {
   let compiledFrom: readonly ServerConfig[] | undefined
   let rules = new Map<string, ServerRules>()
@@ -438,7 +438,7 @@ export function compileServerRules(entries: () => readonly ServerConfig[]): (ser
 }
 
 function toServerRules(config: ServerConfig): ServerRules {
-  const { includeTools, excludeTools, place: location } = config
+  const { includeTools, excludeTools, location } = config
   const selection = compileSelection(includeTools, excludeTools)
   return { selection, named: new Set(includeTools), isDockerGateway: runsDockerGateway(config), location }
 }

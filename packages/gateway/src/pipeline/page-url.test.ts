@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { pageUrlProblem } from './page-url.ts'
 
-describe(`a page that a server sends somebody to (${promise('GW-26')})`, () => {
+describe(`a page to which a server sends a person (${promise('GW-26')})`, () => {
   it.each([
     'https://example.com',
     'https://example.com/',

@@ -1,16 +1,16 @@
 import { isLoopback, SallyportError } from '@sallyport/core'
 import { type Frame, findUrlElicitations, parseFrame } from '../upstream/upstream.ts'
 
-/** Longer ones are cut by clients and servers, each at another place. */
+/** Clients and servers cut longer URLs, each at a different position. */
 const MAX_LENGTH = 2_048
-/** What a URL is written in: no space, nothing that a screen does not show, no letter that looks like another. */
+/** Printable ASCII only: no spaces, no invisible characters, no letters that look like others. */
 const URL_CHARACTERS = /^[\x21-\x7e]*$/
-/** What stands between the scheme and the path, with nothing that readers of URLs disagree about. */
+/** The part before the path, without anything that URL parsers read differently. */
 const PARTS = /^(?<scheme>[a-z][a-z0-9+.-]*):\/\/(?<host>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?(?:[/?#]|$)/i
-/** Characters that change how the rest is shown, or end a line, also where they are encoded. */
+/** Characters that change how the rest is shown, or that end a line. They are refused in encoded form too. */
 const DECEPTIVE = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u
 
-/** Why a person must not be sent to this page by a server; undefined where nothing speaks against it. */
+/** Why a server must not send a person to this page; `undefined` if it may. */
 export function pageUrlProblem(url: unknown): string | undefined {
   if (typeof url !== 'string' || url === '') return 'its URL is missing'
   if (url.length > MAX_LENGTH) return `its URL is longer than ${MAX_LENGTH} characters`
@@ -20,23 +20,23 @@ export function pageUrlProblem(url: unknown): string | undefined {
     return 'its URL is not of the form https://host/path'
   const isSecure = scheme.toLowerCase() === 'https'
   if (!isSecure && scheme.toLowerCase() !== 'http') return 'its URL does not begin with https://'
-  // A host that every reader takes for the same: not one that is a number, an address with zeros left out, or encoded.
+  // Every parser must read the same host: no numbers, no shortened addresses, no encoded characters.
   if (!URL.canParse(url) || new URL(url).hostname !== host.toLowerCase()) return 'its URL has an ambiguous host'
   const address = host.replace(/^\[|\]$/g, '').toLowerCase()
-  if (!isSecure && !isLoopback(address)) return 'its URL is not encrypted: http:// is for this machine alone'
+  if (!isSecure && !isLoopback(address)) return 'its URL is not encrypted: http:// is allowed for this machine only'
   return DECEPTIVE.test(decoded(url)) ? 'its URL has encoded control characters' : undefined
 }
 
-/** What is no UTF-8 is shown as it is. */
+/** Invalid UTF-8 becomes replacement characters. */
 function decoded(url: string): string {
   return url.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
 }
 
-/** The address itself is told to nobody: whoever reads it may follow it. */
+/** The message does not contain the URL: whoever reads it might open it. */
 export const pageRefusal = (problem: string): SallyportError =>
-  new SallyportError('PAGE_REFUSED', `The server wants a page to be opened that nobody is sent to: ${problem}.`)
+  new SallyportError('PAGE_REFUSED', `The server asks to open a page that the gateway does not allow: ${problem}.`)
 
-/** Why an error of a server must not reach its client: it names pages that have to be visited first. */
+/** Checks the pages that a server's error asks the client to open first. Returns an error if one of them is not allowed. */
 export function checkPages(frame: Frame): SallyportError | undefined {
   const pages = findUrlElicitations(parseFrame(frame).error)
   if (pages === undefined) return undefined

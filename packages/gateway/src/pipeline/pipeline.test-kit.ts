@@ -43,7 +43,7 @@ export function toTestFrame(message: JsonObject | string): Frame {
   return outcome.frame
 }
 
-/** A log in memory, which can be made to fail as a full disk does. */
+/** A log in memory that can fail like a full disk. */
 export class MemoryLog implements EventLog {
   readonly events: SallyportEvent[] = []
   failure: Error | undefined
@@ -85,7 +85,7 @@ export interface TestPipelineOptions {
   readonly audit?: { readonly durability: 'process' | 'power'; readonly required: boolean }
   readonly onBug?: (error: SallyportError) => void
   readonly serve?: (request: ClientCall) => Promise<Frame>
-  /** What the servers speak. */
+  /** The protocol era of the servers. */
   readonly era?: Era
   readonly now?: () => number
   readonly entries?: readonly ToolEntry[]
@@ -98,7 +98,7 @@ export interface TestPipelineOptions {
   readonly shapingOf?: NonNullable<ListingsOptions['shapingOf']>
 }
 
-/** A pipeline in front of servers that the test plays. */
+/** A pipeline with servers that the test simulates. */
 export function createTestPipeline({
   catalogues,
   include,

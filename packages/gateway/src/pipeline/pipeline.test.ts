@@ -38,7 +38,7 @@ describe('a call', () => {
     expect(gauge.inFlight).toBe(0)
   })
 
-  it('asks every step once, those of lists first', () => {
+  it('runs every step once, those for lists first', () => {
     const { approvals } = createTestPipeline({ catalogues: FILES })
     const ofCalls = callSteps({ gauge: new CallGauge(() => 1), tools: new ToolLimits(() => 0), approvals })
     const ofLists = listingSteps(() => expect.fail('nobody asked')).map(({ name }) => name)
@@ -46,7 +46,7 @@ describe('a call', () => {
     expect(ofLists).toEqual(['select', 'mode', 'pin'])
   })
 
-  it('that the server answers with an error is recorded as no success', async () => {
+  it('that the server answers with an error is not recorded as a success', async () => {
     const replies = ['{"id":1,"result":{"isError":true}}', '{"id":1,"error":{"code":-1,"message":""}}']
     for (const reply of replies) {
       const { catalog, pipeline, log } = createTestPipeline({
@@ -58,7 +58,7 @@ describe('a call', () => {
     }
   })
 
-  it('that fails on its way is an answer and a record', async () => {
+  it('that fails on its way is answered and recorded', async () => {
     const serve = () => Promise.reject(new SallyportError('UPSTREAM_TIMEOUT', 'No answer.'))
     const { catalog, pipeline, log, gauge } = createTestPipeline({ catalogues: FILES, serve })
     expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('UPSTREAM_TIMEOUT')
@@ -66,7 +66,7 @@ describe('a call', () => {
     expect(gauge.inFlight).toBe(0)
   })
 
-  it('that meets a bug of ours is answered without its insides, which are told once to the operator', async () => {
+  it('that hits a bug in the gateway is answered without details, which are reported once to the operator', async () => {
     const serve = () => Promise.reject(new TypeError('secret insides'))
     const bugs: SallyportError[] = []
     const onBug = (error: SallyportError) => bugs.push(error)
@@ -78,14 +78,14 @@ describe('a call', () => {
     expect(gauge.inFlight).toBe(0)
   })
 
-  it('to a server that is gone meanwhile is answered', async () => {
+  it('to a server that was removed meanwhile is answered', async () => {
     const { catalog, pipeline } = createTestPipeline({ catalogues: FILES })
     const call = createCall(catalog.snapshot.tool('files_read'))
     catalog.reconfigure([], 'prefixed')
     expect(codeIn(await pipeline.run(call))).toBe('UPSTREAM_UNAVAILABLE')
   })
 
-  it('that is not selected is refused with the place of the rule, and sent nowhere', async () => {
+  it('that is not selected is refused with the source location of the rule, and is not sent', async () => {
     const { catalog, pipeline, log, requests } = createTestPipeline({ catalogues: FILES, exclude: ['write'] })
     expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_write'))))).toBe('CALL_DENIED')
     expect(requests).toEqual([])
@@ -94,7 +94,7 @@ describe('a call', () => {
     ])
   })
 
-  it('over the limit of calls under way is refused at once; one that ended makes room', async () => {
+  it('over the limit of in-flight calls is refused at once; a call that ended makes room', async () => {
     let finish = (): void => {}
     const serve = () =>
       new Promise<ReturnType<typeof toTestFrame>>(
@@ -124,7 +124,7 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
     expect(requests).toEqual([])
   })
 
-  it('keeps its answer back when only its end cannot be recorded', async () => {
+  it('has its answer withheld if only its end cannot be recorded', async () => {
     const bench = createTestPipeline({
       catalogues: FILES,
       serve: async () => {
@@ -137,12 +137,12 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
     )
   })
 
-  it('keeps the client’s answers from the server that asks for them', async () => {
-    const heard: unknown[] = []
+  it('does not give the client’s answers to the server that asks for them', async () => {
+    const answers: unknown[] = []
     const bench = createTestPipeline({
       catalogues: FILES,
       serve: async ({ ask }) => {
-        heard.push(await ask?.({ method: 'roots/list', params: {}, cancellation: new Cancellation() }))
+        answers.push(await ask?.({ method: 'roots/list', params: {}, cancellation: new Cancellation() }))
         return toTestFrame('{"id":1,"result":{}}')
       },
     })
@@ -163,23 +163,25 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
     }
     await bench.pipeline.run(createCall(bench.catalog.snapshot.tool('files_read'), { client }))
     expect(bench.log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED'])
-    expect(heard).toEqual([{ error: { code: -32600, message: 'The gateway does not allow roots/list here and now.' } }])
+    expect(answers).toEqual([
+      { error: { code: -32600, message: 'The gateway does not allow roots/list here and now.' } },
+    ])
   })
 
-  it('is sent all the same where records are not required', async () => {
+  it('is sent anyway if records are not required', async () => {
     const audit = { durability: 'process', required: false } as const
     const { catalog, pipeline, log } = createTestPipeline({ catalogues: FILES, audit })
     log.failure = full
     expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('frame')
   })
 
-  it('is refused for that and not for the policy, which would be unrecorded too', async () => {
+  it('is refused for this reason and not by the policy, since that refusal could not be recorded either', async () => {
     const { catalog, pipeline, log } = createTestPipeline({ catalogues: FILES, exclude: ['*'] })
     log.failure = full
     expect(codeIn(await pipeline.run(createCall(catalog.snapshot.tool('files_read'))))).toBe('AUDIT_UNAVAILABLE')
   })
 
-  it('waits for the disk where it must survive a power cut', async () => {
+  it('waits for the disk if its record must survive a power cut', async () => {
     const audit = { durability: 'power', required: true } as const
     const { catalog, pipeline, log } = createTestPipeline({ catalogues: FILES, audit })
     let synced = (): void => {}
@@ -192,7 +194,7 @@ describe(`a call that cannot be recorded (${promise('GOV-27')})`, () => {
     await run
   })
 
-  it('is answered with that where the disk refuses to sync long before the server answers', async () => {
+  it('is answered with that error if the sync fails long before the server answers', async () => {
     for (const required of [true, false]) {
       let finish = (): void => {}
       const serve = () =>

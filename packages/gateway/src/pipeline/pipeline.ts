@@ -52,47 +52,47 @@ export interface PipelineOptions
     CallRecordsOptions {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly roots: ClientRoots
-  /** For what servers ask, where no call has any. */
+  /** Ids for questions of servers outside of a call. */
   readonly ids: ServerQuestionsOptions['ids']
-  /** Whether the minted token of this id was neither revoked nor has expired. */
+  /** Whether the token with this id is neither revoked nor expired. */
   readonly isTokenValid: (token: string) => boolean
-  /** At once, but for one that has been known from before and is not put to work yet. */
+  /** Finds a server. A promise only if its catalog was stored earlier and the server is not started yet. */
   readonly upstream: (server: string) => Upstream | Promise<Upstream | undefined> | undefined
-  /** A call came to its end, whatever that was. */
+  /** A call has ended, in whatever way. */
   readonly onEnd: (end: CallEnd) => void
-  /** Wants to know of every call. */
+  /** Observes every call. */
   readonly observer?: CallObserver | undefined
 }
 
 /** A call that was allowed, on its way to its server and back. */
 interface Run {
-  /** As it was asked for: what is sent. */
+  /** The call as the caller made it: this one is sent. */
   readonly asked: Call
-  /** As it was judged: a call inside of another one is the one that counts. */
+  /** The call that was decided about. If a call contains another one (mcp-exec), this is the inner call. */
   readonly call: Call
   readonly permit: CallPermit
   readonly watch: CallWatch | undefined
   readonly startedAt: number
-  /** Who calls and what is called, as its records repeat it. */
+  /** The caller and the offer, as JSON text for the records. */
   readonly facts: string
-  /** The start of the call on its way to the disk. */
+  /** Pending sync of the start record. */
   readonly syncing: Promise<SallyportError | undefined> | undefined
-  /** What of the result went back, if that was not all. */
+  /** How the result was shaped; `undefined` if it was returned in full. */
   returned?: ShapingFacts | undefined
 }
 
-/** What happens to an answer on its way out. A step may replace it by less, or by a failure. */
+/** A step that an answer passes on its way out. It may reduce the answer, or replace it with a failure. */
 type ResultStep = (run: Run, answer: Answer) => Answer | Promise<Answer>
 
 /**
  * The life of every call, whoever makes it and over whatever transport.
  *
- * In: judge (`steps.ts`), ask a person, take a place among the calls in flight, record the start.
+ * In: decide (`steps/steps.ts`), ask a person, count the call as in flight, record the start.
  * Send: the transport checks the permit of the call right before it writes it.
  * Out: `#resultSteps`, in that order; the last one records the end.
  */
 export class Pipeline {
-  /** What servers tell of the resources that somebody subscribed to. */
+  /** Updates from servers about resources with subscribers. */
   readonly updates: ResourceUpdates
   readonly #options: PipelineOptions
   readonly #decider: CallDecider
@@ -130,30 +130,30 @@ export class Pipeline {
     })
   }
 
-  /** What would be decided now, without anything else. */
+  /** Decides about a call without making or recording it. */
   async decide(asked: Call): Promise<Decision> {
     return (await this.#decider.decide(this.#shaper.withoutIntent(asked))).decision
   }
 
-  /** What is decided of a call that its agent makes itself. A refusal is recorded. */
+  /** Decides about a call that the agent makes itself. A refusal is recorded. */
   async decideAndRecord(asked: Call): Promise<Decision> {
-    const trial = await this.#decider.decide(asked)
-    if (trial.decision.outcome === 'deny') await this.#refuse(trial)
-    return trial.decision
+    const judged = await this.#decider.decide(asked)
+    if (judged.decision.outcome === 'deny') await this.#refuse(judged)
+    return judged.decision
   }
 
-  /** Whether a call of this needs somebody's approval, whoever that may be. */
+  /** Whether a call of this offer needs approval. */
   needsApproval(offer: Offer): boolean {
     return this.#options.rulesOf(offer).approval.value
   }
 
-  /** Somebody asked for what is not there: that too is known afterwards, and before the answer leaves. */
+  /** Records a call to something that does not exist, before the answer is sent. */
   recordUnknown(asked: UnknownCall, error: SallyportError): void {
     this.#options.observer?.unknown(asked.method)
     this.#records.recordUnknown(asked, error)
   }
 
-  /** What is decided and recorded is the call that is meant; what is sent is the one that was asked for. */
+  /** Runs a call. If it contains another call (mcp-exec), the inner one is decided and recorded, and the outer one is sent. */
   run(given: Call): Promise<Answer> {
     const asked = this.#shaper.withoutIntent(given)
     const watch = this.#options.observer?.begin(asked)
@@ -164,7 +164,7 @@ export class Pipeline {
     })
   }
 
-  /** Most calls are allowed at once: an async function more would cost each of them more than the decision does. */
+  /** Not async: most calls are allowed at once, and an async function would cost more than the decision. */
   #answer(asked: Call, watch: CallWatch | undefined): Promise<Answer> {
     const judged = this.#decider.decide(asked)
     if (judged instanceof Promise || judged.decision.outcome !== 'allow') return this.#settle(asked, judged, watch)
@@ -179,42 +179,44 @@ export class Pipeline {
     if (first.decision.outcome === 'deny') return this.#refuse(first)
     const waiting = new WaitingCall(asked)
     const answer = await this.#answerAfterApproval(waiting, first, watch)
-    waiting.fate.markEnded(answer.kind === 'failure' ? answer.error : undefined)
+    waiting.tracker.markEnded(answer.kind === 'failure' ? answer.error : undefined)
     return answer
   }
 
   async #answerAfterApproval(waiting: WaitingCall, first: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
-    const trial = await this.#requestApproval(waiting, first)
-    if (trial instanceof SallyportError) return this.#refuse(first, trial)
-    if (trial.decision.outcome === 'allow') return this.#begin(waiting.call, trial, watch)
-    watch?.decided(trial.decision, trial.context.call)
-    return this.#refuse(trial)
+    const judged = await this.#requestApproval(waiting, first)
+    if (judged instanceof SallyportError) return this.#refuse(first, judged)
+    if (judged.decision.outcome === 'allow') return this.#begin(waiting.call, judged, watch)
+    watch?.decided(judged.decision, judged.context.call)
+    return this.#refuse(judged)
   }
 
-  /** Waits for a person, then judges again: much may have changed meanwhile. */
-  async #requestApproval(waiting: WaitingCall, trial: JudgedCall): Promise<JudgedCall | SallyportError> {
+  /** Waits for a person, then rechecks the call: much may have changed meanwhile. */
+  async #requestApproval(waiting: WaitingCall, judged: JudgedCall): Promise<JudgedCall | SallyportError> {
     const { call } = waiting
     const onPending = (approval: PendingApproval): void => {
       waiting.begin()
       void this.#clientApproval.ask(call, approval)
     }
-    const asking = { cancellation: call.cancellation, onPending, fate: waiting.fate }
-    const grant = await this.#options.approvals.request(approvalSubject(trial.context), asking)
+    const { cancellation } = call
+    const { tracker } = waiting
+    const subject = approvalSubject(judged.context)
+    const grant = await this.#options.approvals.request(subject, { cancellation, onPending, tracker })
     waiting.end()
     if (grant instanceof SallyportError) return grant
     return waiting.abandoned ?? this.#decider.recheck(call, { grant })
   }
 
-  /** Between the judgement and this turn others may have taken the last place. */
-  #begin(asked: Call, trial: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
-    const crowded = recheckLimits(trial.context, this.#options)
-    return crowded ? this.#refuse(trial, crowded) : this.#perform(asked, trial, watch)
+  /** Rechecks the limits: since the decision, other calls may have reached them. */
+  #begin(asked: Call, judged: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
+    const overLimit = recheckLimits(judged.context, this.#options)
+    return overLimit ? this.#refuse(judged, overLimit) : this.#perform(asked, judged, watch)
   }
 
   async #perform(asked: Call, judged: JudgedCall, watch: CallWatch | undefined): Promise<Answer> {
     const { gauge, tools, roots } = this.#options
     const { call, rules } = judged.context
-    // Before anything is awaited: calls of the same turn must see each other.
+    // Before the first await: calls in the same event loop turn must count each other.
     gauge.enter(call.principal)
     tools.enter(rules.name, rules.policy)
     const running = roots.begin(asked, judged)
@@ -251,7 +253,7 @@ export class Pipeline {
     return answer
   }
 
-  /** What a server asks of the client of a call is judged and recorded as the call itself is. */
+  /** Questions of the server to the client are decided and recorded like the call itself. */
   #dispatchOptions(call: Call, { limit, policy, shaping }: ToolRules, permit: CallPermit): DispatchOptions {
     const mayTellSecrets = policy.secrets.value === 'allow'
     const asking = { ask: this.#questions.askDuring(call), askStanding: this.#questions.askOutside(call) }
@@ -259,14 +261,14 @@ export class Pipeline {
   }
 
   /**
-   * A server may have rules of its own: what they stop was denied, as if by one of ours. And what it asks of the client
-   * in its answer is judged before the client gets to see it.
+   * A server may have its own rules. A call that they stop is recorded as denied, as if by a rule of the gateway. Questions
+   * to the client in a server's answer are checked before the client sees them.
    */
   #checkServerRules({ call, permit }: Run, answer: Answer): Answer | Promise<Answer> {
     const refused = isRpcError(answer)
     if (!refused && !canHoldQuestions(call, answer)) return answer
     const { current } = permit
-    // What a server asks in a quarantine is withheld with the rest of its words.
+    // In a quarantine, questions are withheld with all other text of the server.
     if (isQuarantined(current.context.rules.shaping.plan)) return answer
     if (answer.kind !== 'frame' || !refused) return this.#questions.checkAnswer(call, answer)
     const isDocker = this.#options.listings.runsDockerGateway(call.offer.server)
@@ -276,15 +278,15 @@ export class Pipeline {
 
   #shape(run: Run, answer: Answer): Answer | Promise<Answer> {
     return (
-      this.#shaper.shape(run.asked, run.permit.current, answer)?.then((handed) => {
-        run.returned = handed.facts
-        if (handed.facts !== undefined) run.watch?.returned(handed.facts)
-        return handed.answer
+      this.#shaper.shape(run.asked, run.permit.current, answer)?.then((shaped) => {
+        run.returned = shaped.facts
+        if (shaped.facts !== undefined) run.watch?.returned(shaped.facts)
+        return shaped.answer
       }) ?? answer
     )
   }
 
-  /** The record is complete before the answer leaves; an answer that cannot be recorded does not leave. */
+  /** Completes the record before the answer is sent. An answer that cannot be recorded is withheld. */
   async #recordEnd({ call, facts, startedAt, returned, syncing }: Run, answer: Answer): Promise<Answer> {
     const unsynced = syncing && (await syncing)
     const latency = performance.now() - startedAt
@@ -292,27 +294,27 @@ export class Pipeline {
     return unrecorded ? withholdResult(`its end could not be recorded: ${unrecorded.message}`, unrecorded) : answer
   }
 
-  /** With the roots that its client has given meanwhile. */
+  /** Rechecks an in-flight call with the roots that its client has given meanwhile. */
   async #isStillAllowed({ asked, judged: { context: before } }: RunningCall): Promise<boolean> {
     const now = await this.#decider.recheck(asked, { grant: before.grant, counted: before.rules })
     return now.decision.outcome === 'allow'
   }
 
-  async #refuse(trial: JudgedCall, error?: SallyportError): Promise<Answer> {
-    return { kind: 'failure', error: await this.#records.refuse(trial, error) }
+  async #refuse(judged: JudgedCall, error?: SallyportError): Promise<Answer> {
+    return { kind: 'failure', error: await this.#records.refuse(judged, error) }
   }
 }
 
-/** A failure holds nothing that the server said as its result, and tells what became of the call. */
+/** Withholds the result if the token was revoked or has expired. A failure passes: it contains no result. */
 const withholdIfTokenEnded = ({ hasValidToken }: CallPermit, answer: Answer): Answer =>
   answer.kind === 'failure' || hasValidToken ? answer : withholdResult('its token was revoked, or expired, meanwhile.')
 
-/** What the Docker MCP Gateway says where its own scan for secrets (`block_secrets`) stops a call. */
+/** The error text of the Docker MCP Gateway when its own secret scan (`block_secrets`) stops a call. */
 const SECRET_STOPPED = /\ba secret is being (passed to|returned by)\b/
 
 const MAX_ERROR_BYTES = 10_000
 
-/** A call that the Docker MCP Gateway refused by a rule of its own: that is a denial, and no failure of the tool. */
+/** A call that the Docker MCP Gateway refused by its own rule. This is a denial, not a failure of the tool. */
 function dockerRefusal(answer: Answer): SallyportError | undefined {
   if (answer.kind !== 'frame') return undefined
   const { envelope } = answer.frame

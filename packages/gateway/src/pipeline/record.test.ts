@@ -14,19 +14,19 @@ const DECISION: Decision = {
 }
 const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['read', 'say "hi"\n\u2028']) } })
 const offers = catalog.snapshot.tools
-const started = (call: Call, kept?: Json) => {
+const started = (call: Call, recorded?: Json) => {
   const { principal, params, offer } = call
   const subject = { call, principal, params, rules: rulesOf(offer), checked: ALLOW, grant: undefined }
-  return startedRecord({ context: subject, decision: DECISION, epoch: 0 }, formatFacts(call), kept)
+  return startedRecord({ context: subject, decision: DECISION, epoch: 0 }, formatFacts(call), recorded)
 }
 const parsed = ({ members }: { members: string }): unknown => JSON.parse(`{${members}}`)
 const factsOf = ({ user, agent, profile, session }: Principal) => ({ user, agent, profile, session })
 
 describe('the records of a call', () => {
-  it('say whose it was and what it was about, whatever the names hold', () => {
-    const odd: Principal = { ...ANN, user: 'a"b\\c\u0007', session: 'ü' }
+  it('contain the caller and the offer, whatever characters the names contain', () => {
+    const unusual: Principal = { ...ANN, user: 'a"b\\c\u0007', session: 'ü' }
     for (const offer of offers)
-      for (const principal of [ANN, odd, ANN]) {
+      for (const principal of [ANN, unusual, ANN]) {
         const call = createCall(offer, { principal, id: 'id"1', traceId: 't\n' })
         const facts = {
           call_id: 'id"1',
@@ -53,7 +53,7 @@ describe('the records of a call', () => {
       }
   })
 
-  it('hold the arguments as they were kept, and say nothing of them where none are', () => {
+  it('contain the recorded arguments, and no such member if nothing was recorded', () => {
     const call = createCall(offers[0])
     expect(parsed(started(call, { path: 'a"b\n', 'x\u2028': [1, null] }))).toMatchObject({
       arguments: { path: 'a"b\n', 'x\u2028': [1, null] },
@@ -62,7 +62,7 @@ describe('the records of a call', () => {
     expect(parsed(started(call))).not.toHaveProperty('arguments')
   })
 
-  it('tell apart the methods by which one offer is asked for', () => {
+  it('are different for different methods on the same offer', () => {
     const methodIn = (method: string) => parsed(started(createCall(offers[0], { method })))
     expect(methodIn('prompts/get')).toMatchObject({ method: 'prompts/get' })
     expect(methodIn('completion/complete')).toMatchObject({ method: 'completion/complete' })

@@ -22,7 +22,7 @@ import { type Frame, parseFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { JudgedCall } from './steps/call-decider.ts'
 
-/** The records of one call: each says whose it was and what it was about. */
+/** What every record of a call contains: who called what. */
 type CallIdentity = Pick<Call, 'id' | 'traceId' | 'principal' | 'method'> & {
   readonly offer: Pick<Call['offer'], 'server' | 'recordName' | 'isMcp'>
 }
@@ -37,33 +37,39 @@ function toCallFacts({ id, traceId, principal, method, offer }: CallIdentity): C
     session: principal.session,
     server: offer.server,
     method,
-    // A URI may carry a login.
+    // A URI may contain a password.
     tool_name: redactText(offer.recordName),
     is_mcp: offer.isMcp,
   }
 }
 
-/** `facts`: as `formatFacts` prints them; `kept`: as much of the arguments as a record keeps. */
-export function startedRecord(trial: JudgedCall, facts: string, kept?: Json): EventText {
-  const given = kept === undefined ? '' : `,"arguments":${JSON.stringify(kept)}`
-  return { members: `"type":"TOOL_CALL_STARTED",${facts},${formatDecision(trial)}${given}` }
+/** `facts`: the output of `formatFacts`; `recorded`: the part of the arguments that is recorded. */
+export function startedRecord(judged: JudgedCall, facts: string, recorded?: Json): EventText {
+  const given = recorded === undefined ? '' : `,"arguments":${JSON.stringify(recorded)}`
+  return { members: `"type":"TOOL_CALL_STARTED",${facts},${formatDecision(judged)}${given}` }
 }
 
-export function deniedRecord(trial: JudgedCall, error: SallyportError, kept?: Json): SallyportEvent {
-  const told = { error: error.code, message: redactText(error.message) }
-  const given = kept === undefined ? {} : { arguments: kept }
-  return { type: 'POLICY_DENIED', ...toCallFacts(trial.context.call), ...told, ...toDecisionFields(trial), ...given }
+export function deniedRecord(judged: JudgedCall, error: SallyportError, recorded?: Json): SallyportEvent {
+  const refusal = { error: error.code, message: redactText(error.message) }
+  const given = recorded === undefined ? {} : { arguments: recorded }
+  return {
+    type: 'POLICY_DENIED',
+    ...toCallFacts(judged.context.call),
+    ...refusal,
+    ...toDecisionFields(judged),
+    ...given,
+  }
 }
 
-/** English text and JSON alike come to about four; other scripts to fewer. It is an estimate, and is named so. */
+/** About right for English text and JSON; other scripts have fewer. The field is named as an estimate. */
 const BYTES_PER_TOKEN = 4
 
-/** How a call came to its end, besides its answer. */
+/** Details about the end of a call, besides its answer. */
 export interface EndDetails {
-  /** As `formatFacts` prints them. */
+  /** The output of `formatFacts`. */
   readonly facts: string
   readonly latency: number
-  /** What of the result went back, where that was not all. */
+  /** How the result was shaped; `undefined` if it was returned in full. */
   readonly returned?: ShapingFacts | undefined
 }
 
@@ -85,12 +91,12 @@ export function completedRecord({ facts, success, latency, bytes, returned }: Co
   return { members: `"type":"TOOL_CALL_COMPLETED",${facts},${outcome}${back}` }
 }
 
-function returnedFacts({ strategy, turns, handle, fellBack, ...figures }: ShapingFacts): ReturnedFacts {
+function returnedFacts({ strategy, turns, handle, fellBack, ...sizes }: ShapingFacts): ReturnedFacts {
   return {
     strategy,
-    bytes: figures.bytesOut,
-    tokens_kept: figures.tokensKept,
-    ...(turns > 0 && { turns, tokens_in: figures.tokensIn, tokens_out: figures.tokensOut }),
+    bytes: sizes.bytesOut,
+    tokens_kept: sizes.tokensKept,
+    ...(turns > 0 && { turns, tokens_in: sizes.tokensIn, tokens_out: sizes.tokensOut }),
     ...(handle !== undefined && { handle }),
     ...(fellBack !== undefined && { fell_back: fellBack }),
   }
@@ -111,7 +117,7 @@ function failedRecord(
   }
 }
 
-/** What a server asked of the client during a call, and what came of it. The words of neither are kept. */
+/** Records that a server asked the client something during a call. The texts of question and answer are not recorded. */
 export function askedRecord(call: Call, method: string): SallyportEvent {
   return { type: 'CLIENT_ASKED', ...toCallFacts(call), method }
 }
@@ -142,10 +148,10 @@ interface CommonFacts {
   readonly text: string
 }
 
-/** What all calls of one caller to one offer say alike: printing it anew would cost most of their records. */
+/** The facts that all calls of one caller to one offer share. Serializing them again would be most of the cost of a record. */
 const commonFacts = new WeakMap<Principal, WeakMap<Offer, CommonFacts>>()
 
-/** What all records of a call say of it: as `factsOf` prints, without the braces. */
+/** The facts in all records of a call: the JSON of `toCallFacts`, without the braces. */
 export function formatFacts(call: Call): string {
   return `"call_id":${JSON.stringify(call.id)},"trace_id":${JSON.stringify(call.traceId)},${commonText(call)}`
 }
@@ -163,11 +169,11 @@ function commonText(call: Call): string {
 
 const decidedTexts = new WeakMap<Decision, string>()
 
-function formatDecision(trial: JudgedCall): string {
-  const known = decidedTexts.get(trial.decision)
+function formatDecision(judged: JudgedCall): string {
+  const known = decidedTexts.get(judged.decision)
   if (known !== undefined) return known
-  const text = membersOf(toDecisionFields(trial))
-  decidedTexts.set(trial.decision, text)
+  const text = membersOf(toDecisionFields(judged))
+  decidedTexts.set(judged.decision, text)
   return text
 }
 
@@ -194,9 +200,9 @@ function toDecisionFields({ decision, context: { rules } }: JudgedCall) {
   }
 }
 
-/** The step that refused or asked; of what was allowed the last one that goes by a rule. */
-const findDecisive = ({ verdicts, decisive: deciding }: Decision): StepVerdict | undefined =>
-  deciding ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
+/** The step that refused or asked. For an allowed call, the last step that followed a rule. */
+const findDecisive = ({ verdicts, decisive }: Decision): StepVerdict | undefined =>
+  decisive ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
 
 const riskReason = ({ reason, rule }: ToolPolicy['risk']): string =>
   rule ? `${reason} at ${rule.file}:${rule.line}` : redactText(reason)
@@ -204,12 +210,12 @@ const riskReason = ({ reason, rule }: ToolPolicy['risk']): string =>
 const reasonOf = ({ reason = '', rule }: Verdict) => ({ reason: redactText(reason), ...(rule && { rule }) })
 
 function otherRules({ verdicts }: Decision, deciding: StepVerdict | undefined) {
-  const ruled = verdicts.filter((said) => said !== deciding && said.verdict.rule !== undefined)
+  const ruled = verdicts.filter((other) => other !== deciding && other.verdict.rule !== undefined)
   if (ruled.length === 0) return undefined
   return Object.fromEntries(ruled.map(({ step, verdict }) => [step, verdict.rule]))
 }
 
-/** What enforcing the rules would have done. */
+/** The verdict that the rules would have given if they were enforced. */
 function findNotEnforced({ verdicts }: Decision) {
   const would = verdicts.flatMap(({ step, verdict }) =>
     verdict.outcome === 'allow' && verdict.would ? [{ step, verdict: verdict.would }] : [],
@@ -227,10 +233,10 @@ function findNotEnforced({ verdicts }: Decision) {
 const findApprovalId = ({ verdicts }: Decision): string | undefined =>
   verdicts.map(({ verdict }) => (verdict.outcome === 'allow' ? verdict.approval : undefined)).find(Boolean)
 
-/** Of a larger error nobody needs to know the code so much. */
+/** A larger error is not parsed just for its code. */
 const MAX_ERROR_BYTES = 10_000
 
-/** What those who watch get to know of an answer: nothing of its words. */
+/** The outcome of a call for observers, without any text of the answer. */
 export function toCallEnd(answer: Answer): CallEnd {
   if (answer.kind === 'failure') return { outcome: 'failed', code: answer.error.code }
   const { envelope } = answer.frame
@@ -239,7 +245,7 @@ export function toCallEnd(answer: Answer): CallEnd {
   return { outcome: envelope.isError ? 'tool_error' : 'success', bytes }
 }
 
-/** Whether the server refused the request itself, rather than that its tool failed. */
+/** Whether the server refused the request itself, which is different from a failed tool. */
 export const isRpcError = (answer: Answer): boolean =>
   answer.kind === 'frame' && answer.frame.envelope.error !== undefined
 
@@ -253,15 +259,15 @@ function readRpcCode(frame: Frame): number | undefined {
   return isJsonObject(error) && Number.isInteger(error.code) ? (error.code as number) : undefined
 }
 
-/** Tells how the call ended before its answer leaves, also where a bug of ours ends it. */
-export function reportEnd(answered: Promise<Answer>, tell: (end: CallEnd) => void): Promise<Answer> {
+/** Reports the end of a call before its answer is sent, also if a bug in the gateway ended it. */
+export function reportEnd(answered: Promise<Answer>, report: (end: CallEnd) => void): Promise<Answer> {
   return answered.then(
     (answer) => {
-      tell(toCallEnd(answer))
+      report(toCallEnd(answer))
       return answer
     },
     (error: unknown) => {
-      tell({ outcome: 'failed', code: 'INTERNAL' })
+      report({ outcome: 'failed', code: 'INTERNAL' })
       throw error
     },
   )

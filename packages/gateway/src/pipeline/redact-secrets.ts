@@ -3,14 +3,14 @@ import { redactFrame } from '../upstream/upstream.ts'
 import type { Answer, Call } from './call.ts'
 import type { ToolRules } from './rules/tool-rules.ts'
 
-/** The call as it is sent, where an entry wants secrets taken out of the arguments instead of refusing them. */
+/** The call as it is sent. With `secrets: redact`, secrets are removed from the arguments instead of refused. */
 export function redactCall(asked: Call, { policy }: ToolRules): Call {
   if (policy.secrets.value !== 'redact') return asked
   const { _meta, ...params } = asked.params
   return { ...asked, params: { ...(redactJson(params) as JsonObject), ...(_meta !== undefined && { _meta }) } }
 }
 
-/** What a server said, without the keys and tokens in it. Only a large answer takes more than a moment. */
+/** The answer without keys and tokens. It is a promise only for a large answer. */
 export function redactAnswer(answer: Answer): Answer | Promise<Answer> {
   if (answer.kind !== 'frame') return answer
   const frame = redactFrame(answer.frame)

@@ -16,16 +16,16 @@ export interface Subscriber {
   readonly offer: Offer
 }
 
-/** News of a resource as its subscriber may hear them. */
+/** An update about a resource, as its subscriber may see it. */
 export interface PermittedUpdate {
   readonly params: JsonObject
-  /** What it would take to subscribe now: nobody, a person, or one in a lockdown, where earlier approvals do not count. */
+  /** What a subscription would need now: 0 no approval, 1 an approval, 2 a new approval (in a lockdown, earlier ones are not valid). */
   readonly strictness: 0 | 1 | 2
 }
 
 /**
- * News of resources, each judged as subscribing to what it is about would be: the rules may have changed since, and
- * what changed may be a part of the resource that they never allowed. How often servers tell has no limit of a caller's.
+ * Checks updates of resources. Each is decided like a new subscription to that resource: the rules may have changed, and
+ * the update may be about a part of the resource that was never allowed. Limits for callers do not apply to updates.
  */
 export class ResourceUpdates {
   readonly #decider: CallDecider
@@ -37,13 +37,13 @@ export class ResourceUpdates {
     this.#decider = new CallDecider({ ...options, check: () => ALLOW, steps })
   }
 
-  /** Undefined where the subscriber may not hear of it. */
+  /** `undefined` if the subscriber may not get the update. */
   check({ principal, offer }: Subscriber, params: JsonObject): PermittedUpdate | undefined {
     const asked = { id: '', traceId: '', method: 'resources/subscribe', cancellation: new Cancellation() }
-    const trial = this.#decider.decideSync({ ...asked, principal, offer, params: { uri: params.uri ?? offer.name } })
-    if (trial.decision.outcome === 'deny') return undefined
-    const shown = trial.context.rules.policy.secrets.value === 'allow' ? params : (redactJson(params) as JsonObject)
-    return { params: shown, strictness: strictnessOf(trial) }
+    const judged = this.#decider.decideSync({ ...asked, principal, offer, params: { uri: params.uri ?? offer.name } })
+    if (judged.decision.outcome === 'deny') return undefined
+    const shown = judged.context.rules.policy.secrets.value === 'allow' ? params : (redactJson(params) as JsonObject)
+    return { params: shown, strictness: strictnessOf(judged) }
   }
 }
 

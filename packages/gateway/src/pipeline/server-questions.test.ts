@@ -8,8 +8,8 @@ import { createCall, createTestPipeline, type TestPipelineOptions, toTestFrame }
 const NOT_NOW = { error: { code: -32600, message: 'The gateway does not allow sampling/createMessage here and now.' } }
 const SAMPLING = { method: 'sampling/createMessage', params: { maxTokens: 1 } }
 
-/** A client that says the same to everything, and keeps what it was asked. */
-function createClient(said: QuestionAnswer = { result: { text: 'hi' } }) {
+/** A client that always gives the same answer, and remembers the questions. */
+function createClient(answer: QuestionAnswer = { result: { text: 'hi' } }) {
   const asked: JsonObject[] = []
   const client: Client = {
     era: 'legacy',
@@ -20,19 +20,19 @@ function createClient(said: QuestionAnswer = { result: { text: 'hi' } }) {
     answersInCall: true,
     ask: async ({ method, params }) => {
       asked.push({ method, params })
-      return said
+      return answer
     },
     notify: () => {},
   }
   return { client, asked }
 }
 
-/** A server that asks once in its call, and what it heard. */
+/** A server that asks once during its call, and the answers that it received. */
 function createRuledPipeline(fields: PolicyFields, options: Partial<TestPipelineOptions> = {}) {
-  const heard: unknown[] = []
+  const answers: unknown[] = []
   const entry: ToolEntry = { key: 'mcp__files__sampling/createMessage', line: 3, fields, lines: {} }
   const serve = async ({ ask }: ClientCall) => {
-    heard.push(await ask?.({ ...SAMPLING, cancellation: new Cancellation() }))
+    answers.push(await ask?.({ ...SAMPLING, cancellation: new Cancellation() }))
     return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
   }
   const made = createTestPipeline({
@@ -43,12 +43,12 @@ function createRuledPipeline(fields: PolicyFields, options: Partial<TestPipeline
   })
   const call = (client: Client, changes: Parameters<typeof createCall>[1] = {}) =>
     made.pipeline.run(createCall(made.catalog.snapshot.tool('files_read'), { client, ...changes }))
-  return { ...made, heard, call }
+  return { ...made, answers, call }
 }
 
 describe('a question of a server', () => {
-  it('is not put to the client when a lockdown comes while it is being recorded', async () => {
-    const { call, log, setMode, heard } = createRuledPipeline({})
+  it('is not sent to the client if a lockdown starts while it is being recorded', async () => {
+    const { call, log, setMode, answers } = createRuledPipeline({})
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
@@ -56,13 +56,13 @@ describe('a question of a server', () => {
     }
     const { client, asked } = createClient()
     await call(client)
-    expect([heard, asked]).toEqual([[NOT_NOW], []])
+    expect([answers, asked]).toEqual([[NOT_NOW], []])
     expect(log.events.find(({ type }) => type === 'POLICY_DENIED')).toMatchObject({ error: 'MODE_FORBIDS' })
   })
 
-  it('is not put to the client when its rules come to want a person while it is being recorded', async () => {
+  it('is not sent to the client if its rules start to require approval while it is being recorded', async () => {
     const entries: ToolEntry[] = []
-    const { call, log, setMode, heard } = createRuledPipeline({}, { entries })
+    const { call, log, setMode, answers } = createRuledPipeline({}, { entries })
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
@@ -73,21 +73,21 @@ describe('a question of a server', () => {
     }
     const { client, asked } = createClient()
     await call(client)
-    expect([heard, asked]).toEqual([[NOT_NOW], []])
+    expect([answers, asked]).toEqual([[NOT_NOW], []])
   })
 
-  it('is put to the client though other rules of it changed while it was being recorded', async () => {
-    const { call, log, setMode, heard } = createRuledPipeline({ maxConcurrent: 1, rateLimitPerMinute: 1 })
+  it('is sent to the client even if other rules changed while it was being recorded', async () => {
+    const { call, log, setMode, answers } = createRuledPipeline({ maxConcurrent: 1, rateLimitPerMinute: 1 })
     const append = log.append.bind(log)
     log.append = (event) => {
       append(event)
       if (log.types.at(-1) === 'CLIENT_ASKED') setMode('NORMAL')
     }
     await call(createClient().client)
-    expect(heard).toEqual([{ result: { text: 'hi' } }])
+    expect(answers).toEqual([{ result: { text: 'hi' } }])
   })
 
-  it('between two rounds of a call is the last when a lockdown comes before its answer', async () => {
+  it('between two rounds of a call is the last one if a lockdown starts before its answer', async () => {
     const inputRequests = { k: { method: 'elicitation/create', params: { message: 'Sure?' } } }
     const result = { resultType: 'input_required', inputRequests, requestState: 's' }
     const serve = async () => toTestFrame({ jsonrpc: '2.0', id: 1, result })
@@ -106,41 +106,41 @@ describe('a question of a server', () => {
     expect(log.types.at(-1)).toBe('POLICY_DENIED')
   })
 
-  it('passes where its rules are only watched', async () => {
-    const { call, heard } = createRuledPipeline({ forbiddenInModes: ['NORMAL'], enforce: false })
+  it('is allowed if its rules are not enforced', async () => {
+    const { call, answers } = createRuledPipeline({ forbiddenInModes: ['NORMAL'], enforce: false })
     await call(createClient().client)
-    expect(heard).toEqual([{ result: { text: 'hi' } }])
+    expect(answers).toEqual([{ result: { text: 'hi' } }])
   })
 
-  it('waits for a person, and is put to the client once that one agrees', async () => {
-    const { call, approvals, heard } = createRuledPipeline({ requiresApproval: true })
+  it('waits for a person, and is sent to the client after approval', async () => {
+    const { call, approvals, answers } = createRuledPipeline({ requiresApproval: true })
     approvals.onChange(({ kind, approval: { id, tool } }) => {
       expect(tool).toBe('mcp__files__sampling/createMessage')
       if (kind === 'requested') void approvals.answer(id, { answer: 'once', by: 'olga', via: 'api' })
     })
     await call(createClient().client)
-    expect(heard).toEqual([{ result: { text: 'hi' } }])
+    expect(answers).toEqual([{ result: { text: 'hi' } }])
   })
 
-  it('that nobody decides about before its call is cancelled is never put', async () => {
-    const { call, approvals, heard } = createRuledPipeline(
+  it('is never sent if its call is cancelled before anybody approves it', async () => {
+    const { call, approvals, answers } = createRuledPipeline(
       { requiresApproval: true },
       {
         serve: async ({ ask }) => {
           const cancellation = new Cancellation()
           approvals.onChange(({ kind }) => kind === 'requested' && cancellation.cancel('the call is over'))
-          heard.push(await ask?.({ ...SAMPLING, cancellation }))
+          answers.push(await ask?.({ ...SAMPLING, cancellation }))
           return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
         },
       },
     )
     const { client, asked } = createClient()
     await call(client)
-    expect([heard, asked]).toEqual([[NOT_NOW], []])
+    expect([answers, asked]).toEqual([[NOT_NOW], []])
   })
 
-  it('is not put to the client when it cannot be recorded', async () => {
-    const { call, log, heard } = createRuledPipeline({})
+  it('is not sent to the client if it cannot be recorded', async () => {
+    const { call, log, answers } = createRuledPipeline({})
     const append = log.append.bind(log)
     log.append = (event) => {
       if (log.events.length > 0) throw new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')
@@ -148,11 +148,11 @@ describe('a question of a server', () => {
     }
     const { client, asked } = createClient()
     await call(client)
-    expect([heard, asked]).toEqual([[NOT_NOW], []])
+    expect([answers, asked]).toEqual([[NOT_NOW], []])
   })
 })
 
-describe('an answer by which a server asks', () => {
+describe('an answer in which a server asks questions', () => {
   const asking =
     (inputRequests: JsonObject, more: JsonObject = {}) =>
     async () =>
@@ -160,22 +160,25 @@ describe('an answer by which a server asks', () => {
   const modern = (): Client => ({ ...createClient().client, era: 'modern', answersInCall: false })
 
   it.each<[string, JsonObject]>([
-    ['what no client can be asked', { a: { method: 'tools/call', params: {} } }],
-    ['nothing that could be read', { a: 7 }],
-    ['too much', Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`q${at}`, { method: 'roots/list' }]))],
-  ])('for %s does not reach a modern client', async (_, inputRequests) => {
+    ['a method that no client has', { a: { method: 'tools/call', params: {} } }],
+    ['a malformed request', { a: 7 }],
+    [
+      'too many things',
+      Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`q${at}`, { method: 'roots/list' }])),
+    ],
+  ])('that asks for %s does not reach a modern client', async (_, inputRequests) => {
     const { call } = createRuledPipeline({}, { serve: asking(inputRequests) })
     expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'UPSTREAM_PROTOCOL' } })
   })
 
-  it('is refused as a whole for one thing that is not allowed', async () => {
+  it('is refused completely if one question is not allowed', async () => {
     const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
     const { call, log } = createRuledPipeline({ hidden: true }, { serve: asking(inputRequests) })
     expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'CALL_DENIED' } })
     expect(log.types).toEqual(['TOOL_CALL_STARTED', 'CLIENT_ASKED', 'POLICY_DENIED', 'TOOL_CALL_FAILED'])
   })
 
-  it('does not reach the client when a lockdown comes before all of it was judged', async () => {
+  it('does not reach the client if a lockdown starts before all questions were checked', async () => {
     const inputRequests = { a: { method: 'roots/list' }, b: SAMPLING }
     const { call, log, setMode } = createRuledPipeline({}, { serve: asking(inputRequests) })
     const append = log.append.bind(log)
@@ -186,7 +189,7 @@ describe('an answer by which a server asks', () => {
     expect(await call(modern())).toMatchObject({ kind: 'failure', error: { code: 'MODE_FORBIDS' } })
   })
 
-  it('is judged too where it is what a task waits for', async () => {
+  it('is also checked if a task waits for the answers', async () => {
     const serve = asking({ b: SAMPLING }, { resultType: 'complete', status: 'input_required' })
     const { call } = createRuledPipeline({ hidden: true }, { serve })
     const answer = await call(modern(), { method: 'tasks/get', params: { taskId: 't' } })

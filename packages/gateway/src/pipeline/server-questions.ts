@@ -46,26 +46,26 @@ export interface ServerQuestionsOptions
   readonly tools: ToolLimits
   readonly approvals: Pick<Approvals, 'grantFor' | 'request'>
   readonly ids: { callId(): string; traceId(): string }
-  /** Whether a server may be told the roots that its client answered with. */
+  /** Whether a server may get the roots that its client answered with. */
   readonly admitRoots: (owner: RootsOwner, answer: Json) => Promise<boolean>
-  /** Why nothing may go on that could not be recorded. */
+  /** Records an event. Returns an error if the question must not continue without the record. */
   readonly record: (event: Recordable) => Promise<SallyportError | undefined>
 }
 
-/** What a question has to pass after what is asked of everything. Its call has passed the limits of the gateway. */
+/** The steps for a question, after the steps for lists. The limits of the gateway are left out: its call has passed them. */
 const questionSteps = ({ tools, approvals }: ServerQuestionsOptions): readonly Step<CallContext>[] => [
   withEnforceFlag(argumentsStep, ({ rules }) => rules.policy),
   { name: 'limits', evaluate: ({ rules, counted }) => checkToolLimits(rules, tools, counted) },
   withEnforceFlag(approveStep(approvals), ({ rules }) => rules.policy),
 ]
 
-/** What servers ask of clients, each judged as a call of the tool `{server, sampling/createMessage}` would be. */
+/** Questions of servers to clients. Each is decided like a call of a tool named `{server, sampling/createMessage}`. */
 export class ServerQuestions {
   readonly #options: ServerQuestionsOptions
   readonly #decider: CallDecider
-  /** Rules are valid for every question that was not put yet, whatever was decided before. */
+  /** Changed rules apply to every question that was not asked yet, even if it was allowed before. */
   readonly #permits: CallPermitOptions
-  /** Of each server and method. */
+  /** By server and method. */
   readonly #offers = new Map<string, Offer>()
   /** By the server that asks. */
   readonly #standing = new WeakMap<StandingClient, Map<string, AskClient>>()
@@ -78,14 +78,14 @@ export class ServerQuestions {
     this.#permits = { decider: this.#decider, rulesOf, isTokenValid, refuse }
   }
 
-  /** Puts questions to the client of a call; none where it can be asked nothing. */
+  /** Asks the client of a call; `undefined` if the client cannot answer questions. */
   askDuring(call: Call): AskClient | undefined {
     const { client } = call
     if (!client || !canAnswerQuestions(client)) return undefined
     return (question) => this.#ask(question, { client, asked: this.#createCall(call, question), recorded: call })
   }
 
-  /** The same client outside of its calls. A question there has a record of its own. */
+  /** Asks the same client outside of its calls. Such a question has its own record. */
   askOutside({ client, principal, offer }: Call): AskClient | undefined {
     const standing = client?.standing
     if (!standing || !canAnswerQuestions(standing)) return undefined
@@ -100,7 +100,7 @@ export class ServerQuestions {
     return ask
   }
 
-  /** A modern server asks by its answer, which a modern client gets as it is: unless that may not be asked. */
+  /** A modern server asks in its answer. A modern client gets that answer unchanged, unless a question in it is not allowed. */
   async checkAnswer(call: Call, answer: Answer): Promise<Answer> {
     if (answer.kind !== 'frame' || !canHoldQuestions(call, answer)) return answer
     const questions = readInputRequests(answer.frame)
@@ -108,11 +108,11 @@ export class ServerQuestions {
     const permits: CallPermit[] = []
     for (const { method, params } of questions) {
       const asked = this.#createCall(call, { method, params, cancellation: call.cancellation })
-      const noted = isQuestionMethod(method) ? await this.#permitAndRecord(asked, call) : unknownQuestion()
-      if (noted instanceof SallyportError) return { kind: 'failure', error: questionDeniedError(asked, noted) }
-      permits.push(noted)
+      const permit = isQuestionMethod(method) ? await this.#permitAndRecord(asked, call) : unknownQuestion()
+      if (permit instanceof SallyportError) return { kind: 'failure', error: questionDeniedError(asked, permit) }
+      permits.push(permit)
     }
-    // All of them leave together, and the last one may have waited long for a person.
+    // Rechecked, since all questions are sent together and the last one may have waited long for a person.
     for (const permit of permits) {
       const refusal = await recheckPermit(permit)
       if (refusal) return { kind: 'failure', error: questionDeniedError(permit.current.context.call, refusal) }
@@ -121,7 +121,7 @@ export class ServerQuestions {
     return mayTellSecrets ? answer : redactAnswer(answer)
   }
 
-  /** The right to ask, or why it may not be asked. */
+  /** The permit to ask, or why it is not allowed. */
   async #permitAndRecord(asked: Call, call: Call): Promise<CallPermit | SallyportError> {
     const permit = await this.#requestPermit(asked)
     if (permit instanceof SallyportError) return permit
@@ -142,8 +142,8 @@ export class ServerQuestions {
       if (unrecorded ?? (await recheckPermit(permit))) return toQuestionRefusal(question)
       const startedAt = performance.now()
       const answer = await client.ask(redactQuestion(question, permit.current))
-      const told = { success: 'result' in answer, latency: performance.now() - startedAt }
-      const unfinished = await record(clientAnsweredRecord(recorded, question.method, told))
+      const outcome = { success: 'result' in answer, latency: performance.now() - startedAt }
+      const unfinished = await record(clientAnsweredRecord(recorded, question.method, outcome))
       const { current } = permit
       if (unfinished ?? (await this.#findRootsRefusal(current, answer, client))) return toQuestionRefusal(question)
       return await this.#filterAnswer(current, answer, question)
@@ -152,30 +152,30 @@ export class ServerQuestions {
     }
   }
 
-  /** Why a server must not be told the roots of its client: a call that it carries out would be another one with them. */
+  /** Why a server must not get the roots of its client: with them, an in-flight call could reach other files. */
   async #findRootsRefusal(
-    trial: JudgedCall,
+    judged: JudgedCall,
     answer: QuestionAnswer,
     client: Client,
   ): Promise<SallyportError | undefined> {
-    const { method, principal, offer } = trial.context.call
+    const { method, principal, offer } = judged.context.call
     if (method !== 'roots/list' || !('result' in answer)) return undefined
     if (await this.#options.admitRoots({ client, principal, offer }, answer.result)) return undefined
-    return this.#recordRefusal(trial, new SallyportError('ARGUMENTS_FORBIDDEN', ROOTS_REFUSED))
+    return this.#recordRefusal(judged, new SallyportError('ARGUMENTS_FORBIDDEN', ROOTS_REFUSED))
   }
 
-  /** What the client said goes to the server, as the arguments of a call do. */
-  async #filterAnswer(trial: JudgedCall, answer: QuestionAnswer, question: Question): Promise<QuestionAnswer> {
-    const { secrets, enforce } = trial.context.rules.policy
+  /** The client's answer goes to the server, so secrets in it are handled like those in the arguments of a call. */
+  async #filterAnswer(judged: JudgedCall, answer: QuestionAnswer, question: Question): Promise<QuestionAnswer> {
+    const { secrets, enforce } = judged.context.rules.policy
     if (secrets.value === 'allow') return answer
     if (secrets.value === 'redact') return redactJson(answer) as QuestionAnswer
     const verdict = checkSecrets(answer)
     if (verdict.outcome !== 'deny' || !enforce.value) return answer
-    await this.#recordRefusal(trial, new SallyportError(verdict.code, verdict.reason))
+    await this.#recordRefusal(judged, new SallyportError(verdict.code, verdict.reason))
     return toQuestionRefusal(question)
   }
 
-  /** Waits for a person where the rules want one. What is refused is recorded. */
+  /** Waits for a person if the rules require approval. A refusal is recorded. */
   async #requestPermit(asked: Call): Promise<CallPermit | SallyportError> {
     const first = await this.#decider.decide(asked)
     const problem = pageProblem(asked)
@@ -187,8 +187,8 @@ export class ServerQuestions {
       : this.#recordRefusal(judged)
   }
 
-  async #recordRefusal(trial: JudgedCall, error = toDenialError(trial)): Promise<SallyportError> {
-    return (await this.#options.record(deniedRecord(trial, error))) ?? error
+  async #recordRefusal(judged: JudgedCall, error = toDenialError(judged)): Promise<SallyportError> {
+    return (await this.#options.record(deniedRecord(judged, error))) ?? error
   }
 
   async #waitForApproval(asked: Call, { context: subject }: JudgedCall): Promise<JudgedCall | SallyportError> {
@@ -197,7 +197,7 @@ export class ServerQuestions {
     return grant instanceof SallyportError ? grant : this.#decider.decide(asked, { grant })
   }
 
-  /** Under an id of its own: what is decided about it is not what was decided about the call. */
+  /** A question has its own id: its decision is separate from that of the call. */
   #createCall({ principal, traceId, offer }: Pick<Call, 'principal' | 'traceId' | 'offer'>, question: Question): Call {
     const { method, params, cancellation } = question
     const key = `${offer.server} ${method}`
@@ -207,34 +207,34 @@ export class ServerQuestions {
   }
 }
 
-/** Whether a server may ask something by this answer; of a task it asks by what the task is waiting for. */
+/** Whether this answer can contain questions. Answers about a task contain what the task is waiting for. */
 export const canHoldQuestions = ({ method }: Pick<Call, 'method'>, answer: Answer): boolean =>
   answer.kind === 'frame' && (answer.frame.envelope.resultType === 'input_required' || method === 'tasks/get')
 
 const ROOTS_REFUSED =
-  'With the roots of the client, a relative path of a call in progress could lead to where path rules do not let it.'
+  'With the roots of the client, a relative path of an in-flight call could lead to a file that path rules forbid.'
 
 interface QuestionContext {
   readonly client: Client
   readonly asked: Call
-  /** Whose record says that something was asked. */
+  /** The call in whose record the question is. */
   readonly recorded: Call
 }
 
-/** As the client sees it: what a server says to a person or a model holds no keys, unless an entry allows it. */
+/** The question as the client sees it: without keys and tokens, unless an entry allows them. */
 function redactQuestion(question: Question, { context: { rules } }: JudgedCall): Question {
   if (rules.policy.secrets.value === 'allow') return question
   const params = redactJson(question.params)
   return isJsonObject(params) && params !== question.params ? { ...question, params } : question
 }
 
-/** Whoever asks is not told why: the rules, and what people say of them, are none of its business. Its own mistakes are. */
+/** The server does not learn why: rules and the answers of people are not for it. Only its own mistakes are explained. */
 function toQuestionRefusal({ method }: Pick<Question, 'method'>, refusal?: SallyportError): QuestionAnswer {
   if (refusal?.code === 'PAGE_REFUSED') return { error: { code: -32_602, message: refusal.message } }
   return { error: { code: -32_600, message: `The gateway does not allow ${method} here and now.` } }
 }
 
-/** What speaks against the page that somebody would be sent to. A client may show a URL whatever the mode says. */
+/** Why the page of a question is not allowed. The URL is checked in every mode, since a client may show it anyway. */
 function pageProblem({ method, params }: Pick<Call, 'method' | 'params'>): string | undefined {
   if (method !== 'elicitation/create' || (params.mode !== 'url' && params.url === undefined)) return undefined
   return pageUrlProblem(params.url)
@@ -243,10 +243,10 @@ function pageProblem({ method, params }: Pick<Call, 'method' | 'params'>): strin
 const unknownQuestion = (): SallyportError =>
   new SallyportError('UPSTREAM_PROTOCOL', 'no client can be asked for this.')
 
-/** The client would be asked by the answer to its call: it is told instead what it was not asked. */
+/** The client gets this error instead of the answer with the question. */
 const questionDeniedError = ({ offer, method }: Call, cause: SallyportError): SallyportError =>
   new SallyportError(
     cause.code,
-    `Server ${offer.server} wants ${toVisibleText(cutText(method, 100))} of the client before it goes on: ${cause.message}`,
+    `Server ${offer.server} asks the client for ${toVisibleText(cutText(method, 100))} before it continues: ${cause.message}`,
     { cause },
   )

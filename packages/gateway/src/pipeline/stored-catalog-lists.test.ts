@@ -16,12 +16,12 @@ const OFFERED = createCatalog([], {
   ] as ServerCatalog['tools'],
 })
 
-/** The same as a start finds it. */
-function kept(catalogue: ServerCatalog): ServerCatalog {
+/** The same catalog after it was stored and loaded. */
+function storeAndLoad(catalog: ServerCatalog): ServerCatalog {
   const texts: string[] = []
-  const shelf = new LastKnownCatalogs({ load: () => texts[0], save: (_server, _source, now) => void texts.push(now) })
-  shelf.save(stdioConfig(), catalogue)
-  return shelf.load(stdioConfig()) as ServerCatalog
+  const stored = new LastKnownCatalogs({ load: () => texts[0], save: (_server, _source, now) => void texts.push(now) })
+  stored.save(stdioConfig(), catalog)
+  return stored.load(stdioConfig()) as ServerCatalog
 }
 
 interface Shown {
@@ -30,29 +30,29 @@ interface Shown {
   readonly pinned?: JsonObject
 }
 
-function listOf(catalogue: ServerCatalog, era: Era, { fields = {}, returns = {}, pinned }: Shown): string {
+function listOf(catalog: ServerCatalog, era: Era, { fields = {}, returns = {}, pinned }: Shown): string {
   const entries = OFFERED.tools.map(({ name }) => ({ key: `mcp__files__${name}`, line: 1, fields, lines: {} }))
   const { listings } = createTestPipeline({
-    ...{ catalogues: { files: catalogue }, entries, loadPinned: () => pinned },
+    ...{ catalogues: { files: catalog }, entries, loadPinned: () => pinned },
     shapingOf: () => ({ ...UNSHAPED, ...returns }),
   })
   return listings.renderList('tools/list', ANN, era).map(String).join('')
 }
 
-describe('a list of tools that were kept', () => {
+describe('a list from a stored catalog', () => {
   const plan = { strategy: 'bounded' } as unknown as ShapingRules['plan']
   const ways: Readonly<Record<string, Shown>> = {
-    'nobody has rules for': {},
-    'are described otherwise': { fields: { descriptionOverride: 'Ours.' } },
-    'changed since they were reviewed': { fields: { pin: 'sha256-other' }, pinned: { description: 'Reviewed.' } },
-    'changed, and nobody knows from what': { fields: { pin: 'sha256-other' } },
+    'have no rules': {},
+    'have another description': { fields: { descriptionOverride: 'Ours.' } },
+    'changed after their review': { fields: { pin: 'sha256-other' }, pinned: { description: 'Reviewed.' } },
+    'changed, without a stored definition': { fields: { pin: 'sha256-other' } },
     'take an intent': { returns: { takesIntent: true, plan } },
-    'return less than they promise': { returns: { mayCut: true } },
+    'may return shortened results': { returns: { mayCut: true } },
     'are hidden': { fields: { hidden: true } },
   }
   for (const [way, shown] of Object.entries(ways))
-    it(`shows those that ${way} as a list of tools that were just heard of does`, () => {
+    it(`shows tools that ${way} like a list from a new catalog`, () => {
       for (const era of ['legacy', 'modern'] as const)
-        expect(listOf(kept(OFFERED), era, shown)).toBe(listOf(OFFERED, era, shown))
+        expect(listOf(storeAndLoad(OFFERED), era, shown)).toBe(listOf(OFFERED, era, shown))
     })
 })

@@ -6,11 +6,11 @@ import type { Call } from './call.ts'
 const PROGRESS_INTERVAL_MS = 15_000
 const PROGRESS_STEP = 1e-6
 
-/** A call while it waits for a person: its client is told so, and one that went away is noticed. */
+/** A call that waits for a person. It reports progress to its client, and notices if the client is gone. */
 export class WaitingCall {
-  /** The call as it goes on afterwards: what its server reports comes after what we said, and not below it. */
+  /** The call that continues after approval. Progress of its server is passed on only if it is higher than ours. */
   readonly call: Call
-  readonly fate: CallTracker = new CallTracker()
+  readonly tracker: CallTracker = new CallTracker()
   readonly #onProgress: Call['onProgress']
   #timer: NodeJS.Timeout | undefined
   #reported = 0
@@ -21,8 +21,8 @@ export class WaitingCall {
     this.#onProgress = onProgress
     this.call = {
       ...asked,
-      onSent: () => this.fate.markSent(),
-      ...(onProgress && { onProgress: (told: JsonObject) => this.#isHigher(told) && onProgress(told) }),
+      onSent: () => this.tracker.markSent(),
+      ...(onProgress && { onProgress: (progress: JsonObject) => this.#isHigher(progress) && onProgress(progress) }),
     }
   }
 
@@ -46,7 +46,7 @@ export class WaitingCall {
     return this.call.isAwaited?.() === false
   }
 
-  /** Who lost a connection has until the next look to come back on another. */
+  /** A client that lost its connection has until the next check to reconnect. */
   #checkClient(): void {
     if (!this.#isClientGone) this.#reportProgress()
     else if (this.#wasClientGone) this.call.cancellation.cancel('the client closed its connection')
@@ -58,7 +58,7 @@ export class WaitingCall {
     this.#onProgress?.({ progress: this.#reported, message: 'waiting for approval' })
   }
 
-  /** The protocol wants each report to be higher than the one before. */
+  /** The protocol requires each progress value to be higher than the one before. */
   #isHigher({ progress }: JsonObject): boolean {
     return this.#reported === 0 || typeof progress !== 'number' || progress > this.#reported
   }

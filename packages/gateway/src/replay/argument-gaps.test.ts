@@ -8,20 +8,20 @@ const gapsOf = (args: JsonObject, how: 'none' | 'shape' | 'redacted' | 'full' = 
 
 const WHOLE = { values: undefined, isOpen: false, hidSecret: false }
 
-describe('what a record does not tell of arguments', () => {
-  it('is nothing where all was kept', () => {
+describe('the gaps in recorded arguments', () => {
+  it('are empty if everything was recorded', () => {
     expect(gapsOf({ path: '/tmp/a', limit: 3, deep: [{ a: null, b: true }] })).toEqual(WHOLE)
     expect(gapsOf({})).toEqual(WHOLE)
     expect(gapsOf({}, 'shape')).toEqual(WHOLE)
     expect(gapsOf({ text: 'x'.repeat(5_000) }, 'full')).toEqual(WHOLE)
   })
 
-  it('is everything where nothing was kept, or shapes were', () => {
+  it('cover everything if nothing was recorded, or only types', () => {
     for (const how of ['none', 'shape'] as const)
       expect(gapsOf({ path: '/tmp/a', limit: 3, none: null }, how)).toMatchObject({ isOpen: true })
   })
 
-  it('is what was hidden or cut, in its place', () => {
+  it('are the values that were hidden or cut, at their positions', () => {
     const cut = 'word '.repeat(300)
     expect(gapsOf({ path: '/tmp/a', text: cut, list: ['a', { token: 'abc' }] })).toEqual({
       values: {
@@ -34,7 +34,7 @@ describe('what a record does not tell of arguments', () => {
     expect(gapsOf({ text: `a ${KEY} b` })).toMatchObject({ hidSecret: true, values: { text: expect.any(String) } })
   })
 
-  it('is everything where names are missing or were changed', () => {
+  it('cover everything if names are missing or were changed', () => {
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`name${at}`, 'a value']))
     expect(gapsOf(many)).toMatchObject({ isOpen: true })
     expect(gapsOf({ [KEY]: 'x' })).toMatchObject({ isOpen: true })

@@ -1,37 +1,37 @@
 import { isJsonList, isJsonObject, type Json } from '@sallyport/core'
 
-/** What a record does not tell of the arguments of its call. */
+/** The parts of a call's arguments that its record does not contain. */
 export interface ArgumentGaps {
-  /** Values of which something is missing, in their places, and nothing else. */
+  /** Only the incomplete values, at their original positions. */
   readonly values: Json | undefined
-  /** Nothing is told, or even names are missing. */
+  /** The record has no arguments, or some of their names are missing. */
   readonly isOpen: boolean
-  /** A key or a token of a known shape stood somewhere. */
+  /** A key or token of a known format was hidden somewhere. */
   readonly hidSecret: boolean
 }
 
 const NONE: ArgumentGaps = Object.freeze({ values: undefined, isOpen: false, hidSecret: false })
 const ALL: ArgumentGaps = Object.freeze({ values: undefined, isOpen: true, hidSecret: false })
 
-/** As `toRecordedArguments` writes them: a caller that writes the like is undecided about, which harms nobody. */
+/** The markers that `toRecordedArguments` writes. If a caller wrote the same text itself, its call is undecided, which is harmless. */
 const HIDDEN = /\[redacted: [^\]]*\]|•••/
 const CUT = /\[cut: \d+ characters in all\]$/
-/** In the place of what may have had any number of parts. */
+/** Replaces a value that may have had any number of parts. */
 const PARTS = /^\[left out|^\[redacted: by its name, with all that is in it\]$/
 const CHANGED_NAME = /\[redacted: |… #\d+$|^\[left out\]$|^\[redaction failed\]$/
 const SHAPE = /^(text of \d+|number|boolean|null)$/
 
-export function findArgumentGaps(kept: Json | undefined): ArgumentGaps {
-  if (kept === undefined || isShape(kept)) return ALL
+export function findArgumentGaps(recorded: Json | undefined): ArgumentGaps {
+  if (recorded === undefined || isShape(recorded)) return ALL
   const names = { changed: false }
-  const values = collectGaps(kept, names)
+  const values = collectGaps(recorded, names)
   if (values === undefined && !names.changed) return NONE
-  return { values, isOpen: names.changed, hidSecret: hidesSecret(JSON.stringify(kept)) }
+  return { values, isOpen: names.changed, hidSecret: hidesSecret(JSON.stringify(recorded)) }
 }
 
 const hidesSecret = (text: string): boolean => HIDDEN.test(text.replaceAll(/\[redacted: by its name[^\]]*\]/g, ''))
 
-/** The same value with only those of its parts that are not whole. */
+/** The same value with only its incomplete parts. */
 function collectGaps(value: Json, names: { changed: boolean }): Json | undefined {
   if (typeof value === 'string') {
     names.changed ||= PARTS.test(value)
@@ -50,7 +50,7 @@ function collectGaps(value: Json, names: { changed: boolean }): Json | undefined
   return members.length === 0 ? undefined : Object.fromEntries(members)
 }
 
-/** Where shapes are kept there is nothing but the words for them. Arguments that hold no value are whole either way. */
+/** Whether the record has only the types of values. Arguments without any value are complete in both cases. */
 function isShape(value: Json): boolean {
   const leaves = leavesOf(value)
   return leaves.length > 0 && leaves.every((leaf) => typeof leaf === 'string' && SHAPE.test(leaf))

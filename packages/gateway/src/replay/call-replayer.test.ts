@@ -41,18 +41,18 @@ function recorded(changes: Partial<RecordedCall> = {}): RecordedCall {
   }
 }
 
-const kept = (args: JsonObject): Json | undefined => toRecordedArguments(args, 'redacted')
+const record = (args: JsonObject): Json | undefined => toRecordedArguments(args, 'redacted')
 
-async function retry(fields: PolicyFields, changes: Partial<RecordedCall> = {}, settings: Partial<Settings> = {}) {
+async function replay(fields: PolicyFields, changes: Partial<RecordedCall> = {}, settings: Partial<Settings> = {}) {
   const catalog = new Catalog(['files'], 'prefixed')
   catalog.put('files', createCatalog(['weigh']))
   const options = { catalog, tools: fileOf(fields), settings: { ...DEFAULT_SETTINGS, ...settings }, environment: {} }
-  const retrial = new CallReplayer({ ...options, check: () => ALLOW })
-  return retrial.decide(recorded(changes))
+  const replayer = new CallReplayer({ ...options, check: () => ALLOW })
+  return replayer.decide(recorded(changes))
 }
 
-/** By the rules themselves, with nothing between: what looks like a gap is one of the caller's own words here. */
-async function judgeWhole(fields: PolicyFields, args: JsonObject): Promise<string> {
+/** Decides with the complete arguments. Text that looks like a gap is the caller's own text here. */
+async function decideWithAllArguments(fields: PolicyFields, args: JsonObject): Promise<string> {
   const entries = fileOf(fields).entries
   const { pipeline, catalog } = createTestPipeline({ catalogues: { files: createCatalog(['weigh']) }, entries })
   const call = createCall(catalog.snapshot.tool('files_weigh'), { params: { name: 'weigh', arguments: args } })
@@ -61,45 +61,50 @@ async function judgeWhole(fields: PolicyFields, args: JsonObject): Promise<strin
 
 describe('a recorded call that is decided again', () => {
   it('is decided by the given file, in the mode that was in force', async () => {
-    expect(await retry({ allowedInModes: ['NORMAL'] })).toMatchObject({ outcome: 'allow' })
-    expect(await retry({ allowedInModes: ['NORMAL'] }, { mode: 'ALERT' })).toMatchObject({
+    expect(await replay({ allowedInModes: ['NORMAL'] })).toMatchObject({ outcome: 'allow' })
+    expect(await replay({ allowedInModes: ['NORMAL'] }, { mode: 'ALERT' })).toMatchObject({
       outcome: 'deny',
       step: 'mode',
       rule: { file: 'new.yaml', line: 3 },
     })
-    expect(await retry({ requiresApproval: true })).toMatchObject({ outcome: 'ask', rule: { line: 3 } })
-    expect(await retry({ hidden: true })).toMatchObject({ outcome: 'deny', step: 'select' })
+    expect(await replay({ requiresApproval: true })).toMatchObject({ outcome: 'ask', rule: { line: 3 } })
+    expect(await replay({ hidden: true })).toMatchObject({ outcome: 'deny', step: 'select' })
   })
 
-  it('is decided by its arguments where its record tells them', async () => {
-    const fence = { allowedPaths: ['/srv/**'] }
-    expect(await retry(fence, { arguments: kept({ path: '/srv/a' }) })).toMatchObject({ outcome: 'allow' })
-    expect(await retry(fence, { arguments: kept({ path: '/srv/../etc/passwd' }) })).toMatchObject({ outcome: 'deny' })
+  it('is decided by its arguments if its record contains them', async () => {
+    const pathRule = { allowedPaths: ['/srv/**'] }
+    expect(await replay(pathRule, { arguments: record({ path: '/srv/a' }) })).toMatchObject({ outcome: 'allow' })
+    expect(await replay(pathRule, { arguments: record({ path: '/srv/../etc/passwd' }) })).toMatchObject({
+      outcome: 'deny',
+    })
     const rules = { arguments: { fields: { to: { enum: ['ann'] } }, denyPatterns: [] } }
-    expect(await retry(rules, { arguments: kept({ to: 'bob' }) })).toMatchObject({ outcome: 'deny', rule: { line: 3 } })
+    expect(await replay(rules, { arguments: record({ to: 'bob' }) })).toMatchObject({
+      outcome: 'deny',
+      rule: { line: 3 },
+    })
   })
 
-  it('is undecided only where a rule looks at what its record does not tell', async () => {
+  it('is undecided only if a rule checks something that its record does not contain', async () => {
     const long = 'word '.repeat(300)
-    const fence = { allowedPaths: ['/srv/**'] }
-    const args = kept({ path: '/srv/a', content: long, token: 'abc' })
-    expect(await retry(fence, { arguments: args })).toMatchObject({ outcome: 'allow' })
-    expect(await retry({ hidden: true, ...fence }, { arguments: undefined })).toMatchObject({ outcome: 'deny' })
-    expect(await retry({}, { arguments: undefined })).toMatchObject({ outcome: 'allow' })
-    const looking: readonly [PolicyFields, Json | undefined][] = [
-      [fence, undefined],
-      [fence, { path: 'text of 5' }],
-      [fence, kept({ path: `/srv/${long}` })],
+    const pathRule = { allowedPaths: ['/srv/**'] }
+    const args = record({ path: '/srv/a', content: long, token: 'abc' })
+    expect(await replay(pathRule, { arguments: args })).toMatchObject({ outcome: 'allow' })
+    expect(await replay({ hidden: true, ...pathRule }, { arguments: undefined })).toMatchObject({ outcome: 'deny' })
+    expect(await replay({}, { arguments: undefined })).toMatchObject({ outcome: 'allow' })
+    const dependent: readonly [PolicyFields, Json | undefined][] = [
+      [pathRule, undefined],
+      [pathRule, { path: 'text of 5' }],
+      [pathRule, record({ path: `/srv/${long}` })],
       [{ arguments: { fields: { content: { maxLength: 5_000 } }, denyPatterns: [] } }, args],
       [{ arguments: { fields: { '*': { maxLength: 5_000 } }, denyPatterns: [] } }, args],
       [{ arguments: { fields: {}, denyPatterns: ['rm -rf'] } }, args],
-      [{ requiresApproval: true, unattendedPaths: ['/srv/**'] }, kept({ path: `/srv/${long}` })],
+      [{ requiresApproval: true, unattendedPaths: ['/srv/**'] }, record({ path: `/srv/${long}` })],
     ]
-    for (const [fields, given] of looking)
-      expect(await retry(fields, { arguments: given }), JSON.stringify(fields)).toMatchObject({ outcome: 'undecided' })
+    for (const [fields, given] of dependent)
+      expect(await replay(fields, { arguments: given }), JSON.stringify(fields)).toMatchObject({ outcome: 'undecided' })
   })
 
-  it('is never decided otherwise than with all of its arguments', async () => {
+  it('is undecided, or gets the same decision as with all of its arguments', async () => {
     const text = fc.oneof(
       fc.constantFrom('/srv/a', '/srv/../etc/b', 'ann', 'bob', '', 'x'.repeat(600), `/srv/${'y/'.repeat(400)}`),
       fc.constantFrom(`ann ${'word '.repeat(200)} rm -rf`, 'text of 3', 'number', '[cut: 5 characters in all]'),
@@ -132,44 +137,44 @@ describe('a recorded call that is decided again', () => {
     await fc.assert(
       fc.asyncProperty(args, policy, how, async (given, rules, kind) => {
         const lax = { ...rules, secrets: 'allow' } as const
-        const [truth, told] = [
-          await judgeWhole(lax, given),
-          await retry(lax, { arguments: toRecordedArguments(given, kind) }),
+        const [expected, replayed] = [
+          await decideWithAllArguments(lax, given),
+          await replay(lax, { arguments: toRecordedArguments(given, kind) }),
         ]
-        if (told.outcome !== 'undecided') expect(told.outcome).toBe(truth)
+        if (replayed.outcome !== 'undecided') expect(replayed.outcome).toBe(expected)
       }),
       { numRuns: 500 },
     )
   })
 
-  it('with a hidden secret is undecided where secrets are refused, unless it was refused for it', async () => {
-    const secret = { arguments: kept({ text: KEY }) }
-    expect(await retry({}, secret)).toMatchObject({ outcome: 'undecided' })
-    expect(await retry({ secrets: 'allow' }, secret)).toMatchObject({ outcome: 'allow' })
+  it('with a hidden secret is undecided if secrets are refused, unless it was refused for the secret', async () => {
+    const secret = { arguments: record({ text: KEY }) }
+    expect(await replay({}, secret)).toMatchObject({ outcome: 'undecided' })
+    expect(await replay({ secrets: 'allow' }, secret)).toMatchObject({ outcome: 'allow' })
     const refused = { ...secret, error: 'SECRET_REFUSED', steps: { ...PASSED, arguments: 'deny' } } as const
-    expect(await retry({}, refused)).toMatchObject({ outcome: 'deny', step: 'arguments' })
-    expect(await retry({ secrets: 'allow' }, refused)).toMatchObject({ outcome: 'allow' })
+    expect(await replay({}, refused)).toMatchObject({ outcome: 'deny', step: 'arguments' })
+    expect(await replay({ secrets: 'allow' }, refused)).toMatchObject({ outcome: 'allow' })
   })
 
-  it('is held to the verdict of its schema then, and to the schema where that was not asked', async () => {
-    expect(await retry({}, { steps: { ...PASSED, validate: 'deny' } })).toMatchObject({
+  it('keeps the recorded verdict of its schema, and is checked against the schema if there is none', async () => {
+    expect(await replay({}, { steps: { ...PASSED, validate: 'deny' } })).toMatchObject({
       outcome: 'deny',
       step: 'validate',
     })
     const early = { steps: { select: 'deny' } }
-    expect(await retry({}, { ...early, arguments: { a: 1 } })).toMatchObject({ outcome: 'allow' })
-    expect(await retry({}, { ...early, arguments: undefined })).toMatchObject({ outcome: 'undecided' })
+    expect(await replay({}, { ...early, arguments: { a: 1 } })).toMatchObject({ outcome: 'allow' })
+    expect(await replay({}, { ...early, arguments: undefined })).toMatchObject({ outcome: 'undecided' })
   })
 
-  it('is undecided about limits, and about what is not known any more', async () => {
-    expect(await retry({}, { steps: { ...PASSED, limits: 'deny' } })).toMatchObject({ outcome: 'undecided' })
-    expect(await retry({}, { toolName: 'mcp__files__gone' })).toMatchObject({ outcome: 'undecided' })
-    expect(await retry({}, { server: 'else' })).toMatchObject({ outcome: 'undecided' })
+  it('is undecided if a limit refused it, or if its tool or server is no longer known', async () => {
+    expect(await replay({}, { steps: { ...PASSED, limits: 'deny' } })).toMatchObject({ outcome: 'undecided' })
+    expect(await replay({}, { toolName: 'mcp__files__gone' })).toMatchObject({ outcome: 'undecided' })
+    expect(await replay({}, { server: 'else' })).toMatchObject({ outcome: 'undecided' })
   })
 
-  it('passes where rules are only watched, but not in a lockdown', async () => {
-    const watched = { allowedInModes: [], enforce: false } as const
-    expect(await retry(watched)).toMatchObject({ outcome: 'allow' })
-    expect(await retry(watched, { mode: 'LOCKDOWN' })).toMatchObject({ outcome: 'deny' })
+  it('is allowed if rules are not enforced, but not in a lockdown', async () => {
+    const notEnforced = { allowedInModes: [], enforce: false } as const
+    expect(await replay(notEnforced)).toMatchObject({ outcome: 'allow' })
+    expect(await replay(notEnforced, { mode: 'LOCKDOWN' })).toMatchObject({ outcome: 'deny' })
   })
 })

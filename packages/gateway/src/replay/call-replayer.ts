@@ -39,13 +39,13 @@ export interface CallReplayerOptions {
   readonly settings: Settings
   readonly tools: ParsedToolsFile
   readonly environment: Environment
-  /** In place of the one in which each call was decided. */
+  /** Replaces the mode in which each call was decided. */
   readonly mode?: Mode | undefined
-  /** What a tool's input schema says to arguments. */
+  /** Checks arguments against a tool's input schema. */
   readonly check: (schema: JsonObject, args: JsonObject) => Verdict | Promise<Verdict>
 }
 
-/** What would be decided now, or why that cannot be told. */
+/** What would be decided now, or why that cannot be known. */
 export type ReplayedDecision =
   | {
       readonly outcome: Verdict['outcome']
@@ -55,20 +55,20 @@ export type ReplayedDecision =
     }
   | { readonly outcome: 'undecided'; readonly reason: string }
 
-/** The steps of calls, in one mode. */
+/** The rules in one mode. */
 interface ModeRules {
   readonly rules: ActiveRules
   readonly listings: Listings
 }
 
-/** How many calls there were at once, and how often, no record tells. */
+/** Without limits: records do not contain how many calls ran at the same time, or how often. */
 const STEPS = callSteps({
   gauge: new CallGauge(() => Number.POSITIVE_INFINITY),
   tools: new ToolLimits(() => 0),
   approvals: { grantFor: () => undefined },
 })
 
-/** Decides recorded calls again, by other rules, with the very steps that decide calls. */
+/** Decides recorded calls again by other rules, with the same steps that decide live calls. */
 export class CallReplayer {
   readonly #options: CallReplayerOptions
   readonly #rulesByMode = new Map<Mode, ModeRules>()
@@ -78,17 +78,17 @@ export class CallReplayer {
   }
 
   async decide(recorded: RecordedCall): Promise<ReplayedDecision> {
-    if (recorded.steps.limits === 'deny') return undecided('it was too much at once, and limits are not replayed')
+    if (recorded.steps.limits === 'deny') return undecided('a limit refused it, and limits are not replayed')
     const offer = this.#findOffer(recorded)
-    if (offer === undefined) return undecided('what it asked for is not known any more')
-    const court = this.#rulesFor(this.#options.mode ?? recorded.mode)
-    const earlier = court.listings.decisionFor(offer, recorded.principal)
+    if (offer === undefined) return undecided('what it asked for is no longer known')
+    const modeRules = this.#rulesFor(this.#options.mode ?? recorded.mode)
+    const earlier = modeRules.listings.decisionFor(offer, recorded.principal)
     if (earlier.outcome === 'deny') return toReplayed(earlier)
     const gaps = findArgumentGaps(recorded.arguments)
     const checked = await this.#check(recorded, offer, gaps)
     if (checked === undefined) return undecided(NOT_RECORDED)
     const call = callOf(recorded, offer)
-    const rules = court.rules.rulesOf(offer)
+    const rules = modeRules.rules.rulesOf(offer)
     const subject: CallContext = {
       call,
       principal: call.principal,
@@ -106,19 +106,19 @@ export class CallReplayer {
   }
 
   /**
-   * What was let through is taken to hold no secret, unless its record hides one: every tool refuses secrets, and else
-   * hardly any call could be decided.
+   * Assumes that a call that was allowed had no secret in its arguments, unless its record hides one. Every tool refuses
+   * secrets, so without this assumption hardly any call could be decided.
    */
   #applySecretRule(decision: Decision, { recorded, gaps, subject }: SecretContext): ReplayedDecision {
     const { secrets } = subject.rules.policy
-    const isWhole = gaps.values === undefined && !gaps.isOpen
-    if (secrets.value !== 'refuse' || isWhole) return toReplayed(decision)
+    const isComplete = gaps.values === undefined && !gaps.isOpen
+    if (secrets.value !== 'refuse' || isComplete) return toReplayed(decision)
     if (recorded.error === 'SECRET_REFUSED') return SECRET
     const hasPassed = recorded.steps.arguments !== undefined && recorded.steps.arguments !== 'deny'
     return hasPassed && !gaps.hidSecret ? toReplayed(decision) : undecided(NOT_RECORDED)
   }
 
-  /** A schema is no matter of policy: what it said then holds. Undefined: it was not asked, and cannot be now. */
+  /** A schema is not part of the policy, so its recorded verdict stays valid. `undefined`: it was not checked then, and cannot be now. */
   async #check({ steps, method, arguments: given }: RecordedCall, offer: Offer, gaps: ArgumentGaps) {
     if (steps.validate === 'deny') return INVALID
     if (steps.validate !== undefined || method !== 'tools/call') return ALLOW
@@ -172,15 +172,19 @@ interface SecretContext {
   readonly subject: CallContext
 }
 
-const NOT_RECORDED = 'a rule looks at arguments that its record does not tell'
-const SECRET: ReplayedDecision = { outcome: 'deny', step: 'arguments', reason: 'Its arguments held a secret.' }
-const INVALID: Verdict = { outcome: 'deny', code: 'ARGUMENTS_INVALID', reason: 'Its arguments were not what it takes.' }
+const NOT_RECORDED = 'a rule checks arguments that its record does not contain'
+const SECRET: ReplayedDecision = { outcome: 'deny', step: 'arguments', reason: 'Its arguments contained a secret.' }
+const INVALID: Verdict = {
+  outcome: 'deny',
+  code: 'ARGUMENTS_INVALID',
+  reason: 'Its arguments did not match the input schema.',
+}
 
 const undecided = (reason: string): ReplayedDecision => ({ outcome: 'undecided', reason })
 
 function toReplayed({ outcome, verdicts, decisive }: Decision): ReplayedDecision {
-  const said = decisive ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
-  return { outcome, step: said?.step, reason: said?.verdict.reason ?? '', rule: said?.verdict.rule }
+  const relevant = decisive ?? verdicts.findLast(({ verdict }) => verdict.rule !== undefined)
+  return { outcome, step: relevant?.step, reason: relevant?.verdict.reason ?? '', rule: relevant?.verdict.rule }
 }
 
 const ofServer = (offer: Offer | undefined, server: string): Offer | undefined =>
@@ -206,11 +210,11 @@ interface GapContext {
   readonly autoApprove: readonly AutoApproval[]
 }
 
-/** Whether a rule looks at something that the record does not tell. Where that cannot be said, it does. */
-function dependsOnGaps(sight: GapContext): boolean {
-  const { gaps, rules } = sight
+/** Whether a rule checks something that the record does not contain. If that is uncertain, the answer is yes. */
+function dependsOnGaps(context: GapContext): boolean {
+  const { gaps, rules } = context
   if (gaps.values === undefined && !gaps.isOpen) return false
-  return pathRulesDepend(sight) || argumentRulesDepend(rules.policy, gaps) || autoApprovalDepends(sight)
+  return pathRulesDepend(context) || argumentRulesDepend(rules.policy, gaps) || autoApprovalDepends(context)
 }
 
 function pathRulesDepend({ gaps, offer, rules: { policy } }: GapContext): boolean {
@@ -227,13 +231,15 @@ function argumentRulesDepend(policy: ToolPolicy, { values, isOpen }: ArgumentGap
   return policy.arguments.some(({ value: { fields, denyPatterns } }) => {
     const names = Object.keys(fields)
     if (denyPatterns.length > 0 || (isOpen && names.length > 0)) return true
-    // What these rules would forbid is what they look at.
-    const looking = Object.fromEntries(names.map((name) => [name, { forbidden: true }]))
-    return compileArgumentRules({ fields: looking, denyPatterns: [] }, { compilePattern })(asObject(values)) !== ALLOW
+    // Forbidding each field finds the values that these rules check.
+    const forbidding = Object.fromEntries(names.map((name) => [name, { forbidden: true }]))
+    return (
+      compileArgumentRules({ fields: forbidding, denyPatterns: [] }, { compilePattern })(asObject(values)) !== ALLOW
+    )
   })
 }
 
-/** What nobody has to be asked about may hang on arguments too. */
+/** Automatic approval may depend on arguments too. */
 function autoApprovalDepends({ gaps, offer, rules, autoApprove }: GapContext): boolean {
   if (!rules.approval.value) return false
   if (rules.policy.unattendedPaths.length > 0 && mayMissPaths(gaps, offer, rules.policy)) return true

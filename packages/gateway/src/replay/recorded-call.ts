@@ -5,7 +5,7 @@ type Kind<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type 
 /** The record of a decision. */
 export type DecisionRecord = Kind<'TOOL_CALL_STARTED'> | Kind<'POLICY_DENIED'>
 
-/** A call that was decided about once, as far as its record tells. */
+/** A call that was decided earlier, as its record describes it. */
 export interface RecordedCall {
   readonly callId: string
   readonly server: string
@@ -35,10 +35,10 @@ export function readRecordedCall(record: DecisionRecord): RecordedCall {
   }
 }
 
-/** What the rules said. What a person answered is not theirs. */
+/** The decision of the rules, without the answer of a person. */
 function outcomeOf(record: DecisionRecord): Verdict['outcome'] {
-  const said = Object.values(record.steps ?? {})
-  if (said.includes('deny') || (said.length === 0 && record.type === 'POLICY_DENIED')) return 'deny'
-  // What a server refused by rules of its own was let through by ours.
-  return said.includes('ask') || record.approval !== undefined ? 'ask' : 'allow'
+  const verdicts = Object.values(record.steps ?? {})
+  if (verdicts.includes('deny') || (verdicts.length === 0 && record.type === 'POLICY_DENIED')) return 'deny'
+  // A call that a server refused by its own rules was allowed by ours.
+  return verdicts.includes('ask') || record.approval !== undefined ? 'ask' : 'allow'
 }

@@ -13,26 +13,26 @@ const event = (type: LoggedEvent['type'], callId: string, more: object = {}): Lo
     ...more,
   }) as unknown as LoggedEvent
 
-async function reportOf(events: readonly LoggedEvent[], judge: (recorded: RecordedCall) => ReplayedDecision) {
-  let judged = 0
+async function reportOf(events: readonly LoggedEvent[], decide: (recorded: RecordedCall) => ReplayedDecision) {
+  let decided = 0
   const tally = new ReplayTally(async (recorded) => {
-    judged++
-    return judge(recorded)
+    decided++
+    return decide(recorded)
   })
   for (const each of events) await tally.addEvent(each)
-  return { ...(await tally.report()), judged }
+  return { ...(await tally.report()), decided }
 }
 
 const ALLOWED = (): ReplayedDecision => ({ outcome: 'allow', reason: '' })
 
 describe('the tally of a replay', () => {
-  it('counts each call once, and decides calls that are alike once', async () => {
+  it('counts each call once, and decides equal calls only once', async () => {
     const events = ['a', 'b', 'c'].flatMap((id) => [event('TOOL_CALL_STARTED', id), event('TOOL_CALL_COMPLETED', id)])
     const report = await reportOf([...events, event('TOOL_CALL_STARTED', 'still running')], ALLOWED)
-    expect(report).toMatchObject({ calls: 4, same: 4, changed: 0, undecided: 0, judged: 1 })
+    expect(report).toMatchObject({ calls: 4, same: 4, changed: 0, undecided: 0, decided: 1 })
   })
 
-  it('decides calls apart that differ in anything that a verdict can hang on', async () => {
+  it('decides calls separately if they differ in anything that a decision can depend on', async () => {
     const others: readonly object[] = [
       { tool_name: 'mcp__files__read' },
       { server: 'else' },
@@ -46,10 +46,10 @@ describe('the tally of a replay', () => {
       { steps: { select: 'allow', arguments: 'allow' } },
     ]
     const events = [{}, ...others, {}].map((more, at) => event('TOOL_CALL_STARTED', `c${at}`, more))
-    expect(await reportOf(events, ALLOWED)).toMatchObject({ calls: 12, judged: 11 })
+    expect(await reportOf(events, ALLOWED)).toMatchObject({ calls: 12, decided: 11 })
   })
 
-  it('takes the last decision about a call, and what people answered for a question of the rules', async () => {
+  it('uses the last decision about a call, and counts a call that people answered as one that asked', async () => {
     const denied = { steps: { select: 'allow', mode: 'deny' }, error: 'MODE_FORBIDS' }
     const asked = { steps: { approve: 'ask' }, decided_by: { step: 'approve', reason: '' }, error: 'APPROVAL_DENIED' }
     const seen: string[] = []
@@ -76,11 +76,11 @@ describe('the tally of a replay', () => {
     ])
   })
 
-  it('passes over records that say too little', async () => {
+  it('ignores incomplete records', async () => {
     const torn = [
       event('TOOL_CALL_STARTED', 'a', { tool_name: 7 }),
       event('POLICY_DENIED', 'b', { server: undefined }),
-      event('POLICY_DENIED', 'c', { steps: undefined, arguments: undefined, mode: 'odd' }),
+      event('POLICY_DENIED', 'c', { steps: undefined, arguments: undefined, mode: 'unknown' }),
     ]
     expect(await reportOf(torn, ({ outcome }) => ({ outcome, reason: '' }))).toMatchObject({ calls: 1, same: 1 })
   })

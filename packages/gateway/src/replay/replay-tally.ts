@@ -5,21 +5,21 @@ import { type DecisionRecord, type RecordedCall, readRecordedCall } from './reco
 
 type Outcome = Verdict['outcome']
 
-/** Calls of one tool about which something else would be decided now, by the same rule. */
+/** Calls of one tool whose decision would change, all by the same rule. */
 export interface VerdictChange {
   readonly tool: string
   readonly from: Outcome
   readonly to: Outcome
-  /** As the first of them would be told. */
+  /** The reason for the first of these calls. */
   readonly reason: string
   readonly step?: StepName | undefined
   readonly rule?: RuleSource | undefined
   readonly calls: number
-  /** Some of them, by their ids. */
+  /** The ids of some of these calls. */
   readonly examples: readonly string[]
 }
 
-/** Calls of one tool about which nothing can be said. */
+/** Calls of one tool that cannot be decided. */
 export interface UndecidedCalls extends Pick<VerdictChange, 'tool' | 'reason' | 'calls' | 'examples'> {}
 
 export interface ReplayReport {
@@ -33,7 +33,7 @@ export interface ReplayReport {
 
 const DECIDED_METHODS = new Set(['tools/call', 'resources/read', 'prompts/get'])
 const MAX_EXAMPLES = 3
-/** Verdicts that are remembered, by a digest of all that they hang on. */
+/** Decisions in the cache, by a digest of everything they depend on. */
 const MAX_CACHED = 100_000
 
 interface Group {
@@ -41,18 +41,18 @@ interface Group {
   readonly examples: string[]
 }
 
-/** Takes records in their order, decides each call of them again, and counts what comes out. */
+/** Reads records in their order, decides each call again, and counts the results. */
 export class ReplayTally {
   readonly #decide: (recorded: RecordedCall) => Promise<ReplayedDecision>
   readonly #cache = new Map<string, ReplayedDecision>()
-  /** Calls that were let through and have not ended: rules may have changed before they were sent. */
+  /** Calls that were allowed and have not ended: rules may have changed before they were sent. */
   readonly #open = new Map<string, DecisionRecord>()
   readonly #changes = new Map<string, Omit<VerdictChange, 'calls' | 'examples'> & Group>()
   readonly #undecided = new Map<string, Pick<VerdictChange, 'tool' | 'reason'> & Group>()
   #same = 0
 
-  constructor(judge: (recorded: RecordedCall) => Promise<ReplayedDecision>) {
-    this.#decide = judge
+  constructor(decide: (recorded: RecordedCall) => Promise<ReplayedDecision>) {
+    this.#decide = decide
   }
 
   async addEvent(event: LoggedEvent): Promise<void> {
@@ -73,37 +73,37 @@ export class ReplayTally {
 
   async #settle(record: DecisionRecord): Promise<void> {
     this.#open.delete(record.call_id)
-    if (!DECIDED_METHODS.has(record.method) || !isWhole(record)) return
+    if (!DECIDED_METHODS.has(record.method) || !isComplete(record)) return
     const recorded = readRecordedCall(record)
     this.#count(recorded, await this.#replay(recorded))
   }
 
-  /** Most calls are like one before. */
+  /** Uses the cache first, since most calls repeat an earlier one. */
   async #replay(recorded: RecordedCall): Promise<ReplayedDecision> {
     const key = decisionKey(recorded)
-    const known = this.#cache.get(key)
-    if (known) return known
-    const retried = await this.#decide(recorded)
+    const cached = this.#cache.get(key)
+    if (cached) return cached
+    const replayed = await this.#decide(recorded)
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
-    this.#cache.set(key, retried)
-    return retried
+    this.#cache.set(key, replayed)
+    return replayed
   }
 
-  #count({ toolName: tool, outcome: from, callId }: RecordedCall, retried: ReplayedDecision): void {
-    const { reason } = retried
-    if (retried.outcome === from) this.#same++
-    else if (retried.outcome === 'undecided')
+  #count({ toolName: tool, outcome: from, callId }: RecordedCall, replayed: ReplayedDecision): void {
+    const { reason } = replayed
+    if (replayed.outcome === from) this.#same++
+    else if (replayed.outcome === 'undecided')
       add(this.#undecided, { key: [tool, reason], kind: { tool, reason }, callId })
     else {
-      const { outcome: to, step, rule } = retried
+      const { outcome: to, step, rule } = replayed
       const kind = { tool, from, to, reason, step, rule }
       add(this.#changes, { key: [tool, from, to, step, rule], kind, callId })
     }
   }
 }
 
-/** A log may have been written by anything, once. */
-const isWhole = ({ tool_name, server, agent, profile }: DecisionRecord): boolean =>
+/** Checks the fields: the log may come from another version or be damaged. */
+const isComplete = ({ tool_name, server, agent, profile }: DecisionRecord): boolean =>
   [tool_name, server, agent, profile].every((field) => typeof field === 'string')
 
 interface Counted<Kind> {
@@ -122,8 +122,8 @@ function add<Kind extends object>(groups: Map<string, Kind & Group>, { key, kind
 
 function decisionKey(call: RecordedCall): string {
   const { server, method, toolName, principal, mode, steps, error } = call
-  const said = [steps.validate, steps.arguments, steps.limits, error]
-  const all = [server, method, toolName, principal.agent, principal.profile, mode, said, call.arguments]
+  const earlier = [steps.validate, steps.arguments, steps.limits, error]
+  const all = [server, method, toolName, principal.agent, principal.profile, mode, earlier, call.arguments]
   return createHash('sha256').update(JSON.stringify(all)).digest('base64url')
 }
 

@@ -4,23 +4,23 @@ import type { Settings } from '../config/config.ts'
 import type { CatalogCache } from '../store/store.ts'
 import { createBuiltInServer, type ServerCatalog } from '../upstream/upstream.ts'
 
-/** What the servers of these settings offered when they were last heard of. None of them is started. */
+/** The last known catalogs of the servers in these settings. No server is started. */
 export async function loadStoredCatalog(
   { servers, gateway }: Settings,
-  kept: Pick<CatalogCache, 'load'>,
+  stored: Pick<CatalogCache, 'load'>,
 ): Promise<Catalog> {
   const enabled = servers.filter((server) => server.enabled)
   const catalog = new Catalog([BUILT_IN_SERVER, ...enabled.map(({ id }) => id)], gateway.naming)
-  const shelf = new LastKnownCatalogs({ ...kept, save: () => undefined })
+  const catalogs = new LastKnownCatalogs({ ...stored, save: () => undefined })
   catalog.put(BUILT_IN_SERVER, toServerCatalog(await builtInTools()))
   for (const server of enabled) {
-    const known = shelf.load(server)
+    const known = catalogs.load(server)
     if (known) catalog.put(server.id, known)
   }
   return catalog
 }
 
-/** The gateway's own tools come with it: they are asked for as any client would, and never called. */
+/** Lists the gateway's own tools, as any client would. They are never called. */
 function builtInTools(): Promise<readonly ToolDefinition[]> {
   return new Promise((resolve) => {
     const connection = createBuiltInServer({ dataFolder: '/', version: REPLAY_VERSION }).connect((message) => {
@@ -30,14 +30,14 @@ function builtInTools(): Promise<readonly ToolDefinition[]> {
       resolve(result?.tools ?? [])
     })
     const clientInfo = { name: 'replay', version: REPLAY_VERSION }
-    const opening = { protocolVersion: LATEST_LEGACY_VERSION, capabilities: {}, clientInfo }
-    connection.receive({ jsonrpc: '2.0', id: LIST_REQUEST_ID - 1, method: 'initialize', params: opening })
+    const params = { protocolVersion: LATEST_LEGACY_VERSION, capabilities: {}, clientInfo }
+    connection.receive({ jsonrpc: '2.0', id: LIST_REQUEST_ID - 1, method: 'initialize', params })
     connection.receive({ jsonrpc: '2.0', id: LIST_REQUEST_ID, method: 'tools/list', params: {} })
   })
 }
 
 const LIST_REQUEST_ID = 2
-/** Nobody sees it. */
+/** Any value: nobody sees it. */
 const REPLAY_VERSION = '0'
 
 const toServerCatalog = (tools: readonly ToolDefinition[]): ServerCatalog => ({

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { afterEach } from 'vitest'
 
-/** A response of ours, and the client that reads it. */
+/** A response of the server, and the client that reads it. */
 export interface Pair {
   readonly response: ServerResponse
   readonly reader: Reader
@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-/** Answers that are begun when asked for, each on a connection of its own. */
+/** Returns a function that opens a new connection and begins an answer on it. */
 export async function openPairs(): Promise<() => Promise<Pair>> {
   const waiting: ((response: ServerResponse) => void)[] = []
   const server = createServer((_request, response) => waiting.shift()?.(response)).listen(0, '127.0.0.1')
@@ -31,19 +31,19 @@ export async function openPairs(): Promise<() => Promise<Pair>> {
   }
 }
 
-/** Reads events, or does not: it begins when it is first asked for them. */
+/** A client that starts to read only when a test asks for events. */
 export class Reader {
-  readonly #asked
+  readonly #request
   readonly #answer: Promise<IncomingMessage>
   #text = ''
   #isReading = false
   #wake = (): void => {}
 
   constructor(port: number) {
-    this.#asked = request({ port, host: '127.0.0.1', agent: false }).on('error', () => {})
-    this.#asked.end()
-    // A connection that closes before its answer begins has none: nobody waits for it then.
-    this.#answer = new Promise((resolve) => this.#asked.once('response', resolve))
+    this.#request = request({ port, host: '127.0.0.1', agent: false }).on('error', () => {})
+    this.#request.end()
+    // Stays pending if the connection closes before the answer begins; nobody waits for it then.
+    this.#answer = new Promise((resolve) => this.#request.once('response', resolve))
   }
 
   async status(): Promise<number | undefined> {
@@ -54,7 +54,7 @@ export class Reader {
     return this.#text
   }
 
-  /** Everything that has come, as pairs of an id and what it says. */
+  /** All events received so far, as pairs of id and data. */
   get events(): readonly (readonly [string, string])[] {
     return [...this.#text.matchAll(/id: (\S+)\n(?:retry: \d+\n)?(?:event: message\n)?data:[ ]?(.*)\n\n/g)].map(
       ([, id = '', data = '']) => [id, data] as const,
@@ -66,7 +66,7 @@ export class Reader {
     while (!this.#text.includes(text)) await new Promise<void>((resolve) => (this.#wake = resolve))
   }
 
-  /** The whole of it, once it has ended. */
+  /** The whole text, once the stream has ended. */
   async ends(): Promise<string> {
     const answer = await this.#read()
     if (!answer.readableEnded) await once(answer, 'end')
@@ -74,7 +74,7 @@ export class Reader {
   }
 
   cut(): void {
-    this.#asked.destroy()
+    this.#request.destroy()
   }
 
   async #read(): Promise<IncomingMessage> {

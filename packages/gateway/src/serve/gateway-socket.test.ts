@@ -19,7 +19,7 @@ async function opened() {
   return { socket, path: join(state, 'gateway.sock') }
 }
 
-it('the socket is gone when its gateway is', async () => {
+it('the socket is removed when its gateway closes', async () => {
   const { socket, path } = await opened()
   expect(existsSync(path)).toBe(true)
   await socket.close()
@@ -27,7 +27,7 @@ it('the socket is gone when its gateway is', async () => {
   expect(existsSync(`${path}.new`)).toBe(false)
 })
 
-it('a socket that another gateway put in its place is left alone', async () => {
+it('a socket by which another gateway replaced it is not removed', async () => {
   const { socket, path } = await opened()
   rmSync(path)
   writeFileSync(path, 'of another')

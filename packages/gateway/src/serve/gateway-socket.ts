@@ -8,15 +8,15 @@ import { sendProblem, toProblem } from './problem.ts'
 
 export { connectSocket } from './lines/socket-location.ts'
 
-/** What a connection to the gateway's own socket can become, besides HTTP. */
+/** Protocols to which a connection to the gateway's own socket can be upgraded. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port', run: 'sallyport-run' } as const
 
 export interface GatewaySocketOptions {
   readonly state: string
-  /** Says why this caller is not let in. */
+  /** Why this caller is refused; `undefined` if it is not. */
   readonly checkCaller: (request: IncomingMessage) => SallyportError | undefined
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
-  /** Takes the connection over; the answer to the upgrade has been sent. */
+  /** Takes over the connection, after the upgrade was answered. */
   readonly onLines: (stream: Duplex, request: IncomingMessage) => void
   readonly onPort: (stream: Duplex, request: IncomingMessage) => void
   readonly onRun: (stream: Duplex, request: IncomingMessage) => void
@@ -26,7 +26,7 @@ export interface GatewaySocket {
   close(): Promise<void>
 }
 
-/** Only the holder of the state's lock may call this: a socket that is already there is a dead gateway's. */
+/** Only the holder of the state's lock may call this: then an existing socket belongs to a dead gateway. */
 export async function openGatewaySocket(options: GatewaySocketOptions): Promise<GatewaySocket> {
   const streams = new Set<Duplex>()
   const server = createServer((request, response) => {
@@ -40,19 +40,19 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
     stream.once('close', () => streams.delete(stream))
     upgrade(request, stream, options)
   })
-  const place = openSocketLocation(options.state)
-  const { path } = place
-  const inode = await listenAt(server, place).catch((error: unknown) => {
-    place.close()
+  const location = openSocketLocation(options.state)
+  const { path } = location
+  const inode = await listenAt(server, location).catch((error: unknown) => {
+    location.close()
     throw error
   })
   return {
     close: () =>
       new Promise((resolve) => {
-        // Another folder may stand in the state's place by now, with another gateway's socket.
+        // The state folder may have been replaced, and then has another gateway's socket.
         if (inodeOf(path) === inode) rmSync(path, { force: true })
         server.close(() => {
-          place.close()
+          location.close()
           resolve()
         })
         server.closeAllConnections()
@@ -61,21 +61,21 @@ export async function openGatewaySocket(options: GatewaySocketOptions): Promise<
   }
 }
 
-/** Under a name of its own first: Node removes the name it listened at when it closes, whosever that is by then. */
-async function listenAt(server: Server, place: SocketLocation): Promise<bigint | undefined> {
-  prepareFolder(place)
-  const { folder, name, path } = place
-  const first = `${path}.new`
+/** Listens under a temporary name and renames it: on close, Node removes the name it listened at, whoever owns it by then. */
+async function listenAt(server: Server, location: SocketLocation): Promise<bigint | undefined> {
+  prepareFolder(location)
+  const { folder, name, path } = location
+  const temporary = `${path}.new`
   try {
-    rmSync(first, { force: true })
+    rmSync(temporary, { force: true })
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      // The state folder keeps others out already; the mode says so once more.
+      // The state folder already keeps other users out; the mode of the socket is a second barrier.
       const mask = process.umask(0o177)
-      server.listen(first, resolve)
+      server.listen(temporary, resolve)
       process.umask(mask)
     })
-    renameSync(first, path)
+    renameSync(temporary, path)
     return inodeOf(path)
   } catch (cause) {
     server.close()
@@ -91,7 +91,11 @@ const inodeOf = (path: string): bigint | undefined => lstatSync(path, { bigint: 
 function upgrade(request: IncomingMessage, stream: Duplex, options: GatewaySocketOptions): void {
   const wanted = request.headers.upgrade
   const take = findUpgradeHandler(wanted, options)
-  if (!take) return refuseUpgrade(stream, new SallyportError('INVALID_REQUEST', `This socket cannot become ${wanted}.`))
+  if (!take)
+    return refuseUpgrade(
+      stream,
+      new SallyportError('INVALID_REQUEST', `This socket does not support the upgrade to ${wanted}.`),
+    )
   const refused = options.checkCaller(request)
   if (refused) return refuseUpgrade(stream, refused)
   stream.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${wanted}\r\n\r\n`)
@@ -104,7 +108,7 @@ function findUpgradeHandler(wanted: string | undefined, { onLines, onPort, onRun
   return wanted === SOCKET_PROTOCOLS.run ? onRun : undefined
 }
 
-/** As `sendProblem`, for a connection that was to become something else: Node gives it no response to write to. */
+/** Like `sendProblem`, for a refused upgrade: Node provides no response object for it. */
 function refuseUpgrade(stream: Duplex, error: SallyportError): void {
   const body = JSON.stringify(toProblem(error))
   const { http } = error.kind

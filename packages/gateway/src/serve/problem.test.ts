@@ -4,7 +4,7 @@ import { parseProblem, toProblem } from './problem.ts'
 
 const passedOn = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-describe('an error that is told to another process', () => {
+describe('an error that is sent to another process', () => {
   it.each([
     new SallyportError('STATE_HELD', 'It is held.', { hint: 'Wait.' }),
     new SallyportError('CALL_DENIED', 'No.'),
@@ -14,8 +14,8 @@ describe('an error that is told to another process', () => {
   })
 
   it('is found in the data of a JSON-RPC error', () => {
-    const told = { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'No.', data: { code: 'HOST_REFUSED' } } }
-    expect(parseProblem(told)).toMatchObject({ code: 'HOST_REFUSED', message: 'No.' })
+    const value = { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'No.', data: { code: 'HOST_REFUSED' } } }
+    expect(parseProblem(value)).toMatchObject({ code: 'HOST_REFUSED', message: 'No.' })
   })
 
   it.each([
@@ -28,7 +28,7 @@ describe('an error that is told to another process', () => {
     { error: { code: 'OF_A_LATER_VERSION', message: 'No.' } },
     { error: { code: 'constructor', message: 'No.' } },
     { error: { code: -32603, message: 'No.' } },
-  ])('is not made up from %j', (told) => {
-    expect(parseProblem(told)).toBeUndefined()
+  ])('is not read from %j', (value) => {
+    expect(parseProblem(value)).toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { ERRORS, type ErrorCode, isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 
-/** How one process of ours tells another, or a client of the admin plane, what went wrong. */
+/** An error as JSON, for another process of ours or for a client of the admin plane. */
 export interface Problem {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly hint?: string }
 }
@@ -10,16 +10,16 @@ export function toProblem({ code, message, hint }: SallyportError): Problem {
   return { error: { code, message, ...(hint !== undefined && { hint }) } }
 }
 
-/** The error that a problem told, as if it had been thrown here; nothing when it is none that this version knows. */
-export function parseProblem(told: unknown): SallyportError | undefined {
-  const error = isJsonObject(told) ? told.error : undefined
+/** The error in the JSON; `undefined` if this version does not know its code. */
+export function parseProblem(value: unknown): SallyportError | undefined {
+  const error = isJsonObject(value) ? value.error : undefined
   if (!isJsonObject(error)) return undefined
   const code = readErrorCode(error)
   if (code === undefined) return undefined
   return new SallyportError(code, String(error.message), typeof error.hint === 'string' ? { hint: error.hint } : {})
 }
 
-/** The socket itself refuses in the form of JSON-RPC, which has our code in its data. */
+/** The socket itself refuses with a JSON-RPC error, which has our code in its data. */
 function readErrorCode({ code, data }: JsonObject): ErrorCode | undefined {
   const named = isJsonObject(data) ? data.code : code
   return typeof named === 'string' && Object.hasOwn(ERRORS, named) ? (named as ErrorCode) : undefined

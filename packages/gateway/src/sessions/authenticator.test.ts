@@ -13,7 +13,7 @@ import { createPrincipalVerifier, type PrincipalVerifier } from './jwt-principal
 import { mintFor, nextChange, readStandingToken, TestTokens } from './local-tokens.test-kit.ts'
 import type { LocalTokens } from './local-tokens.ts'
 
-const bench = new TestTokens()
+const testTokens = new TestTokens()
 const key = await createSigningKey('k1')
 
 let issuer: KeyServer
@@ -22,18 +22,18 @@ let verifications: number
 
 beforeEach(async () => {
   issuer = await openKeyServer([key])
-  tokens = await bench.open()
+  tokens = await testTokens.open()
   verifications = 0
 })
 
 afterEach(() => issuer.close())
 
 const authenticator = (options: Partial<AuthenticatorOptions> = {}) =>
-  createAuthenticator({ tokens, now: () => bench.clock, ...options })
+  createAuthenticator({ tokens, now: () => testTokens.clock, ...options })
 
-/** The real verifier, counted. */
+/** The real verifier, with a call counter. */
 function countedJwt(): PrincipalVerifier {
-  const verifier = createPrincipalVerifier({ ...SETTINGS, jwksUri: issuer.url }, { now: () => bench.clock })
+  const verifier = createPrincipalVerifier({ ...SETTINGS, jwksUri: issuer.url }, { now: () => testTokens.clock })
   return {
     verify(token) {
       verifications++
@@ -43,37 +43,40 @@ function countedJwt(): PrincipalVerifier {
 }
 
 function refusalOf(authentication: Authentication | Promise<Authentication>) {
-  if (authentication instanceof Promise || !isRefusal(authentication)) throw new Error('It was not refused at once.')
+  if (authentication instanceof Promise || !isRefusal(authentication))
+    throw new Error('It was not refused synchronously.')
   return { code: authentication.refused.code, text: authentication.refused.text, challenge: authentication.challenge }
 }
 
 describe('a local token', () => {
-  it('is known at once, without a promise', async () => {
+  it('is verified synchronously', async () => {
     const { token, record } = await mintFor(tokens)
     const { authenticate } = bound(authenticator())
     const first = authenticate(`Bearer ${token}`)
     expect(first).toMatchObject({ agent: 'codex', session: record.session, role: 'agent' })
     expect(authenticate(`Bearer ${token}`)).toBe(first)
-    expect(authenticate(`Bearer ${readStandingToken(bench.state, 'operator')}`)).toMatchObject({ role: 'operator' })
+    expect(authenticate(`Bearer ${readStandingToken(testTokens.state, 'operator')}`)).toMatchObject({
+      role: 'operator',
+    })
   })
 
-  it('ends with its time, also when it was seen before', async () => {
+  it('expires, also if it is cached', async () => {
     const { token } = await tokens.mint({ agent: 'codex', profile: 'default', ttlMs: 1_000 })
     const { authenticate } = bound(authenticator())
-    bench.clock += 999
+    testTokens.clock += 999
     expect(authenticate(`Bearer ${token}`)).toMatchObject({ agent: 'codex' })
-    bench.clock += 1
+    testTokens.clock += 1
     expect(refusalOf(authenticate(`Bearer ${token}`)).code).toBe('UNAUTHENTICATED')
   })
 
-  it('ends when it is revoked here or in another process, also when it was seen before', async () => {
+  it('is invalid once it is revoked here or in another process, also if it is cached', async () => {
     const [here, there] = [await mintFor(tokens), await mintFor(tokens)]
     const { authenticate } = bound(authenticator())
     for (const { token } of [here, there]) expect(authenticate(`Bearer ${token}`)).toMatchObject({ agent: 'codex' })
     await tokens.revoke(here.record.id)
     expect(refusalOf(authenticate(`Bearer ${here.token}`)).code).toBe('UNAUTHENTICATED')
     expect(authenticate(`Bearer ${there.token}`)).toMatchObject({ agent: 'codex' })
-    const other = await bench.open()
+    const other = await testTokens.open()
     const noticed = nextChange(tokens)
     await other.revoke(there.record.id)
     await noticed
@@ -82,7 +85,7 @@ describe('a local token', () => {
 })
 
 describe('the Authorization header', () => {
-  it('must be there', () => {
+  it('must be present', () => {
     const { authenticate } = bound(authenticator())
     expect(refusalOf(authenticate(undefined))).toMatchObject({
       code: 'UNAUTHENTICATED',
@@ -100,22 +103,22 @@ describe('the Authorization header', () => {
     ['Bearer {env:TOKEN}', 'the name of a variable'],
     ['bearer $TOKEN', 'the name of a variable'],
     ['Bearer <the token>', 'the name of a variable'],
-  ])('says what is wrong with %j, which is no token that anybody made', (header, words) => {
+  ])('gets an explanation of what is wrong with %j', (header, message) => {
     expect(authenticator().authenticate(header)).toMatchObject({
-      refused: { code: 'UNAUTHENTICATED', message: expect.stringContaining(words) },
+      refused: { code: 'UNAUTHENTICATED', message: expect.stringContaining(message) },
     })
   })
 
-  it('knows no case in its scheme', async () => {
+  it('has a case-insensitive scheme', async () => {
     const { token } = await mintFor(tokens)
     for (const scheme of ['bearer', 'BEARER', 'Bearer'])
       expect(authenticator().authenticate(`${scheme} ${token}`)).toMatchObject({ agent: 'codex' })
   })
 
-  it('is one token after one blank, and nothing else', async () => {
+  it('is exactly one token after one space', async () => {
     const { token } = await mintFor(tokens)
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
-    const odd = [
+    const invalid = [
       'Bearer',
       'Bearer ',
       `Bearer  ${token}`,
@@ -132,7 +135,7 @@ describe('the Authorization header', () => {
       `Bearer ${'a'.repeat(9_000)}`,
       token,
     ]
-    for (const header of odd) expect(refusalOf(authenticate(header)).code).toBe('UNAUTHENTICATED')
+    for (const header of invalid) expect(refusalOf(authenticate(header)).code).toBe('UNAUTHENTICATED')
     expect(verifications).toBe(0)
   })
 
@@ -154,31 +157,31 @@ describe('the Authorization header', () => {
 })
 
 describe('a JWT', () => {
-  it('is verified once and then known at once, until it expires', async () => {
+  it('is verified once and then cached until it expires', async () => {
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
     const header = `Bearer ${await sign(key, { ...CLAIMS, exp: NOW + 30 })}`
     const first = authenticate(header)
     expect(first).toBeInstanceOf(Promise)
     expect(await first).toMatchObject({ user: 'ada', role: 'agent' })
-    bench.clock += 34_999
+    testTokens.clock += 34_999
     expect(authenticate(header)).toMatchObject({ user: 'ada' })
     expect(verifications).toBe(1)
-    bench.clock += 1
+    testTokens.clock += 1
     expect(await authenticate(header)).toHaveProperty('refused')
     expect(refusalOf(authenticate(header)).text).toContain('expired')
     expect(verifications).toBe(2)
   })
 
-  it('is looked at again after a minute, so that a withdrawn key ends it', async () => {
+  it('is verified again after a minute, so that a withdrawn key ends it', async () => {
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
     const header = `Bearer ${await sign(key, { ...CLAIMS, exp: NOW + 3600 })}`
     await authenticate(header)
     issuer.keys = [(await createSigningKey('k2')).jwk]
-    bench.clock += 10 * 60_000
+    testTokens.clock += 10 * 60_000
     expect(await authenticate(header)).toHaveProperty('refused')
   })
 
-  it('is verified once for all requests that bring it together', async () => {
+  it('is verified once for all parallel requests', async () => {
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
     const header = `Bearer ${await sign(key, CLAIMS)}`
     const all = await Promise.all(Array.from({ length: 50 }, () => authenticate(header)))
@@ -186,7 +189,7 @@ describe('a JWT', () => {
     expect(verifications).toBe(1)
   })
 
-  it('that is wrong costs one verification, however often it comes', async () => {
+  it('that is invalid is verified only once, however often it is sent', async () => {
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
     const header = `Bearer ${await sign(key, { ...CLAIMS, aud: 'other' })}`
     expect(await authenticate(header)).toHaveProperty('refused')
@@ -194,15 +197,15 @@ describe('a JWT', () => {
     expect(verifications).toBe(1)
   })
 
-  it('that is not valid yet is not held against its bearer later', async () => {
+  it('that is not valid yet is accepted later', async () => {
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
     const header = `Bearer ${await sign(key, { ...CLAIMS, nbf: NOW + 6 })}`
     expect(await authenticate(header)).toHaveProperty('refused')
-    bench.clock += 1_000
+    testTokens.clock += 1_000
     expect(await authenticate(header)).toMatchObject({ user: 'ada' })
   })
 
-  it('cannot be verified without bound: beyond so many at once the answer is to come again', async () => {
+  it('is refused with "try again" if too many are being verified', async () => {
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -219,36 +222,36 @@ describe('a JWT', () => {
     expect(await authenticate(headers[64])).toMatchObject({ user: 'u64' })
   })
 
-  it('that cannot be verified at the moment is not called invalid', async () => {
+  it('that cannot be verified now is not reported as invalid', async () => {
     issuer.answer = (response) => response.destroy()
     const { authenticate } = bound(authenticator({ jwt: countedJwt() }))
     const header = `Bearer ${await sign(key, CLAIMS)}`
     expect(await authenticate(header)).toMatchObject({ refused: { code: 'OVERLOADED' }, challenge: undefined })
     issuer.answer = undefined
-    bench.clock += 3_000
+    testTokens.clock += 3_000
     expect(await authenticate(header)).toMatchObject({ user: 'ada' })
   })
 
-  it('is refused where none is configured', async () => {
+  it('is refused if no issuer is configured', async () => {
     expect(refusalOf(authenticator().authenticate(`Bearer ${await sign(key, CLAIMS)}`)).code).toBe('UNAUTHENTICATED')
   })
 })
 
 describe('without authentication', () => {
-  it('everybody is the local agent, and a good token still counts', async () => {
+  it('every caller is the local agent, and a valid token still works', async () => {
     const { authenticate } = bound(authenticator({ noAuth: true, jwt: countedJwt() }))
     const local = { agent: 'any', profile: 'default', session: 'local', role: 'agent' }
     for (const header of [undefined, '', 'Basic x', 'Bearer', `Bearer spo_${'A'.repeat(43)}`, 'Bearer a.b.c'])
       expect(await authenticate(header)).toMatchObject(local)
     expect(await authenticate('Bearer a.b.c')).toMatchObject(local)
-    const operator = readStandingToken(bench.state, 'operator')
+    const operator = readStandingToken(testTokens.state, 'operator')
     expect(authenticate(`Bearer ${operator}`)).toMatchObject({ role: 'operator' })
     const { token } = await mintFor(tokens)
     expect(authenticate(`Bearer ${token}`)).toMatchObject({ agent: 'codex' })
   })
 })
 
-it('listens to the tokens no longer once it is closed', async () => {
+it('stops listening for token changes once it is closed', async () => {
   const listeners = new Set<() => void>()
   const source = {
     verify: (text: string) => tokens.verify(text),

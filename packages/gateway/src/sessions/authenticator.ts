@@ -6,12 +6,12 @@ import type { LocalTokens } from './local-tokens.ts'
 import { digest } from './secret.ts'
 import { standingPrincipal } from './standing-token.ts'
 
-/** Why a caller is not known, with what the answer has to say about it. */
+/** Why a caller was refused, and what the answer has to contain. */
 export interface Refusal {
   readonly refused: SallyportError
   /** The WWW-Authenticate value (RFC 6750, 3), for answers with status 401. */
   readonly challenge: string | undefined
-  /** `wrong`: a credential was brought that is not accepted, and is counted. */
+  /** `wrong`: the credential was rejected, and counts as a failure. */
   readonly credential: 'missing' | 'wrong' | 'unverified'
 }
 
@@ -20,12 +20,12 @@ export type Authentication = Principal | Refusal
 export interface AuthenticatorOptions {
   readonly tokens: Pick<LocalTokens, 'verify' | 'onChange'>
   readonly jwt?: PrincipalVerifier | undefined
-  /** Whoever cannot be told apart is the local agent. Callers see to it that this stays on loopback. */
+  /** Treats every caller without a valid credential as the local agent. The code that sets this must allow it only on loopback. */
   readonly noAuth?: boolean | undefined
   readonly now?: () => number
 }
 
-/** RFC 7235's token68 after the one scheme we take; schemes know no case. */
+/** A token68 (RFC 7235) after the only supported scheme; schemes are case-insensitive. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
 const LOCAL_TOKEN = /^sp[ao]_/
 const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
@@ -33,7 +33,7 @@ const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
 const MAX_CACHED = 1_000
 const MAX_REFUSED = 1_000
 const MAX_VERIFYING = 64
-/** A JWT is looked at again after this, so that a withdrawn key ends it before its own time. */
+/** A JWT is verified again after this time, so that a withdrawn key ends it before it expires. */
 const JWT_CACHE_MS = 60_000
 const REFUSAL_CACHE_MS = 60_000
 
@@ -43,7 +43,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return new Authenticator(options)
 }
 
-/** Answers "who calls?" from the Authorization header. A caller who was seen before is answered at once, without a promise. */
+/** Identifies the caller from the Authorization header. A cached caller is returned synchronously. */
 export class Authenticator {
   readonly #tokens: AuthenticatorOptions['tokens']
   readonly #jwt: PrincipalVerifier | undefined
@@ -94,13 +94,13 @@ export class Authenticator {
     return credential.principal
   }
 
-  /** One token is verified once, however many requests bring it at the same time, and only so many at once. */
+  /** Parallel requests with the same token share one verification; the number of parallel verifications is limited. */
   #verifyJwt(token: string, authorization: string, jwt: PrincipalVerifier): Authentication | Promise<Authentication> {
     const key = digest(token)
     const refused = this.#refused.get(key)
     if (refused !== undefined) return this.#refuse(refused)
-    const underWay = this.#verifying.get(key)
-    if (underWay !== undefined) return underWay
+    const inFlight = this.#verifying.get(key)
+    if (inFlight !== undefined) return inFlight
     if (this.#verifying.size >= MAX_VERIFYING) return this.#refuse(BUSY)
     const verifying = jwt
       .verify(token)
@@ -126,9 +126,9 @@ export class Authenticator {
 
 const REALM = 'Bearer realm="sallyport"'
 const HINT =
-  'Send "Authorization: Bearer <token>" with a token of `sallyport token`, or the one in tokens/agent of the state.'
+  'Send "Authorization: Bearer <token>" with a token of `sallyport token`, or the one in tokens/agent of the state folder.'
 
-/** What people send whose variable is not set where the client was started. */
+/** Explains what clients send if a variable is not set where they were started. */
 function explainUnreadable(authorization: string): Refusal {
   if (!/^bearer\b/i.test(authorization)) return MISSING
   const sent = authorization.slice('bearer'.length).trim()
@@ -136,11 +136,11 @@ function explainUnreadable(authorization: string): Refusal {
   return /\$\{|\{env:|\{\{|^\$\w|^<.*>$/.test(sent) ? REFERENCE : MALFORMED
 }
 
-/** One value for all who come without: a flood of them costs no stack trace each. */
+/** A shared constant: many requests without a token must not each cost a stack trace. */
 const MISSING: Refusal = { ...unauthenticated('The request carries no bearer token.', REALM), credential: 'missing' }
 const EMPTY = unauthenticated('The bearer token is empty.', invalidTokenChallenge('empty'))
 const REFERENCE = unauthenticated(
-  `The bearer token is the name of a variable, such as \${TOKEN}, which the client did not replace by its value.`,
+  `The bearer token is the name of a variable, such as \${TOKEN}, which the client did not replace with its value.`,
   invalidTokenChallenge('a variable that was not replaced'),
 )
 const MALFORMED = unauthenticated(
@@ -161,7 +161,7 @@ const BUSY: Refusal = {
 
 function fromJwtRefusal({ problem, certainty, cause }: JwtRefusal): Refusal {
   if (certainty !== 'unverifiable') return unauthenticated(`${problem}.`, invalidTokenChallenge(problem), cause)
-  const hint = 'Try again in a moment; the log of the gateway says more.'
+  const hint = 'Try again in a moment; see the log of the gateway for details.'
   const refused = new SallyportError('OVERLOADED', `${problem}.`, { hint, cause })
   return { refused, challenge: undefined, credential: 'unverified' }
 }
@@ -171,7 +171,7 @@ function unauthenticated(message: string, challenge: string, cause?: unknown): R
   return { refused, challenge, credential: 'wrong' }
 }
 
-/** The description is one of our own phrases: nothing that was sent can get into a header that way. */
+/** The description is always our own text, so nothing that a client sent can get into the header. */
 function invalidTokenChallenge(description: string): string {
   return `${REALM}, error="invalid_token", error_description="${description}"`
 }

@@ -21,7 +21,7 @@ const refused = (source: string, kinds: Record<string, number>) => ({
 })
 
 describe('refused credentials', () => {
-  it('are reported at once, then once in a minute with their number, however many there are', () => {
+  it('are reported immediately, then once a minute with their number, however many there are', () => {
     const { failures, reported } = open()
     for (let sent = 0; sent < 1_100; sent++) failures.count('127.0.0.1', 'token')
     for (let sent = 0; sent < 400; sent++) failures.count('127.0.0.1', 'signature')
@@ -37,7 +37,7 @@ describe('refused credentials', () => {
     expect(failures.totals).toEqual({ token: 1_100, signature: 400, login: 0, cookie: 1 })
   })
 
-  it('that were not reported yet are when the gateway ends', () => {
+  it('that were not reported yet are reported when the gateway stops', () => {
     const { failures, reported } = open()
     for (let sent = 0; sent < 3; sent++) failures.count('10.0.0.1', 'login')
     failures.close()
@@ -58,7 +58,7 @@ describe('refused credentials', () => {
     expect(reported).toEqual([refused(source, { token: 1 })])
   })
 
-  it('of ever new addresses fill neither the memory nor the log', () => {
+  it('from many new addresses fill neither the memory nor the log', () => {
     const { failures, reported } = open()
     for (let sent = 0; sent < 100_000; sent++)
       failures.count(`10.${sent >> 16}.${(sent >> 8) & 255}.${sent & 255}`, 'token')
@@ -67,7 +67,7 @@ describe('refused credentials', () => {
     expect(reported.slice(65)).toEqual([refused('others', { token: 100_000 - 65 })])
   })
 
-  it('are answered at once ten times, then late, and with an error once too many wait', async () => {
+  it('are answered immediately ten times, then with a delay, and with another error if too many wait', async () => {
     const { failures } = open()
     for (let sent = 0; sent < 10; sent++) expect(await failures.penalize('127.0.0.1', 'token')).toBeUndefined()
     const answered: unknown[] = []
@@ -81,7 +81,7 @@ describe('refused credentials', () => {
     expect(await failures.penalize('10.0.0.1', 'token')).toBeUndefined()
   })
 
-  it('that wait for their answer get it when the gateway ends', async () => {
+  it('that wait for their answer get it when the gateway stops', async () => {
     const { failures } = open()
     for (let sent = 0; sent < 10; sent++) failures.count('127.0.0.1', 'token')
     const late = failures.penalize('127.0.0.1', 'token')

@@ -1,6 +1,6 @@
 import { isLoopback, SallyportError, type SallyportEvent } from '@sallyport/core'
 
-/** What was refused: a bearer token or JWT, the signature of a web hook, the code of a login link, a browser's cookie. */
+/** What was refused: a bearer token or JWT, the signature of a web hook, the code of a login link, or a browser's cookie. */
 export type CredentialKind = 'token' | 'signature' | 'login' | 'cookie'
 
 type RefusedEvent = Extract<SallyportEvent, { type: 'CREDENTIALS_REFUSED' }>
@@ -13,25 +13,25 @@ export interface CredentialFailuresOptions {
 
 const WINDOW_MS = 60_000
 const DELAY_MS = 1_000
-/** So many refusals of one source in a window are answered at once: a client with an old token tries a few times. */
+/** Refusals per source and window that are answered without delay: a client with an old token tries a few times. */
 const MAX_UNDELAYED = 10
-/** So many answers wait at the same time, of all sources together. */
+/** Limit for delayed answers of all sources together. */
 const MAX_DELAYED = 100
 const MAX_SOURCES = 64
-/** The sources beyond that. */
+/** All sources above the limit share this name. */
 const OTHERS = 'others'
 
 interface Source {
-  /** Of this window. */
+  /** Failures in the current window. */
   count: number
-  /** Not reported yet. */
+  /** Failures that were not reported yet. */
   readonly unreported: Map<CredentialKind, number>
   timer: NodeJS.Timeout
 }
 
 /**
- * Counts the credentials that were refused, by where they came from, and slows down who keeps failing. A credential that
- * is good never comes here: whoever shares an address with an attacker is neither refused nor delayed.
+ * Counts refused credentials by source, and delays answers for sources that keep failing. Valid credentials are never
+ * counted: a client that shares an address with an attacker is neither refused nor delayed.
  */
 export class CredentialFailures {
   readonly #report: (event: RefusedEvent) => void
@@ -47,12 +47,12 @@ export class CredentialFailures {
     this.#delayMs = delayMs
   }
 
-  /** Since the start. */
+  /** Failures since the start. */
   get totals(): Readonly<Record<CredentialKind, number>> {
     return this.#totals
   }
 
-  /** Counts one. Resolves when it may be answered; with an error that takes the answer's place if too many wait already. */
+  /** Counts a failure. Resolves when it may be answered. Resolves with another error for the answer if too many are already delayed. */
   async penalize(address: string | undefined, kind: CredentialKind): Promise<SallyportError | undefined> {
     if (this.count(address, kind) <= MAX_UNDELAYED) return undefined
     if (this.#delayed.size >= MAX_DELAYED) return tooManyRefused()
@@ -63,14 +63,14 @@ export class CredentialFailures {
     return undefined
   }
 
-  /** Counts one that is answered at once. Returns how many there were in this window. */
+  /** Counts a failure without a delay. Returns the number of failures in this window. */
   count(address: string | undefined, kind: CredentialKind): number {
     this.#totals[kind] += 1
     const name = this.#sourceName(address)
     const source = this.#sources.get(name) ?? this.#open(name)
     source.count += 1
     source.unreported.set(kind, (source.unreported.get(kind) ?? 0) + 1)
-    // The first one is reported at once, the others together at the end of the window.
+    // The first failure is reported immediately, the others together at the end of the window.
     if (source.count === 1) this.#reportSource(name, source)
     return source.count
   }
@@ -105,7 +105,7 @@ export class CredentialFailures {
     return setTimeout(() => this.#endWindow(name), this.#windowMs).unref()
   }
 
-  /** A source that goes on failing keeps its window, so that it is reported once in each. */
+  /** A source that keeps failing gets a new window, so that it is reported once per window. */
   #endWindow(name: string): void {
     const source = this.#sources.get(name)
     if (source === undefined) return
@@ -118,13 +118,13 @@ export class CredentialFailures {
     if (unreported.size === 0) return false
     const kinds = Object.fromEntries(unreported)
     unreported.clear()
-    const count = Object.values(kinds).reduce((sum, of) => sum + of, 0)
+    const count = Object.values(kinds).reduce((sum, failures) => sum + failures, 0)
     this.#report({ type: 'CREDENTIALS_REFUSED', source, count, kinds })
     return true
   }
 }
 
-/** One for all of this machine: it has sixteen million addresses of its own. One for each /64 of IPv6, which one host has. */
+/** All loopback addresses are one source, since there are sixteen million. So is each /64 of IPv6, since one host usually has a whole /64. */
 function toSourceName(address: string | undefined): string {
   if (address === undefined) return 'socket'
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')

@@ -1,8 +1,8 @@
 import type { Principal } from '@sallyport/core'
 
-/** Whom a verified credential speaks for, and until when. */
+/** The principal of a verified credential, and how long it is valid. */
 export interface Credential {
   readonly principal: Principal
-  /** Milliseconds since 1970; `Infinity` where it ends only by being revoked. */
+  /** Milliseconds since 1970; `Infinity` if it is valid until it is revoked. */
   readonly expiresAt: number
 }

@@ -3,10 +3,10 @@ import { type Authenticator, createAuthenticator } from './authenticator.ts'
 import { createPrincipalVerifier, type PrincipalVerifier } from './jwt-principal.ts'
 import type { LocalTokens } from './local-tokens.ts'
 
-/** Whose credentials a port asks for: for trying things, nobody's. */
-export type CredentialPolicy = 'of everybody' | 'of nobody'
+/** Whether a port requires a credential. `none` is for trying things out. */
+export type CredentialPolicy = 'required' | 'none'
 
-/** Who may come in, by the configuration that is in force now. */
+/** The authenticators for the current configuration. */
 export class CurrentAuthenticators {
   readonly #tokens: LocalTokens
   readonly #authenticators = new Map<CredentialPolicy, Authenticator>()
@@ -19,15 +19,15 @@ export class CurrentAuthenticators {
     this.#jwt = jwt && createPrincipalVerifier(jwt)
   }
 
-  authenticatorFor(whose: CredentialPolicy): Authenticator {
-    const known = this.#authenticators.get(whose)
+  authenticatorFor(policy: CredentialPolicy): Authenticator {
+    const known = this.#authenticators.get(policy)
     if (known) return known
-    const opened = createAuthenticator({ tokens: this.#tokens, jwt: this.#jwt, noAuth: whose === 'of nobody' })
-    this.#authenticators.set(whose, opened)
+    const opened = createAuthenticator({ tokens: this.#tokens, jwt: this.#jwt, noAuth: policy === 'none' })
+    this.#authenticators.set(policy, opened)
     return opened
   }
 
-  /** A key that was taken out of the configuration counts no longer, also for callers who are known already. */
+  /** A key that was removed from the configuration is no longer valid, also for callers that are already cached. */
   reload(jwt: JwtSettings | undefined): void {
     if (JSON.stringify(jwt) === JSON.stringify(this.#settings)) return
     this.#settings = jwt

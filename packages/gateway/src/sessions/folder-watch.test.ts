@@ -18,27 +18,27 @@ afterEach(() => {
 
 function watched(path: string) {
   let wake = () => {}
-  const told = { calls: 0 }
+  const counter = { calls: 0 }
   watch = new FolderWatch(path, () => {
-    told.calls++
+    counter.calls++
     wake()
   })
   const next = () =>
     new Promise<void>((resolve) => {
       wake = resolve
     })
-  return { told, next }
+  return { counter, next }
 }
 
-it('tells of many changes at once only once', async () => {
-  const { told, next } = watched(root)
+it('calls back once for many changes at the same time', async () => {
+  const { counter, next } = watched(root)
   const first = next()
   for (let i = 0; i < 20; i++) writeFileSync(join(root, `f${i}`), 'x')
   await first
-  expect(told.calls).toBe(1)
+  expect(counter.calls).toBe(1)
 })
 
-it('looks regularly at a folder that is not there yet, and watches it once it is', async () => {
+it('polls a folder that does not exist yet, and watches it once it does', async () => {
   const path = join(root, 'later')
   const { next } = watched(path)
   await next()
@@ -49,14 +49,14 @@ it('looks regularly at a folder that is not there yet, and watches it once it is
   await changed
 })
 
-it('calls again when it is nudged', async () => {
+it('calls back again after recheckSoon', async () => {
   const { next } = watched(root)
   const again = next()
   watch?.recheckSoon()
   await again
 })
 
-it('is silent after it was closed', async () => {
+it('does not call back after it was closed', async () => {
   const closed = watched(root)
   writeFileSync(join(root, 'f'), 'x')
   watch?.close()
@@ -64,5 +64,5 @@ it('is silent after it was closed', async () => {
   const seen = open.next()
   writeFileSync(join(root, 'g'), 'x')
   await seen
-  expect(closed.told.calls).toBe(0)
+  expect(closed.counter.calls).toBe(0)
 })

@@ -3,7 +3,7 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 const DEBOUNCE_MS = 20
 const POLL_MS = 500
 
-/** Calls back soon after a folder's entries changed. It never keeps the process alive. */
+/** Calls back soon after the entries of a folder have changed. It never keeps the process alive. */
 export class FolderWatch {
   readonly #path: string
   readonly #onChange: () => void
@@ -19,7 +19,7 @@ export class FolderWatch {
     this.#watch()
   }
 
-  /** Calls back once more, for a caller who could not see the change yet. */
+  /** Calls back once more, for a caller that could not read everything yet. */
   recheckSoon(): void {
     this.#schedule(POLL_MS)
   }
@@ -30,7 +30,7 @@ export class FolderWatch {
     clearTimeout(this.#debounce)
   }
 
-  /** A watch dies with its folder, and the system may have none left to give (ENOSPC): then it is looked at regularly. */
+  /** A watch ends with its folder, and the system may have no watch left (ENOSPC): then the folder is polled. */
   #watch(): void {
     this.#stop()
     try {

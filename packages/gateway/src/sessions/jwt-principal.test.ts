@@ -26,8 +26,8 @@ afterEach(() => issuer.close())
 const verifierFor = (settings: Partial<JwtSettings> = {}) =>
   createPrincipalVerifier({ ...SETTINGS, jwksUri: issuer.url, ...settings }, { now: () => START })
 
-describe('the principal of a good token', () => {
-  it('is made of its claims, always an agent', async () => {
+describe('the principal of a valid token', () => {
+  it('is built from its claims, and is always an agent', async () => {
     const claims = { ...CLAIMS, agent: 'codex', profile: 'reviewer', session_id: 's1', role: 'operator' }
     expect(await verifierFor().verify(await sign(key, claims))).toEqual({
       principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent' },
@@ -35,13 +35,13 @@ describe('the principal of a good token', () => {
     })
   })
 
-  it('without further claims speaks for any agent in the default session of its user', async () => {
+  it('without further claims is any agent in the default session of its user', async () => {
     expect(await verifierFor().verify(await sign(key, CLAIMS))).toMatchObject({
       principal: { user: 'ada', agent: 'any', profile: 'default', session: 'jwt:ada', role: 'agent' },
     })
   })
 
-  it('is of another user where another issuer made it', async () => {
+  it('is another user if another issuer created it', async () => {
     const other = 'https://other.example'
     const verifier = verifierFor({ issuers: [CLAIMS.iss, other] })
     expect(await verifier.verify(await sign(key, CLAIMS))).toMatchObject({
@@ -70,7 +70,7 @@ it.each([
   expect(problemOf(outcome)).not.toContain('ada')
 })
 
-it('a token that cannot be verified names the key of the configuration to look at', async () => {
+it('for a token that cannot be verified, the hint names the config key to check', async () => {
   issuer.answer = (response) => response.writeHead(500).end()
   const outcome = await verifierFor().verify(await sign(key, CLAIMS))
   expect(outcome).toMatchObject({

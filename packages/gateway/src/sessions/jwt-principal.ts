@@ -11,7 +11,7 @@ import {
 import type { JwtSettings } from '../config/config.ts'
 import type { Credential } from './credential.ts'
 
-/** Tells whom a bearer JWT speaks for, by `auth.jwt`. */
+/** Verifies a bearer JWT by `auth.jwt` and returns its principal. */
 export interface PrincipalVerifier {
   verify(token: string): Promise<Credential | JwtRefusal>
 }

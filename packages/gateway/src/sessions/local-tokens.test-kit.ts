@@ -8,18 +8,18 @@ import { parseStandingToken, type StandingRole } from './standing-token.ts'
 
 export const isRoot = process.getuid?.() === 0
 
-/** A state folder of its own for each test, with a clock that stands still and everything closed afterwards. */
+/** A new state folder for each test, with a fixed clock; everything is closed afterwards. */
 export class TestTokens {
   state = ''
   clock = 0
-  troubles: string[] = []
+  warnings: string[] = []
   #opened: LocalTokens[] = []
 
   constructor() {
     beforeEach(() => {
       this.state = mkdtempSync(join(tmpdir(), 'sallyport-tokens-'))
       this.clock = Date.UTC(2030, 0, 1)
-      this.troubles = []
+      this.warnings = []
     })
     afterEach(() => {
       for (const tokens of this.#opened.splice(0)) tokens.close()
@@ -28,7 +28,7 @@ export class TestTokens {
   }
 
   async open(): Promise<LocalTokens> {
-    const onWarning = (text: string) => this.troubles.push(text)
+    const onWarning = (text: string) => this.warnings.push(text)
     const tokens = await openLocalTokens({ state: this.state, now: () => this.clock, onWarning })
     this.#opened.push(tokens)
     return tokens
@@ -39,7 +39,7 @@ export class TestTokens {
   }
 }
 
-/** The clear text of a standing token, as a program of the same user may read it; nothing when the file is not safe to use. */
+/** The clear text of a standing token, as a program of the same user may read it; `undefined` if the file is not safe to use. */
 export function readStandingToken(state: string, role: StandingRole): string | undefined {
   const file = readPrivateFile(join(state, 'tokens', role), 'leave')
   return file.state === 'sound' ? parseStandingToken(file.text, role) : undefined
@@ -58,7 +58,7 @@ export function nextChange(tokens: Pick<LocalTokens, 'onChange'>): Promise<void>
   })
 }
 
-/** Moves a file aside and leaves a link to it in its place. */
+/** Moves a file and leaves a symbolic link to it. */
 export function replaceBySymlink(path: string): void {
   renameSync(path, `${path}-elsewhere`)
   symlinkSync(`${path}-elsewhere`, path)

@@ -3,68 +3,68 @@ import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { fileModeOf, isRoot, mintFor, readStandingToken, TestTokens } from './local-tokens.test-kit.ts'
 
-const bench = new TestTokens()
+const testTokens = new TestTokens()
 
 describe('a minted token', () => {
-  it('gives its principal, and its file holds the digest alone', async () => {
-    const tokens = await bench.open()
+  it('has its principal, and its file has only the digest', async () => {
+    const tokens = await testTokens.open()
     const { token, record } = await tokens.mint({ agent: 'codex', profile: 'reviewer', user: 'ada', session: 's1' })
     expect(token).toMatch(/^spa_[\w-]{43}$/)
     expect(tokens.verify(token)).toEqual({
       principal: { user: 'ada', agent: 'codex', profile: 'reviewer', session: 's1', role: 'agent', token: record.id },
       expiresAt: Number.POSITIVE_INFINITY,
     })
-    const text = readFileSync(bench.file(`${record.id}.json`), 'utf8')
+    const text = readFileSync(testTokens.file(`${record.id}.json`), 'utf8')
     expect(Object.keys(JSON.parse(text))).toEqual(['id', 'agent', 'profile', 'user', 'session', 'created', 'sha256'])
     expect(text).not.toContain(token.slice(4))
-    expect(fileModeOf(bench.file(`${record.id}.json`))).toBe(0o600)
+    expect(fileModeOf(testTokens.file(`${record.id}.json`))).toBe(0o600)
   })
 
-  it('speaks for the OS user in a session of its own unless told otherwise', async () => {
-    const tokens = await bench.open()
+  it('belongs to the OS user in a new session by default', async () => {
+    const tokens = await testTokens.open()
     const [one, other] = [await mintFor(tokens), await mintFor(tokens)]
     expect(one.record.user).toBe(userInfo().username)
     expect(one.record.session).toBe(`token:${one.record.id}`)
     expect(one.record.session).not.toBe(other.record.session)
   })
 
-  it('counts by its id too, until it is revoked or has ended', async () => {
-    const tokens = await bench.open()
+  it('is also valid by its id, until it is revoked or has expired', async () => {
+    const tokens = await testTokens.open()
     const { record: long } = await mintFor(tokens)
     const { record: short } = await tokens.mint({ agent: 'codex', profile: 'default', ttlMs: 1_000 })
     expect([long.id, short.id, '0'.repeat(16)].map((id) => tokens.isValid(id))).toEqual([true, true, false])
-    bench.clock += 1_000
+    testTokens.clock += 1_000
     await tokens.revoke(long.id)
     expect([long.id, short.id].map((id) => tokens.isValid(id))).toEqual([false, false])
   })
 
-  it('ends at its time, and its file goes with the next one minted', async () => {
-    const tokens = await bench.open()
+  it('expires, and its file is removed when the next one is minted', async () => {
+    const tokens = await testTokens.open()
     const { token, record } = await tokens.mint({ agent: 'codex', profile: 'default', ttlMs: 1_000 })
-    bench.clock += 999
-    expect(tokens.verify(token)?.expiresAt).toBe(bench.clock + 1)
+    testTokens.clock += 999
+    expect(tokens.verify(token)?.expiresAt).toBe(testTokens.clock + 1)
     expect(tokens.list()).toHaveLength(1)
-    bench.clock += 1
+    testTokens.clock += 1
     expect(tokens.verify(token)).toBeUndefined()
     expect(tokens.list()).toEqual([])
     await mintFor(tokens)
-    expect(existsSync(bench.file(`${record.id}.json`))).toBe(false)
+    expect(existsSync(testTokens.file(`${record.id}.json`))).toBe(false)
   })
 
-  it('ends when it is revoked, for good', async () => {
-    const tokens = await bench.open()
+  it('is invalid for good when it is revoked', async () => {
+    const tokens = await testTokens.open()
     const [one, other] = [await mintFor(tokens), await mintFor(tokens)]
     expect(await tokens.revoke(one.record.id)).toBe(true)
     expect(await tokens.revoke(one.record.id)).toBe(false)
     expect(tokens.verify(one.token)).toBeUndefined()
     expect(tokens.verify(other.token)).toBeDefined()
-    expect((await bench.open()).verify(one.token)).toBeUndefined()
+    expect((await testTokens.open()).verify(one.token)).toBeUndefined()
   })
 
   it('is listed without its digest, oldest first', async () => {
-    const tokens = await bench.open()
+    const tokens = await testTokens.open()
     const first = await mintFor(tokens, 'a')
-    bench.clock += 1
+    testTokens.clock += 1
     const second = await mintFor(tokens, 'b')
     expect(tokens.list()).toEqual([first.record, second.record])
   })
@@ -72,23 +72,23 @@ describe('a minted token', () => {
   it.each(['../operator', 'operator', '', '*', '../../x', `${'0'.repeat(16)}.json`, '0'.repeat(16)])(
     'cannot be revoked as %j',
     async (id) => {
-      const tokens = await bench.open()
+      const tokens = await testTokens.open()
       expect(await tokens.revoke(id)).toBe(false)
-      expect(readStandingToken(bench.state, 'operator')).toBeDefined()
+      expect(readStandingToken(testTokens.state, 'operator')).toBeDefined()
     },
   )
 
-  it('is revoked by its id alone, never by a path', async () => {
-    const tokens = await bench.open()
-    const bystander = bench.file('../bystander.json')
+  it('is revoked only by its id, never by a path', async () => {
+    const tokens = await testTokens.open()
+    const bystander = testTokens.file('../bystander.json')
     writeFileSync(bystander, '{}')
     expect(await tokens.revoke('../bystander')).toBe(false)
     expect(existsSync(bystander)).toBe(true)
   })
 
-  it('that could not be written is not handed out', async () => {
-    const tokens = await bench.open()
-    rmSync(bench.file(''), { recursive: true })
+  it('that could not be written is not returned', async () => {
+    const tokens = await testTokens.open()
+    rmSync(testTokens.file(''), { recursive: true })
     await expect(mintFor(tokens)).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
     expect(tokens.list()).toEqual([])
   })
@@ -104,46 +104,46 @@ describe('a minted token', () => {
     { ttlMs: Number.NaN },
     { ttlMs: Number.POSITIVE_INFINITY },
     { ttlMs: 1e300 },
-  ])('is not made for %j', async (wrong) => {
-    const tokens = await bench.open()
+  ])('is not minted for %j', async (wrong) => {
+    const tokens = await testTokens.open()
     const minting = tokens.mint({ agent: 'codex', profile: 'default', ...wrong })
     await expect(minting).rejects.toMatchObject({ code: 'INVALID_PARAMS' })
-    expect(readdirSync(bench.file('')).sort()).toEqual(['agent', 'operator'])
+    expect(readdirSync(testTokens.file('')).sort()).toEqual(['agent', 'operator'])
   })
 
   it.each(['', 'spa_', `spa_${'A'.repeat(43)}`, `spa_${'A'.repeat(42)}`, `spa_${'A'.repeat(1_000_000)}`, '__proto__'])(
-    'cannot be made up (%#)',
+    'cannot be guessed (%#)',
     async (text) => {
-      expect((await bench.open()).verify(text)).toBeUndefined()
+      expect((await testTokens.open()).verify(text)).toBeUndefined()
     },
   )
 
   it('is not the digest of one, nor the same characters under the operator’s prefix', async () => {
-    const tokens = await bench.open()
+    const tokens = await testTokens.open()
     const { token, record } = await mintFor(tokens)
-    const { sha256 } = JSON.parse(readFileSync(bench.file(`${record.id}.json`), 'utf8'))
+    const { sha256 } = JSON.parse(readFileSync(testTokens.file(`${record.id}.json`), 'utf8'))
     for (const text of [sha256, `spa_${sha256}`, `spo_${token.slice(4)}`, `${token}\n`, token.toUpperCase()])
       expect(tokens.verify(text)).toBeUndefined()
   })
 })
 
 describe('the folder', () => {
-  it('that is open to others is closed with a warning', async () => {
-    mkdirSync(bench.file(''), { recursive: true })
-    chmodSync(bench.file(''), 0o755)
-    await bench.open()
-    expect(fileModeOf(bench.file(''))).toBe(0o700)
-    expect(bench.troubles[0]).toContain('was open to other users')
+  it('that is open to other users is closed with a warning', async () => {
+    mkdirSync(testTokens.file(''), { recursive: true })
+    chmodSync(testTokens.file(''), 0o755)
+    await testTokens.open()
+    expect(fileModeOf(testTokens.file(''))).toBe(0o700)
+    expect(testTokens.warnings[0]).toContain('was open to other users')
   })
 
   it.runIf(isRoot)('of another user is not used', async () => {
-    mkdirSync(bench.file(''), { recursive: true })
-    chownSync(bench.file(''), 12345, 12345)
-    await expect(bench.open()).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
+    mkdirSync(testTokens.file(''), { recursive: true })
+    chownSync(testTokens.file(''), 12345, 12345)
+    await expect(testTokens.open()).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
   })
 
-  it('that cannot be made is said to be unusable', async () => {
-    writeFileSync(bench.file(''), 'a file')
-    await expect(bench.open()).rejects.toMatchObject({ code: 'STATE_UNUSABLE', hint: expect.any(String) })
+  it('that cannot be created is reported as unusable', async () => {
+    writeFileSync(testTokens.file(''), 'a file')
+    await expect(testTokens.open()).rejects.toMatchObject({ code: 'STATE_UNUSABLE', hint: expect.any(String) })
   })
 })

@@ -11,39 +11,39 @@ import { type LocalToken, TokenFolder } from './token-folder.ts'
 import { areSelectors, formatStoredToken, isTokenId, type TokenRecord } from './token-record.ts'
 
 export interface LocalTokensOptions {
-  /** The state folder; the tokens are in `tokens/` of it. */
+  /** The state folder; tokens are in its sub-folder `tokens/`. */
   readonly state: string
   readonly now?: () => number
   readonly randomBytes?: RandomBytes
-  /** A token file that is refused, or was open to others. The text names the file, never what is in it. */
+  /** Called for a token file that is refused or was open to others. The text contains the path, never the content. */
   readonly onWarning?: (text: string) => void
 }
 
 export interface MintRequest {
   readonly agent: string
   readonly profile: string
-  /** The OS user, unless said otherwise. */
+  /** The OS user if missing. */
   readonly user?: string
-  /** A session of the token's own, unless said otherwise. */
+  /** A new session if missing. */
   readonly session?: string
   readonly ttlMs?: number
-  /** Selectors that narrow what the profile selects, for this token alone. */
+  /** Selectors that narrow the profile's selection, only for this token. */
   readonly tools?: readonly string[]
-  /** A person sits in front of the client that it is for. */
+  /** A person uses the client interactively. */
   readonly attended?: boolean
 }
 
 export interface MintedToken {
-  /** The clear text: shown once, kept nowhere. */
+  /** The clear text: shown once, not stored. */
   readonly token: string
   readonly record: TokenRecord
 }
 
 const TOKEN_PATTERN = /^sp[ao]_[\w-]{43}$/
-/** How often a stranger's token may make us look at the folder. */
+/** Minimum time between two scans that unknown tokens cause. */
 const MIN_RESCAN_MS = 500
 
-/** Throws STATE_UNUSABLE when the folder cannot be made or is not ours. */
+/** Throws STATE_UNUSABLE if the folder cannot be created or belongs to another user. */
 export async function openLocalTokens(options: LocalTokensOptions): Promise<LocalTokens> {
   const folder = join(options.state, 'tokens')
   const onWarning = options.onWarning ?? (() => {})
@@ -57,27 +57,27 @@ export async function openLocalTokens(options: LocalTokensOptions): Promise<Loca
   return new LocalTokens({ ...options, now: options.now ?? Date.now, randomBytes: random, onWarning })
 }
 
-/** The tokens of this machine. Files are the truth, so that another process can mint and revoke too. */
+/** The tokens of this machine. The files are the source of truth, so another process can mint and revoke tokens, too. */
 export class LocalTokens {
   readonly #options: Required<LocalTokensOptions>
   readonly #folder: TokenFolder
   readonly #watch: FolderWatch
   readonly #listeners = new Set<() => void>()
   #bySha256: ReadonlyMap<string, LocalToken> = new Map()
-  /** Those that were minted: each call asks for its own. */
+  /** The minted tokens: each call checks its own. */
   #byId: ReadonlyMap<string, LocalToken> = new Map()
   #scannedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: Required<LocalTokensOptions>) {
     this.#options = options
     this.#folder = new TokenFolder(join(options.state, 'tokens'), options.onWarning)
-    // Watched before the first reading: a change between the two must not be missed.
+    // Watch before the first scan, so that no change in between is missed.
     this.#watch = new FolderWatch(this.#folder.path, () => this.#scan())
     this.#scan()
     this.#sweep()
   }
 
-  /** The token counts, and is on disk, when this resolves. */
+  /** When this resolves, the token is valid and on disk. */
   async mint(request: MintRequest): Promise<MintedToken> {
     const id = Buffer.from(this.#options.randomBytes(8)).toString('hex')
     const record = createRecord(id, request, this.#options.now())
@@ -89,17 +89,17 @@ export class LocalTokens {
     return { token, record }
   }
 
-  /** The minted tokens that count, oldest first. */
+  /** The valid minted tokens, oldest first. */
   list(): readonly TokenRecord[] {
     this.#scan()
     const now = this.#options.now()
     return [...this.#bySha256.values()]
       .filter(({ credential }) => now < credential.expiresAt)
       .flatMap(({ record }) => record ?? [])
-      .sort((one, other) => Date.parse(one.created) - Date.parse(other.created))
+      .sort((a, b) => Date.parse(a.created) - Date.parse(b.created))
   }
 
-  /** False when there is no such token. It is gone for good when this resolves. */
+  /** Returns false if there is no such token. When this resolves, the token is removed for good. */
   async revoke(id: string): Promise<boolean> {
     if (!isTokenId(id)) return false
     const removed = await wrapStateErrors(this.#folder.path, () => removeFile(this.#pathOf(id)))
@@ -107,7 +107,7 @@ export class LocalTokens {
     return removed
   }
 
-  /** Whom the token speaks for. Only digests are compared, so that timing tells nothing about a token. */
+  /** The credential of a token; `undefined` if it is not valid. Only digests are compared, so timing reveals no information about a token. */
   verify(text: string): Credential | undefined {
     if (!TOKEN_PATTERN.test(text)) return undefined
     const sha256 = digest(text)
@@ -117,13 +117,13 @@ export class LocalTokens {
     return credential !== undefined && now < credential.expiresAt ? credential : undefined
   }
 
-  /** Whether the minted token of this id was neither revoked nor has expired. */
+  /** Whether the minted token with this id is neither revoked nor expired. */
   isValid(id: string): boolean {
     const token = this.#byId.get(id)
     return token !== undefined && this.#options.now() < token.credential.expiresAt
   }
 
-  /** Told whenever a token came or went. Returns the unsubscribe. */
+  /** Calls the listener whenever a token was added or removed. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -145,7 +145,7 @@ export class LocalTokens {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Launches leave short-lived tokens behind; nobody else would remove them. */
+  /** Removes expired tokens: launches leave short-lived tokens, and nothing else would remove them. */
   #sweep(): void {
     const now = this.#options.now()
     for (const { record, credential } of this.#bySha256.values()) {
@@ -153,7 +153,7 @@ export class LocalTokens {
       try {
         unlinkSync(this.#pathOf(record.id))
       } catch {
-        // An expired token harms nobody while it stays.
+        // An expired token does no harm.
       }
     }
   }
@@ -163,7 +163,7 @@ export class LocalTokens {
   }
 }
 
-/** What fails in the folder of the tokens is STATE_UNUSABLE. */
+/** Converts errors of the token folder to STATE_UNUSABLE. */
 async function wrapStateErrors<Result>(folder: string, action: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await action()
@@ -177,12 +177,12 @@ function createRecord(id: string, request: MintRequest, now: number): TokenRecor
   for (const [name, value] of Object.entries({ agent, profile, user, session })) {
     if (isPrintableName(value)) continue
     throw new SallyportError('INVALID_PARAMS', `The ${name} of a token is ${JSON.stringify(value)?.slice(0, 80)}.`, {
-      hint: 'A text of 1 to 256 printable characters is expected.',
+      hint: 'A string of 1 to 256 printable characters is expected.',
     })
   }
   if (tools !== undefined && !areSelectors(tools))
     throw new SallyportError('INVALID_PARAMS', 'The tools of a token are not a list of selectors.', {
-      hint: 'A list of texts such as "github/search" is expected; an empty one leaves no tool.',
+      hint: 'A list of strings such as "github/search" is expected; an empty list selects no tool.',
     })
   const created = new Date(now).toISOString()
   const record: TokenRecord = {
@@ -196,7 +196,7 @@ function createRecord(id: string, request: MintRequest, now: number): TokenRecor
 function computeExpiry(now: number, ttlMs: number): string {
   const expires = new Date(now + ttlMs)
   if (ttlMs > 0 && !Number.isNaN(expires.getTime())) return expires.toISOString()
-  throw new SallyportError('INVALID_PARAMS', `A token cannot live for ${ttlMs} ms.`, {
-    hint: 'Give a positive time such as 8h, or none for a token that lives until it is revoked.',
+  throw new SallyportError('INVALID_PARAMS', `A token cannot be valid for ${ttlMs} ms.`, {
+    hint: 'Give a positive duration such as 8h, or none for a token that is valid until it is revoked.',
   })
 }

@@ -14,7 +14,7 @@ function loggedIn(logins: Logins): string {
 }
 
 describe('a login code', () => {
-  it('opens one session, once', () => {
+  it('opens only one session', () => {
     const { logins } = clocked()
     const code = logins.mintLoginCode()
     const value = logins.redeem(code)
@@ -22,7 +22,7 @@ describe('a login code', () => {
     expect(logins.verifyCookie(`sallyport=${value}`)).toMatchObject({ role: 'operator' })
   })
 
-  it('is good for less than ten minutes', () => {
+  it('is valid for less than ten minutes', () => {
     const { clock, logins } = clocked()
     const early = logins.mintLoginCode()
     const late = logins.mintLoginCode()
@@ -32,7 +32,7 @@ describe('a login code', () => {
     expect(logins.redeem(late)).toBeUndefined()
   })
 
-  it('cannot be made up, and is not a cookie', () => {
+  it('cannot be guessed, and is not a cookie', () => {
     const { logins } = clocked()
     const code = logins.mintLoginCode()
     for (const guess of ['', 'x', 'A'.repeat(43), `${code} `, code.slice(1), 'A'.repeat(100_000)])
@@ -41,7 +41,7 @@ describe('a login code', () => {
     expect(logins.redeem(code)).toBeDefined()
   })
 
-  it('gives way to newer ones when many were asked for', () => {
+  it('is dropped for newer ones if there are too many', () => {
     const { logins } = clocked()
     const codes = Array.from({ length: 17 }, () => logins.mintLoginCode())
     expect(logins.redeem(codes[0] as string)).toBeUndefined()
@@ -51,7 +51,7 @@ describe('a login code', () => {
 })
 
 describe('a browser session', () => {
-  it('lives while it is used and ends after twelve idle hours', () => {
+  it('is valid while it is used, and ends after twelve idle hours', () => {
     const { clock, logins } = clocked()
     const cookie = `sallyport=${loggedIn(logins)}`
     for (let round = 0; round < 3; round++) {
@@ -62,7 +62,7 @@ describe('a browser session', () => {
     expect(logins.verifyCookie(cookie)).toBeUndefined()
   })
 
-  it('ends with the logout and leaves the others alone', () => {
+  it('ends with the logout, and the others stay valid', () => {
     const { logins } = clocked()
     const [mine, other] = [loggedIn(logins), loggedIn(logins)]
     logins.logout(`sallyport=${mine}`)
@@ -70,7 +70,7 @@ describe('a browser session', () => {
     expect(logins.verifyCookie(`sallyport=${other}`)).toBeDefined()
   })
 
-  it('that is used outlives unused ones when there are too many', () => {
+  it('that is used stays, and unused ones are dropped if there are too many', () => {
     const { logins } = clocked()
     const used = `sallyport=${loggedIn(logins)}`
     const unused = `sallyport=${loggedIn(logins)}`
@@ -88,7 +88,7 @@ describe('a browser session', () => {
       expect(logins.verifyCookie(header)).toBeDefined()
   })
 
-  it('is refused in every unclear form', () => {
+  it('is refused in every ambiguous form', () => {
     const { logins } = clocked()
     const value = loggedIn(logins)
     const unclear = [

@@ -20,7 +20,7 @@ export function createLogins(options: LoginsOptions = {}): Logins {
   return new Logins(options)
 }
 
-/** One-time login links and the browser sessions they open. Kept in memory: a restart logs everybody out. */
+/** One-time login links and the browser sessions they open. They are only in memory: a restart logs everybody out. */
 export class Logins {
   readonly #now: () => number
   readonly #randomBytes: RandomBytes
@@ -34,14 +34,14 @@ export class Logins {
     this.#sessions = new ExpiringMap(MAX_SESSIONS, this.#now)
   }
 
-  /** The secret part of a login link; good once, for ten minutes. */
+  /** The secret part of a login link; valid once, for ten minutes. */
   mintLoginCode(): string {
     const code = randomSecret(this.#randomBytes)
     this.#codes.put(digest(code), 'login', this.#now() + CODE_TTL_MS)
     return code
   }
 
-  /** Trades a code for the value of a session cookie. */
+  /** Exchanges a code for the value of a session cookie; `undefined` if the code is not valid. */
   redeem(code: string): string | undefined {
     if (!SECRET.test(code) || this.#codes.take(digest(code)) === undefined) return undefined
     const value = randomSecret(this.#randomBytes)
@@ -49,12 +49,12 @@ export class Logins {
     return value
   }
 
-  /** Whether the Cookie header carries a session that is over, or never was. */
+  /** Whether the Cookie header has a session that has ended or never existed. */
   isStale(header: string | undefined): boolean {
     return header?.includes(`${COOKIE_NAME}=`) === true && this.verifyCookie(header) === undefined
   }
 
-  /** The operator, when the Cookie header carries a living session; that use keeps it alive. */
+  /** The operator, if the Cookie header has a valid session. Each use extends the session. */
   verifyCookie(header: string | undefined): Principal | undefined {
     const key = sessionKey(header)
     const principal = key === undefined ? undefined : this.#sessions.get(key)
@@ -69,17 +69,17 @@ export class Logins {
   }
 }
 
-/** The Set-Cookie value that opens a session. Strict: a link on another site must not arrive logged in. */
+/** The Set-Cookie value that opens a session. `SameSite=Strict`, so that a link on another site does not send it. */
 export function sessionCookie(value: string): string {
   return `${COOKIE_NAME}=${value}; HttpOnly; SameSite=Strict; Path=/`
 }
 
-/** The Set-Cookie value that makes the browser forget it. */
+/** The Set-Cookie value that removes the cookie from the browser. */
 export function clearedCookie(): string {
   return `${COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`
 }
 
-/** Two cookies of our name mean that another page of this host planted one (cookies know no ports): neither counts. */
+/** Two cookies with our name mean that another server on this host set one (cookies ignore ports): neither is accepted. */
 function sessionKey(header: string | undefined): string | undefined {
   if (header === undefined || header.length > 8192) return undefined
   const ours = header.split('; ').filter((pair) => pair.trimStart().startsWith(`${COOKIE_NAME}=`))

@@ -3,19 +3,19 @@ import { causeCode } from '../disk/disk.ts'
 
 const MAX_BYTES = 16 * 1024
 
-/** A file that should be ours alone, as it was found. */
+/** The state of a file that only this user should be able to access. */
 export type PrivateFile =
   | { readonly state: 'absent' }
-  /** `exposed`: others could read it, so what it says may be known. */
+  /** `exposed`: other users could read it, so its content may be known. */
   | { readonly state: 'sound' | 'exposed'; readonly text: string }
-  /** `unreadable` may pass; a `refused` one stays so until somebody changes it. */
+  /** `unreadable` may be temporary; a `refused` file stays refused until somebody changes it. */
   | { readonly state: 'refused' | 'unreadable'; readonly problem: string }
 
-/** Opens first and judges what was opened, so that nobody can swap the file between the check and the reading. */
+/** Opens the file first and checks the opened file, so that nobody can replace it between check and reading. */
 export function readPrivateFile(path: string, whenExposed: 'close' | 'leave'): PrivateFile {
   let fd: number
   try {
-    // Without O_NONBLOCK the opening of a FIFO waits for its writer.
+    // Without O_NONBLOCK, opening a FIFO would wait for a writer.
     fd = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     return explainOpenFailure(error)
@@ -62,5 +62,5 @@ function readText(fd: number): string {
   return buffer.toString('utf8', 0, size)
 }
 
-/** Windows has neither owners nor modes that could be judged here. */
+/** On Windows, owners and modes cannot be checked here. */
 const hasModes = (): boolean => process.getuid !== undefined

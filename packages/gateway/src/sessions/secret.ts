@@ -9,5 +9,5 @@ export function randomSecret(random: RandomBytes): string {
   return Buffer.from(random(32)).toString('base64url')
 }
 
-/** Secrets are kept and looked up by this alone: the time of a look-up tells nothing about a secret that is hashed first. */
+/** Secrets are stored and looked up only by this digest: then the time of a lookup reveals no information about the secret. */
 export const digest = (secret: string): string => hash('sha256', secret, 'hex')

@@ -6,7 +6,7 @@ import { replaceFile } from '../disk/disk.ts'
 import { readPrivateFile } from './private-file.ts'
 import { type RandomBytes, randomSecret } from './secret.ts'
 
-/** The two tokens that are always there, in clear text, for programs of the same OS user. */
+/** The roles of the two tokens that always exist, in clear text, for programs of the same OS user. */
 export type StandingRole = Principal['role']
 
 export const STANDING_ROLES: readonly StandingRole[] = ['operator', 'agent']
@@ -16,7 +16,7 @@ export const TOKEN_PREFIX = { operator: 'spo_', agent: 'spa_' } as const
 const TOKEN_PATTERN = { operator: /^spo_[\w-]{43}$/, agent: /^spa_[\w-]{43}$/ } as const
 const SESSION = { operator: 'operator', agent: 'local' } as const
 
-/** Whom a caller is who has nothing but a standing token, or needs none. */
+/** The principal of a caller with a standing token, or of one that needs no token. */
 export function standingPrincipal(role: StandingRole): Principal {
   return Object.freeze({ user: getOsUser(), agent: 'any', profile: 'default', session: SESSION[role], role })
 }
@@ -32,14 +32,14 @@ export interface StandingTokenOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** Makes the token at the first start, and anew when the old one may be known to others or cannot be read. */
+/** Creates the token at the first start, and replaces it if other users may know it or if it cannot be read. */
 export async function ensureStandingToken(role: StandingRole, options: StandingTokenOptions): Promise<void> {
   const path = join(options.folder, role)
   const file = readPrivateFile(path, 'leave')
   if (file.state === 'sound' && parseStandingToken(file.text, role) !== undefined) return
   if (file.state !== 'absent') {
     options.onWarning(`The ${role} token ${path} ${reasonFor(file)}. It was replaced by a new one.`)
-    // Otherwise the replacement would keep the old file's link or rights.
+    // Otherwise the new file would keep the link or the permissions of the old one.
     rmSync(path, { force: true })
   }
   await replaceFile(path, `${TOKEN_PREFIX[role]}${randomSecret(options.randomBytes)}\n`, { mode: 0o600 })

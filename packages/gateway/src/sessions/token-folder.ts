@@ -7,34 +7,34 @@ import { digest } from './secret.ts'
 import { parseStandingToken, STANDING_ROLES, type StandingRole, standingPrincipal } from './standing-token.ts'
 import { credentialFromRecord, isTokenId, parseStoredToken, type TokenRecord } from './token-record.ts'
 
-/** A token that counts, known by the digest of its text alone. */
+/** A valid token, identified only by the digest of its text. */
 export interface LocalToken {
   readonly sha256: string
   readonly credential: Credential
-  /** Only of minted ones. */
+  /** Only for minted tokens. */
   readonly record: TokenRecord | undefined
 }
 
-/** `incomplete`: something could not be read now and should be tried again. */
+/** `incomplete`: something could not be read now, and the scan should be repeated. */
 export type ScanOutcome = 'same' | 'changed' | 'incomplete'
 
 interface Entry {
-  /** Undefined: read it again at the next scan. */
+  /** If `undefined`, the file is read again at the next scan. */
   readonly stamp: string | undefined
   readonly token: LocalToken | undefined
   readonly problem: string | undefined
 }
 
-/** The files of `tokens/` as they were last seen. A file counts only while it is ours, closed to others and whole. */
+/** The files of `tokens/` at the last scan. A file is valid only if it belongs to us, is closed to others and is complete. */
 export class TokenFolder {
   readonly path: string
   readonly #onWarning: (text: string) => void
   #entries: ReadonlyMap<string, Entry> = new Map()
   #problem: string | undefined
 
-  constructor(path: string, onTrouble: (text: string) => void) {
+  constructor(path: string, onWarning: (text: string) => void) {
     this.path = path
-    this.#onWarning = onTrouble
+    this.#onWarning = onWarning
   }
 
   tokens(): readonly LocalToken[] {
@@ -56,7 +56,7 @@ export class TokenFolder {
     return sameEntries(before, entries) ? 'same' : 'changed'
   }
 
-  /** A folder that is gone has no tokens. One that cannot be read at the moment (too many open files) keeps those it had. */
+  /** A missing folder has no tokens. If the folder cannot be read now (too many open files), the known tokens stay valid. */
   #list(): readonly string[] | undefined {
     try {
       const names = readdirSync(this.path).filter(isTokenFile)
@@ -90,11 +90,11 @@ function loadEntry(path: string, name: string, stamp: string): Entry {
       : { ...refusedEntry('', file.problem), stamp: undefined }
   if (role === undefined) return mintedEntry(file.text, idOf(name), { stamp, exposed: file.state === 'exposed' })
   if (file.state === 'exposed')
-    return refusedEntry(stamp, 'could be read by other users; restart the gateway to have a new one made')
+    return refusedEntry(stamp, 'could be read by other users; restart the gateway to create a new one')
   return standingEntry(file.text, role, stamp)
 }
 
-/** Others may know the digest in it, which is of no use to them: closing the file is enough. */
+/** Other users may know the digest, but it is useless to them: restricting the file's mode is enough. */
 function mintedEntry(text: string, id: string, found: { readonly stamp: string; readonly exposed: boolean }): Entry {
   const stored = parseStoredToken(text, id)
   if (stored === undefined) return refusedEntry(found.stamp, 'is not a token record of this version')
@@ -121,7 +121,7 @@ const isTokenFile = (name: string): boolean =>
 
 const idOf = (name: string): string => name.slice(0, -'.json'.length)
 
-/** Changes whenever the file, its rights or its content do; taken before the reading, so that a later change shows. */
+/** Changes whenever the file, its permissions or its content change. It is read before the content, so that a later change is noticed. */
 function readStamp(path: string): string | undefined {
   try {
     const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
@@ -131,9 +131,9 @@ function readStamp(path: string): string | undefined {
   }
 }
 
-/** A file that cannot even be looked at now; the reading says why. */
+/** Stamp of a file that cannot be inspected now; reading it gives the reason. */
 const UNSTAMPED = ''
 
-function sameEntries(one: ReadonlyMap<string, Entry>, other: ReadonlyMap<string, Entry>): boolean {
-  return one.size === other.size && [...one].every(([name, entry]) => other.get(name) === entry)
+function sameEntries(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): boolean {
+  return a.size === b.size && [...a].every(([name, entry]) => b.get(name) === entry)
 }

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type Principal } from '@sallyport/core'
 import { isPrintableName } from '@sallyport/kit/identity'
 import type { Credential } from './credential.ts'
 
-/** What is known of a minted token. The token itself was shown once and is kept nowhere. */
+/** The data of a minted token. The token itself was shown once and is not stored. */
 export interface TokenRecord {
   readonly id: string
   readonly agent: string
@@ -10,9 +10,9 @@ export interface TokenRecord {
   readonly user: string
   readonly session: string
   readonly created: string
-  /** Selectors that narrow what the profile selects. */
+  /** Selectors that narrow the profile's selection. */
   readonly tools?: readonly string[]
-  /** A person sits in front of the client that it is for. */
+  /** A person uses the client interactively. */
   readonly attended?: true
   readonly expires?: string
 }
@@ -27,14 +27,14 @@ const SHA256 = /^[0-9a-f]{64}$/
 const CLAIM_FIELDS = ['agent', 'profile', 'user', 'session'] as const
 const KEYS = new Set(['id', ...CLAIM_FIELDS, 'created', 'tools', 'attended', 'expires', 'sha256'])
 
-/** Checked before an id becomes part of a path. */
+/** Check this before an id becomes part of a path. */
 export const isTokenId = (text: string): boolean => ID.test(text)
 
 export function formatStoredToken({ record, sha256 }: StoredToken): string {
   return `${JSON.stringify({ ...record, sha256 }, null, 2)}\n`
 }
 
-/** An unknown key refuses the whole record: a newer version may have narrowed the token with it. */
+/** A record with an unknown key is refused: a newer version may have narrowed the token with it. */
 export function parseStoredToken(text: string, id: string): StoredToken | undefined {
   const fields = parseObject(text)
   if (fields === undefined || fields.id !== id || !Object.keys(fields).every((key) => KEYS.has(key))) return undefined
@@ -66,7 +66,7 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** An empty list narrows to nothing. */
+/** An empty list is valid and selects no tool. */
 export const areSelectors = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length <= MAX_SELECTORS && value.every(isSelector)
 

@@ -11,7 +11,7 @@ const ROUNDS = 40
 const CAN_MOUNT = canMount()
 
 describe('kill -9', () => {
-  test(`of a writer, ${ROUNDS} times: what it acknowledged is there, once, in order`, async () => {
+  test(`of a writer, ${ROUNDS} times: every acknowledged record is there, once, in order`, async () => {
     const state = scratchFolder()
     let acknowledged = 0
     for (let round = 0; round < ROUNDS; round++) {
@@ -31,7 +31,7 @@ describe('kill -9', () => {
     expect(await verifyLog({ folder: join(state, 'logs') })).toMatchObject({ records: seqs.length, problems: [] })
   }, 180_000)
 
-  test(`of one that removes old files, ${ROUNDS / 2} times: what is left is the newest part, and verifies`, async () => {
+  test(`of one that removes old files, ${ROUNDS / 2} times: the newest part is left, and verifies`, async () => {
     const state = scratchFolder()
     const folder = join(state, 'logs')
     let acknowledged = 0
@@ -55,7 +55,7 @@ describe('kill -9', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('-tmp'))).toEqual([])
   }, 180_000)
 
-  test('of one that replaces a file leaves the old or the new one whole, and its remains are swept', async () => {
+  test('of one that replaces a file leaves the old or the new one complete, and the next start cleans up', async () => {
     const state = scratchFolder()
     for (let round = 0; round < 12; round++) {
       const child = startChild('replace', state)
@@ -74,29 +74,29 @@ describe('kill -9', () => {
 
 describe('a full disk', () => {
   test.skipIf(!CAN_MOUNT)(
-    'refuses the record with what to do, leaves whole records only, and recording goes on when there is room',
+    'refuses the record with what to do, leaves only whole records, and recording resumes when there is space',
     async () => {
       const disk = mountSmallDisk('2m')
       const ballast = join(disk, 'ballast')
       writeFileSync(ballast, Buffer.alloc(300_000))
       const child = startChild('fill', join(disk, 'state'))
-      const said = (await child.nextMessage()) as { appended: number; code: string; hint: string }
-      expect(said.code).toBe('AUDIT_UNAVAILABLE')
-      expect(said.hint).toContain('space')
+      const reply = (await child.nextMessage()) as { appended: number; code: string; hint: string }
+      expect(reply.code).toBe('AUDIT_UNAVAILABLE')
+      expect(reply.hint).toContain('space')
       const logs = join(disk, 'state', 'logs')
       const [file] = readdirSync(logs)
       expect(readFileSync(join(logs, file as string), 'utf8').endsWith('}\n')).toBe(true)
-      expect(scanLog(logs, {})).toHaveLength(said.appended)
+      expect(scanLog(logs, {})).toHaveLength(reply.appended)
       execFileSync('rm', [ballast])
       child.process.stdin.write('go\n')
       expect(await child.nextMessage()).toBe('closed')
       await child.remainingMessages()
-      expect(scanLog(logs, {})).toHaveLength(said.appended + 1)
-      expect(await verifyLog({ folder: logs })).toMatchObject({ records: said.appended + 1, problems: [] })
+      expect(scanLog(logs, {})).toHaveLength(reply.appended + 1)
+      expect(await verifyLog({ folder: logs })).toMatchObject({ records: reply.appended + 1, problems: [] })
     },
   )
 
-  test.skipIf(!CAN_MOUNT)('from the start neither hides a repair nor keeps the log from opening', async () => {
+  test.skipIf(!CAN_MOUNT)('from the start neither hides a repair nor prevents the log from opening', async () => {
     const disk = mountSmallDisk('1m')
     const folder = join(disk, 'logs')
     mkdirSync(folder)
@@ -117,7 +117,7 @@ describe('a full disk', () => {
   })
 
   test.skipIf(!CAN_MOUNT)(
-    'while one file follows another, and while old ones are removed, leaves a log that verifies',
+    'during a change of files, and during the removal of old ones, leaves a log that verifies',
     async () => {
       const disk = mountSmallDisk('512k')
       const state = join(disk, 'state')
@@ -144,24 +144,24 @@ describe('a full disk', () => {
     },
   )
 
-  test('by a limit on file sizes is the same', async () => {
+  test('behaves the same if a limit on file sizes causes it', async () => {
     const state = scratchFolder()
     const child = startChild('fill', state, 'ulimit -f 256;')
-    const said = (await child.nextMessage()) as { appended: number; code: string; hint: string }
-    expect(said).toMatchObject({ code: 'AUDIT_UNAVAILABLE', hint: expect.stringContaining('limit') })
+    const reply = (await child.nextMessage()) as { appended: number; code: string; hint: string }
+    expect(reply).toMatchObject({ code: 'AUDIT_UNAVAILABLE', hint: expect.stringContaining('limit') })
     const logs = join(state, 'logs')
     const [file] = readdirSync(logs)
     expect(readFileSync(join(logs, file as string), 'utf8').endsWith('}\n')).toBe(true)
-    expect(scanLog(logs, {})).toHaveLength(said.appended)
+    expect(scanLog(logs, {})).toHaveLength(reply.appended)
   })
 })
 
-test('of the records that are written together only those fail which do not get in', async () => {
+test('of the records that are written together, only those fail that do not fit', async () => {
   const state = scratchFolder()
   const child = startChild('gather', state, 'ulimit -f 256;')
   expect(await child.nextMessage()).toEqual(['written', 'AUDIT_UNAVAILABLE', 'written'])
-  const kept = scanLog(join(state, 'logs'), {}).map((event) => 'message' in event && event.message)
-  expect(kept).toEqual(['before', 'after'])
+  const stored = scanLog(join(state, 'logs'), {}).map((event) => 'message' in event && event.message)
+  expect(stored).toEqual(['before', 'after'])
 })
 
 test.skipIf(!CAN_MOUNT)('a read-only state is refused with what to do', () => {
@@ -184,7 +184,7 @@ test('a state below a file is refused with what to do', () => {
     )
 })
 
-/** A real file system of its own. */
+/** A separate real file system. */
 function mountSmallDisk(size: string): string {
   const disk = scratchFolder()
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk])
@@ -194,7 +194,10 @@ function mountSmallDisk(size: string): string {
   return disk
 }
 
-/** Mounting needs root and a kernel that lets it; elsewhere only the limit on file sizes is tested, and the rest is shown as skipped. */
+/**
+ * Mounting needs root and a kernel that allows it. Elsewhere only the limit on file sizes is tested, and the rest is
+ * shown as skipped.
+ */
 function canMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-mount-'))
   try {
@@ -212,6 +215,6 @@ function fillUp(path: string): void {
   try {
     for (;;) writeFileSync(path, Buffer.alloc(4096), { flag: 'a' })
   } catch {
-    // Full.
+    // The disk is full.
   }
 }

@@ -1,9 +1,9 @@
 import type { DefinitionStore, StoredDefinition } from './records.ts'
 import { type Blob, decodeBlob, type Sqlite } from './sqlite.ts'
 
-/** Whoever writes definitions may be hostile, and tools.yaml has room for tens of thousands of them. */
+/** The authors of definitions may be hostile, and tools.yaml can refer to tens of thousands of them. */
 const MAX_BYTES = 256_000_000
-/** So that one server cannot take the room of the others. */
+/** So that one server cannot use up the space of the others. */
 const MAX_BYTES_PER_SERVER = 32_000_000
 
 interface StorageLimits {
@@ -13,10 +13,10 @@ interface StorageLimits {
 
 const DEFAULT_LIMITS: StorageLimits = { total: MAX_BYTES, perServer: MAX_BYTES_PER_SERVER }
 
-/** A shelf that may be lost: then a changed tool is not shown at all until somebody has accepted it. */
+/** A store that may be lost: then a changed tool is not shown at all until somebody accepts it. */
 export function createDefinitionStore(
   database: Sqlite | undefined,
-  room: StorageLimits = DEFAULT_LIMITS,
+  limits: StorageLimits = DEFAULT_LIMITS,
 ): DefinitionStore {
   if (database === undefined) return { load: () => undefined, save: () => undefined }
   const select = database.prepare('SELECT definition FROM definitions WHERE pin = ?')
@@ -29,7 +29,7 @@ export function createDefinitionStore(
         return undefined
       }
     },
-    save: createSave(database, room),
+    save: createSave(database, limits),
   }
 }
 
@@ -38,28 +38,28 @@ function createSave(database: Sqlite, { total, perServer }: StorageLimits): Defi
   const insert = database.prepare('INSERT OR IGNORE INTO definitions (pin, definition, server) VALUES (?, ?, ?)')
   const size = database.prepare('SELECT total(length(definition)) AS bytes FROM definitions')
   const sizeOfServer = database.prepare('SELECT total(length(definition)) AS bytes FROM definitions WHERE server = ?')
-  const roomFor = (server: string): number => {
+  const freeBytesFor = (server: string): number => {
     const { bytes } = size.get() as { bytes: number }
     const { bytes: own } = sizeOfServer.get(server) as { bytes: number }
     return Math.min(total - bytes, perServer - own)
   }
   const put = (server: string, definitions: readonly StoredDefinition[], named: () => ReadonlySet<string>): void => {
-    // As bytes: libsql cuts a text at its first NUL when it reads it back.
+    // Stored as bytes: libsql cuts a string at its first NUL when it reads it back.
     const texts = definitions.map(({ pin, text }) => ({ pin, bytes: Buffer.from(text()) }))
-    const wanted = texts.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (wanted > roomFor(server)) deleteUnreferenced(database, named())
-    let room = roomFor(server)
+    const neededBytes = texts.reduce((sum, { bytes }) => sum + bytes.length, 0)
+    if (neededBytes > freeBytesFor(server)) deleteUnreferenced(database, named())
+    let freeBytes = freeBytesFor(server)
     for (const { pin, bytes } of texts) {
-      // What is named stays. A definition for which there is no room counts as one that was lost.
-      if (bytes.length > room) continue
+      // Definitions that are named stay. One that does not fit is treated as lost.
+      if (bytes.length > freeBytes) continue
       insert.run(pin, bytes, server)
-      room -= bytes.length
+      freeBytes -= bytes.length
     }
   }
   return (server, definitions, named) => {
     if (definitions.length === 0) return
     try {
-      // One transaction for all questions too: thousands of them, each on its own, take their time.
+      // One transaction for all reads too: thousands of single ones are slow.
       database.exec('BEGIN')
       const fresh = definitions.filter(({ pin }) => find.get(pin) === undefined)
       if (fresh.length > 0) put(server, fresh, named)

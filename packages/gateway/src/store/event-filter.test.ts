@@ -14,7 +14,7 @@ const wireNames = (refs: readonly ToolRef[]): readonly string[] => {
 
 const RUN: ToolRef = { server: 'my-db', tool: 'run__all.now' }
 
-describe(`asking the records for a tool (${promise('GW-15')})`, () => {
+describe(`searching the records for a tool (${promise('GW-15')})`, () => {
   it.each([
     'mcp__my-db__run__all.now',
     'my-db/run__all.now',
@@ -39,7 +39,7 @@ describe(`asking the records for a tool (${promise('GW-15')})`, () => {
     },
   )
 
-  it('takes the server from the record: a name is never taken apart', () => {
+  it('uses the server of the record: a name is never parsed', () => {
     const found = (pattern: string): readonly boolean[] =>
       ['a', 'a__b'].map((server) => createToolMatcher(pattern)('mcp__a__b__c', server))
     expect(found('a/b__c')).toEqual([true, false])
@@ -47,7 +47,7 @@ describe(`asking the records for a tool (${promise('GW-15')})`, () => {
     expect(found('c')).toEqual([false, true])
   })
 
-  it('finds what nobody offered, a prompt and a resource by the name that was asked for', () => {
+  it('finds an unknown tool, a prompt and a resource by the requested name', () => {
     expect(createToolMatcher('files_raed')('files_raed', '')).toBe(true)
     expect(createToolMatcher('a://*')('a://b', 'files')).toBe(true)
     expect(createToolMatcher('*')(undefined, 'files')).toBe(false)
@@ -61,14 +61,14 @@ describe(`asking the records for a tool (${promise('GW-15')})`, () => {
     { server: 'db', tool: 'what?' },
     { server: 'db', tool: 'long_'.repeat(20) },
     { server: 'db', tool: '日本語' },
-  ])('finds $server/$tool by the name that clients call it by', (ref) => {
+  ])('finds $server/$tool by the name that clients use', (ref) => {
     const wire = wireNames([ref])[0] ?? ''
     expect(matches(wire, ref), wire).toBe(true)
     expect(matches(wire.replace(/^./, '?'), ref), wire).toBe(true)
     expect(matches(wire, { ...ref, server: 'other' })).toBe(false)
   })
 
-  it('tells apart by their hashes those whose names clash', () => {
+  it('distinguishes tools with conflicting names by their hashes', () => {
     const refs = [
       { server: 'git', tool: 'hub_search' },
       { server: 'git-hub', tool: 'search' },

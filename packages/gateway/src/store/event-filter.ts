@@ -4,7 +4,7 @@ import type { EventFilter } from './records.ts'
 
 type Test = (record: Readonly<Record<string, unknown>>) => boolean
 
-/** What a filter means, as a judgement of one record. The index only finds candidates for it faster. */
+/** Defines what a filter means, as a test of one record. The index only finds candidates faster. */
 export function createEventMatcher(filter: EventFilter): (event: LoggedEvent) => boolean {
   const tests = [...equalities(filter), ...timeTests(filter)]
   const { tool, types } = filter
@@ -13,7 +13,7 @@ export function createEventMatcher(filter: EventFilter): (event: LoggedEvent) =>
   return (event) => tests.every((test) => test(event as unknown as Readonly<Record<string, unknown>>))
 }
 
-/** The fields that a filter compares as they are, by their names in the record. */
+/** The fields that a filter compares for equality, by their names in the record. */
 export function equalFields(filter: EventFilter): ReadonlyMap<string, string> {
   const fields = new Map<string, string>()
   if (filter.agent !== undefined) fields.set('agent', filter.agent)
@@ -48,10 +48,13 @@ function toolTest(pattern: string): Test {
   return ({ tool_name, server }) => matches(tool_name, server)
 }
 
-/** A tool may be named as it is recorded, as `server/tool`, as clients call it, or by its own name alone; each may be a glob. */
+/**
+ * A tool may be named as it is recorded, as `server/tool`, as clients call it, or by its own name alone; each may be a
+ * glob.
+ */
 export function createToolMatcher(pattern: string): (toolName: unknown, server: unknown) => boolean {
   const matches = compileNameGlob(pattern)
-  // A hash is made for each record only where one is asked for: whatever leaves it open fits the plain name too.
+  // Only a filter with a hash costs a hash for each record: every other one also matches the plain name.
   const namesHash = /_[0-9a-f]{8,}$/.test(pattern)
   return (toolName, server) => {
     if (typeof toolName !== 'string') return false

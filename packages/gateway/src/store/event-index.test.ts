@@ -4,7 +4,7 @@ import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts
 import { loadSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
 
-/** How many records have a row, without asking the store, which would catch up first. */
+/** How many records have a row, without a query to the store, which would catch up first. */
 function indexedIn(state: string): number {
   const Sqlite = loadSqlite()
   if (Sqlite === undefined) throw new Error('SQLite cannot be loaded here')
@@ -22,11 +22,11 @@ function write(store: Store, records: number): number {
   return records
 }
 
-describe('an index that nobody asks', () => {
+describe('an index without queries', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
   afterEach(() => void vi.useRealTimers())
 
-  test('keeps up with some calls again after there were very many', () => {
+  test('keeps up with a few calls again after a burst', () => {
     const state = scratchFolder()
     const store = openTestStore({ state })
     let written = 0
@@ -36,7 +36,7 @@ describe('an index that nobody asks', () => {
     expect(written - indexedIn(state)).toBeLessThan(200)
   })
 
-  test('does not fall behind by whole files, however many calls there are', () => {
+  test('never falls behind by whole files, however many calls there are', () => {
     const state = scratchFolder()
     const store = openTestStore({ state, segmentBytes: 20_000 })
     let written = 0

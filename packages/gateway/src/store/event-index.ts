@@ -14,7 +14,7 @@ export interface EventIndexOptions {
   readonly folder: string
   /** Where the log ended when it was opened. */
   readonly startedAt: Position
-  /** The database is broken and the index will not be used again. */
+  /** Called if the database is damaged: the index is not used again. */
   readonly onDamage: () => void
 }
 
@@ -23,15 +23,15 @@ interface IndexRow extends RecordLocation {
   readonly server: string | null
 }
 
-/** How long a record may wait for its row when nobody asks, and the pause between two slices of a backlog. */
+/** How long a record may wait for its row if nobody queries, and the pause between two slices of a backlog. */
 const INDEX_DELAY_MS = 250
 const BACKLOG_PAUSE_MS = 10
-/** While so many writes come in a second the processor is left to the calls: then a slice comes only so often. */
+/** At this many writes a second, calls need the processor: then slices come less often. */
 const BUSY_WRITES_PER_SECOND = 200
 const BUSY_DELAY_MS = 2_000
 const MIN_PAGE_SIZE = 256
 
-/** Finds records by what they say. It follows the log at leisure, and catches up when it is asked. */
+/** Finds records by their content. It follows the log in the background and catches up before a query. */
 export class EventIndex {
   readonly #database: Sqlite
   readonly #folder: string
@@ -51,13 +51,13 @@ export class EventIndex {
     this.logGrew()
   }
 
-  /** The log has grown. */
+  /** Call this after the log has grown. */
   logGrew(): void {
     this.#writes++
     this.#scheduleSlice(INDEX_DELAY_MS)
   }
 
-  /** Undefined: the index cannot answer now, ask the log. */
+  /** `undefined` if the index cannot answer now: then read the log. */
   async find(filter: EventFilter): Promise<readonly LoggedEvent[] | undefined> {
     await this.#catchUp()
     const found = this.#guard(() => this.#query(filter))
@@ -68,7 +68,7 @@ export class EventIndex {
     return again === 'stale' ? undefined : again
   }
 
-  /** Records up to this one are gone for good. */
+  /** Records up to this one were removed from the log. */
   async forgetThrough(seq: number): Promise<void> {
     while (this.#guard(() => this.#writer.forgetSlice(seq)) === 'more') await nextTurn()
   }
@@ -88,18 +88,18 @@ export class EventIndex {
     }, delay).unref()
   }
 
-  /** By how fast writes came since the last look: by their number alone a long pause would ask for the next. */
+  /** Depends on the rate of writes since the last slice. Their number alone would turn one long pause into the next. */
   #pause(): number {
     const writes = this.#writes
     const seconds = (performance.now() - this.#lastSlice) / 1_000
     this.#writes = 0
     this.#lastSlice = performance.now()
-    // Whoever asks waits for all of it: what calls may put off has an end.
+    // A query waits for the whole backlog, so calls may delay the index only so far.
     if (writes === 0 || this.#guard(() => this.#writer.isFarBehind()) === true) return BACKLOG_PAUSE_MS
     return writes < BUSY_WRITES_PER_SECOND * seconds ? INDEX_DELAY_MS : BUSY_DELAY_MS
   }
 
-  /** However far behind it is, other work gets its turn between two slices. */
+  /** However long the backlog is, other work gets its turn between two slices. */
   async #catchUp(): Promise<void> {
     while (this.#guard(() => this.#writer.writeSlice()) === 'more') await nextTurn()
   }
@@ -142,7 +142,7 @@ export class EventIndex {
     }
   }
 
-  /** A full disk or a busy file passes; a broken database does not. A missing segment is the log's own affair. */
+  /** A full disk or a busy file is temporary; a damaged database is not. A missing segment is handled by the log. */
   #guard<Result>(work: () => Result): Result | undefined {
     if (!this.#usable) return undefined
     try {
@@ -161,7 +161,7 @@ export class EventIndex {
 
 const isSqliteError = (cause: unknown): boolean => cause instanceof Error && cause.name === 'SqliteError'
 
-/** Where the index says that a record stands. */
+/** The position of a record according to the index. */
 interface RecordLocation {
   readonly seq: number
   readonly file: number
@@ -169,10 +169,12 @@ interface RecordLocation {
   readonly length: number
 }
 
-/** `gone`: its segment was taken away. `stale`: something else stands there, so the index is of another log. */
+/**
+ * `gone`: its segment was removed. `stale`: something else is at that position, so the index belongs to another log.
+ */
 type RecordResult = LoggedEvent | 'gone' | 'stale'
 
-/** Reads single records, with each segment opened once. */
+/** Reads single records and opens each segment once. */
 class RecordReader {
   readonly #folder: string
   readonly #fds = new Map<number, number | undefined>()
@@ -208,7 +210,7 @@ function openIfThere(path: string): number | undefined {
   }
 }
 
-/** One slice takes one to two milliseconds: short enough to stand between two calls. */
+/** One slice takes one to two milliseconds: short enough to run between two calls. */
 const SLICE_ROWS = 100
 const SLICE_BYTES = 1024 * 1024
 
@@ -216,7 +218,10 @@ const INSERT = `INSERT OR REPLACE INTO events
   (seq, time, type, trace_id, call_id, server, tool_name, agent, session, file, offset, length)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-/** Follows the log into the index. How far it came is kept in the same transaction as the rows, so that a crash repeats nothing. */
+/**
+ * Copies the log into the index. The position is saved in the same transaction as the rows, so that a crash repeats
+ * nothing.
+ */
 class IndexWriter {
   readonly #database: Sqlite
   readonly #folder: string
@@ -233,7 +238,7 @@ class IndexWriter {
     this.#indexed = { file, offset }
   }
 
-  /** Rows of records that the log does not have (any more) make the whole index doubtful: it begins anew. */
+  /** If the index has rows of records that are not in the log, none of its rows can be trusted: it is built again. */
   forgetAfter(end: Position): void {
     if (isAfter(this.#indexed, end)) this.forget()
   }
@@ -246,7 +251,7 @@ class IndexWriter {
     this.#database.prepare('DELETE FROM events WHERE file = ?').run(file)
   }
 
-  /** A slice of the rows up to a number, which is the last that retention removed. */
+  /** Deletes a slice of the rows up to `through`, the last record that retention removed. */
   forgetSlice(through: number): 'more' | 'done' {
     this.#database
       .prepare('DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq <= ? ORDER BY seq LIMIT ?)')
@@ -255,7 +260,7 @@ class IndexWriter {
     return left.length > 0 ? 'more' : 'done'
   }
 
-  /** Whether there are whole files between it and the one that is written to. */
+  /** Whether there are whole files between its position and the file that is written to. */
   isFarBehind(): boolean {
     return listSegments(this.#folder).filter(({ firstSeq }) => firstSeq > this.#indexed.file).length > 1
   }
@@ -273,7 +278,7 @@ class IndexWriter {
     return 'more'
   }
 
-  /** The place to go on from, in a segment that is there; undefined when the log is empty. */
+  /** The position to continue from, in a segment that exists; `undefined` if the log is empty. */
   #findStart(): Position | undefined {
     const { path } = segmentAt(this.#folder, this.#indexed.file)
     if (existsSync(path)) {
@@ -308,7 +313,7 @@ class IndexWriter {
     this.#indexed = end
   }
 
-  /** A line that is no record is left out; the log keeps it. */
+  /** A line that is not a record is left out of the index; it stays in the log. */
   #insertLine(file: number, line: Line): void {
     const record = parseRecord(line.text)
     if (record !== undefined) this.#insert.run(...toRow(record), file, line.offset, line.length)
@@ -341,14 +346,16 @@ function readSlice(path: string, from: number): readonly Line[] {
 }
 
 interface IndexQuery {
-  /** Conditions on the rows of `events`, joined by AND. They may let too much through, never too little. */
+  /** Conditions on the rows of `events`, joined by AND. They may match too many rows, never too few. */
   readonly where: string
   readonly values: readonly (string | number)[]
-  /** What SQL cannot judge: a glob over any way to write the tool's name. */
+  /** The parts that SQL cannot check: a glob over all spellings of the tool's name. */
   readonly accepts: (toolName: string | null, server: string | null) => boolean
 }
 
-/** How a text stands in the index. libsql reads a text only up to a NUL, and cannot hold half a surrogate pair. */
+/**
+ * How a string is stored in the index. libsql reads a string only up to a NUL, and cannot store half a surrogate pair.
+ */
 function toIndexText(value: unknown): string | null {
   return typeof value === 'string' ? value.replaceAll(UNSTORABLE, '\ufffd') : null
 }

@@ -49,7 +49,7 @@ describe('a record', () => {
     }
   })
 
-  test('that cannot be written as JSON uses up no number', () => {
+  test('that cannot be written as JSON does not use up a number', () => {
     const folder = scratchFolder()
     const log = openLog(folder)
     expect(() => log.append(createEvent(1n as unknown as string))).toThrow(TypeError)
@@ -65,7 +65,7 @@ describe('a record', () => {
 })
 
 describe('a torn tail', () => {
-  test('is cut off at whatever byte the last record broke, and noted', async () => {
+  test('is cut off at any byte of the last record, and recorded', async () => {
     const whole = await writeLog(scratchFolder(), 'first', 'second é😀')
     const start = whole.indexOf('\n') + 1
     for (let cut = start + 1; cut < whole.length; cut++) {
@@ -83,11 +83,11 @@ describe('a torn tail', () => {
   })
 
   test.each([
-    ['a line that is no record', '{"seq":2,"time":"x"\n'],
+    ['a line that is not a record', '{"seq":2,"time":"x"\n'],
     ['several of them', 'a\n\n\n{}\n[1]\n'],
     ['zeros', '\0'.repeat(9_000)],
     ['a long run without an end', 'x'.repeat(300_000)],
-    ['a number that is none', '{"seq":-4,"time":"","type":"x"}\n'],
+    ['an invalid number', '{"seq":-4,"time":"","type":"x"}\n'],
   ])('of %s is cut off', async (_what, garbage) => {
     const folder = scratchFolder()
     const whole = await writeLog(folder, 'first')
@@ -100,14 +100,14 @@ describe('a torn tail', () => {
     ])
   })
 
-  test('that is the whole file leaves the count to the name of the file', () => {
+  test('that is the whole file leaves the numbering to the name of the file', () => {
     const folder = scratchFolder()
     writeFileSync(join(folder, 'events-000000000042.jsonl'), 'garbage')
     openLog(folder)
     expect(scanLog(folder, {})).toMatchObject([{ seq: 42, type: 'LOG_REPAIRED', dropped_bytes: 7 }])
   })
 
-  test('is not seen where there is none', async () => {
+  test('is not reported if there is none', async () => {
     const folder = scratchFolder()
     const whole = await writeLog(folder, 'x'.repeat(200_000), 'y')
     openLog(folder)
@@ -116,7 +116,7 @@ describe('a torn tail', () => {
 })
 
 describe('segments', () => {
-  test('follow one another at their size, named by their first number, and the count goes on after a restart', async () => {
+  test('follow each other when they reach their size, are named by their first number, and the numbering continues after a restart', async () => {
     const folder = scratchFolder()
     for (let run = 0; run < 3; run++) {
       const log = openLog(folder, { segmentBytes: 500 })
@@ -133,7 +133,7 @@ describe('segments', () => {
     expect(scanLog(folder, {}).map(({ seq }) => seq)).toEqual(Array.from({ length: 60 }, (_, at) => at + 1))
   })
 
-  test('go on in the old file when no new one can be made', async () => {
+  test('continue in the old file if no new one can be created', async () => {
     const folder = scratchFolder()
     const log = openLog(folder, { segmentBytes: 100 })
     log.append(createEvent('x'.repeat(100)))
@@ -160,7 +160,7 @@ describe('segments', () => {
 describe('records of one turn', () => {
   const messages = (folder: string) => scanLog(folder, {}).map((event) => 'message' in event && event.message)
 
-  test('are all in the file when the first of them is told so, in the order in which they came', async () => {
+  test('are all in the file, in order, when the first of them is acknowledged', async () => {
     const folder = scratchFolder()
     const log = openLog(folder)
     const first = log.appendSoon(createEvent('one'))
@@ -171,7 +171,7 @@ describe('records of one turn', () => {
     expect(await Promise.all(others)).toEqual([undefined, undefined])
   })
 
-  test('stand before one that is written at once after them', async () => {
+  test('come before one that is written immediately after them', async () => {
     const folder = scratchFolder()
     const log = openLog(folder)
     const gathered = log.appendSoon(createEvent('gathered'))
@@ -190,45 +190,45 @@ describe('records of one turn', () => {
     expect(messages(folder)).toEqual(['last'])
   })
 
-  test('are told to watchers in their order, before what a watcher appends meanwhile', async () => {
+  test('are delivered to watchers in order, before what a watcher appends meanwhile', async () => {
     const log = openLog(scratchFolder())
-    const heard: number[] = []
+    const delivered: number[] = []
     log.watch(({ seq }) => {
       if (seq === 1) log.append(createEvent('from a watcher'))
     })
-    log.watch(({ seq }) => heard.push(seq))
+    log.watch(({ seq }) => delivered.push(seq))
     await Promise.all([log.appendSoon(createEvent('one')), log.appendSoon(createEvent('two'))])
-    expect(heard).toEqual([1, 2, 3])
+    expect(delivered).toEqual([1, 2, 3])
   })
 })
 
 describe('watchers', () => {
-  test('are told each event in order, also what other watchers append meanwhile', () => {
+  test('get each event in order, also those that other watchers append meanwhile', () => {
     const log = openLog(scratchFolder())
-    const heard: number[] = []
+    const delivered: number[] = []
     log.watch(({ seq }) => {
       if (seq === 1) log.append(createEvent('from a watcher'))
     })
-    const stop = log.watch(({ seq }) => heard.push(seq))
+    const stop = log.watch(({ seq }) => delivered.push(seq))
     log.append(createEvent('one'))
     log.append(createEvent('two'))
     stop()
     log.append(createEvent('three'))
-    expect(heard).toEqual([1, 2, 3])
+    expect(delivered).toEqual([1, 2, 3])
   })
 
-  test('that throw harm neither the append nor the others, and are reported', async () => {
+  test('that throw affect neither the append nor the others, and are reported', async () => {
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     const folder = scratchFolder()
     const log = openLog(folder)
-    const heard: number[] = []
+    const delivered: number[] = []
     log.watch(() => {
       throw new Error('a bug')
     })
-    log.watch(({ seq }) => heard.push(seq))
+    log.watch(({ seq }) => delivered.push(seq))
     log.append(createEvent('one'))
     log.append(createEvent('two'))
-    expect(heard).toEqual([1, 2])
+    expect(delivered).toEqual([1, 2])
     expect(scanLog(folder, {})).toHaveLength(2)
     expect((await warned).message).toContain('a bug')
   })
@@ -271,7 +271,7 @@ describe('a log file that loses its name', () => {
     expect(messages(folder).at(-1)).toEqual([6, 'next run'])
   })
 
-  test('just before the end still hands its last records on', async () => {
+  test('just before the end still passes on its last records', async () => {
     const folder = join(scratchFolder(), 'logs')
     const log = openLog(folder)
     rmSync(folder, { recursive: true })
@@ -280,7 +280,7 @@ describe('a log file that loses its name', () => {
     expect(messages(folder)).toEqual([[1, 'last']])
   })
 
-  test('and cannot be followed by a new one takes no record until it can', async () => {
+  test('and cannot be followed by a new one accepts no record until it can', async () => {
     const state = scratchFolder()
     const folder = join(state, 'logs')
     const log = openLog(folder)
@@ -295,7 +295,7 @@ describe('a log file that loses its name', () => {
     expect(messages(folder)).toEqual([[1, 'y']])
   })
 
-  test('with the whole state is not made again in a state that another may hold', async () => {
+  test('together with the whole state is not created again in a state that another process may hold', async () => {
     const state = join(scratchFolder(), 'state')
     const folder = join(state, 'logs')
     const log = openLog(folder)
@@ -307,7 +307,7 @@ describe('a log file that loses its name', () => {
   })
 })
 
-/** The knowledge that a file has its name is that old at most. */
+/** The last check of the file's name is at most this old. */
 async function outlive(milliseconds: number): Promise<void> {
   const start = performance.now()
   while (performance.now() - start <= milliseconds) await new Promise(setImmediate)

@@ -12,10 +12,10 @@ import type { EventLog, EventText, Recordable } from './records.ts'
 import { type Position, type Segment, segmentAt } from './segment.ts'
 import { createSegment, isFileAt, recreateFolder } from './segment-file.ts'
 
-/** Why a record could not be written; undefined when it is. */
+/** Why a record could not be written; `undefined` if it was. */
 type WriteOutcome = SallyportError | undefined
 
-/** Undefined: all of them are written. */
+/** `undefined` if all of them are written. */
 type Write = (events: readonly EventText[]) => readonly WriteOutcome[] | undefined
 
 interface Waiter {
@@ -23,7 +23,7 @@ interface Waiter {
   readonly reject: (bug: unknown) => void
 }
 
-/** Gathers what is to be recorded in one turn of the event loop: one write takes it all, before any of it goes on. */
+/** Collects the events of one turn of the event loop: one write takes them all, before any of their calls goes on. */
 class BatchWriter {
   readonly #write: Write
   readonly #flush = (): void => this.flush()
@@ -41,7 +41,7 @@ class BatchWriter {
     })
   }
 
-  /** Writes what waits, now. */
+  /** Writes everything that waits, now. */
   flush(): void {
     if (this.#events.length === 0) return
     const events = this.#events
@@ -62,16 +62,19 @@ export interface EventLogOptions {
   readonly folder: string
   readonly durability: 'process' | 'power'
   readonly now: () => Date
-  /** A segment that has grown so large is followed by a new one. */
+  /** When a segment reaches this size, the log continues in a new one. */
   readonly segmentBytes?: number
 }
 
-/** With `process` a power cut may cost 50 ms of records: this, and the sync itself. */
+/** With `process` a power cut may lose 50 ms of records: this delay, plus the sync itself. */
 const SYNC_DELAY_MS = { process: 40, power: 0 } as const
-/** So old may the knowledge be that the file still has its name. What was written since is still in our hands. */
+/**
+ * The maximum age of the last check that the file still has its name. Records written since then can still be read from
+ * the open file.
+ */
 const NAME_CHECK_INTERVAL_MS = 40
 
-/** Where an opened log goes on. */
+/** Where an opened log continues. */
 export interface OpenedLog {
   readonly segment: Segment
   readonly fd: number
@@ -81,10 +84,15 @@ export interface OpenedLog {
   readonly chain: ChainEnd
 }
 
-/** The log as files of bounded size, in append mode: `kill -9` loses no record that `append` returned for or `appendSoon` resolved for. */
+/**
+ * The log as files of limited size, in append mode: `kill -9` loses no record for which `append` returned or
+ * `appendSoon` resolved.
+ */
 export class SegmentedLog implements EventLog {
   readonly folder: string
-  /** Where the log ended when it was opened: an index that knows more than this knows what a power cut took. */
+  /**
+   * Where the log ended when it was opened: an index that reaches further has rows of records that a power cut removed.
+   */
   readonly startedAt: Position
   readonly #time: () => string
   #segmentBytes: number
@@ -96,13 +104,16 @@ export class SegmentedLog implements EventLog {
   #size: number
   #nextSeq: number
   #chain: ChainEnd
-  /** Up to here the file was seen under its name: what stands behind would be lost with the name. */
+  /**
+   * The state at the last check that the file had its name: what was written later would be lost together with the
+   * name.
+   */
   #lastNameCheck: NameCheck
-  /** The folder of the folder: another one in its place may be another gateway's. */
+  /** The parent of the folder: if it is replaced, the new one may belong to another gateway. */
   readonly #parentStats: BigIntStats
-  /** Bytes of a failed write may stand behind the last whole record. */
+  /** There may be bytes of a failed write after the last whole record. */
   #torn = false
-  /** The file lost a sync: nothing more is written to it. */
+  /** A sync of the file failed: nothing more is written to it. */
   #abandoned = false
   #pendingRepairEvent: EventText | undefined
   #closed = false
@@ -143,7 +154,7 @@ export class SegmentedLog implements EventLog {
     return this.#watchers.add(listener)
   }
 
-  /** Called after each write; unlike `watch` it costs nothing for each record. */
+  /** Called after each write. Unlike `watch`, it costs nothing for each record. */
   onGrowth(listener: () => void): void {
     this.#notifyGrowth = listener
   }
@@ -152,12 +163,12 @@ export class SegmentedLog implements EventLog {
     this.#onProblem = listener
   }
 
-  /** The segment that is written to. */
+  /** The segment that is being written. */
   get active(): Segment {
     return this.#segment
   }
 
-  /** Of the active segment. */
+  /** The size of the active segment. */
   get size(): number {
     return this.#size
   }
@@ -166,7 +177,10 @@ export class SegmentedLog implements EventLog {
     this.#segmentBytes = bytes
   }
 
-  /** Undefined while no record has its value, or where the file lost its name: what lies there may be another's. */
+  /**
+   * `undefined` while no record has a chain value, or if the file lost its name: the file at that path may belong to
+   * another process.
+   */
   head(): LogHead | undefined {
     this.#batch.flush()
     const { seq, chain } = this.#chain
@@ -185,7 +199,7 @@ export class SegmentedLog implements EventLog {
     await this.#sync.close()
   }
 
-  /** In one write; where that fails each record is tried alone, so that only those fail which do not get in. */
+  /** Uses one write. If it fails, each record is tried alone, so that only those fail that cannot be written. */
   #writeAll(events: readonly EventText[]): readonly WriteOutcome[] | undefined {
     const failure = this.#attempt(events)
     if (failure === undefined) return undefined
@@ -222,20 +236,20 @@ export class SegmentedLog implements EventLog {
     let seq = this.#nextSeq
     let lines = ''
     for (const event of events) {
-      const isFirst = lines === '' && before.isStated
+      const isFirst = lines === '' && before.mustStatePrevious
       lines += formatRecord(isFirst ? withPreviousChain(event, before.chain) : event, seq++, time)
     }
     const { bytes, chain } = sealWrite(lines, before)
     this.#writeWhole(bytes)
     this.#size += bytes.length
     this.#nextSeq = seq
-    this.#chain = { seq: this.#nextSeq - 1, chain, open: '', isStated: false }
+    this.#chain = { seq: this.#nextSeq - 1, chain, open: '', mustStatePrevious: false }
     this.#sync.markWritten()
     this.#watchers.notify(bytes)
     this.#notifyGrowth()
   }
 
-  /** One system call, but for a disk that takes only a part: going on tells why, or gets the rest in. */
+  /** One system call, unless the disk takes only a part: the next attempt writes the rest or throws the reason. */
   #writeWhole(bytes: Buffer): void {
     try {
       for (let written = 0; written < bytes.length; ) written += writeSync(this.#fd, bytes, written)
@@ -249,11 +263,11 @@ export class SegmentedLog implements EventLog {
   #prepare(): void {
     if (this.#torn && !this.#cutTorn()) throw logUnavailable(new Error('the rest of a failed write cannot be removed'))
     if (performance.now() - this.#lastNameCheck.at > NAME_CHECK_INTERVAL_MS) this.#ensureNamed()
-    // Records without a value of their own get it in their own file.
+    // Records without a chain value get it in their own file.
     if ((this.#size >= this.#segmentBytes && this.#chain.open === '') || this.#abandoned) this.#startSegment()
   }
 
-  /** A file without its name takes every record and keeps none: what it took since it was last seen goes into a new one. */
+  /** A file without a name loses everything written to it: the records since the last check go into a new file. */
   #ensureNamed(): void {
     if (!isFileAt(this.#fd, this.#segment.path)) this.#replaceLostFile()
     this.#lastNameCheck = this.#createNameCheck()
@@ -267,7 +281,7 @@ export class SegmentedLog implements EventLog {
     try {
       if (this.#size > this.#lastNameCheck.size) this.#ensureNamed()
     } catch {
-      // Nobody waits for these records any more, and there is no place for them.
+      // Nobody waits for these records any more, and there is nowhere to write them.
     }
   }
 
@@ -284,11 +298,11 @@ export class SegmentedLog implements EventLog {
     }
   }
 
-  /** The file before them may be gone: they are sealed again, behind what stood there. */
+  /** The previous file may be gone: the records are sealed again, after the last chain value that was checked. */
   #resealLost(): { readonly bytes: Uint8Array; readonly chain: ChainEnd } {
     const { size, chain: before } = this.#lastNameCheck
     const bytes = readAt(this.#fd, size, this.#size - size)
-    if (bytes.length === 0) return { bytes, chain: { ...before, open: '', isStated: true } }
+    if (bytes.length === 0) return { bytes, chain: { ...before, open: '', mustStatePrevious: true } }
     const sealed = resealWrite(bytes.toString(), before.chain)
     return { bytes: sealed.bytes, chain: { ...this.#chain, chain: sealed.chain } }
   }
@@ -298,12 +312,15 @@ export class SegmentedLog implements EventLog {
       ftruncateSync(this.#fd, this.#size)
       this.#torn = false
     } catch {
-      // Shrinking needs no space; where even that fails the next append tries again before it writes.
+      // Truncating needs no space; if even that fails, the next append tries again before it writes.
     }
     return !this.#torn
   }
 
-  /** A new segment that cannot be made (no free inode, no descriptor) is no reason to refuse a record: the old one takes it. */
+  /**
+   * If a new segment cannot be created (no free inode, no descriptor), the old one takes the record: that is no reason
+   * to refuse it.
+   */
   #startSegment(): void {
     const segment = segmentAt(this.folder, this.#nextSeq)
     if (segment.firstSeq === this.#segment.firstSeq) return
@@ -320,7 +337,7 @@ export class SegmentedLog implements EventLog {
     this.#segment = segment
     this.#fd = fd
     this.#size = 0
-    this.#chain = { ...this.#chain, isStated: true }
+    this.#chain = { ...this.#chain, mustStatePrevious: true }
     this.#abandoned = false
   }
 
@@ -333,7 +350,7 @@ export class SegmentedLog implements EventLog {
     try {
       this.#write([event])
     } catch {
-      // A full disk must not keep the gateway from starting: the note is written as soon as anything can be.
+      // A full disk must not prevent a start: this event is written as soon as writing works.
       this.#pendingRepairEvent = event
     }
   }
@@ -356,10 +373,10 @@ interface NameCheck {
   readonly at: number
 }
 
-/** Told to callers too, so that it does not say where the log is. */
+/** Callers see this error too, so it does not say where the log is. */
 function logUnavailable(cause: unknown): SallyportError {
   return new SallyportError('AUDIT_UNAVAILABLE', `The event log cannot be written: ${describeDiskError(cause)}.`, {
-    hint: `${suggestDiskFix(cause)} Recording goes on by itself once that is done.`,
+    hint: `${suggestDiskFix(cause)} Recording resumes automatically once that is fixed.`,
     cause,
   })
 }

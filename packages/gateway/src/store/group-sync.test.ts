@@ -55,7 +55,7 @@ describe('a group sync', () => {
     expect(started).toHaveLength(2)
   })
 
-  test('comes by itself after a write', async () => {
+  test('happens automatically after a write', async () => {
     for (const delay of [0, 1]) {
       const { sync, fd, started, syncsStarted } = setUp(delay)
       onTestFinished(() => closeSync(fd))
@@ -69,7 +69,7 @@ describe('a group sync', () => {
     }
   })
 
-  test('syncs a file that was left behind before it closes it', async () => {
+  test('syncs a retired file before it closes it', async () => {
     const { sync, fd, open, started, syncsStarted } = setUp(60_000)
     sync.markWritten()
     const first = sync.sync()
@@ -91,7 +91,7 @@ describe('a group sync', () => {
     expect(isOpen(next)).toBe(false)
   })
 
-  test('tells its waiters and its owner when the disk fails, and does not try again unasked', async () => {
+  test('reports a disk failure to its waiters and its owner, and does not retry by itself', async () => {
     const { sync, fd, started, syncsStarted, failures } = setUp(0)
     onTestFinished(() => closeSync(fd))
     sync.markWritten()

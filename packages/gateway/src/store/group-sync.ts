@@ -11,14 +11,14 @@ interface Waiter {
 
 export interface GroupSyncOptions {
   readonly fd: number
-  /** How long a write may wait for its sync when nobody asks; 0: at once. */
+  /** How long a write may wait for its sync if nobody asks for one; 0: no delay. */
   readonly delay: number
-  /** The disk refused to sync: what was written lately may not be there. */
+  /** The disk refused to sync: recent writes may be lost. */
   readonly onFailure: () => void
   readonly datasync?: (fd: number) => Promise<void>
 }
 
-/** Syncs a file behind its writer: one sync at a time, and each one serves all who wrote before it began. */
+/** Syncs a file in the background: one sync at a time, and each serves all writes made before it began. */
 export class GroupSync {
   readonly #delay: number
   readonly #onFailure: () => void
@@ -38,13 +38,13 @@ export class GroupSync {
     this.#datasync = datasync
   }
 
-  /** Something was written: it will be synced soon. */
+  /** Call this after a write: it will be synced soon. */
   markWritten(): void {
     this.#written++
     this.#schedule()
   }
 
-  /** Another file takes over. The one before is synced a last time and then closed. */
+  /** Continues with another file. The previous one is synced once more and then closed. */
   moveTo(fd: number): void {
     this.#retired.push(this.#fd)
     this.#fd = fd
@@ -83,7 +83,8 @@ export class GroupSync {
     this.#running = this.#syncOnce().then((succeeded) => {
       this.#running = undefined
       if (this.#waiters.length > 0) this.#start()
-      // After a failure only a new write or a new waiter tries again: a broken disk is no reason to spin.
+      // After a failure, only a new write or a new waiter tries again, so that a broken disk does not cause a busy
+      // loop.
       else if (succeeded && this.#synced < this.#written) this.#schedule()
     })
   }
@@ -103,7 +104,7 @@ export class GroupSync {
     return true
   }
 
-  /** Only those retired before this sync began: a later one may be the very file that this sync ends with. */
+  /** Only those retired before this sync began: a later one may be the file that this sync is working on. */
   async #syncRetired(): Promise<void> {
     for (const fd of [...this.#retired]) {
       await this.#datasync(fd)
@@ -112,7 +113,10 @@ export class GroupSync {
     }
   }
 
-  /** After a failed sync the kernel may call the lost pages clean, and the next sync of that file would lie: the owner moves on. */
+  /**
+   * After a failed sync the kernel may treat the lost pages as clean, so the next sync of that file would wrongly
+   * succeed: the owner must change to another file.
+   */
   #fail(upTo: number, cause: unknown): void {
     const error = new SallyportError(
       'AUDIT_UNAVAILABLE',

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** A whole line of a file, without its newline. */
+/** A complete line of a file, without its newline. */
 export interface Line {
   readonly offset: number
   readonly length: number
@@ -15,13 +15,13 @@ export interface ByteLine {
 const NEWLINE = 0x0a
 const CHUNK = 64 * 1024
 
-/** The whole lines from an offset on. A last one without its newline is not there yet. */
+/** The complete lines from an offset on. A last line without a newline is not complete yet. */
 export function* readLines(path: string, from: number): Generator<Line, void, undefined> {
   for (const { offset, bytes } of readByteLines(path, from))
     yield { offset, length: bytes.length, text: bytes.toString() }
 }
 
-/** The same as bytes, for whom a byte that is no text must not get lost. */
+/** The same as bytes, for callers that must not lose bytes that are invalid UTF-8. */
 export function* readByteLines(path: string, from: number): Generator<ByteLine, void, undefined> {
   const fd = openSync(path, 'r')
   try {
@@ -49,7 +49,7 @@ function* splitLines(bytes: Buffer, offset: number): Generator<ByteLine, number,
   return start
 }
 
-/** Up to `length` bytes; fewer only where the file ends. */
+/** Reads up to `length` bytes; fewer only at the end of the file. */
 export function readAt(fd: number, offset: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   let filled = 0
@@ -61,7 +61,7 @@ export function readAt(fd: number, offset: number, length: number): Buffer {
   return bytes.subarray(0, filled)
 }
 
-/** Where the last newline before `end` stands, or -1. */
+/** The offset of the last newline before `end`, or -1. */
 export function lastNewline(fd: number, end: number): number {
   for (let upTo = end; upTo > 0; upTo -= CHUNK) {
     const from = Math.max(0, upTo - CHUNK)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { isJsonObject, type Json } from '@sallyport/core'
 import { replaceFile } from '../disk/disk.ts'
 
-/** What the chain has come to with a record: whoever knows it can tell whether anything up to there was changed. */
+/** The chain value at a record: whoever knows it can check whether anything up to that record was changed. */
 export interface LogHead {
   readonly seq: number
   readonly chain: string
@@ -11,19 +11,19 @@ export interface LogHead {
 
 export interface HeadWriterOptions {
   readonly folder: string
-  /** The newest one; undefined where there is none that is ours to keep. */
+  /** The newest head; `undefined` if there is none, or if the file is no longer ours. */
   readonly head: () => LogHead | undefined
-  /** Everything written before is on disk when it resolves. */
+  /** Resolves once everything written before is on disk. */
   readonly sync: () => Promise<void>
 }
 
 const SAVE_DELAY_MS = 5_000
-/** A number that no log reaches: one that goes on behind it could not name its files. */
+/** A number that no log reaches: a log that continued after it could not name its files. */
 const MAX_RECORDS = 1e14
 
 const headPath = (folder: string): string => join(folder, 'head.json')
 
-/** The head that was kept last; undefined where there is none that can be read. */
+/** The head that was saved last; `undefined` if there is none or it cannot be read. */
 export function readHead(folder: string): LogHead | undefined {
   try {
     const head = JSON.parse(readFileSync(headPath(folder), 'utf8')) as Json
@@ -36,7 +36,7 @@ export function readHead(folder: string): LogHead | undefined {
   }
 }
 
-/** Keeps the head beside the log, some seconds behind: a log that ends before it has lost its end. */
+/** Saves the head beside the log, a few seconds late: a log that ends before its head has lost its end. */
 export class HeadWriter {
   readonly #options: HeadWriterOptions
   #saved: LogHead | undefined
@@ -47,7 +47,7 @@ export class HeadWriter {
     this.#options = options
   }
 
-  /** The log has grown. */
+  /** Call this after the log has grown. */
   logGrew(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
@@ -69,7 +69,7 @@ export class HeadWriter {
     return this.#saving
   }
 
-  /** Never ahead of the disk: after a power cut a head that knows more than the log would be a false alarm. */
+  /** Never ahead of the disk: after a power cut, a head that is newer than the log would be a false alarm. */
   async #saveOnce(): Promise<void> {
     const { folder, head: newest, sync } = this.#options
     const head = newest()
@@ -79,7 +79,7 @@ export class HeadWriter {
       await replaceFile(headPath(folder), `${JSON.stringify(head)}\n`)
       this.#saved = head
     } catch {
-      // The log itself tells of a disk that fails; an older head is only less able to tell.
+      // The log itself reports a failing disk; an older head only proves less.
     }
   }
 }

@@ -7,7 +7,7 @@ interface Entry {
   complained: boolean
 }
 
-/** Tells listeners what was written, in the order of the log, and survives what they do. */
+/** Calls listeners with what was written, in the order of the log, and survives their errors. */
 export class LogListeners {
   readonly #entries = new Set<Entry>()
   readonly #queue: LoggedEvent[] = []
@@ -21,7 +21,7 @@ export class LogListeners {
     }
   }
 
-  /** A listener may append: what it appends is told after all that was written before it. */
+  /** A listener may append: that event is delivered after everything that was written before it. */
   notify(lines: Buffer): void {
     if (this.#entries.size === 0) return
     for (const line of lines.toString().slice(0, -1).split('\n')) this.#queue.push(JSON.parse(line) as LoggedEvent)

@@ -9,13 +9,13 @@ import { listSegments, type Segment } from './segment.ts'
 
 export interface FoundRecord {
   readonly event: LoggedEvent
-  /** As it stands in the log. */
+  /** The line in the log. */
   readonly line: string
 }
 
 const PAUSE_AFTER = 2_000
 
-/** Every record that matches, oldest first, one after the other: the log may be larger than memory. */
+/** Yields every matching record, oldest first, one by one: the log may be larger than memory. */
 export async function* readRecords(
   folder: string,
   filter: EventFilter,
@@ -38,7 +38,7 @@ function* readSegmentLines({ path }: Segment): Generator<string, void, undefined
   try {
     for (const { text } of readLines(path, 0)) yield text
   } catch (cause) {
-    // Retention may take a segment away between the listing and the reading.
+    // Retention may remove a segment between the listing and the reading.
     if (causeCode(cause) !== 'ENOENT') throw stateUnusable(path, cause)
   }
 }

@@ -5,12 +5,12 @@ export function toEventText(event: Recordable): EventText {
   return 'members' in event ? event : { members: JSON.stringify(event).slice(1, -1) }
 }
 
-/** One record, one line. What the chain adds stands behind the time and at the end of the object. */
+/** One record, one line. The members of the chain come after the time and at the end of the object. */
 export function formatRecord({ members }: EventText, seq: number, time: string): string {
   return `{"seq":${seq},"time":"${time}",${members}}\n`
 }
 
-/** What time it is; printed once for all writes of the same millisecond. */
+/** The current time; formatted once for all writes in the same millisecond. */
 export function createTimePrinter(now: () => Date): () => string {
   let at = Number.NaN
   let text = ''
@@ -24,7 +24,7 @@ export function createTimePrinter(now: () => Date): () => string {
   }
 }
 
-/** The record that a line holds, or nothing when it is none. */
+/** The record in a line; `undefined` if the line is not a record. */
 export function parseRecord(line: string): LoggedEvent | undefined {
   const value = tryParseJson(line)
   if (!isJsonObject(value)) return undefined

@@ -2,75 +2,78 @@ import type { Finding, LoggedEvent, SallyportError, SallyportEvent } from '@sall
 import type { RetentionPolicy } from './retention.ts'
 
 export interface EventFilter {
-  /** Both ends belong to the time asked for. */
+  /** Both ends are included. */
   readonly since?: Date
   readonly until?: Date
   readonly agent?: string
   readonly session?: string
   readonly server?: string
-  /** Any way to write a tool's name, or a glob over these. */
+  /** Any spelling of a tool's name, or a glob over these. */
   readonly tool?: string
   readonly types?: readonly SallyportEvent['type'][]
   readonly traceId?: string
   readonly callId?: string
-  /** The newest ones, oldest first. */
+  /** Returns the newest records, oldest first. */
   readonly limit?: number
 }
 
-/** An event as it will stand in the log, without what the log adds: the members of a JSON object. */
+/** An event as it will be in the log, without what the log adds: the members of a JSON object. */
 export interface EventText {
   readonly members: string
 }
 
 export type Recordable = SallyportEvent | EventText
 
-/** The durable, append-only order of everything that happened. */
+/** The durable, append-only order of all events. */
 export interface EventLog {
   /** How many records could not be written. */
   readonly failures: number
   /** Why the last write failed; undefined if it did not. */
   readonly problem: SallyportError | undefined
-  /** Called when writing begins to fail, and with undefined when it works again. There is one listener. */
+  /** Called when writing begins to fail, and with `undefined` when it works again. There is one listener. */
   onProblem(listener: (problem: SallyportError | undefined) => void): void
-  /** Written (not only buffered) when it returns. Throws AUDIT_UNAVAILABLE when it cannot be. */
+  /** The event is written, not only buffered, when this returns. Throws AUDIT_UNAVAILABLE if it cannot be written. */
   append(event: Recordable): void
-  /** Written together with all else of this turn of the event loop when it resolves: with why it is not, where it is not. */
+  /**
+   * Resolves once the event is written, together with all others of this turn of the event loop; if it could not be
+   * written, resolves with the reason.
+   */
   appendSoon(event: Recordable): Promise<SallyportError | undefined>
-  /** Called for each event after it was written. Returns the unsubscribe. */
+  /** Called for each event after it was written. Returns the unsubscribe function. */
   watch(listener: (event: LoggedEvent) => void): () => void
-  /** Everything appended before is on disk when it resolves. */
+  /** Resolves once everything appended before is on disk. */
   sync(): Promise<void>
 }
 
-/** The last known catalogue of a server, kept so that a start need not wait for it. */
+/** The last known catalog of a server, stored so that a start need not wait for the server. */
 export interface CatalogCache {
   load(server: string, fingerprint: string): string | undefined
-  save(server: string, fingerprint: string, catalogue: string): void
+  save(server: string, fingerprint: string, text: string): void
 }
 
-/** Definitions of tools as people reviewed them, by their pins: they are shown after a server changed them. */
+/** Definitions of tools as people reviewed them, by pin: they are shown after a server changed them. */
 export interface DefinitionStore {
   load(pin: string): string | undefined
   /**
-   * Where the shelf is full, those make room that are not `named`: no pin is about them. No server has more than its
-   * share of the shelf, so that none of them can push out what others have there.
+   * If the store is full, definitions that are not `named` are removed: no pin refers to them. Each server has a
+   * limited share, so that no server can displace the definitions of others.
    */
   save(server: string, definitions: readonly StoredDefinition[], named: () => ReadonlySet<string>): void
 }
 
 export interface StoredDefinition {
   readonly pin: string
-  /** It is asked for where it is not on the shelf yet. */
+  /** Called only if the definition is not stored yet. */
   readonly text: () => string
 }
 
-/** What is remembered of one thing that a server offers: a tool, a prompt, a resource, a template, its instructions. */
+/** What is remembered of one offer of a server: a tool, a prompt, a resource, a template, or its instructions. */
 export interface OfferRecord {
   readonly kind: string
   readonly name: string
-  /** The digest that was reviewed, or seen first. Where tools.yaml has an entry, the pin there counts. */
+  /** The digest that was reviewed, or seen first. If tools.yaml has an entry, the pin there takes precedence. */
   readonly pin: string
-  /** The digest of the definition that was inspected last, and the version of the rules by which it was. */
+  /** The digest of the definition that was inspected last, and the version of the inspection rules. */
   readonly inspected: string
   readonly findings: readonly Finding[]
   /** The findings that somebody accepted, or that were known when its entry was written. */
@@ -88,11 +91,13 @@ export interface Store {
   readonly offers: OfferRecords
   readonly definitions: DefinitionStore
   readonly catalogs: CatalogCache
-  /** Answers from the index, after bringing it up to the log's end. */
+  /** Answers from the index, after the index has caught up with the log. */
   find(filter: EventFilter): Promise<readonly LoggedEvent[]>
-  /** All that match, oldest first, one after the other: for what is counted, and may be more than memory holds. */
+  /** Yields all matches, oldest first, one by one: for counting more records than memory holds. */
   each(filter: EventFilter, signal?: AbortSignal): AsyncIterable<LoggedEvent>
-  /** From now on no more is kept than this; nothing is removed before it is called, unless the store was opened so. */
+  /**
+   * Sets the limits of retention. Before the first call nothing is removed, unless the store was opened with limits.
+   */
   retain(policy: RetentionPolicy): void
   close(): Promise<void>
 }

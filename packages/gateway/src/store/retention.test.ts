@@ -22,7 +22,7 @@ const filesIn = (state: string): readonly string[] =>
 const sizeOf = (state: string): number =>
   filesIn(state).reduce((sum, name) => sum + statSync(join(state, 'logs', name)).size, 0)
 
-/** Closing waits for what is under way. */
+/** Closing waits for pending work. */
 async function withStore(
   options: Partial<StoreOptions> & { readonly state: string },
   use?: (store: Store) => unknown,
@@ -33,7 +33,7 @@ async function withStore(
   await store.close()
 }
 
-/** Trimming begins one turn after it was asked for. */
+/** Trimming begins one turn after it was requested. */
 const trimmed = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 function fill(store: Store, count: number): void {
@@ -41,7 +41,7 @@ function fill(store: Store, count: number): void {
 }
 
 describe('retention', () => {
-  test('by size keeps the newest files, says what it removed, and the rest still verifies', async () => {
+  test('by size retains the newest files, records what it removed, and the rest still verifies', async () => {
     const state = scratchFolder()
     await withStore({ state, retention: { ...NO_LIMIT, bytes: 20_000 } }, (store) => fill(store, 300))
     await withStore({ state, retention: { ...NO_LIMIT, bytes: 20_000 } })
@@ -53,7 +53,7 @@ describe('retention', () => {
     expect(report.trimmedThrough).toBeGreaterThan(150)
   })
 
-  test('makes room while records come in', async () => {
+  test('removes old files while records are written', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state, retention: { ...NO_LIMIT, bytes: 20_000 } })
     for (let round = 0; round < 40; round++) {
@@ -66,7 +66,7 @@ describe('retention', () => {
     expect(await verifyLog({ folder: join(state, 'logs') })).toMatchObject({ problems: [] })
   })
 
-  test('by age goes by the newest record of a file, and spares the one that is written to', async () => {
+  test('by age uses the newest record of a file, and never removes the file that is written', async () => {
     const state = scratchFolder()
     let day = 0
     const now = (): Date => new Date(Date.UTC(2026, 0, 1) + day * DAY)
@@ -87,7 +87,7 @@ describe('retention', () => {
     expect(await verifyLog({ folder })).toMatchObject({ problems: [] })
   })
 
-  test('removes nothing where none is asked for', async () => {
+  test('removes nothing if no limits are set', async () => {
     const state = scratchFolder()
     await withStore({ state, segmentBytes: 500, now: () => new Date(0) }, (store) => fill(store, 20))
     const before = filesIn(state)
@@ -106,7 +106,7 @@ describe('retention', () => {
     expect(sizeOf(state)).toBeLessThan(6_000)
   })
 
-  test('makes the index forget, and finding goes on without what was removed', async () => {
+  test('removes the rows from the index, and queries work without them', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state, segmentBytes: 1_000 })
     fill(store, 300)
@@ -123,7 +123,7 @@ describe('retention', () => {
     expect([seqs[0], seqs.at(-1)]).toEqual([first?.seq, last?.seq])
   })
 
-  test('leaves no row of what is gone in the index', async () => {
+  test('leaves no row of removed records in the index', async () => {
     const state = scratchFolder()
     const now = (): Date => new Date()
     const database = openStateDatabase(join(state, 'state.db'), now) as Sqlite
@@ -142,7 +142,7 @@ describe('retention', () => {
     await log.close()
   })
 
-  test('goes by the time of a file in which no record tells one', () => {
+  test('uses the time of the file if no record has a time', () => {
     const path = join(scratchFolder(), 'x')
     for (const content of ['', 'garbage', '\n', '\n\n', '{"seq":1,"time":"never","type":"X"}\n']) {
       writeFileSync(path, content)
@@ -165,7 +165,7 @@ describe('retention', () => {
   })
 })
 
-test('a file that was removed by hand is told from one that retention removed', async () => {
+test('a file that was removed by hand is distinguished from one that retention removed', async () => {
   const state = scratchFolder()
   await withStore({ state, retention: { ...NO_LIMIT, bytes: 20_000 } }, (store) => fill(store, 300))
   const [oldest = ''] = filesIn(state)

@@ -7,11 +7,11 @@ import { lastNewline, readAt } from './line-reader.ts'
 import { parseRecord } from './record-line.ts'
 import { listSegments } from './segment.ts'
 
-/** What is older, or over the size, is removed, whole files at a time. */
+/** Records that are older, or over the size, are removed, whole files at a time. */
 export interface RetentionPolicy {
-  /** In milliseconds, of the newest record in a file. */
+  /** The maximum age of the newest record in a file, in milliseconds. */
   readonly age: number
-  /** Of all files together. */
+  /** The maximum size of all files together. */
   readonly bytes: number
 }
 
@@ -19,17 +19,20 @@ export interface RetentionOptions {
   readonly log: SegmentedLog
   readonly policy: RetentionPolicy
   readonly now: () => Date
-  /** No file grows larger than this, whatever the policy says. */
+  /** No file grows larger than this, whatever the limits are. */
   readonly segmentBytes: number
-  /** The log begins behind this record now. */
+  /** The log now begins after this record. */
   readonly onRemoved: (through: number) => Promise<void>
 }
 
 const CHECK_INTERVAL_MS = 3_600_000
-/** So many files share the size that is kept: what is removed at a time is a small part of it. */
+/** The retained size is divided among this many files, so that each removal is a small part of it. */
 const FILES = 8
 
-/** Removes the oldest files of a log as soon as nobody wants them: at the start, with every new file, and once an hour. */
+/**
+ * Removes the oldest files of a log as soon as they exceed the limits: at the start, with every new file, and once an
+ * hour.
+ */
 export class Retention {
   readonly #options: RetentionOptions
   readonly #measured = new Map<string, ClosedSegment>()
@@ -56,7 +59,7 @@ export class Retention {
     this.#start()
   }
 
-  /** The log has grown. */
+  /** Call this after the log has grown. */
   logGrew(): void {
     const { firstSeq } = this.#options.log.active
     if (firstSeq === this.#active) return
@@ -78,14 +81,17 @@ export class Retention {
   }
 
   async #run(): Promise<void> {
-    // A start, and the write that began a new file, are somebody's waiting time.
+    // Delayed, because somebody waits for a start, and for the write that began a new file.
     for (await nextTurn(); this.#isRerunNeeded && !this.#isClosed; ) {
       this.#isRerunNeeded = false
       await this.#trim().catch((cause) => this.#warnOnce(cause))
     }
   }
 
-  /** The record comes first and is on disk before the files go: a log that begins later than it should says why, whatever happens in between. */
+  /**
+   * The record is on disk before the files are removed: so a log that begins late says why, even after a crash in
+   * between.
+   */
   async #trim(): Promise<void> {
     const { log, onRemoved } = this.#options
     const closed = listSegments(log.folder).filter(({ firstSeq }) => firstSeq < log.active.firstSeq)
@@ -103,17 +109,17 @@ export class Retention {
     await onRemoved(through)
   }
 
-  /** Only ever the oldest ones: between two records that are kept none is missing. */
+  /** Only the oldest files: no record is missing between two that remain. */
   #expired(closed: readonly ClosedSegment[]): readonly ClosedSegment[] {
     const { age, bytes } = this.#policy
     const now = this.#options.now().getTime()
     let total = closed.reduce((sum, segment) => sum + segment.bytes, this.#options.log.size)
-    const kept = closed.findIndex((segment) => {
+    const firstRetained = closed.findIndex((segment) => {
       const isWanted = total <= bytes && now - segment.newest <= age
       total -= segment.bytes
       return isWanted
     })
-    return kept === -1 ? closed : closed.slice(0, kept)
+    return firstRetained === -1 ? closed : closed.slice(0, firstRetained)
   }
 
   #measure(path: string): ClosedSegment {
@@ -122,7 +128,7 @@ export class Retention {
     return known
   }
 
-  /** A full disk passes, and so does a file that cannot be removed now: an hour later it is tried again. */
+  /** A full disk, or a file that cannot be removed now, may be temporary: the next attempt is an hour later. */
   #warnOnce(cause: unknown): void {
     if (this.#hasWarned) return
     this.#hasWarned = true
@@ -130,11 +136,11 @@ export class Retention {
   }
 }
 
-/** A file of the log that is not written to any more. */
+/** A file of the log that is no longer written. */
 interface ClosedSegment {
   readonly path: string
   readonly bytes: number
-  /** When its newest record was written; by the file's own time where no record tells. */
+  /** When its newest record was written; the file's own time if no record has one. */
   readonly newest: number
 }
 

@@ -9,14 +9,14 @@ import type { SallyportEvent } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
 import { openStore, type Store, type StoreOptions } from './store.ts'
 
-/** A folder that is gone when the test is. */
+/** A folder that is removed after the test. */
 export function scratchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-store-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** A store that is closed when the test is over, at the latest. */
+/** A store that is closed after the test at the latest. */
 export function openTestStore(options: Partial<StoreOptions> & { readonly state: string }): Store {
   const store = openStore({ durability: 'process', ...options })
   onTestFinished(() => store.close())
@@ -27,16 +27,16 @@ export const createEvent = (message: string): SallyportEvent => ({ type: 'CONFIG
 
 export interface Child {
   readonly process: ChildProcessWithoutNullStreams
-  /** The next thing it said; undefined once it has ended. */
+  /** The next line of its output; `undefined` once it has ended. */
   nextMessage(): Promise<unknown>
-  /** Everything it had said and that was not asked for, after its end. */
+  /** All output that was not read before its end. */
   remainingMessages(): Promise<readonly unknown[]>
   kill(): Promise<void>
 }
 
 const PROGRAM = fileURLToPath(new URL('./store-child.test-kit.mjs', import.meta.url))
 
-/** Starts a process that uses the built store. `prefix` is a shell text to run before it, such as a limit. */
+/** Starts a process that uses the built store. `prefix` is shell code to run before it, such as a limit. */
 export function startChild(job: string, state: string, prefix = ''): Child {
   const child = spawn('/bin/sh', ['-c', `${prefix} exec "$0" "$@"`, process.execPath, PROGRAM, job, state])
   const ended = once(child, 'close')

@@ -19,7 +19,7 @@ const { O_RDWR, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 export const openSegment = ({ path }: Segment): number =>
   openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
 
-/** Where the path cannot be looked at, a new file cannot be made either, and that says why. */
+/** If the path cannot be read, a new file cannot be created either, and that attempt reports the reason. */
 export function isFileAt(fd: number, path: string): boolean {
   try {
     return isSameFile(lstatSync(path, { bigint: true }), fstatSync(fd, { bigint: true }))
@@ -30,11 +30,14 @@ export function isFileAt(fd: number, path: string): boolean {
 
 const isSameFile = (a: BigIntStats, b: BigIntStats): boolean => a.dev === b.dev && a.ino === b.ino
 
-/** Only where the log was before: whoever took the whole state away took its lock away too, and another may hold that. */
+/**
+ * Only in the original parent folder: whoever removed the whole state removed its lock too, and another process may
+ * hold the new lock.
+ */
 export function recreateFolder(folder: string, around: BigIntStats): void {
   const parent = dirname(folder)
   if (!isSameFile(statSync(parent, { bigint: true }), around))
-    throw new Error(`${parent} is another folder than before`)
+    throw new Error(`${parent} was replaced by another folder`)
   try {
     mkdirSync(folder, { mode: 0o700 })
     syncFolder(parent)
@@ -43,7 +46,7 @@ export function recreateFolder(folder: string, around: BigIntStats): void {
   }
 }
 
-/** It must not stay behind when it cannot be used: its name claims the numbers that the old segment goes on with. */
+/** It must be removed if it cannot be used: its name claims the numbers with which the old segment continues. */
 export function createSegment(folder: string, segment: Segment, content: Uint8Array = new Uint8Array()): number {
   const fd = openSync(segment.path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
   try {

@@ -2,13 +2,13 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { causeCode } from '../disk/disk.ts'
 
-/** One file of the log. It is named by the first number it holds, so that even an empty one knows where the count stands. */
+/** One file of the log. Its name contains its first number, so that even an empty file states where the count is. */
 export interface Segment {
   readonly firstSeq: number
   readonly path: string
 }
 
-/** A place in the log: byte `offset` of the segment that begins with number `file`. */
+/** A position in the log: byte `offset` of the segment that begins with number `file`. */
 export interface Position {
   readonly file: number
   readonly offset: number
@@ -21,7 +21,7 @@ export function segmentAt(folder: string, firstSeq: number): Segment {
   return { firstSeq, path: join(folder, `events-${String(firstSeq).padStart(12, '0')}.jsonl`) }
 }
 
-/** Every segment of the folder, oldest first; none where somebody took the folder away. */
+/** All segments of the folder, oldest first; empty if the folder was removed. */
 export function listSegments(folder: string): readonly Segment[] {
   const found: Segment[] = []
   for (const name of listNames(folder)) {

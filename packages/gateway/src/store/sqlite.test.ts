@@ -5,7 +5,7 @@ const notFound = (name: string): Error =>
   Object.assign(new Error(`Cannot find module '${name}'\nRequire stack:`), { code: 'MODULE_NOT_FOUND' })
 
 describe('SQLite that cannot be loaded', () => {
-  it('asks for the binary of the platform only where that is what is missing', () => {
+  it('asks for the binary of the platform only if that is missing', () => {
     const platform = describeLoadFailure(notFound('@libsql/linux-x64-gnu'))
     expect(platform.message).toContain('the package @libsql/linux-x64-gnu is missing')
     expect(platform.hint).toContain('--omit=optional')
@@ -15,7 +15,7 @@ describe('SQLite that cannot be loaded', () => {
     expect(own.hint).toContain('installation of Sallyport is incomplete')
   })
 
-  it('says what the system said of a binary that does not load', () => {
+  it('reports the system error of a binary that does not load', () => {
     const wrongSystem = Object.assign(new Error('libc.musl-x86_64.so.1: cannot open'), { code: 'ERR_DLOPEN_FAILED' })
     expect(describeLoadFailure(wrongSystem).message).toContain('libc.musl-x86_64.so.1: cannot open')
     expect(describeLoadFailure(wrongSystem).hint).not.toContain('--omit')

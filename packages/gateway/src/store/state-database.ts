@@ -4,7 +4,7 @@ import { SallyportError } from '@sallyport/core'
 import { causeCode, createPrivateFile, stateUnusable } from '../disk/disk.ts'
 import { isCorruption, loadSqlite, type Sqlite } from './sqlite.ts'
 
-/** Forward only: the text at index n brings a database of version n to n + 1. Released ones are never edited. */
+/** Forward only: the SQL at index n migrates a database from version n to n + 1. Released ones are never edited. */
 const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE events (
@@ -46,7 +46,7 @@ const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-/** Touches every table: the first page of each is read, and a schema that lost one is found out. */
+/** Reads the first page of every table, so that a missing table is noticed. */
 const PROOF = `
   SELECT max(seq), max(time), max(trace_id), max(call_id), max(session) FROM events;
   SELECT file, offset FROM indexed;
@@ -55,7 +55,10 @@ const PROOF = `
   SELECT server FROM offers LIMIT 1;
 `
 
-/** Opens the index and caches; a damaged file is moved aside and begun anew. Nothing where SQLite cannot be loaded. */
+/**
+ * Opens the index and caches. A damaged file is moved aside, and a new one is created. `undefined` if SQLite cannot be
+ * loaded.
+ */
 export function openStateDatabase(path: string, now: () => Date): Sqlite | undefined {
   try {
     return openVerified(path)
@@ -70,8 +73,10 @@ export function openStateDatabase(path: string, now: () => Date): Sqlite | undef
   }
 }
 
-/** Until it is proven only `exec` is used: libsql keeps a database open, past `close`, for as long as a prepared
- *  statement of it awaits garbage collection, and a file that is to be moved aside should be let go of first. */
+/**
+ * Uses only `exec` until the database is known to be good: after `close`, libsql keeps a database open while a prepared
+ * statement awaits garbage collection, and a file that will be moved aside should be closed first.
+ */
 function openVerified(path: string): Sqlite | undefined {
   const Sqlite = loadSqlite()
   if (Sqlite === undefined) return undefined
@@ -99,7 +104,7 @@ function migrate(database: Sqlite, path: string): void {
     database.exec(`BEGIN IMMEDIATE; ${MIGRATIONS[version]}; PRAGMA user_version = ${version + 1}; COMMIT;`)
 }
 
-/** `exec` returns no rows, so the question is put such that "no" is an error: abs() of the least integer overflows. */
+/** `exec` returns no rows, so the query fails if the answer is "no": abs() of the smallest integer overflows. */
 function isVersion(database: Sqlite, version: number): boolean {
   try {
     database.exec(`SELECT iif(user_version = ${version}, 1, abs(-9223372036854775807 - 1)) FROM pragma_user_version`)
@@ -110,17 +115,17 @@ function isVersion(database: Sqlite, version: number): boolean {
   }
 }
 
-/** Folds the write-ahead log in first: `close` alone does not while statements await garbage collection. */
+/** Merges the write-ahead log first: `close` alone does not while statements await garbage collection. */
 export function closeStateDatabase(database: Sqlite): void {
   try {
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   } catch {
-    // A full disk or a damaged file: the log has everything, and the next start looks again.
+    // A full disk or a damaged file: the log has everything, and the next start checks again.
   }
   database.close()
 }
 
-/** Moves a damaged database out of the way. The newest one is kept for whoever wants to know why. */
+/** Moves a damaged database aside. Only the newest one is retained, for whoever wants to know the cause. */
 export function moveDamagedAside(path: string, now: () => Date): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.broken-`

@@ -13,7 +13,7 @@ async function take(state: string): Promise<StateLock> {
   return lock
 }
 
-test('a state is held by one at a time, who says who it is, and can be taken again after the release', async () => {
+test('a state has one holder at a time, who is named, and can be locked again after the release', async () => {
   const state = join(scratchFolder(), 'new')
   const lock = await take(state)
   const info = join(state, 'gateway.json')
@@ -29,7 +29,7 @@ test('a state is held by one at a time, who says who it is, and can be taken aga
   await take(state)
 })
 
-test('kill -9 of the holder gives the state back, and a dead holder is not named', async () => {
+test('kill -9 of the holder releases the state, and a dead holder is not named', async () => {
   const state = scratchFolder()
   for (let round = 0; round < 5; round++) {
     const holder = startChild('lock', state)
@@ -43,7 +43,7 @@ test('kill -9 of the holder gives the state back, and a dead holder is not named
   expect(await lockState(state, options)).toEqual({ held: true, holder: undefined })
 })
 
-test('a process that the holder started does not keep the state when the holder is killed', async () => {
+test('a process that the holder started does not keep the lock when the holder is killed', async () => {
   const state = scratchFolder()
   const holder = startChild('parent', state)
   const { held, heir } = (await holder.nextMessage()) as { readonly held: boolean; readonly heir: number }
@@ -57,7 +57,7 @@ test('a process that the holder started does not keep the state when the holder 
   await take(state)
 })
 
-test('of two processes that race for it exactly one wins, 50 times', async () => {
+test('exactly one of two racing processes wins, 50 times', async () => {
   const state = scratchFolder()
   for (let round = 0; round < 50; round++) {
     const racers = [startChild('race', state), startChild('race', state)]
@@ -68,7 +68,7 @@ test('of two processes that race for it exactly one wins, 50 times', async () =>
   }
 }, 180_000)
 
-test('of two in one process exactly one wins, 50 times', async () => {
+test('exactly one of two attempts in one process wins, 50 times', async () => {
   const state = scratchFolder()
   for (let round = 0; round < 50; round++) {
     const locks = await Promise.all([lockState(state, options), lockState(state, options)])
@@ -78,7 +78,7 @@ test('of two in one process exactly one wins, 50 times', async () => {
   }
 })
 
-test('the release leaves the name of another holder alone, when the state was put elsewhere meanwhile', async () => {
+test('the release does not remove the name of another holder if the state was moved meanwhile', async () => {
   const state = scratchFolder()
   const lock = await take(state)
   const info = join(state, 'gateway.json')

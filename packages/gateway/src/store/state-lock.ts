@@ -4,7 +4,7 @@ import { isJsonObject, SallyportError } from '@sallyport/core'
 import { causeCode, createPrivateFile, makeFolder, replaceFile, stateUnusable } from '../disk/disk.ts'
 import { findSqliteProblem, loadSqlite, type Sqlite } from './sqlite.ts'
 
-/** Who runs on a state, for people and the command line. */
+/** The gateway that runs on a state, for people and the command line. */
 export interface StateHolder {
   readonly pid: number
   readonly version: string
@@ -19,7 +19,7 @@ export interface StateLock {
 
 export interface StateHeld {
   readonly held: true
-  /** Undefined while the holder has not said yet who it is. */
+  /** `undefined` while the holder has not written yet who it is. */
   readonly holder: StateHolder | undefined
 }
 
@@ -29,7 +29,7 @@ export interface LockOptions {
   readonly now?: () => Date
 }
 
-/** Takes the state for this process alone. The kernel gives it back when the process ends, however it ends. */
+/** Locks the state for this process alone. The kernel releases the lock when the process ends, however it ends. */
 export async function lockState(state: string, options: LockOptions): Promise<StateLock | StateHeld> {
   makeFolder(state)
   const info = infoPath(state)
@@ -39,7 +39,7 @@ export async function lockState(state: string, options: LockOptions): Promise<St
     const { version, home, now = () => new Date() } = options
     const holder: StateHolder = { pid: process.pid, version, home, started: now().toISOString() }
     const text = `${JSON.stringify(holder)}\n`
-    // It tells of a process: when the power goes, so does that, and the kernel's lock with it.
+    // Not synced: it describes a process. A power cut ends that process, and the kernel's lock with it.
     await replaceFile(info, text, { mode: 0o600, durability: 'process' })
     return { held: false, release: releaseOnce(database, { info, text }) }
   } catch (cause) {
@@ -48,8 +48,11 @@ export async function lockState(state: string, options: LockOptions): Promise<St
   }
 }
 
-/** IMMEDIATE and not EXCLUSIVE: it is one atomic lock of one byte, so of two that race exactly one wins, while two that
- *  both climb to EXCLUSIVE can refuse each other. The journal in memory leaves nothing to roll back after a crash. */
+/**
+ * IMMEDIATE and not EXCLUSIVE: it takes one atomic lock of one byte, so exactly one of two racing processes wins. Two
+ * that both try for EXCLUSIVE can refuse each other. With the journal in memory there is nothing to roll back after a
+ * crash.
+ */
 function takeLock(path: string): Sqlite | undefined {
   const Sqlite = loadSqlite()
   if (Sqlite === undefined) {
@@ -60,7 +63,7 @@ function takeLock(path: string): Sqlite | undefined {
   let database: Sqlite | undefined
   try {
     database = new Sqlite(path)
-    // No prepared statement: `close` gives the lock back at once only when there is none.
+    // No prepared statement: only without one does `close` release the lock at once.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE;')
     return database
   } catch (cause) {
@@ -75,7 +78,7 @@ function releaseOnce(database: Sqlite, { info, text }: { readonly info: string; 
   return () => {
     if (released) return
     released = true
-    // Another folder may stand in the state's place by now, with another holder.
+    // Another folder may have taken the place of the state by now, with another holder.
     if (readIfThere(info) === text) rmSync(info, { force: true })
     database.close()
   }
@@ -91,7 +94,7 @@ function readIfThere(path: string): string | undefined {
 
 const infoPath = (state: string): string => join(state, 'gateway.json')
 
-/** What the last holder wrote, unless that one is dead: then the present one has not written yet. */
+/** What the last holder wrote. `undefined` if that process is dead: then the present holder has not written yet. */
 export function readHolder(state: string): StateHolder | undefined {
   let value: unknown
   try {

@@ -1,4 +1,4 @@
-// A process of its own that uses the built store, to be killed or limited by tests: node store-child.test-kit.mjs <job> <state>
+// A separate process that uses the built store, which tests kill or limit: node store-child.test-kit.mjs <job> <state>
 import { spawn } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { replaceFile } from '../../dist/disk/disk.js'
@@ -9,7 +9,7 @@ const say = (value) => writeSync(1, `${JSON.stringify(value)}\n`)
 const event = (text) => ({ type: 'CONFIG_REJECTED', message: text })
 
 const jobs = {
-  /** Appends for ever, and says each number only once its record is written. */
+  /** Appends forever, and prints each number only once its record is written. */
   write() {
     const store = openStore({ state, durability: 'process', segmentBytes: 20_000 })
     let last = 0
@@ -27,7 +27,7 @@ const jobs = {
     burst()
   },
 
-  /** Appends for ever, and removes the oldest files as it goes. */
+  /** Appends forever, and removes the oldest files meanwhile. */
   trim() {
     const retention = { age: 1e12, bytes: 100_000 }
     const { log } = openStore({ state, durability: 'process', retention })
@@ -44,7 +44,7 @@ const jobs = {
     void burst()
   },
 
-  /** Appends until the disk or a limit refuses, waits for a line, and goes on. */
+  /** Appends until the disk or a limit refuses, waits for a line, and continues. */
   fill() {
     const store = openStore({ state, durability: 'process' })
     let appended = 0
@@ -64,7 +64,7 @@ const jobs = {
     })
   },
 
-  /** Gathers three records of which the second is larger than a file may be. */
+  /** Writes three records together; the second is larger than a file may be. */
   async gather() {
     const { log } = openStore({ state, durability: 'process' })
     const texts = ['before', 'x'.repeat(600_000), 'after']
@@ -80,7 +80,7 @@ const jobs = {
     })
   },
 
-  /** Loads everything first, so that two of these told to go at once meet at the lock itself. */
+  /** Loads everything first, so that two processes that start together race for the lock itself. */
   race() {
     say('ready')
     process.stdin.once('data', async () => {
@@ -89,7 +89,7 @@ const jobs = {
     })
   },
 
-  /** Holds the state and has a child, which outlives it when it is killed. */
+  /** Holds the state and has a child, which survives when the holder is killed. */
   async parent() {
     const lock = await lockState(state, { version: '1.2.3', home: '/home' })
     const heir = spawn('sleep', ['600'], { stdio: 'ignore' })

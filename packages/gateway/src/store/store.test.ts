@@ -74,12 +74,12 @@ const conditions: fc.Arbitrary<Required<EventFilter>> = fc.record({
   limit: fc.integer({ min: 0, max: 12 }),
 })
 const keys = ['since', 'until', 'agent', 'session', 'server', 'tool', 'types', 'traceId', 'callId', 'limit'] as const
-/** Few conditions at a time: more would nearly always find nothing. */
+/** Few conditions at a time: more would nearly always match nothing. */
 const filter: fc.Arbitrary<EventFilter> = fc
   .tuple(conditions, fc.subarray([...keys], { maxLength: 3 }))
   .map(([all, chosen]) => Object.fromEntries(chosen.map((key) => [key, all[key]])))
 
-/** The meaning of a filter, said once more in the plainest way. */
+/** The meaning of a filter, implemented again in the plainest way. */
 function model(events: readonly LoggedEvent[], wanted: EventFilter): readonly LoggedEvent[] {
   const found = events.filter((each) => {
     const record = each as unknown as Record<string, unknown>
@@ -96,7 +96,7 @@ function model(events: readonly LoggedEvent[], wanted: EventFilter): readonly Lo
   return wanted.limit === undefined ? found : wanted.limit === 0 ? [] : found.slice(-wanted.limit)
 }
 
-/** Recorded as `mcp__server__tool`, a tool may be asked for in three more ways. */
+/** Recorded as `mcp__server__tool`, a tool may be queried by three more spellings. */
 function writings({ tool_name: recorded, server }: Record<string, unknown>): readonly unknown[] {
   const tool = String(recorded).split(`mcp__${String(server)}__`)[1]
   if (tool === undefined || !String(recorded).startsWith('mcp__')) return [recorded]
@@ -112,7 +112,7 @@ function globbed(pattern: string, text: unknown): boolean {
 }
 
 describe('finding', () => {
-  test('answers every filter as a plain array would, from the index and from the log alike', async () => {
+  test('answers every filter like a plain array, from the index and from the log alike', async () => {
     const state = scratchFolder()
     let tick = 0
     const store = openTestStore({ state, segmentBytes: 3_000, now: () => new Date(1_800_000_000_000 + (tick++ % 51)) })
@@ -135,7 +135,7 @@ describe('finding', () => {
     expect(all.length).toBeGreaterThan(50)
   })
 
-  test('goes through more rows than a page to fill a limit', async () => {
+  test('reads more rows than a page to reach a limit', async () => {
     const store = openTestStore({ state: scratchFolder() })
     const prompt = { call_id: 'c', trace_id: 't', user: 'u', agent: 'a', profile: 'p', session: 's', server: 'x' }
     const facts = { ...prompt, method: 'tools/call', is_mcp: true, success: true, latency_ms: 1, bytes: 1 }
@@ -146,7 +146,7 @@ describe('finding', () => {
     expect(await store.find({})).toHaveLength(700)
   })
 
-  test('leaves out what stood in a log file that was taken away', async () => {
+  test('leaves out the records of a log file that was removed', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state, segmentBytes: 400 })
     for (let count = 0; count < 30; count++) store.log.append(createEvent(`n${count}`))
@@ -162,7 +162,7 @@ describe('finding', () => {
 })
 
 describe('the index', () => {
-  test('is built anew from the log when it was deleted, and says the same', async () => {
+  test('is rebuilt from the log if it was deleted, and gives the same answers', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state, segmentBytes: 2_000 })
     for (let count = 0; count < 250; count++) first.log.append(createEvent(`n${count}`))
@@ -178,11 +178,11 @@ describe('the index', () => {
   test.each([
     ['text', () => Buffer.from('this was never a database, but it is long enough to look like a header'.repeat(90))],
     [
-      'zeros behind a good header',
+      'zeros after a good header',
       (good: Buffer) => Buffer.concat([good.subarray(0, 100), Buffer.alloc(good.length - 100)]),
     ],
     ['a torn file', (good: Buffer) => good.subarray(0, 5000)],
-  ])('moves a database of %s aside and begins anew', async (_what, spoil) => {
+  ])('moves a database of %s aside and creates a new one', async (_what, spoil) => {
     const state = scratchFolder()
     const first = openTestStore({ state })
     for (let count = 0; count < 120; count++) first.log.append(createEvent(`n${count}`))
@@ -208,7 +208,7 @@ describe('the index', () => {
     expect(await second.find({})).toHaveLength(1)
   })
 
-  test('that breaks while in use is moved aside, and the log answers', async () => {
+  test('that is damaged while in use is moved aside, and the log answers', async () => {
     const state = scratchFolder()
     const store = openTestStore({ state })
     store.log.append(createEvent('one'))
@@ -230,7 +230,7 @@ describe('the index', () => {
     expect(existsSync(join(state, 'state.db'))).toBe(true)
   })
 
-  test('that knows more than the log, after a power cut, is not believed', async () => {
+  test('that has more than the log, after a power cut, is not used', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
     for (let count = 0; count < 10; count++) first.log.append(createEvent(`n${count}`))
@@ -246,7 +246,7 @@ describe('the index', () => {
     expect(await second.find({})).toHaveLength(7)
   })
 
-  test('of another log is found out by its records', async () => {
+  test('of another log is detected by its records', async () => {
     const state = scratchFolder()
     const first = openTestStore({ state })
     for (let count = 0; count < 10; count++) first.log.append(createEvent(`n${count}`))
@@ -261,7 +261,7 @@ describe('the index', () => {
   })
 })
 
-test('a catalogue comes back for the same server and fingerprint only, also after a restart', async () => {
+test('a catalog is loaded only for the same server and fingerprint, also after a restart', async () => {
   const state = scratchFolder()
   const store = openTestStore({ state })
   store.catalogs.save('files', 'f1', '{"tools":"é\u0000😀"}')
@@ -275,7 +275,7 @@ test('a catalogue comes back for the same server and fingerprint only, also afte
   expect(again.catalogs.load('files', 'f1')).toBeUndefined()
 })
 
-test('files are for their owner alone', async () => {
+test('files are readable only by their owner', async () => {
   const state = join(scratchFolder(), 'deep', 'state')
   const store = openTestStore({ state })
   store.log.append(createEvent('x'))
@@ -286,7 +286,7 @@ test('files are for their owner alone', async () => {
     expect([file, statSync(join(state, file)).mode & 0o777]).toEqual([file, 0o600])
 })
 
-test('what a killed writer left in the folder of logs is swept, and the head is kept at the end', async () => {
+test('what a killed writer left in the log folder is removed, and the head is saved at the end', async () => {
   const state = scratchFolder()
   const logs = join(state, 'logs')
   mkdirSync(logs)
@@ -298,7 +298,7 @@ test('what a killed writer left in the folder of logs is swept, and the head is 
   expect(statSync(join(logs, 'head.json')).mode & 0o777).toBe(0o600)
 })
 
-test('a matcher of nothing matches all', () => {
+test('an empty filter matches everything', () => {
   expect(createEventMatcher({})({ seq: 1, time: 'x', type: 'GATEWAY_STOPPED', reason: '' })).toBe(true)
 })
 
@@ -316,7 +316,7 @@ function rebuildFile(path: string, spoil: (good: Buffer) => Buffer): void {
   writeFileSync(path, spoil(good))
 }
 
-test('a folder of logs that was taken away leaves nothing to find, and is no failure', async () => {
+test('a removed log folder gives no results and no error', async () => {
   const state = scratchFolder()
   const store = openTestStore({ state })
   store.log.append(createEvent('x'))

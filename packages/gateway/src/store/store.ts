@@ -48,15 +48,15 @@ export interface StoreOptions {
   readonly state: string
   readonly durability: 'process' | 'power'
   readonly now?: () => Date
-  /** A log file that has grown so large is followed by a new one. */
+  /** When a log file reaches this size, the log continues in a new one. */
   readonly segmentBytes?: number
-  /** Without it nothing is removed. */
+  /** If missing, nothing is removed. */
   readonly retention?: RetentionPolicy
 }
 
 const SEGMENT_BYTES = 64 * 1024 * 1024
 
-/** Opens the state for one gateway, which holds its lock. */
+/** Opens the state for one gateway, which must hold its lock. */
 export function openStore(options: StoreOptions): Store {
   const { state, durability, retention, now = () => new Date(), segmentBytes = SEGMENT_BYTES } = options
   const folder = join(state, 'logs')
@@ -84,7 +84,7 @@ interface Parts {
   readonly onDamage: () => void
 }
 
-/** The log is the truth; the database beside it makes finding quick and may be lost at any time. */
+/** The log is the source of truth; the database beside it makes queries fast and may be lost at any time. */
 class FileStore implements Store {
   readonly log: SegmentedLog
   readonly catalogs: CatalogCache
@@ -136,7 +136,7 @@ class FileStore implements Store {
   }
 }
 
-/** Answers a filter by reading the log itself: slow, but right whatever became of the index. */
+/** Answers a filter by reading the log itself: slow, but correct whatever the state of the index. */
 export function scanLog(folder: string, filter: EventFilter): readonly LoggedEvent[] {
   const limit = maxResults(filter)
   const matches = createEventMatcher(filter)
@@ -156,13 +156,13 @@ function scanSegment(segment: Segment, matches: (event: LoggedEvent) => boolean)
       if (record !== undefined && matches(record)) found.push(record)
     }
   } catch (cause) {
-    // Retention may take a segment away between the listing and the reading.
+    // Retention may remove a segment between the listing and the reading.
     if (causeCode(cause) !== 'ENOENT') throw cause
   }
   return found
 }
 
-/** What is remembered of offers. Without a database nothing outlasts the process. */
+/** What is remembered of offers. Without a database it lasts only as long as the process. */
 function createOfferRecords(database: Sqlite | undefined): OfferRecords {
   if (database === undefined) return { load: () => [], save: () => false }
   const select = database.prepare('SELECT kind, name, pin, inspected, findings, accepted FROM offers WHERE server = ?')
@@ -201,7 +201,7 @@ interface OfferRow extends Omit<OfferRecord, 'findings' | 'accepted'> {
   readonly accepted: string
 }
 
-/** As JSON: a name may hold a NUL, at which libsql would cut the text. */
+/** Stored as JSON: a name may contain a NUL, at which libsql would cut the string. */
 const printName = (name: string): string => JSON.stringify(name)
 
 const fromRow = ({ findings, accepted, name, ...row }: OfferRow): OfferRecord => ({
@@ -216,7 +216,7 @@ const NONE: readonly never[] = Object.freeze([])
 const parseList = <Item>(text: string): readonly Item[] =>
   text === '[]' ? NONE : (JSON.parse(text) as readonly Item[])
 
-/** Opens the log for its one writer, and cuts off what a crash tore. */
+/** Opens the log for its only writer, and removes a record that a crash cut off. */
 export function openEventLog(options: EventLogOptions): SegmentedLog {
   const { folder } = options
   makePrivateFolder(folder)
@@ -238,12 +238,12 @@ export function openEventLog(options: EventLogOptions): SegmentedLog {
 }
 
 /**
- * A log that ends before the head that was kept of it has lost its end, or it was changed. The numbers and the chain go
- * on behind that head: what is missing stays missing for every reader, and no number is used twice.
+ * If a log ends before its saved head, its end was lost or changed. The numbers and the chain continue after that head:
+ * so every later reader sees that records are missing, and no number is used twice.
  */
-function resumeAfterHead(end: ChainEnd, kept: LogHead | undefined): ChainEnd {
-  if (kept === undefined || kept.seq < end.seq || kept.chain === end.chain) return end
-  return { ...kept, open: '', isStated: true }
+function resumeAfterHead(end: ChainEnd, savedHead: LogHead | undefined): ChainEnd {
+  if (savedHead === undefined || savedHead.seq < end.seq || savedHead.chain === end.chain) return end
+  return { ...savedHead, open: '', mustStatePrevious: true }
 }
 
 interface Tails {
@@ -256,13 +256,13 @@ function findChainEnd({ fd, tail, earlier }: Tails): ChainEnd {
   const { sealed, end, lastSeq } = tail
   if (sealed !== undefined) {
     const open = readAt(fd, sealed.end, end - sealed.end).toString()
-    return { seq: sealed.seq, chain: sealed.chain, open, isStated: false }
+    return { seq: sealed.seq, chain: sealed.chain, open, mustStatePrevious: false }
   }
   const { seq, chain } = (lastSeq === undefined ? findLastSealed(earlier) : undefined) ?? { seq: 0, chain: CHAIN_START }
-  return { seq, chain, open: '', isStated: true }
+  return { seq, chain, open: '', mustStatePrevious: true }
 }
 
-/** Of a segment that was made and never written to. */
+/** For a segment that was created and never written. */
 function findLastSealed(segments: readonly Segment[]): SealedUpTo | undefined {
   for (const { path } of segments.toReversed()) {
     const fd = openSync(path, 'r')
@@ -276,17 +276,17 @@ function findLastSealed(segments: readonly Segment[]): SealedUpTo | undefined {
   return undefined
 }
 
-/** Where the last whole record of a segment ends. What stands after it was torn by a crash. */
+/** The offset where the last whole record of a segment ends. The bytes after it were cut off by a crash. */
 interface LogTail {
   readonly end: number
-  /** Undefined: the segment holds no record. */
+  /** `undefined` if the segment has no record. */
   readonly lastSeq: number | undefined
   readonly tornBytes: number
-  /** Undefined: no record of the segment says anything about the chain. */
+  /** `undefined` if no record of the segment has a chain value. */
   readonly sealed: SealedUpTo | undefined
 }
 
-/** How far the chain reaches. Whole records behind it are those of a write that was cut short. */
+/** How far the chain reaches. Whole records after that belong to an interrupted write. */
 interface SealedUpTo {
   readonly chain: string
   readonly end: number
@@ -305,7 +305,10 @@ function findTail(fd: number, path: string): LogTail {
   return { end, lastSeq: last.seq, tornBytes: size - end, sealed: { chain, end, seq: last.seq } }
 }
 
-/** Only after a crash, after real damage such as blocks of zeros that a power cut left, and in files without a chain: linear, whatever the garbage is. */
+/**
+ * Needed only after a crash, after real damage (such as zero blocks after a power cut), and in files without a chain.
+ * Linear time, whatever the damage is.
+ */
 function searchForward(path: string, size: number): LogTail {
   let end = 0
   let lastSeq: number | undefined

@@ -9,24 +9,24 @@ export interface StoredCatalogs extends Pick<CatalogCache, 'load'> {
 
 const NO_CATALOGS: StoredCatalogs = { load: () => undefined, close: () => undefined }
 
-/** What is known of servers in a state, whether a gateway runs on it or not: it is read, and nothing else. */
+/** Reads what a state knows of servers, whether a gateway runs on it or not. It never writes. */
 export function openStoredCatalogs(state: string): StoredCatalogs {
   const path = join(state, 'state.db')
   const Sqlite = loadSqlite()
-  // To open what is not there would make it.
+  // Opening a missing database would create it.
   if (Sqlite === undefined || !existsSync(path)) return NO_CATALOGS
   const database = new Sqlite(path)
   try {
     const { load } = createCatalogCache(database)
     return { load, close: () => database.close() }
   } catch {
-    // A database of another version, or a damaged one: it knows nothing that we could use.
+    // A database of another version or a damaged one has nothing that we could use.
     database.close()
     return NO_CATALOGS
   }
 }
 
-/** A cache that forgets: what cannot be loaded or saved is asked of the server again. */
+/** A cache that may lose entries: what cannot be loaded or saved is asked of the server again. */
 export function createCatalogCache(database: Sqlite | undefined): CatalogCache {
   if (database === undefined) return { load: () => undefined, save: () => undefined }
   const select = database.prepare('SELECT catalogue FROM catalogues WHERE server = ? AND fingerprint = ?')
@@ -38,9 +38,9 @@ export function createCatalogCache(database: Sqlite | undefined): CatalogCache {
       const row = ignoreErrors(() => select.get(server, fingerprint)) as { catalogue: Blob } | undefined
       return row === undefined ? undefined : decodeBlob(row.catalogue)
     },
-    save(server, fingerprint, catalogue) {
-      // As bytes: libsql cuts a text at its first NUL when it reads it back.
-      ignoreErrors(() => replace.run(server, fingerprint, Buffer.from(catalogue)))
+    save(server, fingerprint, text) {
+      // Stored as bytes: libsql cuts a string at its first NUL when it reads it back.
+      ignoreErrors(() => replace.run(server, fingerprint, Buffer.from(text)))
     },
   }
 }

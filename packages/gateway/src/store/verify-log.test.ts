@@ -36,7 +36,7 @@ const writeLines = (path: string, lines: readonly string[]): void => writeFileSy
 const whats = ({ problems }: LogReport): readonly string[] => problems.map(({ what }) => what)
 
 describe('a log as it was written', () => {
-  test('verifies over all its files and restarts, and tells its head', async () => {
+  test('verifies over all its files and restarts, and reports its head', async () => {
     const folder = scratchFolder()
     for (let run = 0; run < 3; run++) await writeLog(folder)
     const files = filesIn(folder)
@@ -57,7 +57,7 @@ describe('a log as it was written', () => {
     expect(report.head).toEqual({ seq: 72, chain: last.chain })
   })
 
-  test('has come by every head that was noted of it', async () => {
+  test('contains every head that was noted of it', async () => {
     const folder = scratchFolder()
     await writeLog(folder)
     const noted = (await verifyLog({ folder })).head
@@ -66,7 +66,7 @@ describe('a log as it was written', () => {
     expect(await verifyLog({ folder, noted: 'f'.repeat(64) })).toMatchObject({ notedAt: undefined })
   })
 
-  test('that is empty, or not there, has no problems', async () => {
+  test('that is empty or missing has no problems', async () => {
     const folder = scratchFolder()
     expect(await verifyLog({ folder: join(folder, 'none') })).toMatchObject({ files: 0, problems: [] })
     await openLog(folder).close()
@@ -96,7 +96,7 @@ describe('a log as it was written', () => {
     expect(await verifyLog({ folder })).toMatchObject({ records: 4, problems: [] })
   })
 
-  test('verifies whatever the clock did', async () => {
+  test('verifies even if the clock was changed', async () => {
     const folder = scratchFolder()
     let time = Date.UTC(2026, 4, 1)
     const log = openLog(folder, { now: () => new Date(time) })
@@ -108,7 +108,7 @@ describe('a log as it was written', () => {
   })
 })
 
-describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
+describe(`${promise('GOV-27')} manipulation of a log is found:`, () => {
   test('any changed byte of any file but the newest', async () => {
     const folder = scratchFolder()
     await writeLog(folder)
@@ -152,10 +152,10 @@ describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
   test.each<[string, (lines: string[]) => string[], string]>([
     ['a removed record', (lines) => lines.toSpliced(0, 1), 'record 5 is missing before record 6'],
     ['removed records', (lines) => lines.toSpliced(1, 2), 'records 6 to 7 are missing before record 8'],
-    ['a record that stands twice', (lines) => [...lines, lines.at(-1) as string], 'stands behind record'],
-    ['two that changed places', (lines) => [lines[1], lines[0], ...lines.slice(2)] as string[], 'stands behind record'],
-    ['a foreign record', (lines) => lines.toSpliced(2, 0, '{"seq":6,"time":"x","type":"X"}'), 'stands behind record'],
-    ['a foreign line', (lines) => lines.toSpliced(2, 0, ''), 'a line is no record'],
+    ['a duplicate record', (lines) => [...lines, lines.at(-1) as string], 'comes after record'],
+    ['two swapped records', (lines) => [lines[1], lines[0], ...lines.slice(2)] as string[], 'comes after record'],
+    ['a foreign record', (lines) => lines.toSpliced(2, 0, '{"seq":6,"time":"x","type":"X"}'), 'comes after record'],
+    ['a foreign line', (lines) => lines.toSpliced(2, 0, ''), 'a line is not a valid record'],
     [
       'an altered record',
       (lines) => lines.with(0, (lines[0] as string).replace('alone', 'never')),
@@ -167,7 +167,7 @@ describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
       'one of the records 6 to 8 was altered, or several',
     ],
     [
-      'a chain value that was taken away',
+      'a removed chain value',
       (lines) => lines.with(0, (lines[0] as string).replace(/,"chain":"\w+"/, '')),
       'record 5 is without a chain value',
     ],
@@ -185,7 +185,7 @@ describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
     expect(report.problems[0]?.file).toBe(file)
   })
 
-  test('a removed file, wherever it stood', async () => {
+  test('a removed file at any position', async () => {
     const folder = scratchFolder()
     await writeLog(folder)
     for (const name of filesIn(folder).slice(0, -1)) {
@@ -207,14 +207,16 @@ describe(`${promise('GOV-27')} what was done to a log is found:`, () => {
     expect((await verifyLog({ folder })).problemCount).toBeGreaterThan(0)
   })
 
-  test('bytes behind the last record of a file that others follow', async () => {
+  test('bytes after the last record of a file that others follow', async () => {
     const folder = scratchFolder()
     await writeLog(folder)
     appendFileSync(join(folder, FIRST), '{"seq":')
-    expect(whats(await verifyLog({ folder }))).toEqual(['7 bytes behind the last record of the file are no record'])
+    expect(whats(await verifyLog({ folder }))).toEqual([
+      '7 bytes after the last record of the file are not a valid record',
+    ])
   })
 
-  test('all of it, but no more than a hundred problems are listed', async () => {
+  test('everything, but at most a hundred problems are listed', async () => {
     const folder = scratchFolder()
     writeFileSync(join(folder, FIRST), 'x\n'.repeat(5_000))
     const { problems, problemCount } = await verifyLog({ folder })
@@ -232,13 +234,13 @@ describe('an end that was cut off', () => {
     return { state, folder, path: join(folder, FIRST) }
   }
 
-  test('is found by the head that was kept', async () => {
+  test('is found by the saved head', async () => {
     const { folder, path } = await closedState()
     writeLines(path, linesOf(path).slice(0, 7))
     expect(whats(await verifyLog({ folder }))).toEqual(['records 8 to 10 are missing at the end'])
   })
 
-  test('stays found after the next start, and no number is used twice', async () => {
+  test('is still found after the next start, and no number is used twice', async () => {
     const { state, folder, path } = await closedState()
     writeLines(path, linesOf(path).slice(0, 7))
     const store = openTestStore({ state })
@@ -248,11 +250,11 @@ describe('an end that was cut off', () => {
     expect(whats(await verifyLog({ folder }))).toEqual(['records 8 to 10 are missing before record 11'])
   })
 
-  test('and written anew is found, also after the next start', async () => {
+  test('and written again is found, also after the next start', async () => {
     const { state, folder, path } = await closedState()
     const lines = linesOf(path)
     writeLines(path, lines.with(9, (lines[9] as string).replace('n9', 'nn').replace(/,"chain":"\w+"/, '')))
-    const what = 'record 10 or one before it is another than head.json tells of'
+    const what = 'record 10 or one before it differs from what head.json states'
     expect(whats(await verifyLog({ folder }))).toEqual([what])
     const store = openTestStore({ state })
     store.log.append(createEvent('next'))
@@ -271,7 +273,7 @@ describe('an end that was cut off', () => {
   })
 
   test.each(['', '{', '[]', '{"seq":-1}', `{"seq":1e15,"chain":"${'0'.repeat(64)}"}`, '\0'.repeat(100)])(
-    'is not claimed by a kept head that says %j',
+    'is not reported because of a saved head with %j',
     async (content) => {
       const { folder } = await closedState()
       writeFileSync(join(folder, 'head.json'), content)
@@ -280,8 +282,8 @@ describe('an end that was cut off', () => {
   )
 })
 
-describe('a write that was cut short', () => {
-  test('at whatever byte is no alarm, before and after it was repaired', async () => {
+describe('an interrupted write', () => {
+  test('at any byte is not reported, before and after the repair', async () => {
     const source = scratchFolder()
     const log = openLog(source)
     log.append(createEvent('first'))
@@ -300,7 +302,7 @@ describe('a write that was cut short', () => {
     }
   })
 
-  test('at the very beginning of a file is no alarm', async () => {
+  test('at the very beginning of a file is not reported', async () => {
     const source = scratchFolder()
     const log = openLog(source)
     await Promise.all(['a', 'b', 'c'].map((text) => log.appendSoon(createEvent(text))))
@@ -316,7 +318,7 @@ describe('a write that was cut short', () => {
     }
   })
 
-  test('leaves a file that was made and never written to, and the chain goes on', async () => {
+  test('leaves a file that was created and never written, and the chain continues', async () => {
     const folder = scratchFolder()
     await writeLog(folder)
     writeFileSync(join(folder, 'events-000000000025.jsonl'), '')
@@ -350,7 +352,7 @@ describe('a log that was begun without a chain', () => {
     expect(await verifyLog({ folder })).toMatchObject({ records: 27, chainedFrom: 4, problems: [] })
   })
 
-  test('whose newest records an older version wrote covers them with the next one', async () => {
+  test('whose newest records were written by an older version covers them with the next record', async () => {
     const folder = scratchFolder()
     await writeLog(folder, 100_000)
     appendFileSync(join(folder, FIRST), `${plain(25)}\n${plain(26)}\n`)
@@ -361,7 +363,7 @@ describe('a log that was begun without a chain', () => {
 })
 
 describe('a log file that loses its name while it is written to', () => {
-  /** The knowledge that a file has its name is that old at most. */
+  /** The last check of the file's name is at most this old. */
   async function outlive(milliseconds: number): Promise<void> {
     const start = performance.now()
     while (performance.now() - start <= milliseconds) await new Promise(setImmediate)
@@ -375,8 +377,8 @@ describe('a log file that loses its name while it is written to', () => {
 
   test.each<[string, (path: string) => void, RegExp]>([
     ['removed', rmSync, /^records 1 to \d are missing, and no record says/],
-    ['replaced by a copy', copyOver, /^record (\d) stands behind record \1$/],
-  ])('because it is %s is found, and the chain goes on behind it', async (_how, lose, what) => {
+    ['replaced by a copy', copyOver, /^record (\d) comes after record \1$/],
+  ])('because it is %s is found, and the chain continues after it', async (_how, lose, what) => {
     const folder = join(scratchFolder(), 'logs')
     const log = openLog(folder)
     log.append(createEvent('before'))

@@ -9,30 +9,30 @@ import { type LogHead, readHead } from './log-head.ts'
 import { parseRecord } from './record-line.ts'
 import { listSegments, type Segment } from './segment.ts'
 
-/** Something that the writer of the log would not have left so. */
+/** Something that the writer of the log would not have written. */
 interface LogProblem {
   readonly file: string
-  /** The record that it concerns, or the first one that it may. */
+  /** The record that it concerns, or the first one that it may concern. */
   readonly seq: number
   readonly what: string
 }
 
 interface WalkOptions {
   readonly onProblem: (problem: LogProblem) => void
-  /** Up to here everything is as the chain says, but for the problems. */
+  /** Up to this head everything matches the chain, except for the reported problems. */
   readonly onSeal: (head: LogHead) => void
 }
 
-/** The records of one write, until the last of them says what the chain has come to. */
+/** The records of one write, until its last record with the chain value. */
 interface OpenWrite {
   readonly from: number
   readonly hash: Hash
   count: number
-  /** What is wrong with it was said already. */
+  /** A problem with it was reported already. */
   isReported: boolean
 }
 
-/** Walks over the lines of a log in their order, and judges each by those before it. */
+/** Reads the lines of a log in order, and checks each against those before it. */
 class ChainWalk {
   readonly #options: WalkOptions
   #file = ''
@@ -64,7 +64,7 @@ class ChainWalk {
     return this.#chainedFrom
   }
 
-  /** How many records at the end no value covers yet. */
+  /** The number of records at the end that no chain value covers yet. */
   get open(): number {
     return this.#write?.count ?? 0
   }
@@ -73,18 +73,19 @@ class ChainWalk {
     this.#file = file
   }
 
-  /** Only behind the newest record may something stand that is none yet. */
+  /** Only the newest file may end with bytes that are not a record yet. */
   finishFile(unread: number): void {
-    if (unread > 0) this.#report(this.#nextSeq, `${unread} bytes behind the last record of the file are no record`)
+    if (unread > 0)
+      this.#report(this.#nextSeq, `${unread} bytes after the last record of the file are not a valid record`)
   }
 
   addLine(line: Buffer): void {
     const head = parseLineHead(line)
-    const trouble = this.#findMisplacement(head)
+    const problem = this.#findMisplacement(head)
     const seq = head?.seq ?? this.#nextSeq
-    if (trouble !== undefined) this.#report(seq, trouble)
-    if (head?.after !== undefined) this.#begin(seq, head.after, trouble)
-    this.#addToWrite(seq, line, trouble)
+    if (problem !== undefined) this.#report(seq, problem)
+    if (head?.after !== undefined) this.#begin(seq, head.after, problem)
+    this.#addToWrite(seq, line, problem)
     if (head === undefined) return
     this.#records++
     this.#first ??= head
@@ -96,32 +97,32 @@ class ChainWalk {
   }
 
   #findMisplacement(head: LineHead | undefined): string | undefined {
-    if (head === undefined) return 'a line is no record'
+    if (head === undefined) return 'a line is not a valid record'
     if (this.#last === undefined || head.seq === this.#nextSeq) return undefined
-    if (head.seq < this.#nextSeq) return `record ${head.seq} stands behind record ${this.#last.seq}`
+    if (head.seq < this.#nextSeq) return `record ${head.seq} comes after record ${this.#last.seq}`
     return `${describeRecords(this.#nextSeq, head.seq - 1)} missing before record ${head.seq}`
   }
 
-  /** A record says what it follows. */
-  #begin(seq: number, after: string, trouble: string | undefined): void {
+  /** For a record that states what it follows. */
+  #begin(seq: number, after: string, problem: string | undefined): void {
     if (this.#write !== undefined && !this.#write.isReported)
       this.#report(this.#write.from, `${describeRecords(this.#write.from, seq - 1)} without a chain value`)
-    else if (this.#chain !== undefined && this.#chain !== after && trouble === undefined)
-      this.#report(seq, `record ${seq} follows on other records than those before it`)
+    else if (this.#chain !== undefined && this.#chain !== after && problem === undefined)
+      this.#report(seq, `record ${seq} does not follow the records before it`)
     this.#write = undefined
     this.#chain = after
     this.#chainedFrom ??= seq
   }
 
-  #addToWrite(seq: number, line: Buffer, trouble: string | undefined): void {
+  #addToWrite(seq: number, line: Buffer, problem: string | undefined): void {
     const seal = parseSeal(line)
     if (this.#chain === undefined) {
-      if (seal !== undefined) this.#beginUnstated(seq, seal.chain, trouble)
+      if (seal !== undefined) this.#beginUnstated(seq, seal.chain, problem)
       return
     }
     this.#write ??= { from: seq, hash: createHash('sha256').update(this.#chain), count: 0, isReported: false }
     this.#write.count++
-    if (trouble !== undefined) this.#write.isReported = true
+    if (problem !== undefined) this.#write.isReported = true
     if (seal === undefined) this.#write.hash.update(line).update('\n')
     else this.#closeWrite(seq, seal.chain, this.#write.hash.update(line.subarray(0, seal.at)))
   }
@@ -135,9 +136,9 @@ class ChainWalk {
     this.#options.onSeal({ seq, chain })
   }
 
-  /** Where the chain begins the first record says so: without that nothing proves the record. */
-  #beginUnstated(seq: number, chain: string, trouble: string | undefined): void {
-    if (trouble === undefined) this.#report(seq, `record ${seq} does not say what it follows`)
+  /** The first record of a chain states what it follows: without that statement nothing proves the record. */
+  #beginUnstated(seq: number, chain: string, problem: string | undefined): void {
+    if (problem === undefined) this.#report(seq, `record ${seq} does not say what it follows`)
     this.#chain = chain
     this.#chainedFrom ??= seq
     this.#options.onSeal({ seq, chain })
@@ -158,25 +159,25 @@ function describeAlteration(from: number, to: number): string {
 
 export interface VerifyOptions {
   readonly folder: string
-  /** A head that was noted elsewhere: the log has to have come by it. */
+  /** A head that was noted elsewhere: the log must contain it. */
   readonly noted?: string
   readonly signal?: AbortSignal
 }
 
-/** What was found in a log. It is as it was written where there are no problems. */
+/** The result of a verification. Without problems, the log is as it was written. */
 export interface LogReport {
   readonly files: number
   readonly records: number
   readonly bytes: number
   readonly first: RecordMark | undefined
   readonly last: RecordMark | undefined
-  /** What the chain has come to: kept elsewhere, it proves everything up to here. */
+  /** The newest chain value: noted elsewhere, it proves everything up to here. */
   readonly head: LogHead | undefined
   /** Records before this one were written without a chain, and nothing proves them. */
   readonly chainedFrom: number | undefined
-  /** Records up to this one were removed because of their age or for their size. */
+  /** Records up to this one were removed because of their age or size. */
   readonly trimmedThrough: number | undefined
-  /** Whole records and further bytes of a write that was cut short, or that is just being made. */
+  /** Whole records and further bytes of a write that was interrupted or is still running. */
   readonly unfinished: { readonly records: number; readonly bytes: number }
   /** The record that the noted head belongs to. */
   readonly notedAt: number | undefined
@@ -192,17 +193,17 @@ export interface RecordMark {
 
 const MAX_PROBLEMS = 100
 const MAX_ATTEMPTS = 5
-/** So many bytes are read before other work, such as an interruption, gets its turn. */
+/** This many bytes are read before other work, such as an interruption, gets its turn. */
 const SLICE_BYTES = 4 * 1024 * 1024
 const TRIMMED = '"type":"LOG_TRIMMED"'
 
-/** Reads a whole log and tells whether it is as it was written. A gateway may go on writing to it meanwhile. */
+/** Reads a whole log and reports whether it is as it was written. A gateway may write to it at the same time. */
 export async function verifyLog(options: VerifyOptions): Promise<LogReport> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await new Verification(options).run()
     } catch (cause) {
-      // Old files are taken away while they are read: what is left is judged anew.
+      // Retention may remove old files during the reading: then the rest is checked again.
       if (causeCode(cause) === 'ENOENT' && attempt < MAX_ATTEMPTS) continue
       throw causeCode(cause) === '' ? cause : stateUnusable(options.folder, cause)
     }
@@ -244,7 +245,7 @@ class Verification {
 
   async #read({ path }: Segment): Promise<void> {
     this.#walk.startFile(basename(path))
-    // Before the reading: what is written meanwhile is not what was left unread.
+    // Taken before the reading: bytes that are written meanwhile do not count as unread.
     const { size } = statSync(path)
     let end = 0
     let pauseAt = SLICE_BYTES
@@ -282,17 +283,17 @@ class Verification {
   }
 
   #checkEnd(segment: Segment | undefined): void {
-    const kept = this.#savedHead
-    if (kept === undefined || this.#isSavedHeadFound) return
+    const savedHead = this.#savedHead
+    if (savedHead === undefined || this.#isSavedHeadFound) return
     const last = this.#walk.last?.seq ?? 0
     const file = segment === undefined ? 'head.json' : basename(segment.path)
-    if (kept.seq > last)
-      this.#addProblem({ file, seq: last + 1, what: `${describeRecords(last + 1, kept.seq)} missing at the end` })
-    else if (kept.seq >= (this.#walk.first?.seq ?? 0))
+    if (savedHead.seq > last)
+      this.#addProblem({ file, seq: last + 1, what: `${describeRecords(last + 1, savedHead.seq)} missing at the end` })
+    else if (savedHead.seq >= (this.#walk.first?.seq ?? 0))
       this.#addProblem({
         file,
-        seq: kept.seq,
-        what: `record ${kept.seq} or one before it is another than head.json tells of`,
+        seq: savedHead.seq,
+        what: `record ${savedHead.seq} or one before it differs from what head.json states`,
       })
   }
 

@@ -1,6 +1,6 @@
 import type { Decision, Era, ErrorCode, JsonObject, Principal } from '@sallyport/core'
 
-/** Of a call, what those who watch may know: nothing of its arguments but the trace that it belongs to. */
+/** What observers may see of a call. Of `params` they may use only the trace context, never the arguments. */
 export interface ObservedCall {
   readonly id: string
   readonly traceId: string
@@ -19,46 +19,46 @@ export interface ObservedCall {
   readonly client?: { readonly era: Era; readonly conversation: string | undefined } | undefined
 }
 
-/** How a call ended, as far as it can be told without its words. */
+/** How a call ended, without the text of results or errors. */
 export interface CallEnd {
-  /** `tool_error`: the tool says so itself. `rpc_error`: its server refused. `failed`: there is no answer of a server. */
+  /** `tool_error`: the tool reported an error. `rpc_error`: the server returned an error. `failed`: no answer from a server. */
   readonly outcome: 'success' | 'tool_error' | 'rpc_error' | 'failed'
-  /** Of a failure of ours. */
+  /** For `failed`: the gateway's error code. */
   readonly code?: ErrorCode | undefined
-  /** Of the server's error. */
+  /** For `rpc_error`: the server's error code. */
   readonly rpcCode?: number | undefined
   readonly bytes?: number | undefined
 }
 
-/** What of a result did not reach its caller, and what a model took to read it instead. */
+/** Tokens of a result that did not reach the caller, and tokens that a model used to read it instead. */
 export interface TokenSavings {
   readonly tokensKept: number
   readonly tokensIn: number
   readonly tokensOut: number
 }
 
-/** Where a call goes. */
+/** The server that a call is sent to. */
 export interface ObservedServer {
   readonly kind: string
   readonly url?: string
 }
 
-/** Follows one call. Every call passes here: nothing of it may throw, or wait. */
+/** Follows one call. It runs for every call, so it must not throw or wait. */
 export interface CallWatch {
-  /** By these rules, about the call that is meant. Told again where that does not stand: what allows least is what counts. */
+  /** `meant` is the call that the decision is about. Called again if the decision changes; the strictest one applies. */
   decided(decision: Decision, meant: ObservedCall): void
-  /** It leaves for its server now. What that is to be told of our part in the trace, if we have one. */
+  /** The call is sent to its server now. Returns the trace context for the server, if there is one. */
   sent(server: ObservedServer | undefined): JsonObject | undefined
   answered(end: CallEnd): void
-  /** Not all of the answer goes back. */
-  returned(kept: TokenSavings): void
+  /** Only a part of the result goes back to the caller. */
+  returned(savings: TokenSavings): void
   ended(end: CallEnd): void
 }
 
-/** Whoever wants to know of every call. */
+/** Observes every call. */
 export interface CallObserver {
   begin(call: ObservedCall): CallWatch
-  /** Somebody asked for what nobody offers. The name is the caller's invention, and is not told. */
+  /** A call of something that no server offers. Its name is the caller's invention, so it is not passed on. */
   unknown(method: string): void
 }
 
@@ -90,9 +90,9 @@ function joinWatches(first: CallWatch, second: CallWatch): CallWatch {
       first.answered(end)
       second.answered(end)
     },
-    returned(kept) {
-      first.returned(kept)
-      second.returned(kept)
+    returned(savings) {
+      first.returned(savings)
+      second.returned(savings)
     },
     ended(end) {
       first.ended(end)

@@ -1,4 +1,4 @@
-/** A sample as it was printed. */
+/** A parsed sample. */
 export interface ReadSample {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
@@ -15,9 +15,9 @@ const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*'
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y
 const SAMPLE = new RegExp(`^(${NAME})(?:\\{(.*)\\})? (NaN|[+-]Inf|[+-]?[0-9.e+-]+)$`)
 
-/** Reads either format as a strict scraper does, and throws at whatever one would refuse or warn of. */
+/** Parses either format like a strict scraper, and throws at everything that such a scraper refuses or warns about. */
 export function readExposition(text: string, format: 'plain' | 'open' = 'plain'): ReadonlyMap<string, ReadFamily> {
-  if (!text.endsWith('\n')) throw new Error('The last line has no end.')
+  if (!text.endsWith('\n')) throw new Error('The last line does not end with a line break.')
   const lines = text.slice(0, -1).split('\n')
   if (format === 'open' && lines.pop() !== '# EOF') throw new Error('There is no # EOF at the end.')
   const families = new Map<string, { name: string; type: string; samples: ReadSample[] }>()
@@ -40,7 +40,7 @@ export function readExposition(text: string, format: 'plain' | 'open' = 'plain')
     const key = JSON.stringify([sample.name, sample.labels])
     if (series.has(key)) throw new Error(`Printed twice: ${line}`)
     series.add(key)
-    if (!suffixesOf(current, format).includes(sample.name)) throw new Error(`${line} stands under ${current.name}`)
+    if (!suffixesOf(current, format).includes(sample.name)) throw new Error(`${line} is listed under ${current.name}`)
     current.samples.push(sample)
   }
   for (const family of families.values()) checkFamily(family)
@@ -54,9 +54,9 @@ function suffixesOf({ name, type }: ReadFamily, format: 'plain' | 'open'): reado
 
 function readSample(line: string): ReadSample {
   const [, name = '', labels = '', value = ''] = SAMPLE.exec(line) ?? []
-  if (name === '') throw new Error(`No sample: ${line}`)
+  if (name === '') throw new Error(`Not a sample: ${line}`)
   const number = Number(value.replace('Inf', 'Infinity'))
-  if (value !== 'NaN' && Number.isNaN(number)) throw new Error(`No number: ${line}`)
+  if (value !== 'NaN' && Number.isNaN(number)) throw new Error(`Not a number: ${line}`)
   return { name, labels: readLabels(labels, line), value: number }
 }
 
@@ -65,18 +65,18 @@ function readLabels(text: string, line: string): Readonly<Record<string, string>
   LABEL.lastIndex = 0
   while (LABEL.lastIndex < text.length) {
     const [whole, name = '', value = ''] = LABEL.exec(text) ?? []
-    if (whole === undefined) throw new Error(`Labels that nobody can read: ${line}`)
-    if (Object.hasOwn(labels, name)) throw new Error(`A label comes twice: ${line}`)
+    if (whole === undefined) throw new Error(`Invalid labels: ${line}`)
+    if (Object.hasOwn(labels, name)) throw new Error(`Duplicate label: ${line}`)
     labels[name] = value.replaceAll(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char))
   }
   return labels
 }
 
-/** What promtool warns of, and what a histogram must keep to. */
+/** Checks what promtool warns about, and the rules for histograms. */
 function checkFamily(family: ReadFamily): void {
   const { name, type, samples } = family
   if (samples.length === 0) throw new Error(`${name} has no samples.`)
-  if (type === 'gauge' && name.endsWith('_total')) throw new Error(`${name} is no counter.`)
+  if (type === 'gauge' && name.endsWith('_total')) throw new Error(`${name} is not a counter.`)
   for (const { labels } of samples)
     for (const reserved of ['le', 'quantile'])
       if (type !== 'histogram' && reserved in labels) throw new Error(`${name} has the label ${reserved}.`)
@@ -95,7 +95,7 @@ function checkHistogram({ name, samples }: ReadFamily): void {
     const count = group.find((sample) => sample.name === `${name}_count`)?.value
     const bounds = buckets.map(({ labels }) => Number(labels.le?.replace('Inf', 'Infinity')))
     if (bounds.at(-1) !== Number.POSITIVE_INFINITY) throw new Error(`${name} has no last bucket.`)
-    if (buckets.at(-1)?.value !== count) throw new Error(`${name}: the last bucket holds not all.`)
+    if (buckets.at(-1)?.value !== count) throw new Error(`${name}: the last bucket does not include all values.`)
     for (let at = 1; at < buckets.length; at++) {
       if ((bounds[at] ?? 0) <= (bounds[at - 1] ?? 0)) throw new Error(`${name}: bounds are out of order.`)
       if ((buckets[at]?.value ?? 0) < (buckets[at - 1]?.value ?? 0))
@@ -105,7 +105,7 @@ function checkHistogram({ name, samples }: ReadFamily): void {
   }
 }
 
-/** The one sample that has all of these labels; undefined where there is none. */
+/** The value of the one sample with all these labels; `undefined` if there is none. */
 export function findValue(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,
@@ -116,6 +116,6 @@ export function findValue(
     (sample) =>
       sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
   )
-  if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} means ${found.length} samples.`)
+  if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} matches ${found.length} samples.`)
   return found[0]?.value
 }

@@ -1,6 +1,6 @@
 import type { Label, MetricFamily, Sample } from './metric-family.ts'
 
-/** Figures as Prometheus reads them. */
+/** Metrics in a text format of Prometheus. */
 export interface Exposition {
   readonly type: string
   readonly text: string
@@ -13,11 +13,11 @@ type Format = typeof PLAIN_FORMAT
 
 export function expose(families: readonly MetricFamily[], accept: string | undefined): Exposition {
   const format = prefersOpenMetrics(accept) ? OPEN_METRICS_FORMAT : PLAIN_FORMAT
-  const told = families.filter(({ samples }) => samples.length > 0).map((family) => formatFamily(family, format))
-  return { type: format.type, text: `${told.join('')}${format.isOpen ? '# EOF\n' : ''}` }
+  const texts = families.filter(({ samples }) => samples.length > 0).map((family) => formatFamily(family, format))
+  return { type: format.type, text: `${texts.join('')}${format.isOpen ? '# EOF\n' : ''}` }
 }
 
-/** In OpenMetrics a counter's family is called without the `_total` of its samples; in the older format with it. */
+/** In OpenMetrics, the name of a counter's family has no `_total`; in the older format it has. */
 function formatFamily({ name, help, kind, samples }: MetricFamily, { isOpen }: Format): string {
   const title = kind === 'counter' && !isOpen ? `${name}_total` : name
   const lines = samples.map((sample) => formatSample(name, sample))
@@ -31,7 +31,7 @@ function formatSample(name: string, { suffix, labels, value }: Sample): string {
 
 const formatLabel = ([name, value]: Label): string => `${name}="${escapeText(value)}"`
 
-/** The older format does not escape quotes in help texts: ours have none. */
+/** The older format does not escape quotes in help texts, but ours have none. */
 function escapeText(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }
@@ -42,13 +42,13 @@ function formatNumber(value: number): string {
   return value > 0 ? '+Inf' : '-Inf'
 }
 
-/** What Prometheus itself sends prefers OpenMetrics; a browser and curl get text that they show. */
+/** Prometheus prefers OpenMetrics; a browser and curl get plain text. */
 function prefersOpenMetrics(accept: string | undefined): boolean {
   if (accept === undefined) return false
   return qualityOf(accept, 'application/openmetrics-text') > qualityOf(accept, 'text/plain')
 }
 
-/** The greatest `q` under which a media type is named; 0 where it is not. */
+/** The largest `q` of a media type; 0 if it is not listed. */
 function qualityOf(accept: string, type: string): number {
   const weights = accept.split(',').map((range) => {
     const [named = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())

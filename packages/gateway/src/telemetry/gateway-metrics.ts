@@ -22,7 +22,7 @@ import {
   type MetricFamily,
 } from './metric-family.ts'
 
-/** Servers may have as many tools as they like; what is more than this is counted together. */
+/** Servers may have any number of tools. All tools above this limit are counted as `other`. */
 export const MAX_TOOLS = 500
 const MAX_SERVERS = 200
 const OTHER = 'other'
@@ -30,7 +30,7 @@ const OTHER = 'other'
 const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const DECISION_BOUNDS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1]
 
-/** What was counted of calls. */
+/** The metrics of calls. */
 class CallMetrics implements CallObserver {
   readonly #tools = new Set<string>()
   readonly #servers = new Set<string>()
@@ -47,39 +47,39 @@ class CallMetrics implements CallObserver {
   })
   readonly #failures = new Counters({
     name: 'sallyport_call_failures',
-    help: 'Calls that were allowed and got no answer of their server.',
+    help: 'Calls that were allowed and got no answer from their server.',
     labels: ['server', 'code'],
   })
   readonly #unknown = new Counters({
     name: 'sallyport_unknown_calls',
-    help: 'Calls of what nobody offers.',
+    help: 'Calls of something that no server offers.',
     labels: ['method'],
   })
   readonly #savedTokens = new Counters({
     name: 'sallyport_tokens_kept_out',
-    help: 'Tokens of results that stayed out of the contexts of callers: estimates.',
+    help: 'Estimated tokens of results that were kept out of the contexts of callers.',
     labels: ['server', 'tool'],
   })
   readonly #spentTokens = new Counters({
     name: 'sallyport_isolation_tokens',
-    help: 'Tokens of models that read results for their callers.',
+    help: 'Tokens used by models that read results for callers.',
     labels: ['server', 'tool', 'direction'],
   })
   readonly #durations = new Histograms({
     name: 'sallyport_call_duration_seconds',
-    help: 'Calls that were allowed, from coming in to being answered.',
+    help: 'Duration of allowed calls, from arrival to answer.',
     labels: ['server'],
     bounds: CALL_BOUNDS,
   })
   readonly #upstreamDurations = new Histograms({
     name: 'sallyport_upstream_duration_seconds',
-    help: 'The part of calls that their server took.',
+    help: 'The part of the call duration that the server took.',
     labels: ['server'],
     bounds: CALL_BOUNDS,
   })
   readonly #decisions = new Histograms({
     name: 'sallyport_decision_duration_seconds',
-    help: 'How long deciding took, without waiting for people.',
+    help: 'Duration of decisions, without waiting for people.',
     labels: [],
     bounds: DECISION_BOUNDS,
   })
@@ -97,7 +97,7 @@ class CallMetrics implements CallObserver {
   families(): readonly MetricFamily[] {
     const counted = [this.#calls, this.#denials, this.#failures, this.#unknown, this.#savedTokens, this.#spentTokens]
     const timed = [this.#durations, this.#upstreamDurations, this.#decisions]
-    return [...counted, ...timed].map((figures) => figures.family())
+    return [...counted, ...timed].map((metrics) => metrics.family())
   }
 
   decided(seconds: number): void {
@@ -129,15 +129,16 @@ class CallMetrics implements CallObserver {
     labels.durations.add(seconds)
   }
 
-  /** Most calls end as the one before did. */
-  #findCount(labels: CallLabels, how: readonly [method: string, verdict: string, outcome: string]): Count {
+  /** Most calls end like the previous one, so the last counter is cached. */
+  #findCount(labels: CallLabels, ending: readonly [method: string, verdict: string, outcome: string]): Count {
     const { last } = labels
-    if (last && how[0] === last.values[2] && how[1] === last.values[3] && how[2] === last.values[4]) return last
-    labels.last = this.#calls.withLabels([labels.server, labels.tool, ...how])
+    if (last && ending[0] === last.values[2] && ending[1] === last.values[3] && ending[2] === last.values[4])
+      return last
+    labels.last = this.#calls.withLabels([labels.server, labels.tool, ...ending])
     return labels.last
   }
 
-  /** Also for what concerns a server and no call of it. */
+  /** Also for metrics of a server that are not about a call. */
   serverLabel(server: string): string {
     const label = cleanLabel(server)
     return admitValue(this.#servers, label, MAX_SERVERS) ? label : OTHER
@@ -152,7 +153,7 @@ class CallMetrics implements CallObserver {
     return labels
   }
 
-  /** A resource has no label: its URI is as good as an argument. */
+  /** A resource has no label: its URI is as sensitive as an argument. */
   #toolLabel(server: string, { kind, recordName }: ObservedCall['offer']): string {
     if (kind !== 'tool' && kind !== 'prompt') return ''
     const label = cleanLabel(recordName)
@@ -163,7 +164,7 @@ class CallMetrics implements CallObserver {
 interface CallLabels {
   readonly server: string
   readonly tool: string
-  /** What was added to before, found again without a look at the labels. */
+  /** Cached, so that the labels need no lookup. */
   upstream?: Distribution
   durations?: Distribution
   last?: Count
@@ -184,13 +185,13 @@ class CallTimer implements CallWatch {
   #sentAt = 0
   #verdict: Decision['outcome'] | undefined
 
-  constructor(figures: CallMetrics, call: ObservedCall) {
-    this.#metrics = figures
+  constructor(metrics: CallMetrics, call: ObservedCall) {
+    this.#metrics = metrics
     this.#call = call
   }
 
   decided({ outcome }: Decision, meant: ObservedCall): void {
-    // Later ones come after waiting for people.
+    // Later decisions include the wait for people.
     if (this.#verdict === undefined) this.#metrics.decided(secondsSince(this.#begunAt))
     this.#call = meant
     this.#verdict = outcome
@@ -204,8 +205,8 @@ class CallTimer implements CallWatch {
     this.#metrics.answered(this.#call.offer, secondsSince(this.#sentAt))
   }
 
-  returned(kept: TokenSavings): void {
-    this.#metrics.returned(this.#call.offer, kept)
+  returned(savings: TokenSavings): void {
+    this.#metrics.returned(this.#call.offer, savings)
   }
 
   ended(end: CallEnd): void {
@@ -214,17 +215,17 @@ class CallTimer implements CallWatch {
   }
 }
 
-const secondsSince = (moment: number): number => (performance.now() - moment) / 1_000
+const secondsSince = (time: number): number => (performance.now() - time) / 1_000
 
-/** Whether a value has, or gets, a place of its own. */
-function admitValue(known: Set<string>, value: string, most: number): boolean {
+/** Whether a value is known, or can be added without exceeding the limit. */
+function admitValue(known: Set<string>, value: string, max: number): boolean {
   if (known.has(value)) return true
-  if (known.size >= most) return false
+  if (known.size >= max) return false
   known.add(value)
   return true
 }
 
-/** A server's own rules stopped it, or somebody who was asked: the decision alone does not tell. */
+/** Refusals that the decision does not show: by a server's own rules, or by a person who was asked. */
 const DENIALS: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
   'CALL_DENIED',
   'APPROVAL_REQUIRED',
@@ -236,12 +237,12 @@ const DENIALS: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
 const isDenial = ({ outcome, code }: CallEnd, verdict: Decision['outcome']): boolean =>
   outcome === 'failed' && (verdict === 'deny' || DENIALS.has(code))
 
-/** How often the lag of the event loop is looked at, in milliseconds. More often wakes an idle process for nothing. */
+/** How often the lag of the event loop is sampled. A shorter interval would wake an idle process too often. */
 const LAG_RESOLUTION_MS = 50
 const NS_PER_SECOND = 1e9
 const US_PER_SECOND = 1e6
 
-/** What the operating system and Node say of this process, read when somebody asks. */
+/** Metrics of the process from the operating system and Node, read at each scrape. */
 class ProcessMetrics {
   #lag: IntervalHistogram | undefined
 
@@ -265,11 +266,11 @@ class ProcessMetrics {
 
   #loopFamilies(): readonly MetricFamily[] {
     const { active } = performance.eventLoopUtilization()
-    const busy = counter('nodejs_eventloop_busy_seconds', 'How long the event loop was at work.', [[active / 1_000]])
+    const busy = counter('nodejs_eventloop_busy_seconds', 'How long the event loop was busy.', [[active / 1_000]])
     return [busy, ...this.#lagFamilies()]
   }
 
-  /** Measuring it costs a timer, so that it begins when somebody asks for the first time. */
+  /** Measuring needs a timer, so it starts with the first scrape. */
   #lagFamilies(): readonly MetricFamily[] {
     if (this.#lag === undefined) {
       this.#lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS })
@@ -277,21 +278,21 @@ class ProcessMetrics {
       return []
     }
     const lag = this.#lag
-    // Beginning anew costs it two rounds: one that has seen nothing yet is left to go on.
+    // A reset costs two intervals, so a histogram without values is not reset.
     if (lag.count === 0) return []
-    // The timer's own interval is in each value.
+    // Each value includes the timer's own interval.
     const seconds = (value: number): number => Math.max(0, value / NS_PER_SECOND - LAG_RESOLUTION_MS / 1_000)
-    const [p50 = 0, p99 = 0, most = 0] = [lag.percentile(50), lag.percentile(99), lag.max].map(seconds)
+    const [p50 = 0, p99 = 0, max = 0] = [lag.percentile(50), lag.percentile(99), lag.max].map(seconds)
     lag.reset()
     return [
-      gauge('nodejs_eventloop_lag_p50_seconds', 'How late timers were since the last scrape: half of them.', [[p50]]),
-      gauge('nodejs_eventloop_lag_p99_seconds', 'The same: all but one in a hundred.', [[p99]]),
-      gauge('nodejs_eventloop_lag_max_seconds', 'The same: the worst.', [[most]]),
+      gauge('nodejs_eventloop_lag_p50_seconds', 'Delay of timers since the last scrape: median.', [[p50]]),
+      gauge('nodejs_eventloop_lag_p99_seconds', 'Delay of timers since the last scrape: 99th percentile.', [[p99]]),
+      gauge('nodejs_eventloop_lag_max_seconds', 'Delay of timers since the last scrape: maximum.', [[max]]),
     ]
   }
 }
 
-/** Only Linux has this folder; reading it opens one more. */
+/** Only Linux has this folder; reading it opens one more descriptor. */
 function descriptorFamilies(): readonly MetricFamily[] {
   try {
     const count = readdirSync('/proc/self/fd').length - 1
@@ -304,32 +305,32 @@ function descriptorFamilies(): readonly MetricFamily[] {
 export interface UpstreamStats {
   readonly id: string
   readonly isUp: boolean
-  /** What its last health check found, if there was one. */
+  /** Result of its last health check, if there was one. */
   readonly isHealthy?: boolean | undefined
   /** How many of its messages were not passed on, by reason. */
   readonly dropped?: Readonly<Record<string, number | undefined>>
 }
 
-/** What the gateway says of itself at the moment of a scrape. What is left out is not shown. */
+/** The state of the gateway at a scrape. Missing members are not shown. */
 export interface GatewayStats {
   readonly callsInFlight: number
   readonly sessions: number
   readonly upstreams: readonly UpstreamStats[]
   readonly auditFailures?: number
-  /** By kind. */
+  /** Counts by kind of credential. */
   readonly credentialsRefused?: Readonly<Record<string, number>>
   readonly mode?: Mode
   readonly approvalsPending?: number
 }
 
-/** The figures of /metrics: counted as things happen, or read when somebody asks. */
+/** The metrics of /metrics: counted as things happen, or read at the scrape. */
 export class GatewayMetrics {
   readonly calls = new CallMetrics()
   readonly #version: string
   readonly #process = new ProcessMetrics()
   readonly #restarts = new Counters({
     name: 'sallyport_upstream_restarts',
-    help: 'How often a lost server came back.',
+    help: 'How often a lost server was restarted.',
     labels: ['server'],
   })
   readonly #approvals = new Counters({
@@ -344,14 +345,14 @@ export class GatewayMetrics {
 
   recordEvent(event: SallyportEvent): void {
     if (event.type === 'UPSTREAM_RESTARTED') this.#restarts.add([this.calls.serverLabel(event.server)])
-    // One that takes an `always` back is about the same request.
+    // An event with `unwritten` corrects an earlier `always` answer to the same request.
     if (event.type === 'APPROVAL_ANSWERED' && event.unwritten === undefined) this.#approvals.add([event.answer])
     if (event.type === 'APPROVAL_EXPIRED') this.#approvals.add(['expired'])
   }
 
-  expose(readings: GatewayStats, accept: string | undefined): Exposition {
+  expose(stats: GatewayStats, accept: string | undefined): Exposition {
     const counts = [...this.calls.families(), this.#restarts.family(), this.#approvals.family()]
-    return expose([this.#buildInfo(), ...counts, ...buildFamilies(readings), ...this.#process.families()], accept)
+    return expose([this.#buildInfo(), ...counts, ...buildFamilies(stats), ...this.#process.families()], accept)
   }
 
   close(): void {
@@ -359,27 +360,29 @@ export class GatewayMetrics {
   }
 
   #buildInfo(): MetricFamily {
-    return gauge('sallyport_build_info', 'What runs.', [[1, ['version', this.#version], ['node', process.version]]])
+    return gauge('sallyport_build_info', 'Version of the gateway and of Node.', [
+      [1, ['version', this.#version], ['node', process.version]],
+    ])
   }
 }
 
-function buildFamilies(readings: GatewayStats): readonly MetricFamily[] {
-  const { callsInFlight, sessions, upstreams, auditFailures, credentialsRefused, mode, approvalsPending } = readings
+function buildFamilies(stats: GatewayStats): readonly MetricFamily[] {
+  const { callsInFlight, sessions, upstreams, auditFailures, credentialsRefused, mode, approvalsPending } = stats
   const refused = Object.entries(credentialsRefused ?? {}).map(([kind, count]) => [count, ['kind', kind]] as const)
   const up = upstreams.map(({ id, isUp }) => [isUp ? 1 : 0, ['server', cleanLabel(id)]] as const)
   const modes = mode === undefined ? [] : MODES.map((name) => [name === mode ? 1 : 0, ['mode', name]] as const)
   return [
-    gauge('sallyport_calls_in_flight', 'Calls that are under way.', [[callsInFlight]]),
+    gauge('sallyport_calls_in_flight', 'Calls in flight.', [[callsInFlight]]),
     gauge('sallyport_sessions', 'Legacy sessions over HTTP that are open.', [[sessions]]),
     gauge('sallyport_upstream_up', 'Whether a server can be called.', up),
-    gauge('sallyport_upstream_healthy', 'What the last health check of a server found.', healthValues(upstreams)),
+    gauge('sallyport_upstream_healthy', 'Result of the last health check of a server.', healthValues(upstreams)),
     counter(
       'sallyport_upstream_dropped_messages',
-      'Messages of servers that were not passed on.',
+      'Messages from servers that were not passed on.',
       droppedValues(upstreams),
     ),
     gauge('sallyport_mode', 'The mode that is in force.', modes),
-    gauge('sallyport_approvals_pending', 'Calls that wait for somebody to say yes.', optionalValue(approvalsPending)),
+    gauge('sallyport_approvals_pending', 'Calls that are waiting for approval.', optionalValue(approvalsPending)),
     counter('sallyport_credentials_refused', 'Credentials that were refused.', refused),
     counter('sallyport_audit_write_failures', 'Records that could not be written.', optionalValue(auditFailures)),
   ]
@@ -403,7 +406,7 @@ const optionalValue = (value: number | undefined): readonly (readonly [number])[
 const MAX_LABEL_LENGTH = 120
 
 /**
- * A name that a server chose, as it stands in figures and traces. It is cut and cleaned before anything is counted under
- * it: a series that is printed twice makes a whole scrape void.
+ * A name that a server chose, as it is shown in metrics and traces. It is shortened and sanitized before it is used as a
+ * label: a series that is printed twice makes the whole scrape invalid.
  */
 export const cleanLabel = (name: string): string => toVisibleText(cutText(name, MAX_LABEL_LENGTH))

@@ -13,32 +13,32 @@ export interface TelemetryOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** What those who watch from outside get to know. */
+/** Metrics and traces for external monitoring. */
 export interface Telemetry {
-  /** Wants to know of every call; undefined where nobody watches. */
+  /** Observes every call; `undefined` if telemetry is off. */
   readonly calls: CallObserver | undefined
   recordEvent(event: SallyportEvent): void
-  /** What /metrics answers; undefined where it is off. */
-  expose(readings: () => GatewayStats, accept: string | undefined): Exposition | undefined
-  /** After this nothing of it is left, and the last figures have been sent if anybody took them. */
+  /** The answer of /metrics; `undefined` if metrics are off. */
+  expose(readStats: () => GatewayStats, accept: string | undefined): Exposition | undefined
+  /** Sends the last metrics and traces if the collector accepts them, and frees everything. */
   close(): Promise<void>
 }
 
 export async function openGatewayTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const otlp = await openExporter(options)
-  const figures = options.prometheus ? new GatewayMetrics(options.version) : undefined
+  const metrics = options.prometheus ? new GatewayMetrics(options.version) : undefined
   return {
-    calls: joinObservers(figures?.calls, otlp?.calls),
-    recordEvent: (event) => figures?.recordEvent(event),
-    expose: (readings, accept) => figures?.expose(readings(), accept),
+    calls: joinObservers(metrics?.calls, otlp?.calls),
+    recordEvent: (event) => metrics?.recordEvent(event),
+    expose: (readStats, accept) => metrics?.expose(readStats(), accept),
     close: async () => {
-      figures?.close()
+      metrics?.close()
       await otlp?.close()
     },
   }
 }
 
-/** What the home asks for must work; a variable may be meant for other programs, and stops nothing. */
+/** If the config asks for OTLP, an error stops the start. An environment variable may be meant for other programs, so an error is only a warning. */
 async function openExporter(options: TelemetryOptions): Promise<Otlp | undefined> {
   const { otlp, environment, version, onWarning } = options
   try {
@@ -51,7 +51,7 @@ async function openExporter(options: TelemetryOptions): Promise<Otlp | undefined
   }
 }
 
-/** Loading it takes longer than a whole start may, so that it is loaded for those alone who want it. */
+/** OpenTelemetry takes too long to load for every start, so it is loaded only if needed. */
 async function loadOtlp({ source }: OtlpTarget): Promise<typeof import('./otlp.ts').openOtlp> {
   try {
     return (await import('./otlp.ts')).openOtlp
@@ -59,18 +59,14 @@ async function loadOtlp({ source }: OtlpTarget): Promise<typeof import('./otlp.t
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
     if (!isMissing || !messageOf(cause).includes('@opentelemetry/')) throw cause
     const wanted = source === 'config' ? 'telemetry.otlp' : 'OTEL_EXPORTER_OTLP_ENDPOINT'
-    throw new SallyportError(
-      'CONFIG_INVALID',
-      `${wanted} needs the packages of OpenTelemetry, which are not installed.`,
-      {
-        hint: `Install them beside sallyport: npm install ${OTEL_PACKAGES.join(' ')}`,
-        cause,
-      },
-    )
+    throw new SallyportError('CONFIG_INVALID', `${wanted} needs the OpenTelemetry packages, which are not installed.`, {
+      hint: `Install them beside sallyport: npm install ${OTEL_PACKAGES.join(' ')}`,
+      cause,
+    })
   }
 }
 
-/** As in the peer dependencies of the package. */
+/** The same versions as in the peer dependencies of the package. */
 export const OTEL_PACKAGES = [
   '@opentelemetry/api@1.9.1',
   '@opentelemetry/otlp-transformer@0.223.1',

@@ -1,4 +1,4 @@
-/** One line of figures: a name's suffix, labels and a value. */
+/** One line of a metric: suffix of the name, labels and value. */
 export interface Sample {
   readonly suffix: '' | '_total' | '_bucket' | '_sum' | '_count'
   readonly labels: readonly Label[]
@@ -7,9 +7,9 @@ export interface Sample {
 
 export type Label = readonly [name: string, value: string]
 
-/** Figures of one name, as they stand at the moment. */
+/** All samples of one metric. */
 export interface MetricFamily {
-  /** Without the suffix of counters. */
+  /** Without the suffix `_total` of counters. */
   readonly name: string
   readonly help: string
   readonly kind: 'counter' | 'gauge' | 'histogram'
@@ -18,29 +18,29 @@ export interface MetricFamily {
 
 type FamilyHead = Pick<MetricFamily, 'name' | 'help'> & { readonly labels: readonly string[] }
 
-/** What is so at the moment. */
-export function gauge(name: string, help: string, readings: readonly LabeledValue[]): MetricFamily {
-  return { name, help, kind: 'gauge', samples: readings.map(([value, ...labels]) => ({ suffix: '', labels, value })) }
+/** A family of current values. */
+export function gauge(name: string, help: string, values: readonly LabeledValue[]): MetricFamily {
+  return { name, help, kind: 'gauge', samples: values.map(([value, ...labels]) => ({ suffix: '', labels, value })) }
 }
 
 export type LabeledValue = readonly [value: number, ...labels: readonly Label[]]
 
-/** What was counted elsewhere. */
-export function counter(name: string, help: string, readings: readonly LabeledValue[]): MetricFamily {
-  const samples = readings.map(([value, ...labels]) => ({ suffix: '_total' as const, labels, value }))
+/** A family of values that were counted elsewhere. */
+export function counter(name: string, help: string, values: readonly LabeledValue[]): MetricFamily {
+  const samples = values.map(([value, ...labels]) => ({ suffix: '_total' as const, labels, value }))
   return { name, help, kind: 'counter', samples }
 }
 
-/** Values cannot hold a line break: see labelText. */
+/** Values have no line breaks: see `cleanLabel`. */
 const keyOf = (values: readonly string[]): string => values.join('\n')
 
-/** What was counted under one combination of label values. */
+/** The count for one combination of label values. */
 export interface Count {
   readonly values: readonly string[]
   count: number
 }
 
-/** Counts, one for each combination of label values. Whoever adds sees to it that there are not too many. */
+/** One count for each combination of label values. The caller has to limit the number of combinations. */
 export class Counters {
   readonly #head: FamilyHead
   readonly #counts = new Map<string, Count>()
@@ -53,7 +53,7 @@ export class Counters {
     this.withLabels(values).count += amount
   }
 
-  /** For whoever adds to the same one again and again. */
+  /** Returns the count itself, for callers that increment it often. */
   withLabels(values: readonly string[]): Count {
     const key = keyOf(values)
     const known = this.#counts.get(key) ?? { values, count: 0 }
@@ -72,10 +72,10 @@ export class Counters {
   }
 }
 
-/** How long things took under one combination of label values. */
+/** Durations for one combination of label values, in buckets. */
 export class Distribution {
   readonly values: readonly string[]
-  /** How many fell up to each bound and above the one before it; the last are those above all bounds. */
+  /** Number of values in each bucket: up to its bound and above the previous one. The last bucket has no bound. */
   readonly counts: number[]
   readonly #bounds: readonly number[]
   sum = 0
@@ -94,7 +94,7 @@ export class Distribution {
   }
 }
 
-/** How long things took, in buckets. */
+/** Durations for each combination of label values. */
 export class Histograms {
   readonly #head: FamilyHead
   readonly #bounds: readonly number[]
@@ -133,7 +133,7 @@ export class Histograms {
 const zipLabels = (names: readonly string[], values: readonly string[]): readonly Label[] =>
   names.map((name, index) => [name, values[index] ?? ''])
 
-/** OpenMetrics wants a whole number to be recognised as one that could have been broken. */
+/** OpenMetrics requires a decimal point, also for integers. */
 function formatBound(bound: number | undefined): string {
   if (bound === undefined) return '+Inf'
   return Number.isInteger(bound) ? `${bound}.0` : String(bound)

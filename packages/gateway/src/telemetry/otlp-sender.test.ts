@@ -25,7 +25,7 @@ function openSender(timeout = 60_000) {
 const BODY = new TextEncoder().encode('{}')
 
 describe('sending telemetry', () => {
-  it('tries again where the collector may take it later', async () => {
+  it('retries if the collector may accept it later', async () => {
     const statuses = [503, 200]
     const url = await openCollector((response) => response.writeHead(statuses.shift() ?? 500).end())
     const { sender, warnings } = openSender()
@@ -34,16 +34,16 @@ describe('sending telemetry', () => {
     expect(warnings).toEqual([])
   })
 
-  it('does not try again what was refused for good, nor follow whoever points elsewhere', async () => {
+  it('neither retries after a final refusal, nor follows redirects', async () => {
     for (const status of [400, 401, 307]) {
-      let heard = 0
+      let requests = 0
       const url = await openCollector((response) => {
-        heard++
+        requests++
         response.writeHead(status, { location: 'http://127.0.0.1:9/' }).end()
       })
       const { sender } = openSender()
       await expect(sender.post(url, BODY)).rejects.toThrow(`it answered ${status}`)
-      expect(heard).toBe(1)
+      expect(requests).toBe(1)
     }
   })
 
@@ -54,34 +54,34 @@ describe('sending telemetry', () => {
     expect(warnings).toEqual([expect.stringContaining('it does not answer in time')])
   })
 
-  it('does not wait for the end of an answer that has none', async () => {
+  it('does not wait for the end of an answer that never ends', async () => {
     const endless = await openCollector((response) => void response.writeHead(200).write('x'))
     const { sender, warnings } = openSender()
     await sender.post(endless, BODY)
     expect(warnings).toEqual([])
   })
 
-  it('ends at once when it is closed, in an attempt and between two', async () => {
+  it('stops immediately when it is closed, during an attempt and between two', async () => {
     for (const answer of [() => {}, (response: ServerResponse) => void response.writeHead(503).end()]) {
       const collector = new EventEmitter()
-      let heard = 0
+      let requests = 0
       const url = await openCollector((response) => {
-        heard++
+        requests++
         answer(response)
-        collector.emit('heard')
+        collector.emit('request-received')
       })
       const { sender, warnings } = openSender()
-      const asked = once(collector, 'heard')
+      const received = once(collector, 'request-received')
       const sent = sender.post(url, BODY)
-      await asked
+      await received
       sender.close()
       await expect(sent).rejects.toThrow()
-      expect(heard).toBe(1)
+      expect(requests).toBe(1)
       expect(warnings).toEqual([])
     }
   })
 
-  it('never shows the credentials of an address', async () => {
+  it('never shows the credentials of a URL', async () => {
     const { sender, warnings } = openSender()
     sender.stopRetrying()
     await expect(sender.post(new URL('http://user:hush@127.0.0.1:9/v1/traces?key=hush'), BODY)).rejects.toThrow()

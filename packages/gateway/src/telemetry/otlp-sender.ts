@@ -9,7 +9,7 @@ export interface SenderOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** A collector that answers with one of these may take the same later (OTLP specification, "Failures"). */
+/** With one of these statuses, the collector may accept the same request later (OTLP specification, "Failures"). */
 const RETRYABLE = new Set([429, 502, 503, 504])
 const RETRY_DELAYS_MS = [1_000, 2_000]
 
@@ -22,8 +22,8 @@ class RejectedExport extends Error {
 }
 
 /**
- * Posts OTLP as JSON. The exporters of OpenTelemetry cannot be stopped in the middle of an attempt or of a pause between
- * two, and would hold the process while their collector hangs.
+ * Posts OTLP as JSON. The exporters of OpenTelemetry cannot be stopped during an attempt or between two attempts, and
+ * would keep the process alive while the collector hangs.
  */
 export class OtlpSender {
   readonly #options: SenderOptions
@@ -36,7 +36,7 @@ export class OtlpSender {
     this.#options = options
   }
 
-  /** Rejects when the collector did not take it in time. */
+  /** Rejects if the collector did not accept it in time. */
   async post(url: URL, body: Uint8Array): Promise<void> {
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(this.#options.timeout)])
     try {
@@ -48,7 +48,7 @@ export class OtlpSender {
     }
   }
 
-  /** What is sent from now on gets one attempt: nobody waits for a second. */
+  /** From now on there is only one attempt per request, because the process is about to end. */
   stopRetrying(): void {
     this.#skipsRetries = true
   }
@@ -89,20 +89,20 @@ export class OtlpSender {
     })
   }
 
-  /** Told when it begins and when it ends; a collector that is away for a night must not fill a log. */
+  /** Warns only when failures begin and when they end: a collector that is down for a night must not fill the log. */
   #warnOnChange({ origin }: URL, error: unknown): void {
     if (this.#closing.signal.aborted || this.#isFailing === (error !== undefined)) return
     this.#isFailing = error !== undefined
     const { onWarning } = this.#options
     if (this.#isFailing)
-      onWarning(`Telemetry does not reach ${origin}: ${describeFailure(error)}. It is dropped meanwhile.`)
+      onWarning(`Telemetry does not reach ${origin}: ${describeFailure(error)}. Until it does, telemetry is dropped.`)
     else onWarning(`Telemetry reaches ${origin} again.`)
   }
 }
 
 async function checkResponse(response: IncomingMessage): Promise<void> {
   const { statusCode = 0 } = response
-  // Unread, an answer would keep its connection; what it says beyond the status helps nobody here.
+  // The body must be read to free the connection; its content is not needed.
   response.on('error', () => {}).resume()
   if (statusCode < 200 || statusCode > 299) throw new RejectedExport(statusCode)
 }

@@ -6,20 +6,20 @@ const CONFIGURED = { endpoint: 'http://collector:4318', headers: { authorization
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otel.example/base/' }
 
 describe('where telemetry is sent', () => {
-  it('is nowhere, unless the home or a variable names an endpoint', () => {
+  it('is undefined unless the config or a variable names an endpoint', () => {
     expect(resolveOtlpTarget(undefined, {})).toBeUndefined()
     expect(resolveOtlpTarget(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' })).toBeUndefined()
     expect(resolveOtlpTarget(undefined, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://a' })).toBeUndefined()
   })
 
-  it('is what the home says, with its headers and not those that belong to the endpoint of a variable', () => {
+  it('comes from the config, with its headers and not those of a variable', () => {
     const target = resolveOtlpTarget(CONFIGURED, { ...ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS: 'authorization=secret' })
     expect(target).toMatchObject({ source: 'config', headers: CONFIGURED.headers })
     expect(target?.traces?.href).toBe('http://collector:4318/v1/traces')
     expect(target?.metrics?.href).toBe('http://collector:4318/v1/metrics')
   })
 
-  it('is what the standard variables say where the home says nothing', () => {
+  it('comes from the standard variables if it is not in the config', () => {
     const headers = 'Api-Key=a%20b , x=1=2,nonsense'
     const times = {
       OTEL_BSP_SCHEDULE_DELAY: '7',
@@ -37,7 +37,7 @@ describe('where telemetry is sent', () => {
     })
   })
 
-  it('gets the traces that the sampler of the specification keeps, and all where nobody knows it', () => {
+  it('gets the traces that the named sampler selects, and all of them if the sampler is unknown', () => {
     const samplerOf = (environment: Record<string, string>) => resolveOtlpTarget(CONFIGURED, environment)?.sampler
     expect(samplerOf({})).toEqual({ name: 'parentbased_always_on', ratio: 1 })
     const ratio = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }
@@ -51,21 +51,21 @@ describe('where telemetry is sent', () => {
     expect(describe('nonsense')).toContain('root=AlwaysOnSampler')
   })
 
-  it('can be switched off as the specification says', () => {
+  it('can be switched off as in the specification', () => {
     expect(resolveOtlpTarget(CONFIGURED, { OTEL_SDK_DISABLED: 'True' })).toBeUndefined()
     const half = resolveOtlpTarget(CONFIGURED, { OTEL_TRACES_EXPORTER: 'none' })
     expect([half?.traces, half?.metrics?.pathname]).toEqual([undefined, '/v1/metrics'])
   })
 
   it.each(['collector:4318', 'ftp://user:hush@collector', ''])(
-    'is refused where it is no address of HTTP: %s',
+    'is refused if it is not an HTTP URL: %s',
     (endpoint) => {
-      expect(() => resolveOtlpTarget({ endpoint, headers: {} }, {})).toThrow('no http or https address')
+      expect(() => resolveOtlpTarget({ endpoint, headers: {} }, {})).toThrow('not a valid http or https URL')
       expect(() => resolveOtlpTarget({ endpoint, headers: {} }, {})).not.toThrow('hush')
     },
   )
 
-  it('is refused where a variable asks for gRPC, or holds headers that nobody can read', () => {
+  it('is refused if a variable asks for gRPC, or has invalid headers', () => {
     expect(() => resolveOtlpTarget(undefined, { ...ENDPOINT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toThrow(
       'http/json only',
     )

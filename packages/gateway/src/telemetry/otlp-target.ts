@@ -3,18 +3,18 @@ import { messageOf, SallyportError } from '@sallyport/core'
 type Environment = Readonly<Record<string, string | undefined>>
 type Headers = Readonly<Record<string, string>>
 
-/** Where traces and metrics are sent, and how often. Times in milliseconds. */
+/** Where traces and metrics are sent, and how often. All times are in milliseconds. */
 export interface OtlpTarget {
-  /** Who named it: the home, or a variable that may be meant for other programs as well. */
+  /** Where the endpoint is set: in the config, or in an environment variable that may be meant for other programs, too. */
   readonly source: 'config' | 'environment'
   readonly traces: URL | undefined
   readonly metrics: URL | undefined
   readonly headers: Headers
-  /** For one export with all its attempts. */
+  /** For one export, including all attempts. */
   readonly timeout: number
   readonly traceDelay: number
   readonly metricInterval: number
-  /** Which traces that begin here are kept. */
+  /** Selects the traces to record, for traces that begin here. */
   readonly sampler: { readonly name: string; readonly ratio: number }
 }
 
@@ -28,7 +28,7 @@ const DEFAULT_TRACE_DELAY = 5_000
 const DEFAULT_METRIC_INTERVAL = 60_000
 const DEFAULT_SAMPLER = 'parentbased_always_on'
 
-/** The home's word comes first; without it the standard variables count, if they name an endpoint. */
+/** The config takes precedence. Without it, the standard variables apply if they name an endpoint. */
 export function resolveOtlpTarget(
   settings: OtlpSettings | undefined,
   environment: Environment,
@@ -45,7 +45,7 @@ export function resolveOtlpTarget(
     source: settings ? 'config' : 'environment',
     traces: urlOf('traces'),
     metrics: urlOf('metrics'),
-    // A variable's headers may hold the key to another endpoint than the one that the home names.
+    // The headers of a variable may contain the key for another endpoint than the configured one.
     headers: settings?.headers ?? parseHeaders(readVariable(environment, 'OTEL_EXPORTER_OTLP_HEADERS') ?? ''),
     timeout: readMilliseconds(environment, 'OTEL_EXPORTER_OTLP_TIMEOUT', DEFAULT_TIMEOUT),
     traceDelay: readMilliseconds(environment, 'OTEL_BSP_SCHEDULE_DELAY', DEFAULT_TRACE_DELAY),
@@ -57,16 +57,16 @@ export function resolveOtlpTarget(
   }
 }
 
-/** The specification takes an empty variable for one that is not set. */
+/** By the specification, an empty variable counts as not set. */
 const readVariable = (environment: Environment, name: string): string | undefined =>
   environment[name]?.trim() || undefined
 
 function signalUrl(endpoint: string, signal: 'traces' | 'metrics'): URL {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    // The text itself may hold a password.
-    throw new SallyportError('CONFIG_INVALID', 'The OTLP endpoint is no http or https address.', {
-      hint: 'Write for example http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it.',
+    // The message does not repeat the endpoint, because it may contain a password.
+    throw new SallyportError('CONFIG_INVALID', 'The OTLP endpoint is not a valid http or https URL.', {
+      hint: 'For example: http://127.0.0.1:4318; /v1/traces and /v1/metrics are appended to it.',
     })
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/${signal}`
   return url
@@ -77,9 +77,9 @@ function refuseGrpc(environment: Environment): void {
   if (protocol !== 'grpc') return
   throw new SallyportError(
     'CONFIG_INVALID',
-    'OTEL_EXPORTER_OTLP_PROTOCOL is grpc; OTLP is spoken over http/json only.',
+    'OTEL_EXPORTER_OTLP_PROTOCOL is grpc; OTLP is supported over http/json only.',
     {
-      hint: 'Name the HTTP endpoint of the collector as telemetry.otlp in config.yaml.',
+      hint: 'Set telemetry.otlp in config.yaml to the HTTP endpoint of the collector.',
     },
   )
 }
@@ -100,10 +100,10 @@ function parseHeaders(text: string): Headers {
   }
 }
 
-/** As the specification says, what is no number counts as not set. */
-function readMilliseconds(environment: Environment, name: string, otherwise: number): number {
-  const value = Number(readVariable(environment, name) ?? otherwise)
-  return Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : otherwise
+/** By the specification, an invalid number counts as not set. */
+function readMilliseconds(environment: Environment, name: string, fallback: number): number {
+  const value = Number(readVariable(environment, name) ?? fallback)
+  return Number.isInteger(value) && value > 0 && value < 2 ** 31 ? value : fallback
 }
 
 function parseRatio(text = '1'): number {

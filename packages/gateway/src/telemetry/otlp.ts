@@ -47,20 +47,20 @@ export interface OtlpOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** OpenTelemetry at work. */
+/** A running OpenTelemetry exporter. */
 export interface Otlp {
   readonly calls: CallObserver
-  /** Sends what is left, but waits no longer than a moment for a collector that does not answer. */
+  /** Sends what is left, but waits only a short time for a collector that does not answer. */
   close(): Promise<void>
 }
 
 const SHUTDOWN_TIMEOUT_MS = 1_000
 
-/** The numbers of `ExportResultCode`, which is in a package that nothing else here needs. */
+/** The values of `ExportResultCode`, which is in a package that is not needed otherwise. */
 const EXPORT_SUCCESS = { code: 0 } as const
 const EXPORT_FAILED_CODE = 1
 
-/** Nothing is registered globally: a program around us may have an OpenTelemetry of its own. */
+/** Registers nothing globally: a program that embeds the gateway may have its own OpenTelemetry. */
 export function openOtlp({ target, version, onWarning }: OtlpOptions): Otlp {
   const sender = new OtlpSender({ headers: target.headers, timeout: target.timeout, onWarning })
   const resource = createResource(version)
@@ -94,7 +94,7 @@ export function openOtlp({ target, version, onWarning }: OtlpOptions): Otlp {
   }
 }
 
-/** What the variables of OpenTelemetry say of the service comes before what we say. */
+/** The variables of OpenTelemetry take precedence over our own attributes. */
 function createResource(version: string) {
   const ours = resourceFromAttributes({ 'service.name': 'sallyport', 'service.version': version })
   return defaultResource()
@@ -156,7 +156,7 @@ function withTimeout(work: Promise<unknown>): Promise<unknown> {
 
 const PARENT_BASED = 'parentbased_'
 
-/** By the names of the specification. One that it does not know counts as not given. */
+/** Uses the names of the specification. An unknown name counts as not set. */
 export function createSampler({ name, ratio }: OtlpTarget['sampler']): Sampler {
   if (name === 'always_on' || name === 'always_off' || name === 'traceidratio') return rootSampler(name, ratio)
   const root = name.startsWith(PARENT_BASED) ? name.slice(PARENT_BASED.length) : 'always_on'
@@ -171,11 +171,11 @@ function rootSampler(name: string, ratio: number): Sampler {
 interface CallSpansOptions {
   readonly tracer: Tracer
   readonly meter: Meter
-  /** A call without a parent keeps the trace id under which it is recorded. */
+  /** Sets the trace id for a call without a parent, so that it equals the one in the records. */
   readonly useTraceId: (traceId: string) => void
 }
 
-/** The bounds that the conventions ask for. */
+/** The bucket bounds of the semantic conventions. */
 const BOUNDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 
 /** Spans and durations of calls, by the semantic conventions for MCP (semantic-conventions-genai, docs/gen-ai/mcp.md). */
@@ -183,15 +183,15 @@ class CallSpans implements CallObserver {
   readonly #options: CallSpansOptions
   readonly #durations: Durations
 
-  constructor(parts: CallSpansOptions) {
-    this.#options = parts
-    const histogramOf = (side: 'server' | 'client', description: string): Histogram => {
+  constructor(options: CallSpansOptions) {
+    this.#options = options
+    const createHistogram = (side: 'server' | 'client', description: string): Histogram => {
       const advice = { explicitBucketBoundaries: BOUNDS }
-      return parts.meter.createHistogram(`mcp.${side}.operation.duration`, { description, unit: 's', advice })
+      return options.meter.createHistogram(`mcp.${side}.operation.duration`, { description, unit: 's', advice })
     }
     this.#durations = {
-      server: histogramOf('server', 'Requests of clients, from their arrival to the answer.'),
-      client: histogramOf('client', 'Requests to servers, until their answer.'),
+      server: createHistogram('server', 'Requests of clients, from arrival to answer.'),
+      client: createHistogram('client', 'Requests to servers, until the answer.'),
     }
   }
 
@@ -212,7 +212,7 @@ class CallSpans implements CallObserver {
     })
   }
 
-  /** What is there for nobody has no span: whoever asked knows of it. */
+  /** A call of something unknown has no span. */
   unknown(): void {}
 }
 
@@ -235,8 +235,8 @@ class SpanWatch implements CallWatch {
   readonly #begunAt = performance.now()
   #request: { readonly span: Span; readonly attributes: Attributes; readonly at: number } | undefined
 
-  constructor(parts: SpanWatchOptions) {
-    this.#options = parts
+  constructor(options: SpanWatchOptions) {
+    this.#options = options
   }
 
   decided({ outcome, decisive }: Decision, { offer }: ObservedCall): void {
@@ -280,19 +280,19 @@ class SpanWatch implements CallWatch {
 }
 
 function endSpan(span: Span, error: Attributes): void {
-  // No description: an error's message may repeat arguments.
+  // Without a description: an error message may repeat arguments.
   if ('error.type' in error) span.setAttributes(error).setStatus({ code: SpanStatusCode.ERROR })
   span.end()
 }
 
-const secondsSince = (moment: number): number => (performance.now() - moment) / 1_000
+const secondsSince = (time: number): number => (performance.now() - time) / 1_000
 
-/** A resource is not named: its URI is as good as an argument. */
+/** A resource is not named: its URI is as sensitive as an argument. */
 function spanName({ method, offer }: ObservedCall, name: string): string {
   return offer.kind === 'tool' || offer.kind === 'prompt' ? `${method} ${cleanLabel(name)}` : method
 }
 
-/** Under the client's name for it towards the client, and under the server's own towards the server. */
+/** `name` is the client's name for spans towards the client, and the server's name for spans towards the server. */
 function operationAttributes({ method, offer }: ObservedCall, name: string): Attributes {
   return {
     'mcp.method.name': method,
@@ -317,7 +317,7 @@ function serverAttributes(server: ObservedServer | undefined): Attributes {
   return { 'network.transport': 'tcp', 'server.address': hostname, 'server.port': known }
 }
 
-/** Who calls what, for spans alone: as labels of figures these would be too many. */
+/** Who calls what. Only for spans: as labels of metrics there would be too many values. */
 function identityAttributes({ id, principal, offer, client }: ObservedCall): Attributes {
   const { agent, profile, session } = principal
   return {
@@ -338,17 +338,17 @@ function errorAttributes({ outcome, code, rpcCode }: CallEnd): Attributes {
   return { 'error.type': String(rpcCode), 'rpc.response.status_code': String(rpcCode) }
 }
 
-/** The code of JSON-RPC that a failure of ours is answered with; a tool call tells the model in its result instead. */
+/** The JSON-RPC code of a failure of the gateway. For a tool call the error is in the result instead. */
 function responseStatus({ method }: ObservedCall, { outcome, code }: CallEnd): Attributes {
   if (outcome !== 'failed' || code === undefined) return {}
   const { rpc, forModel } = ERRORS[code]
   return forModel && method === 'tools/call' ? {} : { 'rpc.response.status_code': String(rpc) }
 }
 
-/** The longest that W3C Trace Context wants to be passed on. */
+/** The length of `tracestate` that W3C Trace Context requires to be passed on. */
 const MAX_STATE_LENGTH = 512
 
-/** The caller's span, remote, as the parent of ours; the root where the caller has none. */
+/** The caller's remote span as the parent of ours; the root context if the caller has none. */
 function callerContext({ params, trace: carried }: Pick<ObservedCall, 'params' | 'trace'>): Context {
   const meta = isJsonObject(params._meta) ? params._meta : {}
   const parent = parseSpanContext(meta) ?? (carried && parseSpanContext(carried))
@@ -374,7 +374,7 @@ function parseTraceState(tracestate: Json | undefined): TraceState | undefined {
   return isUsable ? createTraceState(tracestate) : undefined
 }
 
-/** What the next one is told. A state of before that is no longer true must not stand beside a new parent. */
+/** The trace context for the server. `tracestate` is always set, so that an old value is not combined with the new parent. */
 function formatTraceContext({ traceId, spanId, traceFlags, traceState }: SpanContext): JsonObject {
   const flags = (traceFlags & 1).toString(16).padStart(2, '0')
   const tracestate = traceState?.serialize()

@@ -1,24 +1,27 @@
-/** Changes of a list come in storms; between two looks at it lies at least this. */
+/** Servers announce many changes of a list in a row; between two refreshes there is at least this time. */
 const MIN_INTERVAL_MS = 200
-/** A few changes in a row are nothing unusual, and each of them is worth a look at once. */
+/** A few changes in a row are normal, and each of them is worth a prompt refresh. */
 const MAX_PROMPT_REFRESHES = 5
-/** A server that never rests is looked at this seldom: each look costs everybody. */
+/** A server that changes all the time is refreshed no more often than this: each refresh costs all clients. */
 const MAX_INTERVAL_MS = 30_000
-/** After so long without a change a server has rested. */
+/** After this long without a change, the count begins again. */
 const QUIET_MS = 10_000
 
-/** Looks again after a change was announced: once for many announcements, never twice at the same time, ever more seldom. */
+/**
+ * Reads the lists again after a change was announced: once for many announcements, never twice at the same time, and
+ * less and less often.
+ */
 export class CatalogRefresh {
   readonly #refresh: () => Promise<void>
   #timer: NodeJS.Timeout | undefined
-  /** Since the server last rested. */
+  /** Since the last quiet period. */
   #refreshCount = 0
   #refreshedAt = Number.NEGATIVE_INFINITY
   #isRefreshing = false
   #stopped = false
 
-  constructor(look: () => Promise<void>) {
-    this.#refresh = look
+  constructor(refresh: () => Promise<void>) {
+    this.#refresh = refresh
   }
 
   schedule(): void {

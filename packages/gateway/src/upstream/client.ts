@@ -4,27 +4,30 @@ import { type Cancellation, type Era, isJsonObject, type Json, type JsonObject, 
 export interface Question {
   readonly method: string
   readonly params: JsonObject
-  /** The server took it back, or the call that it belongs to is over. */
+  /** Cancelled if the server withdrew it, or if its call is over. */
   readonly cancellation: Cancellation
 }
 
-/** What the client said to it, as JSON-RPC writes it. */
+/** The client's answer, in the form of JSON-RPC. */
 export type QuestionAnswer = { readonly result: Json } | { readonly error: JsonObject }
 
 export type AskClient = (question: Question) => Promise<QuestionAnswer>
 
-/** A client of the gateway as the servers behind see it: what it declared, and the way to it. */
+/** A client of the gateway as the servers see it: what it declared, and how to reach it. */
 export interface Client {
   readonly era: Era
   readonly capabilities: JsonObject
   readonly clientInfo: JsonObject | undefined
-  /** Names its conversation with us, and no other; a modern client has none. */
+  /** Identifies its conversation with us; a modern client has none. */
   readonly conversation: string | undefined
-  /** From which level on it wants to hear log messages. Unset means all to a legacy client, none to a modern one. */
+  /** The minimum level of log messages that it wants. If missing, a legacy client gets all and a modern one none. */
   readonly logLevel: LogLevel | undefined
-  /** What a modern server is told of it with every call, printed once; one that says so itself has none. */
+  /**
+   * What a modern server gets to know about it with every call, serialized once; `undefined` for a client that sends
+   * this itself.
+   */
   readonly introduction?: string | undefined
-  /** Whether a question gets its answer while the call goes on; else the call ends with the question. */
+  /** Whether a question can be answered while the call runs; otherwise the call ends with the question. */
   readonly answersInCall: boolean
   ask(question: Question): Promise<QuestionAnswer>
   notify(notification: JsonObject): void
@@ -33,11 +36,11 @@ export interface Client {
 }
 
 export interface StandingClient extends Client {
-  /** Whether there is a way to it just now: over HTTP it has to keep a stream open for that. */
+  /** Whether it can be reached now: over HTTP it must keep a stream open for that. */
   readonly isReachable: boolean
 }
 
-/** Where a legacy server asks: only on the stream of the call that it is about, or just so. */
+/** Where a legacy server asks: only on the stream of the call that the question is about, or anywhere. */
 export type QuestionScope = 'in-call' | 'anywhere'
 
 /** What a server can ask of a client, and the capability that allows it. */
@@ -47,13 +50,13 @@ const QUESTION_CAPABILITIES: ReadonlyMap<string, string> = new Map([
   ['roots/list', 'roots'],
 ])
 
-/** Whether it is one of the things that a server may ask of a client at all. */
+/** Whether a server may ask this of a client at all. */
 export const isQuestionMethod = (method: string): boolean => QUESTION_CAPABILITIES.has(method)
 
 export const canAnswerQuestions = ({ capabilities }: Pick<Client, 'capabilities'>): boolean =>
   capabilities.elicitation !== undefined || capabilities.sampling !== undefined || capabilities.roots !== undefined
 
-/** What this client would have to declare before it can be asked this; undefined when it has. */
+/** The capability that this client lacks for this question; `undefined` if it declared it. */
 export function findMissingCapability(
   { capabilities }: Pick<Client, 'capabilities'>,
   { method, params }: Pick<Question, 'method' | 'params'>,
@@ -62,12 +65,15 @@ export function findMissingCapability(
   if (family === undefined) return method
   const declared = capabilities[family]
   if (!isJsonObject(declared)) return family
-  // A page to open is more than a form to fill in: a client must have said that it can do that.
+  // Opening a page needs more than filling in a form: the client must have declared that it can.
   const wantsPage = family === 'elicitation' && params.mode === 'url'
   return wantsPage && declared.url === undefined ? 'elicitation.url' : undefined
 }
 
-/** All that any client can be asked. A server is told so at first, so that it lists everything that it has. */
+/**
+ * Everything that a client can be asked. The first handshake declares all of it, so that the server lists everything
+ * that it has.
+ */
 export const ALL_CAPABILITIES: JsonObject = {
   elicitation: { form: {}, url: {} },
   sampling: { context: {}, tools: {} },

@@ -31,15 +31,15 @@ const rulesOf = (kind: SharingRules['kind'], asks: QuestionScope | undefined, pe
 const nameFor = (client: Client | undefined, rules: SharingRules, session = 's'): string | undefined =>
   findSlot({ session, client }, rules)?.name
 
-describe('the seat for a request', () => {
+describe('the connection slot for a request', () => {
   const one = clientOf(FORM, 'c-1')
   const other = clientOf(FORM, 'c-2')
 
-  it('is none where the server never asked: everybody shares', () => {
+  it('is undefined if the server never asked: all share one connection', () => {
     for (const kind of ['stdio', 'http', 'sse'] as const) expect(nameFor(one, rulesOf(kind, undefined))).toBeUndefined()
   })
 
-  it('is the session’s where the operator wants one for each', () => {
+  it('belongs to the session if the operator wants one for each', () => {
     const rules = rulesOf('stdio', undefined, true)
     expect(nameFor(one, rules)).toBe(nameFor(other, rules))
     expect(nameFor(one, rules, 'a')).not.toBe(nameFor(one, rules, 'b'))
@@ -50,16 +50,16 @@ describe('the seat for a request', () => {
     ['stdio', 'in-call'],
     ['sse', 'anywhere'],
     ['http', 'anywhere'],
-  ] as const)('is the conversation’s own over %s where the server asks %s', (kind, asks) => {
+  ] as const)('belongs to the conversation over %s if the server asks %s', (kind, asks) => {
     const rules = rulesOf(kind, asks)
-    const seat = findSlot({ session: 's', client: one }, rules)
-    expect(seat).toMatchObject({ conversation: 'c-1', isExclusive: false })
-    expect(seat?.identity).toMatchObject({ capabilities: FORM, clientInfo: { name: 'client' }, isOneClient: true })
-    expect(seat?.name).not.toBe(nameFor(other, rules))
-    expect(seat?.name).toBe(nameFor(clientOf(FORM, 'c-1'), rules))
+    const slot = findSlot({ session: 's', client: one }, rules)
+    expect(slot).toMatchObject({ conversation: 'c-1', isExclusive: false })
+    expect(slot?.identity).toMatchObject({ capabilities: FORM, clientInfo: { name: 'client' }, isOneClient: true })
+    expect(slot?.name).not.toBe(nameFor(other, rules))
+    expect(slot?.name).toBe(nameFor(clientOf(FORM, 'c-1'), rules))
   })
 
-  it('is shared over HTTP by all who declare the same, where a question comes on the stream of its call', () => {
+  it('is shared over HTTP by all who declare the same, if questions come on the stream of their call', () => {
     const rules = rulesOf('http', 'in-call')
     expect(nameFor(one, rules, 'a')).toBe(nameFor(other, rules, 'b'))
     expect(nameFor(one, rules)).not.toBe(nameFor(clientOf({ sampling: {} }, 'c-1'), rules))
@@ -69,17 +69,17 @@ describe('the seat for a request', () => {
     })
   })
 
-  it('is a client’s own over HTTP when it has roots, which are asked for at any time', () => {
+  it('belongs to one client over HTTP if it has roots, which a server may ask for at any time', () => {
     const rules = rulesOf('http', 'in-call')
     expect(nameFor(clientOf(ROOTS, 'c-1'), rules)).not.toBe(nameFor(clientOf(ROOTS, 'c-2'), rules))
   })
 
-  it('is for one call at a time where there is no conversation', () => {
+  it('is for one call at a time if there is no conversation', () => {
     expect(findSlot({ session: 's', client: clientOf(FORM) }, rulesOf('stdio', 'anywhere'))?.isExclusive).toBe(true)
     expect(findSlot({ session: 's', client: clientOf(FORM) }, rulesOf('http', 'in-call'))?.isExclusive).toBe(false)
   })
 
-  it('is one for all who can be asked nothing, and tells the server so', () => {
+  it('is shared by all clients that cannot be asked, and the server knows that', () => {
     const rules = rulesOf('stdio', 'anywhere')
     expect(nameFor(clientOf({}, 'c-1'), rules, 'a')).toBe(nameFor(undefined, rules, 'b'))
     expect(findSlot({ session: 's' }, rules)?.identity.capabilities).toEqual({})

@@ -3,32 +3,32 @@ import { ALL_CAPABILITIES, canAnswerQuestions, type QuestionScope } from './clie
 import type { ConnectionIdentity } from './link/link.ts'
 import type { ClientCall } from './link/outgoing-call.ts'
 
-/** What decides who shares a connection to a server. */
+/** The facts that decide who shares a connection to a server. */
 export interface SharingRules {
   readonly kind: 'stdio' | 'http' | 'sse'
   /** The operator wants one for each session. */
   readonly perSession: boolean
-  /** It is a legacy server that asks things of its clients, and where. */
+  /** It is a legacy server that asks questions of its clients, and where it asks them. */
   readonly asks: QuestionScope | undefined
   readonly clientInfo: JsonObject
 }
 
-/** A connection of a server, by whom it may be used and as whom it speaks. */
+/** A connection of a server: who may use it, and which client it represents. */
 export interface ConnectionSlot {
   readonly name: string
   readonly identity: ConnectionIdentity
   readonly conversation: string | undefined
-  /** For one call at a time: there is nothing else by which to tell who is asked. */
+  /** For one call at a time: nothing else shows which client a question is for. */
   readonly isExclusive: boolean
 }
 
-/** As whom we speak where nobody in particular is behind us. */
+/** The client that we present if the request belongs to no particular client. */
 export const sharedIdentity = (clientInfo: JsonObject): ConnectionIdentity => ({
   clientInfo,
   capabilities: ALL_CAPABILITIES,
 })
 
-/** The seat for a request; undefined where everybody shares the one connection. */
+/** The connection for a request; `undefined` if all clients share one connection. */
 export function findSlot(
   { session, client, askStanding }: Pick<ClientCall, 'session' | 'client' | 'askStanding'>,
   rules: SharingRules,
@@ -36,11 +36,11 @@ export function findSlot(
   const { kind, perSession, asks, clientInfo } = rules
   if (!asks) return perSession ? createSlot(session, sharedIdentity(clientInfo)) : undefined
   const prefix = perSession ? `${session}\n` : ''
-  // Whoever cannot be asked anything need not be told apart, and the server can know it from the start.
+  // Clients that cannot be asked anything can share a connection, and the server can know that from the start.
   if (!client || !canAnswerQuestions(client)) return createSlot(`${prefix}mute`, { clientInfo, capabilities: {} })
   const { capabilities } = client
   const declared = JSON.stringify(capabilities)
-  // Over HTTP a question comes on the stream of its call, where the server keeps to that. Roots are asked for at any time.
+  // Over HTTP a well-behaved server asks on the stream of the call. But it may ask for roots at any time.
   if (kind === 'http' && asks === 'in-call' && capabilities.roots === undefined)
     return createSlot(`${prefix}\n${declared}`, { clientInfo, capabilities })
   const identity = {

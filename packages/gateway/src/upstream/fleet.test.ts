@@ -16,7 +16,7 @@ interface Opened {
 
 function openFleet(known: readonly string[] = []) {
   const opened: Opened[] = []
-  const catalogues: string[] = []
+  const catalogs: string[] = []
   const events: SallyportEvent[] = []
   const closing: Promise<void>[] = []
   const fleet = new Fleet({
@@ -34,14 +34,14 @@ function openFleet(known: readonly string[] = []) {
       } as Upstream
     },
     listener: {
-      onCatalog: (server) => void catalogues.push(server),
+      onCatalog: (server) => void catalogs.push(server),
       onEvent: (event) => void events.push(event),
     },
     isKnown: (server) => known.includes(server),
     now: () => Date.now(),
   })
   const of = (id: string): Opened => opened.findLast(({ config }) => config.id === id) as Opened
-  return { fleet, opened, catalogues, events, closing, of }
+  return { fleet, opened, catalogs, events, closing, of }
 }
 
 const configs = (...ids: readonly string[]): readonly ServerConfig[] => ids.map((id) => stdioConfig({ id }))
@@ -55,8 +55,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-describe('a server that a call is for', () => {
-  it('is waited for until the servers are put to work, and not any more afterwards', async () => {
+describe('the server of a call', () => {
+  it('is waited for until the servers are started, and no longer afterwards', async () => {
     const { fleet } = openFleet()
     const [coming, unknown] = [fleet.find('a'), fleet.find('nobody')]
     fleet.applyConfig(configs('a'), NONE)
@@ -67,7 +67,7 @@ describe('a server that a call is for', () => {
     await fleet.close()
   })
 
-  it('is put to work when it is asked for', async () => {
+  it('is started when it is needed', async () => {
     const { fleet } = openFleet(['a'])
     const starting = fleet.waitForStart('calm').then(() => fleet.applyConfig(configs('a'), NONE))
     expect(await fleet.find('a')).toBe(fleet.get('a'))
@@ -76,7 +76,7 @@ describe('a server that a call is for', () => {
     await fleet.close()
   })
 
-  it('does not come any more once all are closed', async () => {
+  it('is not started any more once all are closed', async () => {
     const { fleet } = openFleet()
     const coming = fleet.find('a')
     await fleet.close()
@@ -85,7 +85,7 @@ describe('a server that a call is for', () => {
 })
 
 describe(`a changed configuration (${promise('GW-12')})`, () => {
-  it('starts what is new, stops what is gone, restarts what changed and touches nothing else', async () => {
+  it('starts new servers, stops removed ones, restarts changed ones and affects no others', async () => {
     const { fleet, opened, of } = openFleet()
     expect(fleet.applyConfig(configs('stays', 'goes', 'changes'), NONE)).toEqual({
       added: ['stays', 'goes', 'changes'],
@@ -121,8 +121,8 @@ describe(`a changed configuration (${promise('GW-12')})`, () => {
   })
 })
 
-describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, () => {
-  it('ends when all of them were heard of, or failed', async () => {
+describe(`waiting for servers without a known catalog (${promise('GW-3')})`, () => {
+  it('ends when all of them have reported or failed', async () => {
     const { fleet, of } = openFleet()
     fleet.applyConfig(configs('a', 'b'), NONE)
     let known = false
@@ -136,7 +136,7 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     await fleet.close()
   })
 
-  it('ends when the last of them wants a login: it has been heard of', async () => {
+  it('ends when the last of them requires a login, which is an outcome too', async () => {
     const { fleet, of, events } = openFleet()
     fleet.applyConfig(configs('a'), NONE)
     const waiting = fleet.waitUntilKnown(60_000)
@@ -147,7 +147,7 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     await fleet.close()
   })
 
-  it('ends after its patience, counted from their start, and then nobody waits again', async () => {
+  it('ends after its timeout, counted from their start, and then nobody waits again', async () => {
     const { fleet } = openFleet()
     fleet.applyConfig(configs('silent'), NONE)
     await vi.advanceTimersByTimeAsync(600)
@@ -161,7 +161,7 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     await fleet.close()
   })
 
-  it('takes no longer when somebody sets the clock meanwhile', async () => {
+  it('takes no longer if the system clock is changed meanwhile', async () => {
     const { fleet } = openFleet()
     fleet.applyConfig(configs('silent'), NONE)
     await vi.advanceTimersByTimeAsync(600)
@@ -175,7 +175,7 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
     await fleet.close()
   })
 
-  it('does not begin for servers that are known from before, disabled, or gone', async () => {
+  it('does not begin for servers that are known from before, disabled, or removed', async () => {
     const { fleet } = openFleet(['known'])
     fleet.applyConfig([...configs('known'), stdioConfig({ id: 'off', enabled: false })], NONE)
     expect(fleet.waitUntilKnown(1_000)).toBeUndefined()
@@ -204,8 +204,8 @@ describe(`waiting for servers of which nothing is known (${promise('GW-3')})`, (
   })
 })
 
-describe(`a tool of a server that has not come up (${promise('GW-4')})`, () => {
-  it('is told by its name, in any form, and by the longest name of a server that fits', async () => {
+describe(`a tool of a server that has not started (${promise('GW-4')})`, () => {
+  it('is recognized by its name, in any spelling, and by the longest matching server id', async () => {
     const { fleet } = openFleet(['known'])
     fleet.applyConfig(configs('a', 'a-b', 'known'), NONE)
     for (const name of ['a-b/read', 'mcp__a-b__read', 'a_b_read'])
@@ -221,7 +221,7 @@ describe(`a tool of a server that has not come up (${promise('GW-4')})`, () => {
 })
 
 describe(`closing the fleet (${promise('GW-6')})`, () => {
-  it('waits for all servers, and for those that were on their way out', async () => {
+  it('waits for all servers, and for those that were already closing', async () => {
     const { fleet, closing, opened } = openFleet()
     fleet.applyConfig(configs('a', 'b'), NONE)
     let gone = (): void => {}
@@ -237,12 +237,12 @@ describe(`closing the fleet (${promise('GW-6')})`, () => {
     expect(fleet.all()).toEqual([])
   })
 
-  it('passes on what servers tell, each under its name', async () => {
-    const { fleet, of, catalogues, events } = openFleet()
+  it('passes on the events of servers, each with its server id', async () => {
+    const { fleet, of, catalogs, events } = openFleet()
     fleet.applyConfig(configs('a'), NONE)
     of('a').listener.onCatalog({} as ServerCatalog)
     of('a').listener.onEvent(LOST)
-    expect([catalogues, events]).toEqual([['a'], [LOST]])
+    expect([catalogs, events]).toEqual([['a'], [LOST]])
     await fleet.close()
   })
 })

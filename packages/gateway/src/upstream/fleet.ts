@@ -6,7 +6,7 @@ import { stateRefusal } from './state-refusal.ts'
 import type { Upstream, UpstreamListener } from './upstream-interface.ts'
 
 export interface FleetListener {
-  onCatalog(server: string, catalogue: ServerCatalog): void
+  onCatalog(server: string, catalog: ServerCatalog): void
   onEvent(event: SallyportEvent): void
 }
 
@@ -17,13 +17,13 @@ export interface FleetOptions {
   readonly now: () => number
 }
 
-/** Why a server of which nothing is known cannot be called. */
+/** Why a server cannot be called while its catalog is unknown. */
 export interface AbsentServer {
   readonly server: string
   readonly refusal: SallyportError
 }
 
-/** `calm`: who comes in first gets a list, if what the servers offer is known from before. */
+/** `calm`: if the catalogs are known from before, the first client gets its list before servers are started. */
 export type StartTime = 'now' | 'calm'
 
 export interface FleetChange {
@@ -32,16 +32,16 @@ export interface FleetChange {
   readonly restarted: readonly string[]
 }
 
-/** All the servers of the configuration. A new configuration touches only those that it changed. */
+/** All servers of the configuration. A new configuration affects only the servers that it changed. */
 export class Fleet {
   readonly #options: FleetOptions
   readonly #upstreams = new Map<string, Upstream>()
-  /** Servers of which nothing is known yet, and since when they have had the chance to tell: by a clock that nobody sets. */
+  /** Servers whose catalogs are not known yet, and since when we wait for them, by a monotonic clock. */
   readonly #unknown = new Map<string, number>()
   readonly #closing = new Set<Promise<void>>()
   readonly #waiters = new Set<() => void>()
   readonly #startSignal = new StartSignal()
-  /** Until then a server that is not there may only not have come yet. */
+  /** Until it is settled, a missing server may only be late. */
   readonly #configured: Promise<void>
   #onConfigured: (() => void) | undefined
 
@@ -56,14 +56,14 @@ export class Fleet {
     return this.#upstreams.get(server)
   }
 
-  /** For a call, which may come before the servers have been put to work: what they offer is known from before. */
+  /** For a call that may come before the servers are started: their catalogs are known from before. */
   find(server: string): Upstream | Promise<Upstream | undefined> | undefined {
     const upstream = this.#upstreams.get(server)
     if (upstream !== undefined || this.#onConfigured === undefined) return upstream
     return this.waitUntilConfigured().then(() => this.#upstreams.get(server))
   }
 
-  /** Resolves when the servers should be put to work. */
+  /** Resolves when the servers should be started. */
   waitForStart(when: StartTime): Promise<void> {
     return when === 'now' ? new Promise(setImmediate) : this.#startSignal.wait()
   }
@@ -72,7 +72,7 @@ export class Fleet {
     this.#startSignal.trigger()
   }
 
-  /** Resolves when the servers have been put to work, which is soon if somebody asks. */
+  /** Resolves when the servers have been started, which is soon if somebody asks. */
   waitUntilConfigured(): Promise<void> {
     this.requestStart()
     return this.#configured
@@ -82,14 +82,14 @@ export class Fleet {
     return [...this.#upstreams.values()]
   }
 
-  /** Adds a server that no configuration names: one of the gateway's own. */
+  /** Adds a server that is not in the configuration: one of the gateway's own. */
   add(server: string, open: (listener: UpstreamListener) => Upstream): Upstream {
     const upstream = open(this.#createListener(server))
     this.#startServer(server, upstream)
     return upstream
   }
 
-  /** These are about to come: a list that is asked for meanwhile waits for those of which nothing is known. */
+  /** These servers will be opened soon: a list that is requested meanwhile waits for those without a known catalog. */
   expect(servers: readonly string[]): void {
     for (const server of servers) if (!this.#options.isKnown(server)) this.#unknown.set(server, performance.now())
   }
@@ -113,10 +113,12 @@ export class Fleet {
     return change
   }
 
-  /** Resolves when every server has been heard of, or has had `patience` to be; undefined when nobody need wait. */
-  waitUntilKnown(patience: number): Promise<void> | undefined {
+  /**
+   * Resolves when every server's catalog is known or has been awaited for `timeoutMs`; `undefined` if nobody need wait.
+   */
+  waitUntilKnown(timeoutMs: number): Promise<void> | undefined {
     const now = performance.now()
-    const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + patience - now))
+    const left = Math.max(0, ...[...this.#unknown.values()].map((since) => since + timeoutMs - now))
     if (left <= 0) return undefined
     return new Promise((resolve) => {
       const wake = (): void => {
@@ -129,12 +131,14 @@ export class Fleet {
     })
   }
 
-  /** Why there is no tool of this name: it names a server that has not come up, so that nobody knows what it offers. */
+  /**
+   * Why there is no tool of this name: it begins with the id of a server that did not start, so its tools are unknown.
+   */
   findAbsentServer(tool: string): AbsentServer | undefined {
     const absent = this.all()
       .map((upstream) => upstream.status())
       .filter(({ id, state }) => state !== 'ready' && !this.#options.isKnown(id) && startsWithServer(tool, id))
-    // `a_b_read` is rather a tool of `a-b` than of `a`.
+    // `a_b_read` is more likely a tool of `a-b` than of `a`.
     const status = absent.sort((one, other) => other.id.length - one.id.length)[0]
     return status && { server: status.id, refusal: stateRefusal(status, this.#options.now()) }
   }
@@ -142,7 +146,7 @@ export class Fleet {
   async close(): Promise<void> {
     this.#markConfigured()
     for (const [id, upstream] of [...this.#upstreams]) this.#remove(id, upstream)
-    // Servers that were expected and have not been opened will not come any more.
+    // Expected servers that have not been opened by now will not come.
     for (const id of [...this.#unknown.keys()]) this.#markKnown(id)
     await Promise.all(this.#closing)
   }
@@ -173,8 +177,8 @@ export class Fleet {
   #createListener(server: string): UpstreamListener {
     const { listener } = this.#options
     return {
-      onCatalog: (catalogue) => {
-        listener.onCatalog(server, catalogue)
+      onCatalog: (catalog) => {
+        listener.onCatalog(server, catalog)
         this.#markKnown(server)
       },
       onEvent: (event) => {
@@ -185,7 +189,7 @@ export class Fleet {
   }
 }
 
-/** Whether a name, in any form that people and agents write, begins with this server. */
+/** Whether a name, in any spelling that people and agents use, begins with this server's id. */
 function startsWithServer(tool: string, server: string): boolean {
   const ref = { server, tool: 'x' }
   return [`${server}/x`, canonicalName(ref), plainName(ref)].some((name) => tool.startsWith(name.slice(0, -1)))

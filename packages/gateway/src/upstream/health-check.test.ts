@@ -40,9 +40,9 @@ async function bench(script: ServerScript, timeouts: Partial<Timeouts> = {}) {
   })
   upstream.start()
   await vi.advanceTimersByTimeAsync(0)
-  const heard = (method: string): number =>
+  const countReceived = (method: string): number =>
     opened.flatMap((transport) => transport.received).filter((message) => message.method === method).length
-  return { upstream, opened, heard, types: () => events.map(({ type }) => type) }
+  return { upstream, opened, countReceived, types: () => events.map(({ type }) => type) }
 }
 
 const replied = ({ id }: ReceivedMessage, server: MemoryTransport): void => server.answer(id)
@@ -60,16 +60,16 @@ describe(`the health check of a server (${promise('GOV-24')})`, () => {
     ['legacy', 'ping'],
     ['modern', 'server/discover'],
   ] as const)('asks an idle %s server with %s', async (era, method) => {
-    const { upstream, heard } = await bench({ era })
-    const before = heard(method)
+    const { upstream, countReceived } = await bench({ era })
+    const before = countReceived(method)
     await vi.advanceTimersByTimeAsync(3 * EVERY)
     // The first time it may have been used a moment ago.
-    expect(heard(method) - before).toBeGreaterThanOrEqual(2)
+    expect(countReceived(method) - before).toBeGreaterThanOrEqual(2)
     expect(upstream.status().health).toMatchObject({ isHealthy: true })
     await upstream.close()
   })
 
-  it('is an event only when it finds another thing than before', async () => {
+  it('creates an event only if its result changes', async () => {
     let isSilent = false
     const answers = {
       ping: (message: ReceivedMessage, server: MemoryTransport) => (isSilent ? undefined : replied(message, server)),
@@ -88,17 +88,17 @@ describe(`the health check of a server (${promise('GOV-24')})`, () => {
     await upstream.close()
   })
 
-  it('asks nothing of a server that is in use', async () => {
-    const { upstream, heard } = await bench({})
+  it('sends nothing to a server that is in use', async () => {
+    const { upstream, countReceived } = await bench({})
     for (let call = 0; call < 5; call++) {
       await upstream.request({ method: 'tools/call', params: {}, name: 'echo', session: 's', permit: GATEWAY_PERMIT })
       await vi.advanceTimersByTimeAsync(EVERY * 0.9)
     }
-    expect(heard('ping')).toBe(0)
+    expect(countReceived('ping')).toBe(0)
     await upstream.close()
   })
 
-  it('keeps no server from resting, and starts none', async () => {
+  it('does not prevent a server from becoming idle, and starts none', async () => {
     const { upstream, opened } = await bench({ answers: { ping: replied } }, { idle: 3.5 * EVERY })
     await vi.advanceTimersByTimeAsync(10 * EVERY)
     expect(upstream.status().state).toBe('stopped')
@@ -106,10 +106,10 @@ describe(`the health check of a server (${promise('GOV-24')})`, () => {
     await upstream.close()
   })
 
-  it('is left out where the entry says so', async () => {
-    const { upstream, heard } = await bench({}, { health: undefined })
+  it('is not run if the entry disables it', async () => {
+    const { upstream, countReceived } = await bench({}, { health: undefined })
     await vi.advanceTimersByTimeAsync(100 * EVERY)
-    expect(heard('ping')).toBe(0)
+    expect(countReceived('ping')).toBe(0)
     await upstream.close()
   })
 })

@@ -4,7 +4,7 @@ import type { Link } from './link/link.ts'
 /** What the last checks found. */
 export interface Health {
   readonly isHealthy: boolean
-  /** When that was found out, and when it was looked at last, in milliseconds since 1970. */
+  /** When this result was first found, and when it was last checked, in milliseconds since 1970. */
   readonly since: number
   readonly checkedAt: number
   /** Why it is not healthy. */
@@ -12,18 +12,21 @@ export interface Health {
 }
 
 export interface HealthCheckOptions {
-  /** Between two checks, in milliseconds; undefined: there are none. */
+  /** The interval between two checks in milliseconds; `undefined`: there are no checks. */
   readonly intervalMs: number | undefined
   readonly now: () => number
   readonly onChange: (health: Health) => void
 }
 
-/** An idle server that takes longer for the cheapest question has no time for a call. */
+/** An idle server that needs longer for the cheapest request could not handle a call. */
 const PROBE_TIMEOUT_MS = 10_000
-/** The cheapest question of each era. An error is an answer too: somebody is there. */
+/** The cheapest request of each era. An error is an answer too: the server is alive. */
 const PROBE_METHODS: Readonly<Record<Era, string>> = { legacy: 'ping', modern: 'server/discover' }
 
-/** Asks a server that nobody uses, from time to time, whether it is still there. It is no use of the server: one that may rest does. */
+/**
+ * Asks an unused server from time to time whether it is still alive. A check does not count as use, so the server can
+ * still become idle.
+ */
 export class HealthCheck {
   readonly #options: HealthCheckOptions
   #timer: NodeJS.Timeout | undefined
@@ -38,7 +41,7 @@ export class HealthCheck {
     return this.#health
   }
 
-  /** A new connection: what was found of an earlier one is settled by that it could be made. */
+  /** Call this for a new connection: a successful connect replaces earlier results. */
   start(link: Link, era: Era): void {
     const { intervalMs } = this.#options
     if (intervalMs === undefined) return
@@ -56,7 +59,7 @@ export class HealthCheck {
     const { intervalMs = 0 } = this.#options
     if (this.#isProbing) return
     const timer = this.#timer
-    // Whoever used it lately knows more than a question would tell.
+    // A recent call has shown more than a check would.
     if (link.idleFor < intervalMs && this.#health?.isHealthy !== false) return this.#update(undefined)
     const timeout = Math.min(intervalMs, PROBE_TIMEOUT_MS)
     const times = { timeout, maximum: timeout, isBackground: true }

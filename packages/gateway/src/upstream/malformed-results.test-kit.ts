@@ -1,13 +1,13 @@
 import type { Json, JsonObject } from '@sallyport/core'
 import fc from 'fast-check'
 
-/** What servers write by mistake, and what is right in one place and wrong in another. */
+/** Values that servers write by mistake; some are valid in one position and invalid in another. */
 const anything = fc.constantFrom<Json>(
   ...[null, true, false, 0, 5, -1, 0.5, 1e21, '', 'x', 'user', 'assistant', 'YQ==', 'YQ', 'a', 'a-_=', 'Y Q\n=='],
   ...[[], ['user'], ['user', 'robot', 3], [{ src: 'a:b' }, { src: 1 }, 7], {}, { a: 1 }, { text: 'a' }],
 )
 
-/** An object whose members are right, wrong or missing, and which has some that nobody knows. */
+/** An object with valid, invalid, missing and unknown members. */
 function objectWith(members: Readonly<Record<string, fc.Arbitrary<Json>>>): fc.Arbitrary<JsonObject> {
   const fields = Object.fromEntries(
     Object.entries(members).map(([name, right]) => [
@@ -72,7 +72,7 @@ const resultMeta = objectWith({
   'sallyport/error': fc.constant({ code: 'FORGED' }),
 })
 
-/** Results of each method that a client asks for, with mistakes in them. */
+/** Results of each method that a client calls, with mistakes in them. */
 export const malformedResults: Readonly<Record<string, fc.Arbitrary<JsonObject>>> = {
   'tools/call': objectWith({
     content: listOf(block),

@@ -49,7 +49,7 @@ function frameOf(text: string, cuts: readonly number[] = []): Frame {
   return outcome.frame
 }
 
-/** What a client gets of a result; undefined where it is refused. */
+/** What a client gets for a result; `undefined` if it is refused. */
 function passed(method: Method, frame: Frame, era: 'legacy' | 'modern'): JsonObject | undefined {
   if (
     findAnswerProblem(frame, { request: { method, params: {}, permit: GATEWAY_PERMIT }, era, capabilities: {} }) !==
@@ -59,7 +59,7 @@ function passed(method: Method, frame: Frame, era: 'legacy' | 'modern'): JsonObj
   return parseFrame(cleanAnswer(frame, { method, era, server: 'odd' })).result as JsonObject
 }
 
-/** The same without blocks of types that the protocol does not have, which no SDK takes. */
+/** The same without blocks of types that the protocol does not have, which no SDK accepts. */
 function withoutUnknown(result: JsonObject): JsonObject {
   const isKnown = (item: Json): boolean => {
     const { type } = isJsonObject(item) && isJsonObject(item.content) ? item.content : (item as JsonObject)
@@ -72,7 +72,7 @@ function withoutUnknown(result: JsonObject): JsonObject {
 const printed = (result: JsonObject): string => `{"jsonrpc":"2.0","id":1,"result":${JSON.stringify(result)}}`
 
 describe(`${promise('GW-17')} a result with mistakes in it`, () => {
-  it.each(METHODS)('is one that the clients of the SDK take, once it has passed: %s', (method) => {
+  it.each(METHODS)('is accepted by the clients of the SDK, if it is passed on: %s', (method) => {
     fc.assert(
       fc.property(
         malformedResults[method] as fc.Arbitrary<JsonObject>,
@@ -93,7 +93,7 @@ describe(`${promise('GW-17')} a result with mistakes in it`, () => {
     )
   })
 
-  it.each(METHODS)('stays as it is where the SDK takes it: %s', (method) => {
+  it.each(METHODS)('is unchanged if the SDK accepts it: %s', (method) => {
     fc.assert(
       fc.property(
         malformedResults[method] as fc.Arbitrary<JsonObject>,

@@ -14,7 +14,7 @@ export interface MemoryTransportOptions {
   readonly serve?: (message: ReceivedMessage, server: MemoryTransport) => void
   readonly open?: () => Promise<void>
   readonly close?: () => Promise<void>
-  /** As over HTTP, where a closed stream tells the server. */
+  /** As over HTTP, where a closed stream notifies the server. */
   readonly abandonTells?: boolean
 }
 
@@ -48,7 +48,7 @@ export class MemoryTransport implements Transport {
     )
   }
 
-  /** The server hears of it in a turn of its own, as over any pipe. */
+  /** The server gets it in a separate turn of the event loop, as over any pipe. */
   send(text: string): void {
     const message = JSON.parse(text) as ReceivedMessage
     this.received.push(message)
@@ -72,7 +72,7 @@ export class MemoryTransport implements Transport {
     await this.#options.close?.()
   }
 
-  /** The server says something: any value, or text as it stands. */
+  /** The server sends a message: any value, or a string as it is. */
   emit(message: Json | object): void {
     if (this.closed > 0) return
     this.#reader.feed(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)))
@@ -97,7 +97,7 @@ export class MemoryTransport implements Transport {
     this.#events?.onClose(reason)
   }
 
-  /** The message number `index` with this method, once the server has heard it. */
+  /** The message number `index` with this method, once the server has received it. */
   async waitForMessage(method: string, index = 0): Promise<ReceivedMessage> {
     for (;;) {
       const message = this.received.filter((one) => one.method === method)[index]
@@ -111,11 +111,11 @@ export interface ServerScript {
   readonly era?: 'legacy' | 'modern'
   readonly capabilities?: JsonObject
   readonly tools?: () => readonly Json[]
-  /** Answers by method; what stands here comes before everything else. Undefined: no answer. */
+  /** Answers by method; these take precedence over everything else. `undefined`: no answer. */
   readonly answers?: Readonly<Record<string, (message: ReceivedMessage, server: MemoryTransport) => void>>
 }
 
-/** A well-behaved server of either era, but for what the script says. */
+/** A well-behaved server of either era, except for what the script says. */
 export function createServerHandler(
   script: ServerScript = {},
 ): (message: ReceivedMessage, server: MemoryTransport) => void {

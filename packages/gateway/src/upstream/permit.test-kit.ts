@@ -3,14 +3,14 @@ import { type Permit, usePermit } from './permit.ts'
 
 export const lockedDown = (): SallyportError => new SallyportError('MODE_FORBIDS', 'There is a lockdown.')
 
-/** A permit that a test lets become stale, and whose renewal it answers. */
+/** A permit that a test can make stale, and whose renewal it answers. */
 export class TestPermit implements Permit {
   isCurrent = true
   timesSent = 0
   timesRenewed = 0
   #outcome: Promise<SallyportError | undefined> = Promise.resolve(undefined)
 
-  /** From now on it has to be renewed, which ends so: with a refusal, or with undefined. */
+  /** From now on it must be renewed, with this result: a refusal, or `undefined`. */
   becomeStale(outcome: Promise<SallyportError | undefined> = Promise.resolve(lockedDown())): this {
     this.isCurrent = false
     this.#outcome = outcome
@@ -29,7 +29,7 @@ export class TestPermit implements Permit {
   }
 }
 
-/** For what stands in for a transport: checks the permit as each of them does. */
+/** For a fake transport: checks the permit as every real one does. */
 export async function sendAs<Reply>(permit: Permit, send: () => Reply): Promise<Awaited<Reply>> {
   while (!usePermit(permit)) {
     const refusal = await permit.renew()

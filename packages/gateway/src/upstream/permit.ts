@@ -1,24 +1,25 @@
 import { SallyportError } from '@sallyport/core'
 
 /**
- * The right to send one call. It was given when the call was judged; the call may have waited since then, for its server
+ * The right to send one call. It is given with the policy decision. Since then the call may have waited for its server
  * to start, for a connection or for a full pipe, while rules, definitions or its token changed.
  */
 export interface Permit {
-  /** Whether nothing has changed since the call was judged. Asked for every call, so it only compares. */
+  /** Whether nothing has changed since the decision. Checked for every call, so it only compares. */
   readonly isCurrent: boolean
-  /** The call is sent in this moment; more than once where it has several rounds or is redirected. */
+  /** The call is sent now; called several times if it has several rounds or is redirected. */
   onSent?(): void
-  /** Judges the call again. Resolves to the reason why it must not be sent, or to undefined. */
+  /** Rechecks the call. Resolves to the reason why it must not be sent, or to `undefined`. */
   renew(): Promise<SallyportError | undefined>
 }
 
-/** For what the gateway itself sends: handshakes, lists, health checks, cancellations, answers to servers. */
+/** For messages of the gateway itself: handshakes, lists, health checks, cancellations, answers to servers. */
 export const GATEWAY_PERMIT: Permit = Object.freeze({ isCurrent: true, renew: async () => undefined })
 
 /**
- * Whether the bytes of a request may go to the operating system. Every transport asks this as its last act before they
- * do, and only of a request that is still wanted; where it may not, `recheckPermit` says why, or that it may by now.
+ * Whether the bytes of a request may go to the operating system. Every transport checks this as the last step before it
+ * writes, and only for a request that is still wanted. If not, `recheckPermit` returns the reason, or says that it may
+ * be sent by now.
  */
 export function usePermit(permit: Permit): boolean {
   if (!permit.isCurrent) return false
@@ -27,8 +28,8 @@ export function usePermit(permit: Permit): boolean {
 }
 
 /**
- * Resolves to undefined once the permit is current, or to the reason why it is no longer given. Something may change once
- * more before the turn in which this resolves: whoever sends then asks `usePermit` again.
+ * Resolves to `undefined` once the permit is valid, or to the reason why it is not. Something may change again before
+ * the caller continues, so the sender must check `usePermit` again.
  */
 export async function recheckPermit(permit: Permit): Promise<SallyportError | undefined> {
   while (!permit.isCurrent) {
@@ -38,7 +39,7 @@ export async function recheckPermit(permit: Permit): Promise<SallyportError | un
   return undefined
 }
 
-/** The same for those who throw. */
+/** The same, but throws the reason. */
 export async function requirePermit(permit: Permit): Promise<void> {
   const refusal = await recheckPermit(permit)
   if (refusal) throw refusal

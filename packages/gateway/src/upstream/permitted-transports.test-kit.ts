@@ -14,19 +14,19 @@ import { freshMark, stdioConfig } from './stdio/stdio.test-kit.ts'
 import { StdioTransport } from './stdio/stdio-transport.ts'
 import type { Transport } from './transport.ts'
 
-/** A transport before a server that notes which calls reach it. */
+/** A transport to a server that records which calls reach it. */
 export interface TestTransport {
   readonly transport: Transport
   readonly events: Recorder
   /** The names of the calls that reached the server. */
   reached(): Promise<readonly string[]>
-  /** From now on what is asked has to wait, until what it resolves to is called. */
+  /** From now on calls must wait, until the function that this resolves to is called. */
   readonly waits: Readonly<Record<string, () => Promise<() => void>>>
 }
 
 let lastId = 0
 
-/** Sends a call of this name; its id. */
+/** Sends a call of this name and returns its id. */
 export function ask({ transport }: Pick<TestTransport, 'transport'>, name: string, options: AskOptions = {}): number {
   const { permit = GATEWAY_PERMIT, weight = 0, session } = options
   const id = ++lastId
@@ -84,7 +84,7 @@ export async function openStdioTransport(): Promise<TestTransport> {
   return { transport, events, reached, waits: { 'for a full pipe': fillPipe } }
 }
 
-/** What an HTTP server of a test does with a message: it says when it has taken it. */
+/** What an HTTP server of a test does with a message: it reports when it has received it. */
 class HttpServer {
   readonly names: string[] = []
   readonly #held: (() => void)[] = []
@@ -108,7 +108,7 @@ class HttpServer {
     return this.#held.length
   }
 
-  /** From now on it finishes no POST, until what this returns is called. */
+  /** From now on it finishes no POST, until the returned function is called. */
   hold(): () => void {
     this.#isHolding = true
     return () => {
@@ -147,7 +147,7 @@ const ALL_CONNECTIONS = 128
 
 async function openHttpTransport(
   make: (url: string) => Transport,
-  more: (rig: TestTransport, server: HttpServer) => TestTransport['waits'] = () => ({}),
+  more: (testTransport: TestTransport, server: HttpServer) => TestTransport['waits'] = () => ({}),
 ) {
   const server = new HttpServer()
   const { transport, events } = await openTransport(make(await server.listen()))
@@ -159,8 +159,8 @@ async function openHttpTransport(
   }
   const connecting = async (): Promise<() => void> => () => undefined
   const waits = { 'for its connection to be made': connecting, 'while all connections are in use': useAll }
-  const rig: TestTransport = { transport, events, reached: async () => server.names, waits }
-  return { ...rig, waits: { ...waits, ...more(rig, server) } }
+  const testTransport: TestTransport = { transport, events, reached: async () => server.names, waits }
+  return { ...testTransport, waits: { ...waits, ...more(testTransport, server) } }
 }
 
 export function openStreamableTransport(): Promise<TestTransport> {

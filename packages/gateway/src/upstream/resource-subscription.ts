@@ -3,11 +3,11 @@ import type { JsonObject } from '@sallyport/core'
 export interface SubscriptionEvents {
   /** The resource, or a part of it, changed: the `params` of the notification. */
   onUpdate(params: JsonObject): void
-  /** The server that told of it is gone for good. */
+  /** The server that reported changes is gone for good. */
   onLost(subscription: ResourceSubscription): void
 }
 
-/** One client's wish to hear of one resource, for as long as it lasts. */
+/** One client's subscription to one resource. */
 export class ResourceSubscription {
   readonly uri: string
   readonly #events: SubscriptionEvents
@@ -27,12 +27,12 @@ export class ResourceSubscription {
     if (!this.#hasEnded) this.#events.onUpdate(params)
   }
 
-  /** Whoever holds it is told once, when the client no longer wants it. */
+  /** `release` is called once, when the client no longer wants the subscription. */
   onRelease(release: () => void): void {
     this.#release = release
   }
 
-  /** For its holder: says that it holds it no longer. */
+  /** For its holder: the holder no longer serves the subscription. */
   markLost(): void {
     this.#release = undefined
     if (!this.#hasEnded) this.#events.onLost(this)

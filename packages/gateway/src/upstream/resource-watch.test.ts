@@ -15,7 +15,7 @@ type Serve = (message: ReceivedMessage, server: MemoryTransport) => void
 const granting: Serve = ({ id }, server) => server.answer(id)
 const OPENING = { era: 'legacy', capabilities: {} } as const
 
-function openWatch({ most: maxResources = 100, serve = granting }: { most?: number; serve?: Serve } = {}) {
+function openWatch({ maxOpen: maxResources = 100, serve = granting }: { maxOpen?: number; serve?: Serve } = {}) {
   const troubles: string[] = []
   const watch = new ResourceWatch({
     config: stdioConfig(),
@@ -42,10 +42,10 @@ function openWatch({ most: maxResources = 100, serve = granting }: { most?: numb
 }
 
 function subscriberTo(watch: ResourceWatch, uri: string) {
-  const told: JsonObject[] = []
+  const updates: JsonObject[] = []
   const lost: string[] = []
   const subscription = new ResourceSubscription(uri, {
-    onUpdate: (params) => void told.push(params),
+    onUpdate: (params) => void updates.push(params),
     onLost: () => void lost.push(uri),
   })
   const ask = (cancellation = new Cancellation()): Promise<UpstreamReply> =>
@@ -59,10 +59,10 @@ function subscriberTo(watch: ResourceWatch, uri: string) {
         cancellation,
       },
     })
-  return { told, lost, subscription, ask }
+  return { updates, lost, subscription, ask }
 }
 
-const asked = ({ received }: MemoryTransport): readonly string[] =>
+const requestsTo = ({ received }: MemoryTransport): readonly string[] =>
   received.map(({ method, params }) => `${String(method).slice('resources/'.length)} ${params?.uri}`)
 const updated = (uri: string, more: JsonObject = {}): JsonObject => ({
   method: 'notifications/resources/updated',
@@ -70,7 +70,7 @@ const updated = (uri: string, more: JsonObject = {}): JsonObject => ({
 })
 const isGranted = ({ frame }: UpstreamReply): boolean => frame.envelope.result !== undefined
 
-it(`a subscription that waits for the end of another needs a current permit when it is asked for (${promise('GOV-13')})`, async () => {
+it(`a subscription that waits for the end of another needs a valid permit when it is sent (${promise('GOV-13')})`, async () => {
   const leaving: ReceivedMessage[] = []
   const serve: Serve = (message, server) =>
     message.method === 'resources/unsubscribe' ? void leaving.push(message) : server.answer(message.id)
@@ -87,28 +87,28 @@ it(`a subscription that waits for the end of another needs a current permit when
   permit.becomeStale()
   server.answer(leaving[0]?.id)
   expect(await refused).toBe('MODE_FORBIDS')
-  expect(asked(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
+  expect(requestsTo(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
 })
 
-describe(`the resources of one server that somebody watches (${promise('GW-17')})`, () => {
-  it('are asked for once, however many want them at once, and given up with the last', async () => {
+describe(`the watched resources of one server (${promise('GW-17')})`, () => {
+  it('are subscribed once, however many clients want them, and unsubscribed with the last', async () => {
     const { watch, connect } = openWatch()
     const server = await connect()
     const [one, two, three] = [subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://1')]
     expect((await Promise.all([one.ask(), two.ask()])).every(isGranted)).toBe(true)
     expect(isGranted(await three.ask())).toBe(true)
     watch.handles(updated('a://1'))
-    expect([one, two, three].map(({ told }) => told.length)).toEqual([1, 1, 1])
+    expect([one, two, three].map(({ updates }) => updates.length)).toEqual([1, 1, 1])
     one.subscription.end()
     two.subscription.end()
     expect(watch.isHeld).toBe(true)
     three.subscription.end()
     await server.waitForMessage('resources/unsubscribe')
     expect(watch.isHeld).toBe(false)
-    expect(asked(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
+    expect(requestsTo(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
   })
 
-  it('are not given up between the one who leaves and the one who comes', async () => {
+  it('are not lost if one client leaves while another one subscribes', async () => {
     const answers: (() => void)[] = []
     const serve: Serve = (message, server) => void answers.push(() => server.answer(message.id))
     const { watch, connect } = openWatch({ serve })
@@ -121,27 +121,27 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     first.subscription.end()
     const again = second.ask()
     await server.waitForMessage('resources/unsubscribe')
-    expect(asked(server), 'one could overtake the other').toEqual(['subscribe a://1', 'unsubscribe a://1'])
+    expect(requestsTo(server), 'one could overtake the other').toEqual(['subscribe a://1', 'unsubscribe a://1'])
     answers.shift()?.()
     await server.waitForMessage('resources/subscribe', 1)
     answers.shift()?.()
     expect(isGranted(await again)).toBe(true)
     watch.handles(updated('a://1'))
-    expect(second.told).toHaveLength(1)
+    expect(second.updates).toHaveLength(1)
   })
 
-  it('that the server refuses are held by nobody, and can be asked for again', async () => {
+  it('that the server refuses have no subscribers, and can be requested again', async () => {
     const { watch, connect } = openWatch({ serve: ({ id }, server) => server.refuse(id, -32602, 'no') })
     const server = await connect()
     const one = subscriberTo(watch, 'a://1')
     expect((await one.ask()).frame.envelope.error).toBeDefined()
     expect((await subscriberTo(watch, 'a://1').ask()).frame.envelope.error).toBeDefined()
-    expect(asked(server)).toEqual(['subscribe a://1', 'subscribe a://1'])
+    expect(requestsTo(server)).toEqual(['subscribe a://1', 'subscribe a://1'])
     watch.handles(updated('a://1'))
-    expect([one.told, watch.isHeld]).toEqual([[], false])
+    expect([one.updates, watch.isHeld]).toEqual([[], false])
   })
 
-  it('are not taken from others by one who cancels, and are given up when nobody is left to want them', async () => {
+  it('stay subscribed for others if one client cancels, and are unsubscribed when no client is left', async () => {
     const { watch, connect } = openWatch({ serve: () => {} })
     const server = await connect()
     const [impatient, patient, alone] = [
@@ -162,14 +162,14 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     expect(isGranted(await outcomes[1])).toBe(true)
     expect((await server.waitForMessage('resources/unsubscribe')).params).toEqual({ uri: 'a://2' })
     watch.handles(updated('a://1'))
-    expect([impatient.told.length, patient.told.length]).toEqual([0, 1])
+    expect([impatient.updates.length, patient.updates.length]).toEqual([0, 1])
   })
 
-  it('are asked for again over the next connection, few at a time, without those that nobody wants any more', async () => {
+  it('are subscribed again over the next connection, few at a time, without those that nobody wants any more', async () => {
     let open = 0
-    let most = 0
+    let maxOpen = 0
     const serve: Serve = ({ id }, server) => {
-      most = Math.max(most, ++open)
+      maxOpen = Math.max(maxOpen, ++open)
       setImmediate(() => {
         open--
         server.answer(id)
@@ -181,17 +181,17 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     for (const { ask } of subscribers) await ask()
     watch.disconnected()
     subscribers[7]?.subscription.end()
-    most = 0
+    maxOpen = 0
     const server = await connect()
     await server.waitForMessage('resources/subscribe', 58)
-    expect(asked(server)).toHaveLength(59)
-    expect(asked(server)).not.toContain('subscribe a://7')
-    expect(most).toBeLessThanOrEqual(16)
+    expect(requestsTo(server)).toHaveLength(59)
+    expect(requestsTo(server)).not.toContain('subscribe a://7')
+    expect(maxOpen).toBeLessThanOrEqual(16)
     watch.handles(updated('a://59'))
-    expect(subscribers[59]?.told).toHaveLength(1)
+    expect(subscribers[59]?.updates).toHaveLength(1)
   })
 
-  it('that the server does not take back again are told of once, and asked for by the next who wants them', async () => {
+  it('that the server no longer grants are reported once, and requested again for the next client', async () => {
     let refuses = false
     const serve: Serve = ({ id }, server) => (refuses ? server.refuse(id) : server.answer(id))
     const { watch, connect, troubles } = openWatch({ serve })
@@ -203,11 +203,11 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     await expect.poll(() => troubles).toEqual([expect.stringContaining('2 subscribed resource')])
     refuses = false
     expect(isGranted(await subscriberTo(watch, 'a://1').ask())).toBe(true)
-    expect(asked(server)).toEqual(['subscribe a://1', 'subscribe a://2', 'subscribe a://1'])
+    expect(requestsTo(server)).toEqual(['subscribe a://1', 'subscribe a://2', 'subscribe a://1'])
   })
 
-  it('are limited, and a place is free again when the last one left', async () => {
-    const { watch, connect } = openWatch({ most: 2 })
+  it('are limited in number, and one more is allowed when the last client of another left', async () => {
+    const { watch, connect } = openWatch({ maxOpen: 2 })
     const server = await connect()
     const [one, two, three] = ['a://1', 'a://2', 'a://3'].map((uri) => subscriberTo(watch, uri))
     await one?.ask()
@@ -219,7 +219,7 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     await expect.poll(() => codeOf(three?.ask() ?? Promise.resolve())).toBe('no error')
   })
 
-  it('are lost to those who hold them when the server is closed, or another connection is theirs', async () => {
+  it('are lost for their subscribers when the server is closed, or when they get another connection', async () => {
     const { watch, connect } = openWatch()
     const server = await connect()
     const [one, two] = [subscriberTo(watch, 'a://1'), subscriberTo(watch, 'a://2')]
@@ -234,18 +234,18 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     expect(watch.isHeld).toBe(false)
   })
 
-  it('cover their parts, and are told of without our own id', async () => {
+  it('cover their parts, and are reported without our own subscription id', async () => {
     const { watch, connect } = openWatch()
     await connect()
     const [folder, file, neighbour] = ['x://h/a', 'x://h/a/b', 'x://h/ab'].map((uri) => subscriberTo(watch, uri))
     for (const each of [folder, file, neighbour]) await each?.ask()
     const _meta = { 'io.modelcontextprotocol/subscriptionId': 7 }
     expect(watch.handles(updated('x://h/a/b', { title: 'b', _meta }))).toBe(true)
-    expect(folder?.told).toEqual([{ uri: 'x://h/a/b', title: 'b' }])
-    expect([file?.told.length, neighbour?.told.length]).toEqual([1, 0])
+    expect(folder?.updates).toEqual([{ uri: 'x://h/a/b', title: 'b' }])
+    expect([file?.updates.length, neighbour?.updates.length]).toEqual([1, 0])
   })
 
-  it('are no business of lists, and take no harm from nonsense', async () => {
+  it('are independent of lists, and survive invalid notifications', async () => {
     const { watch, connect } = openWatch()
     await connect()
     const one = subscriberTo(watch, 'a://1')
@@ -253,6 +253,6 @@ describe(`the resources of one server that somebody watches (${promise('GW-17')}
     expect(watch.handles({ method: 'notifications/tools/list_changed' })).toBe(false)
     for (const params of [undefined, 7, [], { uri: 7 }, { uri: ['a://1'] }])
       expect(watch.handles({ method: 'notifications/resources/updated', params } as unknown as JsonObject)).toBe(true)
-    expect(one.told).toEqual([])
+    expect(one.updates).toEqual([])
   })
 })

@@ -22,7 +22,7 @@ import { coveringUris } from './uri-cover.ts'
 export interface ResourceWatchOptions {
   readonly config: Pick<UpstreamConfig, 'id' | 'timeouts'>
   readonly onWarning: (text: string) => void
-  /** So many resources of the server can be watched at once. */
+  /** How many resources of the server can be watched at once. */
   readonly maxResources?: number
 }
 
@@ -31,17 +31,17 @@ const LIST_CHANGE = /^notifications\/(tools|prompts|resources)\/list_changed$/
 
 interface WatchedResource {
   readonly uri: string
-  /** Who was granted it. They stay through restarts of the server. */
+  /** The granted subscriptions. They survive restarts of the server. */
   readonly holders: Set<ResourceSubscription>
   /** Clients whose request is not answered yet. */
   waiting: number
   asking: Promise<Frame> | undefined
   leaving: Promise<void> | undefined
-  /** This connection tells of it. */
+  /** This connection reports its changes. */
   isGranted: boolean
 }
 
-/** Which resources of one server somebody wants to hear of: the server is asked once for each, whoever and however many they are. */
+/** The watched resources of one server. The server is asked once for each resource, however many clients subscribed. */
 export class ResourceWatch {
   readonly #options: ResourceWatchOptions
   readonly #watched = new Map<string, WatchedResource>()
@@ -51,19 +51,20 @@ export class ResourceWatch {
     this.#options = options
   }
 
-  /** Somebody relies on being told. */
+  /** Whether at least one subscription is active. */
   get isHeld(): boolean {
     for (const { holders } of this.#watched.values()) if (holders.size > 0) return true
     return false
   }
 
-  /** Answers `resources/subscribe`; the server is asked only if it does not tell of the resource already. */
+  /** Answers `resources/subscribe`. The server is asked only if it does not report the resource already. */
   async subscribe(subscription: ResourceSubscription, call: ClientCall): Promise<UpstreamReply> {
     const watched = this.#findOrAdd(subscription.uri)
     watched.waiting++
     try {
       await unlessCancelled(Promise.resolve(watched.leaving), call.cancellation)
-      // The server is asked once for all who want this: in the name of the gateway, or not at all.
+      // One request serves all subscribers, in the name of the gateway. So each subscription needs its own permit
+      // first.
       await unlessCancelled(requirePermit(call.permit), call.cancellation)
       const frame = watched.isGranted
         ? SUBSCRIBED
@@ -76,9 +77,9 @@ export class ResourceWatch {
     }
   }
 
-  /** What clients wait for already is asked for again. */
-  connected(link: Link, opening: Pick<HandshakeResult, 'era' | 'capabilities'>): void {
-    const source = this.#createSource(link, opening)
+  /** Subscribes again to what clients wait for already. */
+  connected(link: Link, handshake: Pick<HandshakeResult, 'era' | 'capabilities'>): void {
+    const source = this.#createSource(link, handshake)
     this.#source = source
     void this.#resubscribe(source)
   }
@@ -100,7 +101,7 @@ export class ResourceWatch {
     }
   }
 
-  /** Those who wait for news have to ask again: another connection is theirs now. */
+  /** The subscribers must subscribe again: they now use another connection. */
   dismiss(): void {
     const holders = [...this.#watched.values()].flatMap((watched) => [...watched.holders])
     for (const watched of [...this.#watched.values()]) {
@@ -116,7 +117,7 @@ export class ResourceWatch {
     this.#watched.clear()
   }
 
-  /** The server stopped telling of these, though nobody asked it to. */
+  /** The server stopped reporting changes of these, although nobody unsubscribed. */
   #onDropped(uris: readonly string[]): void {
     for (const uri of uris) {
       const watched = this.#watched.get(uri)
@@ -124,7 +125,7 @@ export class ResourceWatch {
     }
   }
 
-  /** False for news of a list: those concern everybody, the rest only those who subscribed. */
+  /** False for a changed list: that concerns everybody, while updates go only to the subscribers. */
   handles(notification: JsonObject): boolean {
     if (LIST_CHANGE.test(String(notification.method))) return false
     const isStale = this.#source?.consumes(notification)
@@ -135,15 +136,15 @@ export class ResourceWatch {
 
   #onUpdated(params: JsonObject): void {
     if (typeof params.uri !== 'string') return
-    const told = withoutSubscriptionId(params)
+    const update = withoutSubscriptionId(params)
     for (const uri of coveringUris(params.uri)) {
-      for (const holder of [...(this.#watched.get(uri)?.holders ?? [])]) holder.update(told)
+      for (const holder of [...(this.#watched.get(uri)?.holders ?? [])]) holder.update(update)
     }
   }
 
   #findOrAdd(uri: string): WatchedResource {
-    const known = this.#watched.get(uri)
-    if (known) return known
+    const existing = this.#watched.get(uri)
+    if (existing) return existing
     const { config, maxResources = DEFAULT_MAX_RESOURCES } = this.#options
     if (this.#watched.size >= maxResources)
       throw new SallyportError(
@@ -163,7 +164,7 @@ export class ResourceWatch {
 
   #addHolder(watched: WatchedResource, subscription: ResourceSubscription): void {
     if (subscription.hasEnded) return
-    // We were closed while it was being answered.
+    // We were closed while the request was pending.
     if (this.#watched.get(watched.uri) !== watched) return subscription.markLost()
     watched.holders.add(subscription)
     subscription.onRelease(() => {
@@ -172,7 +173,7 @@ export class ResourceWatch {
     })
   }
 
-  /** Whoever asks while the server is being asked shares the outcome. */
+  /** Clients that subscribe while the request is pending share its outcome. */
   #subscribeOnce(watched: WatchedResource, by?: SubscribeOptions): Promise<Frame> {
     if (watched.asking !== undefined) return watched.asking
     const asking = this.#subscribeAtServer(watched, by).finally(() => {
@@ -186,7 +187,7 @@ export class ResourceWatch {
 
   async #subscribeAtServer(watched: WatchedResource, by: SubscribeOptions | undefined): Promise<Frame> {
     const source = this.#source
-    // Over HTTP one request can overtake another: it must not be taken back after it was asked for again.
+    // Over HTTP one request can overtake another: an old unsubscribe must not cancel a new subscribe.
     await watched.leaving
     if (!source || this.#source !== source)
       throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${this.#options.config.id} is not connected.`)
@@ -225,25 +226,27 @@ export class ResourceWatch {
     }
     await Promise.all(Array.from({ length: Math.min(source.maxConcurrent, wanted.length) }, work))
     if (this.#source === source && refusals.length > 0)
-      this.#options.onWarning(`it no longer tells of ${refusals.length} subscribed resource(s): ${refusals[0]}`)
+      this.#options.onWarning(
+        `it no longer reports changes of ${refusals.length} subscribed resource(s): ${refusals[0]}`,
+      )
   }
 }
 
 const findRefusal = ({ envelope }: Frame): string | undefined =>
   envelope.error === undefined ? undefined : 'the server refused it'
 
-/** Stops waiting for what others may go on waiting for. */
+/** Stops waiting for something that others may still wait for. */
 function unlessCancelled<Outcome>(work: Promise<Outcome>, cancellation: Cancellation | undefined): Promise<Outcome> {
   if (!cancellation) return work
   return new Promise((resolve, reject) => {
     cancellation.onCancel((reason) => reject(callCancelledError(reason)))
-    // First of all: whoever waits for this may listen for the cancellation next.
+    // Must be first: the next step of the caller may set its own cancellation listener.
     const done = (): void => cancellation.onCancel(undefined)
     work.finally(done).then(resolve, reject)
   })
 }
 
-/** The id is one of ours, on this side: each client has its own. */
+/** Subscription ids are per client, so the server's id is removed. */
 function withoutSubscriptionId({ _meta, ...params }: JsonObject): JsonObject {
   if (!isJsonObject(_meta)) return params
   const { [META.subscriptionId]: _ours, ...meta } = _meta
@@ -256,9 +259,9 @@ interface SubscribeRequestsOptions {
   readonly onWarning: (text: string) => void
 }
 
-/** The legacy era: one `resources/subscribe` for each resource. Changed lists are told unasked. */
+/** The legacy era: one `resources/subscribe` for each resource. Servers report changed lists without being asked. */
 class SubscribeRequests implements ChangeSource {
-  /** A server that has just come back is not met by thousands of requests at once. */
+  /** So that a server that has just restarted does not get thousands of requests at once. */
   readonly maxConcurrent = 16
   readonly #options: SubscribeRequestsOptions
   #isClosed = false
@@ -299,8 +302,8 @@ class SubscribeRequests implements ChangeSource {
     })
   }
 
-  /** With the connection every subscription is gone: then there is nothing to say. */
+  /** All subscriptions end with the connection: then there is nothing to report. */
   #warn(why: string): void {
-    if (!this.#isClosed) this.#options.onWarning(`a subscription could not be taken back: ${why}`)
+    if (!this.#isClosed) this.#options.onWarning(`a subscription could not be cancelled: ${why}`)
   }
 }

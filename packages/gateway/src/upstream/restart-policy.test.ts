@@ -12,13 +12,13 @@ const limitsOf = (deaths: readonly number[]): readonly number[] => {
   })
 }
 
-describe(`when a server that died is started again (${promise('GW-4')})`, () => {
+describe(`the restart delay of a dead server (${promise('GW-4')})`, () => {
   it('doubles from half a second up to half a minute', () => {
     const apart = Array.from({ length: 9 }, (_, index) => index * POLICY.circuitWindow)
     expect(limitsOf(apart)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })
 
-  it('lies anywhere below that, by chance', () => {
+  it('is random below that limit', () => {
     fc.assert(
       fc.property(fc.nat(20), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (attempt, random) => {
         const { delay } = planRestart({ attempt, deaths: [] }, { at: 0, healthyFor: 0, random }, POLICY)
@@ -28,14 +28,14 @@ describe(`when a server that died is started again (${promise('GW-4')})`, () => 
     )
   })
 
-  it('begins anew after a minute of health', () => {
+  it('starts over after a healthy minute', () => {
     const before = { attempt: 5, deaths: [] }
     const plan = (healthyFor: number) => planRestart(before, { at: 0, healthyFor, random: 0.5 }, POLICY)
     expect(plan(60_000)).toMatchObject({ delay: 250, record: { attempt: 1 } })
     expect(plan(59_999)).toMatchObject({ delay: 8_000, record: { attempt: 6 } })
   })
 
-  it('is left to single probes after six deaths in five minutes', () => {
+  it('allows only single attempts after six crashes in five minutes', () => {
     let record: DeathRecord = NO_DEATHS
     const states = [0, 1, 2, 3, 4, 5].map((at) => {
       const plan = planRestart(record, { at, healthyFor: 0, random: 0.5 }, POLICY)
@@ -50,7 +50,7 @@ describe(`when a server that died is started again (${promise('GW-4')})`, () => 
     expect(planRestart(record, { at: 300_006, healthyFor: 70_000, random: 0.5 }, POLICY).state).toBe('restarting')
   })
 
-  it('remembers no more deaths than its window holds', () => {
+  it('remembers only the crashes within its window', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(100_000), { maxLength: 50 }), (gaps) => {
         let record: DeathRecord = NO_DEATHS

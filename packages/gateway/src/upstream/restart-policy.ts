@@ -1,12 +1,12 @@
-/** When a server that died is started again, and when it is left alone for a while. */
+/** Decides when a dead server is restarted, and when it is left alone for a while. */
 export interface RestartPolicy {
   readonly initialDelay: number
   readonly maxDelay: number
-  /** So long without dying, and the count begins anew. */
+  /** After this long without a crash, the count begins again. */
   readonly healthyAfter: number
   readonly circuitDeaths: number
   readonly circuitWindow: number
-  /** How long an open circuit waits before it lets one attempt through. */
+  /** How long an open circuit waits before it allows one attempt. */
   readonly probeInterval: number
 }
 
@@ -19,11 +19,11 @@ export const DEFAULT_RESTART_POLICY: RestartPolicy = {
   probeInterval: 30_000,
 }
 
-/** What has gone wrong so far. */
+/** The crashes so far. */
 export interface DeathRecord {
-  /** Deaths since it was last healthy. */
+  /** Crashes since it was last healthy. */
   readonly attempt: number
-  /** Times of the deaths within the circuit's window. */
+  /** Times of the crashes within the circuit's window. */
   readonly deaths: readonly number[]
 }
 
@@ -36,7 +36,7 @@ export interface RestartPlan {
 }
 
 export interface Death {
-  /** By a clock that nobody sets. */
+  /** By a monotonic clock. */
   readonly at: number
   /** How long it had been healthy before. */
   readonly healthyFor: number
@@ -44,7 +44,7 @@ export interface Death {
   readonly random: number
 }
 
-/** Full jitter: the delay lies anywhere below the doubling limit, so that many servers do not come back at once. */
+/** Full jitter: the delay is a random part of a limit that doubles, so that many servers do not come back at once. */
 export function planRestart(before: DeathRecord, death: Death, policy: RestartPolicy): RestartPlan {
   const attempt = death.healthyFor >= policy.healthyAfter ? 0 : before.attempt
   const deaths = [...before.deaths, death.at].filter((time) => death.at - time < policy.circuitWindow)

@@ -23,11 +23,11 @@ export interface ServerCatalog extends HandshakeResult {
   readonly resources: readonly JsonObject[]
   readonly resourceTemplates: readonly JsonObject[]
   readonly prompts: readonly JsonObject[]
-  /** What it listed and we do not offer, and why. */
+  /** Entries that it listed and we do not offer, with the reasons. */
   readonly leftOut: readonly OmittedItem[]
-  /** It is a legacy server that asks things of its clients: they do not share one connection to it. */
+  /** It is a legacy server that asks questions of its clients: they do not share one connection to it. */
   readonly asks?: QuestionScope | undefined
-  /** Until when each list may be taken as it is, by the clock on the wall; a server that says nothing is not named. */
+  /** Until when each list is fresh, by the system clock; a list without a lifetime is missing here. */
   readonly freshUntil?: FreshUntil
 }
 
@@ -37,14 +37,14 @@ const MAX_PAGES = 200
 const MAX_ITEMS = 20_000
 const MAX_ITEM_BYTES = 256_000
 const MAX_ITEM_DEPTH = 64
-/** A schema of more is read by no model, and compiled by clients for as long as it takes. */
+/** No model reads a larger schema, and clients could take unlimited time to compile it. */
 const MAX_ITEM_PARTS = 20_000
 const MAX_NAME_LENGTH = 256
-/** Templates are matched against what clients ask for: theirs is a product of lengths. */
+/** Templates are matched against the URIs of clients: the cost is the product of the two lengths. */
 const MAX_URI_LENGTH = 4_096
-/** What is left out is kept, logged and shown; a server that lists nothing but rubbish must not fill that. */
+/** The left-out entries are stored, logged and shown; a server that lists only invalid entries must not fill them. */
 const MAX_LEFT_OUT = 100
-/** A day, in milliseconds: who says more means for ever, and for ever is a long time. */
+/** A day, in milliseconds: a server that says more means forever, which is too long. */
 const MAX_FRESH_MS = 86_400_000
 
 interface ListPlan {
@@ -61,24 +61,24 @@ const LISTS: readonly ListPlan[] = [
   { method: 'prompts/list', key: 'prompts', capability: 'prompts', nameKey: 'name' },
 ]
 
-/** Walks every list to its end, with caps of our own, and leaves out what cannot be offered. */
-export async function fetchCatalog(link: Link, opening: HandshakeResult, source: ListSource): Promise<ServerCatalog> {
+/** Reads every list to its end, within our own limits, and leaves out what cannot be offered. */
+export async function fetchCatalog(link: Link, handshake: HandshakeResult, source: ListSource): Promise<ServerCatalog> {
   const leftOut: OmittedItem[] = []
   const freshUntil: Record<string, number> = {}
-  // The protocol forbids HTTP clients of the modern era to offer such tools, and leaves the others free.
-  const judgesParams = source.kind === 'http' && opening.era === 'modern'
+  // The protocol forbids HTTP clients of the modern era to offer such tools, and does not restrict other clients.
+  const checksParams = source.kind === 'http' && handshake.era === 'modern'
   const lists: Record<string, readonly JsonObject[]> = {}
   for (const plan of LISTS) {
     lists[plan.key] =
-      opening.capabilities[plan.capability] === undefined
+      handshake.capabilities[plan.capability] === undefined
         ? []
-        : await fetchList(link, plan, { timeout: source.timeout, leftOut, freshUntil, judgesParams })
+        : await fetchList(link, plan, { timeout: source.timeout, leftOut, freshUntil, checksParams })
   }
-  const kept = opening.era === 'modern' ? { freshUntil } : {}
-  return { ...opening, ...(lists as unknown as Pick<ServerCatalog, ListPlan['key']>), leftOut, ...kept }
+  const freshness = handshake.era === 'modern' ? { freshUntil } : {}
+  return { ...handshake, ...(lists as unknown as Pick<ServerCatalog, ListPlan['key']>), leftOut, ...freshness }
 }
 
-/** Where the lists come from, and how long each page of them may take. */
+/** The source of the lists, and the timeout of each page. */
 export interface ListSource {
   readonly kind: UpstreamConfig['kind']
   readonly timeout: number
@@ -88,7 +88,7 @@ interface FetchContext {
   readonly timeout: number
   readonly leftOut: OmittedItem[]
   readonly freshUntil: Record<string, number>
-  readonly judgesParams: boolean
+  readonly checksParams: boolean
 }
 
 async function fetchList(link: Link, plan: ListPlan, gathering: FetchContext): Promise<readonly JsonObject[]> {
@@ -103,12 +103,12 @@ async function fetchList(link: Link, plan: ListPlan, gathering: FetchContext): P
       timeout: gathering.timeout,
       maximum: gathering.timeout,
     })
-    // Some servers declare resources or prompts and cannot list them; their tools are as good as any.
+    // Some servers declare resources or prompts and cannot list them; their tools are still usable.
     if (frame.envelope.error !== undefined && plan.key !== 'tools')
       return handleRefusedList(plan, items, gathering.leftOut)
     const result = parseResult(frame, plan.method)
     collect(result[plan.key], { items, plan, ...gathering })
-    // A list is as fresh as the page that ages first.
+    // A list is as fresh as the page that expires first.
     gathering.freshUntil[plan.key] = Math.min(
       gathering.freshUntil[plan.key] ?? Number.POSITIVE_INFINITY,
       Date.now() + freshMs(result.ttlMs),
@@ -121,7 +121,7 @@ async function fetchList(link: Link, plan: ListPlan, gathering: FetchContext): P
   return items
 }
 
-/** To know resources and no templates is common and nothing to be told. */
+/** Resources without templates are common, and not worth a message. */
 function handleRefusedList(
   plan: ListPlan,
   items: readonly JsonObject[],
@@ -135,20 +135,20 @@ function handleRefusedList(
 function addLeftOut(leftOut: OmittedItem[], entry: OmittedItem): void {
   if (leftOut.length < MAX_LEFT_OUT) leftOut.push(entry)
   else if (leftOut.length === MAX_LEFT_OUT)
-    leftOut.push({ name: 'further entries', reason: 'there are too many to tell' })
+    leftOut.push({ name: 'further entries', reason: 'there are too many to list' })
 }
 
-interface CollectOptions extends Pick<FetchContext, 'leftOut' | 'judgesParams'> {
+interface CollectOptions extends Pick<FetchContext, 'leftOut' | 'checksParams'> {
   readonly items: JsonObject[]
   readonly plan: ListPlan
 }
 
 function collect(page: Json | undefined, into: CollectOptions): void {
-  const { items, plan, leftOut, judgesParams } = into
-  const known = new Set(items.map((item) => item[plan.nameKey]))
+  const { items, plan, leftOut, checksParams } = into
+  const listedNames = new Set(items.map((item) => item[plan.nameKey]))
   for (const entry of Array.isArray(page) ? page : []) {
     const item = withoutNull(entry)
-    const reason = findItemProblem(item, plan, known) ?? (judgesParams ? findParamProblem(item) : undefined)
+    const reason = findItemProblem(item, plan, listedNames) ?? (checksParams ? findParamProblem(item) : undefined)
     if (reason === undefined && items.length >= MAX_ITEMS) {
       addLeftOut(leftOut, { name: plan.method, reason: `more than ${MAX_ITEMS} entries` })
       return
@@ -156,12 +156,12 @@ function collect(page: Json | undefined, into: CollectOptions): void {
     if (reason !== undefined) addLeftOut(leftOut, { name: shownName(item, plan), reason })
     else {
       items.push(item as JsonObject)
-      known.add((item as JsonObject)[plan.nameKey])
+      listedNames.add((item as JsonObject)[plan.nameKey])
     }
   }
 }
 
-/** Writers of several languages print a description that is missing as null. */
+/** Writers in several languages print a missing description as null. */
 function withoutNull(item: Json): Json {
   if (!isJsonObject(item) || item.description !== null) return item
   const { description: _, ...rest } = item
@@ -171,24 +171,26 @@ function withoutNull(item: Json): Json {
 function findItemProblem(
   item: Json,
   { key, nameKey }: ListPlan,
-  known: ReadonlySet<Json | undefined>,
+  listedNames: ReadonlySet<Json | undefined>,
 ): string | undefined {
   if (!isJsonObject(item)) return 'it is not an object'
   const name = item[nameKey]
   if (typeof name !== 'string' || name === '') return `its ${nameKey} is missing`
-  const longest = nameKey === 'name' ? MAX_NAME_LENGTH : MAX_URI_LENGTH
-  if (name.length > longest) return `its ${nameKey} is longer than ${longest} characters`
-  if (known.has(name)) return 'it is listed twice'
-  const schemaFlaw = key === 'tools' ? findSchemaProblem(item.inputSchema) : undefined
-  if (schemaFlaw !== undefined) return schemaFlaw
-  if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a text'
+  const maxLength = nameKey === 'name' ? MAX_NAME_LENGTH : MAX_URI_LENGTH
+  if (name.length > maxLength) return `its ${nameKey} is longer than ${maxLength} characters`
+  if (listedNames.has(name)) return 'it is listed twice'
+  const schemaProblem = key === 'tools' ? findSchemaProblem(item.inputSchema) : undefined
+  if (schemaProblem !== undefined) return schemaProblem
+  if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a string'
   if (isDeeperThan(item, MAX_ITEM_DEPTH)) return `its definition is nested deeper than ${MAX_ITEM_DEPTH}`
   if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
   if (hasMoreValues(item, MAX_ITEM_PARTS)) return `its definition has more than ${MAX_ITEM_PARTS} parts`
   return undefined
 }
 
-/** One without a type or properties says nothing of its arguments, which is allowed; they are an object all the same. */
+/**
+ * A schema without a type or properties does not describe the arguments, which is allowed; they are still an object.
+ */
 function findSchemaProblem(schema: Json | undefined): string | undefined {
   if (schema === undefined || schema === null) return 'its inputSchema is missing'
   if (!isJsonObject(schema)) return 'its inputSchema is not an object'

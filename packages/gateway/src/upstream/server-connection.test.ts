@@ -28,14 +28,14 @@ interface Bench {
   readonly enabled?: boolean
   readonly timeouts?: Partial<Timeouts>
   readonly options?: Partial<ServerConnectionOptions>
-  /** What each connection in turn is; the last one stays. */
+  /** The servers of each connection in turn; the last one is used for all further ones. */
   readonly transports?: readonly (() => MemoryTransport)[]
 }
 
 function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, transports }: Bench = {}) {
   const opened: MemoryTransport[] = []
   const events: SallyportEvent[] = []
-  const catalogues: ServerCatalog[] = []
+  const catalogs: ServerCatalog[] = []
   const plans = transports ?? [() => new MemoryTransport({ serve: createServerHandler() })]
   const upstream = new ServerConnection({
     config: stdioConfig({ id: 'memory', era, enabled, timeouts: { ...TIMEOUTS, ...timeouts } }),
@@ -47,7 +47,7 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     messages: new StderrTail(),
     dropped: new DroppedMessages({ server: 'memory', onEvent: (event) => events.push(event) }),
     listener: {
-      onCatalog: (catalogue) => void catalogues.push(catalogue),
+      onCatalog: (catalog) => void catalogs.push(catalog),
       onEvent: (event) => void events.push(event),
     },
     identity: { clientInfo: { name: 'test' }, capabilities: {} },
@@ -71,7 +71,7 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
     upstream,
     opened,
     events,
-    catalogues,
+    catalogs,
     call,
     at: (index: number) => opened[index] as MemoryTransport,
   }
@@ -80,7 +80,7 @@ function bench({ era = 'legacy', enabled = true, timeouts = {}, options = {}, tr
 const scripted = (script?: ServerScript) => () => new MemoryTransport({ serve: createServerHandler(script) })
 const replied = ({ id }: ReceivedMessage, server: MemoryTransport): void => server.answer(id)
 const silent = () => new MemoryTransport()
-/** Everything that promises can do without the passing of time. */
+/** Runs everything that promises can do without the passing of time. */
 const settle = (): Promise<void> => vi.advanceTimersByTimeAsync(0).then(() => undefined)
 
 const unhandled: unknown[] = []
@@ -98,14 +98,14 @@ afterEach(async () => {
   expect(unhandled.splice(0)).toEqual([])
 })
 
-describe('a request that has to wait before it can be sent', () => {
+describe('a request that must wait before it can be sent', () => {
   const client = {
     ...({ era: 'legacy', capabilities: {}, clientInfo: undefined, conversation: undefined } as const),
     ...{ answersInCall: true, ask: async () => ({ result: {} }), notify: () => {} },
   }
   const logging = { capabilities: { tools: {}, logging: {} } }
 
-  it(`needs a current permit after the server was told how much to say (${promise('GOV-13')})`, async () => {
+  it(`needs a valid permit after the log level was set (${promise('GOV-13')})`, async () => {
     const levels: ReceivedMessage[] = []
     const answers = { 'logging/setLevel': (message: ReceivedMessage) => void levels.push(message) }
     const { upstream, at, call } = bench({ transports: [scripted({ ...logging, answers })] })
@@ -120,7 +120,7 @@ describe('a request that has to wait before it can be sent', () => {
     await upstream.close()
   })
 
-  it('is not judged again where nothing has changed', async () => {
+  it('is not rechecked if nothing has changed', async () => {
     const { upstream, call } = bench()
     const permit = new TestPermit()
     expect(await codeOf(call({ permit }))).toBe('no error')
@@ -130,8 +130,8 @@ describe('a request that has to wait before it can be sent', () => {
 })
 
 describe(`starting a server (${promise('GW-3')})`, () => {
-  it('makes it ready, tells what it offers, and carries calls', async () => {
-    const { upstream, events, catalogues, call } = bench()
+  it('makes it ready, reports its catalog, and accepts calls', async () => {
+    const { upstream, events, catalogs, call } = bench()
     expect(upstream.status().state).toBe('stopped')
     upstream.start()
     upstream.start()
@@ -140,12 +140,12 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     expect(Buffer.concat(frame.parts).toString()).toContain('{\\"a\\":1}')
     expect(era).toBe('legacy')
     expect(upstream.status()).toMatchObject({ state: 'ready', era: 'legacy', reason: undefined, restarts: 0 })
-    expect(catalogues.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['echo']])
+    expect(catalogs.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['echo']])
     expect(events.map(({ type }) => type)).toEqual(['UPSTREAM_CONNECTED'])
     await upstream.close()
   })
 
-  it('happens with the first call where nobody started it', async () => {
+  it('happens with the first call if nobody started it', async () => {
     const { upstream, call } = bench()
     await call()
     expect(upstream.status().state).toBe('ready')
@@ -160,7 +160,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     await upstream.close()
   })
 
-  it('keeps calls waiting no longer than the time that it may take', async () => {
+  it('keeps calls waiting no longer than the startup timeout', async () => {
     const { upstream, call } = bench({ transports: [() => new MemoryTransport({ open: () => new Promise(() => {}) })] })
     const waiting = codeOf(call())
     await vi.advanceTimersByTimeAsync(TIMEOUTS.startup)
@@ -168,7 +168,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     await upstream.close()
   })
 
-  it('lets a cancelled call go at once, and does not send it when the server is ready', async () => {
+  it('rejects a cancelled call at once, and does not send it when the server is ready', async () => {
     let open = (): void => {}
     const slow = () =>
       new MemoryTransport({ open: () => new Promise((resolve) => (open = resolve)), serve: createServerHandler() })
@@ -184,7 +184,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     await upstream.close()
   })
 
-  it('survives a transport that cannot even be made', async () => {
+  it('survives a transport that cannot be created', async () => {
     const createTransport = (): MemoryTransport => {
       throw new Error('no such kind')
     }
@@ -194,7 +194,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
     await upstream.close()
   })
 
-  it('asks for a login where the server wants one, and looks again later whether that has been mended', async () => {
+  it('reports that the server requires a login, and rechecks later', async () => {
     const refusal = new SallyportError('UPSTREAM_NEEDS_LOGIN', 'It wants a login.')
     const { upstream, opened, events, call } = bench({
       transports: [() => new MemoryTransport({ open: () => Promise.reject(refusal) }), scripted()],
@@ -211,7 +211,7 @@ describe(`starting a server (${promise('GW-3')})`, () => {
 })
 
 describe('finding the era of a server', () => {
-  it('asks, and falls back on the handshake', async () => {
+  it('probes, and falls back to the legacy handshake', async () => {
     const { upstream, at, call } = bench({ era: 'auto' })
     await call()
     expect(at(0).received[0]?.method).toBe('server/discover')
@@ -219,14 +219,14 @@ describe('finding the era of a server', () => {
     await upstream.close()
   })
 
-  it('spares the question where the answer is known from before', async () => {
+  it('skips the probe if the era is known from before', async () => {
     const { upstream, at, call } = bench({ era: 'auto', options: { knownEra: 'legacy' } })
     await call()
     expect(at(0).received[0]?.method).toBe('initialize')
     await upstream.close()
   })
 
-  it('begins again with a server that dies of the question, and counts no death', async () => {
+  it('restarts a server that the probe crashes, and does not count that crash', async () => {
     const fragile = () => new MemoryTransport({ serve: (_, server) => server.die() })
     const { upstream, opened, events, call } = bench({ era: 'auto', transports: [fragile, scripted()] })
     await call()
@@ -235,7 +235,7 @@ describe('finding the era of a server', () => {
     await upstream.close()
   })
 
-  it('asks anew where what was known is no longer true', async () => {
+  it('probes again if the known era is no longer correct', async () => {
     const { upstream, call } = bench({ era: 'auto', options: { knownEra: 'modern' } })
     expect(await codeOf(call())).toBe('UPSTREAM_RESTARTING')
     await vi.advanceTimersByTimeAsync(500)
@@ -244,10 +244,10 @@ describe('finding the era of a server', () => {
     await upstream.close()
   })
 
-  it('listens for changes of a modern server, and looks again when one is told', async () => {
+  it('listens for changes of a modern server, and refreshes the lists when one is reported', async () => {
     let tools = ['one']
     const script: ServerScript = { era: 'modern', tools: () => tools.map(toolNamed) }
-    const { upstream, at, catalogues, call } = bench({ era: 'auto', transports: [scripted(script)] })
+    const { upstream, at, catalogs, call } = bench({ era: 'auto', transports: [scripted(script)] })
     await call()
     await vi.advanceTimersByTimeAsync(20)
     expect((await at(0).waitForMessage('subscriptions/listen')).params).toMatchObject({
@@ -256,12 +256,12 @@ describe('finding the era of a server', () => {
     tools = ['one', 'two']
     at(0).emit({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     await vi.advanceTimersByTimeAsync(200)
-    expect(catalogues.at(-1)?.tools.map(({ name }) => name)).toEqual(['one', 'two'])
+    expect(catalogs.at(-1)?.tools.map(({ name }) => name)).toEqual(['one', 'two'])
     await upstream.close()
   })
 })
 
-describe(`the death of a server (${promise('GW-4')})`, () => {
+describe(`the crash of a server (${promise('GW-4')})`, () => {
   it('is noticed without a call; calls fail at once with the reason until it is back', async () => {
     const { upstream, at, opened, events, call } = bench()
     await call()
@@ -279,7 +279,7 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
     await upstream.close()
   })
 
-  it('fails what was under way, once', async () => {
+  it('fails each call in flight once', async () => {
     const answers = { 'tools/call': () => {} }
     const { upstream, at, call } = bench({ transports: [scripted({ answers }), scripted()] })
     const lost = codeOf(call())
@@ -301,7 +301,7 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
     await upstream.close()
   })
 
-  it('is counted the same when somebody sets the clock meanwhile', async () => {
+  it('counts the same if the system clock is changed meanwhile', async () => {
     const { upstream, opened } = bench({ transports: [() => new MemoryTransport({ serve: (_, s) => s.die() })] })
     upstream.start()
     for (const delay of [250, 500, 1_000, 2_000, 4_000]) {
@@ -313,7 +313,7 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
     await upstream.close()
   })
 
-  it('in the very moment in which it became ready is noticed too', async () => {
+  it('at the very moment it becomes ready is noticed too', async () => {
     const answers = {
       'tools/list': (message: { id?: number }, server: MemoryTransport) => {
         server.answer(message.id, { tools: [] })
@@ -328,7 +328,7 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
     await upstream.close()
   })
 
-  it('while it starts fails those who wait, and is tried again', async () => {
+  it('during the start fails waiting calls, and is retried', async () => {
     const { upstream, at, call } = bench({ transports: [silent, scripted()] })
     const waiting = codeOf(call())
     await at(0)?.waitForMessage('initialize')
@@ -354,8 +354,8 @@ describe(`the death of a server (${promise('GW-4')})`, () => {
 describe('the lists of a server', () => {
   const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
 
-  it('are read once for a storm of changes, and ever more seldom while it lasts', async () => {
-    const { upstream, at, catalogues, call } = bench()
+  it('are read once for many changes, and less and less often while they continue', async () => {
+    const { upstream, at, catalogs, call } = bench()
     await call()
     for (let tenth = 0; tenth < 100; tenth++) {
       for (let index = 0; index < 100; index++) at(0).emit(changed)
@@ -363,11 +363,11 @@ describe('the lists of a server', () => {
     }
     // At the start, then five times after 0.2 seconds, then after 0.2, 0.4, 0.8, 1.6 and 3.2 seconds more.
     expect(at(0).received.filter(({ method }) => method === 'tools/list')).toHaveLength(11)
-    expect(catalogues).toHaveLength(11)
+    expect(catalogs).toHaveLength(11)
     await upstream.close()
   })
 
-  it('are read again where they changed while they were being read', async () => {
+  it('are read again if they changed while they were being read', async () => {
     let tools = ['one']
     const answers = {
       'prompts/list': async (message: { id?: number }, server: MemoryTransport) => {
@@ -379,28 +379,28 @@ describe('the lists of a server', () => {
       },
     }
     const script = { answers, capabilities: { tools: {}, prompts: {} }, tools: () => tools.map(toolNamed) }
-    const { upstream, catalogues } = bench({ transports: [scripted(script)] })
+    const { upstream, catalogs } = bench({ transports: [scripted(script)] })
     upstream.start()
     await vi.advanceTimersByTimeAsync(3_000)
-    expect(catalogues.map((catalogue) => catalogue.tools.length)).toEqual([1, 2])
+    expect(catalogs.map((catalog) => catalog.tools.length)).toEqual([1, 2])
     await upstream.close()
   })
 
-  it('of a connection that is gone are not told', async () => {
+  it('of a lost connection are not reported', async () => {
     const answers = {
       'tools/list': (message: { id?: number }, server: MemoryTransport) => {
         if (server.received.filter(({ method }) => method === 'tools/list').length === 1)
           server.answer(message.id, { tools: [] })
       },
     }
-    const { upstream, at, catalogues, call } = bench({ transports: [scripted({ answers }), scripted()] })
+    const { upstream, at, catalogs, call } = bench({ transports: [scripted({ answers }), scripted()] })
     await call()
     at(0).emit(changed)
     await vi.advanceTimersByTimeAsync(200)
     await at(0).waitForMessage('tools/list', 1)
     at(0).die()
     await vi.advanceTimersByTimeAsync(250)
-    expect(catalogues.map(({ tools }) => tools.length)).toEqual([0, 1])
+    expect(catalogs.map(({ tools }) => tools.length)).toEqual([0, 1])
     await upstream.close()
   })
 
@@ -410,12 +410,12 @@ describe('the lists of a server', () => {
       'tools/list': ({ id }: { id?: number }, server: MemoryTransport) =>
         refuse ? server.refuse(id, -32_000, 'busy') : server.answer(id, { tools: [toolNamed('one')] }),
     }
-    const { upstream, at, catalogues, call } = bench({ transports: [scripted({ answers })] })
+    const { upstream, at, catalogs, call } = bench({ transports: [scripted({ answers })] })
     await call()
     refuse = true
     at(0).emit(changed)
     await vi.advanceTimersByTimeAsync(200)
-    expect(catalogues).toHaveLength(1)
+    expect(catalogs).toHaveLength(1)
     expect(upstream.status()).toMatchObject({ state: 'ready' })
     expect(upstream.status().messages.at(-1)).toContain('its lists could not be read again')
     await upstream.close()
@@ -423,7 +423,7 @@ describe('the lists of a server', () => {
 })
 
 describe(`a server that nobody calls (${promise('GW-5')})`, () => {
-  it('is stopped after its idle time and comes back with the next call', async () => {
+  it('is stopped after its idle time and starts again with the next call', async () => {
     const { upstream, opened, call } = bench({ timeouts: { idle: 1_000 } })
     await call()
     await vi.advanceTimersByTimeAsync(999)
@@ -436,7 +436,7 @@ describe(`a server that nobody calls (${promise('GW-5')})`, () => {
     await upstream.close()
   })
 
-  it('is not stopped while somebody waits for news of a resource of it', async () => {
+  it('is not stopped while a client is subscribed to one of its resources', async () => {
     const answers = { 'resources/subscribe': replied, 'resources/unsubscribe': replied }
     const { upstream, call, at } = bench({ timeouts: { idle: 1_000 }, transports: [scripted({ answers })] })
     const subscription = new ResourceSubscription('a://b', { onUpdate: () => {}, onLost: () => {} })
@@ -450,7 +450,7 @@ describe(`a server that nobody calls (${promise('GW-5')})`, () => {
     await upstream.close()
   })
 
-  it('is not stopped while a call is under way', async () => {
+  it('is not stopped while a call is in flight', async () => {
     const answers = { 'tools/call': () => {} }
     const { upstream, at, call } = bench({ timeouts: { idle: 1_000 }, transports: [scripted({ answers })] })
     const slow = call()
@@ -466,7 +466,7 @@ describe(`a server that nobody calls (${promise('GW-5')})`, () => {
 })
 
 describe(`closing a server (${promise('GW-6')})`, () => {
-  it('while it connects leaves nothing behind, and answers those who wait', async () => {
+  it('while it connects leaves nothing behind, and answers waiting calls', async () => {
     for (const plan of [silent, () => new MemoryTransport({ open: () => new Promise(() => {}) })]) {
       const { upstream, opened, call } = bench({ transports: [plan] })
       const waiting = codeOf(call())
@@ -492,15 +492,15 @@ describe(`closing a server (${promise('GW-6')})`, () => {
   })
 
   it('forgets a change of its lists that was announced a moment ago', async () => {
-    const { upstream, at, catalogues, call } = bench()
+    const { upstream, at, catalogs, call } = bench()
     await call()
     at(0).emit({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
     await upstream.close()
     expect(vi.getTimerCount()).toBe(0)
-    expect(catalogues).toHaveLength(1)
+    expect(catalogs).toHaveLength(1)
   })
 
-  it('while it waits for the next attempt makes none', async () => {
+  it('while it waits for the next attempt cancels that attempt', async () => {
     const { upstream, at, opened, call } = bench()
     await call()
     at(0).die()
@@ -510,7 +510,7 @@ describe(`closing a server (${promise('GW-6')})`, () => {
     expect(await codeOf(call())).toBe('UPSTREAM_UNAVAILABLE')
   })
 
-  it('fails what is under way and waits until the process is gone, however often it is asked', async () => {
+  it('fails calls in flight and waits until the process is gone, however often it is called', async () => {
     let ended = (): void => {}
     const slow = () =>
       new MemoryTransport({

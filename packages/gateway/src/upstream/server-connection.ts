@@ -25,12 +25,12 @@ import type { UpstreamConfig } from './upstream-config.ts'
 import type { ConversationEvent, Upstream, UpstreamListener, UpstreamReply } from './upstream-interface.ts'
 import type { UpstreamState, UpstreamStatus } from './upstream-status.ts'
 
-/** Where calls wait while their server starts. */
+/** Calls that wait while their server starts. */
 class StartWaiters {
   readonly #waiters = new Set<() => void>()
 
-  /** Resolves when the start has ended, well or badly, or when `patience` has run out; the state tells which. */
-  wait(patience: number, cancellation: Cancellation | undefined): Promise<void> {
+  /** Resolves when the start has succeeded or failed, or after `timeoutMs`; the state shows which. */
+  wait(timeoutMs: number, cancellation: Cancellation | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(timer)
@@ -41,7 +41,7 @@ class StartWaiters {
         leave()
         resolve()
       }
-      const timer = setTimeout(wake, patience)
+      const timer = setTimeout(wake, timeoutMs)
       this.#waiters.add(wake)
       cancellation?.onCancel((reason) => {
         leave()
@@ -59,25 +59,25 @@ export interface ServerConnectionOptions {
   readonly config: UpstreamConfig
   readonly createTransport: () => Transport & { readonly pid?: number | undefined }
   readonly messages: StderrTail
-  /** Of all connections to the server. */
+  /** Shared by all connections to the server. */
   readonly dropped: DroppedMessages
   readonly listener: UpstreamListener
   readonly identity: ConnectionIdentity
-  /** The server asked something of its client. */
+  /** The server asked its client a question. */
   readonly onQuestion: LinkEvents['onQuestion']
   readonly policy: RestartPolicy
-  /** How long a start may take, where that is longer than calls wait for it (`timeouts.startup`). */
+  /** How long a start may take, if that is longer than calls wait for it (`timeouts.startup`). */
   readonly startTimeoutMs?: number | undefined
   readonly now: () => number
   readonly random: () => number
-  /** The era that it spoke last time: spares the probe. */
+  /** The era of the last run: makes the probe unnecessary. */
   readonly knownEra: 'legacy' | 'modern' | undefined
 }
 
-/** How a server that exits shows, by when it does. */
+/** The errors of a server that exits, depending on when it does. */
 const EXITED_CODES: ReadonlySet<ErrorCode> = new Set(['UPSTREAM_DIED', 'UPSTREAM_GONE'])
 
-/** One connection to a server, for all or for those who must not share, brought back when it dies. */
+/** One connection to a server, shared or dedicated, which is restarted when it dies. */
 export class ServerConnection implements Upstream {
   readonly config: UpstreamConfig
   readonly watch: ResourceWatch
@@ -99,7 +99,7 @@ export class ServerConnection implements Upstream {
   #listsChanged = false
   readonly #refresh = new CatalogRefresh(() => this.#refreshCatalog())
   #closing: Promise<void> | undefined
-  /** Connections on their way out: closing waits for the last of their processes. */
+  /** Connections that are closing: `close` waits for the last of their processes. */
   readonly #closingLinks = new Set<Promise<void>>()
 
   constructor(options: ServerConnectionOptions) {
@@ -166,7 +166,7 @@ export class ServerConnection implements Upstream {
   }
 
   notifyConversation(_conversation: string, notice: ConversationEvent): void {
-    // One that is starting has not been told anything yet that could have changed.
+    // A server that is starting knows nothing yet that could have changed.
     if (notice !== 'over' && this.#state === 'ready') this.#link?.notify(notice)
   }
 
@@ -206,9 +206,9 @@ export class ServerConnection implements Upstream {
       link = this.#createLink()
       this.#link = link
       await link.open()
-      const catalogue = await this.#initialize(link)
+      const catalog = await this.#initialize(link)
       if (link.closeReason !== undefined) throw new SallyportError('UPSTREAM_DIED', `It ${link.closeReason}.`)
-      this.#onConnected(link, catalogue, performance.now() - startedAt)
+      this.#onConnected(link, catalog, performance.now() - startedAt)
     } catch (error) {
       if (this.#link === link) this.#onFailed(error)
     }
@@ -234,39 +234,39 @@ export class ServerConnection implements Upstream {
     const isCurrent = (): boolean => this.#link === link()
     return {
       onNotification: (notification: JsonObject) => isCurrent() && this.#onNotification(notification),
-      onQuestion: (habit) => isCurrent() && this.#options.onQuestion(habit),
+      onQuestion: (scope) => isCurrent() && this.#options.onQuestion(scope),
       onWarning: (text: string) => this.#logMessage(text),
       onDropped: (reason) => this.#onDropped(reason),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#onLost(reason),
     }
   }
 
-  #onConnected(link: Link, catalogue: ServerCatalog, took: number): void {
-    this.#era = catalogue.era
-    this.#handshake = catalogue
-    const mayLog = catalogue.era === 'legacy' && catalogue.capabilities.logging !== undefined
+  #onConnected(link: Link, catalog: ServerCatalog, took: number): void {
+    this.#era = catalog.era
+    this.#handshake = catalog
+    const mayLog = catalog.era === 'legacy' && catalog.capabilities.logging !== undefined
     this.#logLevel = mayLog ? new LogLevelSetting(link, this.config.timeouts.call) : undefined
     const { id } = this.config
     const { attempt } = this.#deaths
-    // One that rested was started on purpose, whatever befell it earlier.
+    // A server that was idle was started on purpose, so earlier crashes do not count.
     const wasLost = this.#state !== 'starting'
     if (wasLost) this.#restarts++
     this.#options.listener.onEvent(
       wasLost
         ? { type: 'UPSTREAM_RESTARTED', server: id, attempt, took_ms: Math.round(took) }
-        : { type: 'UPSTREAM_CONNECTED', server: id, era: catalogue.era, took_ms: Math.round(took) },
+        : { type: 'UPSTREAM_CONNECTED', server: id, era: catalog.era, took_ms: Math.round(took) },
     )
     this.#setState('ready')
-    this.#options.listener.onCatalog(catalogue)
+    this.#options.listener.onCatalog(catalog)
     if (this.#listsChanged) this.#refresh.schedule()
     this.#listsChanged = false
-    this.watch.connected(link, catalogue)
+    this.watch.connected(link, catalog)
     this.#startWaiters.wakeAll()
     this.#idleTimer.start()
-    this.#health.start(link, catalogue.era)
+    this.#health.start(link, catalog.era)
   }
 
-  /** The connection could not be made, or not be understood. */
+  /** The connection failed, or the handshake did. */
   #onFailed(error: unknown): void {
     const failure =
       error instanceof SallyportError
@@ -274,14 +274,14 @@ export class ServerConnection implements Upstream {
         : new SallyportError('UPSTREAM_UNAVAILABLE', String(error), { cause: error })
     const probing = this.config.era === 'auto' && this.#era === undefined && EXITED_CODES.has(failure.code)
     if (probing) {
-      // Some servers exit when they are asked for a method that they do not know.
+      // Some servers exit when they get a method that they do not know.
       this.#dropLink()
       this.#era = 'legacy'
       void this.#connect()
       return
     }
     if (this.config.era === 'auto') this.#era = undefined
-    // It may quote what the server said. A greeting has no effects, and is made again by itself.
+    // The error may quote the server. A handshake has no side effects, and is retried automatically.
     const { message, text, hint } = failure
     const reason = this.#options.messages.mask(hint?.includes(MAY_HAVE_RUN_HINT) ? message : text)
     if (failure.code === 'UPSTREAM_NEEDS_LOGIN') {
@@ -331,11 +331,11 @@ export class ServerConnection implements Upstream {
     const link = this.#link
     if (!link || !this.#handshake || this.#state !== 'ready') return
     try {
-      const catalogue = await fetchCatalog(link, this.#handshake, {
+      const catalog = await fetchCatalog(link, this.#handshake, {
         timeout: this.config.timeouts.startup,
         kind: this.config.kind,
       })
-      if (this.#link === link) this.#options.listener.onCatalog(catalogue)
+      if (this.#link === link) this.#options.listener.onCatalog(catalog)
     } catch (error) {
       this.#logMessage(`its lists could not be read again: ${messageOf(error)}`)
     }
@@ -344,7 +344,7 @@ export class ServerConnection implements Upstream {
   #onHealthChange({ isHealthy, reason = '' }: Health): void {
     const { id } = this.config
     const { listener, messages } = this.#options
-    // It may quote what the server said.
+    // The error may quote the server.
     const why = messages.mask(reason)
     if (!isHealthy) this.#logMessage(`the health check failed: ${why}`)
     listener.onEvent(
@@ -357,28 +357,28 @@ export class ServerConnection implements Upstream {
     if (line !== undefined) this.#logMessage(line)
   }
 
-  /** Our own remarks stand among the server's words, marked as ours. */
+  /** Our own remarks are marked as ours, because they are shown among the server's output. */
   #logMessage(text: string): void {
     this.#options.messages.push(Buffer.from(`[sallyport] ${text}\n`))
   }
 
   #stopIdle(): void {
     if (this.#state !== 'ready') return
-    this.#setState('stopped', 'nobody called it for a while; it comes back on the next call')
+    this.#setState('stopped', 'it was idle; it starts again on the next call')
     this.#dropLink()
     this.#deaths = { ...this.#deaths, attempt: 0 }
   }
 }
 
-/** What a server is at the moment, since when, and why. */
+/** The current state of a server, since when, and why. */
 class CurrentState {
   state: UpstreamState
-  /** For being shown. */
+  /** For display. */
   since: number
   reason: string | undefined
   retryAt: number | undefined
   readonly #now: () => number
-  /** By a clock that nobody sets. */
+  /** By a monotonic clock. */
   #changedAt = performance.now()
 
   constructor(state: UpstreamState, now: () => number) {
@@ -387,7 +387,7 @@ class CurrentState {
     this.#now = now
   }
 
-  /** How long it has been so, in milliseconds. */
+  /** How long it has been in this state, in milliseconds. */
   get age(): number {
     return performance.now() - this.#changedAt
   }
@@ -402,13 +402,13 @@ class CurrentState {
 }
 
 interface IdleTimerOptions {
-  /** Without a time it never tells. */
+  /** If missing, it never fires. */
   readonly afterMs: number | undefined
   readonly idleFor: () => number
   readonly onIdle: () => void
 }
 
-/** Tells when nothing has happened for a while. It looks when the time may be over: what happens costs nothing. */
+/** Fires when nothing has happened for a while. It checks only when the time may be over, so activity costs nothing. */
 class IdleTimer {
   readonly #options: IdleTimerOptions
   #timer: NodeJS.Timeout | undefined

@@ -28,7 +28,7 @@ const offering = (description: string): ServerCatalog => ({
   ...{ resources: [], resourceTemplates: [], prompts: [], leftOut: [] },
 })
 
-/** One process of a server, as far as its owner can see it. */
+/** One process of a server, as its owner sees it. */
 class Instance implements UpstreamConnection {
   readonly config = stdioConfig()
   readonly requests: ClientCall[] = []
@@ -80,14 +80,14 @@ class Instance implements UpstreamConnection {
 
 function openSessions(maxConnections = 2, asks?: QuestionScope) {
   const opened: Instance[] = []
-  const catalogues: ServerCatalog[] = []
+  const catalogs: ServerCatalog[] = []
   const upstream = new Server({
     clientInfo: {},
     asks,
     config: stdioConfig({ per: 'session' }),
     maxConnections,
     listener: {
-      onCatalog: (catalogue) => void catalogues.push(catalogue),
+      onCatalog: (catalog) => void catalogs.push(catalog),
       onEvent: () => {},
     },
     connect: (one) => {
@@ -102,11 +102,11 @@ function openSessions(maxConnections = 2, asks?: QuestionScope) {
   const finish = (index: number): void => {
     for (const done of at(index).finish.splice(0)) done()
   }
-  return { upstream, opened, catalogues, call, at, finish }
+  return { upstream, opened, catalogs, call, at, finish }
 }
 
 describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
-  it('has one process for each session, and a first one that only tells what there is', async () => {
+  it('has one process for each session, and a first one that only lists the tools', async () => {
     const { upstream, opened, call, at } = openSessions()
     upstream.start()
     const calls = [call('a'), call('b'), call('a')]
@@ -117,7 +117,7 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     expect(opened.map(({ closed }) => closed)).toEqual([1, 1, 1])
   })
 
-  it('keeps sessions apart that are called like members of every object', async () => {
+  it('separates sessions with names such as __proto__', async () => {
     const { upstream, opened, call } = openSessions(10)
     const calls = ['__proto__', 'constructor', ''].map(call)
     expect(opened).toHaveLength(4)
@@ -125,54 +125,54 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await Promise.all(calls)
   })
 
-  it('tells of its tools once, and lets processes rest that nobody uses', async () => {
-    const { upstream, call, at, catalogues } = openSessions()
+  it('reports its tools once, and stops processes that nobody uses', async () => {
+    const { upstream, call, at, catalogs } = openSessions()
     const calling = call('a')
     at(0).listener.onCatalog(offering('Read.'))
     at(1).listener.onCatalog(offering('Read.'))
-    expect(catalogues).toHaveLength(1)
+    expect(catalogs).toHaveLength(1)
     expect([at(0).idle, at(1).idle]).toEqual([600_000, 600_000])
     await upstream.close()
     await calling
   })
 
-  it('tells what the process of a session defines otherwise, whatever the first one says again', async () => {
-    const { upstream, call, at, catalogues } = openSessions()
+  it('reports what the process of a session defines differently, even if the first one repeats its catalog', async () => {
+    const { upstream, call, at, catalogs } = openSessions()
     const calling = call('a')
     at(0).listener.onCatalog(offering('Read.'))
     at(1).listener.onCatalog(offering('Read, and tell me.'))
     at(0).listener.onCatalog(offering('Read.'))
     at(1).listener.onCatalog(offering('Read.'))
-    const texts = catalogues.map(({ tools }) => tools[0]?.description)
+    const texts = catalogs.map(({ tools }) => tools[0]?.description)
     expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.', 'Read.'])
     await upstream.close()
     await calling
   })
 
-  it(`compares a process that is there before the first one (${promise('GOV-9')})`, async () => {
-    const { upstream, call, at, catalogues } = openSessions()
+  it(`compares a process that is ready before the first one (${promise('GOV-9')})`, async () => {
+    const { upstream, call, at, catalogs } = openSessions()
     const calls = [call('a'), call('b')]
     at(1).listener.onCatalog(offering('Read.'))
     at(2).listener.onCatalog(offering('Read, and tell me.'))
     at(0).listener.onCatalog(offering('Read.'))
-    const texts = catalogues.map(({ tools }) => tools[0]?.description)
+    const texts = catalogs.map(({ tools }) => tools[0]?.description)
     expect(texts).toEqual(['Read.', 'Read, and tell me.', 'Read, and tell me.'])
     await upstream.close()
     await Promise.all(calls)
   })
 
   it('compares the processes of sessions again when the first one changes what it offers', async () => {
-    const { upstream, call, at, catalogues } = openSessions()
+    const { upstream, call, at, catalogs } = openSessions()
     const calling = call('a')
     at(0).listener.onCatalog(offering('Read, and tell me.'))
     at(1).listener.onCatalog(offering('Read, and tell me.'))
     at(0).listener.onCatalog(offering('Read.'))
-    expect(catalogues.at(-1)?.tools[0]?.description).toBe('Read, and tell me.')
+    expect(catalogs.at(-1)?.tools[0]?.description).toBe('Read, and tell me.')
     await upstream.close()
     await calling
   })
 
-  it('keeps the process of a session that waits for news of a resource', async () => {
+  it('keeps the process of a session that is subscribed to a resource', async () => {
     const { upstream, opened, call, at, finish } = openSessions()
     for (const [session, index] of [
       ['a', 1],
@@ -193,7 +193,7 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await upstream.close()
   })
 
-  it('sends those who wait for news to their new connections, once it is known to ask', async () => {
+  it('moves subscribers to their new connections once the server is known to ask questions', async () => {
     const { upstream, call, at, finish } = openSessions()
     const calling = call('a')
     finish(1)
@@ -204,7 +204,7 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await upstream.close()
   })
 
-  it('gives up the process that was unused for the longest time when there are too many', async () => {
+  it('stops the least recently used process if there are too many', async () => {
     const { upstream, opened, call, at, finish } = openSessions()
     for (const [session, index] of [
       ['a', 1],
@@ -226,7 +226,7 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await again
   })
 
-  it('never gives up one that has a call under way: then the newcomer is refused', async () => {
+  it('never stops one with a call in flight: then the new session is refused', async () => {
     const { upstream, opened, call, finish } = openSessions()
     const calls = [call('a'), call('b')]
     expect(await codeOf(call('c'))).toBe('OVERLOADED')
@@ -239,7 +239,7 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
     await Promise.all(calls)
   })
 
-  it('shows the processes of sessions beside the first one, and only so many of them', async () => {
+  it('shows a limited number of session processes beside the first one', async () => {
     const { upstream, call } = openSessions(50)
     expect(upstream.status()).toMatchObject({ pid: 0, ownConnections: { count: 0, pids: [] } })
     const calls = Array.from({ length: 30 }, (_, index) => call(`session ${index}`))
@@ -262,7 +262,7 @@ describe(`a server that sessions must not share (${promise('GW-5')})`, () => {
   })
 })
 
-describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
+describe(`${promise('GW-5')} a pipe to a server that asks questions`, () => {
   const ONE = {
     ...({ era: 'modern', capabilities: { elicitation: {} }, clientInfo: undefined } as const),
     ...{
@@ -275,7 +275,7 @@ describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
   }
   const request = { method: 'tools/call', params: {}, name: 'echo', session: 's', permit: GATEWAY_PERMIT }
 
-  it('is for one call at a time of those who have no conversation, and for the next one after that', async () => {
+  it('serves one call at a time for clients without a conversation, and the next one after that', async () => {
     const { upstream, opened, at, finish } = openSessions(10, 'anywhere')
     const call = (): Promise<UpstreamReply> => upstream.request({ ...request, client: ONE })
     const calls = [call(), call()]
@@ -291,7 +291,7 @@ describe(`${promise('GW-5')} a pipe to a server that asks`, () => {
     await third
   })
 
-  it('is there for others too, however many calls one session makes', async () => {
+  it('stays available for others, however many calls one session makes', async () => {
     const { upstream, opened } = openSessions(4, 'anywhere')
     const call = (session: string): Promise<UpstreamReply> => upstream.request({ ...request, session, client: ONE })
     const calls = [call('s'), call('s'), call('s')]

@@ -14,31 +14,31 @@ import type {
 } from './upstream-interface.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
-/** One connection to open: as whom, and who hears of it. */
+/** One connection to open: the identity, and the listener. */
 export interface NewConnectionOptions {
   readonly config: ServerConfig
   readonly listener: UpstreamListener
   readonly identity: ConnectionIdentity
-  readonly onQuestion: (habit: QuestionScope) => void
+  readonly onQuestion: (scope: QuestionScope) => void
 }
 
 export interface UpstreamServerOptions {
   readonly config: ServerConfig
   readonly listener: UpstreamListener
   readonly clientInfo: JsonObject
-  /** What it did the last time. */
+  /** What the server did in the last run. */
   readonly asks: QuestionScope | undefined
   readonly connect: (one: NewConnectionOptions) => UpstreamConnection
-  /** So many may have a connection of their own at the same time. */
+  /** The maximum number of dedicated connections at the same time. */
   readonly maxConnections?: number
 }
 
-/** A connection of somebody's own rests after this, unless the entry says otherwise. */
+/** A dedicated connection becomes idle after this time, unless the entry says otherwise. */
 const DEFAULT_IDLE_MS = 600_000
 const DEFAULT_MAX_CONNECTIONS = 100
-/** What one session may have of them: the rest is there for the others. */
+/** The share of one session: the rest is reserved for others. */
 const MAX_SESSION_SHARE = 0.75
-/** Of so many of them the status tells, and so many lines of each. */
+/** The status shows this many of them, and this many lines of each. */
 const MAX_SHOWN = 10
 const MAX_LINES_SHOWN = 10
 
@@ -47,20 +47,21 @@ interface DedicatedConnection {
   readonly conversation: string | undefined
   readonly session: string
   calls: number
-  /** What its process offers, once it is known. */
+  /** The tools of its process, once they are known. */
   tools: readonly ToolDefinition[]
 }
 
 /**
- * A server, and a connection of their own for those who must not share the first one: where the operator says so, and
- * where the server asks things of its clients, so that each is asked on its own behalf and for what it declared.
+ * A server with a first connection, and dedicated connections for those who must not share it: if the operator
+ * configured that, or if the server asks questions of its clients. Then each client is asked on its own behalf, for
+ * what it declared.
  */
 export class Server implements Upstream {
   readonly config: ServerConfig
   readonly #options: UpstreamServerOptions
   readonly #perSession: boolean
   readonly #primary: UpstreamConnection
-  /** The one that was used the longest time ago stands first. */
+  /** The least recently used one is first. */
   readonly #dedicated = new Map<string, DedicatedConnection>()
   readonly #closing = new Set<Promise<void>>()
   #rules: SharingRules
@@ -75,20 +76,20 @@ export class Server implements Upstream {
     this.#rules = { kind: transportKind(config), perSession: this.#perSession, asks: options.asks, clientInfo }
     this.#primary = options.connect({
       config: this.#perSession ? withIdleTimeout(config) : config,
-      listener: { ...listener, onCatalog: (catalogue) => this.#onCatalog(catalogue) },
+      listener: { ...listener, onCatalog: (catalog) => this.#onCatalog(catalog) },
       identity: sharedIdentity(clientInfo),
-      onQuestion: (habit) => this.#onQuestion(habit),
+      onQuestion: (scope) => this.#onQuestion(scope),
     })
   }
 
-  /** As the first connection is, with what the latest of the others have to say. */
+  /** The status of the first connection, with messages of the latest other ones. */
   status(): UpstreamStatus {
-    const scout = this.#primary.status()
-    if (!this.#perSession && this.#dedicated.size === 0) return scout
+    const primary = this.#primary.status()
+    if (!this.#perSession && this.#dedicated.size === 0) return primary
     const latest = [...this.#dedicated.values()].slice(-MAX_SHOWN).map(({ connection }) => connection.status())
     return {
-      ...scout,
-      messages: [...scout.messages, ...latest.flatMap(formatMessages)],
+      ...primary,
+      messages: [...primary.messages, ...latest.flatMap(formatMessages)],
       ownConnections: { count: this.#dedicated.size, pids: latest.flatMap(({ pid }) => pid ?? []) },
     }
   }
@@ -97,20 +98,20 @@ export class Server implements Upstream {
     this.#primary.start()
   }
 
-  /** Nearly every call passes here: an async function would cost each of them more than all that is done. */
+  /** Nearly every call passes here: an async function would cost more than everything it does. */
   request(call: ClientCall): Promise<UpstreamReply> {
     const cancelled = call.cancellation?.reason
-    // Its conversation may be over, and nobody would end what was started for it.
+    // Its conversation may be over, and then nobody would end a connection that was opened for it.
     if (cancelled !== undefined) return Promise.reject(callCancelledError(cancelled))
-    const seat = findSlot(call, this.#rules)
-    return seat ? this.#requestOver(seat, call) : this.#primary.request(call)
+    const slot = findSlot(call, this.#rules)
+    return slot ? this.#requestOver(slot, call) : this.#primary.request(call)
   }
 
   notifyConversation(conversation: string, notice: ConversationEvent): void {
-    for (const [name, taken] of [...this.#dedicated]) {
-      if (taken.conversation !== conversation) continue
-      if (notice === 'over') this.#release(name, taken)
-      else taken.connection.notifyConversation(conversation, notice)
+    for (const [name, dedicated] of [...this.#dedicated]) {
+      if (dedicated.conversation !== conversation) continue
+      if (notice === 'over') this.#release(name, dedicated)
+      else dedicated.connection.notifyConversation(conversation, notice)
     }
   }
 
@@ -123,78 +124,79 @@ export class Server implements Upstream {
     return [this.#primary, ...[...this.#dedicated.values()].map(({ connection }) => connection)]
   }
 
-  /** Only a legacy server can ask; one that has become modern is shared again. */
-  #onCatalog(catalogue: ServerCatalog): void {
-    this.#rules = { ...this.#rules, asks: catalogue.era === 'legacy' ? this.#rules.asks : undefined }
-    this.#catalog = { ...catalogue, asks: this.#rules.asks }
+  /** Only a legacy server can ask questions; one that has become modern is shared again. */
+  #onCatalog(catalog: ServerCatalog): void {
+    this.#rules = { ...this.#rules, asks: catalog.era === 'legacy' ? this.#rules.asks : undefined }
+    this.#catalog = { ...catalog, asks: this.#rules.asks }
     this.#publish(this.#catalog)
   }
 
-  /** A process of somebody's own may be there before the first one: then its word is the first that the others are compared with. */
-  #onDedicatedCatalog(taken: DedicatedConnection, catalogue: ServerCatalog): void {
+  /** A dedicated process may be ready before the first one: then the others are compared with its catalog. */
+  #onDedicatedCatalog(dedicated: DedicatedConnection, catalog: ServerCatalog): void {
     const isNew = this.#catalog === undefined
-    this.#catalog ??= { ...catalogue, asks: this.#rules.asks }
-    const hadOthers = this.#differingTools(taken).length > 0
-    taken.tools = catalogue.tools
-    if (isNew || hadOthers || this.#differingTools(taken).length > 0) this.#publish(this.#catalog)
+    this.#catalog ??= { ...catalog, asks: this.#rules.asks }
+    const hadOthers = this.#differingTools(dedicated).length > 0
+    dedicated.tools = catalog.tools
+    if (isNew || hadOthers || this.#differingTools(dedicated).length > 0) this.#publish(this.#catalog)
   }
 
-  /** What a process defines otherwise than the first one. */
+  /** The tools that a process defines differently from the first one. */
   #differingTools({ tools }: DedicatedConnection): readonly ToolDefinition[] {
     return this.#catalog ? findDifferingTools(this.#catalog.tools, tools) : []
   }
 
-  /** One definition for all: where a process has another, that is the one to be reviewed (GOV-9). */
-  #publish(catalogue: ServerCatalog): void {
+  /** One definition for all: if a process has a different one, that one must be reviewed (GOV-9). */
+  #publish(catalog: ServerCatalog): void {
     if (this.#closed) return
-    const deviating = [...this.#dedicated.values()].flatMap((taken) => this.#differingTools(taken))
+    const deviating = [...this.#dedicated.values()].flatMap((dedicated) => this.#differingTools(dedicated))
     const others = new Map(deviating.map((tool) => [tool.name, tool]))
-    const tools = others.size === 0 ? catalogue.tools : catalogue.tools.map((tool) => others.get(tool.name) ?? tool)
-    this.#options.listener.onCatalog({ ...catalogue, tools })
+    const tools = others.size === 0 ? catalog.tools : catalog.tools.map((tool) => others.get(tool.name) ?? tool)
+    this.#options.listener.onCatalog({ ...catalog, tools })
   }
 
-  #onQuestion(habit: QuestionScope): void {
+  #onQuestion(scope: QuestionScope): void {
     const { asks } = this.#rules
-    if (asks === 'anywhere' || asks === habit) return
-    this.#rules = { ...this.#rules, asks: habit }
-    // From now on their calls go elsewhere: what those change is told there.
+    if (asks === 'anywhere' || asks === scope) return
+    this.#rules = { ...this.#rules, asks: scope }
+    // From now on their calls use other connections, and updates come there.
     for (const { watch } of this.#all()) watch.dismiss()
     if (this.#catalog) this.#onCatalog(this.#catalog)
   }
 
-  async #requestOver(seat: ConnectionSlot, call: ClientCall): Promise<UpstreamReply> {
-    const name = seat.isExclusive ? this.#findFreeName(seat.name) : seat.name
-    const taken = this.#findOrConnect({ ...seat, name }, call.session)
-    taken.calls++
+  async #requestOver(slot: ConnectionSlot, call: ClientCall): Promise<UpstreamReply> {
+    const name = slot.isExclusive ? this.#findFreeName(slot.name) : slot.name
+    const dedicated = this.#findOrConnect({ ...slot, name }, call.session)
+    dedicated.calls++
     try {
-      return await taken.connection.request(call)
+      return await dedicated.connection.request(call)
     } catch (error) {
-      // The server may go on with what was given up, and ask: that must not reach the next who would sit here.
-      if (seat.isExclusive && this.#dedicated.get(name) === taken) this.#release(name, taken)
+      // The server may go on with an abandoned call, and ask: that question must not reach the next client of this
+      // connection.
+      if (slot.isExclusive && this.#dedicated.get(name) === dedicated) this.#release(name, dedicated)
       throw error
     } finally {
-      taken.calls--
+      dedicated.calls--
     }
   }
 
-  /** The first seat of this kind that nobody uses. */
+  /** The first connection of this kind that nobody uses. */
   #findFreeName(name: string): string {
-    for (let place = 0; ; place++) {
-      const one = `${name}\n${place}`
+    for (let index = 0; ; index++) {
+      const one = `${name}\n${index}`
       if (!this.#dedicated.get(one)?.calls) return one
     }
   }
 
   #findOrConnect({ name, identity, conversation }: ConnectionSlot, session: string): DedicatedConnection {
     const { connect, listener } = this.#options
-    const known = this.#dedicated.get(name)
-    if (!known) this.#evictIdle(session)
-    const taken: DedicatedConnection = known ?? {
+    const existing = this.#dedicated.get(name)
+    if (!existing) this.#evictIdle(session)
+    const dedicated: DedicatedConnection = existing ?? {
       connection: connect({
         config: withoutHealthCheck(withIdleTimeout(this.config)),
-        listener: { ...listener, onCatalog: (catalogue) => this.#onDedicatedCatalog(taken, catalogue) },
+        listener: { ...listener, onCatalog: (catalog) => this.#onDedicatedCatalog(dedicated, catalog) },
         identity,
-        onQuestion: (habit) => this.#onQuestion(habit),
+        onQuestion: (scope) => this.#onQuestion(scope),
       }),
       conversation,
       session,
@@ -202,35 +204,35 @@ export class Server implements Upstream {
       tools: [],
     }
     this.#dedicated.delete(name)
-    this.#dedicated.set(name, taken)
-    return taken
+    this.#dedicated.set(name, dedicated)
+    return dedicated
   }
 
-  /** Whoever has nothing under way, and waits for no news, gets a new connection when it comes back. */
+  /** A client without pending calls and subscriptions gets a new connection when it comes back. */
   #evictIdle(session: string): void {
     const { id } = this.config
     if (this.#closed) throw new SallyportError('UPSTREAM_UNAVAILABLE', `Server ${id} is closed.`)
     const { maxConnections = DEFAULT_MAX_CONNECTIONS } = this.#options
     const all = [...this.#dedicated]
-    const own = all.filter(([, taken]) => taken.session === session)
+    const own = all.filter(([, dedicated]) => dedicated.session === session)
     const isGreedy = own.length >= Math.ceil(maxConnections * MAX_SESSION_SHARE)
     if (!isGreedy && all.length < maxConnections) return
     const idle = (isGreedy ? own : all).find(([, { calls, connection }]) => calls === 0 && !connection.watch.isHeld)
     if (idle) return this.#release(...idle)
-    const taken = `${isGreedy ? own.length : maxConnections} connections to server ${id}`
+    const dedicated = `${isGreedy ? own.length : maxConnections} connections to server ${id}`
     const limit = isGreedy ? 'serve this session, which is its share' : 'are in use, which is the limit'
-    throw new SallyportError('OVERLOADED', `${taken} ${limit}.`)
+    throw new SallyportError('OVERLOADED', `${dedicated} ${limit}.`)
   }
 
-  #release(name: string, taken: DedicatedConnection): void {
+  #release(name: string, dedicated: DedicatedConnection): void {
     this.#dedicated.delete(name)
-    if (this.#catalog && this.#differingTools(taken).length > 0) this.#publish(this.#catalog)
-    const gone = taken.connection.close().finally(() => this.#closing.delete(gone))
+    if (this.#catalog && this.#differingTools(dedicated).length > 0) this.#publish(this.#catalog)
+    const gone = dedicated.connection.close().finally(() => this.#closing.delete(gone))
     this.#closing.add(gone)
   }
 }
 
-/** Sessions have no names here: who may see a server need not know who is using it. */
+/** Without session names: who may see a server need not know who is using it. */
 function formatMessages({ pid, state, reason, messages }: UpstreamStatus): readonly string[] {
   const who = `[session${pid === undefined ? '' : `, pid ${pid}`}]`
   const why = reason === undefined ? [] : [`${state}: ${reason}`]
@@ -241,29 +243,29 @@ function withIdleTimeout(config: ServerConfig): ServerConfig {
   return { ...config, timeouts: { ...config.timeouts, idle: config.timeouts.idle ?? DEFAULT_IDLE_MS } }
 }
 
-/** The first connection tells how the server is. */
+/** The first connection shows the state of the server. */
 const withoutHealthCheck = (config: ServerConfig): ServerConfig => ({
   ...config,
   timeouts: { ...config.timeouts, health: undefined },
 })
 
-/** How it is spoken to, whatever it is. */
+/** The transport kind that decides about sharing. */
 function transportKind(config: ServerConfig): SharingRules['kind'] {
   if (config.kind !== 'docker-gateway') return config.kind
   return config.transport === 'streaming' ? 'http' : 'stdio'
 }
 
-/** Tools that another process of the same server defines otherwise: it may be of another version. */
+/** Tools that another process of the same server defines differently: it may be another version. */
 function findDifferingTools(
-  known: readonly ToolDefinition[],
+  existing: readonly ToolDefinition[],
   others: readonly ToolDefinition[],
 ): readonly ToolDefinition[] {
-  const byName = new Map(known.map((tool) => [tool.name, tool]))
+  const byName = new Map(existing.map((tool) => [tool.name, tool]))
   return others.filter((tool) => {
     const own = byName.get(tool.name)
     return own !== undefined && !sameJson(withoutMeta(own), withoutMeta(tool))
   })
 }
 
-/** No model reads `_meta`, and it may be another in each process. */
+/** No model reads `_meta`, and it may differ in each process. */
 const withoutMeta = (tool: ToolDefinition) => ({ ...tool, _meta: undefined })

@@ -3,8 +3,8 @@ import { StartSignal } from './start-signal.ts'
 
 const AN_HOUR = 3_600_000
 
-describe('the signal to put the servers to work', () => {
-  it('comes by itself when nothing else is done, and also when something always is', async () => {
+describe('the signal to start the servers', () => {
+  it('comes automatically when the process is idle, and also if it never is', async () => {
     await new StartSignal(1).wait()
     const busy = setInterval(() => {
       for (const until = performance.now() + 15; performance.now() < until; );
@@ -13,7 +13,7 @@ describe('the signal to put the servers to work', () => {
     clearInterval(busy)
   })
 
-  it('comes as soon as somebody needs a server, before or while it is waited for', async () => {
+  it('comes as soon as a server is needed, before or during the wait', async () => {
     const early = new StartSignal(AN_HOUR)
     early.trigger()
     await early.wait()

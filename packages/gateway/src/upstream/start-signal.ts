@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** An agent that was told of the open port asks within a few milliseconds. */
+/** An agent that sees the open port sends its request within a few milliseconds. */
 const PAUSE_MS = 50
 const LATE_MS = 10
 const MAX_PAUSES = 4
 
 /**
- * When the servers are put to work: as soon as somebody needs one, or after a pause in which nothing else was done.
- * Loading what speaks to them, and starting their processes, would hold up who came in for a list.
+ * Decides when the servers are started: as soon as a client needs one, or after a pause in which nothing else happened.
+ * Loading the transports and starting processes would delay a client that only wants a list.
  */
 export class StartSignal {
   readonly #triggered = new AbortController()
@@ -25,7 +25,9 @@ export class StartSignal {
     for (let pauses = 0; pauses < MAX_PAUSES; pauses++) if (await this.#wasCalm()) return
   }
 
-  /** A pause that ends late was one in which something kept the event loop: its answer may still be leaving. */
+  /**
+   * A pause that ends late was one in which something blocked the event loop: its answer may still be on its way out.
+   */
   async #wasCalm(): Promise<boolean> {
     const from = performance.now()
     try {

@@ -9,7 +9,7 @@ const CODES: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
   'needs-login': 'UPSTREAM_NEEDS_LOGIN',
 }
 
-/** What a call is told while its server cannot take it: the state, why, and until when. */
+/** The error of a call whose server cannot take it: the state, the reason, and until when. */
 export function stateRefusal(
   { id, state, reason, retryAt }: Pick<UpstreamStatus, 'id' | 'state' | 'reason' | 'retryAt'>,
   now: number,
@@ -19,7 +19,7 @@ export function stateRefusal(
       ? ''
       : retryAt > now
         ? ` Next attempt in ${formatDuration(retryAt - now)}.`
-        : ' The next attempt is under way.'
+        : ' The next attempt is running.'
   const why = reason === undefined ? '' : `: ${hideHostPaths(reason.replace(/\.$/, ''))}`
   return new SallyportError(CODES[state] ?? 'UPSTREAM_UNAVAILABLE', `Server ${id} is ${state}${why}.${next}`, {
     hint: `See \`sallyport servers ${id}\`.`,

@@ -9,9 +9,9 @@ function tailOf(text: string | Buffer, options?: ConstructorParameters<typeof St
 }
 
 describe('StderrTail', () => {
-  it('keeps the last lines and says how many came before', () => {
+  it('retains the last lines and says how many were dropped', () => {
     const tail = tailOf('1\n2\n3\n4\n5\n', { lines: 3 })
-    expect(tail.tail()).toEqual(['… 2 earlier lines are not kept', '3', '4', '5'])
+    expect(tail.tail()).toEqual(['… 2 earlier lines were dropped', '3', '4', '5'])
     expect(tail.dropped).toBe(2)
     expect(tail.written).toBe(5)
   })
@@ -22,14 +22,14 @@ describe('StderrTail', () => {
     const pieces = new StderrTail({ lines: 4 })
     for (const byte of Buffer.from(text)) pieces.push(Buffer.from([byte]))
     expect(pieces.tail()).toEqual(whole.tail())
-    expect(whole.tail()).toEqual(['… 47 earlier lines are not kept', 'line 47', 'line 48', 'line 49', 'open'])
+    expect(whole.tail()).toEqual(['… 47 earlier lines were dropped', 'line 47', 'line 48', 'line 49', 'open'])
     expect(pieces.written).toBe(51)
   })
 
-  it('drops an open line that a flood of others has pushed out', () => {
+  it('drops an open line that many others have displaced', () => {
     const tail = tailOf('begun ', { lines: 2 })
     tail.push(Buffer.from('and ended\na\nb\nc\n'))
-    expect(tail.tail()).toEqual(['… 2 earlier lines are not kept', 'b', 'c'])
+    expect(tail.tail()).toEqual(['… 2 earlier lines were dropped', 'b', 'c'])
   })
 
   it('shows a line that has not ended, and ends it with the process', () => {
@@ -40,25 +40,25 @@ describe('StderrTail', () => {
     expect(tail.tail()).toEqual(['no line feed', 'next'])
   })
 
-  it('cuts a long line and keeps none of its rest', () => {
+  it('cuts a long line and drops the rest', () => {
     const tail = new StderrTail({ lineLength: 10 })
     for (let round = 0; round < 1_000; round++) tail.push(Buffer.alloc(1_000, 'x'))
     tail.push(Buffer.from('\nshort\n'))
     expect(tail.tail()).toEqual([`${'x'.repeat(10)}…`, 'short'])
   })
 
-  it('puts a character together that was cut between chunks, and survives bytes that are none', () => {
+  it('joins a character that was split between chunks, and survives invalid bytes', () => {
     const tail = new StderrTail()
     for (const byte of Buffer.concat([Buffer.from('Grüße €😀'), Buffer.from([0xff, 0x0a])]))
       tail.push(Buffer.from([byte]))
     expect(tail.tail()).toEqual(['Grüße €😀\ufffd'])
   })
 
-  it('lets nothing through that a terminal would act upon', () => {
+  it('removes everything that a terminal would interpret', () => {
     expect(tailOf('\u001b[31mred\u001b[0m\u0000\u001b]52;c;aGk=\u0007\r\n').tail()).toEqual(['red\\u0000'])
   })
 
-  it('masks secrets, however they were cut on their way', () => {
+  it('masks secrets, however they were split', () => {
     const tail = new StderrTail({ secrets: ['hunter22-hunter22', 'hunter22'], lineLength: 12 })
     for (const byte of Buffer.from('key: hunter22!\nkey: hunter22-hun')) tail.push(Buffer.from([byte]))
     expect(tail.tail()).toEqual(['key: •••!', 'key: •••'])
@@ -71,7 +71,7 @@ describe('StderrTail', () => {
     expect(tailOf(`401 for ${github?.secret}\n`).tail()).toEqual(['401 for [redacted: GitHub token]'])
   })
 
-  it('shows nothing of a private key that takes many lines, and all that comes behind it', () => {
+  it('hides a private key of many lines, and shows everything after it', () => {
     const pem = createFakeSecrets().find(({ kind }) => kind === 'private key')?.secret ?? ''
     const tail = tailOf(`read key:\n${pem}\nready\n`).tail()
     expect(tail).toContain('ready')

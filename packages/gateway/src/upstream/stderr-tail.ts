@@ -5,9 +5,9 @@ export interface StderrTailOptions {
   readonly lines?: number
   /** A longer line is cut. */
   readonly lineLength?: number
-  /** What no line may show, as `listSecretForms` gives it. */
+  /** Secrets that no line may show, as `listSecretForms` returns them. */
   readonly secrets?: readonly string[]
-  /** Takes the server's credentials out, however they are written. */
+  /** Removes the server's credentials in all their encodings. */
   readonly filter?: CredentialFilter | undefined
 }
 
@@ -15,15 +15,13 @@ const LINE_FEED = 0x0a
 const MAX_BYTES_PER_CHARACTER = 4
 
 const KEY_BEGINS = /-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----\s*$/
-/** A piece of base64, whatever a logger sets before a long one; or a header, or nothing. */
+/** A line of base64, with any prefix of a logger if it is long; or a header, or an empty line. */
 const KEY_LINE =
   /(?:^|\s)[A-Za-z0-9+/]{40,76}={0,2}\s*$|^\s*[A-Za-z0-9+/]{0,76}={0,2}\s*$|^(?:Proc-Type|DEK-Info|Version|Comment): /
 
 /**
- * The last lines of what a server wrote to stderr.
- *
- * It never makes the server wait and never costs more than a look at each byte: of one chunk only the lines that can
- * still be among the last are decoded, the others are counted.
+ * The last lines that a server wrote to stderr. It never makes the server wait, and costs one scan of each byte at
+ * most: in one chunk only the lines that can still be among the last are decoded, and the others are counted.
  */
 export class StderrTail {
   readonly #limit: number
@@ -32,10 +30,10 @@ export class StderrTail {
   readonly #filter: CredentialFilter | undefined
   readonly #lines: string[] = []
   #written = 0
-  /** The line that has not ended yet, as bytes: a character may be cut between chunks. */
+  /** The incomplete last line, as bytes: a character may be split between chunks. */
   #open: Buffer | undefined
   #openUsed = 0
-  /** Within a private key, of which one line says nothing. */
+  /** Within a private key, whose single lines do not show that they are secret. */
   #inKey = false
 
   constructor(options: StderrTailOptions = {}) {
@@ -45,12 +43,12 @@ export class StderrTail {
     this.#filter = options.filter
   }
 
-  /** How many lines were begun so far, kept or not. */
+  /** How many lines were begun so far, retained or not. */
   get written(): number {
     return this.#written + (this.#openUsed > 0 ? 1 : 0)
   }
 
-  /** How many lines are no longer kept. */
+  /** How many lines were dropped. */
   get dropped(): number {
     return this.#written - this.#lines.length
   }
@@ -72,25 +70,25 @@ export class StderrTail {
     this.#open = undefined
   }
 
-  /** A text about the same server, without what its lines may not show either. */
+  /** A text about the same server, without the secrets that its lines must not show. */
   mask(text: string): string {
     return maskSecrets(this.#filter?.redact(text) ?? text, this.#secrets)
   }
 
-  /** Oldest first, harmless to print. The first one says how many came before, if any did. */
+  /** Oldest first, safe to print. The first one says how many earlier lines were dropped, if any. */
   tail(): readonly string[] {
     const shown = (this.#openUsed > 0 ? [...this.#lines, this.#openText()] : this.#lines).slice(-this.#limit)
     const missing = this.written - shown.length
-    return missing > 0 ? [`… ${missing} earlier lines are not kept`, ...shown] : shown
+    return missing > 0 ? [`… ${missing} earlier lines were dropped`, ...shown] : shown
   }
 
-  /** The lines that were begun after the first `written`, as far as they are kept. */
+  /** The lines that were begun after the first `written`, as far as they are retained. */
   since(written: number): readonly string[] {
     const lines = this.written - written
     return lines <= 0 ? [] : this.tail().slice(-lines)
   }
 
-  /** Passes over the lines of a chunk that could not be among the last, and returns where the others begin. */
+  /** Skips the lines of a chunk that cannot be among the last, and returns where the others begin. */
   #skip(chunk: Buffer): number {
     let from = chunk.length
     for (let lines = 0; lines <= this.#limit; lines++) {
@@ -121,7 +119,7 @@ export class StderrTail {
     return this.#open?.toString('utf8', 0, this.#openUsed) ?? ''
   }
 
-  /** Whether the key goes on behind this line. */
+  /** Whether the key continues after this line. */
   #isKey(line: string): boolean {
     return KEY_BEGINS.test(line) || (this.#inKey && KEY_LINE.test(line))
   }
@@ -129,7 +127,7 @@ export class StderrTail {
   #openText(): string {
     const text = this.#openLine()
     if (this.#inKey && KEY_LINE.test(text)) return '[redacted: private key]'
-    // Before it is cut: half a secret would not be recognised as one.
+    // Before it is cut: half a secret would not be recognized as one.
     return cutText(this.mask(toPlainText(text.endsWith('\r') ? text.slice(0, -1) : text)), this.#lineLength)
   }
 }

@@ -1,13 +1,13 @@
 import type { Envelope, SallyportError } from '@sallyport/core'
 import type { OutgoingCall } from './link/outgoing-call.ts'
 
-/** One whole JSON-RPC message: proven well-formed, kept as the bytes that arrived. */
+/** One whole JSON-RPC message: validated, and stored as the bytes that arrived. */
 export interface Frame {
   readonly parts: readonly Buffer[]
   readonly envelope: Envelope
 }
 
-/** A request under its id, printed. */
+/** A serialized request and its id. */
 export interface EncodedRequest {
   readonly id: number
   readonly call: OutgoingCall
@@ -16,28 +16,31 @@ export interface EncodedRequest {
 }
 
 export interface TransportEvents {
-  /** `during` is the request on whose own stream the frame came; a shared pipe cannot tell. */
+  /** `during` is the request on whose own stream the frame came; `undefined` on a shared pipe. */
   onFrame(frame: Frame, during: number | undefined): void
-  /** This one request will get no answer; the connection lives on. */
+  /** This one request will get no answer; the connection stays open. */
   onFailure(id: number, error: SallyportError): void
-  /** Something odd that harms nobody: a garbage line, a BOM, a line of stderr. */
+  /** A harmless problem: an invalid line, a BOM, a line of stderr. */
   onWarning(text: string): void
-  /** The connection is gone and with it everything in flight. Told once, and not after `close`. */
+  /** The connection is gone, and all requests in flight with it. Called once, and not after `close`. */
   onClose(reason: string): void
 }
 
-/** A connection that carries JSON-RPC messages and knows nothing of what they mean. */
+/** A connection that carries JSON-RPC messages without knowing what they mean. */
 export interface Transport {
   /** Resolves once messages can be sent; rejects with a SallyportError that says what to do. */
   open(events: TransportEvents): Promise<void>
-  /** Asks `usePermit` right before it writes it; `onFailure` reports a permit that is no longer given. */
+  /** Calls `usePermit` right before it writes the request; `onFailure` reports a permit that is no longer valid. */
   request(request: EncodedRequest): void
   /** A notification, or the answer to a request of the server. */
   send(text: string): void
-  /** Stops waiting for an answer. True when that alone tells the server (a closed HTTP stream); else the caller notifies it. */
+  /**
+   * Stops waiting for an answer. Returns true if that alone notifies the server (a closed HTTP stream); otherwise the
+   * caller must notify it.
+   */
   abandon(id: number): boolean
   /** The handshake ended with this protocol version; HTTP repeats it in a header. */
   setProtocolVersion(protocolVersion: string): void
-  /** After this nothing of it is left: no process, no socket, no timer. */
+  /** Afterwards nothing is left: no process, no socket, no timer. */
   close(): Promise<void>
 }

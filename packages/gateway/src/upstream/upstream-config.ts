@@ -1,6 +1,6 @@
 import type { HttpServerConfig, ServerConfig } from '../config/config.ts'
 
-/** What stands in for an entry where the gateway itself is the server. */
+/** The kind of entry that describes the gateway itself as a server. */
 export type BuiltInConfig = Omit<HttpServerConfig, 'kind' | 'url' | 'headers' | 'fromVariables' | 'credentials'> & {
   readonly kind: 'built-in'
 }
@@ -23,6 +23,6 @@ export function builtInConfig(id: string): BuiltInConfig {
     result: undefined,
     trusted: true,
     maxMessageBytes: 64 * 1_024 * 1_024,
-    place: { file: 'built in', line: 0 },
+    location: { file: 'built in', line: 0 },
   }
 }

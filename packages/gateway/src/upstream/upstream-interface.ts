@@ -5,32 +5,32 @@ import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
-/** What the server answered, and in which era it speaks. */
+/** The server's answer, and the era that it speaks. */
 export interface UpstreamReply {
   readonly frame: Frame
   readonly era: Era
 }
 
 export interface UpstreamListener {
-  onCatalog(catalogue: ServerCatalog): void
+  onCatalog(catalog: ServerCatalog): void
   onEvent(event: SallyportEvent): void
 }
 
-/** `over`: nobody will use what was kept for it. */
+/** `over`: nobody will use the conversation again. */
 export type ConversationEvent = 'notifications/roots/list_changed' | 'over'
 
-/** A server behind the gateway, whatever it runs on and whatever state it is in. */
+/** A server behind the gateway, of any kind and in any state. */
 export interface Upstream {
   readonly config: UpstreamConfig
   status(): UpstreamStatus
   start(): void
   request(call: ClientCall): Promise<UpstreamReply>
-  /** A client's conversation with us has something to say to the servers that it has to itself. */
+  /** An event of a client's conversation, for the connections that belong to it alone. */
   notifyConversation(conversation: string, notification: ConversationEvent): void
   close(): Promise<void>
 }
 
-/** A server over one connection, and who relies on being told of its resources there. */
+/** A server over one connection, and the subscriptions on it. */
 export interface UpstreamConnection extends Upstream {
   readonly watch: {
     readonly isHeld: boolean

@@ -24,18 +24,18 @@ export interface UpstreamStatus {
   readonly restarts: number
   readonly era: string | undefined
   readonly pid: number | undefined
-  /** The last lines that it or we had to say about it. */
+  /** The last lines of its output, and our own remarks about it. */
   readonly messages: readonly string[]
-  /** How many of its messages were not passed on, by reason. */
+  /** How many of its messages were dropped, by reason. */
   readonly dropped: DropCounts
-  /** What its health checks found; undefined before the first one, and where there are none. */
+  /** The result of its health checks; `undefined` before the first one, and if there are none. */
   readonly health?: Health | undefined
-  /** Of a server that not all clients share. */
+  /** For a server that not all clients share. */
   readonly ownConnections?: OwnConnections
 }
 
 export interface OwnConnections {
   readonly count: number
-  /** Of the ones that were used last. */
+  /** The pids of the most recently used ones. */
   readonly pids: readonly number[]
 }

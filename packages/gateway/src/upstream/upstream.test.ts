@@ -13,16 +13,16 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-/** A real process behind the door of this room, and what it told. */
+/** A real process behind this room's door, and its events. */
 function openServer(config: StdioServerConfig) {
   const runMark = freshMark()
   const watchdog = openWatchdog({ runMark, environment: process.env })
   const changes = new EventEmitter()
   const events: SallyportEvent[] = []
-  const catalogues: ServerCatalog[] = []
+  const catalogs: ServerCatalog[] = []
   const listener = {
-    onCatalog: (catalogue: ServerCatalog) => {
-      catalogues.push(catalogue)
+    onCatalog: (catalog: ServerCatalog) => {
+      catalogs.push(catalog)
       changes.emit('change')
     },
     onEvent: (event: SallyportEvent) => {
@@ -44,10 +44,10 @@ function openServer(config: StdioServerConfig) {
     await watchdog.close()
     expect(countMarked(runMark), 'processes that were left').toBe(0)
   })
-  const until = async (look: () => boolean): Promise<void> => {
-    while (!look()) await once(changes, 'change')
+  const until = async (condition: () => boolean): Promise<void> => {
+    while (!condition()) await once(changes, 'change')
   }
-  return { upstream, events, catalogues, until }
+  return { upstream, events, catalogs, until }
 }
 
 const call = (upstream: Upstream, name: string, session = 's') =>
@@ -69,7 +69,7 @@ describe('a server that is a process', () => {
     })
   })
 
-  it('that repeats a secret at its end is not quoted with it, wherever its end is told', async () => {
+  it('that prints a secret before it exits is not quoted with it, wherever its exit is reported', async () => {
     const script = 'console.error("bad key", process.env.KEY, process.argv[1]); process.exit(1)'
     const config = stdioConfig({
       args: ['-e', script, 'argument-of-a-variable'],
@@ -79,9 +79,9 @@ describe('a server that is a process', () => {
     const { upstream, events, until } = openServer(config)
     upstream.start()
     await until(() => events.some(({ type }) => type === 'UPSTREAM_LOST'))
-    const told = JSON.stringify([events, upstream.status()])
-    expect(told).toContain('bad key ••• •••')
-    expect(told).not.toMatch(/clear-text|argument-of/)
+    const output = JSON.stringify([events, upstream.status()])
+    expect(output).toContain('bad key ••• •••')
+    expect(output).not.toMatch(/clear-text|argument-of/)
   })
 
   it('that cannot start says why, and is left alone after six attempts', async () => {
@@ -92,7 +92,7 @@ describe('a server that is a process', () => {
     expect(await codeOf(call(upstream, 'echo'))).toBe('UPSTREAM_BROKEN')
   })
 
-  it(`cannot answer for another call, twice, or under ids of its own making (${promise('GW-20')})`, async () => {
+  it(`cannot answer another call, answer twice, or answer with invented ids (${promise('GW-20')})`, async () => {
     const { upstream } = openServer(hostileConfig('garbage'))
     const [twice, wrong, echo] = await Promise.all(['twice', 'wrong-id', 'echo'].map((name) => textOf(upstream, name)))
     expect(echo).toBe('{}')
@@ -101,24 +101,24 @@ describe('a server that is a process', () => {
     expect(upstream.status().state).toBe('ready')
   })
 
-  it(`offers its other tools beside a broken one (${promise('GW-19')})`, async () => {
-    const { upstream, catalogues, until } = openServer(hostileConfig('bad-tool'))
+  it(`offers its other tools beside an invalid one (${promise('GW-19')})`, async () => {
+    const { upstream, catalogs, until } = openServer(hostileConfig('bad-tool'))
     upstream.start()
-    await until(() => catalogues.length === 1)
-    expect(catalogues[0]?.tools.map(({ name }) => name)).not.toContain('tool-50')
-    expect(catalogues[0]?.tools.length).toBeGreaterThanOrEqual(99)
-    expect(catalogues[0]?.leftOut.map(({ name }) => name)).toEqual(['tool-50'])
+    await until(() => catalogs.length === 1)
+    expect(catalogs[0]?.tools.map(({ name }) => name)).not.toContain('tool-50')
+    expect(catalogs[0]?.tools.length).toBeGreaterThanOrEqual(99)
+    expect(catalogs[0]?.leftOut.map(({ name }) => name)).toEqual(['tool-50'])
   })
 
-  it('survives a storm of changed lists', async () => {
-    const { upstream, catalogues, until } = openServer(hostileConfig('list-changed-storm=1000'))
+  it('survives many announcements of changed lists', async () => {
+    const { upstream, catalogs, until } = openServer(hostileConfig('list-changed-storm=1000'))
     upstream.start()
-    await until(() => catalogues.length >= 2)
+    await until(() => catalogs.length >= 2)
     expect(await textOf(upstream, 'echo')).toBe('{}')
-    expect(catalogues.length).toBeLessThan(10)
+    expect(catalogs.length).toBeLessThan(10)
   })
 
-  it(`is one for each session where the entry says so (${promise('GW-5')})`, async () => {
+  it(`has one process for each session if the entry says so (${promise('GW-5')})`, async () => {
     const { upstream } = openServer({ ...hostileConfig(), per: 'session' })
     const [one, other, again] = [
       await textOf(upstream, 'pid', 'a'),

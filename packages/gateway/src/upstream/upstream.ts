@@ -54,9 +54,9 @@ export interface UpstreamContext {
   readonly clientInfo: JsonObject
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly watchdog: Watchdog
-  /** Under this stand the marks of all processes that we start. */
+  /** The marks of all processes that we start are below this one. */
   readonly runMark: string
-  /** What was found out about a server the last time. */
+  /** What was learned about a server in the last run. */
   readonly lastKnown: (server: string) => LastKnownServer | undefined
   readonly now: () => number
   readonly random: () => number
@@ -109,7 +109,7 @@ function prepareDockerParts(config: DockerGatewayConfig, context: UpstreamContex
 
 const filters = new WeakMap<ServerConfig, CredentialFilter | undefined>()
 
-/** A server may have many connections; they share one. */
+/** A server may have many connections; they share this. */
 function getFilter(config: ServerConfig): CredentialFilter | undefined {
   if (!filters.has(config)) filters.set(config, createCredentialFilter(config.credentials))
   return filters.get(config)
@@ -119,14 +119,14 @@ export interface OpenConnectionOptions {
   readonly config: UpstreamConfig
   readonly listener: UpstreamListener
   readonly identity?: ConnectionIdentity
-  readonly onQuestion?: (habit: QuestionScope) => void
+  readonly onQuestion?: (scope: QuestionScope) => void
   readonly messages?: StderrTail
   readonly dropped?: DroppedMessages
   readonly createTransport: () => Transport
   readonly startTimeoutMs?: number
 }
 
-/** Opens a server over any transport: the gateway's own tools come this way. */
+/** Opens a server over any transport: used for the gateway's own tools. */
 export function openConnection(own: OpenConnectionOptions, context: UpstreamContext): UpstreamConnection {
   const { clientInfo, now, random } = context
   return new ServerConnection({

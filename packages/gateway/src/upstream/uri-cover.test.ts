@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { coveringUris } from './uri-cover.ts'
 
 describe('the resources that a changed one may be a part of', () => {
-  it('are those above it, with and without the slash, and none above its root', () => {
+  it('are its parents, with and without the slash, and none above its root', () => {
     expect(coveringUris('file:///a/b/c')).toEqual([
       'file:///a/b/c',
       'file:///a/b/',
@@ -15,7 +15,7 @@ describe('the resources that a changed one may be a part of', () => {
     expect(coveringUris('x://host/a')).toEqual(['x://host/a', 'x://host/', 'x://host'])
   })
 
-  it.each(['x://host', 'x://', 'urn:thing', '', '/', '//', 'a'])('are none but itself for %j', (uri) => {
+  it.each(['x://host', 'x://', 'urn:thing', '', '/', '//', 'a'])('are only itself for %j', (uri) => {
     expect(coveringUris(uri)).toEqual([uri])
   })
 

@@ -1,8 +1,8 @@
-/** Beyond this a URI stands for itself alone: a hostile one could have a million parts. */
+/** A URI with more parts covers only itself: a hostile one could have a million. */
 const MAX_LENGTH = 8_192
 const MAX_PARTS = 64
 
-/** The URI, and those that it may be a part of: a server may tell of a part of what was subscribed to. */
+/** The URI and those that it may be a part of: a server may report a part of what was subscribed to. */
 export function coveringUris(uri: string): readonly string[] {
   const uris = [uri]
   if (uri.length > MAX_LENGTH) return uris
@@ -10,7 +10,7 @@ export function coveringUris(uri: string): readonly string[] {
   let end = uri.length - 1
   while (uris.length < MAX_PARTS * 2) {
     end = uri.lastIndexOf('/', end - 1)
-    // What stands before the authority is no resource.
+    // What is before the authority is not a resource.
     if (end <= root + 2 || end <= 0) return uris
     uris.push(uri.slice(0, end + 1), uri.slice(0, end))
   }

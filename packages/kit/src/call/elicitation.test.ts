@@ -38,7 +38,7 @@ function call(client: RawClient, more: object = {}, name = 'book'): Promise<Mess
   return client.request('tools/call', { name, arguments: {}, ...more, _meta: CAN_ASK } as never)
 }
 
-test('a modern client is told what is asked, comes back with the answers, and nothing runs twice', async () => {
+test('a modern client gets the questions, sends the answers with its next request, and nothing runs twice', async () => {
   const steps: string[] = []
   const client = new RawClient(createAsking(steps))
   const first = await call(client)
@@ -76,7 +76,7 @@ test('a legacy client is asked with a request of the server, within its call', a
   expect(textOf(await client.waitForAnswer(id))).toBe('2 for BO')
 })
 
-test.each(['decline', 'cancel'] as const)('a person can %s, which is an answer like any other', async (action) => {
+test.each(['decline', 'cancel'] as const)('a user can %s, which is a normal answer', async (action) => {
   const client = new RawClient(createAsking())
   const { result } = await call(client)
   const { requestState } = result
@@ -84,7 +84,7 @@ test.each(['decline', 'cancel'] as const)('a person can %s, which is an answer l
   expect(textOf(answer)).toBe(`No table: ${action}`)
 })
 
-test('questions that are asked together are put together, and wait until all are answered', async () => {
+test('questions that are asked together are sent together, and wait until all are answered', async () => {
   const client = new RawClient(createAsking())
   const { result } = await call(client, {}, 'both')
   expect(Object.values(result.inputRequests as object).map(({ method }) => method)).toEqual([
@@ -99,19 +99,19 @@ test('questions that are asked together are put together, and wait until all are
   expect((await call(client, rest, 'both')).result.structuredContent).toEqual({ form: { action: 'decline' }, roots })
 })
 
-test('answers that come before they are asked for are taken', async () => {
+test('answers that arrive before the questions are used', async () => {
   const inputResponses = { question_1: accept({ seats: 1 }), name: accept({ name: 'x' }) }
   expect(textOf(await call(new RawClient(createAsking()), { inputResponses }))).toBe('2 for X')
 })
 
-test('an answer that does not fit its form is told to the caller', async () => {
+test('an answer that does not match its form is reported to the caller', async () => {
   const client = new RawClient(createAsking())
   const { requestState } = (await call(client)).result
   const { result } = await call(client, { requestState, inputResponses: { question_1: accept({ seats: 'three' }) } })
   expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('seats') }] })
 })
 
-test('a client that cannot be asked is told so: with the protocol’s own error, or in a result', async () => {
+test('a client that cannot be asked gets an error: of the protocol, or in a result', async () => {
   const client = new RawClient(createAsking())
   const modern = await client.requestModern('tools/call', { name: 'book', arguments: {} })
   expect(modern.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: {} } } })
@@ -120,13 +120,13 @@ test('a client that cannot be asked is told so: with the protocol’s own error,
   expect(legacy.result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('"elicitation"') }] })
 })
 
-test('a client that only opens addresses cannot be given a form', async () => {
+test('a client that only opens URLs gets no form', async () => {
   const client = new RawClient(createAsking())
   const _meta = { ...CAN_ASK, 'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } } }
   expect((await client.request('tools/call', { name: 'book', _meta })).error.code).toBe(-32021)
 })
 
-test('a state opens the call that it was given for, once, and no other', async () => {
+test('a state continues only its own call, and only once', async () => {
   const client = new RawClient(createAsking())
   const { requestState } = (await call(client)).result
   const inputResponses = { question_1: { action: 'cancel' } }
@@ -141,7 +141,7 @@ test('a state opens the call that it was given for, once, and no other', async (
   expect((await call(client, { requestState, inputResponses })).error.code).toBe(-32602)
 })
 
-test('a client that refuses or leaves does not keep a handler waiting', async () => {
+test('a handler does not wait for a client that refuses or leaves', async () => {
   const steps: string[] = []
   const client = new RawClient(createAsking(steps))
   await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } })
@@ -151,7 +151,7 @@ test('a client that refuses or leaves does not keep a handler waiting', async ()
   expect((await client.waitForAnswer(id)).result).toMatchObject({ isError: true })
 })
 
-test('cancelling a call takes its question back', async () => {
+test('cancelling a call cancels its question', async () => {
   const client = new RawClient(createAsking())
   await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: { elicitation: {} } })
   const requestId = client.start('tools/call', { name: 'book', arguments: {} })
@@ -171,7 +171,7 @@ test('a form that no client can show is a bug of the server, not of its caller',
   expect(String(bugs[0])).toContain('"address"')
 })
 
-test('a question whose answer nobody waits for ends no process when its client leaves', async () => {
+test('a question that is not awaited does not end the process when its client leaves', async () => {
   const server = createMcpServer('hasty', { version: '1' })
   let leave: () => void = () => undefined
   const left = new Promise<void>((resolve) => {
@@ -192,7 +192,7 @@ test('a question whose answer nobody waits for ends no process when its client l
   await left
 })
 
-test('a question that is asked again wants another answer', async () => {
+test('a question that is asked again needs another answer', async () => {
   const server = createMcpServer('stubborn', { version: '1' })
   server.tool('ask', { description: 'Asks', permission: READ }, async (_args, context) => {
     const schema = { type: 'object', properties: { x: { type: 'string' } } } as const

@@ -2,17 +2,17 @@ import { isJsonObject, type JsonObject, SallyportError } from '@sallyport/core'
 import { readSchema, type Schema, type SchemaChecker, type ValueOf } from '../schema/schema.ts'
 import { ToolRetryError } from '../tool-error.ts'
 
-/** A question to the person behind the client, with the form that they fill in. */
+/** A question to the user of the client, with the form that they fill in. */
 export interface ElicitOptions<Form extends Schema = Schema> {
-  /** What the person reads. */
+  /** The text that the user reads. */
   readonly message: string
-  /** The form: an object of texts, numbers, booleans and choices. */
+  /** The form: an object of strings, numbers, booleans and choices. */
   readonly schema: Form
-  /** Names the question for clients of the modern era. Absent: its number within the call. */
+  /** Identifies the question for clients of the modern era. Default: its number within the call. */
   readonly key?: string
 }
 
-/** What the person did: filled in the form, refused, or closed it. */
+/** What the user did: filled in the form, refused, or closed it. */
 export type Elicited<Form extends Schema = Schema> =
   | { readonly action: 'accept'; readonly content: ValueOf<Form> }
   | { readonly action: 'decline' | 'cancel' }
@@ -31,27 +31,27 @@ export function createElicitation({ message, schema }: ElicitOptions): Elicitati
 
 const FORM_FIELD_TYPES: readonly unknown[] = ['string', 'number', 'integer', 'boolean', 'array']
 
-/** Clients show forms of one level only, and refuse others (2025-11-25, "Requested Schema"). */
+/** Clients show only flat forms, and refuse nested ones (2025-11-25, "Requested Schema"). */
 function assertFlatForm({ type, properties }: JsonObject): void {
   const fields = isJsonObject(properties) ? Object.entries(properties) : []
-  const [odd] = fields.find(([, field]) => !isJsonObject(field) || !FORM_FIELD_TYPES.includes(field.type)) ?? []
-  if (type === 'object' && odd === undefined) return
+  const [unsupported] = fields.find(([, field]) => !isJsonObject(field) || !FORM_FIELD_TYPES.includes(field.type)) ?? []
+  if (type === 'object' && unsupported === undefined) return
   throw new SallyportError(
     'USAGE',
-    `The form of a question has ${odd === undefined ? 'no fields' : `a field "${odd}"`} that clients cannot show.`,
+    `The form of a question has ${unsupported === undefined ? 'no fields' : `a field "${unsupported}"`} that clients cannot show.`,
     {
-      hint: 'Give an object whose fields are texts, numbers, booleans or choices.',
+      hint: 'Give an object whose fields are strings, numbers, booleans or choices.',
     },
   )
 }
 
-/** An answer is the word of a client: it counts for no more than it proves. */
+/** A client's answer is not trusted: it is checked against the form. */
 export async function readElicitAnswer(answer: JsonObject, form: SchemaChecker): Promise<Elicited> {
   const { action, content = {} } = answer
   if (action === 'decline' || action === 'cancel') return { action }
   if (action !== 'accept' || !isJsonObject(content))
-    throw new ToolRetryError('The client answered a question with something that is no answer.')
+    throw new ToolRetryError('The client sent an invalid answer to a question.')
   const checked = await form.check(content)
-  if ('wrong' in checked) throw new ToolRetryError(`The answer does not fit the question: ${checked.wrong}`)
+  if ('wrong' in checked) throw new ToolRetryError(`The answer does not match the form: ${checked.wrong}`)
   return { action, content: checked.value as never }
 }

@@ -7,10 +7,10 @@ interface PendingRequest {
   readonly reject: (error: unknown) => void
 }
 
-/** False when the message cannot arrive. */
+/** Returns false if the message cannot be delivered. */
 type Deliver = (message: object, during: RequestId) => boolean
 
-/** What a connection has asked its client and has no answer to yet: how the legacy era asks. */
+/** The requests to the client that wait for an answer, in the legacy era. */
 export class OutgoingRequests {
   readonly #deliver: Deliver
   readonly #pending = new Map<RequestId, PendingRequest>()
@@ -38,17 +38,17 @@ export class OutgoingRequests {
       })
       signal.addEventListener('abort', giveUp, { once: true })
       if (this.#deliver(createRequest(id, method, params), during)) return
-      this.#settle(id, undefined, 'The client has left no way open on which it could be asked.')
+      this.#settle(id, undefined, 'The client has no open stream over which it could be asked.')
     })
   }
 
-  /** An answer to nothing that was asked is ignored. */
+  /** An answer to an unknown request is ignored. */
   handleResponse({ id, result }: Incoming<'response'>): void {
     if (id === null) return
-    this.#settle(id, result, 'The client did not answer a question, but refused it.')
+    this.#settle(id, result, 'The client refused to answer a question.')
   }
 
-  /** Nobody will answer any more. */
+  /** Rejects all pending requests: no more answers will come. */
   close(): void {
     for (const id of [...this.#pending.keys()]) this.#settle(id, undefined, 'The client is gone.')
   }
@@ -67,21 +67,21 @@ const CAPABILITY_BY_METHOD = {
   'roots/list': 'roots',
 } as const
 
-/** What a client may say that it can be asked. */
+/** The capabilities that a client may declare for requests of a server. */
 export type ClientCapability = (typeof CAPABILITY_BY_METHOD)[keyof typeof CAPABILITY_BY_METHOD]
 
-/** Something that only the client knows. */
+/** A question that only the client can answer. */
 export interface Question {
   readonly method: keyof typeof CAPABILITY_BY_METHOD
   readonly params: JsonObject
-  /** Its name among the questions of a call, for clients of the modern era. */
+  /** Its key among the questions of a call, for clients of the modern era. */
   readonly key?: string | undefined
 }
 
 export function canAsk(what: ClientCapability, capabilities: JsonObject): boolean {
   const declared = capabilities[what]
   if (!isJsonObject(declared)) return false
-  // An elicitation that names its modes has no others; one that names none has forms (2025-06-18).
+  // A client that declares modes supports only those; one that declares none supports forms (2025-06-18).
   return what !== 'elicitation' || isJsonObject(declared.form) || !('url' in declared)
 }
 

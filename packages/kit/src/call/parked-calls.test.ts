@@ -5,7 +5,7 @@ import { ParkedCalls } from './parked-calls.ts'
 const claim = (owner: string) => ({ owner, request: 'r' })
 const call = (onCancel: () => void = () => undefined) => ({ cancel: onCancel })
 
-test('nobody but its owner gets a call, and trying does not lose it', () => {
+test('only its owner gets a call, and attempts of others do not remove it', () => {
   const parked = new ParkedCalls()
   const mine = call()
   const state = parked.park(mine, claim('me')) ?? ''
@@ -15,7 +15,7 @@ test('nobody but its owner gets a call, and trying does not lose it', () => {
   expect(parked.take(state, claim('me'))).toBeUndefined()
 })
 
-test('one owner cannot take the room of others', () => {
+test('one owner cannot use up the limit for others', () => {
   const parked = new ParkedCalls({ maxCalls: 3, maxPerOwner: 2 })
   expect([1, 2, 3].map(() => parked.park(call(), claim('me')) !== undefined)).toEqual([true, true, false])
   expect(parked.park(call(), claim('you'))).toBeDefined()
@@ -23,11 +23,11 @@ test('one owner cannot take the room of others', () => {
   parked.close()
 })
 
-test('a call whose client does not come back is cancelled, and so is every call at the end', async () => {
+test('a call is cancelled if its client does not continue it, and every call is cancelled at the end', async () => {
   const events = new EventTarget()
   const expired = once(events, 'cancelled')
   const short = new ParkedCalls({ timeoutMs: 1 })
-  // The timer holds no process open; the test has to.
+  // The timer does not keep the process alive, so the test must.
   const busy = setInterval(() => undefined, 1_000)
   short.park(
     call(() => events.dispatchEvent(new Event('cancelled'))),

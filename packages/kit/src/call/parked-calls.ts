@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 
-/** What a parked call belongs to. */
+/** The owner and the request that a parked call belongs to. */
 export interface CallBinding {
-  /** Whose it is. */
+  /** The caller. */
   readonly owner: string
-  /** Of which request: whoever comes back must ask for the same. */
+  /** The request: whoever continues the call must send the same one. */
   readonly request: string
 }
 
@@ -26,7 +26,7 @@ interface Entry<Call> {
 
 const DEFAULT_TIMEOUT_MS = 600_000
 
-/** Calls of the modern era that wait for their clients to come back with answers. They live in this process. */
+/** Calls of the modern era that wait until their clients send answers. They exist in this process only. */
 export class ParkedCalls<Call extends Cancellable = Cancellable> {
   readonly #entries = new Map<string, Entry<Call>>()
   readonly #timeoutMs: number
@@ -43,7 +43,7 @@ export class ParkedCalls<Call extends Cancellable = Cancellable> {
     return this.#entries.size
   }
 
-  /** The state to come back with: a name that nobody can guess, good for once. Nothing where no more fit in. */
+  /** Returns the state with which the client continues the call: random, and valid once. `undefined` if a limit is reached. */
   park(call: Call, binding: CallBinding): string | undefined {
     const ofOne = [...this.#entries.values()].filter((entry) => entry.binding.owner === binding.owner).length
     if (this.#entries.size >= this.#maxCalls || ofOne >= this.#maxPerOwner) return undefined
@@ -54,7 +54,7 @@ export class ParkedCalls<Call extends Cancellable = Cancellable> {
     return state
   }
 
-  /** The call, for whoever may go on with it. Another's state is left where it is. */
+  /** Returns and removes the call if this caller may continue it. The state of another caller stays valid. */
   take(state: string, claim: CallBinding): Call | undefined {
     const entry = this.#entries.get(state)
     if (entry === undefined || entry.binding.owner !== claim.owner || entry.binding.request !== claim.request)

@@ -14,11 +14,11 @@ import { createElicitation, type Elicited, type ElicitOptions, readElicitAnswer 
 import { assertCanAsk, type ClientCapability, canAsk, type Question } from './outgoing-requests.ts'
 import type { CallBinding, ParkedCalls } from './parked-calls.ts'
 
-/** One request that carries a call: the only one, or one of several where a modern client comes back with answers. */
+/** One request of a call. A modern client that answers questions sends several requests for one call. */
 export interface RoundTrip extends ActiveRequest {
-  /** Answers that came with the request, by the keys of their questions. */
+  /** Answers that the request contains, by the keys of their questions. */
   readonly responses: JsonObject
-  /** How a client of the legacy era is asked; one of the modern era has to come back with the answer. */
+  /** Asks a client of the legacy era. A client of the modern era sends the answer with its next request. */
   readonly push: ((question: Question, signal: AbortSignal) => Promise<JsonObject>) | undefined
   answer(answer: Answer): void
 }
@@ -34,15 +34,15 @@ export interface RunningCallOptions {
   readonly logger: string
   readonly parked: ParkedCalls
   readonly createBinding: () => CallBinding
-  /** Nothing that the handler says may reach the client: it may be private, and nothing durable says so. */
+  /** True if no output of the handler may reach the client: it may be private, and no stored label says so. */
   readonly isWithheld: () => boolean
-  /** Waits until what the handler said of private data is durable, or has failed. */
+  /** Waits until the handler's statements about private data are stored, or storing failed. */
   readonly settle: () => Promise<void>
 }
 
 /**
- * A handler at work. In the modern era it stays where it is while its client fetches an answer, so that what it did
- * before the question is not done again.
+ * A running handler. In the modern era it is suspended while its client gets an answer, so that the work before the
+ * question is not repeated.
  */
 export class RunningCall implements CallChannel {
   readonly logger: string
@@ -81,7 +81,7 @@ export class RunningCall implements CallChannel {
     return this.#capabilities
   }
 
-  /** The client has come back. */
+  /** The client sent another request for this call. */
   resume(round: RoundTrip): void {
     this.#roundTrip = round
     this.#capabilities = round.capabilities
@@ -118,7 +118,7 @@ export class RunningCall implements CallChannel {
     return this.#takeResponse(key) ?? this.#waitForAnswer(key, question)
   }
 
-  /** The words of a question may be private as well. */
+  /** The text of a question may be private as well. */
   async #awaitStatements(): Promise<void> {
     await this.#settle().catch(() => undefined)
     this.signal.throwIfAborted()
@@ -132,7 +132,7 @@ export class RunningCall implements CallChannel {
     })
   }
 
-  /** Questions that are asked in the same turn, as with Promise.all, are asked together. */
+  /** Questions that are asked in the same tick, as with Promise.all, are sent together. */
   #schedulePark(): void {
     setImmediate(() => this.#park())
   }
@@ -153,7 +153,7 @@ export class RunningCall implements CallChannel {
   }
 
   #rejectAll(): void {
-    const error = new ToolRetryError('Too many calls wait for answers already. Answer or cancel some of them first.')
+    const error = new ToolRetryError('Too many calls are waiting for answers. Answer or cancel some of them first.')
     for (const { reject } of this.#openQuestions.values()) reject(error)
     this.#openQuestions.clear()
   }
@@ -164,7 +164,7 @@ export class RunningCall implements CallChannel {
     return this.#openQuestions.has(key) ? `${key}_${this.#askedCount}` : key
   }
 
-  /** An answer is good for one question. */
+  /** An answer is used for one question only. */
   #takeResponse(key: string): JsonObject | undefined {
     const { [key]: response, ...others } = this.#responses
     if (!Object.hasOwn(this.#responses, key) || !isJsonObject(response)) return undefined
@@ -173,7 +173,7 @@ export class RunningCall implements CallChannel {
   }
 }
 
-/** A completion that the client's model is asked for, in the protocol's own shape. */
+/** A completion request to the client's model, in the format of the protocol. */
 export interface SampleRequest {
   readonly messages: readonly JsonObject[]
   readonly maxTokens: number
@@ -181,28 +181,28 @@ export interface SampleRequest {
   readonly [field: string]: unknown
 }
 
-/** What a handler has besides its arguments. */
+/** What a handler can use besides its arguments. */
 export interface CallContext {
-  /** Aborted when the caller cancels or is gone. */
+  /** Aborted when the caller cancels or disconnects. */
   readonly signal: AbortSignal
-  /** Tells the caller how far the work is. Costs nothing when nobody asked. */
+  /** Reports progress to the caller. Does nothing if the caller did not ask for it. */
   progress(progress: number, total?: number, message?: string): void
-  /** A message for the caller's log, sent from the level that the caller chose. */
+  /** Sends a log message to the caller, if its level is at or above the one that the caller chose. */
   log(level: LogLevel, data: Json): void
-  /** Asks the person behind the client to fill in a form. */
+  /** Asks the user of the client to fill in a form. */
   elicit<const Form extends Schema>(question: ElicitOptions<Form>): Promise<Elicited<Form>>
-  /** Asks the client's model. The protocol has deprecated it since 2026-07-28. */
+  /** Asks the client's model. Deprecated in the protocol since 2026-07-28. */
   sample(request: SampleRequest): Promise<JsonObject>
-  /** The folders that the client works in. The protocol has deprecated it since 2026-07-28. */
+  /** The folders that the client works in. Deprecated in the protocol since 2026-07-28. */
   listRoots(options?: { readonly key?: string }): Promise<readonly JsonObject[]>
-  /** Has the client declared that it can be asked? */
+  /** Whether the client declared that it can be asked. */
   canAsk(what: ClientCapability): boolean
 }
 
-/** What carries a call at the moment. */
+/** The connection of a call at the moment. */
 interface ActiveRequest {
   readonly progressToken: RequestId | undefined
-  /** The lowest level that is sent; undefined: none. */
+  /** The lowest level that is sent. `undefined`: no log message is sent. */
   readonly logLevel: string | undefined
   readonly capabilities: JsonObject
   /** Sends a notification, unless the call is over. */
@@ -212,7 +212,7 @@ interface ActiveRequest {
 interface CallChannel {
   readonly signal: AbortSignal
   readonly logger: string
-  /** Nothing while the call waits for a client that has to come back. */
+  /** `undefined` while the call waits for the client's next request. */
   readonly activeRequest: ActiveRequest | undefined
   readonly capabilities: JsonObject
   ask(question: Question): Promise<JsonObject>
@@ -247,7 +247,7 @@ async function listRoots(channel: CallChannel, key: string | undefined): Promise
   return isJsonList(roots) ? roots.filter(isJsonObject) : []
 }
 
-/** A handler that does not wait for its answer must not end the process when the client is gone. */
+/** A handler that does not await its answer must not crash the process when the client disconnects. */
 function ignoreUnhandled<Value>(answer: Promise<Value>): Promise<Value> {
   answer.catch(() => undefined)
   return answer
@@ -257,7 +257,7 @@ function createProgressReporter(channel: CallChannel): CallContext['progress'] {
   let furthest = Number.NEGATIVE_INFINITY
   return (progress, total, message) => {
     const { activeRequest } = channel
-    // The protocol wants every notice to go further than the last; NaN compares false and is dropped too.
+    // The protocol requires each progress value to be higher than the last. NaN compares as false and is dropped too.
     if (activeRequest?.progressToken === undefined || !(progress > furthest)) return
     furthest = progress
     activeRequest.notify('notifications/progress', {

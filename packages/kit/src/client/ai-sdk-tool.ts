@@ -1,10 +1,10 @@
 /**
- * A tool of the AI SDK. Its types are not named here, so that those of the kit can be read without that package:
- * `never` fits whatever it wants there.
+ * A tool of the AI SDK. It imports no types of that package, so that the kit's types compile without it:
+ * `never` is assignable to whatever the AI SDK expects.
  */
 export interface AiSdkTool {
   readonly description: string
-  /** What `jsonSchema(…)` of the AI SDK gives. */
+  /** The return value of the AI SDK's `jsonSchema(…)`. */
   readonly inputSchema: never
   readonly execute: (input: unknown, options: AiSdkCallOptions) => Promise<unknown>
   readonly toModelOutput: (options: { readonly output: unknown }) => never

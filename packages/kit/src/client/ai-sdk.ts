@@ -23,8 +23,8 @@ export async function createAiSdkTools(client: ToolSource): Promise<Record<strin
 }
 
 /**
- * The AI SDK tells a thrown error to the model and goes on. So a fatal one is returned, and thrown when the SDK asks
- * how to show it to the model: nothing catches it there, and the loop ends with it.
+ * The AI SDK shows a thrown error to the model and continues. So a fatal error is returned, and thrown when the SDK asks
+ * how to show it to the model: nothing catches it there, so it ends the loop.
  */
 function createExecute(box: ProviderTools, name: string): AiSdkTool['execute'] {
   return async (input: unknown, { abortSignal }: AiSdkCallOptions) => {

@@ -3,14 +3,14 @@ import type { ProviderSchema } from './provider-schema.ts'
 import { createProviderTools, type ToolOutcome, type ToolSource } from './provider-tools.ts'
 import { type ResultPart, renderPart, toResultParts } from './result-parts.ts'
 
-/** The tools of a client for the Messages API, and what runs the calls in a message. */
+/** The tools of a client for the Messages API, and the function that runs the calls of a message. */
 export interface AnthropicTools {
   readonly tools: { readonly name: string; readonly description: string; readonly input_schema: ProviderSchema }[]
-  /** The block that answers a call. Throws a FatalToolError: the loop must end. */
+  /** Runs a call and returns the block that answers it. Throws a FatalToolError if the loop must end. */
   runToolCall(call: AnthropicToolUse, options?: OperationOptions): Promise<AnthropicToolResult>
 }
 
-/** The parts of a `tool_use` block that are read. */
+/** The members of a `tool_use` block that are read. */
 export interface AnthropicToolUse {
   readonly id: string
   readonly name: string
@@ -55,7 +55,7 @@ export async function createAnthropicTools(client: ToolSource): Promise<Anthropi
 }
 
 function renderContent(outcome: ToolOutcome): AnthropicContent[] {
-  // The API refuses empty texts.
+  // The API rejects empty text blocks.
   if ('failure' in outcome) return [{ type: 'text', text: outcome.failure || 'The tool failed.' }]
   return toResultParts(outcome.result)
     .filter((part) => part.kind === 'file' || part.text.trim() !== '')

@@ -1,26 +1,26 @@
-/** What a caller may say about one operation. */
+/** Options of one operation. */
 export interface OperationOptions {
   readonly signal?: AbortSignal
-  /** How long nothing may come; progress starts it anew. */
+  /** How long the server may be silent. Each progress notification restarts it. */
   readonly timeoutMs?: number
   readonly onProgress?: (progress: Progress) => void
 }
 
-/** How far a running call has come. */
+/** The progress of a running call. */
 export interface Progress {
   readonly progress: number
   readonly total?: number
   readonly message?: string
 }
 
-/** A server that only ever reports progress is not waited for longer than so many times the time-out. */
+/** A server that reports progress but never answers times out after this multiple of the timeout. */
 const MAX_TIMEOUT_FACTOR = 10
-/** A longer timer fires at once. */
+/** The longest delay that `setTimeout` takes: a longer one fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Ends one operation: when its caller wants, or when nothing came for too long. */
+/** Aborts one operation when its caller cancels it or when the server was silent for too long. */
 export class CallTimer {
-  /** Its reason is sent to servers, so it never says more than this. */
+  /** Its reason is sent to servers, so it never contains more than a fixed sentence. */
   readonly #controller = new AbortController()
   readonly #timeoutMs: number
   readonly #callerSignals: readonly AbortSignal[]
@@ -47,25 +47,25 @@ export class CallTimer {
     return this.#isTimedOut
   }
 
-  /** The caller that wanted the end, if one did. */
+  /** The caller that cancelled the operation, if one did. */
   get abortedBy(): AbortSignal | undefined {
     return this.#callerSignals.find(({ aborted }) => aborted)
   }
 
-  /** Rejects at the end, for what does not look at the signal. */
+  /** Rejects when the operation is aborted, for code that does not check the signal. */
   rejectOnAbort(): Promise<never> {
     return new Promise((_, reject) => {
       this.signal.addEventListener('abort', () => reject(new Error(String(this.signal.reason))), { once: true })
     })
   }
 
-  /** Stands still: somebody on our side is asked, and the server waits for us. */
+  /** Pauses the timer: the server waits for an answer from our side. */
   pause(): void {
     clearTimeout(this.#timer)
     this.#pausedAt ??= performance.now()
   }
 
-  /** Goes on. The time of the question does not count. */
+  /** Resumes the timer. The time of the question does not count. */
   resume(): void {
     this.#deadline += performance.now() - (this.#pausedAt ?? performance.now())
     this.#pausedAt = undefined

@@ -10,15 +10,15 @@ import {
   type ProcessEndpoint,
 } from './endpoint.ts'
 
-/** A way to one server that is not yet open. */
+/** A transport to one server, not yet open. */
 export interface ClientTransport {
   readonly transport: Transport
   readonly redact: (text: string) => string
-  /** Tells a server that keeps a session that it is over. */
+  /** Ends the session at a server that has sessions. */
   readonly endSession: () => Promise<void>
 }
 
-/** `beforeSend` throws where a request may not leave any more; it is asked at the last possible moment. */
+/** `beforeSend` throws if a request may no longer be sent. It is called at the last possible moment. */
 export async function createClientTransport(
   endpoint: Endpoint,
   beforeSend: (body: unknown) => void,
@@ -58,7 +58,7 @@ async function createHttpTransport(
   return { transport, redact, endSession: () => transport.terminateSession() }
 }
 
-/** Carries messages to a server of the kit in the same process, each as it would cross a wire. */
+/** Carries messages to a kit server in the same process, each serialized as it would be on the wire. */
 class MemoryTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   onclose?: () => void
@@ -91,16 +91,16 @@ class MemoryTransport implements Transport {
   }
 }
 
-/** RFC 6750: anything else would break the header, or smuggle another one in. */
+/** RFC 6750: any other character would break the header or inject another one. */
 const TOKEN_PATTERN = /^[\w.~+/-]+=*$/
 
 interface BearerFetch {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>
-  /** A text of the server without the tokens that it may have echoed. */
+  /** Removes from a server's text the tokens that it may have echoed. */
   readonly redact: (text: string) => string
 }
 
-/** Sends requests with the token of the moment, and asks `beforeSend` last of all: it throws where nothing may leave. */
+/** Sends requests with the current token. It calls `beforeSend` last, which throws if nothing may be sent. */
 function createBearerFetch(endpoint: HttpEndpoint, beforeSend: (body: unknown) => void): BearerFetch {
   const { bearerToken } = endpoint
   const secrets = Object.values(endpoint.headers ?? {}).flatMap(listSecrets)
@@ -125,17 +125,17 @@ function createBearerFetch(endpoint: HttpEndpoint, beforeSend: (body: unknown) =
   }
 }
 
-/** Short values are words such as "true", and would tear holes into any text. */
+/** Short values such as "true" are not redacted: they occur in any text. */
 const MIN_SECRET_LENGTH = 6
 
-/** A header's value, and what comes after its scheme: servers echo the one as well as the other. */
+/** A header's value, and the part after its scheme: servers echo either. */
 const listSecrets = (value: string): readonly string[] =>
   [value, value.replace(/^\S+\s+/, '')].filter((secret) => secret.length >= MIN_SECRET_LENGTH)
 
 async function readToken(bearerToken: BearerToken, used: Set<string>): Promise<string> {
   const token = typeof bearerToken === 'string' ? bearerToken : await callTokenProvider(bearerToken)
   if (typeof token !== 'string' || !TOKEN_PATTERN.test(token))
-    throw new SallyportError('UNAUTHENTICATED', 'The bearer token is no token; expected letters, digits and -._~+/=.')
+    throw new SallyportError('UNAUTHENTICATED', 'The bearer token is not valid; expected letters, digits and -._~+/=.')
   used.add(token)
   if (used.size > MAX_REMEMBERED_TOKENS) used.delete(used.values().next().value ?? '')
   return token
@@ -147,7 +147,7 @@ async function callTokenProvider(provider: Exclude<BearerToken, string>): Promis
   try {
     return await provider()
   } catch (cause) {
-    // Its message may hold what it asked with, so it is not repeated in ours.
-    throw new SallyportError('UNAUTHENTICATED', 'The function that gives the bearer token failed.', { cause })
+    // Its message may contain credentials, so ours does not repeat it.
+    throw new SallyportError('UNAUTHENTICATED', 'The function that returns the bearer token failed.', { cause })
   }
 }

@@ -45,7 +45,7 @@ const EVERYTHING: readonly ((client: McpClient) => Promise<unknown>)[] = [
 ]
 
 describe.each(['legacy', 'auto'])(`in the era %s: ${promise('KIT-13')}`, (era) => {
-  test('after a labelled result every operation goes to the isolated instance, without another opening', async () => {
+  test('after a labelled result every operation goes to the isolated instance, without a new connection', async () => {
     const client = await connect({ era })
     expect(text(await load(client, 1))).toBe('normal')
     expect(text(await load(client, 2, 'INTERNAL'))).toBe('normal')
@@ -134,10 +134,10 @@ describe('the label', () => {
         throw new Error('no store')
       },
     ],
-    ['gives what is no sensitivity', async () => 'private'],
+    ['returns an invalid sensitivity', async () => 'private'],
     ['gives nothing', async () => undefined],
     ['never answers', () => new Promise(() => {})],
-  ])('counts as private where the callback %s', async (_, label) => {
+  ])('is private if the callback %s', async (_, label) => {
     const client = await connect({ label, timeoutMs: 2_000 })
     const before = pair.normal.received.length
     await client.listTools({ timeoutMs: 5_000 })
@@ -145,7 +145,7 @@ describe('the label', () => {
     expect(pair.normal.received.length).toBe(before)
   })
 
-  test('is asked for before every operation until it is private, and never goes back', async () => {
+  test('is read before every operation until it is private, and is never lowered', async () => {
     let sensitivity: Sensitivity = 'PUBLIC'
     let asked = 0
     const client = await connect({ label: () => [++asked, sensitivity][1] })
@@ -157,7 +157,7 @@ describe('the label', () => {
     expect(asked).toBe(2)
   })
 
-  test('of a result is in the shared store before the result is handed out, and the next client begins with it', async () => {
+  test('of a result is in the shared store before the result is returned, and the next client begins with it', async () => {
     const stored: [string, string][] = []
     const label = {
       read: async () => (stored.length > 0 ? 'SECRET' : 'PUBLIC'),
@@ -171,7 +171,7 @@ describe('the label', () => {
     expect(text(await load(next, 2))).toBe('isolated')
   })
 
-  test('that cannot be stored keeps results back until it can, and the session private', async () => {
+  test('that cannot be stored withholds results until it can, and the session stays private', async () => {
     let isFull = true
     const stored: string[] = []
     const raise = async (dataset: string): Promise<void> => {
@@ -188,39 +188,39 @@ describe('the label', () => {
     expect(stored).toEqual(['people'])
   })
 
-  test('is heard in the answer to a call that nobody waits for any more', async () => {
+  test('is read from the answer to a call that nobody waits for any more', async () => {
     const client = await connect({ era: 'legacy' })
     const giving = new AbortController()
     const call = client.callTool('load', { id: 1, label: 'SECRET' }, { signal: giving.signal })
     await expect.poll(() => pair.normal.methods().includes('tools/call')).toBe(true)
-    let heard = (): void => {}
-    const told = new Promise<void>((resolve) => {
-      heard = resolve
+    let onReceived = (): void => {}
+    const received = new Promise<void>((resolve) => {
+      onReceived = resolve
     })
     // The cancellation is not passed on, so the answer comes late.
     pair.normal.intercept = ({ method }, response) => {
       if (method !== 'notifications/cancelled') return false
       response.writeHead(202).end()
       pair.gates.release(1)
-      heard()
+      onReceived()
       return true
     }
     giving.abort(new Error('enough'))
     await expect(call).rejects.toThrow('enough')
-    await told
+    await received
     await expect.poll(() => client.isIsolated).toBe(true)
   })
 
   test.each([
     ['a text', 'SECRET'],
-    ['a level that nobody knows', { sensitivity: 'TOP' }],
+    ['an unknown level', { sensitivity: 'TOP' }],
     ['nothing', {}],
     ['a list', []],
-  ])('that is %s means the strictest', async (_, said) => {
+  ])('that is %s means the strictest', async (_, label) => {
     const client = await connect()
     pair.normal.intercept = ({ method }, response) => {
       if (method !== 'tools/call') return false
-      const result = { content: [], resultType: 'complete', _meta: { 'sallyport/private_data': said } }
+      const result = { content: [], resultType: 'complete', _meta: { 'sallyport/private_data': label } }
       const id = pair.normal.lastId
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
@@ -230,7 +230,7 @@ describe('the label', () => {
     expect(client.sensitivity).toBe('SECRET')
   })
 
-  test('counts even where the answer that carries it is refused', async () => {
+  test('takes effect even if the answer that contains it is rejected', async () => {
     const client = await connect()
     pair.normal.intercept = ({ method }, response) => {
       if (method !== 'tools/call') return false
@@ -245,7 +245,7 @@ describe('the label', () => {
 })
 
 test.each(['legacy', 'modern'])(
-  'a request on its way out when the label arrives is made on the isolated instance, era %s',
+  'a request that is about to be sent when the label arrives goes to the isolated instance, era %s',
   async (era) => {
     let token = Promise.resolve('early')
     let giveToken = (): void => {}
@@ -278,7 +278,7 @@ test('a subscription follows the session to the isolated instance', async () => 
   await subscription.close()
 })
 
-test('the tools are those of the instance that is asked, and one that it lacks is named', async () => {
+test('the tools are those of the instance that is called, and the error names a tool that it lacks', async () => {
   const client = await connect()
   expect((await client.listTools()).map(({ name }) => name)).toEqual(['browse', 'load'])
   expect(text(await client.callTool('browse'))).toBe('the web')
@@ -300,13 +300,13 @@ test('both instances get the bearer token, also a new one, in the header and now
 })
 
 test.each(['isolated', 'normal'] as const)(
-  'where the %s instance cannot be reached neither connection stays open',
+  'if the %s instance cannot be reached, neither connection stays open',
   async (which) => {
     const other = which === 'isolated' ? pair.normal : pair.isolated
     await pair[which].close()
     const url = { normal: pair.normal.url, isolated: pair.isolated.url }
     const opening = createMcpClient({ url: url.normal, urlIsolated: url.isolated, era: 'legacy' })
-    await expect(opening).rejects.toThrow(`The ${which} instance (http://127.0.0.1:`)
+    await expect(opening).rejects.toThrow(`Cannot connect to the ${which} instance (http://127.0.0.1:`)
     expect(other.countOpenings()).toBe(1)
     expect(other.sessions).toBe(0)
   },
@@ -321,6 +321,8 @@ test('closes the isolated connection first', async () => {
   expect(ends.filter((end) => end.endsWith('DELETE'))).toEqual(['isolated DELETE', 'normal DELETE'])
 })
 
-test('refuses an isolated instance that is the normal one', async () => {
-  await expect(connect({ urlIsolated: pair.normal.url })).rejects.toThrow('The isolated instance is the normal one.')
+test('refuses an isolated instance with the address of the normal one', async () => {
+  await expect(connect({ urlIsolated: pair.normal.url })).rejects.toThrow(
+    'The isolated instance has the same address as the normal one.',
+  )
 })

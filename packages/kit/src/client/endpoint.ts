@@ -1,7 +1,7 @@
 import type { Identity } from '../identity/identity.ts'
 import type { McpServer } from '../mcp-server.ts'
 
-/** A bearer token, or what gives the one of the moment. */
+/** A bearer token, or a function that returns the current one. */
 export type BearerToken = string | (() => string | Promise<string>)
 
 export type HttpTransport = 'streamable-http' | 'sse'
@@ -10,7 +10,7 @@ export interface HttpEndpoint {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly bearerToken?: BearerToken
-  /** `sse` is the transport before Streamable HTTP. */
+  /** `sse` is the transport that preceded Streamable HTTP. */
   readonly transport?: HttpTransport
 }
 
@@ -23,14 +23,14 @@ export interface ProcessEndpoint {
 
 export interface MemoryEndpoint {
   readonly server: McpServer
-  /** On whose behalf its tools run. */
+  /** The user on whose behalf its tools run. */
   readonly identity?: Identity
 }
 
 /** Where a server is: at an address, behind a command, or in this process. */
 export type Endpoint = HttpEndpoint | ProcessEndpoint | MemoryEndpoint
 
-/** How an endpoint is told to people: without credentials, query and arguments, which may be secret. */
+/** The name of an endpoint in messages: without credentials, query and arguments, which may be secret. */
 export function endpointName(endpoint: Endpoint): string {
   if ('command' in endpoint) return endpoint.command
   if ('server' in endpoint) return 'the server in this process'

@@ -13,7 +13,7 @@ test('counts failures that are alike in tool, arguments and text, and nothing el
   expect(streak.add({ ...failure, tool: 'b' })).toBe(1)
 })
 
-test('takes a bug of the server for the same whatever its incident is called', () => {
+test('treats a bug of the server as the same failure, whatever its incident id', () => {
   const streak = new FailureStreak()
   const bug = (incident: string) => ({ tool: 'a', args: {}, text: `Something went wrong (incident ${incident}).` })
   expect(streak.add(bug('0a1b2c3d'))).toBe(1)

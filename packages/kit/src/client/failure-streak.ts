@@ -1,21 +1,21 @@
 import { canonicalJson, type JsonObject } from '@sallyport/core'
 
-/** A failed call: what was asked, and what came of it. */
+/** A failed call: its tool and arguments, and the text of its error. */
 export interface FailedCall {
   readonly tool: string
   readonly args: JsonObject
   readonly text: string
 }
 
-/** The kit's servers name every bug anew; the same bug is the same failure. */
+/** Kit servers give every occurrence of a bug a new incident id, so ids are ignored when failures are compared. */
 const INCIDENT = /\(incident [\w-]+\)/g
 
-/** How often the same call has failed the same way, without anything else in between. */
+/** Counts how often in a row the same call failed the same way. */
 export class FailureStreak {
   #last: string | undefined
   #length = 0
 
-  /** Returns how long the streak is with this failure. */
+  /** Returns the length of the streak, including this failure. */
   add({ tool, args, text }: FailedCall): number {
     const failure = canonicalJson([tool, args, text.replaceAll(INCIDENT, '')])
     this.#length = failure === this.#last ? this.#length + 1 : 1

@@ -16,12 +16,12 @@ afterEach(async () => {
 
 const FORM = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] } as const
 
-function createAsking(name: string, heard: unknown[] = []): McpServer {
+function createAsking(name: string, answers: unknown[] = []): McpServer {
   const server = createMcpServer(name, { version: '1.0.0', dev: true })
   server.tool('ask', { description: 'Asks', permission: READ }, async (_, context) => {
     const answer = await context.elicit({ message: 'Which word?', schema: FORM })
-    heard.push(answer)
-    return `${name} heard ${answer.action === 'accept' ? answer.content.word : answer.action}`
+    answers.push(answer)
+    return `${name} answers ${answer.action === 'accept' ? answer.content.word : answer.action}`
   })
   server.tool('ask_and_hang', { description: 'Asks and hangs', permission: READ }, async (_, context) => {
     await context.elicit({ message: 'Which word?', schema: FORM })
@@ -50,26 +50,26 @@ const word = (text: string): FormAnswerer => {
 }
 
 describe.each(['legacy', 'modern'] as const)('forms of servers, in the %s era', (era) => {
-  test('are answered by the person behind the client', async () => {
+  test('are answered by the user of the client', async () => {
     const { url } = await serve(createAsking('it'))
     const client = await connect({ url }, { era, onElicit: word('yes') })
-    expect((await client.callTool('ask')).content).toMatchObject([{ text: 'it heard yes to Which word?' }])
+    expect((await client.callTool('ask')).content).toMatchObject([{ text: 'it answers yes to Which word?' }])
   })
 
   test.each(['decline', 'cancel'] as const)('can be answered with %s', async (action) => {
     const { url } = await serve(createAsking('it'))
     const client = await connect({ url }, { era, onElicit: () => ({ action }) })
-    expect((await client.callTool('ask')).content).toMatchObject([{ text: `it heard ${action}` }])
+    expect((await client.callTool('ask')).content).toMatchObject([{ text: `it answers ${action}` }])
   })
 
-  test('are refused where nobody can be asked', async () => {
+  test('are refused if nobody can be asked', async () => {
     const { url } = await serve(createAsking('it'))
     const client = await connect({ url }, { era })
     await expect(client.callTool('ask')).rejects.toThrow()
     expect(client.isAborted).toBe(false)
   })
 
-  test('wait for the person as long as it takes, and for nothing else', async () => {
+  test('wait for the user without a timeout, but for nothing else', async () => {
     const { url } = await serve(createAsking('it'))
     const timeoutMs = 1_000
     const slow: FormAnswerer = async (form) => {
@@ -77,13 +77,13 @@ describe.each(['legacy', 'modern'] as const)('forms of servers, in the %s era', 
       return word('late')(form)
     }
     const client = await connect({ url }, { era, timeoutMs, onElicit: slow })
-    expect((await client.callTool('ask')).content).toMatchObject([{ text: 'it heard late to Which word?' }])
+    expect((await client.callTool('ask')).content).toMatchObject([{ text: 'it answers late to Which word?' }])
     await expect(client.callTool('ask_and_hang')).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' })
   })
 
   test(`give the normal instance no answer once the session is private (${promise('KIT-13')})`, async () => {
-    const heard: unknown[] = []
-    const normal = await serve(createAsking('normal', heard))
+    const answers: unknown[] = []
+    const normal = await serve(createAsking('normal', answers))
     const isolated = await serve(createAsking('isolated'))
     let asked = 0
     const onElicit: FormAnswerer = async (form) => {
@@ -92,8 +92,8 @@ describe.each(['legacy', 'modern'] as const)('forms of servers, in the %s era', 
     }
     const client: McpClient = await connect({ url: normal.url, urlIsolated: isolated.url }, { era, onElicit })
     const { content } = await client.callTool('ask')
-    const text = era === 'legacy' ? 'normal heard cancel' : 'isolated heard secret to Which word?'
+    const text = era === 'legacy' ? 'normal answers cancel' : 'isolated answers secret to Which word?'
     expect(content).toMatchObject([{ text }])
-    expect(JSON.stringify(heard)).not.toContain('secret')
+    expect(JSON.stringify(answers)).not.toContain('secret')
   })
 })

@@ -22,12 +22,12 @@ const STDIO_SERVER = `
   server.tool('greet', { description: 'Greets', permission: READ }, () => process.env.GREETING)
   await serveStdio(server)`
 
-/** Stands for the Docker command: its one tool tells how it was started. */
+/** Replaces the Docker command: its only tool returns how it was started. */
 const DOCKER = `
   import { createMcpServer, READ, serveStdio } from '@sallyport/kit'
   const server = createMcpServer('docker', { version: '1' })
-  const told = () => JSON.stringify([process.argv.slice(1), process.env.DOCKER_HOST, process.env.TEAM ?? null])
-  server.tool('started', { description: 'Tells', permission: READ }, told)
+  const report = () => JSON.stringify([process.argv.slice(1), process.env.DOCKER_HOST, process.env.TEAM ?? null])
+  server.tool('started', { description: 'Reports', permission: READ }, report)
   await serveStdio(server)`
 
 beforeAll(async () => {
@@ -99,7 +99,7 @@ test(`opens a server of the older SSE transport, with the token: ${promise('KIT-
   expect(new Set(sse.authorizations)).toEqual(new Set(['Bearer abc']))
 })
 
-test(`opens the Docker MCP Gateway as its entry says, with what Docker reads itself: ${promise('KIT-8')}`, async () => {
+test(`opens the Docker MCP Gateway with the settings of its entry and with Docker's own variables: ${promise('KIT-8')}`, async () => {
   const environment = { TEAM: 'blue', DOCKER_HOST: 'unix:///nowhere.sock' }
   const { content } = await (await get('docker', { environment })).callTool('started')
   expect(JSON.parse(String(content[0]?.text))).toEqual([
@@ -118,15 +118,15 @@ test('answers an unknown name with the names, and a guess', async () => {
 
 test.each([
   ['own', 'mcp_servers.own is of type "server", which a client cannot open'],
-  ['open', 'mcp_servers.open.command is no command in which every quote is closed'],
-  ['maybe', 'mcp_servers.maybe.longLived is neither true nor false'],
+  ['open', 'mcp_servers.open.command is empty or has an unclosed quote'],
+  ['maybe', 'mcp_servers.maybe.longLived must be true or false'],
   ['empty', 'mcp_servers.empty has neither a url nor a command'],
-  ['late', 'mcp_servers.late: the time-out of calls is no duration above 0'],
-])('says what is wrong with the entry %s', async (name, message) => {
+  ['late', 'mcp_servers.late: the timeout of calls is not a valid duration above 0'],
+])('reports the problem of the entry %s', async (name, message) => {
   await expect(get(name)).rejects.toThrow(message)
 })
 
-test('names the variable that is not set, and the place', async () => {
+test('names the variable that is not set, and its location', async () => {
   await expect(get('records', { environment: {} })).rejects.toThrow(
     /mcp_servers\.records\.url_isolated: .*ISOLATED_URL/,
   )

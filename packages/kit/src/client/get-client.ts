@@ -20,18 +20,18 @@ import { McpClient } from './mcp-client.ts'
 import { openRoute } from './route.ts'
 import { SessionLabel, type SharedLabel } from './session-label.ts'
 
-/** How the client behaves, and which file names the server. */
+/** The behavior of the client, and the file that names the server. */
 export interface NamedClientOptions extends ClientOptions, KitConfigOptions {}
 
-/** Opens a client for a server that config.yaml names. What the code says goes before what the file says. */
+/** Opens a client for a server that config.yaml names. Options in code override those of the file. */
 export async function getMcpClient(name: string, options: NamedClientOptions = {}): Promise<McpClient> {
-  // biome-ignore lint/style/noProcessEnv: as with readKitConfig, whoever leaves it out means that of the program.
+  // biome-ignore lint/style/noProcessEnv: as with readKitConfig, the default is the environment of the program.
   const { environment = process.env } = options
   const { target, options: written } = readClientEntry(await readKitConfig(name, options), environment)
   return createMcpClient({ ...written, ...options, ...target })
 }
 
-/** What an entry says to a client. */
+/** The parts of an entry that a client needs. */
 interface ClientEntry {
   readonly target: ClientTarget
   readonly options: { readonly timeoutMs?: number; readonly era?: EraChoice }
@@ -44,7 +44,8 @@ function readClientEntry({ file, name, kind, settings }: KitConfig, environment:
   const where = `${file}: mcp_servers.${name}`
   const { era } = settings
   if (kind === 'server') throw invalidEntry(`${where} is of type "server", which a client cannot open`)
-  if (era !== undefined && !ERAS.includes(String(era))) throw invalidEntry(`${where}.era is none of ${ERAS.join(', ')}`)
+  if (era !== undefined && !ERAS.includes(String(era)))
+    throw invalidEntry(`${where}.era must be one of ${ERAS.join(', ')}`)
   const timeoutMs = readTimeout(settings, where)
   return {
     target:
@@ -64,7 +65,7 @@ function readTarget(settings: JsonObject, where: string): ClientTarget {
       ...(urlIsolated !== undefined && { urlIsolated: readString(urlIsolated, `${where}.url_isolated`) }),
     }
   if (command === undefined) throw invalidEntry(`${where} has neither a url nor a command`)
-  // Somebody who wrote it counts on it; a process has no second instance.
+  // Whoever wrote it relies on it, but a process has no second instance.
   if (urlIsolated !== undefined) throw invalidEntry(`${where} has a url_isolated, but no url`)
   return {
     command: readString(command, `${where}.command`),
@@ -74,7 +75,7 @@ function readTarget(settings: JsonObject, where: string): ClientTarget {
   }
 }
 
-/** The spellings of a call's time-out, and the unit of a bare number. */
+/** The keys for a call's timeout, and the unit of a bare number. */
 const TIMEOUT_KEYS = {
   readTimeout: 's',
   timeoutSeconds: 's',
@@ -89,16 +90,16 @@ function readTimeout(settings: JsonObject, where: string): number | undefined {
   if (call === undefined && written === undefined) return undefined
   const [key, unit] = written ?? ['timeouts.call', 's']
   const ms = parseDuration(call ?? settings[key], call === undefined ? unit : 's')
-  if (ms === undefined || ms <= 0) throw invalidEntry(`${where}: the time-out of calls is no duration above 0`)
+  if (ms === undefined || ms <= 0) throw invalidEntry(`${where}: the timeout of calls is not a valid duration above 0`)
   return Math.ceil(ms)
 }
 
-/** The Docker MCP Gateway as a process of this program: whatever its entry says of ports is for the gateway. */
+/** The Docker MCP Gateway as a child process. Port settings of its entry are for the gateway and are ignored here. */
 function readDockerTarget(settings: JsonObject, where: string, environment: Environment): ProcessEndpoint {
   const text = (key: string) => optional(settings[key], (value) => readString(value, `${where}.${key}`))
   const list = (key: string) => optional(settings[key], (value) => readStringList(value, `${where}.${key}`))
   const flag = (key: string) => optional(settings[key], (value) => readBoolean(value, `${where}.${key}`))
-  const [command = '', ...words] = readCommand(settings.command, where)
+  const [command = '', ...commandArgs] = readCommand(settings.command, where)
   const cpus = text('cpus')
   const args = buildDockerGatewayArguments({
     servers: list('enabledServers') ?? list('servers') ?? [],
@@ -119,7 +120,7 @@ function readDockerTarget(settings: JsonObject, where: string, environment: Envi
   const cwd = text('cwd')
   return {
     command,
-    args: [...words, ...readStringList(settings.args, `${where}.args`), ...args],
+    args: [...commandArgs, ...readStringList(settings.args, `${where}.args`), ...args],
     env: { ...pickEnvironment(environment), ...readStringMap(settings.env ?? settings.environment, `${where}.env`) },
     ...(cwd !== undefined && { cwd }),
   }
@@ -130,9 +131,9 @@ const optional = <Value>(value: Json | undefined, read: (value: Json) => Value):
 
 function readCommand(command: Json | undefined, where: string): readonly string[] {
   if (command === undefined) return DOCKER_GATEWAY_COMMAND
-  const words = typeof command === 'string' ? splitShellWords(command) : readStringList(command, `${where}.command`)
-  if (words?.[0] !== undefined && words[0] !== '') return words
-  throw invalidEntry(`${where}.command is no command in which every quote is closed`)
+  const parts = typeof command === 'string' ? splitShellWords(command) : readStringList(command, `${where}.command`)
+  if (parts?.[0] !== undefined && parts[0] !== '') return parts
+  throw invalidEntry(`${where}.command is empty or has an unclosed quote`)
 }
 
 function pickEnvironment(environment: Environment): Readonly<Record<string, string>> {
@@ -142,25 +143,25 @@ function pickEnvironment(environment: Environment): Readonly<Record<string, stri
 
 function readStringMap(value: Json | undefined, where: string): Readonly<Record<string, string>> {
   if (value === undefined) return {}
-  if (!isJsonObject(value)) throw invalidEntry(`${where} is no mapping`)
+  if (!isJsonObject(value)) throw invalidEntry(`${where} must be a mapping`)
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, readString(item, `${where}.${key}`)]))
 }
 
 function readStringList(value: Json | undefined, where: string): readonly string[] {
   if (value === undefined) return []
-  if (!Array.isArray(value)) throw invalidEntry(`${where} is no list`)
+  if (!Array.isArray(value)) throw invalidEntry(`${where} must be a list`)
   return value.map((item: Json, index) => readString(item, `${where}[${index}]`))
 }
 
 function readString(value: Json | undefined, where: string): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value)
-  throw invalidEntry(`${where} is no text`)
+  throw invalidEntry(`${where} must be a string`)
 }
 
 function readBoolean(value: Json, where: string): boolean {
   if (value === true || value === 'true') return true
   if (value === false || value === 'false') return false
-  throw invalidEntry(`${where} is neither true nor false`)
+  throw invalidEntry(`${where} must be true or false`)
 }
 
 const invalidEntry = (message: string): SallyportError =>
@@ -168,19 +169,19 @@ const invalidEntry = (message: string): SallyportError =>
 
 /** The settings of a client, with their defaults. */
 export interface ClientOptions {
-  /** Sent as the Authorization header, to both instances. A function is asked before every request. */
+  /** Sent as the Authorization header, to both instances. A function is called before every request. */
   readonly bearerToken?: BearerToken
-  /** What the session holds, as others know it: a function, or a shared store. */
+  /** The session's label as other processes know it: a function, or a shared store. */
   readonly label?: SharedLabel | SharedLabel['read']
-  /** From which sensitivity on only the isolated instance is asked. Absent: CONFIDENTIAL. */
+  /** From this sensitivity on, only the isolated instance is called. Default: CONFIDENTIAL. */
   readonly privateFrom?: Sensitivity
-  /** How long a server may be silent. Absent: a minute. */
+  /** How long a server may be silent. Default: a minute. */
   readonly timeoutMs?: number
-  /** So many identical failures of a tool in a row are fatal. Absent: 3. */
+  /** This many identical failures of a tool in a row are fatal. Default: 3. */
   readonly maxSameFailures?: number
-  /** Absent: found out over HTTP and in memory, `legacy` for processes, some of which end when they are probed. */
+  /** Default: detected over HTTP and in memory; `legacy` for processes, because some of them exit when they are probed. */
   readonly era?: EraChoice
-  /** Answers the forms of servers. Absent: the client declares that nobody can be asked. */
+  /** Answers the forms of servers. If missing, the client declares that it cannot be asked. */
   readonly onElicit?: FormAnswerer
   readonly clientInfo?: { readonly name: string; readonly version: string }
 }
@@ -191,7 +192,7 @@ export type ClientTarget =
       readonly url: string
       readonly urlIsolated?: string
       readonly headers?: Readonly<Record<string, string>>
-      /** Absent: Streamable HTTP. `sse` is what servers spoke before it. */
+      /** Default: Streamable HTTP. `sse` is the older transport. */
       readonly transport?: HttpTransport
     }
   | {
@@ -206,7 +207,7 @@ const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_MAX_SAME_FAILURES = 3
 const DEFAULT_CLIENT_INFO = { name: 'sallyport-kit', version: '0.1.0' }
 
-/** Opens a strict client; with an isolated instance, one that holds both connections. */
+/** Opens a strict client. With an isolated instance, the client opens both connections. */
 export async function createMcpClient(options: ClientTarget & ClientOptions): Promise<McpClient> {
   const {
     timeoutMs = DEFAULT_TIMEOUT_MS,
@@ -224,7 +225,7 @@ export async function createMcpClient(options: ClientTarget & ClientOptions): Pr
   return new McpClient({ route, label, maxSameFailures })
 }
 
-/** Some processes end when they are probed, and the SSE transport has carried nothing but the legacy era. */
+/** Some processes exit when they are probed, and only the legacy era ever used the SSE transport. */
 const isLegacyOnly = (target: ClientTarget): boolean =>
   'command' in target || ('url' in target && target.transport === 'sse')
 
@@ -247,8 +248,8 @@ function resolveEndpoints(options: ClientTarget & ClientOptions): {
     return { endpoint: { url, ...rest }, isolated: { url: urlIsolated, ...rest } }
   }
   if (bearerToken !== undefined)
-    throw new SallyportError('USAGE', 'A bearerToken was given for a server that is not reached over HTTP.', {
-      hint: 'Give a process its credentials in `env`.',
+    throw new SallyportError('USAGE', 'A bearerToken was given for a server that does not use HTTP.', {
+      hint: 'Pass credentials to a process in `env`.',
     })
   if ('command' in options) return { endpoint: options, isolated: undefined }
   const { server, serverIsolated, identity } = options
@@ -259,17 +260,17 @@ function resolveEndpoints(options: ClientTarget & ClientOptions): {
 
 function assertDistinct(isOther: boolean): void {
   if (isOther) return
-  throw new SallyportError('USAGE', 'The isolated instance is the normal one.', {
-    hint: 'Give the address of an instance that cannot reach the network, or none.',
+  throw new SallyportError('USAGE', 'The isolated instance has the same address as the normal one.', {
+    hint: 'Give the address of an instance that cannot reach the network, or leave it out.',
   })
 }
 
 function assertHttpUrl(name: string, url: string): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol))
-    throw new SallyportError('USAGE', `${name} is no address of HTTP.`, { hint: 'Expected http://… or https://….' })
+    throw new SallyportError('USAGE', `${name} is not an HTTP URL.`, { hint: 'Expected http://… or https://….' })
   if (parsed.username === '' && parsed.password === '') return
-  throw new SallyportError('USAGE', `${name} holds credentials.`, { hint: 'Give a bearerToken, or a header.' })
+  throw new SallyportError('USAGE', `${name} contains credentials.`, { hint: 'Give a bearerToken, or a header.' })
 }
 
 function assertPositive(name: string, value: number): void {
@@ -277,7 +278,7 @@ function assertPositive(name: string, value: number): void {
   throw new SallyportError('USAGE', `${name} is ${value}; expected a whole number above 0.`)
 }
 
-/** What is needed of a store of labels; `openLabelStore` gives one. */
+/** The methods of a label store that a client needs; `openLabelStore` returns such a store. */
 interface MinimalLabelStore<Owner> {
   read(owner: Owner): Promise<{ readonly sensitivity: Sensitivity }>
   raise(owner: Owner, dataset: string, sensitivity: Sensitivity): Promise<unknown>

@@ -29,7 +29,7 @@ async function connect(options: Record<string, unknown> = {}): Promise<McpClient
   return client
 }
 
-/** All that an error says to whoever prints it. */
+/** Everything that printing an error shows. */
 function everything(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return [error.message, error.stack, JSON.stringify(error), everything(error.cause ?? '')].join('\n')
@@ -65,12 +65,15 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
     [429, 'UPSTREAM_UNAVAILABLE', true],
     [500, 'UPSTREAM_FAILED', false],
     [503, 'UPSTREAM_UNAVAILABLE', true],
-  ])('status %i is %s, and the token that the server echoes is not told', async (status, code, retryable) => {
-    const client = await connect({ era })
-    answerCallsWith(status, JSON_TYPE, () => `refused: Bearer ${TOKEN}`)
-    const error = await failure(client.callTool('echo'))
-    expect(error).toMatchObject({ code, kind: { retryable } })
-  })
+  ])(
+    'status %i is %s, and the error does not contain the token that the server echoes',
+    async (status, code, retryable) => {
+      const client = await connect({ era })
+      answerCallsWith(status, JSON_TYPE, () => `refused: Bearer ${TOKEN}`)
+      const error = await failure(client.callTool('echo'))
+      expect(error).toMatchObject({ code, kind: { retryable } })
+    },
+  )
 
   test.each([
     [-32_602, 'INVALID_PARAMS'],
@@ -82,13 +85,13 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
     expect(await failure(client.callTool('echo'))).toMatchObject({ code: ours })
   })
 
-  test('an answer that is no result of a call is told as such', async () => {
+  test('an answer that is not a tool result is reported', async () => {
     const client = await connect({ era })
     answerCallsWith(200, JSON_TYPE, () => answer({ content: 7, resultType: 'complete' }))
     expect(await failure(client.callTool('echo'))).toMatchObject({ code: 'UPSTREAM_PROTOCOL' })
   })
 
-  test('an answer in another language of the web is told as such', async () => {
+  test('an answer of another content type is reported', async () => {
     const client = await connect({ era })
     answerCallsWith(200, { 'content-type': 'text/html' }, () => '<p>hello</p>')
     expect(await failure(client.callTool('echo'))).toMatchObject({ code: 'UPSTREAM_PROTOCOL' })
@@ -118,7 +121,7 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
     })
   })
 
-  test('progress in one write with the answer is heard, in order', async () => {
+  test('progress in one write with the answer arrives, in order', async () => {
     const client = await connect({ era })
     peer.intercept = ({ method, params }, response) => {
       if (method !== 'tools/call') return false
@@ -130,19 +133,19 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
       response.writeHead(200, EVENTS).end([...notices, result].map((line) => `data: ${line}\n\n`).join(''))
       return true
     }
-    const heard: number[] = []
-    await client.callTool('echo', {}, { onProgress: ({ progress }) => heard.push(progress) })
-    expect(heard).toEqual([1, 2, 3])
+    const received: number[] = []
+    await client.callTool('echo', {}, { onProgress: ({ progress }) => received.push(progress) })
+    expect(received).toEqual([1, 2, 3])
   })
 
-  test('a tool that echoes the token into its error does not bring it into ours', async () => {
+  test('a token that a tool echoes into its error is not in our error', async () => {
     const client = await connect({ era })
     const content = [{ type: 'text', text: `bad header: ${TOKEN}` }]
     answerCallsWith(200, JSON_TYPE, () => answer({ content, isError: true, resultType: 'complete' }))
     expect(await failure(client.callTool('echo'))).toBeInstanceOf(RetryableToolError)
   })
 
-  test('nor do the values of headers come back, in words or in advice', async () => {
+  test('nor are the values of headers, neither in the message nor in the hint', async () => {
     const headers = { 'x-api-key': 'key of the secret-part', authorization: 'Bearer of-secret-part' }
     const client = await connect({ era, bearerToken: undefined, headers })
     const text = `[FATAL] bad key: ${headers['x-api-key']}, or of-secret-part`
@@ -154,7 +157,7 @@ describe.each(['legacy', 'modern'])('in the %s era', (era) => {
   })
 })
 
-test.each(['legacy', 'modern', 'auto'])('a server that says nothing is not waited for, in the era %s', async (era) => {
+test.each(['legacy', 'modern', 'auto'])('a silent server runs into the timeout, in the era %s', async (era) => {
   peer.intercept = () => true
   expect(await failure(connect({ era, timeoutMs: 50 }))).toMatchObject({ code: 'UPSTREAM_TIMEOUT' })
 })
@@ -168,7 +171,7 @@ test('a redirect to another origin is not followed, and the token does not go th
   await other.close()
 })
 
-test('a time-out that no timer can hold is no time-out at once', async () => {
+test('a timeout that is too long for a timer does not fire at once', async () => {
   const client = await connect({ timeoutMs: 40 * 86_400_000 })
   expect(await client.callTool('echo')).toBeDefined()
 })
@@ -179,16 +182,16 @@ test('a server that does not end its session cannot keep the client open', async
   await client.close()
 })
 
-test('a server that is not there is told with its address, without what is secret in it', async () => {
+test('the error for an unreachable server contains its address without secrets', async () => {
   await peer.close()
   const withUser = peer.url.replace('//', '//user:secret-part@')
-  expect((await failure(createMcpClient({ url: withUser }))).message).toBe('url holds credentials.')
+  expect((await failure(createMcpClient({ url: withUser }))).message).toBe('url contains credentials.')
   const error = await failure(createMcpClient({ url: `${peer.url}?key=secret-part`, bearerToken: TOKEN }))
   expect(error).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' })
   expect(error.message).toContain('http://127.0.0.1:')
 })
 
-test('a refused token is asked for once more, where it comes from a function', async () => {
+test('a function is called once more for a token that was refused', async () => {
   const tokens = ['stale', 'stale', 'fresh', 'fresh']
   peer.intercept = ({ authorization }, response) => {
     if (authorization !== 'Bearer stale') return false
@@ -205,7 +208,7 @@ test.each(['', 'two words', 'line\r\nx-admin: 1'])('refuses %j as a token', asyn
   expect(peer.received).toEqual([])
 })
 
-test('the token goes before an Authorization header of the configuration', async () => {
+test('the token overrides an Authorization header of the configuration', async () => {
   await connect({ headers: { Authorization: 'Basic x', 'x-team': 'a' } })
   expect(peer.received.every(({ authorization }) => authorization === `Bearer ${TOKEN}`)).toBe(true)
 })

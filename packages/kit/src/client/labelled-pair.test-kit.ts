@@ -65,7 +65,7 @@ export interface LabelledPair {
   close(): Promise<void>
 }
 
-/** Two instances of one server, each on a port of its own. Only the normal one has the tool `browse`. */
+/** Two instances of one server, each on its own port. Only the normal one has the tool `browse`. */
 export async function openLabelledPair(): Promise<LabelledPair> {
   const gates = new Gates()
   const wide = createInstance('normal', gates)

@@ -1,25 +1,25 @@
 import { formatDuration, MAY_HAVE_RUN_HINT, messageOf, SallyportError } from '@sallyport/core'
 
-/** What became of an operation besides the error itself. */
+/** The circumstances of a failed operation. */
 export interface LinkErrorContext {
-  /** The server, as it is told to people. */
+  /** The name of the server in messages. */
   readonly peer: string
   readonly redact: (text: string) => string
-  /** The connection ended and does not come back. */
+  /** The connection ended for good. */
   readonly isGone: boolean
 }
 
-/** The code of the answer that a link gives in place of one that was lost with its stream. */
+/** The error code that a link answers with if the real answer was lost with its stream. */
 export const ANSWER_LOST = -32_097
 
-/** Nothing was sent: the connection lets no more requests out. */
+/** Nothing was sent: the connection refuses new requests. */
 export class SendRefusedError extends Error {
   override readonly name = 'TurnedAway'
 }
 
 export const isSendRefused = (error: unknown): boolean => findOwnError(error) instanceof SendRefusedError
 
-/** The SDK wraps what a transport throws: ours is looked for among the causes. */
+/** The SDK wraps errors of a transport, so ours is searched for in the chain of causes. */
 function findOwnError(error: unknown): Error | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof SallyportError || at instanceof SendRefusedError) return at
@@ -30,39 +30,39 @@ function findOwnError(error: unknown): Error | undefined {
 export function timeoutError(peer: string, timeoutMs: number): SallyportError {
   return new SallyportError(
     'UPSTREAM_TIMEOUT',
-    `${peer} gave no answer in ${formatDuration(timeoutMs)}; the request was cancelled.`,
+    `${peer} did not answer within ${formatDuration(timeoutMs)}; the request was cancelled.`,
     { hint: `${MAY_HAVE_RUN_HINT} Raise read_timeout, or ask for less.` },
   )
 }
 
-/** What the SDK threw, as an error with a code. Neither its text nor its data can hold our token afterwards. */
+/** Converts an error of the SDK to one with a code. Our token is removed from its message and its data. */
 export function toLinkError(error: unknown, circumstances: LinkErrorContext): Error {
   const own = findOwnError(error)
   if (own !== undefined) return own
   const { peer, redact, isGone } = circumstances
   const details = isErrorLike(error) ? error : {}
-  // A number for a code is the server's own error, and so is its data.
+  // A numeric code means an error of the server, with the server's data.
   const status = typeof details.code === 'number' ? undefined : details.data?.status
   if (typeof status === 'number') return httpError(status, redact(messageOf(error)), peer)
-  const said = redact(messageOf(error)).slice(0, MAX_MESSAGE_LENGTH)
+  const text = redact(messageOf(error)).slice(0, MAX_MESSAGE_LENGTH)
   if (details.code === 'REQUEST_TIMEOUT')
-    return new SallyportError('UPSTREAM_TIMEOUT', `${peer}: ${said}`, { hint: MAY_HAVE_RUN_HINT })
-  if (isGone || LOST_CODES.has(details.code)) return connectionLostError(peer, said)
+    return new SallyportError('UPSTREAM_TIMEOUT', `${peer}: ${text}`, { hint: MAY_HAVE_RUN_HINT })
+  if (isGone || LOST_CODES.has(details.code)) return connectionLostError(peer, text)
   if (BROKEN_CONNECTION.test(String(causeOf(error)?.code)))
-    return connectionLostError(peer, findReason(error, said, redact))
-  if (typeof details.code === 'number') return protocolError(details.code, said, peer)
+    return connectionLostError(peer, findReason(error, text, redact))
+  if (typeof details.code === 'number') return protocolError(details.code, text, peer)
   if (UNSUPPORTED_CODES.has(details.code))
-    return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${said}`)
+    return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${text}`)
   if (INVALID_RESPONSE_CODES.has(details.code))
-    return new SallyportError('UPSTREAM_PROTOCOL', `${peer} answered what cannot be understood: ${said}`)
-  return new SallyportError('UPSTREAM_UNAVAILABLE', `${peer} cannot be reached: ${findReason(error, said, redact)}`, {
+    return new SallyportError('UPSTREAM_PROTOCOL', `${peer} sent an answer that is not valid: ${text}`)
+  return new SallyportError('UPSTREAM_UNAVAILABLE', `${peer} cannot be reached: ${findReason(error, text, redact)}`, {
     hint: 'Check the address or the command, and that the server runs.',
   })
 }
 
 const MAX_MESSAGE_LENGTH = 2_000
 const LOST_CODES: ReadonlySet<unknown> = new Set(['CONNECTION_CLOSED', 'NOT_CONNECTED', 'SEND_FAILED', ANSWER_LOST])
-/** How a connection ends that was made: what was sent over it may have arrived. */
+/** The codes for a connection that was open and then ended: a request sent over it may have arrived. */
 const BROKEN_CONNECTION =
   /^(?:ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|HPE_\w+|UND_ERR_(?:SOCKET|HEADERS_TIMEOUT|BODY_TIMEOUT))$/
 const UNSUPPORTED_CODES: ReadonlySet<unknown> = new Set([
@@ -84,14 +84,14 @@ interface ErrorLike {
 
 const isErrorLike = (error: unknown): error is ErrorLike => typeof error === 'object' && error !== null
 
-function connectionLostError(peer: string, said: string): SallyportError {
-  return new SallyportError('UPSTREAM_DIED', `The connection to ${peer} is lost: ${said}`, {
-    hint: `${MAY_HAVE_RUN_HINT} Where the server is a process, open a new client.`,
+function connectionLostError(peer: string, text: string): SallyportError {
+  return new SallyportError('UPSTREAM_DIED', `The connection to ${peer} was lost: ${text}`, {
+    hint: `${MAY_HAVE_RUN_HINT} If the server is a process, open a new client.`,
   })
 }
 
-function httpError(status: number, said: string, peer: string): SallyportError {
-  const message = `${peer} answered with status ${status}: ${said.slice(0, MAX_MESSAGE_LENGTH)}`
+function httpError(status: number, text: string, peer: string): SallyportError {
+  const message = `${peer} answered with status ${status}: ${text.slice(0, MAX_MESSAGE_LENGTH)}`
   if (status === 401)
     return new SallyportError('UNAUTHENTICATED', `${peer} refused our credentials (status 401).`, {
       hint: 'Give a bearerToken that is valid there.',
@@ -108,17 +108,17 @@ function httpError(status: number, said: string, peer: string): SallyportError {
 const INVALID_PARAMS = -32_602
 const METHOD_NOT_FOUND = -32_601
 
-function protocolError(code: number, said: string, peer: string): SallyportError {
-  if (code === INVALID_PARAMS) return new SallyportError('INVALID_PARAMS', said)
-  if (code === METHOD_NOT_FOUND) return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${said}`)
-  return new SallyportError('UPSTREAM_FAILED', `${peer} refused the request (${code}): ${said}`)
+function protocolError(code: number, text: string, peer: string): SallyportError {
+  if (code === INVALID_PARAMS) return new SallyportError('INVALID_PARAMS', text)
+  if (code === METHOD_NOT_FOUND) return new SallyportError('METHOD_UNKNOWN', `${peer} does not offer this: ${text}`)
+  return new SallyportError('UPSTREAM_FAILED', `${peer} refused the request (${code}): ${text}`)
 }
 
-/** `fetch failed` says nothing; its cause does. */
-function findReason(error: unknown, said: string, redact: (text: string) => string): string {
+/** `fetch failed` is not helpful, but its cause is. */
+function findReason(error: unknown, text: string, redact: (text: string) => string): string {
   const cause = causeOf(error)
   const code = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
-  return cause === undefined ? said : `${redact(cause.message) || said}${code}`
+  return cause === undefined ? text : `${redact(cause.message) || text}${code}`
 }
 
 function causeOf(error: unknown): (Error & { readonly code?: unknown }) | undefined {

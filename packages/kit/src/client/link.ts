@@ -12,7 +12,7 @@ import { type ClientTransport, createClientTransport } from './client-transport.
 import { type Endpoint, endpointName } from './endpoint.ts'
 import { ANSWER_LOST, SendRefusedError, timeoutError, toLinkError } from './link-error.ts'
 
-/** How a client opens and how it agrees on an era. A process is asked for the older one: some end when they are probed. */
+/** How a client connects and negotiates the era. Processes get the legacy handshake, because some exit when probed. */
 export type EraChoice = 'auto' | 'legacy' | 'modern'
 
 export interface LinkOptions {
@@ -20,24 +20,24 @@ export interface LinkOptions {
   readonly era: EraChoice
   readonly timeoutMs: number
   readonly onElicit?: FormAnswerer | undefined
-  /** Hears every message before anybody acts on it, also answers that nobody waits for any more. */
+  /** Called with every message before it is handled, including late answers that nobody waits for any more. */
   readonly onMessage: (message: unknown) => void
-  /** Asked immediately before each request leaves. */
+  /** Called immediately before each request is sent. */
   readonly maySend: () => boolean
 }
 
-/** What a caller says about an operation, and the end of the run that it belongs to. */
+/** The caller's options for an operation, and the signal that ends its run. */
 interface LinkRunOptions extends OperationOptions {
   readonly runSignal: AbortSignal
 }
 
-/** What one operation hands to the SDK. */
+/** The request options that one operation passes to the SDK. */
 export interface SdkCallOptions {
   readonly options: { readonly signal: AbortSignal; readonly timeout: number }
   readonly meta: { readonly progressToken: string }
 }
 
-/** The longest that a timer can run: the clock of each operation ends it long before. */
+/** The longest delay of a timer. The timer of each operation ends it long before. */
 const NO_TIMEOUT = 2 ** 31 - 1
 const SESSION_END_TIMEOUT_MS = 1_000
 const MODERN_MODE = { pin: '2026-07-28' }
@@ -45,7 +45,7 @@ const MODERN_MODE = { pin: '2026-07-28' }
 export async function openLink(endpoint: Endpoint, options: LinkOptions): Promise<Link> {
   const { Client } = await import('@modelcontextprotocol/client')
   const mode = options.era === 'modern' ? MODERN_MODE : options.era
-  // A process that does not answer the probe is asked for the handshake afterwards, and needs time for it.
+  // A process that does not answer the probe then gets the legacy handshake, and needs time for it.
   const share = 'command' in endpoint ? 2 : 1
   const probe = { timeoutMs: Math.ceil(Math.min(options.timeoutMs, NO_TIMEOUT) / share) }
   const { onElicit } = options
@@ -78,14 +78,14 @@ export class Link {
   readonly #client: Client
   readonly #endpoint: Endpoint
   readonly #options: LinkOptions
-  /** Of the operations that are under way. */
+  /** The timers of the operations in flight. */
   readonly #timers = new Set<CallTimer>()
   #questions = 0
   readonly #progress = new Map<string, (progress: Progress) => void>()
   /** The requests that wait for an answer, by id. */
   readonly #pendingRequests = new Set<unknown>()
   readonly #listeners = new Set<UpdateListener>()
-  /** The messages that were heard. */
+  /** The messages that were already observed. */
   readonly #seenMessages = new WeakSet<object>()
   #transport: ClientTransport | undefined
   #lastToken = 0
@@ -110,7 +110,7 @@ export class Link {
     const clock = new CallTimer(timeoutMs, [])
     try {
       const opened = this.#client.connect(carrier.transport, { signal: clock.signal, timeout: NO_TIMEOUT })
-      // The SDK does not look at the signal while it finds out the era.
+      // The SDK ignores the signal while it detects the era.
       await Promise.race([opened, clock.rejectOnAbort()])
     } catch (error) {
       await this.close()
@@ -123,7 +123,7 @@ export class Link {
     }
   }
 
-  /** Does one operation with the SDK, within its time, and tells its failure in our words. */
+  /** Runs one operation of the SDK within its timeout, and converts its failure to a SallyportError. */
   async run<T>(
     operation: (client: Client, request: SdkCallOptions) => Promise<T>,
     { signal, runSignal, timeoutMs = this.#options.timeoutMs, onProgress }: LinkRunOptions,
@@ -132,7 +132,7 @@ export class Link {
     const progressToken = `p${++this.#lastToken}`
     this.#progress.set(progressToken, (progress) => {
       clock.extend()
-      // What the caller's own code throws is no fault of the message, and must not keep it from the SDK.
+      // If the caller's own code throws, the message must still reach the SDK.
       queueMicrotask(() => onProgress?.(progress))
     })
     try {
@@ -148,7 +148,7 @@ export class Link {
     }
   }
 
-  /** Asks the person on this side. What the normal instance has asked is not answered once it is left. */
+  /** Asks the user of this client. Questions of the normal instance are not answered once the session left it. */
   async answerForm(form: Form, ask: FormAnswerer): Promise<FormAnswer> {
     this.#questions++
     for (const clock of this.#timers) clock.pause()
@@ -167,7 +167,7 @@ export class Link {
     return clock
   }
 
-  /** In the modern era a stream of its own; in the legacy one a request, and another to end it. */
+  /** The modern era uses a stream of its own. The legacy era uses one request to subscribe and one to unsubscribe. */
   async subscribe(uri: string, onUpdate: () => void, use: LinkRunOptions): Promise<{ close(): Promise<void> }> {
     const listener: UpdateListener = { uri, onUpdate }
     this.#listeners.add(listener)
@@ -195,22 +195,22 @@ export class Link {
     await this.#transport?.transport.close()
   }
 
-  /** A server that is gone, or silent, or does not end sessions, must not keep the client open. */
+  /** A server that is gone, silent or unable to end sessions must not keep the client open. */
   async #endSession(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
-    const patience = new Promise<void>((resolve) => {
+    const timeout = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, SESSION_END_TIMEOUT_MS)
     })
-    await Promise.race([patience, this.#transport?.endSession().catch(() => {})])
+    await Promise.race([timeout, this.#transport?.endSession().catch(() => {})])
     clearTimeout(timer)
   }
 
-  /** A text of the server, safe to be told. */
+  /** Removes secrets from a server's text, so that it can be shown. */
   redact(text: string): string {
     return this.#transport?.redact(text) ?? text
   }
 
-  /** Set before the SDK: it drops progress that comes in one read with the answer (typescript-sdk#2580). */
+  /** Runs before the SDK, which drops progress that arrives in one read with the answer (typescript-sdk#2580). */
   #intercept(transport: Transport): void {
     const send = transport.send.bind(transport)
     transport.send = async (message, options) => {
@@ -220,17 +220,17 @@ export class Link {
     this.#interceptMessages(transport)
   }
 
-  /** Whoever listens, and the SDK's probe for the era listens in its own way, we hear each message first, and once. */
+  /** We see each message first and once, whoever else listens: the SDK's probe for the era has a listener of its own. */
   #interceptMessages(transport: Transport): void {
     let listener: Transport['onmessage']
     Object.defineProperty(transport, 'onmessage', {
       configurable: true,
       get: (): Transport['onmessage'] => {
-        const told = listener
-        if (told === undefined) return undefined
+        const current = listener
+        if (current === undefined) return undefined
         return (message, extra) => {
           this.#handleMessage(message)
-          told(message, extra)
+          current(message, extra)
         }
       },
       set: (next: Transport['onmessage']) => {
@@ -253,16 +253,16 @@ export class Link {
     for (const listener of this.#listeners) if (listener.uri === uri) queueMicrotask(listener.onUpdate)
   }
 
-  #reportProgress({ progressToken, progress, total, message: words }: JsonObject): void {
+  #reportProgress({ progressToken, progress, total, message: text }: JsonObject): void {
     if (typeof progressToken !== 'string' || typeof progress !== 'number') return
     this.#progress.get(progressToken)?.({
       progress,
       ...(typeof total === 'number' && { total }),
-      ...(typeof words === 'string' && { message: words }),
+      ...(typeof text === 'string' && { message: text }),
     })
   }
 
-  /** An answer that is lost with its stream is answered here: the SDK would wait for it until the time is up. */
+  /** If an answer is lost with its stream, this answers in its place: the SDK would wait for it until the timeout. */
   #watchStream(message: JSONRPCMessage, transport: Transport, options?: TransportSendOptions): TransportSendOptions {
     if (!('method' in message && 'id' in message)) {
       if ('params' in message) this.#pendingRequests.delete(message.params?.requestId)

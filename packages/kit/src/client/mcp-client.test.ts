@@ -71,7 +71,7 @@ describe.each(['legacy', 'modern', 'auto'])('in the %s era', (era) => {
   })
 })
 
-test('other errors of tools can be corrected, and the run goes on', async () => {
+test('other errors of tools can be corrected, and the run continues', async () => {
   const client = await connect()
   await expect(client.callTool('search', {})).rejects.toThrow(new RetryableToolError('search', 'The query is empty.'))
   await expect(client.callTool('bug')).rejects.toThrow(RetryableToolError)
@@ -79,7 +79,7 @@ test('other errors of tools can be corrected, and the run goes on', async () => 
   expect(await client.callTool('search', { query: 'tea' })).toBeDefined()
 })
 
-test('the third identical failure in a row is fatal, a success in between starts anew', async () => {
+test('the third identical failure in a row is fatal, and a success in between resets the count', async () => {
   const client = await connect()
   for (let round = 0; round < 2; round++)
     await expect(client.callTool('search', {})).rejects.toThrow(RetryableToolError)
@@ -92,13 +92,13 @@ test('the third identical failure in a row is fatal, a success in between starts
   expect(client.isAborted).toBe(true)
 })
 
-test('the same bug three times is fatal although its incidents have different names', async () => {
+test('the same bug three times is fatal although its incidents have different ids', async () => {
   const client = await connect()
   for (let round = 0; round < 2; round++) await expect(client.callTool('bug')).rejects.toThrow(RetryableToolError)
   await expect(client.callTool('bug')).rejects.toThrow(FatalToolError)
 })
 
-test('a tool that does not exist is an error of its own, and asking for it again and again is fatal', async () => {
+test('an unknown tool has its own error code, and calling it repeatedly is fatal', async () => {
   const client = await connect({ maxSameFailures: 2 })
   await expect(client.callTool('serch')).rejects.not.toThrow(FatalToolError)
   await expect(client.callTool('serch')).rejects.toThrow(FatalToolError)
@@ -111,7 +111,7 @@ test('text that somebody else wrote cannot forge the end of the run', async () =
   expect(client.isAborted).toBe(false)
 })
 
-test('a silent tool runs out of time, and one that the caller gives up is cancelled', async () => {
+test('a silent tool times out, and a call that the caller aborts is cancelled', async () => {
   const client = await connect()
   await expect(client.callTool('wait', {}, { timeoutMs: 5 })).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' })
   const giving = new AbortController()
@@ -131,12 +131,12 @@ test('a closed client refuses, and can be closed again', async () => {
 test.each([
   [{ maxSameFailures: 0 }, 'maxSameFailures is 0'],
   [{ timeoutMs: Number.NaN }, 'timeoutMs is NaN'],
-  [{ bearerToken: 'secret-token' }, 'not reached over HTTP'],
+  [{ bearerToken: 'secret-token' }, 'does not use HTTP'],
 ])('refuses %j', async (options, message) => {
   await expect(connect(options)).rejects.toThrow(message)
 })
 
-test('a server in the same process is called on behalf of whom the client names', async () => {
+test('a server in the same process is called for the user that the client names', async () => {
   const server = createMcpServer('sample', { version: '1.0.0' })
   server.tool('who', { description: 'Tells', permission: READ }, () => `${getUserId()} in ${getSessionId()}`)
   const client = await createMcpClient({ server, identity: { userId: 'ada', sessionId: 'one' } })

@@ -23,7 +23,7 @@ import { FatalToolError, RetryableToolError, readToolFailure, type ToolFailure }
 interface ClientParts {
   readonly route: Route
   readonly label: SessionLabel
-  /** So many identical failures in a row end the run. */
+  /** This many identical failures in a row end the run. */
   readonly maxSameFailures: number
 }
 
@@ -49,7 +49,7 @@ export class McpClient {
     this.#route = route
     this.#label = label
     this.#maxSameFailures = maxSameFailures
-    // Every call in flight listens to it; the warning of a leak at eleven would be wrong.
+    // Every call in flight listens to it, so Node's leak warning at eleven listeners would be wrong.
     setMaxListeners(0, this.signal)
   }
 
@@ -63,22 +63,22 @@ export class McpClient {
     return this.#runController.signal
   }
 
-  /** What the session is known to hold. */
+  /** The session's label, as far as it is known. */
   get sensitivity(): Sensitivity {
     return this.#label.sensitivity
   }
 
-  /** Only the isolated instance is asked from now on. */
+  /** Only the isolated instance is called from now on. */
   get isIsolated(): boolean {
     return this.#route.isIsolated
   }
 
-  /** The tools of the instance that will be asked. */
+  /** The tools of the instance that the next call goes to. */
   async listTools(options: OperationOptions = {}): Promise<readonly Tool[]> {
     return (await this.#perform((client, { options: own }) => client.listTools(undefined, own), options)).tools
   }
 
-  /** A result that is no error; a FatalToolError or RetryableToolError where it is one. */
+  /** Returns the result. If it is an error, throws a FatalToolError or a RetryableToolError. */
   async callTool(name: string, args: JsonObject = {}, options: OperationOptions = {}): Promise<ToolResult> {
     const operation: Operation<ToolResult> = async (client, { options: own, meta }) =>
       (await client.callTool({ name, arguments: { ...args }, _meta: { ...meta } }, own)) as ToolResult
@@ -130,7 +130,7 @@ export class McpClient {
     return (await this.#perform((client, { options: own }) => client.complete(params, own), options)).completion
   }
 
-  /** Hears of changes of a resource. Once the session is private, from the isolated instance. */
+  /** Reports changes of a resource. Once the session is private, the isolated instance reports them. */
   async subscribe(uri: string, listener: ResourceListener): Promise<Subscription> {
     this.#assertOpen()
     const { onUpdate, onLost = () => {}, ...options } = listener
@@ -142,14 +142,14 @@ export class McpClient {
     })
   }
 
-  /** Proves that the server answers, in either era. */
+  /** Checks that the server answers, in either era. */
   async ping(options: OperationOptions = {}): Promise<void> {
     await this.#perform(async (client, { options: own }) => {
       await (client.getProtocolEra() === 'modern' ? client.discover(own) : client.ping(own))
     }, options)
   }
 
-  /** The tools as the AI SDK takes them. */
+  /** The tools in the form that the AI SDK expects. */
   async tools(): Promise<Record<string, AiSdkTool>> {
     const { createAiSdkTools } = await import('./ai-sdk.ts')
     return createAiSdkTools(this)
@@ -180,28 +180,28 @@ export class McpClient {
     if (this.#closing !== undefined) throw new SallyportError('INVALID_REQUEST', 'The client is closed.')
   }
 
-  /** A label rises before the result is released. */
+  /** The label is raised before the result is returned. */
   async #storeLabel(): Promise<void> {
     try {
       await this.#label.flush()
     } catch (cause) {
       throw new SallyportError('RESULT_WITHHELD', 'The result’s label could not be stored; the result is withheld.', {
-        hint: 'The call was made. See to the label store before it is made again.',
+        hint: 'The call was made. Repair the label store before you call again.',
         cause,
       })
     }
   }
 
-  /** What a failed call comes to: the end of the run, or an error that the caller may act on. */
+  /** Converts the error of a failed call: it ends the run, or the caller can react to it. */
   async #classifyFailure(error: unknown, call: FailedOperation): Promise<unknown> {
     if (this.isAborted) return this.signal.reason
     if (call.options.signal?.aborted || !(error instanceof Error)) return error
-    const known = await this.#explainFailure(error, call)
-    if (known instanceof FatalToolError) return this.#abort(known)
-    const length = this.#streak.add({ tool: call.name, args: call.args, text: known.message })
-    if (length < this.#maxSameFailures) return known
-    const message = `${call.name} failed ${length} times in a row with the same arguments: ${known.message}`
-    return this.#abort(new FatalToolError(call.name, message, { cause: known }))
+    const explained = await this.#explainFailure(error, call)
+    if (explained instanceof FatalToolError) return this.#abort(explained)
+    const length = this.#streak.add({ tool: call.name, args: call.args, text: explained.message })
+    if (length < this.#maxSameFailures) return explained
+    const message = `${call.name} failed ${length} times in a row with the same arguments: ${explained.message}`
+    return this.#abort(new FatalToolError(call.name, message, { cause: explained }))
   }
 
   #toFatalError(tool: string, { text, nextStep }: ToolFailure): FatalToolError {
@@ -214,7 +214,7 @@ export class McpClient {
     return this.signal.reason
   }
 
-  /** After the change to the isolated instance a tool that was listed before may not be there. */
+  /** A tool that was listed before may be missing at the isolated instance. */
   async #explainFailure(error: Error, { name, options }: FailedOperation): Promise<Error> {
     if (!this.isIsolated || error instanceof FatalToolError) return error
     try {
@@ -222,7 +222,7 @@ export class McpClient {
       if (names.includes(name)) return error
       return new SallyportError(
         'TOOL_UNKNOWN',
-        `The isolated instance has no tool "${name}", and only it is asked while the session holds private data.${didYouMean(name, names)}`,
+        `The isolated instance has no tool "${name}", and only it is called while the session holds private data.${didYouMean(name, names)}`,
         { hint: 'List the tools again.' },
       )
     } catch {
@@ -237,7 +237,7 @@ interface FailedOperation {
   readonly options: OperationOptions
 }
 
-/** Hears of changes of a resource until it is closed. */
+/** Reports changes of a resource until it is closed. */
 export interface Subscription {
   close(): Promise<void>
 }
@@ -246,11 +246,11 @@ interface SubscriptionParts {
   readonly route: Route
   readonly label: SessionLabel
   readonly open: (link: Link) => Promise<Subscription>
-  /** Told when the subscription could not be moved to the isolated instance. */
+  /** Called if the subscription could not be moved to the isolated instance. */
   readonly onLost: (error: unknown) => void
 }
 
-/** Follows the session: where it becomes private the subscription is opened anew at the isolated instance. */
+/** Follows the session: when it becomes private, the subscription is reopened at the isolated instance. */
 async function openMovingSubscription({ route, label, open, onLost }: SubscriptionParts): Promise<Subscription> {
   let current = route.run(open)
   let isClosed = false

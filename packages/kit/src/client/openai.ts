@@ -5,17 +5,17 @@ import { type ResultPart, renderPart, toResultParts } from './result-parts.ts'
 
 type ToolParameters = ProviderSchema & Record<string, unknown>
 
-/** The tools of a client for `chat.completions`, and what runs the calls in a message. */
+/** The tools of a client for `chat.completions`, and the function that runs the calls of a message. */
 export interface ChatTools {
   readonly tools: {
     readonly type: 'function'
     readonly function: { readonly name: string; readonly description: string; readonly parameters: ToolParameters }
   }[]
-  /** The message that answers a call. Throws a FatalToolError: the loop must end. */
+  /** Runs a call and returns the message that answers it. Throws a FatalToolError if the loop must end. */
   runToolCall(call: ChatToolCall, options?: OperationOptions): Promise<ChatToolMessage>
 }
 
-/** A call as `chat.completions` gives it; custom tools are none of ours. */
+/** A call of `chat.completions`. Custom tools are not handled. */
 export interface ChatToolCall {
   readonly id: string
   readonly type: string
@@ -45,7 +45,7 @@ export async function createChatTools(client: ToolSource): Promise<ChatTools> {
   }
 }
 
-/** The tools of a client for the Responses API, and what runs the calls in its output. */
+/** The tools of a client for the Responses API, and the function that runs the calls of its output. */
 export interface ResponsesTools {
   readonly tools: {
     readonly type: 'function'
@@ -54,11 +54,11 @@ export interface ResponsesTools {
     readonly parameters: ToolParameters
     readonly strict: false
   }[]
-  /** The item that answers a call. Throws a FatalToolError: the loop must end. */
+  /** Runs a call and returns the item that answers it. Throws a FatalToolError if the loop must end. */
   runToolCall(call: ResponsesToolCall, options?: OperationOptions): Promise<ResponsesToolOutput>
 }
 
-/** The parts of a `function_call` item that are read. */
+/** The members of a `function_call` item that are read. */
 export interface ResponsesToolCall {
   readonly call_id: string
   readonly name: string
@@ -94,7 +94,7 @@ export async function createResponsesTools(client: ToolSource): Promise<Response
   }
 }
 
-/** The API has no mark for errors: the model has to read it. */
+/** The API has no error flag, so the text itself must say that the call failed. */
 function renderOutcome(outcome: ToolOutcome): string {
   if ('failure' in outcome) return `Error: ${outcome.failure}`
   return toResultParts(outcome.result).map(renderPart).join('\n')

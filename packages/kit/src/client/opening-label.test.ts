@@ -37,7 +37,7 @@ describe.each(['legacy', 'modern'] as const)(
       return createMcpClient({ server, serverIsolated, identity: IDENTITY, era })
     }
 
-    test('asks the isolated one from its first call on where the session is private already', async () => {
+    test('calls the isolated one from the first call on if the session is already private', async () => {
       await openLabelStore(join(dataFolder, 'labels')).raise(IDENTITY, 'pay', 'SECRET')
       const client = await open()
       expect(client.isIsolated).toBe(true)
@@ -46,7 +46,7 @@ describe.each(['legacy', 'modern'] as const)(
       expect(called).toEqual(['isolated'])
     })
 
-    test('asks the normal one where it is not', async () => {
+    test('calls the normal one otherwise', async () => {
       await openLabelStore(join(dataFolder, 'labels')).raise(IDENTITY, 'weather', 'INTERNAL')
       const client = await open()
       await client.callTool('look')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { toProviderNames } from './provider-names.ts'
 
-test('names are acceptable, all different, and those that were acceptable stay', () => {
+test('all shown names are accepted and unique, and accepted names stay unchanged', () => {
   const name = fc.oneof(
     fc.string({ maxLength: 80 }),
     fc.constantFrom('a.b', 'a b', 'a_b', 'a/b', 'x'.repeat(64), 'x'.repeat(65), '', '__proto__', 'é', '😀'),
@@ -19,7 +19,7 @@ test('names are acceptable, all different, and those that were acceptable stay',
   )
 })
 
-test('a tool that is called like the replacement of another takes nothing from it', () => {
+test('a tool with the same name as another’s replacement does not replace it', () => {
   const [replaced = ''] = toProviderNames(['a.b']).values()
   const both = toProviderNames(['a.b', replaced])
   expect(both.get(replaced)).toBe(replaced)

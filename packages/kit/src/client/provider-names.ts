@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
-/** What every provider takes as the name of a tool. */
+/** The tool names that every provider accepts. */
 const ACCEPTED_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 const MAX_LENGTH = 64
 const HASH_LENGTH = 16
 
-/** The names under which tools are shown to a model, by their own names. No two are alike, and each depends on its own only. */
+/** Maps each tool name to the name shown to the model. Shown names are unique, and each depends on its tool name only. */
 export function toProviderNames(names: readonly string[]): ReadonlyMap<string, string> {
   const taken = new Set(names.filter((name) => ACCEPTED_NAME.test(name)))
   return new Map(names.map((name) => [name, ACCEPTED_NAME.test(name) ? name : createReplacement(name, taken)]))
@@ -13,7 +13,7 @@ export function toProviderNames(names: readonly string[]): ReadonlyMap<string, s
 
 function createReplacement(name: string, taken: Set<string>): string {
   const plain = name.replaceAll(/[^a-zA-Z0-9_-]+/g, '_').slice(0, MAX_LENGTH - HASH_LENGTH - 1)
-  // Whoever names a tool like another's replacement gets no more than another hash.
+  // If a tool has the same name as another tool's replacement, the replacement gets another hash.
   for (let round = 0; ; round++) {
     const hash = createHash('sha256').update(`${round}:${name}`).digest('hex').slice(0, HASH_LENGTH)
     const candidate = `${plain}_${hash}`

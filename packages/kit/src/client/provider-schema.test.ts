@@ -46,7 +46,7 @@ test.each([
     { additionalProperties: false },
     { type: 'object', properties: {}, additionalProperties: false },
   ],
-])('a schema with %s becomes one that providers take', (_, schema, expected) => {
+])('a schema with %s becomes one that providers accept', (_, schema, expected) => {
   expect(toProviderSchema(schema)).toEqual(expected)
 })
 

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 
-/** A schema as providers take it for the arguments of a tool. */
+/** A schema that providers accept for the arguments of a tool. */
 export interface ProviderSchema {
   readonly type: 'object'
   readonly properties: JsonObject
@@ -8,7 +8,7 @@ export interface ProviderSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Keywords that providers refuse at the top, or that mean nothing to a model. */
+/** Keywords that providers reject at the top level, or that mean nothing to a model. */
 const DROPPED_KEYWORDS = new Set([
   '$schema',
   '$id',
@@ -27,15 +27,15 @@ const DROPPED_KEYWORDS = new Set([
 const MAX_BRANCHES = 64
 
 /**
- * Providers want an object at the top, without alternatives. The branches are laid over each other, so a model sees
- * every argument there is; which of them go together the server still judges, by its own schema.
+ * Providers require an object at the top level, without alternatives. The branches are merged, so a model sees every
+ * argument. The server still checks, with its own schema, which of them may be combined.
  */
 export function toProviderSchema(schema: unknown): ProviderSchema {
   if (!isJsonObject(schema)) return { type: 'object', properties: {} }
   const merged = mergeBranches(schema, { root: schema, mergedBranches: new Map() }, 0)
-  const kept = Object.entries(schema).filter(([keyword]) => !DROPPED_KEYWORDS.has(keyword))
+  const keptEntries = Object.entries(schema).filter(([keyword]) => !DROPPED_KEYWORDS.has(keyword))
   const required = merged.required.filter((name) => Object.hasOwn(merged.properties, name))
-  const { required: _, ...rest } = Object.fromEntries(kept)
+  const { required: _, ...rest } = Object.fromEntries(keptEntries)
   return {
     ...rest,
     type: 'object',
@@ -53,7 +53,7 @@ const MAX_DEPTH = 8
 
 interface MergeContext {
   readonly root: JsonObject
-  /** What was merged already: references that double at every step would take for ever, and circles too. */
+  /** What was merged already: otherwise cyclic references, or references that double at every step, would never end. */
   readonly mergedBranches: Map<JsonObject, Branch>
 }
 
@@ -81,7 +81,7 @@ function mergeBranches(schema: JsonObject, walk: MergeContext, depth: number): B
 
 const EMPTY_BRANCH: Branch = { properties: {}, required: [] }
 
-/** Only what every alternative requires is required. */
+/** A member is required only if every alternative requires it. */
 function mergeAlternatives(branches: readonly Branch[]): Branch {
   const [first = EMPTY_BRANCH] = branches
   return {
@@ -90,7 +90,7 @@ function mergeAlternatives(branches: readonly Branch[]): Branch {
   }
 }
 
-/** `#/$defs/x`, one step at a time; anything else is not looked up. */
+/** Resolves `#/$defs/x` step by step; other forms are not resolved. */
 function resolveRef(root: JsonObject, reference: string): JsonObject | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: Json | undefined = root

@@ -7,6 +7,6 @@ test.each([
   ['{"a":1}', { a: 1 }],
   ['{"a":', undefined],
   [`{"a":${'['.repeat(200)}${']'.repeat(200)}}`, undefined],
-])('arguments that a model wrote are JSON of some levels, or nothing: %s', (text, value) => {
+])('parses the arguments of a model up to a depth, otherwise returns undefined: %s', (text, value) => {
   expect(parseArguments(text)).toEqual(value)
 })

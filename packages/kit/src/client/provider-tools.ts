@@ -12,7 +12,7 @@ import { toProviderNames } from './provider-names.ts'
 import { type ProviderSchema, toProviderSchema } from './provider-schema.ts'
 import { RetryableToolError } from './tool-failure.ts'
 
-/** What an adapter needs of a client. */
+/** The part of a client that an adapter needs. */
 export interface ToolSource {
   listTools(): Promise<
     readonly {
@@ -24,24 +24,24 @@ export interface ToolSource {
   callTool(name: string, args?: JsonObject, options?: OperationOptions): Promise<ToolResult>
 }
 
-/** A tool as it is shown to a model. */
+/** A tool as the model sees it. */
 export interface ProviderTool {
-  /** Acceptable to providers; not always the tool's own. */
+  /** A name that providers accept; not always the tool's own. */
   readonly name: string
   readonly description: string
   readonly schema: ProviderSchema
 }
 
-/** How a call ended that the model may hear of. Everything else is thrown. */
+/** The outcome of a call that the model may see. Every other error is thrown. */
 export type ToolOutcome = { readonly result: ToolResult } | { readonly failure: string }
 
 export interface ProviderTools {
   readonly tools: readonly ProviderTool[]
-  /** Calls by the name that the model knows. A FatalToolError comes out: it must end the loop. */
+  /** Calls a tool by the name that the model knows. A FatalToolError is thrown: it must end the loop. */
   call(name: string, args: unknown, options?: OperationOptions): Promise<ToolOutcome>
 }
 
-/** All that OpenAI takes; others take more. */
+/** OpenAI's limit; others allow more. */
 const MAX_DESCRIPTION_LENGTH = 1_024
 
 export async function createProviderTools(source: ToolSource): Promise<ProviderTools> {
@@ -57,7 +57,7 @@ export async function createProviderTools(source: ToolSource): Promise<ProviderT
     call: async (shown, args, options) => {
       const name = ownNames.get(shown)
       if (name === undefined) return { failure: `There is no tool "${shown}".` }
-      if (!isJsonObject(args)) return { failure: 'The arguments are no JSON object.' }
+      if (!isJsonObject(args)) return { failure: 'The arguments are not a JSON object.' }
       try {
         return { result: await source.callTool(name, args, options) }
       } catch (error) {
@@ -67,7 +67,7 @@ export async function createProviderTools(source: ToolSource): Promise<ProviderT
   }
 }
 
-/** Wrong parameters and unknown names are the model's to correct, although the protocol calls them errors of its own. */
+/** The model can correct invalid parameters and unknown names, although they are protocol errors. */
 const CORRECTABLE_CODES = new Set(['INVALID_PARAMS', 'TOOL_UNKNOWN'])
 
 function messageForModel(error: unknown): string {
@@ -76,7 +76,7 @@ function messageForModel(error: unknown): string {
   throw error
 }
 
-/** Arguments as some providers give them: a text that should be JSON. */
+/** Parses the arguments of providers that send them as a JSON string. */
 export function parseArguments(text: string): unknown {
   if (text.trim() === '') return {}
   return isJsonDeeperThan(text, MAX_DEPTH) ? undefined : tryParseJson(text)

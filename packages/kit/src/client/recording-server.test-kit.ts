@@ -8,14 +8,14 @@ import type { Connection } from '../protocol/connection.ts'
 
 type Message = Record<string, any>
 
-/** What reached a server, in the order in which it came. */
+/** The requests that reached a server, in order of arrival. */
 export interface ReceivedRequest {
   readonly method: string
   readonly params: Message
   readonly authorization: string | undefined
 }
 
-/** Answers in place of the server where it gives a status. */
+/** Answers in place of the server if it returns a status. */
 type Interceptor = (arrival: ReceivedRequest, response: ServerResponse) => boolean
 
 interface Session {
@@ -23,12 +23,12 @@ interface Session {
   readonly waiting: Map<unknown, (message: Message) => void>
 }
 
-/** A server of the kit on loopback that writes down whatever reaches it. */
+/** A kit server on loopback that records every request. */
 export class RecordingServer {
   readonly received: ReceivedRequest[] = []
-  /** Told of requests that are no POST. */
+  /** Called for requests other than POST. */
   onOtherMethod: (verb: string) => void = () => {}
-  /** Leaves requests that are no POST without an answer. */
+  /** Does not answer requests other than POST. */
   isSilent = false
   /** The id of the newest request. */
   lastId: unknown
@@ -56,7 +56,7 @@ export class RecordingServer {
     return this.received.map(({ method }) => method)
   }
 
-  /** How often a client opened: by a handshake or a probe. */
+  /** How often a client connected, with a handshake or a probe. */
   countOpenings(): number {
     return this.methods().filter((method) => method === 'initialize').length
   }

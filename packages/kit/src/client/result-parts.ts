@@ -1,12 +1,12 @@
 import type { Content, ToolResult } from '../tool-result.ts'
 
-/** A piece of a result in words that the providers share. */
+/** A part of a result, independent of the provider. */
 export type ResultPart =
   | { readonly kind: 'text'; readonly text: string }
-  /** Base64, as it came. */
+  /** Base64, unchanged. */
   | { readonly kind: 'file'; readonly mimeType: string; readonly data: string }
 
-/** What a model should see of a result. Structured content is shown where no text says the same. */
+/** The parts of a result that a model should see. Structured content is shown if no text repeats it. */
 export function toResultParts({ content, structuredContent }: ToolResult): readonly ResultPart[] {
   const parts = content.map(toPart)
   if (structuredContent !== undefined && !parts.some(({ kind }) => kind === 'text'))
@@ -14,13 +14,13 @@ export function toResultParts({ content, structuredContent }: ToolResult): reado
   return parts
 }
 
-/** For providers, or kinds of files, that take text alone. */
+/** For providers or file types for which only text can be sent. */
 const describeFile = ({ mimeType, data }: Extract<ResultPart, { kind: 'file' }>): string =>
   `[${mimeType}, ${Math.floor((data.length * 3) / 4)} bytes, not shown]`
 
 export const renderPart = (part: ResultPart): string => (part.kind === 'text' ? part.text : describeFile(part))
 
-const textPart = (words: string): ResultPart => ({ kind: 'text', text: words })
+const textPart = (text: string): ResultPart => ({ kind: 'text', text })
 
 function toPart(block: Content): ResultPart {
   if (block.type === 'text' && typeof block.text === 'string') return textPart(block.text)

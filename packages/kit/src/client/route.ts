@@ -11,7 +11,7 @@ export interface RouteOptions {
   readonly link: Omit<LinkOptions, 'onMessage' | 'maySend'>
 }
 
-/** Which of a server's instances is asked: the isolated one as soon as the session holds private data, for good. */
+/** Chooses a server's instance: as soon as the session holds private data, the isolated one, for good. */
 export class Route {
   readonly #normal: Link
   readonly #isolated: Link | undefined
@@ -23,14 +23,14 @@ export class Route {
     this.#label = label
   }
 
-  /** There are two instances, and from now on only the isolated one is asked. */
+  /** There are two instances, and from now on only the isolated one is called. */
   get isIsolated(): boolean {
     return this.#isolated !== undefined && this.#label.isPrivate
   }
 
   /**
-   * The label may rise while the operation is on its way out. Then the normal link turns it away before anything was
-   * sent, so doing it again on the isolated one does nothing twice.
+   * The label may rise while the operation is about to be sent. Then the normal link refuses it before anything was
+   * sent, so running it again on the isolated one repeats nothing.
    */
   async run<T>(operation: (link: Link) => Promise<T>): Promise<T> {
     await this.#label.refresh()
@@ -44,19 +44,19 @@ export class Route {
     }
   }
 
-  /** A text of either server without our tokens. */
+  /** Removes our tokens from a text of either server. */
   redact(text: string): string {
     return this.#normal.redact(this.#isolated?.redact(text) ?? text)
   }
 
-  /** The isolated one first: while the other is still open nothing of it can be mistaken for a way back. */
+  /** The isolated link is closed first. The normal one is still open then, but the route never changes back to it. */
   async close(): Promise<void> {
     await this.#isolated?.close()
     await this.#normal.close()
   }
 }
 
-/** Opens every connection that the client will ever use. Where one fails none stays open. */
+/** Opens every connection that the client will ever use. If one fails, none stays open. */
 export async function openRoute({ endpoint, isolated, label, link }: RouteOptions): Promise<Route> {
   const onMessage = (message: unknown): void => label.observe(message)
   const mayUseNormal = isolated === undefined ? () => true : () => !label.isPrivate
@@ -75,9 +75,8 @@ export async function openRoute({ endpoint, isolated, label, link }: RouteOption
 function createOpenError(which: string, endpoint: Endpoint, reason: unknown): Error {
   const code = reason instanceof SallyportError ? reason.code : 'UPSTREAM_UNAVAILABLE'
   const hint = reason instanceof SallyportError ? reason.hint : undefined
-  return new SallyportError(
-    code,
-    `The ${which} (${endpointName(endpoint)}) could not be connected to: ${messageOf(reason)}`,
-    { cause: reason, ...(hint !== undefined && { hint }) },
-  )
+  return new SallyportError(code, `Cannot connect to the ${which} (${endpointName(endpoint)}): ${messageOf(reason)}`, {
+    cause: reason,
+    ...(hint !== undefined && { hint }),
+  })
 }

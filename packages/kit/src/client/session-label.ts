@@ -15,23 +15,23 @@ import {
   readLabelClaim,
 } from '../private-data/private-data.ts'
 
-/** The label of a session as others know it: a shared store, a service, another process. */
+/** The label of a session outside this client: in a shared store, a service or another process. */
 export interface SharedLabel {
-  /** Asked before every operation. Whatever it throws means the strictest. */
+  /** Called before every operation. If it throws, the strictest label is assumed. */
   readonly read: () => Sensitivity | Promise<Sensitivity>
-  /** Told of what results say, before the result is handed out. */
+  /** Called with the label of a result before the result is returned. */
   readonly raise?: (dataset: string, sensitivity: Sensitivity) => unknown
 }
 
 export interface SessionLabelOptions {
   readonly shared?: SharedLabel | undefined
-  /** From which sensitivity on data is private. */
+  /** Data of this sensitivity or above is private. */
   readonly privateFrom?: Sensitivity | undefined
-  /** How long the shared label may take to answer; longer means the strictest. */
+  /** How long the shared label may take to answer. After that the strictest label is assumed. */
   readonly timeoutMs: number
 }
 
-/** What a session holds, as far as its client knows. It only ever rises. */
+/** The label of a session, as far as its client knows. It is never lowered. */
 export class SessionLabel {
   readonly #shared: SharedLabel | undefined
   readonly #privateFrom: Sensitivity | undefined
@@ -57,31 +57,31 @@ export class SessionLabel {
     return isPrivate(this.#sensitivity, this.#privateFrom)
   }
 
-  /** Called once, in the same turn in which the session becomes private. Returns the unsubscribe. */
+  /** The listener is called once, in the same tick in which the session becomes private. Returns the function to unsubscribe. */
   onPrivate(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Asks everybody who may know. A label that is private already is asked for no more: nothing lowers it. */
+  /** Reads the shared label, unless the session is private already: nothing lowers a label. */
   async refresh(): Promise<void> {
     if (this.#shared === undefined || this.isPrivate) return
     this.#raise(await this.#readShared(this.#shared))
   }
 
-  /** Takes what a message says of private data. In time: it is called before anybody gets the message. */
+  /** Raises the label by what a message says about private data. It is called before anybody receives the message. */
   observe(message: unknown): void {
-    const said = findLabel(message)
-    if (said === undefined) return
-    // A client takes anybody's word: a label only takes away.
-    const claim = readLabelClaim(said)
+    const metaValue = findLabel(message)
+    if (metaValue === undefined) return
+    // A client trusts any server's label: a label can only restrict.
+    const claim = readLabelClaim(metaValue)
     this.#raise(claim.sensitivity)
     for (const dataset of listDatasets(claim)) this.#queue(dataset)
-    // Whoever waits for it hears of a failure; nobody may be waiting.
+    // A caller that waits for it gets the failure; there may be no such caller.
     this.flush().catch(() => {})
   }
 
-  /** Resolves when all that was heard is in the shared label; throws where it could not be put there, and tries again. */
+  /** Resolves when the shared label contains everything received so far. Throws if it could not be stored; the next call retries. */
   flush(): Promise<void> {
     if (this.#unstored.size === 0) return this.#storing
     this.#storing = this.#storing.catch(() => {}).then(() => this.#store())
@@ -136,7 +136,7 @@ function findLabel(message: unknown): unknown {
   return undefined
 }
 
-/** What a claim says dataset by dataset, and one more where the server holds more than it names. */
+/** The datasets of a claim, plus an unnamed one if its sensitivity is higher than that of all named datasets. */
 function listDatasets({ sensitivity, datasets }: LabelClaim): readonly PrivateDataset[] {
   const isCovered = datasets.some((each) => isAtLeast(each.sensitivity, sensitivity))
   return isCovered ? datasets : [...datasets, { name: 'data without a name', sensitivity }]

@@ -6,12 +6,12 @@ import type { Connection } from '../protocol/protocol.ts'
 
 export interface SseServer {
   readonly url: string
-  /** The Authorization headers that came, in their order. */
+  /** The received Authorization headers, in order. */
   readonly authorizations: readonly (string | undefined)[]
   close(): Promise<void>
 }
 
-/** Carries one server over the transport of 2024-11-05: a stream that names the address for what comes in. */
+/** Serves over the transport of 2024-11-05: a stream that names the address for incoming messages. */
 export async function openSseServer(server: McpServer): Promise<SseServer> {
   const authorizations: (string | undefined)[] = []
   let connection: Connection | undefined

@@ -18,7 +18,7 @@ describe(promise('KIT-12'), () => {
     'MCP error -32603: [FATAL] disk full',
     'Error executing tool notes.save: Error: [FATAL] disk full',
     "Error calling tool 'save': Error executing tool save: [FATAL] disk full",
-  ])('takes %j as fatal and strips what stands before the reason', (text) => {
+  ])('treats %j as fatal and removes the prefix of the reason', (text) => {
     expect(readToolFailure(failed(text))).toEqual({ kind: 'fatal', text: 'disk full' })
   })
 
@@ -31,11 +31,11 @@ describe(promise('KIT-12'), () => {
     'Error executing tool a b: [FATAL] disk full',
     'Error executing tool save\n: [FATAL] disk full',
     'Error executing tool a: Error executing tool b: Error executing tool c: [FATAL] disk full',
-  ])('takes %j as an error like any other', (text) => {
+  ])('treats %j as an ordinary error', (text) => {
     expect(readToolFailure(failed(text))).toEqual({ kind: 'retry', text })
   })
 
-  test('looks at the first text, not at those that follow', () => {
+  test('checks only the first text', () => {
     const content = [
       { type: 'text', text: 'not found' },
       { type: 'text', text: '[FATAL] forged' },
@@ -43,12 +43,12 @@ describe(promise('KIT-12'), () => {
     expect(readToolFailure({ content, isError: true })?.kind).toBe('retry')
   })
 
-  test.each([undefined, false])('sees no failure where isError is %j, whatever the text', (isError) => {
+  test.each([undefined, false])('finds no failure if isError is %j, whatever the text', (isError) => {
     const result = { content: [{ type: 'text', text: '[FATAL] forged' }], ...(isError === false && { isError }) }
     expect(readToolFailure(result)).toBeUndefined()
   })
 
-  test('what the server says of the kind goes before its text', () => {
+  test('the kind in _meta overrides the text', () => {
     expect(readToolFailure(failed('[FATAL] echoed', { kind: 'retry' }))?.kind).toBe('retry')
     expect(readToolFailure(failed('[FATAL] echoed', { kind: 'bug' }))?.kind).toBe('retry')
     expect(readToolFailure(failed('down', { kind: 'fatal', next_step: 'Start it.' }))).toEqual({
@@ -56,13 +56,13 @@ describe(promise('KIT-12'), () => {
       text: 'down',
       nextStep: 'Start it.',
     })
-    expect(readToolFailure(failed('[FATAL] down', { kind: 'odd' }))?.kind).toBe('fatal')
+    expect(readToolFailure(failed('[FATAL] down', { kind: 'other' }))?.kind).toBe('fatal')
   })
 
-  test('an error without text still has words', () => {
+  test('an error without text gets a message', () => {
     expect(readToolFailure({ content: [], isError: true })).toEqual({
       kind: 'retry',
-      text: 'The tool failed without a word.',
+      text: 'The tool failed without an error message.',
     })
   })
 })

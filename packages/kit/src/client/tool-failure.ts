@@ -2,11 +2,11 @@ import { isJsonObject } from '@sallyport/core'
 import { FATAL_PREFIX, unwrapErrorText } from '../tool-error.ts'
 import type { ToolResult } from '../tool-result.ts'
 
-/** A tool said that nothing will help, or failed the same way too often. The run is over. */
+/** A tool reported a fatal error, or failed the same way too often. The run is over. */
 export class FatalToolError extends Error {
   override readonly name = 'FatalToolError'
   readonly tool: string
-  /** What a person can do about it, where the server said so. */
+  /** What a person can do about it, if the server reported it. */
   readonly nextStep: string | undefined
 
   constructor(tool: string, message: string, options: { readonly nextStep?: string; readonly cause?: unknown } = {}) {
@@ -34,8 +34,8 @@ export interface ToolFailure {
 }
 
 /**
- * How a result failed, if it did. `[FATAL] ` can be forged by whoever gets a text into a result: it counts only at the
- * beginning of an error, and what the server says in `_meta["sallyport/error"]` goes before it.
+ * The failure of a result, if it failed. Anybody whose text gets into a result can forge `[FATAL] `: it counts only at the
+ * beginning of an error, and `_meta["sallyport/error"]` of the server overrides it.
  */
 export function readToolFailure(result: ToolResult): ToolFailure | undefined {
   if (result.isError !== true) return undefined
@@ -58,5 +58,5 @@ const NON_FATAL_KINDS: ReadonlySet<unknown> = new Set(['retry', 'bug'])
 
 function joinErrorText({ content }: ToolResult): string {
   const texts = content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
-  return texts.length === 0 ? 'The tool failed without a word.' : texts.join('\n')
+  return texts.length === 0 ? 'The tool failed without an error message.' : texts.join('\n')
 }

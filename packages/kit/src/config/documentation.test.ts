@@ -13,7 +13,7 @@ const page = (name: string) => readFileSync(join(PACKAGE, '../../docs/kit', name
 const block = (text: string, language: string) =>
   new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(text)?.[1] ?? ''
 
-it('the file in docs/kit/config.md is read as it stands there', async () => {
+it('the file in docs/kit/config.md is read without warnings', async () => {
   const cwd = mkdtempSync(join(tmpdir(), 'sallyport-kit-docs-'))
   onTestFinished(() => rmSync(cwd, { recursive: true }))
   writeFileSync(join(cwd, 'config.yaml'), block(page('config.md'), 'yaml'))
@@ -38,13 +38,13 @@ it('docs/kit/config.md names every key of a server', () => {
   expect(written.filter((key) => !text.includes(`\`${key}\``))).toEqual([])
 })
 
-it('the server in docs/kit/identity.md runs as it stands there', () => {
+it('the server in docs/kit/identity.md runs unchanged', () => {
   const code = `${block(page('identity.md'), 'js')}\nconsole.log((await server.authenticate({})).status)`
   const env = { ...process.env, JWT_SECRET: 'a long enough secret for HMAC-SHA256' }
-  const said = execFileSync(process.execPath, ['--input-type=module', '-e', code], {
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], {
     cwd: PACKAGE,
     env,
     encoding: 'utf8',
   })
-  expect(said).toBe('401\n')
+  expect(output).toBe('401\n')
 })

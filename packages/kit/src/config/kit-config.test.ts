@@ -38,7 +38,7 @@ describe(`${promise('KIT-8')} the file`, () => {
   const entry = (url: string) => `mcp_servers: {a: {type: client, url: "${url}"}}`
   const urlOf = async (options: KitConfigOptions) => (await read('a', options)).settings.url
 
-  it('is the named one, else that of the home, else the nearest', async () => {
+  it('is the named one, otherwise that of $SALLYPORT_HOME, otherwise the nearest', async () => {
     const environment = { SALLYPORT_HOME: join(cwd, 'home'), XDG_CONFIG_HOME: join(cwd, 'xdg') }
     const { XDG_CONFIG_HOME } = environment
     write('xdg/sallyport/config.yaml', entry('xdg'))
@@ -55,14 +55,14 @@ describe(`${promise('KIT-8')} the file`, () => {
     expect(await urlOf({ environment, configPath: 'other.yaml' })).toBe('named')
   })
 
-  it('that somebody named and that is not there is an error, though there are others', async () => {
+  it('that is named but missing is an error, even if there are others', async () => {
     write('config.yaml', entry('here'))
     expect((await errorOf(read('a', { configPath: 'nope.yaml' }))).message).toContain('nope.yaml')
     const environment = { SALLYPORT_HOME: join(cwd, 'nowhere') }
     expect((await errorOf(read('a', { environment }))).message).toContain(join('nowhere', 'config.yaml'))
   })
 
-  it('names its servers when another one is asked for', async () => {
+  it('is quoted with its servers when an unknown one is requested', async () => {
     write('config.yaml', 'mcp_servers: {records: {url: x}, files: {command: y}}')
     const error = await errorOf(read('record'))
     expect(error.code).toBe('SERVER_UNKNOWN')
@@ -81,7 +81,7 @@ describe(`${promise('KIT-8')} the file`, () => {
     ['a list for a mapping', 'mcp_servers: {a: {type: server, auth: [hunter2]}}'],
     ['an unknown type', 'mcp_servers: {a: {type: clinet, url: hunter2}}'],
     ['deep nesting', `mcp_servers: {a: ${'['.repeat(50_000)}`],
-  ])('with %s is an error that names it and holds no value of it', async (_, text) => {
+  ])('with %s is an error that names the file and contains none of its values', async (_, text) => {
     const file = write('config.yaml', text)
     const error = await errorOf(read('a'))
     expect(error.message).toContain(file)
@@ -90,9 +90,9 @@ describe(`${promise('KIT-8')} the file`, () => {
 
   it('that is a FIFO or a folder is refused without waiting', async () => {
     mkdirSync(join(cwd, 'config.yaml'))
-    expect((await errorOf(read('a'))).message).toContain('no regular file')
+    expect((await errorOf(read('a'))).message).toContain('not a regular file')
     execFileSync('mkfifo', [join(cwd, 'pipe.yaml')])
-    expect((await errorOf(read('a', { configPath: 'pipe.yaml' }))).message).toContain('no regular file')
+    expect((await errorOf(read('a', { configPath: 'pipe.yaml' }))).message).toContain('not a regular file')
   })
 })
 
@@ -116,7 +116,7 @@ describe(`${promise('KIT-8')} an entry`, () => {
     expect((await read('a')).kind).toBe(kind)
   })
 
-  it('has its variables in every text, lists and mappings too', async () => {
+  it('has its variables expanded in every string, also in lists and mappings', async () => {
     write(
       'config.yaml',
       `mcp_servers:
@@ -153,12 +153,12 @@ describe(`${promise('KIT-8')} an entry`, () => {
     ])
   })
 
-  it('does not ask for the variables of others', async () => {
+  it('does not need the variables of other entries', async () => {
     write('config.yaml', 'mcp_servers: {a: {url: x}, b: {url: "${NOPE}"}}')
     expect((await read('a')).settings).toEqual({ url: 'x' })
   })
 
-  it('means the same in both spellings, and leaves names of others alone', async () => {
+  it('means the same in both spellings, and does not change foreign names', async () => {
     write('config.yaml', 'mcpServers: {a: {urlIsolated: x, readTimeout: 5, headers: {X_Some-Name: y}}}')
     const camel = await read('a')
     write('config.yaml', 'mcp_servers: {a: {url_isolated: x, read_timeout: 5, headers: {X_Some-Name: y}}}')
@@ -166,7 +166,7 @@ describe(`${promise('KIT-8')} an entry`, () => {
     expect(camel.settings).toEqual({ urlIsolated: 'x', readTimeout: 5, headers: { 'X_Some-Name': 'y' } })
   })
 
-  it('warns of keys that nobody reads, without their values', async () => {
+  it('warns about unknown keys, without their values', async () => {
     const file = write(
       'config.yaml',
       'mcp_servers:\n  a:\n    type: server\n    instuctions: hunter2\n    auth: {jwt: {secert: hunter2}}\n',
@@ -189,7 +189,7 @@ describe(`${promise('KIT-8')} an entry`, () => {
 })
 
 describe(`${promise('KIT-8')} .env`, () => {
-  it('is the one beside the configuration, whatever the working folder holds', async () => {
+  it('is the one beside the configuration, whatever is in the working folder', async () => {
     const home = { SALLYPORT_HOME: join(cwd, 'operator') }
     write('.env', 'URL=http://of-the-repository\n')
     write('operator/config.yaml', 'mcp_servers: { a: { type: client, url: "${URL:-none}" } }')
@@ -199,7 +199,7 @@ describe(`${promise('KIT-8')} .env`, () => {
     expect((await read('a', { environment: home })).settings.url).toBe('http://of-the-operator')
   })
 
-  it('stands behind the environment, and gets into no child', async () => {
+  it('is read after the environment, and is not inherited by child processes', async () => {
     write('.env', '# mine\nexport TOKEN="from file"\nURL=from-file\n__proto__=x\n')
     write('config.yaml', 'mcp_servers: {a: {command: "${TOKEN}", url: "${URL}"}}')
     const environment = { URL: 'real' }
@@ -209,13 +209,13 @@ describe(`${promise('KIT-8')} .env`, () => {
     expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' })).toBe('nothing\n')
   })
 
-  it('does not replace a variable that is set to nothing', async () => {
+  it('does not replace a variable that is set to an empty string', async () => {
     write('.env', 'TOKEN=from-file\n')
     write('config.yaml', 'mcp_servers: {a: {url: "x${TOKEN}"}}')
     expect((await read('a', { environment: { TOKEN: '' } })).settings.url).toBe('x')
   })
 
-  it('may begin with a byte order mark, and may be a folder of others', async () => {
+  it('may begin with a byte order mark, and is ignored if it is a folder', async () => {
     write('config.yaml', 'mcp_servers: {a: {url: "${TOKEN:-none}"}}')
     write('.env/bin/activate', '')
     expect((await read('a')).settings.url).toBe('none')
@@ -225,7 +225,7 @@ describe(`${promise('KIT-8')} .env`, () => {
   })
 })
 
-it('a program that says nothing else has its own environment, folder and standard error', async () => {
+it('by default the environment, folder and standard error of the program are used', async () => {
   write('config.yaml', 'mcp_servers: {a: {url: "${MY_URL}", nope: 1}}')
   const here = process.cwd()
   process.chdir(cwd)

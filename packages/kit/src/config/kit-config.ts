@@ -17,7 +17,7 @@ import {
 import type { Document, LineCounter } from 'yaml'
 import type { Environment } from '../identity/identity.ts'
 
-/** The keys of a mapping: `leaf` for a value, `names` where the keys inside are other people's, or keys of its own. */
+/** The known keys of a mapping. `leaf`: a value. `names`: a mapping with arbitrary keys. Otherwise its known keys. */
 interface KnownKeys {
   readonly [key: string]: 'leaf' | 'names' | KnownKeys
 }
@@ -52,10 +52,10 @@ const CONNECTION_KEYS: KnownKeys = {
   headers: 'names',
 }
 
-/** What a kit client connects to. */
+/** The connection settings of a kit client. */
 const CLIENT_KEYS: KnownKeys = CONNECTION_KEYS
 
-/** A server behind the gateway: the gateway reads all of these, a client those that it needs to connect. */
+/** A server behind the gateway. The gateway reads all of these; a client reads those that it needs to connect. */
 const UPSTREAM_KEYS: KnownKeys = {
   ...CONNECTION_KEYS,
   ...leafKeys('enabled', 'disabled', 'includeTools', 'enabledTools', 'excludeTools', 'disabledTools', 'per'),
@@ -66,17 +66,17 @@ const UPSTREAM_KEYS: KnownKeys = {
   ...leafKeys('transport', 'port'),
 }
 
-/** Where the configuration is read from, and who is warned about it. */
+/** Where the configuration is read from, and who receives warnings about it. */
 export interface KitConfigOptions extends Partial<ConfigLocation> {
-  /** Told of each key that nobody reads. Absent: standard error. */
+  /** Called for each unknown key. Default: prints to standard error. */
   readonly onWarning?: (warning: string) => void
 }
 
-/** One entry of `mcp_servers`: variables expanded, keys in camelCase, values not judged yet. */
+/** One entry of `mcp_servers`: variables expanded, keys in camelCase, values not checked yet. */
 export interface KitConfig {
   readonly file: string
   readonly name: string
-  /** A kit server's own settings, what a kit client connects to, or a server behind the gateway. */
+  /** The settings of a kit server, the connection of a kit client, or a server behind the gateway. */
   readonly kind: 'server' | 'client' | 'upstream'
   readonly settings: JsonObject
 }
@@ -92,7 +92,7 @@ const TYPES = ['server', 'client', ...TRANSPORTS]
 
 /** Reads `mcp_servers.<name>` of config.yaml. */
 export async function readKitConfig(name: string, options: KitConfigOptions = {}): Promise<KitConfig> {
-  // biome-ignore lint/style/noProcessEnv: whoever calls this from a program's first lines means that program's own.
+  // biome-ignore lint/style/noProcessEnv: the default is the environment of the program that calls this.
   const { environment = process.env, cwd = process.cwd(), configPath, onWarning = console.error } = options
   const place = { environment, cwd, configPath }
   const file = await readConfigFile(place)
@@ -120,7 +120,7 @@ interface RawEntry {
 
 function findEntry({ value }: ConfigTree, file: string, name: string): RawEntry {
   const sections = isJsonObject(value) ? Object.keys(value).filter((key) => toCamelCase(key) === 'mcpServers') : []
-  if (sections.length > 1) throw invalidConfig(file, [`${file}: mcp_servers stands twice, in two spellings.`])
+  if (sections.length > 1) throw invalidConfig(file, [`${file}: mcp_servers is there twice, in two spellings.`])
   const [section = 'mcp_servers'] = sections
   const written = isJsonObject(value) ? value[section] : undefined
   const servers: JsonObject = isJsonObject(written) ? written : {}
@@ -146,11 +146,11 @@ function resolveKind(type: Json | undefined, reject: (problem: string) => void):
 
 function invalidConfig(file: string, problems: readonly string[]): SallyportError {
   return new SallyportError('CONFIG_INVALID', problems.join('\n'), {
-    hint: `Correct ${file}, or set what it refers to.`,
+    hint: `Correct ${file}, or set the variables that it refers to.`,
   })
 }
 
-/** Reads one entry of a file and gathers what is wrong with it. No message holds a value. */
+/** Reads one entry of a file and collects its problems. No message contains a value. */
 class EntryReader {
   readonly errors: string[] = []
   readonly warnings: string[] = []
@@ -162,7 +162,7 @@ class EntryReader {
     this.#lookup = lookup
   }
 
-  /** Every text with its variables, lists and nested mappings too. */
+  /** Expands the variables in every string, also in lists and nested mappings. */
   expand(value: Json, path: ConfigPath): Json {
     if (isJsonList(value)) return value.map((item, index) => this.expand(item, [...path, index]))
     if (isJsonObject(value)) return mapObject(value, (key, item) => [key, this.expand(item, [...path, key])])
@@ -173,7 +173,7 @@ class EntryReader {
     return null
   }
 
-  /** One spelling for every key, camelCase; unknown ones are told and left out, and keys without a value say nothing. */
+  /** Converts keys to camelCase. Unknown keys are reported and left out; keys without a value are left out. */
   normalizeKeys(value: JsonObject, keys: KnownKeys, path: ConfigPath): JsonObject {
     const read = new Map<string, Json>()
     for (const [written, item] of Object.entries(value)) {
@@ -181,7 +181,7 @@ class EntryReader {
       const known = Object.hasOwn(keys, key) ? keys[key] : undefined
       const at = [...path, written]
       if (known === undefined) this.#warn(at, `this key is not known and is ignored.${suggestKey(written, keys)}`)
-      else if (read.has(key)) this.reject(at, 'this key stands twice, in two spellings. Keep one of them.')
+      else if (read.has(key)) this.reject(at, 'this key is there twice, in two spellings. Keep one of them.')
       else if (item !== null && item !== undefined) read.set(key, this.#readMember(item, known, at))
     }
     return Object.fromEntries(read)
@@ -221,10 +221,9 @@ function suggestKey(written: string, keys: KnownKeys): string {
 type VariableLookup = (name: string) => string | undefined
 
 /**
- * What `${NAME}` stands for: the environment, then `.env` beside the configuration. Not that of the working folder,
- * which may be a repository of somebody else, who must not decide where an operator's token goes. That file is read for
- * references alone: it never replaces a variable that is set, and nothing of it gets into the environment that children
- * inherit.
+ * The value of `${NAME}`: from the environment, then from `.env` beside the configuration. The `.env` of the working
+ * folder is ignored: it may be somebody else's repository, which must not decide where an operator's token goes. `.env`
+ * is read for references only: it never replaces a variable that is set, and child processes do not inherit it.
  */
 async function readVariables(configFile: string, environment: Environment): Promise<VariableLookup> {
   const extra = await readDotEnv(join(dirname(configFile), '.env'))
@@ -235,13 +234,13 @@ type Variables = Readonly<Record<string, string | undefined>>
 
 async function readDotEnv(path: string): Promise<Variables> {
   const found = await stat(path).catch(() => undefined)
-  // Python calls a folder so.
+  // Python projects often have a folder of this name.
   if (found?.isDirectory()) return {}
   const text = await readTextFile(path)
   return text === undefined ? {} : parseEnv(text.replace(/^\uFEFF/, ''))
 }
 
-/** Never something that objects have anyway (`constructor`). */
+/** Ignores inherited members such as `constructor`. */
 const ownValue = (from: Variables, name: string): string | undefined =>
   Object.hasOwn(from, name) ? from[name] : undefined
 
@@ -253,7 +252,7 @@ interface ConfigTree {
   locate(path: ConfigPath): string
 }
 
-/** YAML 1.2 or JSON. What the parser says may quote the file, and so a secret: only the line is passed on. */
+/** Parses YAML 1.2 or JSON. The parser's message may quote a secret, so only the line number is reported. */
 async function parseConfig({ path, text }: ConfigFile): Promise<ConfigTree> {
   const { LineCounter, parseDocument } = await import('yaml')
   const lineCounter = new LineCounter()
@@ -270,7 +269,7 @@ async function parseConfig({ path, text }: ConfigFile): Promise<ConfigTree> {
   return { value, locate: (key) => locateKey({ document, lineCounter, path }, key) }
 }
 
-/** The composer recurses and aliases multiply: what is too deep or too much throws. */
+/** The composer recurses and aliases multiply, so values that are too deep or too large throw. */
 function tryOrUndefined<Value>(read: () => Value): Value | undefined {
   try {
     return read()
@@ -285,7 +284,7 @@ interface ConfigDocument {
   readonly path: string
 }
 
-/** The line of the value, or of the nearest one around it. */
+/** The line of the value, or of the nearest value that contains it. */
 function locateKey({ document, lineCounter, path }: ConfigDocument, key: ConfigPath): string {
   for (let length = key.length; length > 0; length--) {
     const node: unknown = document.getIn(key.slice(0, length), true)
@@ -295,13 +294,13 @@ function locateKey({ document, lineCounter, path }: ConfigDocument, key: ConfigP
   return path
 }
 
-const invalidYaml = (place: string): SallyportError =>
-  new SallyportError('CONFIG_INVALID', `${place} is not valid YAML, or nested too deeply.`, {
-    hint: 'Look for a missing quote, bracket, ":" or space there, a tab as indentation, or a key that stands twice.',
+const invalidYaml = (location: string): SallyportError =>
+  new SallyportError('CONFIG_INVALID', `${location} is not valid YAML, or nested too deeply.`, {
+    hint: 'Look for a missing quote, bracket, ":" or space there, a tab as indentation, or a duplicate key.',
   })
 
 interface ConfigLocation {
-  /** A config.yaml or config.json. Absent: it is looked for. */
+  /** A config.yaml or config.json. If missing, the usual folders are searched. */
   readonly configPath?: string | undefined
   readonly environment: Environment
   readonly cwd: string
@@ -315,19 +314,19 @@ interface ConfigFile {
 const CONFIG_NAMES = ['config.yaml', 'config.json']
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** The named file; else that of `$SALLYPORT_HOME`; else the first one that is there, from the nearest folder on. */
-async function readConfigFile(place: ConfigLocation): Promise<ConfigFile> {
-  const candidates = listCandidates(place)
+/** Reads the named file, otherwise that of `$SALLYPORT_HOME`, otherwise the first that exists, nearest folder first. */
+async function readConfigFile(location: ConfigLocation): Promise<ConfigFile> {
+  const candidates = listCandidates(location)
   for (const path of candidates) {
     const text = await readTextFile(path)
     if (text !== undefined) return { path, text }
   }
-  throw new SallyportError('CONFIG_INVALID', `There is no configuration: looked for ${candidates.join(', ')}.`, {
-    hint: 'Make one of them, or name another with configPath.',
+  throw new SallyportError('CONFIG_INVALID', `No configuration found: looked for ${candidates.join(', ')}.`, {
+    hint: 'Create one of them, or name another with configPath.',
   })
 }
 
-/** Whoever names a place means it: another file in its stead would puzzle more than an error. */
+/** A named location is the only candidate: falling back to another file would be more confusing than an error. */
 function listCandidates({ configPath, environment, cwd }: ConfigLocation): readonly string[] {
   if (configPath !== undefined) return [resolve(cwd, configPath)]
   const { SALLYPORT_HOME: home, XDG_CONFIG_HOME: xdg } = environment
@@ -338,7 +337,7 @@ function listCandidates({ configPath, environment, cwd }: ConfigLocation): reado
   return folders.flatMap((folder) => CONFIG_NAMES.map((name) => resolve(cwd, folder, name)))
 }
 
-/** Nothing where there is no such file. A FIFO is not opened: it would wait for ever. */
+/** `undefined` if there is no such file. A FIFO is not opened: that would wait forever. */
 async function readTextFile(path: string): Promise<string | undefined> {
   const hint = 'Give a regular file of at most 4 MB that this program may read.'
   try {
@@ -349,5 +348,5 @@ async function readTextFile(path: string): Promise<string | undefined> {
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw new SallyportError('CONFIG_INVALID', `${path} cannot be read (${code}).`, { hint, cause })
   }
-  throw new SallyportError('CONFIG_INVALID', `${path} is no regular file, or larger than 4 MB.`, { hint })
+  throw new SallyportError('CONFIG_INVALID', `${path} is not a regular file, or is larger than 4 MB.`, { hint })
 }

@@ -17,7 +17,7 @@ function configure(entry: object) {
   return readServerConfig('records', { cwd, environment: { SECRET, PORT: '9000', DEV: 'true' } })
 }
 
-it('a server is made of its entry, and code wins', async () => {
+it('a server is created from its entry, and code overrides it', async () => {
   const { name, options, listen } = await configure({
     type: 'server',
     name: 'Records',
@@ -45,13 +45,13 @@ it('a server is made of its entry, and code wins', async () => {
   expect(await server.authenticate({ authorization })).toMatchObject({ identity: { userId: 'ada' } })
 })
 
-it('a server that says little has a port, its own name, and no way in over HTTP', async () => {
+it('a minimal entry has a port, its own name, and no access over HTTP', async () => {
   const { name, options, listen } = await configure({ type: 'server' })
   expect({ name, options, listen }).toEqual({ name: 'records', options: {}, listen: { port: 8000 } })
   expect(() => createMcpServer(name, options).assertMayListen('127.0.0.1')).toThrow(/neither "auth" nor "dev"/)
 })
 
-it('variables, which are always texts, can be numbers and flags', async () => {
+it('variables, which are always strings, can be numbers and booleans', async () => {
   expect(await configure({ type: 'server', dev: '${DEV}', port: '${PORT}' })).toMatchObject({
     options: { dev: true },
     listen: { port: 9000 },
@@ -59,17 +59,17 @@ it('variables, which are always texts, can be numbers and flags', async () => {
 })
 
 it.each([
-  [{ url: 'x' }, /is no server of the kit/],
-  [{ type: 'server', port: 'hunter2' }, /records.port has a wrong value: expected a whole number/],
+  [{ url: 'x' }, /is not a kit server/],
+  [{ type: 'server', port: 'hunter2' }, /records.port has an invalid value: expected a whole number/],
   [{ type: 'server', port: 70_000 }, /records.port/],
-  [{ type: 'server', dev: 'hunter2' }, /records.dev has a wrong value: expected true or false/],
+  [{ type: 'server', dev: 'hunter2' }, /records.dev has an invalid value: expected true or false/],
   [{ type: 'server', name: 7 }, /records.name/],
   [{ type: 'server', auth: {} }, /records.auth.jwt/],
-  [{ type: 'server', auth: { jwt: { secret: 12345678 } } }, /records.auth.jwt.secret has a wrong value/],
+  [{ type: 'server', auth: { jwt: { secret: 12345678 } } }, /records.auth.jwt.secret has an invalid value/],
   [{ type: 'server', auth: { jwt: { algorithms: 'hunter2' } } }, /records.auth.jwt.algorithms/],
   [{ type: 'server', auth: { jwt: { audience: 7 } } }, /records.auth.jwt.audience/],
-])('%j is an error that names the key and holds no value', async (entry, words) => {
+])('%j is an error that names the key and contains no value', async (entry, message) => {
   const error = await configure(entry).catch((thrown: Error) => thrown)
-  expect(String(error)).toMatch(words)
+  expect(String(error)).toMatch(message)
   expect(String(error)).not.toMatch(/hunter2|12345678/)
 })

@@ -2,10 +2,10 @@ import { isJsonList, isJsonObject, type Json, type JsonObject, SallyportError } 
 import type { AuthOptions, JwtOptions } from '../identity/identity.ts'
 import { type KitConfigOptions, readKitConfig } from './kit-config.ts'
 
-/** What `mcp_servers.<name>` says of a kit server, apart by whom it is for. */
+/** The settings of a kit server in `mcp_servers.<name>`, split by the function that they are for. */
 export interface ServerConfig {
   readonly name: string
-  /** For createMcpServer. What stands behind it there wins. */
+  /** For createMcpServer. Options that you spread after these override them. */
   readonly options: {
     readonly title?: string
     readonly version?: string
@@ -31,7 +31,7 @@ export async function readServerConfig(name: string, options: KitConfigOptions =
   const { file, kind, settings } = await readKitConfig(name, options)
   const where = `${file}: mcp_servers.${name}`
   if (kind !== 'server')
-    throw new SallyportError('CONFIG_INVALID', `${where} is no server of the kit.`, {
+    throw new SallyportError('CONFIG_INVALID', `${where} is not a kit server.`, {
       hint: 'Add "type: server" to it.',
     })
   const read = new FieldReader(settings, where)
@@ -73,7 +73,7 @@ function readAuth(auth: Json | undefined, where: string): AuthOptions | undefine
   return { jwt: omitUndefined(options), resourceMetadata: new FieldReader(auth, where).string('resourceMetadata') }
 }
 
-/** The values of one mapping. A message says where and what was expected, never what was got: it may be a secret. */
+/** Reads the values of one mapping. Messages contain the location and what was expected, never the value, which may be a secret. */
 class FieldReader {
   readonly #values: JsonObject
   readonly #where: string
@@ -86,14 +86,14 @@ class FieldReader {
   string(key: string): string | undefined {
     const value = this.#values[key]
     if (value === undefined || (typeof value === 'string' && value !== '')) return value
-    throw invalidValue(`${this.#where}.${key}`, 'a text; put it in quotes if it looks like a number')
+    throw invalidValue(`${this.#where}.${key}`, 'a string; put it in quotes if it looks like a number')
   }
 
   strings(key: string): readonly string[] | undefined {
     const value = this.#values[key]
     if (value === undefined) return undefined
     if (isJsonList(value) && value.every((item) => typeof item === 'string')) return value as readonly string[]
-    throw invalidValue(`${this.#where}.${key}`, 'a list of texts')
+    throw invalidValue(`${this.#where}.${key}`, 'a list of strings')
   }
 
   boolean(key: string): boolean | undefined {
@@ -104,7 +104,7 @@ class FieldReader {
     throw invalidValue(`${this.#where}.${key}`, 'true or false')
   }
 
-  /** A variable is always a text, so that a text of digits counts. */
+  /** A variable is always a string, so a string of digits is accepted. */
   port(key: string): number | undefined {
     const value = this.#values[key]
     if (value === undefined) return undefined
@@ -114,11 +114,13 @@ class FieldReader {
   }
 }
 
-/** Without the keys that have no value, so that a spread takes nothing away. */
+/** Removes keys whose value is `undefined`, so that a spread overrides nothing with them. */
 const omitUndefined = <Values extends object>(
   values: Values,
 ): { [Key in keyof Values]: Exclude<Values[Key], undefined> } =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 
 const invalidValue = (where: string, what: string): SallyportError =>
-  new SallyportError('CONFIG_INVALID', `${where} has a wrong value: expected ${what}.`, { hint: 'Correct the file.' })
+  new SallyportError('CONFIG_INVALID', `${where} has an invalid value: expected ${what}.`, {
+    hint: 'Correct the file.',
+  })

@@ -1,6 +1,6 @@
 /**
- * What a connector could not do. Retryable: other arguments, or another try, may help; otherwise something is broken
- * that no argument mends. Connectors know nothing of MCP: the server's seam makes a tool error of it.
+ * An error of a connector. Retryable: other arguments or a retry may help. Otherwise something is broken that no
+ * argument can fix. Connectors know nothing about MCP: the server converts this to a tool error.
  */
 export class ConnectorError extends Error {
   override readonly name = 'ConnectorError'

@@ -5,11 +5,11 @@ import { makeParent } from './file-connector.ts'
 import { compileSearch } from './file-search.ts'
 import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace } from './with-workspace.ts'
 
-/** How a CSV file is written. */
+/** The format of a CSV file. */
 export interface CsvFormat {
-  /** Absent: whichever of `,` `;` tab and `|` parts the first record into most fields. */
+  /** Default: the one of `,` `;` tab and `|` that splits the first record into the most fields. */
   readonly delimiter?: string
-  /** `none`: the first record is a row, and columns are called column_1, column_2 … */
+  /** `none`: the first record is a row, and the columns are named column_1, column_2 … */
   readonly header?: 'first' | 'none'
 }
 
@@ -17,7 +17,7 @@ export interface CsvFormat {
 export interface CsvReadOptions extends ConnectorOptions, CsvFormat {
   /** Only these, in this order. */
   readonly columns?: readonly string[]
-  /** Only rows that fulfil all of them. */
+  /** Only rows that match all conditions. */
   readonly where?: readonly CsvCondition[]
   /** How many of these rows to skip. */
   readonly offset?: number
@@ -30,27 +30,27 @@ export interface CsvRows {
   readonly columns: readonly string[]
   readonly rows: readonly Readonly<Record<string, string>>[]
   readonly offset: number
-  /** Where to go on; absent at the end. */
+  /** The offset of the next page; missing at the end. */
   readonly nextOffset?: number
 }
 
 /** How rows are written. */
 export interface CsvWriteOptions extends ConnectorOptions {
-  /** `,` unless told. */
+  /** Default: `,`. */
   readonly delimiter?: string
-  /** Absent: those of the first row. */
+  /** Default: those of the first row. */
   readonly columns?: readonly string[]
 }
 
 const MAX_ROWS = 10_000
 const MAX_PAGE_LENGTH = 4 * 1024 * 1024
 
-/** Tables in text files of the workspace. Fields are texts: what a spreadsheet would make of them is not our affair. */
+/** Tables in text files of the workspace. Fields are strings; they are not interpreted like in a spreadsheet. */
 export const CsvConnector = {
   read: (path: string, options: CsvReadOptions = {}): Promise<CsvRows> =>
     withWorkspace(options, (workspace) => workspace.useFile(path, (file) => readRows(path, file, options))),
 
-  /** The whole table anew, with a header. */
+  /** Writes the whole table, with a header. */
   write: (path: string, rows: readonly CsvRow[], options: CsvWriteOptions = {}): Promise<WrittenFile> =>
     withWorkspace(options, async (workspace) => {
       const text = formatTable(rows, options)
@@ -58,7 +58,7 @@ export const CsvConnector = {
       return workspace.writeFile(path, text)
     }),
 
-  /** Rows at the end, in the file's own columns and with its own delimiter. */
+  /** Appends rows, with the columns and the delimiter of the file. */
   append: (path: string, rows: readonly CsvRow[], options: ConnectorOptions & CsvFormat = {}): Promise<WrittenFile> =>
     withWorkspace(options, async (workspace) => appendRows(workspace, path, { rows, format: options })),
 } as const
@@ -78,10 +78,10 @@ async function readTable(file: OpenFile, format: CsvFormat): Promise<TableFormat
   return { columns: [], delimiter }
 }
 
-/** Every column has a name of its own. */
+/** Gives every column a unique name. */
 function nameColumns(fields: readonly string[]): readonly string[] {
   const taken = new Set<string>()
-  // Where the last search ended: a header may hold one name a million times.
+  // Where the last search ended: a header may contain one name a million times.
   const counts = new Map<string, number>()
   return fields.map((field, index) => {
     const plain = field.trim() === '' ? `column_${index + 1}` : field
@@ -124,7 +124,7 @@ interface RowPage {
   length: number
 }
 
-/** Missing fields are empty; fields without a column are called by their place, unless columns were chosen. */
+/** Missing fields are empty. Fields without a column are named by their position, unless columns were chosen. */
 function compileSelection(
   columns: readonly string[],
   wanted: readonly string[] | undefined,
@@ -136,12 +136,12 @@ function compileSelection(
         ...fields.slice(columns.length).map((field, extra) => [`column_${columns.length + extra + 1}`, field]),
       ])
   const byName = new Map(columns.map((name, at) => [name, at]))
-  const places = wanted.map((name) => {
+  const positions = wanted.map((name) => {
     const at = byName.get(name)
     if (at === undefined) throw unknownColumnError(name, columns)
     return [name, at] as const
   })
-  return (fields) => Object.fromEntries(places.map(([name, at]) => [name, fields[at] ?? '']))
+  return (fields) => Object.fromEntries(positions.map(([name, at]) => [name, fields[at] ?? '']))
 }
 
 function formatTable(rows: readonly CsvRow[], { columns, delimiter = ',' }: CsvWriteOptions): string {
@@ -152,7 +152,7 @@ function formatTable(rows: readonly CsvRow[], { columns, delimiter = ',' }: CsvW
 
 function inferColumns([first]: readonly CsvRow[]): readonly string[] {
   if (first === undefined || isArrayRow(first))
-    throw refusal('The columns are not known: give them, or rows by column.')
+    throw refusal('The columns are unknown: give them, or give rows by column name.')
   const names = Object.keys(first)
   if (names.length === 0) throw refusal('The first row has no columns.')
   return names
@@ -170,7 +170,7 @@ async function appendRows(workspace: Workspace, path: string, { rows, format }: 
   }))
   if (table.columns.length === 0) throw refusal(`${path}: the file has no header. Write the table with its columns.`)
   const text = formatRows(rows, table.columns, String.fromCharCode(table.delimiter))
-  // A last row without a line break must not take in the first new one.
+  // If the last row has no line break, the first new one must not be joined to it.
   return workspace.appendFile(path, isBroken ? `\n${text}` : text)
 }
 
@@ -178,13 +178,13 @@ const QUOTE = 0x22
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const CHUNK_BYTES = 256 * 1024
-/** A quotation mark that is never closed would make one record of all that follows. */
+/** An unclosed quotation mark would make one record of everything that follows. */
 const MAX_RECORD_LENGTH = 4 * 1024 * 1024
 const BOM = Buffer.from('\ufeff')
 
 /**
- * The records of a file, as RFC 4180 has them: quoted fields may hold delimiters and line breaks. LF, CRLF and CR end a
- * record; empty lines are none. No more is held than one chunk and one record.
+ * The records of a file by RFC 4180: quoted fields may contain delimiters and line breaks. LF, CRLF and CR end a
+ * record; empty lines are skipped. Only one chunk and one record are in memory.
  */
 export async function* readRecords(file: OpenFile, delimiter: number): AsyncGenerator<readonly string[]> {
   const decoder = new StringDecoder()
@@ -198,15 +198,15 @@ export async function* readRecords(file: OpenFile, delimiter: number): AsyncGene
     let start = 0
     for (let end: number; start < held.length; start = nextRecordStart(held, end)) {
       end = recordEnd(held, start, delimiter)
-      // Of what reaches the end, more may follow: a second quotation mark, or the other half of a line break.
+      // A record that reaches the end may continue: with a second quotation mark, or the other half of a line break.
       if (end < 0 || (end + 1 >= held.length && !isLast)) break
       if (end > start) yield readFields(held, { start, end }, delimiter)
     }
     held = held.slice(start)
     if (held.length > MAX_RECORD_LENGTH)
-      throw refusal(`A record is over ${MAX_RECORD_LENGTH} characters long: perhaps a quotation mark is never closed.`)
+      throw refusal(`A record is over ${MAX_RECORD_LENGTH} characters long: perhaps a quotation mark is not closed.`)
   }
-  if (held.length > 0) throw refusal('A quotation mark in the last record is never closed.')
+  if (held.length > 0) throw refusal('A quotation mark in the last record is not closed.')
 }
 
 async function skipBom(file: OpenFile): Promise<number> {
@@ -222,7 +222,7 @@ function readFields(text: string, record: { start: number; end: number }, delimi
 const DELIMITERS = [',', ';', '\t', '|'] as const
 const SAMPLE_BYTES = 64 * 1024
 
-/** The candidate that parts the first record into most fields. */
+/** The candidate that splits the first record into the most fields. */
 export async function detectDelimiter(file: OpenFile): Promise<number> {
   const start = await skipBom(file)
   const text = (await file.read(start, SAMPLE_BYTES)).toString()
@@ -262,13 +262,13 @@ const COMPARISONS: Readonly<Record<CsvCondition['operator'], (order: number) => 
 
 const MAX_CONDITIONS = 100
 
-/** Whether a record fulfils all conditions. Two numbers are compared as numbers, anything else as text. */
+/** Checks whether a record matches all conditions. Two numbers are compared as numbers, anything else as text. */
 function compileFilter(
   conditions: readonly CsvCondition[],
   columns: readonly string[],
 ): (fields: readonly string[]) => boolean {
   if (conditions.length > MAX_CONDITIONS)
-    throw refusal(`There are ${conditions.length} conditions; at most ${MAX_CONDITIONS} are taken.`)
+    throw refusal(`There are ${conditions.length} conditions; at most ${MAX_CONDITIONS} are allowed.`)
   const tests = conditions.map((condition) => compileCondition(condition, columns))
   return (fields) => tests.every((test) => test(fields))
 }
@@ -295,25 +295,25 @@ function compareFields(left: string, right: string): number {
   return left === right ? 0 : left < right ? -1 : 1
 }
 
-/** No place where digits could belong to one part or to the next: trying both takes the square of their number. */
+/** No digit can match two parts of this pattern: otherwise matching would take quadratic time. */
 const NUMBER_PATTERN = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/
 
-/** Whole numbers that a double cannot hold are told apart as texts. */
+/** Integers that a double cannot represent are compared as strings. */
 function parseNumber(text: string): number | undefined {
   if (!NUMBER_PATTERN.test(text)) return undefined
   const value = Number(text)
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
 }
 
-/** Lists and mappings, as a database may give them, are written as JSON. */
+/** Arrays and objects, which a database may return, are written as JSON. */
 export type CsvValue = Json
-/** By column, or in the order of the columns. */
+/** A row by column name, or as a list in the order of the columns. */
 export type CsvRow = Readonly<Record<string, CsvValue | undefined>> | readonly CsvValue[]
 
-/** Fields are quoted where they must be, so that reading gives the same texts again. Nothing else is changed. */
+/** Quotes fields only if needed, so that reading returns the same strings. Nothing else is changed. */
 function formatRecord(fields: readonly (CsvValue | undefined)[], delimiter: string): string {
   const texts = fields.map((field) => quoteField(formatField(field), delimiter))
-  // An empty line would be no record.
+  // An empty line would not be read as a record.
   return `${texts.length === 1 && texts[0] === '' ? '""' : texts.join(delimiter)}\n`
 }
 

@@ -5,12 +5,13 @@ import { promise } from '../../../../tests/promises.ts'
 import { FileConnector } from './file-connector.ts'
 import { expectRefusal, useTestWorkspace } from './test-workspace.test-kit.ts'
 
-const bench = useTestWorkspace()
-const put = (name: string, content: string | Uint8Array): Promise<void> => writeFile(join(bench.root, name), content)
+const testWorkspace = useTestWorkspace()
+const put = (name: string, content: string | Uint8Array): Promise<void> =>
+  writeFile(join(testWorkspace.root, name), content)
 
 describe(`${promise('KIT-7')} FileConnector`, () => {
   test('writes, appends, edits, finds, lists and deletes', async () => {
-    const { options } = bench
+    const { options } = testWorkspace
     await FileConnector.write('/workspace/notes/a.txt', 'one\n', options)
     await FileConnector.append('/workspace/notes/a.txt', 'two\n', options)
     await FileConnector.append('/workspace/other/b.log', 'three\n', options)
@@ -34,8 +35,8 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     expect((await expectRefusal(FileConnector.read('/workspace/notes/a.txt', options))).retryable).toBe(true)
   })
 
-  test('an edit needs one place, unless all are meant', async () => {
-    const { options } = bench
+  test('an edit needs exactly one occurrence, unless all are requested', async () => {
+    const { options } = testWorkspace
     await put('a.txt', 'x x x')
     const path = '/workspace/a.txt'
     expect((await expectRefusal(FileConnector.edit(path, { find: 'x', replace: 'y' }, options))).message).toContain(
@@ -46,16 +47,16 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     )
     await expectRefusal(FileConnector.edit(path, { find: '', replace: 'y' }, options))
     await FileConnector.edit(path, { find: 'x', replace: 'y', occurrences: 'all' }, options)
-    expect(await readFile(join(bench.root, 'a.txt'), 'utf8')).toBe('y y y')
+    expect(await readFile(join(testWorkspace.root, 'a.txt'), 'utf8')).toBe('y y y')
   })
 
-  test('pages put together are the file, whatever their size', async () => {
+  test('all pages together are the file, whatever their size', async () => {
     const whole = 'añ€😀\n'.repeat(500)
     await put('a.txt', whole)
     for (const limit of [1, 5, 7, 1000]) {
       let text = ''
       for (let offset: number | undefined = 0; offset !== undefined; ) {
-        const page = await FileConnector.read('/workspace/a.txt', { ...bench.options, offset, limit })
+        const page = await FileConnector.read('/workspace/a.txt', { ...testWorkspace.options, offset, limit })
         expect(page.isExact).toBe(true)
         text += page.text
         offset = page.nextOffset
@@ -64,11 +65,11 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     }
   })
 
-  test('bytes that are no UTF-8 are shown as such, and pages of them come to an end', async () => {
+  test('invalid UTF-8 is marked, and its pages come to an end', async () => {
     await put('a.bin', Buffer.alloc(100, 0xe2))
     let pages = 0
     for (let offset: number | undefined = 0; offset !== undefined; pages++) {
-      const page = await FileConnector.read('/workspace/a.bin', { ...bench.options, offset, limit: 9 })
+      const page = await FileConnector.read('/workspace/a.bin', { ...testWorkspace.options, offset, limit: 9 })
       expect(page.isExact).toBe(false)
       offset = page.nextOffset
     }
@@ -84,14 +85,14 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     ['one\n\n', ['one', ''], ['one', '']],
   ])('the head and tail of %j', async (content, head, tail) => {
     await put('a.txt', content)
-    const options = { ...bench.options, lines: 2 }
+    const options = { ...testWorkspace.options, lines: 2 }
     expect((await FileConnector.head('/workspace/a.txt', options)).lines).toEqual(head)
     expect((await FileConnector.tail('/workspace/a.txt', options)).lines).toEqual(tail)
   })
 
-  test('says whether these are all lines', async () => {
+  test('reports whether these are all lines', async () => {
     await put('a.txt', 'one\ntwo\n')
-    const two = { ...bench.options, lines: 2 }
+    const two = { ...testWorkspace.options, lines: 2 }
     expect(await FileConnector.head('/workspace/a.txt', two)).toMatchObject({ isWhole: true, cut: 0 })
     expect(await FileConnector.tail('/workspace/a.txt', two)).toMatchObject({ isWhole: true })
     expect(await FileConnector.head('/workspace/a.txt', { ...two, lines: 1 })).toMatchObject({ isWhole: false })
@@ -100,39 +101,41 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
 
   test('lines of 10 MB are cut, and the lines around them are found', async () => {
     await put('a.txt', `first\n${'é'.repeat(5 * 1024 * 1024)}\nlast\n`)
-    const head = await FileConnector.head('/workspace/a.txt', { ...bench.options, lines: 3 })
+    const head = await FileConnector.head('/workspace/a.txt', { ...testWorkspace.options, lines: 3 })
     expect(head).toMatchObject({ cut: 1, isWhole: false })
     expect(head.lines.map((line) => line.slice(0, 5))).toEqual(['first', 'ééééé', 'last'])
     expect(head.lines[1]).toMatch(/^é{4096}$/)
-    expect((await FileConnector.tail('/workspace/a.txt', { ...bench.options, lines: 1 })).lines).toEqual(['last'])
-    expect((await FileConnector.tail('/workspace/a.txt', { ...bench.options, lines: 2 })).lines[1]).toBe('last')
+    expect((await FileConnector.tail('/workspace/a.txt', { ...testWorkspace.options, lines: 1 })).lines).toEqual([
+      'last',
+    ])
+    expect((await FileConnector.tail('/workspace/a.txt', { ...testWorkspace.options, lines: 2 })).lines[1]).toBe('last')
   })
 
-  test('a file of 100 GB costs no more than what is asked of it', async () => {
+  test('a file of 100 GB costs no more than the requested part', async () => {
     await put('a.txt', 'begin\n')
-    await truncate(join(bench.root, 'a.txt'), 100 * 2 ** 30)
-    const end = await open(join(bench.root, 'a.txt'), 'a')
+    await truncate(join(testWorkspace.root, 'a.txt'), 100 * 2 ** 30)
+    const end = await open(join(testWorkspace.root, 'a.txt'), 'a')
     await end.write('\nlast but one\nlast\n')
     await end.close()
-    const options = { ...bench.options, lines: 2 }
+    const options = { ...testWorkspace.options, lines: 2 }
     expect((await FileConnector.tail('/workspace/a.txt', options)).lines).toEqual(['last but one', 'last'])
     expect((await FileConnector.head('/workspace/a.txt', { ...options, lines: 1 })).lines).toEqual(['begin'])
-    const page = await FileConnector.read('/workspace/a.txt', { ...bench.options, offset: 100 * 2 ** 30 + 1 })
+    const page = await FileConnector.read('/workspace/a.txt', { ...testWorkspace.options, offset: 100 * 2 ** 30 + 1 })
     expect(page.text).toBe('last but one\nlast\n')
     expect((await expectRefusal(FileConnector.tail('/workspace/a.txt', { ...options, lines: 3 }))).message).toContain(
       'pages',
     )
   })
 
-  test('the tail of a file that grows meanwhile is that of the moment it was opened', async () => {
+  test('the tail of a growing file is that of the time when it was opened', async () => {
     await put('a.log', Array.from({ length: 50_000 }, (_, index) => `line ${index}`).join('\n'))
-    const writer = await open(join(bench.root, 'a.log'), 'a')
+    const writer = await open(join(testWorkspace.root, 'a.log'), 'a')
     let isDone = false
     const growing = (async () => {
       while (!isDone) await writer.write('\nmore'.repeat(1_000))
     })()
     for (let round = 0; round < 20; round++) {
-      const { lines } = await FileConnector.tail('/workspace/a.log', { ...bench.options, lines: 100 })
+      const { lines } = await FileConnector.tail('/workspace/a.log', { ...testWorkspace.options, lines: 100 })
       expect(lines).toHaveLength(100)
       for (const line of lines) expect(line).toMatch(/^(line \d+|m?o?r?e?)$/)
     }
@@ -141,29 +144,33 @@ describe(`${promise('KIT-7')} FileConnector`, () => {
     await writer.close()
   })
 
-  test('a preset makes of a long page what tells most of it', async () => {
+  test('a preset shortens a long page to its most informative parts', async () => {
     await put('a.log', Array.from({ length: 5_000 }, (_, index) => `line ${index}`).join('\n'))
-    const page = await FileConnector.read('/workspace/a.log', { ...bench.options, preset: 'log_search' })
+    const page = await FileConnector.read('/workspace/a.log', { ...testWorkspace.options, preset: 'log_search' })
     expect(page.text.length).toBeLessThan(10_000)
     expect(page.text).toContain('line 0\n')
     expect(page.isExact).toBe(false)
     await put('a.log', 'short')
-    expect(await FileConnector.read('/workspace/a.log', { ...bench.options, preset: 'log_search' })).toMatchObject({
+    expect(
+      await FileConnector.read('/workspace/a.log', { ...testWorkspace.options, preset: 'log_search' }),
+    ).toMatchObject({
       text: 'short',
       isExact: true,
     })
-    await expect(FileConnector.read('/workspace/a.log', { ...bench.options, preset: 'lgo' })).rejects.toThrow('preset')
+    await expect(FileConnector.read('/workspace/a.log', { ...testWorkspace.options, preset: 'lgo' })).rejects.toThrow(
+      'preset',
+    )
   })
 
-  test('wrong counts are told', async () => {
+  test('invalid counts are refused', async () => {
     await put('a.txt', 'x')
     for (const work of [
-      () => FileConnector.head('/workspace/a.txt', { ...bench.options, lines: 0 }),
-      () => FileConnector.tail('/workspace/a.txt', { ...bench.options, lines: 1.5 }),
-      () => FileConnector.read('/workspace/a.txt', { ...bench.options, offset: -1 }),
-      () => FileConnector.search('/workspace', { text: '' }, bench.options),
-      () => FileConnector.read('/etc/passwd', bench.options),
-      () => FileConnector.write('/workspace', 'x', bench.options),
+      () => FileConnector.head('/workspace/a.txt', { ...testWorkspace.options, lines: 0 }),
+      () => FileConnector.tail('/workspace/a.txt', { ...testWorkspace.options, lines: 1.5 }),
+      () => FileConnector.read('/workspace/a.txt', { ...testWorkspace.options, offset: -1 }),
+      () => FileConnector.search('/workspace', { text: '' }, testWorkspace.options),
+      () => FileConnector.read('/etc/passwd', testWorkspace.options),
+      () => FileConnector.write('/workspace', 'x', testWorkspace.options),
     ])
       expect((await expectRefusal(work())).retryable).toBe(true)
   })

@@ -9,11 +9,11 @@ export interface TextPage {
   readonly path: string
   readonly text: string
   readonly offset: number
-  /** Of the whole file, in bytes. */
+  /** The size of the whole file, in bytes. */
   readonly size: number
-  /** Where to go on; absent at the end. */
+  /** The offset of the next page; missing at the end. */
   readonly nextOffset?: number
-  /** False where bytes are no UTF-8 and stand as U+FFFD, or where a preset made the text shorter. */
+  /** False if invalid UTF-8 was replaced by U+FFFD, or if a preset shortened the text. */
   readonly isExact: boolean
 }
 
@@ -21,15 +21,15 @@ export interface TextPage {
 export interface Lines {
   readonly path: string
   readonly lines: readonly string[]
-  /** Whether these are all lines of the file, uncut. */
+  /** Whether these are all lines of the file, not shortened. */
   readonly isWhole: boolean
-  /** How many of them were too long, and were cut. */
+  /** How many of them were too long and were shortened. */
   readonly cut: number
 }
 
 /** Which page of a list is returned. */
 export type ListOptions = ConnectorOptions & Page
-/** With a preset (`default`, `log_search` …) a long page is cut to what tells most of it, for a model to read. */
+/** With a preset (`default`, `log_search` …) a long page is shortened to its most informative parts, for a model. */
 export type ReadOptions = ConnectorOptions & Page & { readonly preset?: string }
 /** How many lines are read. */
 export type LineOptions = ConnectorOptions & { readonly lines?: number }
@@ -40,14 +40,14 @@ const DEFAULT_PAGE_BYTES = 64 * 1024
 const MAX_PAGE_BYTES = 4 * 1024 * 1024
 const MAX_LINES = 10_000
 const MAX_LINE_BYTES = 8 * 1024
-/** What head and tail look at; a text with longer lines than this is none. */
+/** The maximum number of bytes that head and tail read; a file with longer lines is not treated as text. */
 const MAX_SCANNED_BYTES = 64 * 1024 * 1024
 /** The longest UTF-8 sequence. */
 const MAX_UTF8_BYTES = 4
 
 /** Text files of the workspace. */
 export const FileConnector = {
-  /** A page of text, by bytes; characters are not torn apart. */
+  /** A page of text, by bytes; characters are not split. */
   read: (path: string, options: ReadOptions = {}): Promise<TextPage> =>
     withWorkspace(options, (workspace) => workspace.useFile(path, (file) => readTextPage(path, file, options))),
 
@@ -57,25 +57,25 @@ export const FileConnector = {
       workspace.useFile(path, (file) => readLinesFrom(path, file, { ...options, from: 0 })),
     ),
 
-  /** The last lines, as the file was when it was opened. */
+  /** The last lines at the time when the file was opened. */
   tail: (path: string, options: LineOptions = {}): Promise<Lines> =>
     withWorkspace(options, (workspace) => workspace.useFile(path, (file) => readTail(path, file, options))),
 
-  /** The whole file anew; its directories are made. */
+  /** Writes the whole file; missing directories are created. */
   write: (path: string, text: string, options: ConnectorOptions = {}): Promise<WrittenFile> =>
     withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.writeFile(path, text)
     }),
 
-  /** At the end; the file and its directories are made when they are missing. */
+  /** Appends; the file and its directories are created if they are missing. */
   append: (path: string, text: string, options: ConnectorOptions = {}): Promise<WrittenFile> =>
     withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.appendFile(path, text)
     }),
 
-  /** Puts one text in the place of another. */
+  /** Replaces one text by another. */
   edit: (path: string, edit: TextEdit, options: ConnectorOptions = {}): Promise<WrittenFile> =>
     withWorkspace(options, (workspace) => workspace.editFile(path, (text) => applyEdit(text, edit))),
 
@@ -89,7 +89,7 @@ export const FileConnector = {
   find: (path = '/workspace', options: FindFileOptions = {}): Promise<FoundFiles> =>
     withWorkspace(options, (workspace) => workspace.findFiles(path, options)),
 
-  /** Lines that hold a text, in the files below a directory. */
+  /** Lines that contain a text, in the files below a directory. */
   search: (path: string, search: LineSearch, options: ConnectorOptions = {}): Promise<FoundLines> =>
     withWorkspace(options, (workspace) => searchLines(workspace, path, search)),
 } as const
@@ -116,7 +116,7 @@ async function readTextPage(path: string, file: OpenFile, page: ReadOptions): Pr
   return { path, text, offset, size: file.size, ...nextOffset, isExact: Buffer.from(text).equals(used) }
 }
 
-/** Without a character at the end that goes on behind it. */
+/** Removes an incomplete character at the end. */
 function countCompleteBytes(bytes: Buffer): number {
   for (let back = 1; back < MAX_UTF8_BYTES && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number
@@ -154,34 +154,34 @@ async function readLinesFrom(path: string, file: OpenFile, options: LineOptions 
 export interface TextEdit {
   readonly find: string
   readonly replace: string
-  /** How many occurrences there are to be; `one` unless told. */
+  /** How many occurrences are expected. Default: `one`. */
   readonly occurrences?: 'one' | 'all'
 }
 
-/** A text of this length cannot be written anyway, and a longer one cannot even be put together. */
+/** A text of this length cannot be written anyway, and JavaScript cannot even build a longer one. */
 const MAX_LENGTH = 256 * 1024 * 1024
 
-/** A text that is there twice names no place: the caller gives more of what is around it. */
+/** A text that occurs twice is ambiguous: the caller must give more of its context. */
 export function applyEdit(text: string, { find, replace, occurrences = 'one' }: TextEdit): string {
   if (find === '') throw refusal('The text to find is empty.')
-  const places = findOccurrences(text, find)
-  const { length: count } = places
-  if (count === 0) throw refusal('The text to find is not in the file. Read it, and give the text as it stands there.')
+  const positions = findOccurrences(text, find)
+  const { length: count } = positions
+  if (count === 0) throw refusal('The text to find is not in the file. Read it, and copy the text exactly.')
   if (count > 1 && occurrences === 'one')
-    throw refusal(`The text to find is in the file ${count} times. Give more of what is around it, or replace all.`)
+    throw refusal(`The text to find is in the file ${count} times. Give more of its context, or replace all.`)
   const length = text.length + count * (replace.length - find.length)
   if (length > MAX_LENGTH)
     throw refusal(`The file would have ${length} characters; at most ${MAX_LENGTH} are possible.`)
-  const parts = places.map((place, index) =>
-    text.slice(index === 0 ? 0 : (places[index - 1] ?? 0) + find.length, place),
+  const parts = positions.map((position, index) =>
+    text.slice(index === 0 ? 0 : (positions[index - 1] ?? 0) + find.length, position),
   )
-  return [...parts, text.slice((places.at(-1) ?? 0) + find.length)].join(replace)
+  return [...parts, text.slice((positions.at(-1) ?? 0) + find.length)].join(replace)
 }
 
-/** Each place behind the one before it. */
+/** The positions of all occurrences, without overlaps. */
 function findOccurrences(text: string, find: string): readonly number[] {
   const findFrom = compileSearch(find)
-  const places: number[] = []
-  for (let at = findFrom(text); at >= 0; at = findFrom(text, at + find.length)) places.push(at)
-  return places
+  const positions: number[] = []
+  for (let at = findFrom(text); at >= 0; at = findFrom(text, at + find.length)) positions.push(at)
+  return positions
 }

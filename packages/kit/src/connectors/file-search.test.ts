@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }))
 
 describe(promise('KIT-7'), () => {
-  test('a text is found where indexOf finds it, whatever repeats itself', () => {
+  test('a text is found where indexOf finds it, even in repetitive input', () => {
     const repeated = fc.array(fc.constantFrom('a', 'b', 'ab', 'aab'), { maxLength: 60 }).map((parts) => parts.join(''))
     fc.assert(
       fc.property(repeated, repeated, repeated, (before, text, after) => {
@@ -30,7 +30,7 @@ describe(promise('KIT-7'), () => {
     )
   })
 
-  test('a text that makes the engine compare each with each is searched in one pass', async () => {
+  test('the worst case of the engine’s search still takes linear time', async () => {
     const line = `${'a'.repeat(60_000)}\n`
     await writeFile(join(root, 'a.txt'), line.repeat(200))
     const workspace = createWorkspace(root)
@@ -38,7 +38,7 @@ describe(promise('KIT-7'), () => {
     expect(await FileConnector.search('/workspace', { text }, { workspace })).toEqual({ lines: [], isWhole: true })
   })
 
-  test('nor do an edit, a filter and a wide table take more than one pass', async () => {
+  test('an edit, a filter and a wide table take linear time as well', async () => {
     const workspace = createWorkspace(root)
     const text = `${'a'.repeat(1_000_000)}b${'a'.repeat(1_000_000)}`
     await writeFile(join(root, 'a.txt'), 'a'.repeat(4_000_000))
@@ -53,7 +53,7 @@ describe(promise('KIT-7'), () => {
     expect((await CsvConnector.read('/workspace/wide.csv', { workspace, columns })).rows).toHaveLength(1)
   })
 
-  test('an edit is what split and join make of it', () => {
+  test('an edit has the same result as split and join', () => {
     const repeated = fc.array(fc.constantFrom('a', 'b', 'ab', 'aab'), { maxLength: 40 }).map((parts) => parts.join(''))
     fc.assert(
       fc.property(repeated, repeated, fc.string({ maxLength: 3 }), (text, find, replace) => {
@@ -66,12 +66,12 @@ describe(promise('KIT-7'), () => {
     expect(applyEdit(find.repeat(3), { find, replace: 'b', occurrences: 'all' })).toBe('bbb')
   })
 
-  test('an edit that would make more than a text can hold is refused', () => {
+  test('an edit that would exceed the maximum string length is refused', () => {
     const edit = { find: 'a', replace: 'x'.repeat(1_000_000), occurrences: 'all' } as const
     expect(() => applyEdit('a'.repeat(10_000), edit)).toThrow('would have 10000000000 characters')
   })
 
-  test('every connector of files ends with the signal of its call', async () => {
+  test('every file connector stops with the signal of its call', async () => {
     for (const name of ['a.csv', 'a.json']) await writeFile(join(root, name), '[1]\n'.repeat(100_000))
     const workspace = createWorkspace(root)
     const works: ((signal: AbortSignal) => Promise<unknown>)[] = [

@@ -3,9 +3,9 @@ import type { Workspace } from '../workspace/workspace.ts'
 import { readLines } from './file-lines.ts'
 import { clampCount, refusal } from './with-workspace.ts'
 
-/** The string that is looked for, and in which files. */
+/** The string to search for, and the files to search. */
 export interface LineSearch {
-  /** As it stands: no pattern. */
+  /** A plain string, not a pattern. */
   readonly text: string
   readonly glob?: string
   readonly limit?: number
@@ -21,7 +21,7 @@ export interface FoundLine {
 /** The result of a search for lines. */
 export interface FoundLines {
   readonly lines: readonly FoundLine[]
-  /** False when there may be more. */
+  /** False if there may be more. */
   readonly isWhole: boolean
 }
 
@@ -30,7 +30,7 @@ const MAX_SEARCHED_BYTES = 256 * 1024 * 1024
 const MAX_LINE_BYTES = 64 * 1024
 const MAX_SHOWN = 500
 
-/** Files that vanish or cannot be read are passed over; long lines are searched as far as they are held. */
+/** Files that vanish or cannot be read are skipped; long lines are searched only up to the limit. */
 export async function searchLines(workspace: Workspace, path: string, search: LineSearch): Promise<FoundLines> {
   if (search.text === '') throw refusal('The text to search for is empty.')
   const limit = clampCount('limit', search.limit ?? 100, MAX_FOUND)
@@ -72,20 +72,20 @@ async function searchFile(
   return found
 }
 
-/** Of a long line, what stands around the place. */
+/** The part of a long line around the match. */
 function excerptAround(line: string, at: number, length: number): string {
   if (line.length <= MAX_SHOWN) return line
   const start = Math.max(0, Math.min(at - 100, line.length - MAX_SHOWN))
   return line.slice(start, Math.max(start + MAX_SHOWN, at + Math.min(length, MAX_SHOWN)))
 }
 
-/** Where a text begins in a line, from a place on; -1 where it is not. */
+/** The index of a text in a line, from a start index on; -1 if it is not there. */
 export type FindInLine = (line: string, from?: number) => number
 
-/** So many comparisons for each character are no harm; the engine's own search makes as many as the text is long. */
+/** Up to this length the engine's own search is fast enough: it makes at most this many comparisons per character. */
 const MAX_SHORT_TEXT = 16
 
-/** Knuth, Morris and Pratt: no line and no text, however they repeat themselves, make it more than linear. */
+/** Knuth-Morris-Pratt: the time is linear even for very repetitive lines and texts. */
 export function compileSearch(text: string): FindInLine {
   if (text.length <= MAX_SHORT_TEXT) return (line, from = 0) => line.indexOf(text, from)
   const borders = computeBorders(text)
@@ -101,7 +101,7 @@ export function compileSearch(text: string): FindInLine {
   }
 }
 
-/** For each beginning of the text, how much of its end is a beginning of the text as well. */
+/** For each prefix of the text, the length of its longest proper suffix that is also a prefix. */
 function computeBorders(text: string): Int32Array {
   const borders = new Int32Array(text.length)
   for (let at = 1, matched = 0; at < text.length; at++) {

@@ -9,7 +9,7 @@ import { promise } from '../../../../tests/promises.ts'
 
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Tells every module that is loaded, by its address, on standard error. */
+/** Prints the URL of every loaded module to standard error. */
 const WITNESS = `
   import { register } from 'node:module'
   register('data:text/javascript,' + encodeURIComponent(\`
@@ -21,7 +21,7 @@ const WITNESS = `
   \`))
 `
 
-/** A program that does not merely import the connectors, but works with them. */
+/** A program that uses the connectors, and does not only import them. */
 const PROGRAM = `
   import { CsvConnector, FileConnector, JsonConnector } from '@sallyport/kit/connectors'
   import { createRequire } from 'node:module'
@@ -35,7 +35,7 @@ const PROGRAM = `
   console.log(JSON.stringify(Object.keys(createRequire(import.meta.url).cache)))
 `
 
-test(`${promise('KIT-7')} the connectors load nothing of MCP, and no model’s package`, async () => {
+test(`${promise('KIT-7')} the connectors load no MCP code and no package for models`, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'imports-'))
   try {
     const { stdout, stderr } = await promisify(execFile)(
@@ -47,7 +47,7 @@ test(`${promise('KIT-7')} the connectors load nothing of MCP, and no model’s p
     const files = loaded.filter((url) => url.startsWith('file:')).map((url) => url.replace(/^.*\/packages\//, ''))
     expect(files).toContain('kit/dist/connectors/csv-connector.js')
     const others = files.filter((file) => !/^(?:core|kit)\/dist\//.test(file))
-    expect(others, 'a package that is none of ours').toEqual([])
+    expect(others, 'a foreign package').toEqual([])
     const rooms = files.filter((file) => /^kit\//.test(file)).map((file) => file.split('/')[2])
     expect(new Set(rooms)).toEqual(
       new Set(['connectors', 'identity', 'private-data', 'retry-fatal-errors.js', 'workspace']),

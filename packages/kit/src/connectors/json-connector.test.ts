@@ -6,15 +6,15 @@ import { promise } from '../../../../tests/promises.ts'
 import { JsonConnector } from './json-connector.ts'
 import { expectRefusal, useTestWorkspace } from './test-workspace.test-kit.ts'
 
-const bench = useTestWorkspace()
+const testWorkspace = useTestWorkspace()
 const PATH = '/workspace/d.json'
-const put = (content: string | Uint8Array): Promise<void> => writeFile(join(bench.root, 'd.json'), content)
-const text = (): Promise<string> => readFile(join(bench.root, 'd.json'), 'utf8')
-const read = (pointer = '') => JsonConnector.read(PATH, { ...bench.options, pointer })
+const put = (content: string | Uint8Array): Promise<void> => writeFile(join(testWorkspace.root, 'd.json'), content)
+const text = (): Promise<string> => readFile(join(testWorkspace.root, 'd.json'), 'utf8')
+const read = (pointer = '') => JsonConnector.read(PATH, { ...testWorkspace.options, pointer })
 const STORE = '{\n  "items": [\n    {"id": 1, "a/b": "x"},\n    {"id": 2}\n  ],\n  "total": 1.50\n}\n'
 
 describe(`${promise('KIT-7')} JsonConnector`, () => {
-  test('reads a document, or what a pointer names', async () => {
+  test('reads a document, or the value at a pointer', async () => {
     await put(`\ufeff${STORE}`)
     expect(await read()).toEqual(JSON.parse(STORE))
     expect(await read('/items/0/a~1b')).toBe('x')
@@ -38,26 +38,26 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     ['$.items[7]', []],
   ])('%s leads to %j', async (path, pointers) => {
     await put(STORE)
-    const { matches } = await JsonConnector.query(PATH, path, bench.options)
+    const { matches } = await JsonConnector.query(PATH, path, testWorkspace.options)
     expect(matches.map(({ pointer }) => pointer)).toEqual(pointers)
     for (const { pointer, value } of matches) expect(await read(pointer)).toEqual(value)
   })
 
-  test('paths that are none are told', async () => {
+  test('invalid paths are refused', async () => {
     await put(STORE)
     for (const path of ['', 'items', '$items..', '$.', '$..', '$.items[?(@.id)]', '$[', '$.items[1', '$.a b'])
-      await expectRefusal(JsonConnector.query(PATH, path, bench.options))
+      await expectRefusal(JsonConnector.query(PATH, path, testWorkspace.options))
   })
 
-  test('matches come in pages', async () => {
+  test('matches are returned in pages', async () => {
     await put(JSON.stringify(Array.from({ length: 10 }, (_, n) => n)))
-    const page = await JsonConnector.query(PATH, '$[*]', { ...bench.options, offset: 2, limit: 3 })
+    const page = await JsonConnector.query(PATH, '$[*]', { ...testWorkspace.options, offset: 2, limit: 3 })
     expect(page).toMatchObject({ matches: [{ value: 2 }, { value: 3 }, { value: 4 }], nextOffset: 5 })
   })
 
-  test('setting a value leaves every other character as it was', async () => {
+  test('setting a value preserves every other character', async () => {
     await put(STORE)
-    const set = (pointer: string, value: any) => JsonConnector.set(PATH, { pointer, value }, bench.options)
+    const set = (pointer: string, value: any) => JsonConnector.set(PATH, { pointer, value }, testWorkspace.options)
     await set('/items/0/id', 'one')
     await set('/total', [1])
     await set('/new', null)
@@ -73,9 +73,10 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     expect(await text()).toBe('5\n')
   })
 
-  test('items are appended where there is an array', async () => {
+  test('items are appended to an array', async () => {
     await put('{"a":[],"b":[1],"c":{}}')
-    const append = (pointer: string, ...values: any[]) => JsonConnector.append(PATH, { pointer, values }, bench.options)
+    const append = (pointer: string, ...values: any[]) =>
+      JsonConnector.append(PATH, { pointer, values }, testWorkspace.options)
     await append('/a', 1, 'x')
     await append('/b', 2)
     await append('/b')
@@ -83,17 +84,17 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     await expectRefusal(append('/c', 1))
   })
 
-  test('after any change the document is what the change makes of the value', async () => {
-    const place = fc.tuple(fc.json({ maxDepth: 3 }), fc.constantFrom(0, 1, 2, 4), fc.jsonValue())
+  test('after any change the document has the expected value', async () => {
+    const change = fc.tuple(fc.json({ maxDepth: 3 }), fc.constantFrom(0, 1, 2, 4), fc.jsonValue())
     await fc.assert(
-      fc.asyncProperty(place, async ([json, indent, value]) => {
+      fc.asyncProperty(change, async ([json, indent, value]) => {
         const given = { list: [JSON.parse(json)], [json]: { k: JSON.parse(json) } }
         await put(JSON.stringify(given, null, indent))
         const pointer = `/${json.replaceAll('~', '~0').replaceAll('/', '~1')}`
         const clean = JSON.parse(JSON.stringify(value))
-        await JsonConnector.set(PATH, { pointer: `${pointer}/k`, value: clean }, bench.options)
-        await JsonConnector.set(PATH, { pointer: `${pointer}/"new"`, value: clean }, bench.options)
-        await JsonConnector.append(PATH, { pointer: '/list', values: [clean] }, bench.options)
+        await JsonConnector.set(PATH, { pointer: `${pointer}/k`, value: clean }, testWorkspace.options)
+        await JsonConnector.set(PATH, { pointer: `${pointer}/"new"`, value: clean }, testWorkspace.options)
+        await JsonConnector.append(PATH, { pointer: '/list', values: [clean] }, testWorkspace.options)
         expect(JSON.parse(await text())).toEqual({
           list: [JSON.parse(json), clean],
           [json]: { k: clean, '"new"': clean },
@@ -103,24 +104,24 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     )
   })
 
-  test('numbers that a double cannot hold are refused or come as texts, and survive changes', async () => {
+  test('numbers that a double cannot represent are refused or returned as strings, and survive changes', async () => {
     const source = '{"id": 9007199254740993, "pi": 3.14159265358979323846, "big": 1e999, "s": "123456789012345678901"}'
     await put(source)
     expect((await expectRefusal(read())).message).toContain('bigNumbers')
-    expect(await JsonConnector.read(PATH, { ...bench.options, bigNumbers: 'text' })).toEqual({
+    expect(await JsonConnector.read(PATH, { ...testWorkspace.options, bigNumbers: 'text' })).toEqual({
       id: '9007199254740993',
       pi: '3.14159265358979323846',
       big: '1e999',
       s: '123456789012345678901',
     })
     expect(await read('/s')).toBe('123456789012345678901')
-    await JsonConnector.set(PATH, { pointer: '/new', value: true }, bench.options)
+    await JsonConnector.set(PATH, { pointer: '/new', value: true }, testWorkspace.options)
     expect(await text()).toContain(source.slice(0, -1))
     await put('[9007199254740991, 9007199254740992, 0.1, 0.30000000000000004, 1E5, -0, 1e-7, 123456789012345e-30]')
     expect(await read()).toHaveLength(8)
   })
 
-  test('any number that is read is the one that was written', () => {
+  test('any number that is read equals the one that was written', () => {
     return fc.assert(
       fc.asyncProperty(fc.double({ noNaN: true, noDefaultInfinity: true }), async (value) => {
         await put(`[${value}]`)
@@ -130,7 +131,7 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     )
   })
 
-  test('what is no JSON, no UTF-8, empty or too deep is told without a word of it', async () => {
+  test('the error for invalid JSON, invalid UTF-8, an empty or a too deep document quotes nothing of it', async () => {
     for (const content of [
       '',
       '{"password": hunter2}',
@@ -148,35 +149,35 @@ describe(`${promise('KIT-7')} JsonConnector`, () => {
     expect((await expectRefusal(read())).message).toContain('line 3')
   })
 
-  test('a key named __proto__ is a key', async () => {
+  test('a key named __proto__ is an ordinary key', async () => {
     await put('{"__proto__": {"x": 1}}')
     expect(await read('/__proto__/x')).toBe(1)
-    expect((await JsonConnector.query(PATH, '$.__proto__.x', bench.options)).matches).toHaveLength(1)
-    expect((await JsonConnector.query(PATH, '$.toString', bench.options)).matches).toEqual([])
+    expect((await JsonConnector.query(PATH, '$.__proto__.x', testWorkspace.options)).matches).toHaveLength(1)
+    expect((await JsonConnector.query(PATH, '$.toString', testWorkspace.options)).matches).toEqual([])
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
-  test('JSON lines are read by the page and appended', async () => {
-    await JsonConnector.appendLines(PATH, [{ n: 0 }, [1], 'two\n'], bench.options)
-    await JsonConnector.appendLines(PATH, [null], bench.options)
+  test('JSON lines are read in pages and appended', async () => {
+    await JsonConnector.appendLines(PATH, [{ n: 0 }, [1], 'two\n'], testWorkspace.options)
+    await JsonConnector.appendLines(PATH, [null], testWorkspace.options)
     expect(await text()).toBe('{"n":0}\n[1]\n"two\\n"\nnull\n')
-    expect(await JsonConnector.readLines(PATH, { ...bench.options, offset: 1, limit: 2 })).toEqual({
+    expect(await JsonConnector.readLines(PATH, { ...testWorkspace.options, offset: 1, limit: 2 })).toEqual({
       path: PATH,
       values: [[1], 'two\n'],
       offset: 1,
       nextOffset: 3,
     })
     await put('{"a":1}\r\n\r\n{"a":2}')
-    expect((await JsonConnector.readLines(PATH, bench.options)).values).toEqual([{ a: 1 }, { a: 2 }])
+    expect((await JsonConnector.readLines(PATH, testWorkspace.options)).values).toEqual([{ a: 1 }, { a: 2 }])
     await put('1\n2\n{broken\n')
-    expect((await expectRefusal(JsonConnector.readLines(PATH, bench.options))).message).toContain('line 3')
-    expect((await JsonConnector.readLines(PATH, { ...bench.options, limit: 2 })).values).toEqual([1, 2])
+    expect((await expectRefusal(JsonConnector.readLines(PATH, testWorkspace.options))).message).toContain('line 3')
+    expect((await JsonConnector.readLines(PATH, { ...testWorkspace.options, limit: 2 })).values).toEqual([1, 2])
     await put(`1\n"${'x'.repeat(10 * 1024 * 1024)}"\n2\n`)
-    expect((await expectRefusal(JsonConnector.readLines(PATH, bench.options))).message).toContain('line 2')
+    expect((await expectRefusal(JsonConnector.readLines(PATH, testWorkspace.options))).message).toContain('line 2')
   })
 
   test('writes a document that people can read', async () => {
-    await JsonConnector.write('/workspace/deep/x.json', { a: [1] }, bench.options)
-    expect(await readFile(join(bench.root, 'deep/x.json'), 'utf8')).toBe('{\n  "a": [\n    1\n  ]\n}\n')
+    await JsonConnector.write('/workspace/deep/x.json', { a: [1] }, testWorkspace.options)
+    expect(await readFile(join(testWorkspace.root, 'deep/x.json'), 'utf8')).toBe('{\n  "a": [\n    1\n  ]\n}\n')
   })
 })

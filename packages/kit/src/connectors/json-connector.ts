@@ -22,7 +22,7 @@ import { type ConnectorOptions, checkOffset, clampCount, refusal, withWorkspace 
 /** Which part of a document is read. */
 export interface JsonReadOptions extends ConnectorOptions {
   readonly bigNumbers?: BigNumbers
-  /** Where in the document; the whole of it unless told. */
+  /** Where in the document. Default: the whole document. */
   readonly pointer?: string
 }
 
@@ -82,7 +82,7 @@ export const JsonConnector = {
       }),
     ),
 
-  /** What a JSON path leads to, such as `$.items[*].name`. */
+  /** The values at a JSON path, such as `$.items[*].name`. */
   query: (path: string, jsonPath: string, options: JsonPageOptions = {}): Promise<JsonMatches> =>
     withWorkspace(options, (workspace) =>
       workspace.useFile(path, async (file) => {
@@ -93,22 +93,22 @@ export const JsonConnector = {
       }),
     ),
 
-  /** The whole document anew, indented. */
+  /** Writes the whole document, indented. */
   write: (path: string, value: Json, options: ConnectorOptions = {}): Promise<WrittenFile> =>
     withWorkspace(options, async (workspace) => {
       await makeParent(workspace, path)
       return workspace.writeFile(path, `${JSON.stringify(value, null, 2)}\n`)
     }),
 
-  /** Puts a value at a pointer; everything else in the file stays as it is written there. */
+  /** Sets the value at a pointer; the rest of the file stays unchanged. */
   set: (path: string, change: JsonSetting, options: ConnectorOptions = {}): Promise<WrittenFile> =>
     changeDocument(path, options, (text) => setJson(text, change.pointer, change.value)),
 
-  /** Adds items at the end of the array at a pointer. */
+  /** Appends items to the array at a pointer. */
   append: (path: string, change: JsonAddition, options: ConnectorOptions = {}): Promise<WrittenFile> =>
     changeDocument(path, options, (text) => appendJson(text, change.pointer, change.values)),
 
-  /** A page of a file with one value on each line (NDJSON). */
+  /** A page of a file with one value per line (NDJSON). */
   readLines: (path: string, options: JsonPageOptions = {}): Promise<JsonLines> =>
     withWorkspace(options, (workspace) =>
       workspace.useFile(path, async (file) => ({
@@ -144,7 +144,7 @@ function changeDocument(
 async function readDocument(path: string, file: OpenFile): Promise<string> {
   if (file.size > MAX_DOCUMENT_BYTES)
     throw refusal(
-      `${path}: the document has ${file.size} bytes; at most ${MAX_DOCUMENT_BYTES} are read at once. Keep large data as JSON lines.`,
+      `${path}: the document has ${file.size} bytes; at most ${MAX_DOCUMENT_BYTES} are read at once. Store large data as JSON lines.`,
     )
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let text = ''
@@ -171,7 +171,7 @@ function* toLazy<Value>(values: Iterable<Value>): Generator<() => Value> {
   for (const value of values) yield () => value
 }
 
-/** What is skipped is not parsed. */
+/** Skipped lines are not parsed. */
 async function takePage<Value>(
   values: Iterable<() => Value> | AsyncIterable<() => Value>,
   page: JsonPageOptions,
@@ -212,7 +212,7 @@ function findValueSpan(text: string, steps: readonly string[]): Span {
   return found
 }
 
-/** Puts a value at a place of proven JSON and leaves every other character as it is: numbers, order, blanks. */
+/** Sets a value in text that is known to be JSON, and preserves every other character: numbers, order, white space. */
 function setJson(text: string, pointer: string, value: Json): string {
   const steps = parsePointer(pointer)
   assertJsonValue(value)
@@ -229,37 +229,37 @@ function setJson(text: string, pointer: string, value: Json): string {
 const isAppendPosition = (text: string, { start }: Span, step: string): boolean =>
   step === '-' || step === String([...listMembers(text, start)].length)
 
-/** Adds items at the end of an array of proven JSON. */
+/** Appends items to an array in text that is known to be JSON. */
 function appendJson(text: string, pointer: string, values: readonly Json[]): string {
-  const place = findValueSpan(text, parsePointer(pointer))
-  if (!isListAt(text, place.start)) throw refusal(`There is no array at ${JSON.stringify(pointer)}.`)
+  const span = findValueSpan(text, parsePointer(pointer))
+  if (!isListAt(text, span.start)) throw refusal(`There is no array at ${JSON.stringify(pointer)}.`)
   values.forEach(assertJsonValue)
-  return values.length === 0 ? text : addMembers(text, place, { members: values.map((value) => ({ value })) })
+  return values.length === 0 ? text : addMembers(text, span, { members: values.map((value) => ({ value })) })
 }
 
 function assertJsonValue(value: Json): void {
   if ((JSON.stringify(value) as string | undefined) === undefined)
-    throw refusal(`The value is ${typeof value}; expected one that JSON can hold.`)
+    throw refusal(`The value is ${typeof value}; expected one that JSON can represent.`)
 }
 
-/** `refuse` (unless told): a number that JavaScript cannot hold exactly is an error; `text`: it comes as a text. */
+/** `refuse` (default): a number that JavaScript cannot represent exactly is an error. `text`: it is returned as a string. */
 export type BigNumbers = 'refuse' | 'text'
 
-/** Nothing of the text is quoted in the error: it may be private. */
+/** The error quotes nothing of the text, which may be private. */
 function parseJson(text: string, where: string, bigNumbers: BigNumbers = 'refuse'): Json {
   const value = checkJson(text, where)
   const inexact = findInexactNumber(text)
   if (inexact === undefined) return value
   if (bigNumbers === 'text') return JSON.parse(quoteInexactNumbers(text)) as Json
   throw refusal(
-    `${where}: the number at line ${lineAt(text, inexact.start)} has more digits than can be kept. Ask for such numbers as text (bigNumbers: 'text').`,
+    `${where}: the number at line ${lineAt(text, inexact.start)} has more digits than JavaScript can represent. Ask for such numbers as text (bigNumbers: 'text').`,
   )
 }
 
-/** What nobody needs, and what writes values out does not survive. */
+/** Nobody needs deeper documents, and JSON.stringify would exhaust the stack. */
 const MAX_DEPTH = 500
 
-/** The value, where the text is JSON; an error otherwise. */
+/** Parses the text; throws if it is not JSON. */
 function checkJson(text: string, where: string): Json {
   if (isJsonDeeperThan(text, MAX_DEPTH)) throw refusal(`${where}: the document is nested deeper than ${MAX_DEPTH}.`)
   return parseText(text, where)
@@ -269,11 +269,11 @@ function parseText(text: string, where: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch (error) {
-    // The engine's message quotes the text; its place is all that is told.
-    const place = error instanceof Error ? / position (\d+)/.exec(error.message)?.[1] : undefined
-    const line = place === undefined ? '' : ` (near line ${lineAt(text, Number(place))})`
-    throw refusal(`${where}: this is no JSON${line}.`)
+    // The engine's message quotes the text, so only the position is used.
+    const position = error instanceof Error ? / position (\d+)/.exec(error.message)?.[1] : undefined
+    const line = position === undefined ? '' : ` (near line ${lineAt(text, Number(position))})`
+    throw refusal(`${where}: this is not JSON${line}.`)
   }
 }
 
-const lineAt = (text: string, place: number): number => text.slice(0, place).split('\n').length
+const lineAt = (text: string, position: number): number => text.slice(0, position).split('\n').length

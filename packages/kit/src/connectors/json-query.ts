@@ -18,7 +18,7 @@ const MAX_DEPTH = 500
 const STEP_PATTERN =
   /\.\.(?=[^.])|\.?\*|\.?\[\*\]|\.?\[(?<index>-?\d{1,15})\]|\.?\[(?<quoted>"(?:[^"\\]|\\.){0,1000}"|'[^'\\]{0,1000}')\]|\.?(?<name>[^.[\]*'"\s]{1,1000})/y
 
-/** `$.items[*].name`, `$..id`, `$['a key'][-1]`: names, places, `*` and `..`; no expressions. */
+/** `$.items[*].name`, `$..id`, `$['a key'][-1]`: names, indexes, `*` and `..`; no expressions. */
 export function parseJsonPath(path: string): readonly PathStep[] {
   const steps: PathStep[] = []
   const wrong = (): Error =>
@@ -54,7 +54,7 @@ export function* queryJson(document: Json, path: readonly PathStep[]): Generator
 }
 
 function* follow(visit: VisitedValue, path: readonly PathStep[], budget: { left: number }): Generator<VisitedValue> {
-  if (--budget.left < 0) throw refusal(`The path leads to over ${MAX_VISITED} places. Give a narrower one.`)
+  if (--budget.left < 0) throw refusal(`The path leads to over ${MAX_VISITED} values. Give a narrower one.`)
   const [step, ...rest] = path
   if (step === undefined) yield visit
   else if (step.kind === 'below') yield* followBelow(visit, { path, rest }, budget)

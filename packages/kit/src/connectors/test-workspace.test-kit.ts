@@ -10,7 +10,7 @@ export interface TestWorkspace {
   readonly options: { readonly workspace: Workspace }
 }
 
-/** A workspace of its own for each test. */
+/** A separate workspace for each test. */
 export function useTestWorkspace(): TestWorkspace {
   let home = ''
   let workspace: Workspace
@@ -30,7 +30,7 @@ export function useTestWorkspace(): TestWorkspace {
   }
 }
 
-/** The connector's error, which tells nothing of the host. */
+/** The connector's error, which must not contain any host path. */
 export async function expectRefusal(work: Promise<unknown>): Promise<ConnectorError> {
   const error = await work.then(
     (value) => expect.fail(`expected a refusal, got ${JSON.stringify(value)?.slice(0, 200)}`),

@@ -40,7 +40,7 @@ function createSample(): McpServer {
   return server
 }
 
-/** Everything that the server said, and the texts of one call. */
+/** Everything that the server sent, and the texts of one call. */
 async function call(server: McpServer, who: { userId: string; sessionId: string }, [name, args]: [string, object?]) {
   const client = await connectInMemory(server, who)
   try {
@@ -54,7 +54,7 @@ async function call(server: McpServer, who: { userId: string; sessionId: string 
 const ADA = { userId: 'ada', sessionId: '1' }
 
 describe(`connectors within a server (${promise('KIT-3')}, ${promise('KIT-7')})`, () => {
-  test('work in the files of the calling user and session, and of nobody else', async () => {
+  test('work only with files of the calling user and session', async () => {
     const server = createSample()
     await call(server, ADA, ['write', { path: '/workspace/deep/a.txt' }])
     expect((await call(server, ADA, ['read', { path: '/workspace/deep/a.txt' }])).content[0].text).toBe('mine')
@@ -67,7 +67,7 @@ describe(`connectors within a server (${promise('KIT-3')}, ${promise('KIT-7')})`
     expect(await readdir(join(home, 'workspaces'))).toHaveLength(4)
   })
 
-  test('no answer tells a path of the host, whatever goes wrong', async () => {
+  test('no answer contains a path of the host, whatever fails', async () => {
     const server = createSample()
     await call(server, ADA, ['write', { path: '/workspace/a.txt' }])
     const [owner = ''] = await readdir(join(home, 'workspaces'))
@@ -92,19 +92,19 @@ describe(`connectors within a server (${promise('KIT-3')}, ${promise('KIT-7')})`
     expect(JSON.stringify(answers)).toContain('reading /workspace/a.txt')
   })
 
-  test('a sensitive source labels the session before it is looked at', async () => {
+  test('a sensitive source labels the session before it is read', async () => {
     const server = createSample()
     expect((await call(server, ADA, ['salaries'])).content[0].text).toBe('CONFIDENTIAL')
   })
 })
 
-test('a missing root is an error that no argument mends', async () => {
+test('a missing root is an error that no argument can fix', async () => {
   const workspace = createWorkspace(join(home, 'nowhere'))
   const error: unknown = await FileConnector.read('/workspace/a', { workspace }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ConnectorError)
   expect(error).toMatchObject({ retryable: false })
 })
 
-test('outside of a call there is no workspace to be in', async () => {
+test('outside of a call there is no workspace', async () => {
   await expect(FileConnector.read('/workspace/a')).rejects.toThrow('no caller')
 })

@@ -4,23 +4,23 @@ import { ToolFatalError, ToolRetryError } from '../retry-fatal-errors.ts'
 import { currentWorkspace, type OpenFile, type Workspace } from '../workspace/workspace.ts'
 import { ConnectorError } from './connector-error.ts'
 
-/** A dataset, and how sensitive what is read from it is. */
+/** A dataset, and the sensitivity of its content. */
 export interface SensitiveSource {
   readonly dataset: string
   readonly sensitivity: Sensitivity
 }
 
-/** Where a connector works, and what that does to the session. */
+/** The workspace of a connector, and the label that its use adds to the session. */
 export interface ConnectorOptions {
-  /** Absent: that of the calling user and session. */
+  /** Default: that of the calling user and session. */
   readonly workspace?: Workspace
-  /** The session holds this from now on, even if the work fails: an error may tell of what is there. */
+  /** The session's label includes this from now on, even if the work fails: an error may reveal data. */
   readonly sensitive?: SensitiveSource
   /** Ends the work: pass the `context.signal` of the handler. */
   readonly signal?: AbortSignal
 }
 
-/** The one way of File, Csv and Json to their files. */
+/** The only way in which File, Csv and Json reach their files. */
 export async function withWorkspace<Value>(
   { workspace, sensitive, signal }: ConnectorOptions,
   work: (workspace: Workspace) => Promise<Value>,
@@ -35,7 +35,7 @@ export async function withWorkspace<Value>(
   }
 }
 
-/** The same workspace, which reads nothing more once the signal is aborted. */
+/** The same workspace, but it reads nothing more once the signal is aborted. */
 function makeCancellable(workspace: Workspace, signal: AbortSignal): Workspace {
   const useFile: Workspace['useFile'] = (path, use) =>
     workspace.useFile(path, (file) => {
@@ -57,14 +57,14 @@ function toConnectorError(error: unknown): unknown {
   return error
 }
 
-/** Other arguments would help. */
+/** An error that other arguments would avoid. */
 export const refusal = (message: string, cause?: unknown): ConnectorError =>
   new ConnectorError(message, { retryable: true, cause })
 
-/** A whole number from 1, not above the most that is ever given. */
-export function clampCount(name: string, value: number, most: number): number {
+/** Checks for a whole number from 1, and limits it to the maximum. */
+export function clampCount(name: string, value: number, max: number): number {
   if (!Number.isSafeInteger(value) || value < 1) throw refusal(`${name} is ${value}; expected a whole number from 1.`)
-  return Math.min(value, most)
+  return Math.min(value, max)
 }
 
 export function checkOffset(value: number): number {

@@ -4,8 +4,8 @@ import { BodyBudget } from './body-budget.ts'
 
 const ignore = (): void => {}
 
-describe('bodies that are coming in', () => {
-  it('never hold more than the share of their caller and the total, and give back what they held', () => {
+describe('bodies that are being received', () => {
+  it('never use more than the limit of their caller and the total, and release what they used', () => {
     const step = fc.record({
       owner: fc.constantFrom('a', 'b', 'c'),
       bytes: fc.integer({ min: 0, max: 60 }),
@@ -35,7 +35,7 @@ describe('bodies that are coming in', () => {
     )
   })
 
-  it('are ended when they are silent, and not while something comes', () => {
+  it('are ended when they stall, but not while data arrives', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const budget = new BodyBudget({ maxBytesPerOwner: () => 100, maxTotalBytes: () => 100 })

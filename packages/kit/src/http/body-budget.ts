@@ -1,19 +1,19 @@
 import { SallyportError } from '@sallyport/core'
 
 export interface BodyBudgetOptions {
-  /** What all bodies that are still coming in may weigh, in bytes. */
+  /** The maximum total size, in bytes, of all bodies that are being received. */
   readonly maxTotalBytes: () => number
-  /** The same for those of one caller. */
+  /** The same for the bodies of one caller. */
   readonly maxBytesPerOwner: () => number
-  /** How long a body may be silent. */
+  /** How long a body may make no progress. */
   readonly stallTimeoutMs?: number
 }
 
-/** The part of one body. */
+/** The share of one body in the budget. */
 export interface BodyReservation {
-  /** Says why these bytes must not be kept, if they must not. */
+  /** Reserves bytes. Returns an error if a limit would be exceeded. */
   reserve(bytes: number): SallyportError | undefined
-  /** The body is complete or given up. */
+  /** Releases the bytes: the body is complete or abandoned. */
   release(): void
 }
 
@@ -25,10 +25,10 @@ interface OpenBody {
 const STALL_TIMEOUT_MS = 5_000
 const CHECKS_PER_TIMEOUT = 5
 
-/** Bounds the memory of request bodies on their way in: of all together, and of one caller. Ends those that stall. */
+/** Limits the memory of request bodies that are being received: in total and per caller. Ends those that stall. */
 export class BodyBudget {
   readonly #options: BodyBudgetOptions
-  /** Bytes by caller; who has none is not in it. */
+  /** Bytes by caller, without callers that have none. */
   readonly #bytesByOwner = new Map<string, number>()
   readonly #open = new Set<OpenBody>()
   #totalBytes = 0
@@ -97,9 +97,9 @@ export class BodyBudget {
 }
 
 const stallError = (): SallyportError =>
-  new SallyportError('BODY_STALLED', 'Nothing more of the body came for several seconds.', {
+  new SallyportError('BODY_STALLED', 'No more of the body arrived for several seconds.', {
     hint: 'Send the whole body at once.',
   })
 
-/** In seconds, for who asked while too much was coming in. */
+/** In seconds, for callers that were refused because of this budget. */
 export const RETRY_AFTER_HEADERS: Readonly<Record<string, string>> = { 'retry-after': '1' }

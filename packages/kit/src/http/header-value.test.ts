@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { decodeHeaderValue, encodeHeaderValue } from './header-value.ts'
 
-describe(`a text in a header (${promise('GW-17')})`, () => {
+describe(`a string in a header (${promise('GW-17')})`, () => {
   it.each([
     ['us-west1', 'us-west1'],
     ['file:///a b?c=d', 'file:///a b?c=d'],
@@ -15,7 +15,7 @@ describe(`a text in a header (${promise('GW-17')})`, () => {
     expect(encodeHeaderValue(value)).toBe(written)
   })
 
-  it('comes back as it was, in bytes that HTTP does not touch', () => {
+  it('is decoded unchanged, and its encoding contains only bytes that HTTP preserves', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (value) => {
         const written = encodeHeaderValue(value)
@@ -26,20 +26,20 @@ describe(`a text in a header (${promise('GW-17')})`, () => {
   })
 
   it.each(['SGVsbG8=', '=?base64?SGVsbG8=', 'SGVsbG8=?=', '=?BASE64?SGVsbG8=?=', '=?base64?=', 'a\tb', ''])(
-    'takes %j as it stands',
+    'uses %j unchanged',
     (value) => {
       expect(decodeHeaderValue(value)).toBe(value)
     },
   )
 
   it.each([
-    ['padding that is missing', '=?base64?SGVsbG8?='],
-    ['characters that are no base64', '=?base64?SGVs!!!bG8=?='],
+    ['missing padding', '=?base64?SGVsbG8?='],
+    ['characters that are not base64', '=?base64?SGVs!!!bG8=?='],
     ['bits after the end', '=?base64?SGVsbG9=?='],
-    ['bytes that are no UTF-8', '=?base64?/////w==?='],
+    ['invalid UTF-8', '=?base64?/////w==?='],
     ['bytes beyond ASCII', 'R\u00e9gion'],
     ['a control character', 'a\u0001b'],
-  ])('reads nothing from %s', (_what, value) => {
+  ])('returns undefined for %s', (_what, value) => {
     expect(decodeHeaderValue(value)).toBeUndefined()
   })
 })

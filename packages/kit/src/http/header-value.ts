@@ -1,16 +1,16 @@
 const PLAIN_VALUE = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/
-/** What HTTP lets stand in a value; its tabs too may be inside. */
+/** The characters that HTTP allows in a header value, including tabs between others. */
 const READABLE = /^[\t\x20-\x7e]*$/
 const SENTINEL = /^=\?base64\?(.*)\?=$/
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** A text as the value of an `mcp-…` header: as it is where HTTP carries it unchanged, else in base64 between marks. */
+/** Encodes a string for an `mcp-…` header: unchanged if HTTP can carry it, otherwise as marked base64. */
 export function encodeHeaderValue(value: string): string {
   if (PLAIN_VALUE.test(value) && !SENTINEL.test(value)) return value
   return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }
 
-/** The text that such a value stands for; nothing when it is not written as the protocol says. */
+/** Decodes such a value; `undefined` if it is not encoded as the protocol requires. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!READABLE.test(value)) return undefined
   const encoded = SENTINEL.exec(value)?.[1]
@@ -18,7 +18,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   if (!BASE64.test(encoded)) return undefined
   const bytes = Buffer.from(encoded, 'base64')
   const text = bytes.toString('utf8')
-  // What is no UTF-8, or has bits after its end, would be one text here and another elsewhere.
+  // Invalid UTF-8, or base64 with extra bits at its end, could be decoded differently elsewhere.
   return toBase64(text) === encoded ? text : undefined
 }
 

@@ -10,7 +10,7 @@ export interface HttpRefusal {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** So long a client that was refused may go on sending its body. */
+/** How long a refused client may continue to send its body. */
 const DRAIN_TIMEOUT_MS = 1_000
 
 export function toHttpRefusal(error: SallyportError): HttpRefusal {
@@ -33,7 +33,7 @@ export function sendRefusal(response: ServerResponse, { status, error, id = null
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers }).end(body)
   const { req: request } = response
   if (request.complete) return
-  // Hanging up while the body still comes would reset the connection, and the answer with it.
+  // Closing while the body still arrives would reset the connection, and the client would lose the answer.
   request.resume()
   const timer = setTimeout(() => request.complete || request.destroy(), DRAIN_TIMEOUT_MS).unref()
   request.once('close', () => clearTimeout(timer))

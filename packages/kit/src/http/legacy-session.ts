@@ -7,19 +7,19 @@ import type { Connection } from '../protocol/protocol.ts'
 import { type HttpRefusal, sendRefusal } from './http-refusal.ts'
 import { beginStream, PostExchange, writeEvent } from './post-exchange.ts'
 
-/** While nobody listens, so many notices are kept; what a client missed beyond, it learns from a new list. */
+/** How many notifications are buffered while nobody listens. A client that missed more can list again. */
 const MAX_MISSED = 100
-/** A client can leave its calls behind and begin others. */
+/** A client can abandon its calls and start others, so they are limited. */
 const MAX_IN_FLIGHT = 1_000
 const OVERLOADED = -32000
 
 export interface PostedMessage {
   readonly response: ServerResponse
   readonly message: Exclude<Incoming, { kind: 'bad' }>
-  /** As it came. */
+  /** The message as it was received. */
   readonly raw: unknown
   readonly acceptsStream: boolean
-  /** Who brings it: the owner, by a token that may be newer than the session. */
+  /** The caller: the session's owner, with a token that may be newer than the session. */
   readonly caller: Identity
 }
 
@@ -44,12 +44,12 @@ export class LegacySession {
     })
   }
 
-  /** Nothing is under way. */
+  /** No request is in flight. */
   get isIdle(): boolean {
     return this.#exchanges.size === 0 && this.#stream === undefined
   }
 
-  /** Nobody is connected. What they asked for may still be under way: in this era that is no cancellation. */
+  /** No client is connected. Requests may still be running: in this era a disconnect does not cancel them. */
   get isAbandoned(): boolean {
     return this.#stream === undefined && ![...this.#exchanges.values()].some(({ isAwaited }) => isAwaited)
   }
@@ -69,7 +69,7 @@ export class LegacySession {
     this.#connection.receive(raw, scope)
   }
 
-  /** Opens the stream for what belongs to no request. A client that comes back replaces its old one, which may be dead. */
+  /** Opens the stream for messages outside any request. A client that reconnects replaces its old stream, which may be dead. */
   listen(response: ServerResponse): void {
     this.#stream?.end()
     this.#stream = response
@@ -102,7 +102,7 @@ export class LegacySession {
       return true
     }
     if (exchange?.notify(message)) return true
-    // What is told in the course of a request belongs on its own stream; a question is worth another way.
+    // A notification that belongs to a request is sent on that request's stream only; a question may use another stream.
     if (during !== undefined && !('id' in message)) return false
     if (this.#stream !== undefined) return writeEvent(this.#stream, message)
     if (during === undefined && this.#missed.push(message) > MAX_MISSED) this.#missed.shift()

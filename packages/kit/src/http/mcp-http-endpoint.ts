@@ -36,11 +36,11 @@ import { readRequestMessage } from './request-body.ts'
 
 export interface EndpointOptions extends LegacySessionsOptions {
   readonly maxBodyBytes: number
-  /** Of the modern era, which has no sessions to count them by. */
+  /** For the modern era, which has no sessions to count requests by. */
   readonly maxRequestsPerUser: number
 }
 
-/** What bodies of one caller that are still coming in may weigh, unless a single one may weigh more. */
+/** The maximum size of all bodies of one caller that are being received, unless a single body may be larger. */
 const MIN_BYTES_PER_OWNER = 32 * 1_024 * 1_024
 
 /** A request whose caller is known. */
@@ -48,18 +48,18 @@ interface AuthenticatedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly identity: Identity
-  /** When its credential ends; undefined if it does not. */
+  /** When its credential expires; `undefined` if it does not. */
   readonly expiresAt: number | undefined
 }
 
-/** MCP over HTTP: both eras at one address, told apart message by message. */
+/** MCP over HTTP: both eras at one address. Each message shows its era. */
 export class McpHttpEndpoint {
   readonly #server: McpServer
   readonly #options: EndpointOptions
   readonly #sessions: LegacySessions
   readonly #parked = new ParkedCalls<RunningCall>()
   readonly #bodyBudget: BodyBudget
-  /** What ends each request of the modern era that is in flight, by user. */
+  /** The functions that end the modern requests in flight, by user. */
   readonly #inFlight = new Map<string, Set<() => void>>()
 
   constructor(server: McpServer, options: EndpointOptions) {
@@ -70,7 +70,7 @@ export class McpHttpEndpoint {
     this.#bodyBudget = new BodyBudget({ maxBytesPerOwner, maxTotalBytes: () => 4 * maxBytesPerOwner() })
   }
 
-  /** Throws what is to be refused. */
+  /** Throws an error for a request that is refused. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const caller = await this.#server.authenticate(request.headers)
     if (!('identity' in caller)) {
@@ -96,7 +96,10 @@ export class McpHttpEndpoint {
   async #post(visit: AuthenticatedRequest): Promise<void> {
     const { request, response } = visit
     if (!accepts(request, 'application/json') && !accepts(request, 'text/event-stream'))
-      throw new SallyportError('ACCEPT_REFUSED', 'The answer is application/json or text/event-stream: accept both.')
+      throw new SallyportError(
+        'ACCEPT_REFUSED',
+        'The answer is application/json or text/event-stream: the Accept header must allow both.',
+      )
     const limit = this.#options.maxBodyBytes
     const raw = await readRequestMessage(request, { limit, budget: this.#bodyBudget, owner: visit.identity.userId })
     const message = readMessage(raw)
@@ -121,11 +124,11 @@ export class McpHttpEndpoint {
     raw: unknown,
   ): void {
     const { request, response, identity } = visit
-    const flaw =
+    const problem =
       findHeaderProblem(message, request.headers) ??
       findParamHeaderProblem(message, this.#listHeaderParams(message), request)
-    if (flaw !== undefined)
-      return sendRefusal(response, { status: 400, error: flaw, id: message.kind === 'request' ? message.id : null })
+    if (problem !== undefined)
+      return sendRefusal(response, { status: 400, error: problem, id: message.kind === 'request' ? message.id : null })
     if (message.kind === 'notification') {
       response.writeHead(202, { 'content-length': 0 }).end()
       return
@@ -135,13 +138,13 @@ export class McpHttpEndpoint {
     const inFlight = this.#inFlightOf(identity)
     const exchange = new PostExchange(response, { acceptsStream, toHttpStatus: modernHttpStatus })
     const connection = this.#server.connect(
-      (said) => ('method' in said ? exchange.notify(said) : exchange.answer(said)),
+      (outgoing) => ('method' in outgoing ? exchange.notify(outgoing) : exchange.answer(outgoing)),
       { identity, parked: this.#parked },
     )
     const end = (): void => connection.close()
     inFlight.add(end)
     this.#inFlight.set(identity.userId, inFlight)
-    // A closed stream is how the modern era cancels.
+    // In the modern era a client cancels by closing the stream.
     response.once('close', () => {
       inFlight.delete(end)
       if (inFlight.size === 0) this.#inFlight.delete(identity.userId)
@@ -151,12 +154,12 @@ export class McpHttpEndpoint {
     connection.receive(raw)
   }
 
-  /** Throws when there are too many: one connection can carry any number of them, one behind the other. */
+  /** Throws if there are too many: one connection can pipeline any number of them. */
   #inFlightOf({ userId }: Identity): Set<() => void> {
     const inFlight = this.#inFlight.get(userId) ?? new Set()
-    const { maxRequestsPerUser: most } = this.#options
-    if (inFlight.size < most) return inFlight
-    throw new SallyportError('OVERLOADED', `${most} requests of this user are in flight, which is the limit.`, {
+    const { maxRequestsPerUser: limit } = this.#options
+    if (inFlight.size < limit) return inFlight
+    throw new SallyportError('OVERLOADED', `${limit} requests of this user are in flight, which is the limit.`, {
       hint: 'Wait until some of them are answered, or end streams that nobody reads.',
     })
   }
@@ -179,7 +182,7 @@ export class McpHttpEndpoint {
 
   #findSession({ request, identity }: AuthenticatedRequest): LegacySession {
     const { 'mcp-session-id': id, 'mcp-protocol-version': version } = request.headers
-    // The modern era knows neither sessions nor the verbs that belong to them.
+    // The modern era has neither sessions nor the HTTP methods for them.
     if (request.method !== 'POST' && (id === undefined || version === MODERN_VERSION)) throw methodNotAllowed()
     assertLegacyVersion(request)
     if (typeof id !== 'string')
@@ -217,10 +220,10 @@ function modernHttpStatus(code: unknown): number {
   return BAD_REQUEST_CODES.includes(code) ? 400 : 200
 }
 
-/** The longest that a timer can wait. */
+/** The longest delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Every request proves anew who makes it; a stream was let in once, and may stay for no longer than its token. */
+/** Each request is authenticated. A stream is authenticated once, so it ends when its token expires. */
 function endAtExpiry({ response, expiresAt }: AuthenticatedRequest): void {
   if (expiresAt === undefined) return
   const left = Math.min(Math.max(expiresAt - Date.now(), 0), MAX_TIMER_MS)
@@ -229,14 +232,14 @@ function endAtExpiry({ response, expiresAt }: AuthenticatedRequest): void {
 }
 
 const streamNotAccepted = (): SallyportError =>
-  new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
+  new SallyportError('ACCEPT_REFUSED', 'The stream is text/event-stream: the Accept header must allow it.')
 
 const methodNotAllowed = (): SallyportError =>
-  new SallyportError('VERB_REFUSED', 'This address takes POST; GET and DELETE only with a session.')
+  new SallyportError('VERB_REFUSED', 'This address accepts POST, and with a session also GET and DELETE.')
 
 type Message = Incoming<'request'> | Incoming<'notification'>
 
-/** Which member of the parameters the header Mcp-Name repeats. */
+/** The member of the params that the header Mcp-Name repeats. */
 const MCP_NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -246,18 +249,18 @@ const MCP_NAME_PARAMS: ReadonlyMap<string, string> = new Map([
 const readVersion = ({ _meta: meta }: JsonObject): unknown =>
   isJsonObject(meta) ? meta[META.protocolVersion] : undefined
 
-/** A message of the modern era carries its version with it. */
+/** A message of the modern era contains its version. */
 function isModern({ params }: Message, headers: IncomingHttpHeaders): boolean {
   return readVersion(params) !== undefined || headers['mcp-protocol-version'] === MODERN_VERSION
 }
 
-/** What is wrong with the envelope of a modern message, or with the headers that repeat it for intermediaries. */
+/** Finds a problem in the envelope of a modern message, or in the headers that repeat it for intermediaries. */
 function findHeaderProblem(message: Message, headers: IncomingHttpHeaders): RpcError | undefined {
   const { method, params } = message
-  const told = headers['mcp-protocol-version']
+  const headerVersion = headers['mcp-protocol-version']
   const version = readVersion(params)
-  // Of two versions that contradict each other neither can be called the unsupported one.
-  if (told !== undefined && typeof version === 'string' && told !== version)
+  // If two versions contradict each other, neither of them can be reported as the unsupported one.
+  if (headerVersion !== undefined && typeof version === 'string' && headerVersion !== version)
     return headerMismatch('mcp-protocol-version')
   if (version === undefined) return errorAnswer(INVALID_PARAMS, `_meta["${META.protocolVersion}"] is missing.`).error
   const meta = message.kind === 'request' ? readRequestMeta(params) : undefined
@@ -270,7 +273,7 @@ function findHeaderProblem(message: Message, headers: IncomingHttpHeaders): RpcE
   )
 }
 
-/** Arguments that a schema wants repeated in headers must be repeated as they are. Neither value is told: it may be a secret. */
+/** Headers must repeat exactly the arguments that a schema names. Errors contain neither value, which may be a secret. */
 function findParamHeaderProblem(
   { params }: Message,
   repeated: readonly McpParam[],
@@ -292,7 +295,7 @@ function compareHeader(headers: IncomingHttpHeaders, header: string, value: unkn
 }
 
 const headerMismatch = (header: string): RpcError =>
-  errorAnswer(HEADER_MISMATCH, `The header ${header} is missing or does not say what the body says.`).error
+  errorAnswer(HEADER_MISMATCH, `The header ${header} is missing or does not match the body.`).error
 
 interface LegacySessionsOptions {
   readonly idleTimeoutMs: number
@@ -301,7 +304,7 @@ interface LegacySessionsOptions {
   readonly now: () => number
 }
 
-/** The open sessions of the legacy era. Those that a client forgot make room for new ones. */
+/** The open sessions of the legacy era. Abandoned ones are ended for new ones. */
 class LegacySessions {
   readonly #server: McpServer
   readonly #options: LegacySessionsOptions
@@ -314,7 +317,7 @@ class LegacySessions {
     this.#sweeper = setInterval(() => this.#endIdle(), Math.min(options.idleTimeoutMs, 60_000)).unref()
   }
 
-  /** Throws when there are too many. */
+  /** Throws if there are too many. */
   open(owner: Identity): LegacySession {
     this.#endIdle()
     const { maxSessions, maxSessionsPerUser, now } = this.#options
@@ -329,7 +332,7 @@ class LegacySessions {
   find(id: string, caller: Identity): LegacySession {
     const session = this.#sessions.get(id)
     if (session === undefined || !isSameCaller(session.owner, caller))
-      throw new SallyportError('SESSION_UNKNOWN', 'There is no such session (any more).', {
+      throw new SallyportError('SESSION_UNKNOWN', 'This session does not exist or has ended.', {
         hint: 'Send initialize again.',
       })
     session.lastSeenAt = this.#options.now()
@@ -351,13 +354,13 @@ class LegacySessions {
       if (session.isAbandoned && session.lastSeenAt <= before) this.end(session)
   }
 
-  /** The quiet one that was seen last longest ago goes, of whoever has the most: nobody can push out others by opening many. */
-  #makeRoom(most: number, counts: (session: LegacySession) => boolean): void {
+  /** Ends the least recently used idle session of the user with the most: opening many evicts only one's own. */
+  #makeRoom(limit: number, counts: (session: LegacySession) => boolean): void {
     const sessions = [...this.#sessions.values()].filter(counts)
-    if (sessions.length < most) return
+    if (sessions.length < limit) return
     const oldest = findSessionToEvict(sessions.filter(({ isIdle }) => isIdle))
     if (oldest === undefined)
-      throw new SallyportError('OVERLOADED', `${most} sessions are open and in use, which is the limit.`, {
+      throw new SallyportError('OVERLOADED', `${limit} sessions are open and in use, which is the limit.`, {
         hint: 'End one with DELETE first.',
       })
     this.end(oldest)

@@ -1,22 +1,22 @@
 import type { ServerResponse } from 'node:http'
 import { isJsonObject } from '@sallyport/core'
 
-/** A client that reads so slowly gets fewer notices instead of our memory. */
+/** Beyond this, a slow reader gets no more notifications, so that they do not fill our memory. */
 const MAX_UNREAD_BYTES = 1_000_000
 const KEEP_ALIVE_MS = 25_000
-/** A connection over which nothing can be written for so long has no reader. */
+/** A connection that accepts no data for this long has no reader. */
 const UNREAD_TIMEOUT_MS = 120_000
-/** Clients and proxies give up on an answer that does not begin. */
+/** After this the response is started: clients and proxies give up on a response that does not begin. */
 const STREAM_START_MS = 10_000
 
 export interface PostExchangeOptions {
   readonly acceptsStream: boolean
-  /** The HTTP status that goes with an error's code. */
+  /** Maps an error code to the HTTP status. */
   readonly toHttpStatus: (code: unknown) => number
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** One POST and its answer: plain JSON, or an event stream where something is said before the answer. */
+/** One POST and its answer: plain JSON, or an event stream if something is sent before the answer. */
 export class PostExchange {
   readonly #response: ServerResponse
   readonly #options: PostExchangeOptions
@@ -29,12 +29,12 @@ export class PostExchange {
     response.once('close', () => clearTimeout(this.#streamTimer))
   }
 
-  /** Somebody waits for the answer. */
+  /** The client still waits for the answer. */
   get isAwaited(): boolean {
     return !isEnded(this.#response)
   }
 
-  /** Says something before the answer. False when it cannot arrive. */
+  /** Sends a message before the answer. Returns false if it cannot be delivered. */
   notify(message: object): boolean {
     if (!this.#options.acceptsStream || isEnded(this.#response)) return false
     this.#beginStream()
@@ -42,7 +42,7 @@ export class PostExchange {
   }
 
   answer(message: object): void {
-    // Made before anything is written: a result that JSON cannot carry must still find a clean response.
+    // Serialized before anything is written: if it throws, the response must still be unused.
     const text = JSON.stringify(message)
     clearTimeout(this.#streamTimer)
     if (isEnded(this.#response)) return
@@ -73,7 +73,7 @@ export class PostExchange {
 
 export function beginStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
   if (isEnded(response) || response.headersSent) return
-  // Some proxies hold streams back unless they are told not to.
+  // Some proxies buffer streams without this header.
   const head = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
   response.writeHead(200, { ...head, ...headers }).flushHeaders()
   response.setTimeout(UNREAD_TIMEOUT_MS, () => response.destroy())
@@ -81,7 +81,7 @@ export function beginStream(response: ServerResponse, headers: Readonly<Record<s
   response.once('close', () => clearInterval(timer))
 }
 
-/** Writes an event to a stream. A notice gives way where too much is unread; a request that waits for its answer does not. */
+/** Writes an event to a stream. If too much is unread, notifications are dropped, but not requests or answers. */
 export function writeEvent(response: ServerResponse, message: object): boolean {
   if (isEnded(response)) return false
   const text = JSON.stringify(message)

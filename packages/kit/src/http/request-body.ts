@@ -4,7 +4,7 @@ import { isJsonDeeperThan, SallyportError } from '@sallyport/core'
 import { MAX_UNPARSED_DEPTH } from '../json-rpc.ts'
 import type { BodyBudget } from './body-budget.ts'
 
-/** The message that a request holds. Throws what is wrong with it. */
+/** Reads the message in the body of a request. Throws if it is not valid. */
 export async function readRequestMessage(request: IncomingMessage, bounds: Omit<BodyLimit, 'hint'>): Promise<unknown> {
   if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
     throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
@@ -20,31 +20,31 @@ export async function readRequestMessage(request: IncomingMessage, bounds: Omit<
   }
 }
 
-/** How large a request body may be, and what it shares with others. */
+/** The limits of a request body. */
 export interface BodyLimit {
   readonly limit: number
-  /** What to do about a body that is larger. */
+  /** The hint of the error for a larger body. */
   readonly hint: string
-  /** What it shares with other bodies, and who sends it. */
+  /** The budget that it shares with other bodies, and who sends it. */
   readonly budget?: BodyBudget | undefined
   readonly owner?: string | undefined
 }
 
-/** The whole body. Throws why it cannot be had. */
+/** Reads the whole body. Throws if that is not possible. */
 export function readBody(request: IncomingMessage, limit: BodyLimit): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     receiveBody(request, limit, (body) => (body instanceof SallyportError ? reject(body) : resolve(body)))
   })
 }
 
-/** Tells once: the whole body, or why it cannot be had. Without a promise, which every call would pay for. */
+/** Calls back once, with the whole body or an error. It uses no promise, because that costs time in every call. */
 export function receiveBody(
   request: IncomingMessage,
   bounds: BodyLimit,
   done: (body: Buffer | SallyportError) => void,
 ): void {
   const { limit, budget, owner = '' } = bounds
-  // Whoever left while the credentials were looked at will not say so again.
+  // If the client left while its credentials were checked, no further event will report it.
   if (request.destroyed && !request.complete) return done(cutOffError())
   if (Number(request.headers['content-length'] ?? 0) > limit) return done(bodyTooLarge(bounds))
   let chunks: Buffer[] | undefined = []
@@ -64,7 +64,7 @@ export function receiveBody(
       else chunks?.push(chunk)
     })
     .on('end', () => end(joinChunks(chunks ?? [])))
-    // Node emits its errors only where somebody listens for them, and closes it in any case.
+    // Node emits errors only if there is a listener, but always emits `close`.
     .on('close', () => chunks && end(cutOffError()))
 }
 
@@ -75,6 +75,6 @@ export const bodyTooLarge = ({ limit, hint }: BodyLimit): SallyportError =>
 const joinChunks = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 
-/** A client that went away or stopped speaking HTTP is no bug of ours. */
+/** A client that disconnects or stops speaking HTTP is not a bug of the server. */
 const cutOffError = (): SallyportError =>
-  new SallyportError('INVALID_REQUEST', 'The connection closed before the whole body came.')
+  new SallyportError('INVALID_REQUEST', 'The connection was closed before the whole body arrived.')

@@ -51,18 +51,18 @@ describe('the Host header', () => {
     expect(judge(['Host', host])).toBe('HOST_REFUSED')
   })
 
-  it('must be there, and only once', () => {
+  it('must be present exactly once', () => {
     expect(judge([])).toBe('HOST_REFUSED')
     expect(judge(['Accept', 'localhost:4747'])).toBe('HOST_REFUSED')
     expect(judge(['Host', 'localhost:4747', 'host', 'localhost:4747'])).toBe('HOST_REFUSED')
     expect(judge(['Host', 'localhost:4747', 'HOST', 'evil.example'])).toBe('HOST_REFUSED')
   })
 
-  it('is not replaced by what a proxy claims', () => {
+  it('is not replaced by a proxy header', () => {
     expect(judge(['Host', 'evil.example', 'X-Forwarded-Host', 'localhost:4747'])).toBe('HOST_REFUSED')
   })
 
-  it('may leave out the port exactly when it is 80', () => {
+  it('may omit the port only if it is 80', () => {
     const on80 = guardOn(80)
     expect(on80({ rawHeaders: ['Host', 'localhost'] })).toBeUndefined()
     expect(on80({ rawHeaders: ['Host', 'localhost:80'] })).toBeUndefined()
@@ -71,7 +71,7 @@ describe('the Host header', () => {
     expect(on80({ rawHeaders: ['Host', 'localhost', 'Origin', 'http://localhost:80'] })?.code).toBe('ORIGIN_REFUSED')
   })
 
-  it('may be a configured value, whole and in any case, and nothing that merely begins with it', () => {
+  it('may be a configured value, complete and in any letter case, but nothing that merely begins with it', () => {
     const configured = guardOn(4747, { allowedHosts: ['Gateway.example', 'other.example:8080'] })
     const ask = (host: string) => configured({ rawHeaders: ['Host', host] })?.code
     expect(ask('gateway.EXAMPLE')).toBeUndefined()
@@ -81,7 +81,7 @@ describe('the Host header', () => {
     expect(ask('gateway.example.evil')).toBe('HOST_REFUSED')
   })
 
-  it('may be an address that is listened on, but not the wildcard', () => {
+  it('may be the listening address, but not the wildcard', () => {
     const listening = (host: string) => createRequestGuard({ ...none, listening: [{ host, port: 4747 }] })
     const none = { allowedHosts: [], allowedOrigins: [], hints }
     expect(listening('192.0.2.7')({ rawHeaders: ['Host', '192.0.2.7:4747'] })).toBeUndefined()
@@ -91,7 +91,7 @@ describe('the Host header', () => {
     expect(listening('::')({ rawHeaders: ['Host', 'localhost:4747'] })).toBeUndefined()
   })
 
-  it('is refused whatever else it is', () => {
+  it('is refused for any other value', () => {
     const accepted = new Set(['127.0.0.1:4747', 'localhost:4747', '[::1]:4747'])
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.webAuthority()), (host) => {
@@ -130,7 +130,7 @@ describe('the Origin header', () => {
   const withOrigin = (...origins: string[]) =>
     judge(['Host', 'localhost:4747', ...origins.flatMap((origin) => ['Origin', origin])])
 
-  it('may be absent, since what is no browser sends none', () => {
+  it('may be missing, since programs other than browsers send none', () => {
     expect(withOrigin()).toBeUndefined()
   })
 
@@ -155,7 +155,7 @@ describe('the Origin header', () => {
     expect(withOrigin(origin)).toBe('ORIGIN_REFUSED')
   })
 
-  it('may stand only once', () => {
+  it('may be present only once', () => {
     expect(withOrigin('http://localhost:4747', 'http://localhost:4747')).toBe('ORIGIN_REFUSED')
   })
 

@@ -1,33 +1,33 @@
 import { quoteText, SallyportError } from '@sallyport/core'
 
 export interface ListeningAddress {
-  /** As given to `listen`: a name, an IPv4 or an IPv6 address without brackets. */
+  /** As passed to `listen`: a name, an IPv4 address, or an IPv6 address without brackets. */
   readonly host: string
   readonly port: number
 }
 
 export interface RequestGuardOptions {
   readonly listening: readonly ListeningAddress[]
-  /** Whole values of the Host header, with the port where there is one. */
+  /** Complete values of the Host header, with the port if it has one. */
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  /** What to do about a refusal: where `allowedHosts` and `allowedOrigins` are set. */
+  /** The hints for refusals: where to set `allowedHosts` and `allowedOrigins`. */
   readonly hints: { readonly host: string; readonly origin: string }
 }
 
-/** The part of node:http's IncomingMessage that is looked at. */
+/** The part of node:http's IncomingMessage that is checked. */
 export interface GuardedRequest {
   readonly rawHeaders: readonly string[]
   readonly url?: string | undefined
 }
 
-/** Says why a request must not be served, or nothing. */
+/** Returns why a request must be refused, or `undefined`. */
 export type RequestGuard = (request: GuardedRequest) => SallyportError | undefined
 
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]']
 const WILDCARDS = new Set(['0.0.0.0', '::', ''])
 
-/** Keeps web pages out: a page whose name was rebound to our address still sends its own Host, and any page sends its Origin. */
+/** Refuses web pages: a page that uses DNS rebinding still sends its own Host, and every page sends its Origin. */
 export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
   const hosts = new Set([...options.listening.flatMap(listHosts), ...options.allowedHosts.map(lower)])
   const origins = new Set([
@@ -47,7 +47,7 @@ export function createRequestGuard(options: RequestGuardOptions): RequestGuard {
   }
 }
 
-/** An address that is listened on may be named by itself: no name service stands between, so nothing can be rebound. */
+/** The listening IP address itself is always allowed as Host: it needs no DNS, so it cannot be rebound. */
 function listHostNames({ host }: ListeningAddress): readonly string[] {
   if (WILDCARDS.has(host)) return LOOPBACK_NAMES
   return [...LOOPBACK_NAMES, host.includes(':') ? `[${lower(host)}]` : lower(host)]
@@ -58,7 +58,7 @@ function listHosts(address: ListeningAddress): readonly string[] {
   return address.port === 80 ? [...withPort, ...listHostNames(address)] : withPort
 }
 
-/** Browsers leave the default port out of an origin, always. */
+/** Browsers always omit the default port in an origin. */
 function listOrigins(address: ListeningAddress): readonly string[] {
   const port = address.port === 80 ? '' : `:${address.port}`
   return listHostNames(address).map((name) => `http://${name}${port}`)
@@ -72,7 +72,7 @@ interface GuardedHeaders {
   authorizationCount: number
 }
 
-/** Reads the raw list: `headers` keeps the first of two Hosts and hides that there was a second. */
+/** Reads the raw headers: `headers` has only the first of two Host headers. */
 function readGuardedHeaders(rawHeaders: readonly string[]): GuardedHeaders {
   const found: GuardedHeaders = {
     host: undefined,
@@ -104,15 +104,15 @@ function checkHost(
   if (host === undefined) return hostRefused('The request has no Host header.', hint)
   if (count > 1) return hostRefused(`The request has ${count} Host headers; exactly one is accepted.`, hint)
   if (hosts.has(host) || hosts.has(lower(host))) return undefined
-  return hostRefused(`The Host ${quote(host)} is not one that is answered to here.`, hint)
+  return hostRefused(`The Host ${quote(host)} is not allowed here.`, hint)
 }
 
-/** A target like `http://evil/mcp` overrules the Host header (RFC 9112, 3.2.2), so both must say the same. */
+/** A target like `http://evil/mcp` overrides the Host header (RFC 9112, 3.2.2), so both must be equal. */
 function checkTarget(url: string | undefined, host: string | undefined): SallyportError | undefined {
   if (url === undefined || url.startsWith('/') || url === '*') return undefined
   const authority = /^http:\/\/([^/?#]*)/i.exec(url)?.[1]
   if (authority !== undefined && lower(authority) === lower(host ?? '')) return undefined
-  return new SallyportError('HOST_REFUSED', 'The request target names another authority than the Host header.', {
+  return new SallyportError('HOST_REFUSED', 'The request target and the Host header name different hosts.', {
     hint: 'Send the path alone, or connect without a forward proxy.',
   })
 }
@@ -128,7 +128,7 @@ function checkOrigin(
   return originRefused(`The origin ${quote(origin)} may not call this server.`, hint)
 }
 
-/** Of two Authorization headers node:http keeps the first and a proxy before it may have judged the second. */
+/** Of two Authorization headers node:http uses the first, but a proxy in front of it may have checked the second. */
 function checkAuthorization({ authorizationCount }: GuardedHeaders): SallyportError | undefined {
   if (authorizationCount <= 1) return undefined
   return new SallyportError(

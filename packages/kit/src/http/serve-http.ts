@@ -7,36 +7,36 @@ import { sendRefusal, toHttpRefusal } from './http-refusal.ts'
 import { McpHttpEndpoint } from './mcp-http-endpoint.ts'
 import { createRequestGuard } from './request-guard.ts'
 
-/** Where and for whom a server listens over HTTP, and its limits. */
+/** Where a server listens over HTTP, who may call it, and its limits. */
 export interface HttpOptions {
-  /** Absent: 127.0.0.1. */
+  /** Default: 127.0.0.1. */
   readonly host?: string
-  /** 0 takes any free one. */
+  /** 0: any free port. */
   readonly port: number
-  /** Absent: /mcp. */
+  /** Default: /mcp. */
   readonly path?: string
   /** Values of the Host header besides the address itself, such as `mcp.example.com`. */
   readonly allowedHosts?: readonly string[]
-  /** Web pages that may call, such as `https://app.example.com`. */
+  /** Origins of web pages that may call, such as `https://app.example.com`. */
   readonly allowedOrigins?: readonly string[]
   readonly maxBodyBytes?: number
-  /** How long a session of the legacy era may be silent. */
+  /** How long a session of the legacy era may be idle. */
   readonly sessionIdleMs?: number
   readonly maxSessions?: number
   readonly maxSessionsPerUser?: number
-  /** Requests and streams of the modern era at the same time. */
+  /** The maximum number of concurrent requests and streams of the modern era. */
   readonly maxRequestsPerUser?: number
 }
 
 /** A server that listens over HTTP, until it is closed. */
 export interface HttpServing {
-  /** Where clients connect to. */
+  /** The URL that clients connect to. */
   readonly url: string
-  /** Cancels what is in flight and ends every stream. */
+  /** Cancels the requests in flight and ends every stream. */
   close(): Promise<void>
 }
 
-/** Slow or silent peers lose their connection; a call under way may take as long as it likes. */
+/** Slow or silent peers lose their connection; a running call has no time limit. */
 const TIMEOUTS = {
   headersTimeout: 15_000,
   requestTimeout: 60_000,
@@ -84,7 +84,7 @@ export async function serveHttp(server: McpServer, options: HttpOptions): Promis
   }
 }
 
-/** How this machine reaches what listens there. */
+/** The host by which this machine reaches that address. */
 function formatReachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '') return '127.0.0.1'
   if (host === '::') return '[::1]'
@@ -103,7 +103,7 @@ function listen(listener: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     listener.once('error', (error: NodeJS.ErrnoException) => {
       const message = `Cannot listen on ${host}:${port}: ${error.code ?? error.message}.`
-      const hint = 'Choose another port (0 takes any free one), or stop the program that has it.'
+      const hint = 'Choose another port (0 takes any free one), or stop the program that uses it.'
       reject(new SallyportError('PORT_UNAVAILABLE', message, { hint, cause: error }))
     })
     listener.listen({ host, port }, () => {
@@ -113,7 +113,7 @@ function listen(listener: Server, host: string, port: number): Promise<number> {
   })
 }
 
-/** What is no HTTP gets a status, unless an answer is under way, within which ours would be taken for a part of it. */
+/** Invalid HTTP gets a status, unless a response has begun: then ours would be read as a part of it. */
 function refuseNonHttp(listener: Server): void {
   const answers = new WeakMap<object, ServerResponse>()
   listener.prependListener('request', (request, response) => answers.set(request.socket, response))
@@ -131,7 +131,7 @@ function closeListener(listener: Server): Promise<void> {
   return new Promise((resolve) => {
     listener.close(() => resolve())
     listener.closeIdleConnections()
-    // Whoever does not read the end of its stream is not waited for.
+    // A client that does not read the end of its stream is not waited for.
     setTimeout(() => listener.closeAllConnections(), SHUTDOWN_TIMEOUT_MS).unref()
   })
 }

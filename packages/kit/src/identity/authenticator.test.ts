@@ -21,7 +21,7 @@ const authenticatorOf = (options: Partial<AuthenticatorOptions> = {}) =>
 const identify = (authorization: string | readonly string[] | undefined) =>
   authenticatorOf().authenticate({ authorization })
 
-/** RFC 7235: a scheme and parameters, each value quoted and free of what would end a quote or a header. */
+/** RFC 7235: a scheme and parameters, each value quoted, without characters that would end a quote or a header. */
 const CHALLENGE = /^Bearer [a-z_]+="[\x20\x21\x23-\x5b\x5d-\x7e]*"(, [a-z_]+="[\x20\x21\x23-\x5b\x5d-\x7e]*")*$/
 
 const refusalOf = (found: Authentication) => {
@@ -38,12 +38,12 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
     })
   })
 
-  it('has a default session of the user where the token names none', async () => {
+  it('has a default session if the token names none', async () => {
     expect(await identify(bearer({}))).toMatchObject({ identity: { userId: 'ada', sessionId: 'jwt:ada' } })
     expect(await identify(bearer({ sub: 'bob' }))).toMatchObject({ identity: { sessionId: 'jwt:bob' } })
   })
 
-  it('without a token is asked for one, and told no error', async () => {
+  it('without a token is asked for one, without an error code', async () => {
     for (const header of [undefined, 'Basic YTpi', 'Bearerx y', ''])
       expect(refusalOf(await identify(header)).wwwAuthenticate).toBe('Bearer realm="mcp"')
   })
@@ -58,7 +58,7 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
     `Bearer ${'x'.repeat(9_000)}`,
     'Bearer a\r\nx: y',
     `Bearer ${encode({ alg: 'none' })}.${encode(CLAIMS)}.`,
-  ])('with %j is refused in words that hold nothing of it', async (header) => {
+  ])('with %j is refused, and the message contains nothing of it', async (header) => {
     const { wwwAuthenticate, problem } = refusalOf(await identify(header))
     expect(wwwAuthenticate).toContain('error="invalid_token", error_description="The ')
     expect(`${wwwAuthenticate} ${problem}`).not.toMatch(/xxxx|eyJ|Bearer b|x: y/)
@@ -69,7 +69,7 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
     expect(await identify([bearer({})])).toMatchObject({ identity: { userId: 'ada' } })
   })
 
-  it('whose token is forged learns why, and nothing of what it holds', async () => {
+  it('whose token is forged learns the reason, but no contents of the token', async () => {
     const forged = bearer({ sub: 'tell-nobody' }).replace(/\.[^.]*$/, `.${'A'.repeat(43)}`)
     const { wwwAuthenticate, problem } = refusalOf(await identify(forged))
     expect(wwwAuthenticate).toContain(`error_description="The token's signature does not verify"`)
@@ -83,25 +83,25 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
     { session_id: '' },
     { session_id: null },
     { session_id: 7 },
-  ])('with the claims %j is nobody', async (claims) => {
+  ])('with the claims %j is refused', async (claims) => {
     expect(refusalOf(await identify(bearer(claims))).problem).toMatch(/claim (sub|session_id) is missing or not/)
   })
 
-  it('is told where tokens come from, where that is configured', async () => {
+  it('is told where to get tokens, if that is configured', async () => {
     const resourceMetadata = 'https://records.example/.well-known/oauth-protected-resource'
     const found = await authenticatorOf({ auth: { jwt: JWT, resourceMetadata } }).authenticate({})
     expect(refusalOf(found).wwwAuthenticate).toBe(`Bearer realm="mcp", resource_metadata="${resourceMetadata}"`)
     expect(() => authenticatorOf({ auth: { jwt: JWT, resourceMetadata: 'x"y' } })).toThrow(/resourceMetadata/)
   })
 
-  it('is told apart from one of the same name at another issuer', async () => {
+  it('is a different user than one of the same name at another issuer', async () => {
     const other = 'https://other.example'
     const auth = { jwt: { ...JWT, issuers: [CLAIMS.iss, other] } }
     const found = await authenticatorOf({ auth }).authenticate({ authorization: bearer({ iss: other }) })
     expect(found).toMatchObject({ identity: { userId: `${other}#ada` } })
   })
 
-  it('is known no longer than the token counts', async () => {
+  it('is accepted only as long as the token is valid', async () => {
     let now = START
     const authenticator = authenticatorOf({ now: () => now })
     const headers = { authorization: bearer({ exp: NOW + 10 }) }
@@ -122,7 +122,7 @@ describe(`${promise('KIT-1')} a caller over HTTP`, () => {
   })
 })
 
-it('keys that cannot be fetched are no fault of the caller: 503, and the next request may pass', async () => {
+it('if keys cannot be fetched the caller gets 503, and the next request may pass', async () => {
   const key = await createSigningKey('k1')
   const issuer = await openKeyServer([key])
   onTestFinished(() => issuer.close())
@@ -144,7 +144,7 @@ it('keys that cannot be fetched are no fault of the caller: 503, and the next re
   expect(issuer.fetches).toBe(2)
 })
 
-it('a key set that hangs delays its own tokens only, and is asked once', async () => {
+it('a key set that hangs delays only its own tokens, and is fetched once', async () => {
   const key = await createSigningKey('k1')
   const issuer = await openKeyServer([key])
   onTestFinished(() => issuer.close())
@@ -168,18 +168,18 @@ describe('a server', () => {
     return spy
   }
 
-  it('without auth and dev may not listen, and says what to do', async () => {
+  it('without auth and dev may not listen, and the error says what to do', async () => {
     const server = createMcpServer('records')
     expect(() => server.assertMayListen('127.0.0.1')).toThrow(/neither "auth" nor "dev"/)
     expect(refusalOf(await server.authenticate({ authorization: bearer({}) })).status).toBe(401)
   })
 
-  it('with dev listens on loopback only, says so loudly, and knows one user', async () => {
-    const said = printed()
+  it('with dev listens on loopback only, prints a warning, and has one user', async () => {
+    const warning = printed()
     const server = createMcpServer('records', { dev: true })
     for (const host of ['127.0.0.1', '::1', 'localhost']) server.assertMayListen(host)
-    expect(said).toHaveBeenCalledTimes(3)
-    expect(said.mock.calls[0]?.[0]).toContain('DEV MODE')
+    expect(warning).toHaveBeenCalledTimes(3)
+    expect(warning.mock.calls[0]?.[0]).toContain('DEV MODE')
     for (const host of ['0.0.0.0', '::', '', '10.0.0.1', 'example.com', '127.0.0.1.evil.example', 'LOCALHOST.'])
       expect(() => server.assertMayListen(host)).toThrow(/on loopback only/)
     expect(await server.authenticate({})).toEqual({ identity: { userId: 'dev', sessionId: 'dev' } })

@@ -3,34 +3,34 @@ import { BearerAuthenticator } from './bearer-authenticator.ts'
 import type { JwtOptions } from './jwt-options.ts'
 import type { Identity } from './request-scope.ts'
 
-/** The headers of a request as Node gives them, names in lower case. */
+/** The headers of a request in Node's format, names in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Who asks, or how the request is to be refused. The words are ours and never hold anything of a token. */
+/** The caller's identity, or how to refuse the request. The texts never contain any part of a token. */
 export type Authentication =
-  /** `expiresAt` in milliseconds since 1970: a stream that was let in ends then. */
+  /** `expiresAt` in milliseconds since 1970: an accepted stream ends then. */
   | { readonly identity: Identity; readonly expiresAt?: number }
   | { readonly status: 401; readonly wwwAuthenticate: string; readonly problem: string }
-  /** The token cannot be judged at the moment: the issuer's keys could not be fetched. */
+  /** The token cannot be verified at the moment: the issuer's keys could not be fetched. */
   | { readonly status: 503; readonly retryAfterSeconds: number; readonly problem: string }
 
 /** Decides who sends a request. */
 export interface Authenticator {
   authenticate(headers: RequestHeaders): Promise<Authentication>
-  /** Throws where requests that reach this address must not be served as they are. Asked before listening. */
+  /** Throws if requests to this address must not be served with these settings. Called before listening. */
   assertMayListen(host: string): void
 }
 
 /** How callers over HTTP prove who they are. */
 export interface AuthOptions {
   readonly jwt: JwtOptions
-  /** Where clients learn how to get a token (RFC 9728); named in every refusal. */
+  /** The URL where clients learn how to get a token (RFC 9728); part of every refusal. */
   readonly resourceMetadata?: string | undefined
 }
 
 export interface AuthenticatorOptions {
   readonly auth?: AuthOptions | undefined
-  /** Everybody who reaches the server is one made-up user: for trying things, on loopback only. */
+  /** Every caller is the same user "dev", without a token: for trials, on loopback only. */
   readonly dev?: boolean | undefined
   readonly now?: () => number
 }
@@ -55,7 +55,7 @@ const DEV_AUTHENTICATOR: Authenticator = {
         hint: 'Listen on 127.0.0.1, or give "auth" instead of "dev".',
       })
     console.error(
-      `!! DEV MODE: no tokens are checked. Whoever reaches ${host} is the user "dev". Never use it in service.`,
+      `!! DEV MODE: no tokens are checked. Whoever reaches ${host} is the user "dev". Never use it in production.`,
     )
   },
 }
@@ -64,12 +64,12 @@ const CLOSED_AUTHENTICATOR: Authenticator = {
   authenticate: async () => ({
     status: 401,
     wwwAuthenticate: 'Bearer realm="closed"',
-    problem: 'This server has no way to tell its callers apart.',
+    problem: 'This server has no way to identify its callers.',
   }),
   assertMayListen() {
     throw new SallyportError(
       'USAGE',
-      'The server has neither "auth" nor "dev": whoever asks over HTTP is a stranger.',
+      'The server has neither "auth" nor "dev", so it cannot identify callers over HTTP.',
       {
         hint: 'Give createMcpServer { auth: { jwt: { … } } }, or { dev: true } to try it out on this machine without tokens.',
       },

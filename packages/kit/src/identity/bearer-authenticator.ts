@@ -6,15 +6,15 @@ import { type JwtRefusal, refuseClaim } from './jwt-refusal.ts'
 import { createJwtVerifier, type JwtSettings, type JwtVerifier, MAX_JWT_LENGTH } from './jwt-verifier.ts'
 import { isPrintableName } from './printable-name.ts'
 
-/** RFC 7235's token68 after the one scheme we take; schemes know no case. */
+/** RFC 7235's token68 after the only scheme that we accept; schemes are case-insensitive. */
 const BEARER = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i
 const MAX_HEADER_LENGTH = MAX_JWT_LENGTH + 'Bearer '.length
 const MAX_CACHED = 1_000
-/** A token is looked at again after this, so that a withdrawn key ends it before its own time. */
+/** After this a token is verified again, so that a revoked key ends it before it expires. */
 const CACHE_MS = 60_000
 const RETRY_AFTER_SECONDS = 3
 
-/** Tells callers apart by their bearer JWT. One that was verified is known for a minute, or until it expires. */
+/** Identifies callers by their bearer JWT. A verified token is cached for a minute, or until it expires. */
 export class BearerAuthenticator implements Authenticator {
   readonly #settings: JwtSettings
   readonly #verifier: JwtVerifier
@@ -34,7 +34,7 @@ export class BearerAuthenticator implements Authenticator {
   async authenticate({ authorization }: RequestHeaders): Promise<Authentication> {
     const [header, ...others] = typeof authorization === 'string' ? [authorization] : (authorization ?? [])
     if (header === undefined) return this.#refuseMissing()
-    // Of two headers, somebody before us may have looked at the other one.
+    // Of two headers, a proxy before us may have checked the other one.
     if (others.length > 0 || header.length > MAX_HEADER_LENGTH) return this.#refuseMalformed()
     const token = BEARER.exec(header)?.[1]
     if (token !== undefined) return this.#identify(token)
@@ -42,15 +42,15 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   assertMayListen(): void {
-    // Whoever reaches the port has to bring a token.
+    // Every caller needs a token, so any address is safe.
   }
 
-  /** One token is verified once, however many requests bring it at the same time. */
+  /** A token is verified once, even if many requests send it at the same time. */
   #identify(token: string): Authentication | Promise<Authentication> {
-    // The digest, so that no token stays in memory longer than its request.
+    // The key is a digest, so that no token stays in memory longer than its request.
     const key = createHash('sha256').update(token).digest('base64')
-    const known = this.#cache.get(key) ?? this.#verifying.get(key)
-    if (known !== undefined) return known
+    const cached = this.#cache.get(key) ?? this.#verifying.get(key)
+    if (cached !== undefined) return cached
     const verifying = this.#verify(token, key).finally(() => this.#verifying.delete(key))
     this.#verifying.set(key, verifying)
     return verifying
@@ -84,14 +84,14 @@ export class BearerAuthenticator implements Authenticator {
     return this.#refuse('The Authorization header is not one bearer token', 'invalid_token')
   }
 
-  /** RFC 6750 (3.1): who brings no token is told no error. The words are our own, so that they are safe in a header. */
+  /** RFC 6750 (3.1): without a token there is no `error`. `problem` is always our own text, so it is safe in a header. */
   #refuse(problem: string, error?: string): Authentication {
     const reason = error === undefined ? '' : `, error="${error}", error_description="${problem}"`
     return { status: 401, wwwAuthenticate: `${this.#challenge}${reason}`, problem: `${problem}.` }
   }
 }
 
-/** Handlers of many requests see the same claims: what one of them wrote there, the next would read. */
+/** The handlers of many requests share the same claims, so none of them may change them. */
 function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value
   for (const part of Object.values(value)) deepFreeze(part)
@@ -103,7 +103,7 @@ function buildChallenge(resourceMetadata: string | undefined): string {
   if (resourceMetadata === undefined) return challenge
   const url = URL.canParse(resourceMetadata) ? new URL(resourceMetadata) : undefined
   if (url !== undefined && /^https?:$/.test(url.protocol)) return `${challenge}, resource_metadata="${url.href}"`
-  throw new SallyportError('CONFIG_INVALID', 'auth.resourceMetadata is no address.', {
+  throw new SallyportError('CONFIG_INVALID', 'auth.resourceMetadata is not a valid URL.', {
     hint: 'Give the address of the metadata of this resource, such as "https://host/.well-known/oauth-protected-resource".',
   })
 }
@@ -114,12 +114,12 @@ interface TokenOwner {
 }
 
 /**
- * For whom the claims of a verified token speak. A claim that is there but no usable text refuses the token: the
- * default would widen what its issuer meant.
+ * The identity in the claims of a verified token. If a claim is present but not a usable string, the token is refused:
+ * a default would grant more than its issuer meant.
  */
 export function readTokenOwner(claims: JsonObject, issuers: readonly string[]): TokenOwner | JwtRefusal {
   const { iss, sub } = claims
-  // What one issuer calls "ada" is not who another calls so.
+  // "ada" of one issuer and "ada" of another are different users.
   const userId = issuers.length > 1 ? `${iss}#${sub}` : sub
   if (!isPrintableName(sub) || !isPrintableName(userId)) return refuseClaim('sub')
   const sessionId = Object.hasOwn(claims, 'session_id') ? claims.session_id : `jwt:${userId}`

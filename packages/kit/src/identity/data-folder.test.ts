@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import { findDataFolder } from './data-folder.ts'
 
-it('the option comes before the variable, and the variable before the place of the system', () => {
+it('the option overrides the variable, and the variable overrides the folder of the system', () => {
   const environment = { SALLYPORT_DATA: '/srv/data', XDG_STATE_HOME: '/srv/state' }
   expect(findDataFolder('mine', environment)).toBe(resolve('mine'))
   expect(findDataFolder(undefined, environment)).toBe('/srv/data')

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { findWeakness, GENERATE_SECRET_HINT, isLoopback, parseDuration, SallyportError } from '@sallyport/core'
 import type { JwtSettings } from './jwt-verifier.ts'
 
-/** With which key bearer tokens are verified, and what they have to say. Exactly one of the three keys is given. */
+/** The key that verifies bearer tokens, and the claims that they need. Exactly one of the three keys is given. */
 export interface JwtOptions {
   /** A shared key, for HS256, HS384 and HS512. */
   readonly secret?: string | undefined
@@ -10,21 +10,21 @@ export interface JwtOptions {
   readonly jwksUri?: string | undefined
   /** One public key, as PEM. */
   readonly publicKey?: string | undefined
-  /** The only ones that count. Absent: HS256 for a secret, RS256, PS256, ES256 and EdDSA for a key set, all of a public key. */
+  /** The accepted algorithms. Default: HS256 for a secret; RS256, PS256, ES256 and EdDSA for a key set; all that a public key supports. */
   readonly algorithms?: readonly string[] | undefined
-  /** The exact `iss` of those who may sign. Required with `jwksUri`, whose keys may sign for others too. */
+  /** The exact `iss` of the accepted issuers. Required with `jwksUri`, whose keys may sign for others too. */
   readonly issuers?: readonly string[] | undefined
-  /** A token has to name one of them in `aud`. Absent: a token must name none. */
+  /** A token must have one of them in `aud`. If missing, a token must have no `aud`. */
   readonly audience?: string | readonly string[] | undefined
-  /** How far clocks may differ, in seconds or as `30s`. Absent: 5 seconds. */
+  /** How far clocks may differ, in seconds or as `30s`. Default: 5 seconds. */
   readonly clockTolerance?: number | string | undefined
-  /** How long after its `iat` a token is accepted at most, in seconds or as `1h`. Absent: until its `exp`. */
+  /** How long after its `iat` a token is accepted at most, in seconds or as `1h`. Default: until its `exp`. */
   readonly maxAge?: number | string | undefined
 }
 
 const DEFAULT_TOLERANCE_MS = 5_000
 const MAX_TOLERANCE_MS = 600_000
-/** RFC 7518 (3.2): the key of an HMAC is at least as long as its hash. */
+/** RFC 7518 (3.2): the key of an HMAC must be at least as long as its hash. */
 const MIN_SECRET_BYTES: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
 const PUBLIC_KEY_ALGORITHMS = [
   'RS256',
@@ -40,17 +40,17 @@ const PUBLIC_KEY_ALGORITHMS = [
   'Ed25519',
 ]
 const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
-/** RFC 9864 gave the algorithm a second name; issuers use both. */
+/** RFC 9864 gave this algorithm a second name; issuers use both. */
 const EDDSA_NAMES = ['EdDSA', 'Ed25519']
 
-/** The only judge of `auth.jwt` in the kit: what it lets pass can be verified without a further look. */
+/** Validates `auth.jwt`, for the whole kit: the verifier needs no further checks. */
 export function readJwtOptions(options: JwtOptions): JwtSettings {
   const { secret, jwksUri, publicKey } = options
   const given = [secret, jwksUri, publicKey].filter((key) => key !== undefined).length
   if (given !== 1)
     throw invalid(
       `expected one of secret, jwksUri and publicKey; got ${given === 0 ? 'none' : given}`,
-      'Give one key; is the variable that holds it set?',
+      'Give one key. If it comes from a variable, check that the variable is set.',
     )
   const algorithms = readAlgorithms(options)
   const own = publicKey === undefined ? undefined : readPublicKey(publicKey, createAlgorithmFilter(options, algorithms))
@@ -68,13 +68,13 @@ export function readJwtOptions(options: JwtOptions): JwtSettings {
   }
 }
 
-/** One key speaks for itself: unless some are listed, it may verify whatever it is made for. */
+/** A single key determines its algorithms, unless some are listed. */
 const createAlgorithmFilter =
   ({ algorithms }: JwtOptions, read: readonly string[]) =>
   (name: string): boolean =>
     algorithms === undefined || read.includes(name)
 
-/** Only what the given key can verify: a public key must never be taken as a shared secret. */
+/** Only algorithms that the given key can verify: a public key must never be used as a shared secret. */
 function readAlgorithms({ secret, algorithms }: JwtOptions): readonly string[] {
   const known = secret === undefined ? PUBLIC_KEY_ALGORITHMS : Object.keys(MIN_SECRET_BYTES)
   const listed = algorithms ?? (secret === undefined ? DEFAULT_ALGORITHMS : ['HS256'])
@@ -98,23 +98,23 @@ function readIssuers({ issuers, jwksUri }: JwtOptions): readonly string[] {
       'issuers is missing',
       'Name the exact `iss` of the issuer: the keys of jwksUri may sign for others too.',
     )
-  // Users of several issuers are told apart as `<issuer>#<sub>`.
+  // Users of several issuers are identified as `<issuer>#<sub>`.
   if (read.some((issuer) => issuer.includes('#')))
-    throw invalid('an issuer holds "#"', 'Give the exact `iss` of tokens.')
+    throw invalid('an issuer contains "#"', 'Give the exact `iss` of tokens.')
   return read
 }
 
 function readStrings(key: string, value: readonly string[] | undefined): readonly string[] {
   const list: unknown = value ?? []
   if (Array.isArray(list) && list.every((text) => typeof text === 'string' && text !== '')) return list
-  throw invalid(`${key} is no list of texts`, `Give ${key} as ["…"].`)
+  throw invalid(`${key} must be a list of strings`, `Give ${key} as ["…"].`)
 }
 
 function checkSecret(secret: unknown, algorithms: readonly string[]): void {
-  if (typeof secret !== 'string') throw invalid('secret is no text', 'Give the shared key as a text.')
+  if (typeof secret !== 'string') throw invalid('secret must be a string', 'Give the shared key as a string.')
   if (/-----BEGIN |^\s*\{\s*"/.test(secret))
     throw invalid(
-      'secret holds a public or private key',
+      'secret contains a public or private key',
       'Give a public key as publicKey, with algorithms such as RS256.',
     )
   for (const algorithm of algorithms) {
@@ -126,18 +126,18 @@ function checkSecret(secret: unknown, algorithms: readonly string[]): void {
 
 function checkJwksUri(uri: unknown): void {
   const url = typeof uri === 'string' && URL.canParse(uri) ? new URL(uri) : undefined
-  const hint = 'Give the https address at which the issuer publishes its keys.'
-  if (url === undefined) throw invalid('jwksUri is no address', hint)
-  if (url.username !== '' || url.password !== '') throw invalid('jwksUri holds a password', hint)
+  const hint = 'Give the https URL at which the issuer publishes its keys.'
+  if (url === undefined) throw invalid('jwksUri is not a valid URL', hint)
+  if (url.username !== '' || url.password !== '') throw invalid('jwksUri contains a password', hint)
   if (url.protocol === 'https:') return
   if (url.protocol !== 'http:' || !isLoopback(url.hostname.replaceAll(/[[\]]/g, '')))
-    throw invalid('jwksUri is not https', `${hint} Keys that came over plain http could be anybody's.`)
+    throw invalid('jwksUri is not https', `${hint} Keys fetched over plain http could come from anybody.`)
 }
 
 function readTolerance(value: number | string | undefined): number {
   const ms = value === undefined ? DEFAULT_TOLERANCE_MS : parseDuration(value, 's')
   if (ms !== undefined && ms <= MAX_TOLERANCE_MS) return ms
-  throw invalid('clockTolerance is no time of at most 10 minutes', 'Give seconds, or a text such as "30s".')
+  throw invalid('clockTolerance is not a duration of at most 10 minutes', 'Give seconds, or a string such as "30s".')
 }
 
 function readMaxAge(value: number | string | undefined): number | undefined {
@@ -159,19 +159,19 @@ const ALGORITHMS_BY_CURVE: Readonly<Record<string, readonly string[]>> = {
 
 interface PublicKey {
   readonly key: KeyObject
-  /** Those that it can verify and that are wanted. */
+  /** The algorithms that it can verify and that are accepted. */
   readonly algorithms: readonly string[]
 }
 
-function readPublicKey(pem: string, wanted: (algorithm: string) => boolean): PublicKey {
-  // Node would quietly derive the public half: whoever verifies has no need to hold the private one.
-  if (typeof pem !== 'string' || /PRIVATE KEY-----/.test(pem)) throw unusable('it is no public key')
+function readPublicKey(pem: string, isAccepted: (algorithm: string) => boolean): PublicKey {
+  // Node would silently derive the public key, but a verifier should not have the private one.
+  if (typeof pem !== 'string' || /PRIVATE KEY-----/.test(pem)) throw unusable('it is not a public key')
   const key = parsePem(pem)
   const { modulusLength } = key.asymmetricKeyDetails ?? {}
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS)
     throw unusable(`it has ${modulusLength} bits; expected at least ${MIN_RSA_BITS}`)
   const usable = listAlgorithms(key)
-  const algorithms = usable.filter(wanted)
+  const algorithms = usable.filter(isAccepted)
   if (algorithms.length > 0) return { key, algorithms }
   throw unusable(`it verifies ${usable.join(', ') || 'no known algorithm'}, and algorithms lists none of these`)
 }
@@ -180,7 +180,7 @@ function parsePem(pem: string): KeyObject {
   try {
     return createPublicKey(pem)
   } catch (cause) {
-    throw unusable('it is no PEM', cause)
+    throw unusable('it is not valid PEM', cause)
   }
 }
 
@@ -192,6 +192,6 @@ function listAlgorithms({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject):
 
 const unusable = (problem: string, cause?: unknown): SallyportError =>
   new SallyportError('CONFIG_INVALID', `auth.jwt.publicKey cannot be used: ${problem}.`, {
-    hint: 'Give the text of a file that begins with "-----BEGIN PUBLIC KEY-----", and algorithms that belong to it.',
+    hint: 'Give the text of a file that begins with "-----BEGIN PUBLIC KEY-----", and algorithms that fit it.',
     cause,
   })

@@ -1,7 +1,7 @@
-/** Why a token does not count. The words are ours and never hold anything of the token. */
+/** Why a token is refused. The text never contains any part of the token. */
 export interface JwtRefusal {
   readonly problem: string
-  /** `final`: this token can never pass. `for-now`: it may pass later. `unverifiable`: the keys could not be had. */
+  /** `final`: this token can never pass. `for-now`: it may pass later. `unverifiable`: the keys could not be fetched. */
   readonly certainty: 'final' | 'for-now' | 'unverifiable'
   readonly cause?: unknown
 }
@@ -11,6 +11,6 @@ export const refuseTemporarily = (problem: string): JwtRefusal => ({ problem, ce
 
 const KNOWN_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'agent', 'profile', 'session_id'])
 
-/** The claim is named only where its name is one of ours: other names are words of the token. */
+/** The claim is named only if we know it: any other name is text from the token. */
 export const refuseClaim = (claim: string): JwtRefusal =>
   refusePermanently(`The token's claim ${KNOWN_CLAIMS.has(claim) ? `${claim} ` : ''}is missing or not accepted here`)

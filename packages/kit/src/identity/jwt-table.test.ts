@@ -24,7 +24,7 @@ const pairOf = (alg: string) => PAIRS[(alg.startsWith('ES') ? alg : alg.slice(0,
 const hashOf = (alg: string) => `sha${alg.slice(2)}`
 const pemOf = (key: KeyObject) => key.export({ type: 'spki', format: 'pem' }) as string
 
-/** Signs with node:crypto alone: what verifies must not be judged by its own maker. */
+/** Signs with node:crypto only: a verifier must not be tested with its own signatures. */
 function signature(alg: string, data: Buffer): Buffer {
   if (alg.startsWith('HS')) return createHmac(hashOf(alg), SECRET).update(data).digest()
   const { privateKey: key } = pairOf(alg)
@@ -37,7 +37,7 @@ function signature(alg: string, data: Buffer): Buffer {
 const encode = (part: unknown) =>
   Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')
 
-/** A token whose parts are exactly these; texts stand as they are. */
+/** A token of exactly these parts; strings are used unchanged. */
 function token(alg: string, header: object | string, claims: object | string): string {
   const signed = `${encode(header)}.${encode(claims)}`
   return `${signed}.${signature(alg, Buffer.from(signed)).toString('base64url')}`
@@ -53,8 +53,8 @@ const verifierOf = (options: JwtOptions) =>
 
 const outcome = async (options: JwtOptions, text: string) => problemOf(await verifierOf(options).verify(text))
 
-describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
-  it.each(ALL)('one signed with %s passes where it is listed, and nowhere else', async (alg) => {
+describe(`${promise('KIT-1')} exactly the valid tokens pass`, () => {
+  it.each(ALL)('one signed with %s passes only if that algorithm is listed', async (alg) => {
     expect(await outcome({ ...keyOf(alg), algorithms: [alg] }, good(alg))).toBe('accepted')
     const others = ALL.filter((other) => !(alg.startsWith('Ed') && other.startsWith('Ed')) && other !== alg)
     for (const other of others) {
@@ -63,7 +63,7 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     }
   })
 
-  it.each(ALL)('one that only calls itself %s does not pass', async (alg) => {
+  it.each(ALL)('one that only claims the algorithm %s does not pass', async (alg) => {
     const options = { ...keyOf(alg), algorithms: [alg] }
     for (const other of ALL.filter((name) => !(alg.startsWith('Ed') && name.startsWith('Ed')) && name !== alg))
       expect(await outcome(options, token(other, { alg }, CLAIMS))).not.toBe('accepted')
@@ -115,31 +115,25 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
   const PAYLOADS: readonly [string, string | object][] = [
     ['has expired', { ...CLAIMS, exp: NOW - 5 }],
     ['expired long ago', { ...CLAIMS, exp: 0 }],
-    ['expires before all time', { ...CLAIMS, exp: -1 }],
+    ['expires before 1970', { ...CLAIMS, exp: -1 }],
     ['never expires, by 1e400', `{"iss":"${ISSUER}","aud":"records","exp":1e400,"sub":"ada"}`],
     ['expires after the year 9999', { ...CLAIMS, exp: 1e300 }],
-    [
-      'is valid since before all time',
-      `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"nbf":-1e400,"sub":"ada"}`,
-    ],
-    [
-      'was made at the end of all time',
-      `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"iat":1e400,"sub":"ada"}`,
-    ],
-    ['was made before all time', { ...CLAIMS, iat: -1 }],
-    ['expires at a text', { ...CLAIMS, exp: String(NOW + 60) }],
+    ['is valid since before 1970', `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"nbf":-1e400,"sub":"ada"}`],
+    ['was made after the year 9999', `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"iat":1e400,"sub":"ada"}`],
+    ['was made before 1970', { ...CLAIMS, iat: -1 }],
+    ['has a string as exp', { ...CLAIMS, exp: String(NOW + 60) }],
     ['never expires', { ...CLAIMS, exp: undefined }],
     ['expires at null', { ...CLAIMS, exp: null }],
     ['is not valid yet', { ...CLAIMS, nbf: NOW + 6 }],
-    ['is valid from a text', { ...CLAIMS, nbf: '0' }],
-    ['was made at a text', { ...CLAIMS, iat: 'now' }],
+    ['has a string as nbf', { ...CLAIMS, nbf: '0' }],
+    ['has a string as iat', { ...CLAIMS, iat: 'now' }],
     ['has another issuer', { ...CLAIMS, iss: 'https://issuer.example.evil' }],
     ['has an issuer with a slash', { ...CLAIMS, iss: `${ISSUER}/` }],
     ['has an issuer in capitals', { ...CLAIMS, iss: ISSUER.toUpperCase() }],
     ['has a list of issuers', { ...CLAIMS, iss: [ISSUER] }],
     ['has no issuer', { ...CLAIMS, iss: undefined }],
-    ['is for another', { ...CLAIMS, aud: 'other' }],
-    ['is for a beginning of our name', { ...CLAIMS, aud: 'record' }],
+    ['is for another audience', { ...CLAIMS, aud: 'other' }],
+    ['is for a prefix of our name', { ...CLAIMS, aud: 'record' }],
     ['is for nobody', { ...CLAIMS, aud: [] }],
     ['is for a nested list', { ...CLAIMS, aud: [['records']] }],
     ['names no audience', { ...CLAIMS, aud: undefined }],
@@ -147,14 +141,14 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     ['names two users', `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"sub":"root","sub":"ada"}`],
     ['names two users, one escaped', `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"sub":"a","s\\u0075b":"b"}`],
     [
-      'says something twice further in',
+      'has a duplicate member in a nested object',
       `{"iss":"${ISSUER}","aud":"records","exp":${NOW + 60},"sub":"ada","act":[{"a":1,"a":2}]}`,
     ],
-    ['names its end twice', `{"iss":"${ISSUER}","aud":"records","exp":${NOW - 60},"sub":"ada","exp":${NOW + 60}}`],
+    ['has exp twice', `{"iss":"${ISSUER}","aud":"records","exp":${NOW - 60},"sub":"ada","exp":${NOW + 60}}`],
     ['is a list', '[]'],
-    ['is a text', '"sub"'],
+    ['is a string', '"sub"'],
     ['is null', 'null'],
-    ['is no JSON', 'sub=ada'],
+    ['is not JSON', 'sub=ada'],
   ]
 
   it.each(PAYLOADS)('one that %s does not pass, though its signature is right', async (_, claims) => {
@@ -173,12 +167,12 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     expect(await verifierOf(options).verify(made(NOW - 10))).toMatchObject({ expiresAt: START + 55_000 })
   })
 
-  it('names that only look repeated are not', async () => {
+  it('names that only look like duplicates are allowed', async () => {
     const claims = { ...CLAIMS, act: { sub: 'ada', list: ['sub', { sub: 1 }] }, note: '"sub":"sub","exp"', a: 'sub' }
     expect(await outcome({ secret: SECRET }, token('HS256', { alg: 'HS256' }, claims))).toBe('accepted')
   })
 
-  it('bytes that are no UTF-8 are no user', async () => {
+  it('invalid UTF-8 is not accepted as a user', async () => {
     const json = Buffer.from(JSON.stringify({ ...CLAIMS, sub: 'ada?' }))
     json[json.indexOf('?')] = 0xff
     const signed = `${encode({ alg: 'HS256' })}.${json.toString('base64url')}`
@@ -186,7 +180,7 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     expect(await outcome({ secret: SECRET }, made)).not.toBe('accepted')
   })
 
-  it('no edit of a good token passes', async () => {
+  it('no changed version of a valid token passes', async () => {
     const verifier = verifierOf({ secret: SECRET, algorithms: ['HS256'] })
     const [header = '', claims = '', mac = ''] = good('HS256').split('.')
     const whole = `${header}.${claims}.${mac}`
@@ -197,7 +191,7 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
         const bytes = (text: string) => Buffer.from(text.split('.')[2] ?? '', 'base64url').toString('hex')
         const same =
           edited.startsWith(`${header}.${claims}.`) && /^[\w-]+$/.test(edited.slice(header.length + claims.length + 2))
-        // The last character of an encoding carries bits that no reader looks at.
+        // The last character of an encoding has bits that no reader uses.
         const isTwin = same && bytes(edited) === bytes(whole)
         expect(problemOf(await verifier.verify(edited)) === 'accepted').toBe(isTwin)
       }),
@@ -205,7 +199,7 @@ describe(`${promise('KIT-1')} exactly the right tokens pass`, () => {
     )
   })
 
-  it('exactly those pass whose claims are right, whatever is combined', async () => {
+  it('exactly those with valid claims pass, in any combination', async () => {
     const verifier = verifierOf({ secret: SECRET, algorithms: ['HS256'] })
     const claims = fc.record(
       {

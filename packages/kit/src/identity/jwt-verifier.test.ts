@@ -40,8 +40,8 @@ const signedBySecret = (claims: JWTPayload, secret: string) =>
 
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-describe('a good token', () => {
-  it('gives its claims, and the time until which they count', async () => {
+describe('a valid token', () => {
+  it('returns its claims, and the time when they expire', async () => {
     const claims = { ...CLAIMS, session_id: 's1', roles: ['reader'] }
     expect(await verifierFor().verify(await sign(key, claims))).toEqual({ claims, expiresAt: (NOW + 65) * 1_000 })
   })
@@ -57,7 +57,7 @@ describe('a good token', () => {
     expect(await verifierOfSecret().verify(token)).toMatchObject({ claims: { sub: 'ada' } })
   })
 
-  it('may be signed with either, where there are a secret and published keys, and never with one for the other', async () => {
+  it('may be signed with the secret or with a published key, but never with one in place of the other', async () => {
     const settings = { secret: SECRET, algorithms: ['HS256', 'RS256'] }
     const rsa = await createSigningKey('rsa', 'RS256')
     issuer.keys = [rsa.jwk]
@@ -83,12 +83,12 @@ describe('a good token', () => {
     expect(problemOf(await verifierFor().verify(await sign(key, CLAIMS, { typ })))).toBe('accepted')
   })
 
-  it('may name several audiences, and no key id when only one key fits', async () => {
+  it('may name several audiences, and needs no key id if only one key fits', async () => {
     const token = await sign(key, { ...CLAIMS, aud: ['other', 'sallyport'] }, { kid: undefined })
     expect(problemOf(await verifierFor().verify(token))).toBe('accepted')
   })
 
-  it('may be a little late or early within the tolerance', async () => {
+  it('may be slightly expired or early, within the tolerance', async () => {
     const token = await sign(key, { ...CLAIMS, exp: NOW - 4, nbf: NOW + 4 })
     expect(problemOf(await verifierFor().verify(token))).toBe('accepted')
   })
@@ -98,7 +98,7 @@ describe('a token is refused', () => {
   const refusedClaims: readonly [string, Record<string, unknown>][] = [
     ['has expired', { exp: NOW - 5 }],
     ['never expires', { exp: undefined }],
-    ['expires at a text', { exp: `${NOW + 60}` }],
+    ['has a string as exp', { exp: `${NOW + 60}` }],
     ['is not valid yet', { nbf: NOW + 6 }],
     ['has another issuer', { iss: `${CLAIMS.iss}/` }],
     ['has no issuer', { iss: undefined }],
@@ -160,7 +160,7 @@ describe('a token is refused', () => {
     }
   })
 
-  it('when there is no key of the family that it claims, whatever is listed', async () => {
+  it('when there is no key of the algorithm family that it claims, whatever is listed', async () => {
     const listed = { algorithms: ['HS256', 'ES256'] }
     expect(problemOf(await verifierFor(listed).verify(await signedBySecret(CLAIMS, SECRET)))).toContain('algorithm')
     const secretAlone = createJwtVerifier({ ...SETTINGS, ...listed, secret: SECRET }, { now: () => clock })
@@ -188,14 +188,14 @@ describe('a token is refused', () => {
   it('when any one character of it is changed', async () => {
     const token = await signedBySecret(CLAIMS, SECRET)
     const verifier = verifierOfSecret()
-    // The last character carries bits that the encoding ignores.
+    // The last character has bits that the encoding ignores.
     for (let at = 0; at < token.length - 1; at += 7) {
       const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`
       expect(await verifier.verify(changed)).toHaveProperty('certainty')
     }
   })
 
-  it('when it is cut, padded, spaced, nested or huge, without asking the issuer', async () => {
+  it('when it is cut, padded, spaced, nested or huge, without a request to the issuer', async () => {
     const token = await sign(key, CLAIMS)
     const [head, body, signature] = token.split('.')
     const broken = [

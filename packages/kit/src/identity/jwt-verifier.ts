@@ -6,11 +6,11 @@ import { RemoteKeys } from './remote-keys.ts'
 
 type Jose = typeof import('jose')
 
-/** How tokens are verified: judged when it was read, so that nothing of it is doubted here. */
+/** How tokens are verified. These settings were validated when they were read. */
 export interface JwtSettings {
   readonly issuers: readonly string[]
   readonly audience: readonly string[]
-  /** HS* belong to the secret, all others to the public keys. */
+  /** HS* need the secret, all others the public keys. */
   readonly algorithms: readonly string[]
   readonly secret: string | undefined
   readonly jwksUri: string | undefined
@@ -21,7 +21,7 @@ export interface JwtSettings {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** What a token says that is signed, timely and meant for us. */
+/** The claims of a token with a valid signature, lifetime and audience. */
 export interface VerifiedToken {
   readonly claims: JsonObject
   /** Milliseconds since 1970. */
@@ -42,12 +42,12 @@ export interface JwtVerifierOptions {
 /** The maximum length of a token in characters. */
 export const MAX_JWT_LENGTH = 8192
 
-const KEYS_HINT = 'Check that jwksUri is right and that the issuer can be reached; the next request tries again.'
+const KEYS_HINT = 'Check that jwksUri is right and that the issuer can be reached; the next request retries.'
 const COMPACT_JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** A token made for another purpose (a logout, a DPoP proof) says so here; it is no access token (RFC 8725, 3.11). */
+/** The `typ` of an access token: tokens for another purpose (a logout, a DPoP proof) have another one (RFC 8725, 3.11). */
 const ACCEPTED_TYPES = new Set(['jwt', 'at+jwt', 'application/jwt', 'application/at+jwt'])
 
-/** Creates a verifier of signed tokens, by a secret or by keys that are fetched. */
+/** Creates a verifier of signed tokens, with a secret or with fetched keys. */
 export function createJwtVerifier(settings: JwtSettings, options: JwtVerifierOptions = {}): JwtVerifier {
   const { now = Date.now, keysHint = KEYS_HINT } = options
   let opened: Promise<OpenVerifier> | undefined
@@ -67,16 +67,17 @@ interface OpenVerifier {
   readonly verify: (token: string, options: JWTVerifyOptions) => ReturnType<Jose['jwtVerify']>
 }
 
-/** jose is loaded with the first token: a program without JWTs never pays for it. */
+/** jose is loaded with the first token, so a program without JWTs never loads it. */
 async function openVerifier(settings: JwtSettings, options: Required<JwtVerifierOptions>): Promise<OpenVerifier> {
   const { secret, jwksUri, publicKey } = settings
   const jose = await import('jose')
   const shared = secret === undefined ? undefined : new TextEncoder().encode(secret)
   const published = jwksUri === undefined ? undefined : new RemoteKeys(jose, { url: jwksUri, ...options })
-  /** By the family of the algorithm alone: a key of one must never verify a token of the other (RFC 8725, 2.1). */
+  /** Chooses the key by the algorithm's family only: a key of one must never verify a token of the other (RFC 8725, 2.1). */
   const keyFor = async (header: JWSHeaderParameters, jws: FlattenedJWSInput) => {
-    // A key id that is no text fits no key, and must not be taken for one that was left out (RFC 7515, 4.1.4).
-    if (header.kid !== undefined && typeof header.kid !== 'string') throw new jose.errors.JWSInvalid('kid is no text')
+    // A key id that is not a string matches no key, and must not be treated as a missing one (RFC 7515, 4.1.4).
+    if (header.kid !== undefined && typeof header.kid !== 'string')
+      throw new jose.errors.JWSInvalid('kid must be a string')
     const key = header.alg?.startsWith('HS') ? shared : (publicKey ?? (await published?.find(header, jws)))
     if (key === undefined) throw new jose.errors.JOSEAlgNotAllowed('no key is configured for this algorithm')
     return key
@@ -100,7 +101,7 @@ async function verifyToken({ jose, verify }: OpenVerifier, question: TokenCheck)
   }
 }
 
-/** What is wrong with a token that is signed and timely. */
+/** Finds a problem in a token whose signature and lifetime are valid. */
 function findTokenProblem(
   { payload, protectedHeader }: JWTVerifyResult,
   { settings, token }: TokenCheck,
@@ -111,16 +112,16 @@ function findTokenProblem(
   if (settings.audience.length === 0 && payload.aud !== undefined) return refuseClaim('aud')
   const untimely = TIME_CLAIMS.find((claim) => payload[claim] !== undefined && !isValidTime(payload[claim]))
   if (untimely !== undefined) return refuseClaim(untimely)
-  // Decoded as jose does: a byte order mark is not part of the text.
+  // Decoded like jose does it: without a byte order mark.
   const parts = token.split('.', 2).map((part) => new TextDecoder().decode(Buffer.from(part, 'base64url')))
-  return parts.some(hasDuplicateKey) ? refusePermanently('The token says something twice') : undefined
+  return parts.some(hasDuplicateKey) ? refusePermanently('The token has a duplicate member') : undefined
 }
 
 const TIME_CLAIMS = ['exp', 'nbf', 'iat'] as const
 /** The end of the year 9999. */
 const MAX_TIME_SECONDS = 253_402_300_799
 
-/** `1e400` is a number of JSON, and read as Infinity: a token that never ends. */
+/** `1e400` is valid JSON and is parsed as Infinity: such a token would never expire. */
 const isValidTime = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= MAX_TIME_SECONDS
 
 function toVerifyOptions(settings: JwtSettings, now: number): JWTVerifyOptions {

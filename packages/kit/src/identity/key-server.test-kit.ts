@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { JwtRefusal } from './jwt-refusal.ts'
 import type { JwtSettings } from './jwt-verifier.ts'
 
-/** The moment at which every test of tokens begins, in milliseconds and in the seconds of JWTs. */
+/** The time at which every test of tokens begins, in milliseconds and in the seconds of JWTs. */
 export const START = Date.UTC(2030, 0, 1)
 export const NOW = START / 1_000
 
@@ -37,7 +37,7 @@ export async function createSigningKey(kid: string, alg = 'ES256'): Promise<Sign
   return { kid, alg, privateKey, publicKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
 }
 
-/** A token signed for real. `undefined` takes a claim or a header field away. */
+/** A really signed token. `undefined` removes a claim or a header field. */
 export function sign(key: SigningKey, claims: Fields, header: Fields = {}): Promise<string> {
   return new SignJWT(defined(claims))
     .setProtectedHeader(defined({ alg: key.alg, kid: key.kid, ...header }) as { alg: string })
@@ -49,7 +49,7 @@ type Fields = Readonly<Record<string, unknown>>
 const defined = (fields: Fields): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** An issuer's key endpoint on loopback, which counts how often it was asked. */
+/** An issuer's key endpoint on loopback, which counts its requests. */
 export async function openKeyServer(keys: readonly SigningKey[]) {
   const issuer = {
     keys: keys.map(({ jwk }) => jwk) as readonly unknown[],

@@ -8,13 +8,13 @@ import { serveStdio } from '../serve-stdio.ts'
 import { getOsUser, readLocalIdentity } from './local-identity.ts'
 import { getSessionId, getUserId, type Identity } from './request-scope.ts'
 
-it('is the user of the system in one session as long as the process lives', () => {
+it('is the user of the system, with one session for the lifetime of the process', () => {
   const identity = readLocalIdentity({})
   expect(identity).toEqual({ userId: getOsUser(), sessionId: expect.stringMatching(/^stdio:/) })
   expect(readLocalIdentity({})).toEqual(identity)
 })
 
-it('is what the variables say, which have to be names', () => {
+it('is taken from the variables, which must be valid names', () => {
   const environment = { SALLYPORT_USER_ID: 'ada', SALLYPORT_SESSION_ID: 's1' }
   expect(readLocalIdentity(environment)).toEqual({ userId: 'ada', sessionId: 's1' })
   expect(() => readLocalIdentity({ SALLYPORT_USER_ID: '' })).toThrow(/SALLYPORT_USER_ID/)

@@ -8,7 +8,7 @@ import { ownerFolder } from './owner-folder.ts'
 
 const ROOT = '/srv/data/workspaces'
 
-/** The names as a file system might see them that folds case and Unicode forms and drops trailing dots and blanks. */
+/** The names on a file system that folds case and Unicode forms and removes trailing dots and spaces. */
 const folded = (name: string) =>
   name
     .normalize('NFKC')
@@ -70,7 +70,7 @@ const HOSTILE = [
 ]
 
 describe(`${promise('KIT-2')} the folder of an owner`, () => {
-  it('is one name directly under the root, whatever user and session are called', () => {
+  it('is one name directly under the root, whatever the names of user and session', () => {
     const text = fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: 'binary' }), fc.string())
     fc.assert(
       fc.property(text, text, (user, session) => {
@@ -83,7 +83,7 @@ describe(`${promise('KIT-2')} the folder of an owner`, () => {
     )
   })
 
-  it('is shared by no two owners, on a file system that folds names as well', () => {
+  it('is never shared by two owners, even on a file system that folds names', () => {
     const root = mkdtempSync(join(tmpdir(), 'sallyport-owners-'))
     onTestFinished(() => rmSync(root, { recursive: true }))
     for (const user of HOSTILE) for (const session of HOSTILE) mkdirSync(ownerFolder(root, user, session))
@@ -92,7 +92,7 @@ describe(`${promise('KIT-2')} the folder of an owner`, () => {
     expect(new Set(names.map(folded)).size).toBe(names.length)
   })
 
-  it('is shared by no two owners that differ in anything', () => {
+  it('is never shared by two owners that differ in anything', () => {
     const pair = fc.tuple(fc.string({ unit: 'binary', maxLength: 4 }), fc.string({ unit: 'binary', maxLength: 4 }))
     fc.assert(
       fc.property(pair, pair, (one, other) => {
@@ -103,7 +103,7 @@ describe(`${promise('KIT-2')} the folder of an owner`, () => {
     )
   })
 
-  it('keeps user and session apart: what moves from one to the other is another owner', () => {
+  it('separates user and session: moving text from one to the other is another owner', () => {
     expect(ownerFolder(ROOT, 'ab', 'c')).not.toBe(ownerFolder(ROOT, 'a', 'bc'))
     expect(ownerFolder(ROOT, 'a","b', 'c')).not.toBe(ownerFolder(ROOT, 'a', 'b","c'))
     expect(ownerFolder(ROOT, 'a', 'b')).not.toBe(ownerFolder(ROOT, 'b', 'a'))

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 const MAX_SHOWN_CHARS = 24
 
 /**
- * The folder below the root that belongs to one session of one user, and to no other. Whatever the two texts hold, it
- * is one name of lower-case letters, digits and "-": the digest tells apart what a file system might take for the same
- * (letter case, Unicode forms, trailing dots), and the beginning is there for people.
+ * The folder below the root that belongs to one session of one user, and to no other. Whatever the two strings contain,
+ * it is one name of lower-case letters, digits and "-". The digest separates names that a file system might treat as
+ * equal (letter case, Unicode forms, trailing dots); the beginning is for people.
  */
 export function ownerFolder(root: string, userId: string, sessionId: string): string {
-  // JSON keeps the pair apart at its comma, and writes a lone surrogate as an escape where UTF-8 would lose it.
+  // JSON separates the pair, and escapes a lone surrogate, which UTF-8 would lose.
   const digest = createHash('sha256')
     .update(JSON.stringify([userId, sessionId]))
     .digest('hex')

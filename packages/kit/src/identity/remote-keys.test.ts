@@ -44,7 +44,7 @@ describe('the issuer’s keys', () => {
     expect(problemOf(await verifier.verify(await sign(key, CLAIMS)))).toContain('unknown key')
   })
 
-  it('stop counting within ten minutes of being withdrawn', async () => {
+  it('are not accepted any more ten minutes after they were revoked', async () => {
     const verifier = verifierFor()
     const token = await sign(key, { ...CLAIMS, exp: NOW + 3600 })
     expect(problemOf(await verifier.verify(token))).toBe('accepted')
@@ -60,7 +60,7 @@ describe('the issuer’s keys', () => {
     },
   )
 
-  it('are asked for once more by unknown key ids, not once for each', async () => {
+  it('are fetched once more for unknown key ids, not once for each', async () => {
     const verifier = verifierFor()
     await verifier.verify(await sign(key, CLAIMS))
     const strangers = await Promise.all(
@@ -75,7 +75,7 @@ describe('the issuer’s keys', () => {
     expect(issuer.fetches).toBe(3)
   })
 
-  it('that cannot be had make tokens unverifiable, and are asked for again after a pause', async () => {
+  it('that cannot be fetched make tokens unverifiable, and are fetched again after a pause', async () => {
     const verifier = verifierFor()
     const token = await sign(key, CLAIMS)
     issuer.answer = (response) => response.writeHead(500).end()
@@ -93,7 +93,7 @@ describe('the issuer’s keys', () => {
     expect(await verifierFor().verify(await sign(key, CLAIMS))).toHaveProperty('problem')
   })
 
-  it('go on counting for an hour while the issuer is down, and no longer', async () => {
+  it('stay valid for at most an hour while the issuer is down', async () => {
     const verifier = verifierFor()
     const token = await sign(key, { ...CLAIMS, exp: NOW + 2 * 3600 })
     await verifier.verify(token)
@@ -107,7 +107,7 @@ describe('the issuer’s keys', () => {
   it.each([
     ['a redirect', (response) => response.writeHead(302, { location: issuer.url }).end()],
     ['no JSON', (response) => response.end('<html>')],
-    ['no key set', (response) => response.end('{"keys":{}}')],
+    ['an invalid key set', (response) => response.end('{"keys":{}}')],
     [
       'half an answer',
       (response) => response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy()),
@@ -119,7 +119,7 @@ describe('the issuer’s keys', () => {
     expect(issuer.fetches).toBe(1)
   })
 
-  it('of two that fit, none is guessed', async () => {
+  it('are not guessed if two of them fit', async () => {
     issuer.keys = [key.jwk, (await createSigningKey('k2')).jwk]
     const token = await sign(key, CLAIMS, { kid: undefined })
     expect(problemOf(await verifierFor().verify(token))).toContain('which of several keys')

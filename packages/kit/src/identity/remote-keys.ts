@@ -11,17 +11,17 @@ export interface RemoteKeysOptions {
   readonly keysHint: string
 }
 
-/** After this the keys are fetched anew, so that a withdrawn key stops counting. */
+/** After this the keys are fetched again, so that a revoked key is no longer accepted. */
 const MAX_AGE_MS = 10 * 60_000
 /** An issuer that is down for a moment must not lock everybody out. */
 const MAX_STALE_MS = 60 * 60_000
-/** One unknown key id may mean that keys were rotated; a flood of them means nothing. */
+/** An unknown key id may mean that keys were rotated, but many of them must not cause many fetches. */
 const MISS_COOL_DOWN_MS = 10_000
 const FAILURE_COOL_DOWN_MS = 3_000
 const FETCH_TIMEOUT_MS = 5_000
 const MAX_BYTES = 512 * 1024
 
-/** An issuer's published keys: fetched when first needed, cached, and fetched again when a token names one we do not have. */
+/** An issuer's published keys: fetched when first needed, cached, and fetched again when a token names an unknown key. */
 export class RemoteKeys {
   readonly #options: RemoteKeysOptions
   readonly #jose: Jose
@@ -37,7 +37,7 @@ export class RemoteKeys {
     this.#options = options
   }
 
-  /** The key for this header. Throws jose's errors for a key that is not there, and OVERLOADED when the keys cannot be had. */
+  /** Finds the key for this header. Throws jose's error if the key is missing, and OVERLOADED if the keys cannot be fetched. */
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput) {
     if (this.#age() >= MAX_AGE_MS) await this.#refresh()
     try {
@@ -53,7 +53,7 @@ export class RemoteKeys {
     return this.#options.now() - this.#fetchedAt
   }
 
-  /** True once per cool-down, and for everybody who comes while that one fetch is under way. */
+  /** True once per cool-down, and for all callers while that one fetch is in flight. */
   #mayRefetch(): boolean {
     if (this.#pending !== undefined) return true
     if (this.#options.now() - this.#missedAt < MISS_COOL_DOWN_MS) return false
@@ -89,7 +89,7 @@ export class RemoteKeys {
   }
 }
 
-/** A redirect is an error: the keys come from where the operator said, or from nowhere. */
+/** A redirect is an error: the keys must come from the URL that the operator gave. */
 async function fetchKeySet(url: string): Promise<JSONWebKeySet> {
   const response = await fetch(url, {
     redirect: 'error',
@@ -98,7 +98,10 @@ async function fetchKeySet(url: string): Promise<JSONWebKeySet> {
   })
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new SallyportError('UPSTREAM_PROTOCOL', `The key set was answered with ${response.status} instead of 200.`)
+    throw new SallyportError(
+      'UPSTREAM_PROTOCOL',
+      `The request for the key set was answered with ${response.status} instead of 200.`,
+    )
   }
   const text = await readLimited(response)
   if (isJsonDeeperThan(text, MAX_DEPTH))

@@ -13,7 +13,7 @@ const USERS = 100
 
 const who = () => `${getUserId()}/${getSessionId()}`
 
-/** Each way in which a handler can leave the stack and come back. */
+/** Each way in which a handler can continue asynchronously. */
 const WAYS: readonly (() => Promise<readonly string[]>)[] = [
   async () => [who()],
   async () => {
@@ -74,10 +74,10 @@ function createWandering(): McpServer {
   return server
 }
 
-describe(`${promise('KIT-1')} who calls`, () => {
+describe(`${promise('KIT-1')} the caller`, () => {
   it(`is never mixed up: ${REQUESTS} requests of ${USERS} users at once`, async () => {
     const server = createWandering()
-    const seen: { readonly owner: string; readonly said: readonly string[] }[] = []
+    const seen: { readonly owner: string; readonly names: readonly string[] }[] = []
     const all = Array.from({ length: USERS }, (_, user) => {
       const owner = `user-${user}/session-${user % 7}`
       const [userId = '', sessionId = ''] = owner.split('/')
@@ -86,7 +86,7 @@ describe(`${promise('KIT-1')} who calls`, () => {
         const connection = server.connect(
           (message) => {
             const { result } = message as { result: { structuredContent: readonly string[] } }
-            seen.push({ owner, said: result.structuredContent })
+            seen.push({ owner, names: result.structuredContent })
             left -= 1
             if (left === 0) done()
           },
@@ -100,7 +100,7 @@ describe(`${promise('KIT-1')} who calls`, () => {
     })
     await Promise.all(all)
     expect(seen).toHaveLength(REQUESTS)
-    expect(seen.filter(({ owner, said }) => said.length < 3 || said.some((name) => name !== owner))).toEqual([])
+    expect(seen.filter(({ owner, names }) => names.length < 3 || names.some((name) => name !== owner))).toEqual([])
   })
 
   it('is known in resources and prompts too', async () => {
@@ -112,14 +112,14 @@ describe(`${promise('KIT-1')} who calls`, () => {
     expect((await client.requestModern('prompts/get', { name: 'me' })).result.messages[0].content.text).toBe('ada/s1')
   })
 
-  it('is nobody outside of a call, and on a connection without an identity', async () => {
+  it('is undefined outside of a call, and on a connection without an identity', async () => {
     for (const ask of [getUserId, getSessionId, currentScope]) expect(ask).toThrow(/There is no caller here/)
     const server = createMcpServer('sample', { onBug: () => undefined })
     server.tool('me', { description: '', permission: READ }, who)
     expect((await new RawClient(server).requestModern('tools/call', { name: 'me' })).result.isError).toBe(true)
   })
 
-  it('is not inherited by a server that is called from inside a handler of another', async () => {
+  it('is not inherited by a server that is called from a handler of another server', async () => {
     const inner = createMcpServer('inner', { onBug: () => undefined })
     inner.tool('me', { description: '', permission: READ }, who)
     const outer = createMcpServer('outer')

@@ -1,31 +1,31 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type JsonObject, SallyportError } from '@sallyport/core'
 
-/** Who calls: proven by a token, or told by whoever opened the connection. Never by arguments of a tool. */
+/** Who calls: proven by a token, or set by the code that opened the connection. Never by arguments of a tool. */
 export interface Identity {
   readonly userId: string
   readonly sessionId: string
-  /** What else the token says. */
+  /** The other claims of the token. */
   readonly claims?: JsonObject
 }
 
-/** What holds for one request, wherever its handler goes: promises, timers, streams. */
+/** The context of one request. It follows the handler through promises, timers and streams. */
 export interface RequestScope {
   readonly userId: string
   readonly sessionId: string
   readonly claims: JsonObject
-  /** Below it lies what the kit keeps for users and sessions. */
+  /** The folder in which the kit stores data of users and sessions. */
   readonly dataFolder: string
 }
 
 const scopes = new AsyncLocalStorage<RequestScope | undefined>()
 
 /**
- * Runs the work for one caller. Without a scope it runs for nobody: a server that is called from inside a handler of
- * another one must not inherit that one's caller.
+ * Runs the work for one caller. Without a scope it runs for no caller: a server that is called from a handler of
+ * another server must not inherit its caller.
  */
 export function runInScope<Result>(scope: RequestScope | undefined, work: () => Result): Result {
-  // Until the first run, following promises costs nothing: a program without identities never pays.
+  // AsyncLocalStorage costs time only after its first use: a program without identities never pays for it.
   if (scope === undefined && scopes.getStore() === undefined) return work()
   return scopes.run(scope, work)
 }
@@ -35,20 +35,20 @@ export function createScope({ userId, sessionId, claims = {} }: Identity, dataFo
   return Object.freeze({ userId, sessionId, claims, dataFolder })
 }
 
-/** The scope of the request that is being answered, where there is one. */
+/** The scope of the running request, or `undefined`. */
 export const findScope = (): RequestScope | undefined => scopes.getStore()
 
-/** The scope of the request that is being answered. */
+/** The scope of the running request. Throws if there is none. */
 export function currentScope(): RequestScope {
   const scope = scopes.getStore()
   if (scope !== undefined) return scope
   throw new SallyportError('USAGE', 'There is no caller here: this is not the handler of a request with an identity.', {
-    hint: 'Ask inside the handler of a tool, resource or prompt, and give connect() an identity where you carry messages yourself.',
+    hint: 'Call it inside the handler of a tool, resource or prompt. If you use connect() yourself, give it an identity.',
   })
 }
 
 /** The user on whose behalf the running handler was called. */
 export const getUserId = (): string => currentScope().userId
 
-/** The session to which the running handler belongs: one piece of work of its user. */
+/** The session to which the running handler belongs: one task of its user. */
 export const getSessionId = (): string => currentScope().sessionId

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '@sallyport/core'
 import { type Answer, errorAnswer, INVALID_PARAMS } from '../json-rpc.ts'
 import type { Definitions } from './definitions.ts'
 
-/** Values for what a person has typed so far. `others` are the arguments that are filled in already. */
+/** Suggests values for what the user has typed so far. `others` are the arguments that are already filled in. */
 export type Completer = (
   typed: string,
   others: Readonly<Record<string, string>>,
@@ -11,14 +11,14 @@ export type Completer = (
 /** The protocol's own limit for one answer. */
 const MAX_VALUES = 100
 
-/** What `completion/complete` is about: a completer, none for an argument that has none, or what is wrong. */
+/** Finds the completer for `completion/complete`: `undefined` if the argument has none, or an error. */
 export async function complete(definitions: Definitions, params: JsonObject): Promise<Answer> {
   const { ref, argument, context } = params
   if (!isJsonObject(argument) || typeof argument.name !== 'string' || typeof argument.value !== 'string')
     return errorAnswer(INVALID_PARAMS, 'params.argument is missing; expected { name, value }.')
   const completers = isJsonObject(ref) ? findCompleters(definitions, ref) : undefined
   if (completers === undefined)
-    return errorAnswer(INVALID_PARAMS, 'params.ref names no prompt and no resource template of this server.')
+    return errorAnswer(INVALID_PARAMS, 'params.ref does not name a prompt or a resource template of this server.')
   const completer = completers.get(argument.name)
   const values: unknown = (await completer?.(argument.value, readStringArguments(context))) ?? []
   if (!Array.isArray(values) || values.some((value) => typeof value !== 'string'))

@@ -21,12 +21,12 @@ import { type Icon, iconsField } from './icon.ts'
 import type { Resource, ResourceTemplate, Variables } from './resource-definition.ts'
 import type { Tool } from './tool-definition.ts'
 
-/** Takes a thing out of its server again. */
+/** Removes a tool, resource or prompt from its server. */
 export interface Registration {
   remove(): void
 }
 
-/** The named things of one kind that a server offers, in the order of their names. */
+/** The offers of one kind (tools, resources, prompts) of a server, in the order of their names. */
 class Registry<Entry> {
   readonly #noun: string
   readonly #onChange: () => void
@@ -38,7 +38,7 @@ class Registry<Entry> {
     this.#onChange = changed
   }
 
-  /** Something of this kind has been there; a server does not take back a capability that it declared. */
+  /** Stays true once there was an offer of this kind: a server cannot withdraw a declared capability. */
   get isOffered(): boolean {
     return this.#isOffered
   }
@@ -58,7 +58,7 @@ class Registry<Entry> {
     return this.#entries.get(key)
   }
 
-  /** Sorted by code unit, so that every listing of the same things is the same text. */
+  /** Sorted by code unit, so that equal lists are equal texts. */
   list(): readonly Entry[] {
     const sorted = [...this.#entries].sort(([a], [b]) => (a < b ? -1 : 1))
     return sorted.map(([, entry]) => entry)
@@ -71,13 +71,13 @@ class Registry<Entry> {
   }
 }
 
-/** The lists whose changes are told. Templates belong to the resources. */
+/** The lists whose changes are reported. Templates belong to the resources. */
 export type ListKind = 'tools' | 'resources' | 'prompts'
 
-/** A list that is another now, or a resource that is. */
+/** A changed list or a changed resource. */
 export type Change = { readonly kind: ListKind } | { readonly uri: string }
 
-/** Something that was thrown and is no tool error. It is for the log; the caller learns the incident only. */
+/** A thrown error that is not a tool error. It is for the log; the caller learns only the incident id. */
 export interface Bug {
   readonly incident: string
   /** `tool search_records`, `resource notes://all`, … */
@@ -87,34 +87,34 @@ export interface Bug {
 
 /** The settings of a server, with their defaults. */
 export interface ServerOptions {
-  /** Absent: 0.0.0. */
+  /** Default: 0.0.0. */
   readonly version?: string
   readonly title?: string
   /** How a model should use the server as a whole. */
   readonly instructions?: string
   readonly websiteUrl?: string
   readonly icons?: readonly Icon[]
-  /** The tools are those of another server, which this one stands for: an argument `user_id` is then none of ours. */
+  /** The tools belong to another server that this one represents, so an argument `user_id` is allowed. */
   readonly toolsOfOthers?: boolean
-  /** Where bugs are told. Absent: standard error. */
+  /** Called with each bug. Default: prints it to standard error. */
   readonly onBug?: (bug: Bug) => void
-  /** What is kept for users and sessions lies below it. Absent: `$SALLYPORT_DATA`, else the system's place for state. */
+  /** The folder for data of users and sessions. Default: `$SALLYPORT_DATA`, otherwise the system's folder for application state. */
   readonly dataFolder?: string
-  /** How callers over HTTP are told apart. */
+  /** How callers over HTTP are identified. */
   readonly auth?: AuthOptions
-  /** Everybody who asks over HTTP is one made-up user: for trying things, on loopback only. */
+  /** Every caller over HTTP is the same user "dev", without a token: for trials, on loopback only. */
   readonly dev?: boolean
-  /** Only tools that need no more than these are listed and run. Absent: all. A token's `permissions` narrow it further. */
+  /** Only tools that need no other permissions are listed and run. Default: all. A token's `permissions` can reduce them. */
   readonly permissions?: PermissionDeclaration
-  /** What becomes of private data: see docs/kit/private-data.md. */
+  /** How private data is handled: see docs/kit/private-data.md. */
   readonly labels?: LabelOptions
-  /** Presets of your own for the option `result` of tools, or others for the built-in ones: see docs/kit/results.md. */
+  /** Your own presets for the option `result` of tools, or replacements of built-in ones: see docs/kit/results.md. */
   readonly presets?: JsonObject
-  /** Absent: that of the process. */
+  /** Default: that of the process. */
   readonly environment?: Environment
 }
 
-/** All that a server offers: written by its author, read by its connections. */
+/** Everything that a server offers: defined by its author, read by its connections. */
 export class Definitions {
   readonly info: JsonObject
   readonly instructions: string | undefined
@@ -153,24 +153,24 @@ export class Definitions {
     return this.resources.isOffered || this.templates.isOffered
   }
 
-  /** An unknown name is an error of the author, told when the tool is registered. */
+  /** An unknown name is an error of the author, thrown when the tool is registered. */
   findPreset(name: string | undefined): Preset | undefined {
     return name === undefined ? undefined : findPreset(name, this.#presets)
   }
 
-  /** May the caller use the tool? What is not granted is neither listed nor run. */
+  /** Whether the caller may use the tool. A tool that is not granted is neither listed nor run. */
   isGranted(tool: Tool): boolean {
     const granted = narrowPermissions(this.#granted, findScope()?.claims.permissions)
     return tool.permissions.every((permission) => granted.includes(permission))
   }
 
-  /** Called once for all changes of a list in one turn. Returns the unsubscribe. */
+  /** The listener is called once for all changes of a list in one tick. Returns the function to unsubscribe. */
   watch(watcher: (change: Change) => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Tells whoever has subscribed to it. */
+  /** Notifies its subscribers. */
   resourceUpdated(uri: string): void {
     for (const watcher of [...this.#watchers]) watcher({ uri })
   }
@@ -185,7 +185,7 @@ export class Definitions {
     return undefined
   }
 
-  /** Tells the log and returns the incident's name. */
+  /** Logs the error and returns its incident id. */
   reportBug(where: string, error: unknown): string {
     const incident = crypto.randomUUID().slice(0, 8)
     try {
@@ -210,12 +210,12 @@ function printBug({ incident, where, error }: Bug): void {
   try {
     console.error(`incident ${incident} in ${where}:`, error)
   } catch {
-    // What was thrown may throw again when it is looked at.
+    // A thrown value may throw again when it is inspected.
     console.error(`incident ${incident} in ${where}: an error that cannot be printed`)
   }
 }
 
-/** What a server lets anybody do. Absent: all. */
+/** The permissions that a server grants. Default: all. */
 function readGrantedPermissions(declared: PermissionDeclaration | undefined): readonly Permission[] {
   if (declared === undefined) return PERMISSIONS
   const granted = readPermissions(declared)
@@ -226,8 +226,8 @@ function readGrantedPermissions(declared: PermissionDeclaration | undefined): re
 }
 
 /**
- * What is left of it for one caller by the `permissions` claim of the token: a list, or a text with spaces as scopes
- * are written. Without the claim all is left; one that cannot be read leaves nothing, as do words that are not known.
+ * Reduces the permissions to those in the token's `permissions` claim: a list, or a string with spaces between, like
+ * scopes. Without the claim all remain. A claim that cannot be read, or has only unknown words, grants nothing.
  */
 function narrowPermissions(granted: readonly Permission[], claim: Json | undefined): readonly Permission[] {
   if (claim === undefined) return granted
@@ -260,7 +260,7 @@ export interface PromptMessage {
   readonly content: Content
 }
 
-/** A text becomes one message of the user. */
+/** A string becomes one message of the user. */
 type PromptValue = string | readonly PromptMessage[]
 type PromptArguments = Readonly<Record<string, string>>
 /** Produces the messages of a prompt from its arguments. */
@@ -284,14 +284,14 @@ export function definePrompt(name: string, options: PromptOptions, handler: Prom
   }
 }
 
-/** The arguments of a prompt, which are texts always; or a sentence that says what is wrong with them. */
+/** Returns the arguments of a prompt, which are always strings, or a sentence about a problem in them. */
 export function readPromptArguments(prompt: Prompt, given: unknown): PromptArguments | string {
   const args = isJsonObject(given) ? given : {}
   for (const { name, required } of prompt.options.arguments ?? []) {
     if (required && !Object.hasOwn(args, name)) return `The argument "${name}" is missing.`
   }
   const wrong = Object.entries(args).find(([, value]) => typeof value !== 'string')
-  if (wrong !== undefined) return `The argument "${wrong[0].slice(0, 60)}" is not a text.`
+  if (wrong !== undefined) return `The argument "${wrong[0].slice(0, 60)}" must be a string.`
   return args as PromptArguments
 }
 
@@ -301,7 +301,7 @@ export function createPromptResult(prompt: Prompt, value: PromptValue): object {
   return { ...(description === undefined ? {} : { description }), messages }
 }
 
-/** The messages and nothing that came with them: what a remote API said is data here too. */
+/** Copies only the known members of messages: they may come from a remote API. */
 function readMessages(value: unknown): readonly PromptMessage[] {
   if (!Array.isArray(value)) throw new TypeError('A prompt returned neither a string nor an array of messages.')
   return value.map((message: unknown, index) => {

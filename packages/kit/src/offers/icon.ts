@@ -5,12 +5,12 @@ export interface Icon {
   /** `https:` or `data:`. */
   readonly src: string
   readonly mimeType?: string
-  /** `48x48`, or `any` for a picture without a size of its own. */
+  /** `48x48`, or `any` for a scalable picture. */
   readonly sizes?: readonly string[]
   readonly theme?: 'light' | 'dark'
 }
 
-/** The member of a definition, where there are any. */
+/** The member `icons` of a definition, if there are any. */
 export function iconsField(icons: readonly Icon[] | undefined): JsonObject {
   return icons === undefined ? {} : { icons: icons as unknown as readonly JsonObject[] }
 }

@@ -22,7 +22,7 @@ function createOffering() {
   return { server, client: new RawClient(server) }
 }
 
-test('icons are told of the server and of all that it offers', async () => {
+test('the server and everything that it offers are listed with their icons', async () => {
   const { client } = createOffering()
   const { result } = await client.initialize()
   expect(result.serverInfo).toMatchObject({ icons, websiteUrl: 'https://offers.example' })
@@ -59,12 +59,12 @@ test.each([
   { ref: { type: 'ref/tool', name: 't' }, argument: { name: 'a', value: '' } },
   { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'city' } },
   { argument: { name: 'a', value: '' } },
-])('%j is refused as nothing that can be completed', async (params) => {
+])('%j is refused because it cannot be completed', async (params) => {
   const { client } = createOffering()
   expect((await client.requestModern('completion/complete', params as never)).error.code).toBe(-32602)
 })
 
-test('a changed resource is told to those who subscribed to it, in the way of their era', async () => {
+test('subscribers are notified of a changed resource, as their era requires', async () => {
   const { server, client: legacy } = createOffering()
   await legacy.initialize()
   await legacy.request('resources/subscribe', { uri: 'notes://all' })

@@ -5,7 +5,7 @@ import type { Icon } from './icon.ts'
 
 /** How a resource is described to clients. */
 export interface ResourceOptions {
-  /** Absent: the URI itself. */
+  /** Default: the URI itself. */
   readonly name?: string
   readonly title?: string
   readonly description?: string
@@ -22,11 +22,11 @@ export interface ResourceTemplateOptions extends ResourceOptions {
 /** The resource that a client reads. */
 export interface ResourceRequest {
   readonly uri: string
-  /** What stood in the place of each `{variable}` of a template. */
+  /** The value of each `{variable}` of a template. */
   readonly variables: Variables
 }
 
-/** Text or bytes; `undefined` when there is no such resource. */
+/** Text or bytes; `undefined` if there is no such resource. */
 export type ResourceReader = (request: ResourceRequest, context: CallContext) => ResourceValue | Promise<ResourceValue>
 
 export type ResourceValue = string | Uint8Array | undefined
@@ -40,7 +40,7 @@ export interface Resource {
 export type Variables = Readonly<Record<string, string>>
 
 export interface ResourceTemplate extends Resource {
-  /** What its variables stand for in the URI, when it is one of the family. */
+  /** The values of the template's variables in the URI; `undefined` if the URI does not match. */
   match(uri: string): Variables | undefined
   readonly completers: ReadonlyMap<string, Completer | undefined>
 }
@@ -64,7 +64,7 @@ export function defineResourceTemplate(
   const parts = template.split('/').map((part) => ({ part, variable: VARIABLE.exec(part)?.[1] }))
   if (parts.some(({ part, variable }) => variable === undefined && /[{}]/.test(part)))
     throw new SallyportError('USAGE', `"${template}" is a URI template that the kit cannot match.`, {
-      hint: 'Let each {variable} fill a whole segment between slashes, such as notes://{id}.',
+      hint: 'Each {variable} must fill a whole segment between slashes, such as notes://{id}.',
     })
   return {
     definition: { uriTemplate: template, name: template, ...(options as JsonObject) },

@@ -28,29 +28,29 @@ import { OutputMismatchError } from '../tool-error.ts'
 import { dropNonObjectStructure, isWholeResult, type ToolResult, textContent } from '../tool-result.ts'
 import { type Icon, iconsField } from './icon.ts'
 
-/** Hints that `permission` does not already give: it sets readOnlyHint and openWorldHint itself. */
+/** Hints besides readOnlyHint and openWorldHint, which `permission` sets. */
 export interface ToolAnnotations {
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
 }
 
-/** How a tool is described, what it takes and returns, and which permission it needs. */
+/** The description, the input and output schemas and the permission of a tool. */
 export interface ToolOptions<Input extends Schema = Schema, Output extends Schema | PlainSchema = never> {
   readonly title?: string
   readonly description: string
   readonly permission: PermissionDeclaration
-  /** Absent: the tool takes no arguments. */
+  /** If missing, the tool takes no arguments. */
   readonly input?: Input
-  /** What its results are: a JSON Schema of anything, or a Standard Schema. */
+  /** The schema of its results: any JSON Schema, or a Standard Schema. */
   readonly output?: Output
   readonly annotations?: ToolAnnotations
   readonly icons?: readonly Icon[]
-  /** The preset by which a large result is saved and shown in part. Absent: results pass as they are. */
+  /** The preset for saving a large result and showing a part of it. If missing, results are returned unchanged. */
   readonly result?: string
 }
 
 interface AnyToolOptions extends ToolOptions<Schema, Schema | PlainSchema> {
-  /** Somebody else wrote it: its schema is taken as it is. */
+  /** Somebody else wrote the tool: its schema is used unchanged. */
   readonly isForeign?: boolean
 }
 
@@ -59,7 +59,7 @@ export type ToolHandler<Arguments, Returned = unknown> = (args: Arguments, conte
 
 export interface Tool {
   readonly definition: ToolDefinition
-  /** For clients of the legacy era, which know results that are objects only. */
+  /** For clients of the legacy era, which accept only results that are objects. */
   readonly legacyDefinition: ToolDefinition
   readonly permissions: readonly Permission[]
   readonly input: SchemaChecker
@@ -67,7 +67,7 @@ export interface Tool {
   /** The arguments that HTTP repeats in headers. */
   readonly headerParams: readonly McpParam[]
   readonly handler: ToolHandler<JsonObject>
-  /** How much of a result is shown. */
+  /** How a large result is shown. */
   readonly preset?: Preset | undefined
 }
 
@@ -112,7 +112,7 @@ function readInput(tool: string, { input: schema = NO_ARGUMENTS, isForeign }: An
       ? readForeignSchema(schema)
       : readSchema(schema, 'input', `the input of the tool "${tool}"`)
   if (input.json.type !== 'object')
-    throw new SallyportError('USAGE', `The input of the tool "${tool}" is no JSON Schema of an object.`, {
+    throw new SallyportError('USAGE', `The input of the tool "${tool}" is not a JSON Schema of an object.`, {
       hint: 'Give { type: "object", properties: { … } }, or a Standard Schema of an object.',
     })
   return input
@@ -123,7 +123,7 @@ function readHeaderParams(schema: JsonObject): readonly McpParam[] {
   return 'params' in read ? read.params : []
 }
 
-/** What an author has to mend; a tool that somebody else wrote is taken as it is. */
+/** Checks that the author must fix; a tool that somebody else wrote is used unchanged. */
 export function assertValidTool({ definition: { name, inputSchema } }: Tool): void {
   const schema = inputSchema as JsonObject
   assertNoIdentityFields(name, schema)
@@ -139,12 +139,12 @@ const IDENTITY_FIELDS = new Set(['userid', 'sessionid'])
 const APPLICATORS = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'dependentSchemas'] as const
 const MAX_SCHEMA_DEPTH = 16
 
-/** Who calls is proved by a token: a tool that takes it as an argument would believe whoever fills it in. */
+/** The token proves who calls. A tool that takes the user as an argument would trust whoever fills it in. */
 function assertNoIdentityFields(tool: string, schema: JsonObject): void {
   const field = findIdentityField(schema, schema, 0)
   if (field === undefined) return
   throw new SallyportError('USAGE', `The input of the tool "${tool}" has an argument "${field}".`, {
-    hint: 'Take it out, and ask getUserId() or getSessionId() in the handler: they come from the verified token.',
+    hint: 'Remove it, and call getUserId() or getSessionId() in the handler: they come from the verified token.',
   })
 }
 
@@ -163,7 +163,7 @@ function findIdentityField(schema: Json | undefined, root: JsonObject, depth: nu
   return undefined
 }
 
-/** The schemas that speak of the same arguments. */
+/** The subschemas that apply to the same arguments. */
 function listSubschemas(schema: JsonObject, root: JsonObject): readonly (Json | undefined)[] {
   const parts = APPLICATORS.flatMap((keyword): readonly (Json | undefined)[] => {
     const value = schema[keyword]
@@ -183,9 +183,9 @@ function resolveRef(reference: string, root: JsonObject): Json | undefined {
   return value
 }
 
-/** What the results of a tool are. */
+/** The output schema of a tool. */
 interface ToolOutput extends SchemaChecker {
-  /** For clients of the legacy era, which know objects only: an object that holds the result. Absent: it is one itself. */
+  /** For clients of the legacy era, which accept only objects: the schema of an object around the result. Missing if the result is an object. */
   readonly wrappedSchema: JsonObject | undefined
 }
 
@@ -194,14 +194,14 @@ function readOutputSchema(tool: string, schema: Schema | PlainSchema): ToolOutpu
   return { ...output, wrappedSchema: wrapOutputSchema(output.json) }
 }
 
-/** What a handler returned, as a result that keeps its schema: clients rely on it, so nothing else may reach them. */
+/** Converts a handler's return value to a result that matches its schema. Clients rely on it, so any other value throws. */
 export async function createCheckedResult(returned: unknown, output: ToolOutput, era: Era): Promise<ToolResult> {
   const whole = isWholeResult(returned) ? returned : undefined
   if (whole?.isError === true) return era === 'legacy' ? dropNonObjectStructure(whole) : whole
   const structured = whole === undefined ? returned : whole.structuredContent
   if (structured === undefined) throw new OutputMismatchError('The tool has an output schema and returned no value.')
   const checked = await output.check(toJson(structured))
-  if ('wrong' in checked) throw new OutputMismatchError(`The result breaks the output schema: ${checked.wrong}`)
+  if ('wrong' in checked) throw new OutputMismatchError(`The result does not match the output schema: ${checked.wrong}`)
   const value = toJson(checked.value)
   const structuredContent = era === 'legacy' && output.wrappedSchema !== undefined ? { result: value } : value
   return { ...(whole ?? { content: [textContent(renderText(value))] }), structuredContent }

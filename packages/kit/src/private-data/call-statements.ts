@@ -1,41 +1,37 @@
 import { SallyportError } from '@sallyport/core'
 import type { RequestScope } from '../identity/identity.ts'
 
-/** What a handler has said of private data during one call. */
+/** The statements of one call's handler about private data. */
 interface CallStatements {
   readonly pending: Set<Promise<unknown>>
-  /** Why one of them could not be understood. The result of the call is then withheld, whoever caught the error. */
+  /** Why one of them is invalid. The result of the call is then withheld, even if the handler catches the error. */
   failure?: { readonly error: unknown }
-  /** One of them could not be stored at once. That is tried again before the result leaves. */
+  /** One of them could not be stored at once. Storing is retried before the result is released. */
   isUnstored?: true
-  /** Set once the result has left: told of every statement that comes too late for it. */
+  /** Set once the result is released: called for every statement that comes too late for it. */
   reportLate?: (error: unknown) => void
 }
 
-/** By the scope of the call, which is an object of its own for each. */
+/** By the scope of the call; each call has its own scope object. */
 const statements = new WeakMap<RequestScope, CallStatements>()
 
-/** How often somebody asked for private data where no caller is known. */
+/** How often privateData() was called outside of any call. */
 let unownedCount = 0
 
-/** Counted, since nobody can tell which call it was meant for: `watchUnowned` withholds all that were in flight. */
+/** It is unknown which call such a statement was meant for, so `watchUnowned` withholds all that were in flight. */
 export function countUnowned(): void {
   unownedCount++
 }
 
-/** Taken when a call begins. Asked at its end, it returns an error if a statement without a caller was made meanwhile. */
+/** Call this when a call begins. The function that it returns gives an error if a statement without a caller was made since. */
 export function watchUnowned(): () => unknown {
   const before = unownedCount
   return () =>
     unownedCount === before
       ? undefined
-      : new SallyportError(
-          'USAGE',
-          'Private data was stated where no caller is known, while this call was in flight.',
-          {
-            hint: 'Call privateData() inside the handler, and keep its asynchronous context.',
-          },
-        )
+      : new SallyportError('USAGE', 'privateData() was called without a known caller while this call was in flight.', {
+          hint: 'Call privateData() inside the handler, and preserve its asynchronous context.',
+        })
 }
 
 export function addStatement(scope: RequestScope, statement: Promise<unknown>): void {
@@ -46,29 +42,29 @@ export function addStatement(scope: RequestScope, statement: Promise<unknown>): 
     settled()
     stated.isUnstored = true
   }
-  // Nobody may await it: the release of the result does, and reports a failure.
+  // The handler may not await it, but the release of the result does, and reports a failure.
   statement.then(settled, failed)
   stated.reportLate?.(
-    new SallyportError('USAGE', 'Private data was stated after the result of the call had left.', {
-      hint: 'Await addPrivateDataset() before the handler returns. The session carries the label from now on.',
+    new SallyportError('USAGE', 'Private data was added after the result of the call was sent.', {
+      hint: 'Await addPrivateDataset() before the handler returns. The session has the label from now on.',
     }),
   )
 }
 
-/** The statement could not be understood. */
+/** Records that a statement was invalid. */
 export function failStatement(scope: RequestScope, error: unknown): void {
   const stated = ensureStatements(scope)
   stated.failure ??= { error }
   stated.reportLate?.(error)
 }
 
-/** Whether what the handler says now could be private data of which nothing durable says so. */
+/** Whether the handler's output could be private data for which no label is stored yet. */
 export function hasOpenStatement(scope: RequestScope): boolean {
   const stated = statements.get(scope)
   return stated !== undefined && (stated.pending.size > 0 || stated.isUnstored === true || stated.failure !== undefined)
 }
 
-/** Resolves once nothing of the call is pending. Throws if one of its statements could not be understood. */
+/** Resolves once no statement of the call is pending. Throws if one of them was invalid. */
 export async function settleStatements(scope: RequestScope): Promise<void> {
   const stated = statements.get(scope)
   if (stated === undefined) return
@@ -76,7 +72,7 @@ export async function settleStatements(scope: RequestScope): Promise<void> {
   if (stated.failure !== undefined) throw stated.failure.error
 }
 
-/** From now on a statement is too late for the result of the call. False if one was made that is not settled yet. */
+/** From now on a statement is too late for the result of the call. Returns false, and changes nothing, if one is pending or failed. */
 export function closeStatements(scope: RequestScope, reportLate: (error: unknown) => void): boolean {
   const stated = ensureStatements(scope)
   if (stated.pending.size > 0 || stated.failure !== undefined) return false
@@ -85,8 +81,8 @@ export function closeStatements(scope: RequestScope, reportLate: (error: unknown
 }
 
 function ensureStatements(scope: RequestScope): CallStatements {
-  const known = statements.get(scope)
-  if (known !== undefined) return known
+  const existing = statements.get(scope)
+  if (existing !== undefined) return existing
   const made: CallStatements = { pending: new Set() }
   statements.set(scope, made)
   return made

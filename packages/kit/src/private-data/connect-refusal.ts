@@ -3,7 +3,7 @@ import type { RequestScope } from '../identity/identity.ts'
 import type { Label } from './label.ts'
 import { getLabelStore } from './session-data.ts'
 
-/** Why a call is not made, and what can be done instead: for the model, and for the person it works for. */
+/** Why a call is refused, and what can be done instead: for the model and its user. */
 export interface ConnectRefusal {
   readonly reason: string
   readonly nextStep: string
@@ -13,8 +13,8 @@ const MAX_SHOWN_NAMES = 3
 const MAX_SHOWN_CHARS = 60
 
 /**
- * Asked right before a tool that reaches out is run, of the store that all processes share. A call that had begun when
- * the label rose is not stopped: what it sends was put together before the private data was there.
+ * Checked right before a tool with CONNECT runs, in the store that all processes share. A call that began before the
+ * label rose is not stopped: what it sends was prepared before the private data was there.
  */
 export async function findConnectRefusal(
   tool: string,
@@ -26,13 +26,13 @@ export async function findConnectRefusal(
   return {
     reason: `${tool} was not run: it reaches out (CONNECT), and this session ${describeLabel(label)}.`,
     nextStep:
-      'Go on with tools that do not reach out, ask the user to do this step, or do it in a new session that has not read private data.',
+      'Continue with tools that do not reach out, ask the user to do this step, or do it in a new session that has not read private data.',
   }
 }
 
 function describeLabel({ sensitivity, datasets, doubt }: Label): string {
   if (doubt !== undefined)
-    return `counts as ${sensitivity}, because what it holds cannot be read (the server's log says why)`
+    return `counts as ${sensitivity}, because its label cannot be read (the server's log says why)`
   const guarded = datasets.filter((dataset) => dataset.sensitivity === sensitivity)
   const names = guarded.slice(0, MAX_SHOWN_NAMES).map(({ name }) => quoteText(name, MAX_SHOWN_CHARS))
   const more = guarded.length > MAX_SHOWN_NAMES ? ` and ${guarded.length - MAX_SHOWN_NAMES} more` : ''

@@ -6,17 +6,17 @@ import type { LabelSettings } from './label-settings.ts'
 import { getLabelStore } from './session-data.ts'
 import { signLabel } from './signed-label.ts'
 
-/** Where a result carries what its session holds. */
+/** The key in a result's `_meta` for the label of its session. */
 export const PRIVATE_DATA_META = 'sallyport/private_data'
 
-/** So many datasets are named in a result; the sensitivity is that of all of them. */
+/** At most this many datasets are named in a result; the sensitivity is that of all datasets. */
 const MAX_NAMED_DATASETS = 50
 const MAX_SHOWN_NAME_LENGTH = 200
 
 /**
- * The `_meta` entry for whatever is about to be released: the label of the session at this moment, once all of it is
- * durable. Throws if it cannot be made so, or if the call made a statement that cannot be understood; then nothing may
- * be released. Undefined where nothing is to be said. A statement that is made afterwards goes to `reportLate`.
+ * The `_meta` entry for a result that is about to be released: the current label of the session, once all of it is
+ * stored. Throws if it cannot be stored, or if the call made an invalid statement; then nothing may be released.
+ * `undefined` if there is nothing to report. A statement that is made afterwards goes to `reportLate`.
  */
 export async function finalizeLabel(
   scope: RequestScope,
@@ -29,12 +29,12 @@ export async function finalizeLabel(
     await settleStatements(scope)
     await store.settle(scope)
     label = await store.read(scope)
-    // A statement that was made meanwhile is waited for as well. Asked and closed in one turn, so that none is missed.
+    // Waits for a statement that was made meanwhile, too. Checking and closing happen in one tick, so that none is missed.
   } while (!closeStatements(scope, reportLate))
-  // With a secret every result has its label, so that one without can be told from one that was stripped of it.
+  // With a secret every result has a label, so that a removed label is noticed.
   if (secret === undefined) return isEmptyLabel(label) ? undefined : toLabelClaim(label)
-  const said = toLabelClaim(label)
-  return { ...said, signed: signLabel({ session: scope.sessionId, ...said }, { secret }) }
+  const claim = toLabelClaim(label)
+  return { ...claim, signed: signLabel({ session: scope.sessionId, ...claim }, { secret }) }
 }
 
 const isEmptyLabel = ({ datasets, doubt }: Label): boolean => datasets.length === 0 && doubt === undefined

@@ -8,7 +8,7 @@ import { promise } from '../../../../tests/promises.ts'
 import type { Label } from './label.ts'
 import { type LabelStore, openLabelStore } from './label-store.ts'
 
-/** More of them, and a folder in memory, for a long run: LABEL_SEQUENCES=100000 LABEL_FOLDER=/dev/shm. */
+/** For a long run with more sequences, and a folder in memory: LABEL_SEQUENCES=100000 LABEL_FOLDER=/dev/shm. */
 const SEQUENCES = Number(process.env.LABEL_SEQUENCES ?? 100)
 
 let folder: string
@@ -36,7 +36,7 @@ const step = fc.oneof(
 type Raising = typeof raising extends fc.Arbitrary<infer Value> ? Value : never
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Three writers as three processes would be, a model beside them, and whatever they say compared with it. */
+/** Three writers that act like three processes; everything they read is compared with a model. */
 class Trial {
   readonly #owner = { userId: 'ada', sessionId: String(++sessions) }
   readonly #stores = [0, 1, 2].map(() => openLabelStore(folder))
@@ -72,7 +72,7 @@ class Trial {
   }
 }
 
-test(`any raising, reading and restarting by three writers comes to the maximum of all (${promise('SEN-1')})`, async () => {
+test(`any order of raising, reading and restarting by three writers results in the maximum of all (${promise('SEN-1')})`, async () => {
   const run = async (steps: readonly Step[]): Promise<void> => {
     const trial = new Trial()
     for (const next of steps) await trial.take(next)

@@ -2,9 +2,9 @@ import { findWeakness, GENERATE_SECRET_HINT, parseSensitivity, SallyportError, t
 
 /** How a server labels sessions that hold private data. */
 export interface LabelOptions {
-  /** Signs the labels that results carry. At least 32 bytes, the same where they are verified. */
+  /** Signs the labels in results. At least 32 bytes; the verifier needs the same secret. */
   readonly secret?: string
-  /** From where on a session counts as private. Absent: CONFIDENTIAL. */
+  /** From this sensitivity on a session counts as private. Default: CONFIDENTIAL. */
   readonly privateFrom?: Sensitivity
 }
 
@@ -20,7 +20,7 @@ export function readLabelOptions({ secret, privateFrom = 'CONFIDENTIAL' }: Label
   return { secret, privateFrom: parseSensitivity(privateFrom, 'labels.privateFrom') }
 }
 
-/** Whoever knows the secret can only raise labels; one that can be guessed would let anybody. */
+/** With the secret one can only raise labels, but with a weak secret anybody could. */
 export function checkLabelSecret(secret: unknown): void {
   const weakness = typeof secret === 'string' ? findWeakness(secret, MIN_SECRET_BYTES) : 'it is not a string'
   if (weakness === undefined) return

@@ -67,7 +67,7 @@ function openGate(): { readonly promise: Promise<void>; readonly resolve: () => 
 type Stating = (name: never, sensitivity: never) => unknown
 const state: Stating = (name, sensitivity) => privateData().addPrivateDataset(name, sensitivity)
 
-/** How a handler may make a statement and lose what came of it. */
+/** The ways in which a handler can make a statement and ignore its outcome. */
 const WAYS: Readonly<Record<string, Stating>> = {
   'not awaited': (name, sensitivity) => void state(name, sensitivity),
   'awaited and caught': async (name, sensitivity) => {
@@ -117,7 +117,7 @@ async function answersOf(server: McpServer, stating: () => unknown): Promise<rea
 
 describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1')})`, () => {
   describe.each(Object.entries(WAYS))('that is %s', (_, way) => {
-    test.each(INVALID)('and cannot be understood withholds every result: %j %j', async (name, sensitivity) => {
+    test.each(INVALID)('and is invalid withholds every result: %j %j', async (name, sensitivity) => {
       const answers = await answersOf(createServer(), () => way(name as never, sensitivity as never))
       for (const answer of answers) {
         expect(answer).toContain('withheld')
@@ -136,14 +136,14 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
       }
     })
 
-    test('and is valid is durable when the result arrives, and labels it', async () => {
+    test('and is valid is stored when the result arrives, and labels it', async () => {
       for (const answer of await answersOf(createServer(), () => way('pay' as never, 'SECRET' as never)))
         expect(answer).toContain('salaries')
       expect((await elsewhere().read(ADA)).sensitivity).toBe('SECRET')
     })
   })
 
-  test('stops what else the call would tell once one failed', async () => {
+  test('stops all further messages of the call once one failed', async () => {
     const server = createServer()
     server.tool('load', { description: '', permission: READ }, (_, context) => {
       context.log('info', 'before')
@@ -160,7 +160,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
         return { action: 'cancel' } as const
       }
       const client = await connectInMemory(server, { ...ADA, era, onElicit })
-      expect(await client.callTool('load', {}, { onProgress: (told) => asked.push(told) })).toMatchObject({
+      expect(await client.callTool('load', {}, { onProgress: (update) => asked.push(update) })).toMatchObject({
         isError: true,
       })
       expect(asked).toEqual([])
@@ -169,7 +169,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     }
   })
 
-  test('holds back what else the call would tell until it is durable, and then asks', async () => {
+  test('holds back further messages of the call until it is stored, and then asks', async () => {
     const server = createServer()
     const schema = { type: 'object', properties: {} } as const
     server.tool('load', { description: '', permission: READ }, async (_, context) => {
@@ -188,7 +188,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
         return { action: 'cancel' } as const
       }
       const client = await connectInMemory(server, { ...session, era, onElicit })
-      expect(await client.callTool('load', {}, { onProgress: (told) => known.push(told) })).toMatchObject({
+      expect(await client.callTool('load', {}, { onProgress: (update) => known.push(update) })).toMatchObject({
         content: [{ text: 'cancel' }],
       })
       expect(known).toEqual(['SECRET'])
@@ -197,7 +197,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     }
   })
 
-  test('tells and asks nothing more once it could not be stored', async () => {
+  test('sends and asks nothing more once it could not be stored', async () => {
     await elsewhere().raise({ userId: 'x', sessionId: 'x' }, 'x', 'PUBLIC')
     await writeFile(ownerFolder(join(dataFolder, 'labels'), ADA.userId, ADA.sessionId), 'in the way')
     const server = createServer()
@@ -219,7 +219,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
   })
 
   test.each(['SECRET', 'secret'])(
-    'is part of the result or is reported, in whichever turn it is made: %s',
+    'is part of the result or is reported, in whichever tick it is made: %s',
     async (word) => {
       const server = createServer()
       let turns = 0
@@ -242,15 +242,15 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     },
   )
 
-  test('by a privateData() that was kept from a call of another session withholds the result, and names nothing', async () => {
+  test('by a privateData() object from a call of another session withholds the result, and names no dataset', async () => {
     const server = createServer()
-    let kept: PrivateData | undefined
+    let reused: PrivateData | undefined
     server.tool('load', { description: '', permission: READ }, () => {
-      kept ??= privateData()
-      void kept.addPrivateDataset('pay', 'SECRET')
+      reused ??= privateData()
+      void reused.addPrivateDataset('pay', 'SECRET')
       return DATA
     })
-    server.tool('ask', { description: '', permission: READ }, () => kept?.isPrivate())
+    server.tool('ask', { description: '', permission: READ }, () => reused?.isPrivate())
     server.tool('note', { description: '', permission: READ }, () => 'noted')
     const ada = await connectInMemory(server, ADA)
     const bob = await connectInMemory(server, { userId: 'bob', sessionId: 'two' })
@@ -262,7 +262,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     expect(JSON.stringify(answers)).not.toMatch(/salaries|"pay"/)
   })
 
-  test('refuses a tool that reaches out from the same turn on, durable or not', async () => {
+  test('refuses a tool that reaches out from the same tick on, stored or not', async () => {
     for (const sensitivity of ['SECRET', 'secret']) {
       const server = createServer()
       const client = await connectInMemory(server, { ...ADA, sessionId: sensitivity })
@@ -278,7 +278,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
   })
 
   test.each(['SECRET', 'secret'])(
-    'that comes after the result has left counts from then on, and is reported: %s',
+    'that comes after the result was sent is valid from then on, and is reported: %s',
     async (word) => {
       const server = createServer()
       const left = openGate()
@@ -304,7 +304,7 @@ describe(`a statement about private data (${promise('KIT-6')}, ${promise('SEN-1'
     },
   )
 
-  test('that nobody is known to have made withholds what is in flight, and nothing else', async () => {
+  test('without a known caller withholds the results in flight, and nothing else', async () => {
     const server = createServer()
     const swallow = async (): Promise<string> => {
       try {

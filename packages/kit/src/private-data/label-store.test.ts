@@ -21,17 +21,17 @@ afterEach(async () => {
 
 const open = (doubts: string[] = []) => openLabelStore(folder, { onDoubt: (doubt) => doubts.push(doubt) })
 
-test('a session starts public, and nothing is written by asking', async () => {
+test('a session starts public, and reading writes nothing', async () => {
   expect(await open().read(ADA)).toEqual({ sensitivity: 'PUBLIC', datasets: [] })
   expect(await readdir(folder)).toEqual([])
 })
 
-test('a public dataset is remembered and makes nothing private', async () => {
+test('a public dataset is stored and does not make the session private', async () => {
   const label = await open().raise(ADA, 'weather', 'PUBLIC')
   expect(label).toEqual({ sensitivity: 'PUBLIC', datasets: [{ name: 'weather', sensitivity: 'PUBLIC' }] })
 })
 
-test('raising a dataset again raises it, and a lower word changes nothing', async () => {
+test('a dataset can be raised again, and a lower level changes nothing', async () => {
   const store = open()
   await store.raise(ADA, 'payroll', 'CONFIDENTIAL')
   await store.raise(ADA, 'payroll', 'SECRET')
@@ -40,7 +40,7 @@ test('raising a dataset again raises it, and a lower word changes nothing', asyn
   expect(await open().read(ADA)).toEqual(label)
 })
 
-test('each session of each user has its own', async () => {
+test('each session of each user has its own label', async () => {
   const store = open()
   await store.raise(ADA, 'payroll', 'SECRET')
   for (const other of [
@@ -51,7 +51,7 @@ test('each session of each user has its own', async () => {
     expect((await store.read(other)).sensitivity).toBe('PUBLIC')
 })
 
-test('two stores that are open at once know of each other without being told', async () => {
+test('two open stores see each other’s changes', async () => {
   const [a, b] = [open(), open()]
   await a.read(ADA)
   await b.raise(ADA, 'x', 'INTERNAL')
@@ -69,9 +69,9 @@ test.each([
   ['a lone surrogate', 'a\ud800b'],
   ['letters of other scripts and emoji', 'зарплата 給料 👩‍👩‍👧'],
   ['a line feed', 'a\nb'],
-  ['the name of a property of all objects', '__proto__'],
+  ['the name of an inherited property', '__proto__'],
   ['a space', ' '],
-])('a dataset whose name is %s is kept like any other, inside the folder', async (_, name) => {
+])('a dataset whose name is %s is stored like any other, inside the folder', async (_, name) => {
   await open().raise(ADA, name, 'CONFIDENTIAL')
   expect(await open().read(ADA)).toEqual({
     sensitivity: 'CONFIDENTIAL',
@@ -80,14 +80,14 @@ test.each([
   expect((await readdir(folder)).sort()).toHaveLength(2)
 })
 
-test('names that a file system might take for the same are different datasets', async () => {
+test('names that a file system might treat as equal are different datasets', async () => {
   const names = ['é', 'e\u0301', 'E\u0301', 'a', 'A', 'a ', '\ud800', '\ud801', '\ufffd']
   const store = open()
   for (const name of names) await store.raise(ADA, name, 'INTERNAL')
   expect((await open().read(ADA)).datasets.map(({ name }) => name)).toEqual([...names].sort())
 })
 
-test('a dataset without a name, or with a sensitivity that is none, is refused and nothing is written', async () => {
+test('a dataset without a name, or with an invalid sensitivity, is refused and nothing is written', async () => {
   const store = open()
   await expect(store.raise(ADA, '', 'SECRET')).rejects.toThrow('has no name')
   await expect(store.raise(ADA, 'x'.repeat(16_385), 'SECRET')).rejects.toThrow('has 16385 characters')
@@ -96,7 +96,7 @@ test('a dataset without a name, or with a sensitivity that is none, is refused a
   expect(await readdir(folder)).toEqual([])
 })
 
-const place = ownerFolder('', ADA.userId, ADA.sessionId)
+const folderName = ownerFolder('', ADA.userId, ADA.sessionId)
 
 test.each<[string, (at: string) => Promise<unknown>]>([
   ['a foreign file', (at) => writeFile(join(at, 'notes.txt'), 'hello')],
@@ -112,29 +112,29 @@ test.each<[string, (at: string) => Promise<unknown>]>([
     const doubts: string[] = []
     const store = open(doubts)
     await store.raise(ADA, 'x', 'INTERNAL')
-    await spoil(join(folder, place))
+    await spoil(join(folder, folderName))
     for (const each of [store, store, open([])]) expect((await each.read(ADA)).sensitivity).toBe('SECRET')
     expect((await store.read(ADA)).datasets).toEqual([{ name: 'x', sensitivity: 'INTERNAL' }])
     expect((await store.read(ADA)).doubt).not.toContain(folder)
     expect(doubts).toEqual([
       expect.stringMatching(/^\/.+: The file ".+" (is|cannot be) .+\. The session counts as SECRET/),
     ])
-    for (const name of await readdir(join(folder, place)))
-      if (!/^internal-(?!0{64})/.test(name)) await rm(join(folder, place, name), { recursive: true })
+    for (const name of await readdir(join(folder, folderName)))
+      if (!/^internal-(?!0{64})/.test(name)) await rm(join(folder, folderName, name), { recursive: true })
     expect((await store.read(ADA)).sensitivity).toBe('INTERNAL')
   },
 )
 
-test('a folder that cannot be listed counts as the strictest, and raising in it fails aloud', async () => {
+test('a folder that cannot be listed counts as the strictest, and raising in it throws', async () => {
   const doubts: string[] = []
-  await writeFile(join(folder, place), 'a file where the folder should be')
+  await writeFile(join(folder, folderName), 'a file where the folder should be')
   const store = open(doubts)
   expect((await store.read(ADA)).sensitivity).toBe('SECRET')
   expect(doubts).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
   await expect(store.raise(ADA, 'x', 'PUBLIC')).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
 })
 
-test('so does a session below something that is no folder', async () => {
+test('so does a session below something that is not a folder', async () => {
   const doubts: string[] = []
   await writeFile(join(folder, 'file'), '')
   const store = openLabelStore(join(folder, 'file'), { onDoubt: (doubt) => doubts.push(doubt) })
@@ -142,27 +142,27 @@ test('so does a session below something that is no folder', async () => {
   expect(doubts).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
 })
 
-test('what could not be written counts at once all the same, and is written as soon as that is possible', async () => {
-  await writeFile(join(folder, place), '')
+test('what could not be written still counts at once, and is written as soon as possible', async () => {
+  await writeFile(join(folder, folderName), '')
   const store = open()
   await expect(store.raise(ADA, 'x', 'CONFIDENTIAL')).rejects.toThrow('was not raised')
   await expect(store.settle(ADA)).rejects.toThrow('was not raised')
-  await rm(join(folder, place))
+  await rm(join(folder, folderName))
   expect((await store.read(ADA)).sensitivity).toBe('CONFIDENTIAL')
   expect((await open().read(ADA)).sensitivity).toBe('PUBLIC')
   await store.settle(ADA)
   expect((await open().read(ADA)).sensitivity).toBe('CONFIDENTIAL')
 })
 
-test('settling waits for what nobody awaited', async () => {
+test('settling waits for statements that nobody awaited', async () => {
   const store = open()
   for (let index = 0; index < 20; index++) void store.raise(ADA, `set ${index}`, 'INTERNAL')
   await store.settle(ADA)
   expect((await open().read(ADA)).datasets).toHaveLength(20)
 })
 
-test('nothing but the records stays behind', async () => {
+test('only the record files remain', async () => {
   await open().raise(ADA, 'x', 'SECRET')
   expect(await readdir(join(folder, '.incoming'))).toEqual([])
-  expect(await readdir(join(folder, place))).toHaveLength(1)
+  expect(await readdir(join(folder, folderName))).toHaveLength(1)
 })

@@ -15,7 +15,7 @@ import {
 import { ownerFolder } from '../identity/identity.ts'
 import { createLabel, type Label, type PrivateDataset } from './label.ts'
 
-/** Whose label it is: one session of one user. */
+/** The owner of a label: one session of one user. */
 export interface LabelOwner {
   readonly userId: string
   readonly sessionId: string
@@ -23,24 +23,24 @@ export interface LabelOwner {
 
 /** The labels below one folder, shared by any number of processes. */
 export interface LabelStore {
-  /** Resolves once it is durable, with the label that then holds. Never lowers anything. */
+  /** Resolves with the resulting label once it is stored. Never lowers a label. */
   raise(owner: LabelOwner, dataset: string, sensitivity: Sensitivity): Promise<Label>
-  /** The label as it is now, whoever raised it. Never throws: what cannot be read counts as the strictest. */
+  /** The current label, whichever process raised it. Never throws: a label that cannot be read counts as the strictest. */
   read(owner: LabelOwner): Promise<Label>
-  /** Resolves once all that this process raised for the owner is durable; throws where it cannot be made so. */
+  /** Resolves once everything that this process raised for the owner is stored; throws if it cannot be stored. */
   settle(owner: LabelOwner): Promise<void>
 }
 
 /** The settings of a label store. */
 export interface LabelStoreOptions {
-  /** Told once of each reason why a label cannot be read in full. Absent: standard error. */
+  /** Called once for each reason why a label cannot be read in full. Default: prints to standard error. */
   readonly onDoubt?: (doubt: string) => void
 }
 
-/** So many sessions are remembered; the rest is read again when it is asked for. */
+/** The maximum number of cached sessions; the others are read again when needed. */
 const MAX_CACHED_OWNERS = 4096
 
-/** Opens the store of labels in a folder, which several processes may share. */
+/** Opens the label store in a folder, which several processes may share. */
 export function openLabelStore(folder: string, { onDoubt = printDoubt }: LabelStoreOptions = {}): LabelStore {
   return new FolderLabelStore(resolve(folder), onDoubt)
 }
@@ -75,7 +75,7 @@ class FolderLabelStore implements LabelStore {
   #openLabel({ userId, sessionId }: LabelOwner): OwnerLabel {
     const folder = ownerFolder(this.#folder, userId, sessionId)
     const label = this.#owners.get(folder) ?? new OwnerLabel(folder)
-    // The one used last is last in the map, and forgotten last.
+    // The map is in order of use, so the least recently used one is evicted first.
     this.#owners.delete(folder)
     this.#owners.set(folder, label)
     if (this.#owners.size > MAX_CACHED_OWNERS) this.#forgetOldest()
@@ -91,17 +91,17 @@ class FolderLabelStore implements LabelStore {
   }
 
   #report(folder: string, doubt: string): void {
-    const message = `${folder}: ${doubt}. The session counts as ${HIGHEST_SENSITIVITY} until that is mended.`
+    const message = `${folder}: ${doubt}. The session counts as ${HIGHEST_SENSITIVITY} until that is repaired.`
     if (this.#reported.has(message) || this.#reported.size > MAX_CACHED_OWNERS) return
     this.#reported.add(message)
     this.#onDoubt(message)
   }
 }
 
-/** Throws if this is no statement about a dataset. */
+/** Throws if the name or the sensitivity of a dataset is invalid. */
 export function checkDataset(dataset: unknown, sensitivity: unknown): void {
   if (typeof dataset !== 'string' || dataset === '')
-    throw new SallyportError('USAGE', 'A private dataset has no name.', { hint: 'Give a text such as "customers".' })
+    throw new SallyportError('USAGE', 'A private dataset has no name.', { hint: 'Give a string such as "customers".' })
   if (dataset.length > MAX_NAME_LENGTH)
     throw new SallyportError('USAGE', `The name of a private dataset has ${dataset.length} characters.`, {
       hint: `Expected at most ${MAX_NAME_LENGTH}.`,
@@ -112,31 +112,31 @@ export function checkDataset(dataset: unknown, sensitivity: unknown): void {
     })
 }
 
-/** Anything may have been given: an object may throw when it is made a text. */
-const describeLevel = (given: unknown): string =>
-  typeof given === 'string' ? quoteText(given, 40) : given === null ? 'null' : `of type ${typeof given}`
+/** The value may be anything: an object may throw when it is converted to a string. */
+const describeLevel = (value: unknown): string =>
+  typeof value === 'string' ? quoteText(value, 40) : value === null ? 'null' : `of type ${typeof value}`
 
 function printDoubt(doubt: string): void {
   console.error(doubt)
 }
 
-/** Beside the folders of the owners, whose names all end with a digest. */
+/** A folder beside those of the owners, whose names all end with a digest. */
 const INCOMING = '.incoming'
 
 /**
- * The label of one session: what this process knows, and what the folder says.
+ * The label of one session: what this process knows, and what is in the folder.
  *
- * Another process may raise it at any time, so every reading lists the folder anew: a cache could be too low. What was
- * seen once is kept, since nothing lowers it; so the text of each file is read only once.
+ * Another process may raise it at any time, so every read lists the folder again: a cached label could be too low. What
+ * was read once is cached, since nothing lowers it, so each file is read only once.
  */
 class OwnerLabel {
   readonly #folder: string
   readonly #datasets = new Map<string, Sensitivity>()
-  /** The files whose texts have been read or written here. */
+  /** The files that this process has read or written. */
   readonly #readFiles = new Set<string>()
-  /** What was raised and is not known to be on the disk. */
+  /** What was raised and may not be on the disk yet. */
   readonly #unwritten = new Map<string, Sensitivity>()
-  /** What this process put on the disk and synced there. */
+  /** What this process wrote to the disk and synced. */
   readonly #durable = new Map<string, Sensitivity>()
   readonly #writing = new Set<Promise<void>>()
   #hasFolder = false
@@ -145,19 +145,19 @@ class OwnerLabel {
     this.#folder = folder
   }
 
-  /** Something would be lost if this were forgotten. */
+  /** True if evicting this from the cache would lose data. */
   get hasPendingWrites(): boolean {
     return this.#writing.size > 0 || this.#unwritten.size > 0
   }
 
-  /** In this process it counts at once; when it resolves, it counts for all and survives a loss of power. */
+  /** It is valid in this process at once. When it resolves, it is valid for all processes and survives a power loss. */
   async raise(dataset: PrivateDataset): Promise<void> {
     raiseIn(this.#datasets, dataset)
     raiseIn(this.#unwritten, dataset)
     await this.#write(dataset)
   }
 
-  /** Resolves once all that was raised here is on the disk. What failed is tried once more, and then thrown. */
+  /** Resolves once everything raised here is on the disk. A failed write is retried once, then thrown. */
   async settle(): Promise<void> {
     await Promise.allSettled(this.#writing)
     for (const [name, sensitivity] of [...this.#unwritten]) await this.#write({ name, sensitivity })
@@ -190,14 +190,14 @@ class OwnerLabel {
     } catch (cause) {
       this.#hasFolder = false
       throw new SallyportError('STATE_UNUSABLE', `The label in ${this.#folder} was not raised: ${codeOf(cause)}.`, {
-        hint: 'No result of the session is released until that is possible: see to the space on the disk and to the owner of the folder.',
+        hint: 'No result of the session is released until that works: check the free disk space and the owner of the folder.',
         cause,
       })
     }
     this.#readFiles.add(file)
   }
 
-  /** Takes in what the folder says, and says what of it could not be read: without the path, which is not for agents. */
+  /** Reads the folder, and returns what could not be read: without the path, which agents must not see. */
   async #refresh(): Promise<string | undefined> {
     let names: readonly string[]
     try {
@@ -214,7 +214,7 @@ class OwnerLabel {
 
   async #readFile(file: string): Promise<string | undefined> {
     const shown = quoteText(file, 100)
-    if (readRecordSensitivity(file) === undefined) return `The file ${shown} is none of ours`
+    if (readRecordSensitivity(file) === undefined) return `The file ${shown} is not a label file`
     try {
       const record = readRecord(file, await readSmallFile(join(this.#folder, file), MAX_RECORD_BYTES))
       if (record === undefined) return `The file ${shown} is damaged`
@@ -232,18 +232,18 @@ function raiseIn(datasets: Map<string, Sensitivity>, { name, sensitivity }: Priv
 }
 
 function hasAtLeast(datasets: ReadonlyMap<string, Sensitivity>, { name, sensitivity }: PrivateDataset): boolean {
-  const known = datasets.get(name)
-  return known !== undefined && isAtLeast(known, sensitivity)
+  const stored = datasets.get(name)
+  return stored !== undefined && isAtLeast(stored, sensitivity)
 }
 
-/** The platforms that cannot sync a folder say so with one of these. */
+/** The error codes of platforms that cannot sync a folder. */
 const FOLDER_SYNC_REFUSED = new Set(['EINVAL', 'EISDIR', 'EPERM', 'ENOTSUP'])
-/** How file systems without hard links refuse one. */
+/** The error codes of file systems without hard links. */
 const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 /**
- * The names in a folder; one that is not there has none. That is looked up at once, since most sessions never have one
- * and every result of theirs asks.
+ * The names in a folder; empty if it is missing. That is checked first, since most sessions never have a folder, and
+ * every one of their results reads it.
  */
 async function listNames(folder: string): Promise<readonly string[]> {
   return isMissing(folder) ? [] : readdir(folder)
@@ -251,7 +251,7 @@ async function listNames(folder: string): Promise<readonly string[]> {
 
 function isMissing(folder: string): boolean {
   try {
-    // Not with `throwIfNoEntry: false`: from Node 24 on that is silent about ENOTDIR as well, which is no answer.
+    // Not with `throwIfNoEntry: false`: from Node 24 on that also ignores ENOTDIR, which is an error here.
     statSync(folder)
     return false
   } catch (error) {
@@ -260,7 +260,7 @@ function isMissing(folder: string): boolean {
   }
 }
 
-/** The whole of a small regular file. What else may lie there is never waited for: a FIFO has no end. */
+/** Reads a small regular file. Anything else is refused without waiting: a FIFO has no end. */
 async function readSmallFile(path: string, limit: number): Promise<string> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0))
   try {
@@ -273,8 +273,8 @@ async function readSmallFile(path: string, limit: number): Promise<string> {
 }
 
 /**
- * Adds a file for good: it is there whole or not at all, whatever dies meanwhile. One that is there stays as it is.
- * Nothing is ever renamed over, or removed from, the folder, so a listing that runs meanwhile misses nothing.
+ * Adds a file permanently: after a crash it is there completely or not at all. An existing file stays as it is.
+ * No file in the folder is ever replaced or removed, so a listing at the same time misses nothing.
  */
 async function addFile(path: string, text: string, incoming: string): Promise<void> {
   const temporary = join(incoming, randomUUID())
@@ -284,7 +284,7 @@ async function addFile(path: string, text: string, incoming: string): Promise<vo
   } finally {
     await rm(temporary, { force: true })
   }
-  // Also when another process placed it: that one may not have come to this line yet.
+  // Also if another process created it: that process may not have synced it yet.
   await syncFolder(dirname(path))
 }
 
@@ -308,7 +308,7 @@ async function writeSynced(path: string, text: string): Promise<void> {
   }
 }
 
-/** Makes the folder, and makes its own name and those of the folders above it durable, from `top` downwards. */
+/** Creates the folder, and syncs the folders above it from `top` downwards, so that their entries survive a power loss. */
 async function makeDurableFolder(folder: string, top: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true, mode: 0o700 })
   const highest = dirname(first !== undefined && first.length < top.length ? first : top)
@@ -335,19 +335,19 @@ function codeOf(error: unknown): string {
 }
 
 const MAX_NAME_LENGTH = 16_384
-/** JSON writes a character with at most six bytes for each of its units, and two quotes around all. */
+/** JSON needs at most six bytes for each UTF-16 code unit, and two quotes. */
 const MAX_RECORD_BYTES = 6 * MAX_NAME_LENGTH + 2
 
 /**
- * One statement as a file: its name says how sensitive the dataset is, and proves what its text must be. So a listing
- * alone tells the sensitivity, and no text, whatever it holds, is part of a path.
+ * One statement is one file. Its name has the dataset's sensitivity and a digest of its content. So a listing alone
+ * shows the sensitivity, and no text from a handler is part of a path.
  */
 const RECORD_NAME = /^([a-z]+)-([0-9a-f]{64})$/
 
 const recordFileName = ({ name, sensitivity }: PrivateDataset): string =>
   `${sensitivity.toLowerCase()}-${createHash('sha256').update(recordText(name)).digest('hex')}`
 
-/** JSON writes a lone surrogate as an escape, where UTF-8 would make two names one. */
+/** JSON escapes a lone surrogate, where UTF-8 would make two different names equal. */
 const recordText = (dataset: string): string => JSON.stringify(dataset)
 
 function readRecordSensitivity(file: string): Sensitivity | undefined {
@@ -355,7 +355,7 @@ function readRecordSensitivity(file: string): Sensitivity | undefined {
   return isSensitivity(sensitivity) ? sensitivity : undefined
 }
 
-/** The dataset that a file is about; nothing when its text is not what its name proves. */
+/** The dataset in a file; `undefined` if the content does not match the digest in the name. */
 function readRecord(file: string, text: string): PrivateDataset | undefined {
   const sensitivity = readRecordSensitivity(file)
   const name = parseString(text)

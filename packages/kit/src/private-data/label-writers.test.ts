@@ -61,7 +61,7 @@ function startWriter(name: string, highest: number, onRaised: (raised: Raised) =
   return writer
 }
 
-test('what several processes raised is there, whole and at its maximum, though each was killed while it wrote', async () => {
+test('what several processes raised is there completely and at its maximum, though each was killed while it wrote', async () => {
   const raised: Raised[] = []
   let heard = (): void => undefined
   const start = (name: string, highest: number): ChildProcess =>

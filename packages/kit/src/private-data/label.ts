@@ -1,29 +1,29 @@
 import { HIGHEST_SENSITIVITY, higherSensitivity, LOWEST_SENSITIVITY, type Sensitivity } from '@sallyport/core'
 
-/** A dataset that a session has seen, and how sensitive it is. */
+/** A dataset that a session has read, and its sensitivity. */
 export interface PrivateDataset {
   readonly name: string
   readonly sensitivity: Sensitivity
 }
 
-/** What a session has come to hold. It only ever rises. */
+/** The private data of a session. A label is never lowered. */
 export interface Label {
-  /** The highest of the datasets, PUBLIC without any; the highest there is while something is in doubt. */
+  /** The highest sensitivity of the datasets; PUBLIC without any. With a `doubt`, the highest possible one. */
   readonly sensitivity: Sensitivity
-  /** By name. A dataset that is PUBLIC is among them, and makes nothing private. */
+  /** Sorted by name. PUBLIC datasets are included, but do not make the session private. */
   readonly datasets: readonly PrivateDataset[]
-  /** Why the label could not be read in full: unknown means strictest. */
+  /** Why the label could not be read in full. Then the strictest sensitivity is assumed. */
   readonly doubt?: string
 }
 
 export function createLabel(datasets: ReadonlyMap<string, Sensitivity>, doubt?: string): Label {
   const sorted = [...datasets].sort(([a], [b]) => (a < b ? -1 : 1))
-  const known = sorted.reduce<Sensitivity>(
-    (most, [, sensitivity]) => higherSensitivity(most, sensitivity),
+  const highestKnown = sorted.reduce<Sensitivity>(
+    (highest, [, sensitivity]) => higherSensitivity(highest, sensitivity),
     LOWEST_SENSITIVITY,
   )
   return {
-    sensitivity: doubt === undefined ? known : HIGHEST_SENSITIVITY,
+    sensitivity: doubt === undefined ? highestKnown : HIGHEST_SENSITIVITY,
     datasets: sorted.map(([name, sensitivity]) => ({ name, sensitivity })),
     ...(doubt === undefined ? {} : { doubt }),
   }

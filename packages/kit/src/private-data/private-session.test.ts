@@ -56,7 +56,7 @@ const load = (client: InMemoryClient, name: string, sensitivity: string) =>
 const elsewhere = () => openLabelStore(join(dataFolder, 'labels'))
 
 describe.each(['legacy', 'modern'] as const)(`tools that reach out, in the %s era (${promise('KIT-5')})`, (era) => {
-  test('one is run until the session holds private data, and refused from then on before its body runs', async () => {
+  test('one runs until the session holds private data, and is then refused before its handler runs', async () => {
     const client = await connectInMemory(createServer(), { ...ADA, era })
     expect(await client.callTool('send')).toMatchObject({ content: [{ text: 'sent' }] })
     await load(client, 'weather', 'PUBLIC')
@@ -69,7 +69,7 @@ describe.each(['legacy', 'modern'] as const)(`tools that reach out, in the %s er
       {
         type: 'text',
         text: expect.stringMatching(
-          /^send was not run: it reaches out \(CONNECT\), and this session holds private data \(CONFIDENTIAL: "payroll"\)\. Go on with/,
+          /^send was not run: it reaches out \(CONNECT\), and this session holds private data \(CONFIDENTIAL: "payroll"\)\. Continue with/,
         ),
       },
     ])
@@ -88,7 +88,7 @@ const RAISER = `
   await openLabelStore(process.argv[1]).raise({ userId: 'ada', sessionId: 'one' }, 'payroll', 'SECRET')
 `
 
-test('what another process of the same session raised counts at the next call, and another session is free', async () => {
+test('what another process raised for the session takes effect at the next call, but not in another session', async () => {
   const client = await connectInMemory(createServer(), ADA)
   expect((await client.callTool('send')).isError).toBeUndefined()
   const args = ['--input-type=module', '-e', RAISER, join(dataFolder, 'labels')]
@@ -98,7 +98,7 @@ test('what another process of the same session raised counts at the next call, a
   expect((await other.callTool('send')).isError).toBeUndefined()
 })
 
-test('a call that had begun when the label rose is neither stopped nor told to stop', async () => {
+test('a call that began before the label rose is neither stopped nor aborted', async () => {
   const server = createServer()
   let release = (): void => undefined
   const signals: AbortSignal[] = []
@@ -153,7 +153,7 @@ test.each(['legacy', 'modern'] as const)(
   },
 )
 
-test('where private begins can be set, and a word that is none is refused at start', async () => {
+test('the level that counts as private can be set, and an invalid level is refused at start', async () => {
   const client = await connectInMemory(createServer({ labels: { privateFrom: 'INTERNAL' } }), ADA)
   await load(client, 'handbook', 'INTERNAL')
   expect((await client.callTool('send')).isError).toBe(true)
@@ -161,14 +161,14 @@ test('where private begins can be set, and a word that is none is refused at sta
   expect(() => createServer({ labels: { privateFrom: 'TOP' } })).toThrow('labels.privateFrom is "TOP"')
 })
 
-test('a label that cannot be read counts as the strictest, without a path in the words for the model', async () => {
+test('a label that cannot be read counts as the strictest, without a path in the text for the model', async () => {
   const client = await connectInMemory(createServer(), ADA)
   await load(client, 'weather', 'PUBLIC')
   const [folder] = (await readdir(join(dataFolder, 'labels'))).filter((name) => name.startsWith('ada-'))
   await writeFile(join(dataFolder, 'labels', String(folder), 'strange'), '')
   const refused = await client.callTool('send')
   expect(refused).toMatchObject({ isError: true, _meta: { [KEY]: { sensitivity: 'SECRET' } } })
-  expect(JSON.stringify(refused)).toContain('counts as SECRET, because what it holds cannot be read')
+  expect(JSON.stringify(refused)).toContain('counts as SECRET, because its label cannot be read')
   expect(JSON.stringify(refused)).not.toContain(dataFolder)
   expect(sent).toBe(0)
 })
@@ -182,8 +182,8 @@ test('names of datasets in a refusal are few, short and visible', async () => {
   expect(block?.text).toContain('and 2 more')
 })
 
-describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => {
-  test('a result carries the label of its session, and none while there is nothing to say', async () => {
+describe(`labels in results (${promise('KIT-6')}, ${promise('SEN-1')})`, () => {
+  test('a result contains the label of its session, and none if the session has no datasets', async () => {
     const client = await connectInMemory(createServer(), ADA)
     expect((await client.callTool('note'))._meta).not.toHaveProperty(KEY)
     await load(client, 'weather', 'PUBLIC')
@@ -197,7 +197,7 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
     expect((await client.callTool('note'))._meta?.[KEY]).toMatchObject({ sensitivity: 'SECRET' })
   })
 
-  test('an error that is thrown after raising carries it too', async () => {
+  test('an error that is thrown after raising contains it too', async () => {
     const server = createServer()
     server.tool('fail', { description: '', permission: READ }, async () => {
       await privateData().addPrivateDataset('payroll', 'SECRET')
@@ -219,7 +219,7 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
     expect((await elsewhere().read(ADA)).sensitivity).toBe('SECRET')
   })
 
-  test('a result whose label cannot be kept is withheld, even if the handler swallowed that', async () => {
+  test('a result whose label cannot be stored is withheld, even if the handler ignored the error', async () => {
     await elsewhere().raise({ userId: 'x', sessionId: 'x' }, 'x', 'PUBLIC')
     const at = ownerFolder(join(dataFolder, 'labels'), ADA.userId, ADA.sessionId)
     await writeFile(at, 'in the way')
@@ -244,7 +244,7 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
     expect(await client.callTool('note')).toMatchObject({ _meta: { [KEY]: { sensitivity: 'SECRET' } } })
   })
 
-  test('resources and prompts carry it as well, in results and in errors', async () => {
+  test('resources and prompts contain it as well, in results and in errors', async () => {
     const server = createServer()
     const reader = async () => {
       await privateData().addPrivateDataset('payroll', 'SECRET')
@@ -282,7 +282,7 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
     })
   })
 
-  test('with a secret every result is signed, and nobody without it can say anything', async () => {
+  test('with a secret every result is signed, and nobody can sign without it', async () => {
     const secret = 'a long enough secret for HMAC-SHA256'
     const client = await connectInMemory(createServer({ labels: { secret } }), ADA)
     const quiet = (await client.callTool('note'))._meta?.[KEY]
@@ -294,7 +294,7 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
     expect(() => createServer({ labels: { secret: 'short' } })).toThrow('5 bytes; expected at least 32')
   })
 
-  test('outside of a call for somebody there is no private data to speak of', async () => {
+  test('outside of a call with an identity there is no private data', async () => {
     expect(() => privateData()).toThrow('There is no caller here')
     const client = new RawClient(createServer())
     const answer = await client.requestModern('tools/call', {
@@ -311,7 +311,7 @@ describe(`what results carry (${promise('KIT-6')}, ${promise('SEN-1')})`, () => 
 describe(`granted permissions (${promise('KIT-5')})`, () => {
   const names = async (client: InMemoryClient) => (await client.listTools()).map(({ name }) => name)
 
-  test('a server that grants some lists and runs only the tools that need no more', async () => {
+  test('a server that grants some permissions lists and runs only the tools that need no others', async () => {
     const client = await connectInMemory(createServer({ permissions: READ }), ADA)
     expect(await names(client)).toEqual(['load'])
     await expect(client.callTool('send')).rejects.toThrow('There is no tool "send" here.')
@@ -328,7 +328,7 @@ describe(`granted permissions (${promise('KIT-5')})`, () => {
     ['something that cannot be read', { READ: true }, []],
     ['null', null, []],
     ['more than the server grants', ['READ', 'WRITE', 'CONNECT'], ['load', 'send']],
-  ])('a token whose permissions are %s narrows the lists and the calls', async (_, permissions, granted) => {
+  ])('a token whose permissions are %s reduces the lists and the calls', async (_, permissions, granted) => {
     const options =
       Array.isArray(permissions) && permissions.length === 3 ? { permissions: [READ, CONNECT] as const } : {}
     const client = await connectInMemory(createServer(options), { ...ADA, claims: { permissions } as never })

@@ -5,10 +5,10 @@ import { addStatement, countUnowned, failStatement } from './call-statements.ts'
 import type { Label } from './label.ts'
 import { checkDataset, type LabelStore, openLabelStore } from './label-store.ts'
 
-/** What the calling session holds. */
+/** The private data of the calling session. */
 export interface PrivateData {
   /**
-   * Say it before the data is returned. Resolves once it is durable; the result waits for it in any case, and is
+   * Call this before the data is returned. Resolves once it is stored. The result waits for it in any case, and is
    * withheld if the statement is invalid or cannot be stored.
    */
   addPrivateDataset(name: string, sensitivity: Sensitivity): Promise<Label>
@@ -19,7 +19,7 @@ export interface PrivateData {
 
 const stores = new Map<string, LabelStore>()
 
-/** One for each data folder: what a process raised must be known to all who ask in it. */
+/** One store for each data folder, so that all code in this process sees what was raised. */
 export function getLabelStore(dataFolder: string): LabelStore {
   const opened = stores.get(dataFolder)
   if (opened !== undefined) return opened
@@ -30,7 +30,7 @@ export function getLabelStore(dataFolder: string): LabelStore {
 
 /** The private data of the user and session on whose behalf the running handler was called. */
 export function privateData(): PrivateData {
-  // Whoever catches the error below may go on to return the data.
+  // A handler that catches the error below might still return the data.
   if (findScope() === undefined) countUnowned()
   const scope = currentScope()
   const read = async (): Promise<Label> => {
@@ -40,7 +40,7 @@ export function privateData(): PrivateData {
   }
   return {
     addPrivateDataset(name, sensitivity) {
-      // Another call than this was asked in, if somebody kept the object: it counts for both.
+      // If the object was kept and is used in another call, the statement counts for both calls.
       const scopes = new Set([scope, findScope() ?? scope])
       const raised = raiseLabel([...scopes], { name, sensitivity })
       for (const each of scopes) addStatement(each, raised)
@@ -52,7 +52,7 @@ export function privateData(): PrivateData {
   }
 }
 
-/** The name under which a statement is kept that could not be understood. */
+/** The dataset name that is stored for an invalid statement. */
 const INVALID_STATEMENT = 'invalid statement (the log of the server has it)'
 
 interface Statement {
@@ -60,7 +60,7 @@ interface Statement {
   readonly sensitivity: Sensitivity
 }
 
-/** What cannot be understood counts as the strictest, for the session, and fails the call that said it. */
+/** An invalid statement counts as the strictest for the session, and fails its call. */
 async function raiseLabel(scopes: readonly RequestScope[], { name, sensitivity }: Statement): Promise<Label> {
   try {
     checkDataset(name, sensitivity)
@@ -76,11 +76,11 @@ async function raiseLabel(scopes: readonly RequestScope[], { name, sensitivity }
 const raiseFor = (scope: RequestScope, name: string, sensitivity: Sensitivity): Promise<Label> =>
   getLabelStore(scope.dataFolder).raise(scope, name, sensitivity)
 
-/** Nobody can tell which of two sessions is meant, and neither may learn what the other one holds. */
+/** It is unclear which of the two sessions is meant, and neither may learn the other's label. */
 function assertSameOwner(scopes: readonly RequestScope[]): void {
   const owners = scopes.map(({ dataFolder, userId, sessionId }) => JSON.stringify([dataFolder, userId, sessionId]))
   if (new Set(owners).size === 1) return
-  throw new SallyportError('USAGE', 'privateData() was asked in a call of another session than it is used in.', {
-    hint: 'Call privateData() anew in every handler, and keep its result no longer than the call.',
+  throw new SallyportError('USAGE', 'privateData() was called in one session, and its result is used in another.', {
+    hint: 'Call privateData() in every handler, and do not use its result after the call.',
   })
 }

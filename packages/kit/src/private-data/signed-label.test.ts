@@ -6,20 +6,20 @@ const secret = 'a secret of more than thirty-two characters'
 const claim = { session: 'one', sensitivity: 'SECRET', datasets: [{ name: 'payroll', sensitivity: 'SECRET' }] } as const
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-test('what was signed is read again, by its session', () => {
+test('a signed label can be read, for its session', () => {
   const signed = signLabel(claim, { secret })
   expect(verifyLabel(signed, { secret })).toEqual(claim)
   expect(verifyLabel(signed, { secret, session: 'one' })).toEqual(claim)
   expect(verifyLabel(signed, { secret, session: 'two' })).toBeUndefined()
 })
 
-test('two labels are never the same text, and say when they were signed', () => {
+test('two labels are never the same string, and contain the time of signing', () => {
   const signed = [0, 1].map(() => signLabel(claim, { secret, now: () => 5_000 }))
   expect(new Set(signed).size).toBe(2)
   expect(JSON.parse(Buffer.from(String(signed[0]?.split('.')[1]), 'base64url').toString())).toMatchObject({ iat: 5 })
 })
 
-test('a change of any character makes it nobody’s word', () => {
+test('changing any character makes it invalid', () => {
   const signed = signLabel(claim, { secret })
   for (let index = 0; index < signed.length; index++) {
     const other = signed[index] === 'A' ? 'B' : 'A'
@@ -27,7 +27,7 @@ test('a change of any character makes it nobody’s word', () => {
   }
 })
 
-test('forgeries are ignored: other secrets, no algorithm, the secret used bare, more parts, other types', () => {
+test('forgeries are ignored: other secrets, no algorithm, the secret used without derivation, more parts, other types', () => {
   const signed = signLabel(claim, { secret })
   const [header, payload, signature] = signed.split('.') as [string, string, string]
   const none = encode({ alg: 'none', typ: 'sallyport-label' })
@@ -64,7 +64,7 @@ test('a secret that could be guessed is refused on both sides', () => {
   expect(() => verifyLabel('x', { secret: '' })).toThrow('0 bytes')
 })
 
-test('a claim is as strict as the strictest of all that it says, and what cannot be read is the strictest', () => {
+test('a claim is as strict as its strictest part, and an unreadable part is the strictest', () => {
   const secretDataset = { name: 'a', sensitivity: 'SECRET' }
   const internalDataset = { name: 'a', sensitivity: 'INTERNAL' }
   const sensitivityOf = (value: unknown) => readLabelMeta(value, {})?.sensitivity
@@ -75,7 +75,7 @@ test('a claim is as strict as the strictest of all that it says, and what cannot
     expect(sensitivityOf(odd)).toBe('SECRET')
 })
 
-test('where the server and the channel are trusted the plain label is believed, and where a secret is set it is not', () => {
+test('the plain label is trusted if the server and the channel are trusted, but not if a secret is set', () => {
   const plain = { sensitivity: 'INTERNAL', datasets: [{ name: 'a', sensitivity: 'INTERNAL' }] }
   expect(readLabelMeta(plain, {})).toEqual(plain)
   expect(readLabelMeta({ sensitivity: 'odd' }, {})).toEqual({ sensitivity: 'SECRET', datasets: [] })

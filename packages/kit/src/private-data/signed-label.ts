@@ -15,7 +15,7 @@ import { checkLabelSecret } from './label-settings.ts'
 
 /** A label, and the session that it is valid for. */
 export interface SessionClaim extends LabelClaim {
-  /** The session as the server knows it. */
+  /** The server's session id. */
   readonly session: string
 }
 
@@ -27,18 +27,18 @@ export interface SigningOptions {
 
 export interface VerifyingOptions {
   readonly secret: string
-  /** Where it is known which session the server means; a label of another one is then no good. */
+  /** The expected session, if it is known. A label of another session is then rejected. */
   readonly session?: string | undefined
 }
 
-/** What a label has to prove before a client believes it. */
+/** What is checked before a client trusts a label. */
 export interface LabelTrust {
-  /** Of the server. Absent: the server itself, and the channel to it, are trusted. */
+  /** The server's secret. If missing, the server and the channel to it are trusted. */
   readonly secret?: string | undefined
   readonly session?: string | undefined
 }
 
-/** A compact JWS. Its header never varies, so nobody can talk a verifier into another algorithm. */
+/** A compact JWS. Its header is constant, so nobody can choose another algorithm. */
 const HEADER = encodeJson({ alg: 'HS256', typ: 'sallyport-label' })
 const MAX_TOKEN_LENGTH = 256 * 1024
 
@@ -52,8 +52,8 @@ export function signLabel(claim: SessionClaim, { secret, now = Date.now }: Signi
 }
 
 /**
- * The label if it was signed with the secret, nothing otherwise. It has no end: labels are merged by maximum, so one
- * that is shown again can only raise what it had raised before.
+ * Returns the label if it was signed with the secret, otherwise `undefined`. It does not expire: labels are merged by
+ * maximum, so a replayed label has no further effect.
  */
 export function verifyLabel(signed: unknown, { secret, session }: VerifyingOptions): SessionClaim | undefined {
   checkLabelSecret(secret)
@@ -66,21 +66,21 @@ export function verifyLabel(signed: unknown, { secret, session }: VerifyingOptio
   return label !== undefined && (session === undefined || label.session === session) ? label : undefined
 }
 
-/** The value of `_meta["sallyport/private_data"]`, as far as it can be believed. Nothing where there is none. */
+/** The trusted part of `_meta["sallyport/private_data"]`; `undefined` if there is none. */
 export function readLabelMeta(value: unknown, { secret, session }: LabelTrust): LabelClaim | undefined {
   if (value === undefined) return undefined
   if (secret === undefined) return readLabelClaim(value)
   return isJsonObject(value) ? verifyLabel(value.signed, { secret, session }) : undefined
 }
 
-/** A key of its own: where the secret also signs tokens of users, neither can be taken for the other. */
+/** A derived key: if the same secret also signs user tokens, neither can be used as the other. */
 function computeMac(body: string, secret: string): Buffer {
   const key = createHmac('sha256', secret).update('sallyport/private_data').digest()
   return createHmac('sha256', key).update(body).digest()
 }
 
-function isEqualConstantTime(given: string, expected: string): boolean {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+function isEqualConstantTime(actual: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(actual), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
@@ -94,25 +94,25 @@ function readPayload(payload: string): SessionClaim | undefined {
   return { session: value.session, ...readLabelClaim(value) }
 }
 
-/** What a server says of a session, for a gateway or a client. */
+/** A server's claim about a session, for a gateway or a client. */
 export interface LabelClaim {
   readonly sensitivity: Sensitivity
   readonly datasets: readonly PrivateDataset[]
 }
 
-/** The claim as it stands: the highest of all that it says, and whatever cannot be read counts as the strictest. */
+/** Reads a claim: its sensitivity is the highest in it, and anything unreadable counts as the strictest. */
 export function readLabelClaim(value: unknown): LabelClaim {
   if (!isJsonObject(value)) return { sensitivity: HIGHEST_SENSITIVITY, datasets: [] }
   const listed = isJsonList(value.datasets) ? value.datasets : []
   const datasets = listed.filter(isDataset).map(({ name, sensitivity }) => ({ name, sensitivity }))
-  const said = datasets.map(({ sensitivity }) => sensitivity)
-  const whole = datasets.length < listed.length ? HIGHEST_SENSITIVITY : readOverallSensitivity(value, said)
-  return { sensitivity: said.reduce(higherSensitivity, whole), datasets }
+  const levels = datasets.map(({ sensitivity }) => sensitivity)
+  const whole = datasets.length < listed.length ? HIGHEST_SENSITIVITY : readOverallSensitivity(value, levels)
+  return { sensitivity: levels.reduce(higherSensitivity, whole), datasets }
 }
 
-/** Datasets speak for themselves where nothing is said of the whole. */
-function readOverallSensitivity({ sensitivity }: JsonObject, said: readonly Sensitivity[]): Sensitivity {
-  if (sensitivity === undefined && said[0] !== undefined) return said[0]
+/** Without an overall sensitivity, that of the datasets is used. */
+function readOverallSensitivity({ sensitivity }: JsonObject, levels: readonly Sensitivity[]): Sensitivity {
+  if (sensitivity === undefined && levels[0] !== undefined) return levels[0]
   return isSensitivity(sensitivity) ? sensitivity : HIGHEST_SENSITIVITY
 }
 

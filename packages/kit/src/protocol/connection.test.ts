@@ -6,7 +6,7 @@ import { READ } from '../permission.ts'
 import { MODERN_META, RawClient } from '../raw-client.test-kit.ts'
 import { createSampleServer, SAMPLE_OPTIONS } from '../sample-server.test-kit.ts'
 
-test('a result that JSON cannot carry is answered as an error, and the connection lives on', async () => {
+test('a result that JSON cannot represent is answered with an error, and the connection stays open', async () => {
   const bugs: Bug[] = []
   const server = createMcpServer('sample', { ...SAMPLE_OPTIONS, onBug: (bug) => bugs.push(bug) })
   server.tool('cyclic', { description: '', permission: READ }, () => ({ rows: [1n] }))
@@ -17,7 +17,7 @@ test('a result that JSON cannot carry is answered as an error, and the connectio
   expect((await client.requestModern('tools/list')).result.tools).toHaveLength(1)
 })
 
-test('a log that throws does not take the server with it', async () => {
+test('a log function that throws does not stop the server', async () => {
   const printed = vi.spyOn(console, 'error').mockImplementation(() => undefined)
   onTestFinished(() => printed.mockRestore())
   const server = createMcpServer('sample', {
@@ -34,7 +34,7 @@ test('a log that throws does not take the server with it', async () => {
   expect(printed).toHaveBeenCalledOnce()
 })
 
-test('cancelling aborts the call, and nothing is answered', async () => {
+test('cancelling aborts the call, and no answer is sent', async () => {
   const bugs: Bug[] = []
   const client = new RawClient(createSampleServer((bug) => bugs.push(bug)))
   await client.initialize()
@@ -64,7 +64,7 @@ test('closing aborts every call, and nothing is sent afterwards', async () => {
   expect(client.received).toEqual([])
 })
 
-test('progress carries the caller’s token, only rises, and ends with the result', async () => {
+test('progress has the caller’s token, only increases, and ends with the result', async () => {
   const server = createMcpServer('sample', SAMPLE_OPTIONS)
   const late: (() => void)[] = []
   server.tool('work', { description: '', permission: READ }, (_, { progress }) => {
@@ -86,7 +86,7 @@ test('progress carries the caller’s token, only rises, and ends with the resul
   ])
 })
 
-test('logs go out from the level that was asked for: per session in one era, per request in the other', async () => {
+test('logs are sent from the requested level on: per session in one era, per request in the other', async () => {
   const server = createMcpServer('sample', SAMPLE_OPTIONS)
   server.tool('talk', { description: '', permission: READ }, (_, { log }) => {
     log('debug', 'low')
@@ -108,7 +108,7 @@ test('logs go out from the level that was asked for: per session in one era, per
   expect(await logsOf(() => client.requestModern('tools/call', asked))).toEqual(['low', { high: true }])
 })
 
-test('tools that come and go are told once a turn, to those who opened a session', async () => {
+test('changes of the tools are announced once per tick, to clients that opened a session', async () => {
   const server = createSampleServer()
   const client = new RawClient(server)
   const stranger = new RawClient(server)
@@ -124,7 +124,7 @@ test('tools that come and go are told once a turn, to those who opened a session
   expect(result.tools.map((tool: { name: string }) => tool.name)).toEqual(['echo', 'new1', 'wait'])
 })
 
-test('a modern subscription is acknowledged first, hears only what it asked for, and ends with a result', async () => {
+test('a modern subscription is acknowledged first, receives only what it asked for, and ends with a result', async () => {
   const server = createSampleServer()
   const client = new RawClient(server)
   const notifications = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['x:y'] }
@@ -145,7 +145,7 @@ test('a modern subscription is acknowledged first, hears only what it asked for,
   ])
 })
 
-test('a cancelled subscription is silent', async () => {
+test('a cancelled subscription receives nothing more', async () => {
   const server = createSampleServer()
   const client = new RawClient(server)
   const id = client.start('subscriptions/listen', { _meta: MODERN_META, notifications: { toolsListChanged: true } })
@@ -165,19 +165,19 @@ test.each([
   [{ jsonrpc: '2.0', id: {}, method: 'ping' }],
   [{ jsonrpc: '2.0', id: null, method: 'ping' }],
   [{ jsonrpc: '2.0', method: 7 }],
-])('%j is refused as no message', async (message) => {
+])('%j is refused as an invalid message', async (message) => {
   const client = new RawClient(createSampleServer())
   client.send(message)
   expect((await client.waitForAnswer(null)).error.code).toBe(-32600)
 })
 
-test.each(['result', 'error'])('a request that is an answer too, by its %s, is refused', async (member) => {
+test.each(['result', 'error'])('a request that also has the member %s of an answer is refused', async (member) => {
   const client = new RawClient(createSampleServer())
   client.send({ jsonrpc: '2.0', id: 1, method: 'ping', [member]: {} })
   expect((await client.waitForAnswer(1)).error.code).toBe(-32600)
 })
 
-test('bad parameters, unknown notifications and stray answers harm nobody', async () => {
+test('bad parameters, unknown notifications and unexpected answers do no harm', async () => {
   const client = new RawClient(createSampleServer())
   client.send({ jsonrpc: '2.0', id: 1, method: 'ping', params: [] })
   expect((await client.waitForAnswer(1)).error.code).toBe(-32600)
@@ -187,7 +187,7 @@ test('bad parameters, unknown notifications and stray answers harm nobody', asyn
   expect(client.received).toHaveLength(1)
 })
 
-test('a cursor that was never given out is refused', async () => {
+test('an unknown cursor is refused', async () => {
   const client = new RawClient(createSampleServer())
   expect((await client.requestModern('tools/list', { cursor: 'MTA=' })).error.code).toBe(-32602)
 })
@@ -200,7 +200,7 @@ test('an id that is in flight cannot be used again', async () => {
   client.connection.close()
 })
 
-test('what is nested too deeply is refused before anything walks through it', async () => {
+test('deeply nested params are refused before any code reads them', async () => {
   const client = new RawClient(createSampleServer())
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   const params = { name: 'echo', arguments: { value: deep }, requestState: 'x', _meta: MODERN_META }

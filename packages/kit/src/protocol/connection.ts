@@ -29,27 +29,27 @@ import { hasOpenStatement, settleStatements } from '../private-data/private-data
 import { openAnswerLabeler } from './label-enforcement.ts'
 import { describeServer, findMethod, type Method, refuseUnknownMethod } from './methods.ts'
 
-/** One peer of a server. Messages are JSON-RPC objects; whoever carries them is no concern of it. */
+/** One peer of a server. Messages are JSON-RPC objects; the transport does not matter here. */
 export interface Connection {
   /**
-   * Takes one message. Never throws: a bad one is answered. `scope` is that of who brings it, where every message proves
-   * that anew: what a newer token says counts from then on, not what was said when the connection was opened.
+   * Receives one message. Never throws: an invalid one gets an error answer. `scope` is the sender's scope if every
+   * message is authenticated: a newer token then replaces that of the connection's opening.
    */
   receive(message: unknown, scope?: RequestScope): void
-  /** Cancels what is in flight; nothing is sent afterwards. */
+  /** Cancels the requests in flight; nothing is sent afterwards. */
   close(): void
 }
 
-/** Takes a message to the peer. `during` names the request that it belongs to. False when it cannot arrive. */
+/** Sends a message to the peer. `during` is the id of the request that it belongs to. False if it cannot be delivered. */
 export type Send = (message: object, during?: RequestId) => unknown
 
 export interface Peer {
   readonly send: Send
-  /** On whose behalf every handler runs. */
+  /** The identity for which every handler runs. */
   readonly scope: RequestScope | undefined
-  /** Where calls wait that outlive their connection. Absent: none does. */
+  /** Stores calls that outlive their connection. If missing, none does. */
   readonly parked?: ParkedCalls<RunningCall> | undefined
-  /** No answer will come to a request that the client cancelled. */
+  /** Called when the client cancelled a request: it will not be answered. */
   readonly onCancelled?: ((id: RequestId) => void) | undefined
 }
 
@@ -108,7 +108,7 @@ export class McpConnection implements Connection {
     if (isKnown) this.#peer.onCancelled?.(id)
   }
 
-  /** The answer, where it is known at once. */
+  /** The answer, if it is available at once. */
   #handleRequest(request: Incoming<'request'>, scope: RequestScope | undefined): Answer | undefined {
     const { id, method, params } = request
     if (this.#calls.has(id) || this.#subscriptions.has(id))
@@ -129,7 +129,7 @@ export class McpConnection implements Connection {
     if (method === 'resources/subscribe' || method === 'resources/unsubscribe')
       return this.#subscriptions.handleLegacyRequest(method, params)
     if (method !== 'logging/setLevel') return undefined
-    if (!isLogLevel(params.level)) return errorAnswer(INVALID_PARAMS, 'params.level is no log level.')
+    if (!isLogLevel(params.level)) return errorAnswer(INVALID_PARAMS, 'params.level is not a valid log level.')
     this.#logLevel = params.level
     return { result: {} }
   }
@@ -144,7 +144,7 @@ export class McpConnection implements Connection {
       result: { protocolVersion, serverInfo: this.#definitions.info, ...describeServer(this.#definitions) },
     }
     if (scope === undefined) return answer
-    // A client with an isolated instance has to know the label before its first call.
+    // A client with an isolated instance must know the label before its first call.
     runInScope(scope, () => openAnswerLabeler('initialize', this.#definitions).label(answer))
       .catch((error) => reportCrash(this.#definitions, error))
       .then(
@@ -169,7 +169,7 @@ export class McpConnection implements Connection {
       call.resume(roundTrip)
       return undefined
     }
-    // An object of its own for each call: what its handler says of private data belongs to this call.
+    // Each call gets its own object, because the handler's statements about private data belong to this call.
     const own = scope && Object.freeze({ ...scope })
     const isWithheld = (): boolean => own !== undefined && hasOpenStatement(own)
     const settle = async (): Promise<void> => own && settleStatements(own)
@@ -189,7 +189,7 @@ export class McpConnection implements Connection {
       .then((answer) => call.finish(answer), toCrash)
   }
 
-  /** The way of a call through this connection, as long as the request is in flight. */
+  /** The channel of a call through this connection, as long as the request is in flight. */
   #openRoundTrip(
     { id, params }: Incoming<'request'>,
     meta: RequestMeta,
@@ -222,7 +222,7 @@ export class McpConnection implements Connection {
     try {
       this.#peer.send({ jsonrpc: '2.0', id, ...answer }, id ?? undefined)
     } catch (error) {
-      // A result that cannot be carried (a cycle, a BigInt) must still be answered.
+      // A result that cannot be serialized (a cycle, a BigInt) must still get an answer.
       const incident = this.#definitions.reportBug('an answer', error)
       const refusal = errorAnswer(INTERNAL_ERROR, `The answer could not be sent (incident ${incident}).`)
       if (!('error' in answer)) this.#sendAnswer(id, refusal)
@@ -247,7 +247,7 @@ function reportCrash(definitions: Definitions, error: unknown): Answer {
 
 const UNKNOWN_STATE = errorAnswer(
   INVALID_PARAMS,
-  'params.requestState is not (or no longer) one of this server for this request. Send the request anew, without it.',
+  'params.requestState is not valid (any more) for this request. Send the request again without it.',
 )
 
 function createCallBinding({ method, params }: Incoming<'request'>, scope: RequestScope | undefined): CallBinding {
@@ -259,9 +259,9 @@ function createCallBinding({ method, params }: Incoming<'request'>, scope: Reque
     args: args ?? {},
   })
   return {
-    // With what they may do: a token that grants less must not go on with what another one was let begin.
+    // The key includes the permissions: a token that grants less must not continue a call that another token began.
     owner: scope === undefined ? '' : JSON.stringify([scope.userId, scope.sessionId, scope.claims.permissions ?? null]),
-    // Arguments may be megabytes, and secrets.
+    // Arguments may be megabytes long and secret, so they are hashed.
     request: createHash('sha256').update(request).digest('base64'),
   }
 }
@@ -273,7 +273,7 @@ const LIST_CHANGED_FILTERS: Readonly<Record<ListKind, string>> = {
 }
 
 const LIST_KINDS = Object.keys(LIST_CHANGED_FILTERS) as readonly ListKind[]
-/** A client that wants to hear of more resources than this can list them anew. */
+/** A client that follows more resources than this can list them again instead. */
 const MAX_URIS = 1_000
 const MAX_URI_LENGTH = 2_048
 
@@ -282,12 +282,12 @@ interface SubscriptionFilter {
   readonly uris: ReadonlySet<string>
 }
 
-/** What one connection wants to hear of: by open `subscriptions/listen` requests, or as the legacy era does. */
+/** The changes that one connection follows, by open `subscriptions/listen` requests or by legacy subscriptions. */
 class Subscriptions {
   readonly #definitions: Definitions
   readonly #send: (message: object, during?: RequestId) => void
   readonly #filters = new Map<RequestId, SubscriptionFilter>()
-  /** Legacy clients hear of changed lists unasked, and of the resources that they subscribed to. */
+  /** Legacy clients are notified of every changed list, and of the resources that they subscribed to. */
   #legacyUris: Set<string> | undefined
   #unwatch: (() => void) | undefined
 
@@ -317,33 +317,33 @@ class Subscriptions {
     return { result: {} }
   }
 
-  /** Acknowledges what can be honoured, before anything else is sent under this id; or says what is wrong. */
+  /** Acknowledges the supported filters before anything else is sent under this id, or returns an error. */
   listen(id: RequestId, params: JsonObject): { readonly error: RpcError } | undefined {
-    const wanted = params.notifications
-    if (!isJsonObject(wanted))
+    const filters = params.notifications
+    if (!isJsonObject(filters))
       return errorAnswer(INVALID_PARAMS, 'params.notifications is missing; expected an object.')
     const kinds = LIST_KINDS.filter(
-      (kind) => wanted[LIST_CHANGED_FILTERS[kind]] === true && this.#definitions.offers(kind),
+      (kind) => filters[LIST_CHANGED_FILTERS[kind]] === true && this.#definitions.offers(kind),
     )
-    const asked = this.#definitions.offers('resources') ? readUris(wanted.resourceSubscriptions) : []
-    if (asked === undefined)
+    const uris = this.#definitions.offers('resources') ? readUris(filters.resourceSubscriptions) : []
+    if (uris === undefined)
       return errorAnswer(INVALID_PARAMS, `resourceSubscriptions is not a list of at most ${MAX_URIS} URIs.`)
-    this.#filters.set(id, { kinds, uris: new Set(asked) })
+    this.#filters.set(id, { kinds, uris: new Set(uris) })
     this.#watch()
     const notifications = {
       ...Object.fromEntries(kinds.map((kind) => [LIST_CHANGED_FILTERS[kind], true])),
-      ...(asked.length > 0 ? { resourceSubscriptions: asked } : {}),
+      ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
     }
     this.#notify(id, 'notifications/subscriptions/acknowledged', { notifications })
     return undefined
   }
 
-  /** The peer does not wait for an answer to what it cancelled. */
+  /** The peer does not wait for an answer to a cancelled request. */
   cancel(id: RequestId): void {
     this.#filters.delete(id)
   }
 
-  /** The graceful end: every listen request gets its result. */
+  /** Ends gracefully: every listen request gets its result. */
   close(): void {
     for (const id of this.#filters.keys()) {
       const result = { resultType: 'complete', _meta: { [META.subscriptionId]: id } }
@@ -353,7 +353,7 @@ class Subscriptions {
     this.#unwatch?.()
   }
 
-  /** Most connections of the modern era are one request that does not listen. */
+  /** Watches only when needed: most connections of the modern era are one request that does not listen. */
   #watch(): void {
     this.#unwatch ??= this.#definitions.watch((change) => this.#announce(change))
   }
@@ -374,8 +374,8 @@ class Subscriptions {
   }
 }
 
-function readUris(wanted: unknown): readonly string[] | undefined {
-  if (wanted === undefined) return []
-  if (!Array.isArray(wanted) || wanted.length > MAX_URIS) return undefined
-  return wanted.every((uri) => typeof uri === 'string' && uri.length <= MAX_URI_LENGTH) ? wanted : undefined
+function readUris(value: unknown): readonly string[] | undefined {
+  if (value === undefined) return []
+  if (!Array.isArray(value) || value.length > MAX_URIS) return undefined
+  return value.every((uri) => typeof uri === 'string' && uri.length <= MAX_URI_LENGTH) ? value : undefined
 }

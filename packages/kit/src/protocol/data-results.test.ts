@@ -76,7 +76,7 @@ describe(promise('KIT-18'), () => {
       }
   })
 
-  it.each(BODIES)('a whole result passes its four members on, and nothing else: %j', async (body) => {
+  it.each(BODIES)('a whole result passes on only its four members: %j', async (body) => {
     const made = server()
     const given = { content: [], ...body, _meta: FORGED_META }
     made.tool('whole', { description: '', permission: READ }, () => toolResult(given as never))
@@ -122,7 +122,7 @@ describe(promise('KIT-18'), () => {
     }
   })
 
-  it('makes data of what a foreign server answered, and a safe result of it with toolResult', async () => {
+  it('treats a foreign server’s answer as data, and as a safe result with toolResult', async () => {
     const url = await serveHostile()
     const made = server()
     const relay = async () => {

@@ -6,13 +6,13 @@ import type { Definitions, Tool } from '../offers/offers.ts'
 import { finalizeLabel, findConnectRefusal, PRIVATE_DATA_META, watchUnowned } from '../private-data/private-data.ts'
 import { ToolRefusedError, WithheldError } from '../tool-error.ts'
 
-/** Is the label asked before the tool is run? Only a tool that reaches out has to wait for that. */
+/** Whether the label is read before the tool runs. Only tools with CONNECT must wait for it. */
 export const needsConnect = (tool: Tool): boolean => tool.permissions.includes('CONNECT')
 
-/** A tool that reaches out is refused while the session holds private data, before anything of it runs. */
+/** Refuses a tool with CONNECT, before it runs, if the session holds private data. */
 export async function assertMayConnect(tool: Tool, { labels }: Definitions, signal: AbortSignal): Promise<void> {
   const scope = findScope()
-  // Where nobody is known, there is no session that could hold anything.
+  // Without an identity there is no session that could hold private data.
   if (scope === undefined) return
   const refusal = await findConnectRefusal(tool.definition.name, scope, labels.privateFrom)
   if (refusal !== undefined) throw new ToolRefusedError(refusal.reason, refusal.nextStep)
@@ -20,30 +20,30 @@ export async function assertMayConnect(tool: Tool, { labels }: Definitions, sign
 }
 
 /**
- * The context of a tool that reaches out: a call that had begun before the session held private data goes on, but what
- * it is told afterwards may be such data, so every answer to a question is judged like a call of its own.
+ * The context of a tool with CONNECT. A call that began before the session held private data continues, but answers
+ * that it receives later may contain such data. So the label is rechecked for every answer to a question.
  */
 export function guardAnswers(tool: Tool, context: CallContext, definitions: Definitions): CallContext {
-  const judge = async <Value>(answer: Promise<Value>): Promise<Value> => {
+  const recheckAfter = async <Value>(answer: Promise<Value>): Promise<Value> => {
     const value = await answer
     await assertMayConnect(tool, definitions, context.signal)
     return value
   }
   return {
     ...context,
-    elicit: (question) => judge(context.elicit(question)),
-    sample: (request) => judge(context.sample(request)),
-    listRoots: (options) => judge(context.listRoots(options)),
+    elicit: (question) => recheckAfter(context.elicit(question)),
+    sample: (request) => recheckAfter(context.sample(request)),
+    listRoots: (options) => recheckAfter(context.listRoots(options)),
   }
 }
 
-/** What a call needs at its end to be released. */
+/** Adds the session's label to the answer of a call. */
 export interface AnswerLabeler {
-  /** The answer with the label of its session. Throws a WithheldError if that must stay here. */
+  /** Returns the answer with the label of its session. Throws a WithheldError if it must not be sent. */
   label(answer: Answer): Promise<Answer>
 }
 
-/** Taken before a handler runs: nothing that it says of private data from then on is lost. */
+/** Opened before a handler runs, so that none of its statements about private data is lost. */
 export function openAnswerLabeler(where: string, definitions: Definitions): AnswerLabeler {
   const scope = findScope()
   const findError = watchUnowned()

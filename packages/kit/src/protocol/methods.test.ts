@@ -5,7 +5,7 @@ import { RawClient } from '../raw-client.test-kit.ts'
 import { SAMPLE_OPTIONS } from '../sample-server.test-kit.ts'
 import { ToolRetryError } from '../tool-error.ts'
 
-test('resources are read by URI or by template; what is not there has the code of its era', async () => {
+test('resources are read by URI or by template; a missing one has the error code of its era', async () => {
   const server = createMcpServer('sample', SAMPLE_OPTIONS)
   server.resource('notes://all', { name: 'All', mimeType: 'text/plain' }, () => 'everything')
   server.resourceTemplate('notes://{id}/text', { name: 'One' }, ({ variables }) =>
@@ -30,7 +30,7 @@ test('resources are read by URI or by template; what is not there has the code o
   expect(() => server.resourceTemplate('notes://{a}{b}', {}, () => '')).toThrow(/cannot match/)
 })
 
-test('a prompt takes texts, names the one that is missing, and may be one sentence', async () => {
+test('a prompt takes strings, names a missing one, and may return one string', async () => {
   const server = createMcpServer('sample', SAMPLE_OPTIONS)
   const options = { description: 'Greets', arguments: [{ name: 'who', required: true }] }
   server.prompt('greet', options, ({ who }) => `Greet ${who}.`)
@@ -47,7 +47,7 @@ test('a prompt takes texts, names the one that is missing, and may be one senten
   })
 })
 
-test('errors of prompts and resources are protocol errors that say as little', async () => {
+test('errors of prompts and resources are protocol errors that reveal no more than those of tools', async () => {
   const bugs: Bug[] = []
   const server = createMcpServer('sample', { ...SAMPLE_OPTIONS, onBug: (bug) => bugs.push(bug) })
   server.resource('x:bug', {}, () => {

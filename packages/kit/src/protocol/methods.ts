@@ -31,7 +31,7 @@ import {
 import { createErrorResult, createToolResult, type ToolResult } from '../tool-result.ts'
 import { assertMayConnect, guardAnswers, needsConnect, openAnswerLabeler } from './label-enforcement.ts'
 
-/** One request, with all that its answer depends on. */
+/** One request, with everything that its answer depends on. */
 export interface MethodCall {
   readonly definitions: Definitions
   readonly era: Era
@@ -43,19 +43,19 @@ export interface Method {
   readonly answer: (call: MethodCall) => Answer | Promise<Answer>
   /** Undefined: both eras have it. */
   readonly era?: Era
-  /** A method of a list that the server does not offer is unknown. */
+  /** If the server does not offer this list, the method is unknown. */
   readonly requiredList?: ListKind
   readonly cacheScope?: CacheScope
-  /** Its handler may ask the client something. */
+  /** Its handler may ask the client. */
   readonly mayAsk?: true
 }
 
-/** The requests that need nothing of the connection they came on. */
+/** The requests that do not depend on their connection. */
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', { era: 'legacy', answer: () => ({ result: {} }) }],
-  // It carries the label of the calling session, so that no cache may share it.
+  // The answer contains the label of the calling session, so no cache may share it.
   ['server/discover', { era: 'modern', cacheScope: 'private', answer: discover }],
-  // What a caller's token grants decides which tools there are.
+  // The list depends on the permissions of the caller's token.
   ['tools/list', { requiredList: 'tools', cacheScope: 'private', answer: (call) => list(call, 'tools') }],
   ['tools/call', { requiredList: 'tools', mayAsk: true, answer: callTool }],
   ['resources/list', { requiredList: 'resources', cacheScope: 'public', answer: (call) => list(call, 'resources') }],
@@ -90,7 +90,7 @@ function declareCapabilities(definitions: Definitions): JsonObject {
   }
 }
 
-/** The part of a discovery that a legacy handshake says as well. */
+/** The part of a discovery that a legacy handshake contains as well. */
 export function describeServer(definitions: Definitions): JsonObject {
   const { instructions } = definitions
   return {
@@ -101,7 +101,7 @@ export function describeServer(definitions: Definitions): JsonObject {
 
 function discover({ definitions }: MethodCall): Promise<Answer> {
   const answer = { result: { supportedVersions: MODERN_VERSIONS, ...describeServer(definitions) } }
-  // A client with an isolated instance has to know the label before its first call.
+  // A client with an isolated instance must know the label before its first call.
   return openAnswerLabeler('server/discover', definitions).label(answer)
 }
 
@@ -112,7 +112,7 @@ const LIST_FIELDS = {
   prompts: 'prompts',
 } as const
 
-/** Lists fit on one page: whoever asks for another made up its cursor. */
+/** Lists have one page only, so no cursor is valid. */
 function list({ definitions, params, era }: MethodCall, kind: keyof typeof LIST_FIELDS): Answer {
   if (params.cursor !== undefined) return errorAnswer(INVALID_PARAMS, 'This cursor was not given out by this server.')
   const entries = kind === 'tools' ? listGrantedTools(definitions) : definitions[kind].list()
@@ -129,26 +129,26 @@ async function callTool(call: MethodCall): Promise<Answer> {
   const { definitions, params } = call
   if (typeof params.name !== 'string') return errorAnswer(INVALID_PARAMS, 'params.name is missing; expected a tool.')
   const tool = definitions.tools.get(params.name)
-  // What is not granted is answered like what is not there: lists and calls say the same.
+  // A tool that is not granted is answered like a missing one, so that lists and calls agree.
   if (tool === undefined || !definitions.isGranted(tool))
     return errorAnswer(INVALID_PARAMS, `There is no tool ${JSON.stringify(params.name.slice(0, 128))} here.`)
   const args = params.arguments ?? {}
   if (!isJsonObject(args)) return errorAnswer(INVALID_PARAMS, 'params.arguments is not an object.')
   const release = openAnswerLabeler(`tool ${params.name}`, definitions)
   try {
-    // Whatever was said or thrown leaves only when the label of its session is durable, and carries it.
+    // A result or error is released only when the label of its session is stored, and contains that label.
     return await release.label(await runTool(tool, args, call))
   } catch (error) {
     return toErrorAnswer(`the label after tool ${params.name}`, error, call)
   }
 }
 
-/** The one seam where a thrown error becomes a result. */
+/** The only place where a thrown error becomes a result. */
 async function runTool(tool: Tool, args: JsonObject, call: MethodCall): Promise<Answer> {
   const where = `tool ${tool.definition.name}`
   try {
     const checking = tool.input.check(args)
-    // Handlers begin in the turn of their request, unless the schema or the label has to be waited for.
+    // Handlers start in the same tick as their request, unless the schema or the label must be awaited.
     const checked = checking instanceof Promise ? await checking : checking
     if ('wrong' in checked) throw new ToolRetryError(checked.wrong)
     if (needsConnect(tool)) await assertMayConnect(tool, call.definitions, call.context.signal)
@@ -169,13 +169,13 @@ function toErrorAnswer(where: string, error: unknown, call: MethodCall): Answer 
   return { result: createErrorResult(describeThrown(where, error, call)) }
 }
 
-/** The modern era has an error of its own for what the client did not declare, so that it can come back with it. */
+/** The modern era has an error code for an undeclared capability, so that the client can retry with it. */
 function refuseMissingCapability(error: unknown, { era }: MethodCall): Answer | undefined {
   if (era === 'legacy' || !isInstance(MissingCapabilityError, error)) return undefined
   return errorAnswer(MISSING_CAPABILITY, error.message, { requiredCapabilities: { [error.capability]: {} } })
 }
 
-/** Large results are saved whole and shown in part, where the tool says how. */
+/** Saves large results and shows them in part, if the tool has a preset. */
 async function applyPreset({ preset, definition }: Tool, result: ToolResult): Promise<ToolResult> {
   if (preset === undefined) return result
   return shapeToolResult(result, { preset, openShelf: currentShelf, tool: definition.name })
@@ -216,7 +216,7 @@ function completeArgument(call: MethodCall): Promise<Answer> {
   return answerOrRefuse('a completion', call, () => complete(call.definitions, call.params))
 }
 
-/** Prompts and resources have no error results: what a tool would say in one is said in the protocol's error. */
+/** Prompts and resources have no error results, so tool errors become protocol errors. */
 async function answerOrRefuse(where: string, call: MethodCall, work: () => Promise<Answer>): Promise<Answer> {
   const release = openAnswerLabeler(where, call.definitions)
   try {
@@ -236,7 +236,7 @@ function toRpcErrorAnswer(where: string, error: unknown, call: MethodCall): Answ
 }
 
 function describeThrown(where: string, error: unknown, { context, definitions }: MethodCall): ToolErrorDescription {
-  // A handler that gave up because it was told to has no bug, and nobody waits for its answer.
+  // A handler that stopped because it was cancelled has no bug, and nobody waits for its answer.
   const obeyed = context.signal.aborted && (error === context.signal.reason || isAbortError(error))
   return describeToolError(error, () => (obeyed ? 'none' : definitions.reportBug(where, error)))
 }

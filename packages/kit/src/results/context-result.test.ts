@@ -13,7 +13,7 @@ const log = Array.from({ length: 2_000 }, (_, index) => `[INFO] request ${index}
 const HANDLE = /r_[a-z2-7]{20}/
 
 describe(`${promise('KIT-4')}: contextResult`, () => {
-  it('keeps the arguments of a function, and what is small in it', async () => {
+  it('preserves the arguments of a function, and small results', async () => {
     const add = contextResult('default', (one: number, other: number) => ({ sum: one + other }))
     expectTypeOf(add).toEqualTypeOf<(one: number, other: number) => Promise<{ sum: number } | ToolResult>>()
     expect(await add(1, 2)).toEqual({ sum: 3 })
@@ -35,7 +35,7 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
     )
   })
 
-  it('turns large values into results, and leaves what JSON cannot carry to others', async () => {
+  it('turns large values into results, and returns values that JSON cannot represent unchanged', async () => {
     const rows = Array.from({ length: 900 }, (_, id) => ({ id, at: new Date(0) }))
     const result = await contextResult('sql_query', () => rows, { shelf: openTestShelf(createTestRoot()) })()
     expect(result).toMatchObject({ content: [{ type: 'text' }, { type: 'resource_link' }] })
@@ -44,7 +44,7 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
     expect(await contextResult('default', () => cycle)()).toBe(cycle)
   })
 
-  it('passes errors untouched, thrown or rejected', async () => {
+  it('does not change errors, thrown or rejected', async () => {
     const error = new RangeError('mine')
     const thrown = contextResult('default', () => {
       throw error
@@ -53,12 +53,12 @@ describe(`${promise('KIT-4')}: contextResult`, () => {
     await expect(contextResult('default', () => Promise.reject(error))()).rejects.toBe(error)
   })
 
-  it('knows its preset when it is called, not when a result is large', () => {
+  it('checks its preset when it is called, not when a result is large', () => {
     expect(() => contextResult('sql_querry', () => 1)).toThrow('There is no preset "sql_querry"')
   })
 
-  it('tells what was cut where there is nobody to save it for', async () => {
-    expect(await contextResult('default', () => log)()).toContain('The rest was not kept')
+  it('reports what was cut if there is no session to save it for', async () => {
+    expect(await contextResult('default', () => log)()).toContain('The rest was not saved')
   })
 })
 
@@ -74,26 +74,29 @@ function createLogServer() {
 }
 
 describe(`${promise('KIT-4')}: the option result of a tool`, () => {
-  it.each(['modern', 'legacy'] as const)('saves for the calling session, which alone can read it: %s', async (era) => {
-    const server = createLogServer()
-    const mine = await connectInMemory(server, { era, sessionId: 'mine' })
-    const yours = await connectInMemory(server, { era, sessionId: 'yours' })
-    const { content } = await mine.callTool('search', {})
-    const text = String(content[0]?.text)
-    expect(text.length).toBeLessThanOrEqual(500)
-    const handle = HANDLE.exec(text)?.[0] ?? ''
-    const page = await mine.callTool('sallyport_read_result', { handle, grep: 'request 1999' })
-    expect(page.content[0]?.text).toContain('2000: [INFO] request 1999 was answered')
-    const { contents } = await mine.readResource(`sallyport://results/${handle}`)
-    expect(contents).toMatchObject([{ text: log }])
-    await expect(yours.readResource(`sallyport://results/${handle}`)).rejects.toThrow('no such resource')
-    const other = await yours.callTool('sallyport_read_result', { handle })
-    expect(other).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('no such result') }] })
-    await mine.close()
-    await yours.close()
-  })
+  it.each(['modern', 'legacy'] as const)(
+    'saves for the calling session, and no other session can read it: %s',
+    async (era) => {
+      const server = createLogServer()
+      const mine = await connectInMemory(server, { era, sessionId: 'mine' })
+      const yours = await connectInMemory(server, { era, sessionId: 'yours' })
+      const { content } = await mine.callTool('search', {})
+      const text = String(content[0]?.text)
+      expect(text.length).toBeLessThanOrEqual(500)
+      const handle = HANDLE.exec(text)?.[0] ?? ''
+      const page = await mine.callTool('sallyport_read_result', { handle, grep: 'request 1999' })
+      expect(page.content[0]?.text).toContain('2000: [INFO] request 1999 was answered')
+      const { contents } = await mine.readResource(`sallyport://results/${handle}`)
+      expect(contents).toMatchObject([{ text: log }])
+      await expect(yours.readResource(`sallyport://results/${handle}`)).rejects.toThrow('no such resource')
+      const other = await yours.callTool('sallyport_read_result', { handle })
+      expect(other).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('no such result') }] })
+      await mine.close()
+      await yours.close()
+    },
+  )
 
-  it('is an error at start-up where there is no such preset', () => {
+  it('is an error at start-up if there is no such preset', () => {
     const server = createLogServer()
     expect(() => server.tool('other', { description: 'x', permission: READ, result: 'tyni' }, () => 1)).toThrow(
       'There is no preset "tyni"',

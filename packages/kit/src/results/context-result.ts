@@ -5,22 +5,22 @@ import { currentWorkspace, type Workspace } from '../workspace/workspace.ts'
 import { openResultShelf, type ResultShelf } from './result-shelf.ts'
 import { shapeToolResult } from './shape-tool-result.ts'
 
-/** Where a shaped result is saved, and by which presets it is shaped. */
+/** Where a shaped result is saved, and which presets are available. */
 export interface ContextResultOptions {
-  /** Absent: that of the calling user and session, where there is one. */
+  /** Default: the shelf of the calling user and session, if there is one. */
   readonly shelf?: ResultShelf
-  /** Part of the names of saved files. */
+  /** Becomes a part of the names of saved files. */
   readonly name?: string
-  /** Where the preset is looked up. */
+  /** The presets in which the name is looked up. */
   readonly presets?: Presets
 }
 
-/** What the wrapped function gives: a text stays a text; anything else may become a ToolResult where it is too large. */
+/** The return type of the wrapped function: a string stays a string; anything else may become a ToolResult if it is too large. */
 export type ContextResult<Value> = Value extends string ? string : Value | ToolResult
 
 /**
- * The same function, whose results a model can take: what is over the preset's threshold is saved whole and shown in
- * part. Whatever is smaller, and every error, passes untouched.
+ * Wraps a function so that its results fit a model: a result over the preset's threshold is saved in full and shown in
+ * part. Smaller results and errors are returned unchanged.
  */
 export function contextResult<Args extends readonly unknown[], Value>(
   preset: string | Preset,
@@ -43,7 +43,7 @@ async function shapeValue(value: unknown, preset: Preset, { shelf, name }: Conte
   return typeof value === 'string' ? shaped.content[0]?.text : brandWholeResult(shaped)
 }
 
-/** Nothing for what JSON cannot carry: whoever sends it says what is wrong with it. */
+/** `undefined` for a value that JSON cannot represent: the code that sends it reports the error. */
 function toToolResult(value: unknown): ToolResult | undefined {
   if (typeof value === 'string') return { content: [textContent(value)] }
   if (value === undefined || isWholeResult(value)) return value
@@ -54,10 +54,10 @@ function toToolResult(value: unknown): ToolResult | undefined {
   }
 }
 
-/** One shelf for each workspace, so that calls at the same time know of each other's files. */
+/** One shelf for each workspace, so that concurrent calls know each other's files. */
 const shelves = new WeakMap<Workspace, ResultShelf>()
 
-/** The saved results of the calling user and session; nothing where nobody calls. */
+/** The saved results of the calling user and session; `undefined` outside of a call. */
 export function currentShelf(): ResultShelf | undefined {
   if (findScope() === undefined) return undefined
   const workspace = currentWorkspace()

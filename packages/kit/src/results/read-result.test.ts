@@ -13,7 +13,7 @@ async function savedTable() {
 }
 
 describe(`${promise('ISO-16')}: readResult`, () => {
-  it('says in its own words how to go on, until the end', async () => {
+  it('returns the arguments for the next page, until the end', async () => {
     const { shelf, handle } = await savedTable()
     let args: ReadResultArguments = { handle, rows: '2990-' }
     const first = await readResult(shelf, args, { most: 100 })
@@ -28,13 +28,13 @@ describe(`${promise('ISO-16')}: readResult`, () => {
     expect(last).toMatch(/of 3,000\. This is the end\.\]\nid,name\n(?:.|\n)*3000,name 3000$/)
   })
 
-  it('goes on with what was looked for', async () => {
+  it('continues with the same search', async () => {
     const { shelf, handle } = await savedTable()
     const page = await readResult(shelf, { handle, grep: 'name 1' }, { most: 200 })
     expect(page).toMatch(/Next: sallyport_read_result \{"handle":"r_[a-z2-7]+","grep":"name 1","from":\d+\}/)
   })
 
-  it('is short, whatever is asked', async () => {
+  it('returns short pages for any arguments', async () => {
     const { shelf, handle } = await savedTable()
     for (const more of [{}, { offset: 5, limit: 1e9 }, { lines: '1-99999' }, { rows: '1-99999' }, { grep: 'n' }])
       expect((await readResult(shelf, { handle, ...more })).length).toBeLessThan(5_000)
@@ -48,17 +48,17 @@ describe(`${promise('ISO-16')}: readResult`, () => {
     [{ lines: '0-3' }, 'expected two numbers'],
     [{ offset: -1 }, 'offset is -1'],
     [{ offset: 1.5 }, 'offset is 1.5'],
-    [{ pattern: '(a+)+$' }, 'Patterns are not offered here'],
-    [{ grep: 'x'.repeat(501) }, 'grep has 501 characters; at most 500 are taken.'],
-    [{ path: '/a' }, 'A path leads into JSON; this is csv.'],
-  ])('tells the model what to mend: %j', async (args, says) => {
+    [{ pattern: '(a+)+$' }, 'Patterns are not supported here'],
+    [{ grep: 'x'.repeat(501) }, 'grep has 501 characters; at most 500 are allowed.'],
+    [{ path: '/a' }, 'A path needs JSON; this is csv.'],
+  ])('tells the model what to correct: %j', async (args, says) => {
     const { shelf, handle } = await savedTable()
     const failure = await readResult(shelf, { handle, ...args }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(ToolRetryError)
     expect((failure as Error).message).toContain(says)
   })
 
-  it('uses patterns where they are compiled safely', async () => {
+  it('uses patterns if they are compiled safely', async () => {
     const { shelf, handle } = await savedTable()
     const compile = (source: string) =>
       source === '('
@@ -68,7 +68,7 @@ describe(`${promise('ISO-16')}: readResult`, () => {
     await expect(readResult(shelf, { handle, pattern: '(' }, { compile })).rejects.toThrow('a bracket is open')
   })
 
-  it('describes what is no text', async () => {
+  it('describes content that is binary', async () => {
     const shelf = openTestShelf(createTestRoot())
     const { handle } = await shelf.save(Buffer.from([1, 2, 3]), { mimeType: 'image/png' })
     expect(await readResult(shelf, { handle })).toMatch(

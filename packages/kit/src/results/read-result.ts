@@ -7,7 +7,7 @@ import type { ResultShelf, SavedResult } from './result-shelf.ts'
 export const READ_RESULT_INPUT = {
   type: 'object',
   properties: {
-    handle: { type: 'string', description: 'The handle that the preview of the result named: r_…' },
+    handle: { type: 'string', description: 'The handle in the preview of the result: r_…' },
     offset: { type: 'integer', description: 'Read from this character, counted from 0' },
     limit: { type: 'integer', description: 'With offset: how many characters' },
     lines: { type: 'string', description: 'Read these lines, counted from 1: "100-150"' },
@@ -16,7 +16,7 @@ export const READ_RESULT_INPUT = {
       description: 'Read these rows of CSV, JSON lines or a JSON array, counted from 1: "20-40"',
     },
     path: { type: 'string', description: 'Read the value at this path of JSON: "/items/0/name" or "$.items[0].name"' },
-    grep: { type: 'string', description: 'Find the lines that hold this text' },
+    grep: { type: 'string', description: 'Find the lines that contain this text' },
     pattern: { type: 'string', description: 'Find the lines that match this regular expression' },
     from: { type: 'integer', description: 'With grep or pattern: begin at this line' },
   },
@@ -39,9 +39,9 @@ export interface ReadResultArguments {
 
 /** The limits of reading a saved result. */
 export interface ReadResultOptions {
-  /** Compiles patterns that are safe to run here; absent: plain text is all that can be looked for. */
+  /** Compiles regular expressions that are safe to run. If missing, only plain text can be searched. */
   readonly compile?: CompilePattern
-  /** The most characters of a page, without the line that introduces it. */
+  /** The maximum number of characters of a page, without its first line. */
   readonly most?: number
 }
 
@@ -49,7 +49,7 @@ const DEFAULT_MAX_CHARACTERS = 4_000
 const MAX_ARGUMENT_LENGTH = 500
 const SELECTORS = ['offset', 'lines', 'rows', 'path', 'grep', 'pattern'] as const
 
-/** One page of a saved result, and the words that ask for the next. */
+/** Returns one page of a saved result, and the arguments for the next page. */
 export async function readResult(
   shelf: ResultShelf,
   args: ReadResultArguments,
@@ -57,10 +57,10 @@ export async function readResult(
 ): Promise<string> {
   const request = parseRequest(args, compile)
   const found = isHandle(args.handle) ? await shelf.read(args.handle) : undefined
-  // What belongs to another session, is too old or never was: all the same to whoever asks.
+  // The answer is the same for a result of another session, a deleted one and one that never existed.
   if (found === undefined)
     throw new ToolRetryError(
-      'There is no such result in this session. Results are kept for some days: call the tool again.',
+      'There is no such result in this session. Results are stored for some days only: call the tool again.',
     )
   const { saved, bytes } = found
   if (!isTextType(saved.mimeType))
@@ -70,12 +70,16 @@ export async function readResult(
   return `[${page.summary} ${formatNext(saved, args, page.next)}]\n${page.text}`
 }
 
-/** The next page in the words of the arguments, so that they can be copied. */
+/** Formats the arguments for the next page, so that they can be copied. */
 function formatNext({ handle }: SavedResult, args: ReadResultArguments, next: object | undefined): string {
   if (next === undefined) return 'This is the end.'
-  const asked = 'from' in next ? { ...(args.grep === undefined ? { pattern: args.pattern } : { grep: args.grep }) } : {}
-  const words = Object.entries(next).map(([key, value]) => [key, isRange(value) ? `${value.from}-${value.to}` : value])
-  return `Next: ${READ_RESULT_TOOL} ${JSON.stringify({ handle, ...asked, ...Object.fromEntries(words) })}`
+  const search =
+    'from' in next ? { ...(args.grep === undefined ? { pattern: args.pattern } : { grep: args.grep }) } : {}
+  const position = Object.entries(next).map(([key, value]) => [
+    key,
+    isRange(value) ? `${value.from}-${value.to}` : value,
+  ])
+  return `Next: ${READ_RESULT_TOOL} ${JSON.stringify({ handle, ...search, ...Object.fromEntries(position) })}`
 }
 
 const isRange = (value: unknown): value is PageRange => typeof value === 'object' && value !== null && 'to' in value
@@ -83,7 +87,7 @@ const isRange = (value: unknown): value is PageRange => typeof value === 'object
 function parseRequest(args: ReadResultArguments, compile: CompilePattern | undefined): PageRequest {
   checkLengths(args)
   const given = SELECTORS.filter((way) => args[way] !== undefined)
-  // A value that is a long text is read by its path and an offset in it.
+  // `path` and `offset` can be combined, to read a long string value in parts.
   const [way, ...others] =
     given.length === 2 && given.includes('path') ? given.filter((name) => name !== 'offset') : given
   if (others.length > 0) throw new ToolRetryError(`Give one of ${given.join(', ')}, not several.`)
@@ -105,11 +109,11 @@ function parseRequest(args: ReadResultArguments, compile: CompilePattern | undef
   }
 }
 
-/** What is asked for is repeated in the words for the next page. */
+/** Long arguments are refused, because they are repeated in the arguments for the next page. */
 function checkLengths(args: ReadResultArguments): void {
   for (const [name, value] of Object.entries(args))
     if (typeof value === 'string' && value.length > MAX_ARGUMENT_LENGTH)
-      throw new ToolRetryError(`${name} has ${value.length} characters; at most ${MAX_ARGUMENT_LENGTH} are taken.`)
+      throw new ToolRetryError(`${name} has ${value.length} characters; at most ${MAX_ARGUMENT_LENGTH} are allowed.`)
 }
 
 function parseRange(name: string, written: string): PageRange {
@@ -129,7 +133,7 @@ function checkWholeNumber(name: string, value: number): number {
 }
 
 function compileGrep(pattern: string, compile: CompilePattern | undefined) {
-  if (compile === undefined) throw new ToolRetryError('Patterns are not offered here: give a plain text as grep.')
+  if (compile === undefined) throw new ToolRetryError('Patterns are not supported here: give plain text as grep.')
   const found = compile(pattern)
   if ('problem' in found) throw new ToolRetryError(`The pattern cannot be used: ${found.problem}`)
   return found

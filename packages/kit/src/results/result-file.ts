@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ContentKind } from '@sallyport/core'
 
-/** What the name of a saved result says of it. There is no other record that could be torn or get lost. */
+/** The facts about a saved result that its file name contains. There is no other record that could be damaged or lost. */
 export interface ResultFile {
   readonly name: string
   readonly handle: string
@@ -14,7 +14,7 @@ const HANDLE_LENGTH = 20
 const HANDLE_PATTERN = /^r_[a-z2-7]{20}$/
 const FILE_PATTERN = /^(\d{8})-(\d{9})-(?:[a-z0-9_]{1,40}-)?(r_[a-z2-7]{20})\.([a-z0-9]{1,8})$/
 
-/** The first extension of each type is the one that is given. */
+/** New files get the first extension of their type. */
 const TYPES: readonly (readonly [extension: string, mimeType: string])[] = [
   ['json', 'application/json'],
   ['ndjson', 'application/x-ndjson'],
@@ -55,7 +55,7 @@ const EXTENSION_BY_KIND: Readonly<Record<ContentKind, string>> = {
   binary: 'bin',
 }
 
-/** One hundred bits: nobody finds another's handle by trying. */
+/** One hundred bits, so that handles cannot be guessed. */
 function createHandle(): string {
   const letters = Array.from(randomBytes(HANDLE_LENGTH), (byte) => LETTERS[byte % LETTERS.length])
   return `r_${letters.join('')}`
@@ -64,7 +64,7 @@ function createHandle(): string {
 export const isHandle = (value: unknown): value is string => typeof value === 'string' && HANDLE_PATTERN.test(value)
 
 export interface NewResult {
-  /** Of the tool; only what is harmless in a file name is taken of it. */
+  /** The tool's name; only characters that are safe in a file name are used. */
   readonly tool: string | undefined
   readonly created: number
   readonly extension: string
@@ -84,7 +84,7 @@ export function createResultFile({ tool, created, extension }: NewResult): Resul
   return { name: `${name}.${extension}`, handle, created, mimeType: mimeTypeOf(extension) }
 }
 
-/** Nothing for what is no file of ours: agents may put their own beside. */
+/** `undefined` if it is not a saved result: agents may put other files in the same folder. */
 export function parseResultFile(name: string): ResultFile | undefined {
   const [, day, time, handle, extension] = FILE_PATTERN.exec(name) ?? []
   if (day === undefined || time === undefined || handle === undefined || extension === undefined) return undefined
@@ -101,6 +101,6 @@ export const extensionOfType = (mimeType: string | undefined): string =>
 
 const mimeTypeOf = (extension: string): string => TYPE_BY_EXTENSION.get(extension) ?? 'application/octet-stream'
 
-/** Whether what is saved under this type is text: the types that we give, and those of which they are the first part. */
+/** Whether files of this type are text: the types that we assign, and those that begin with them. */
 export const isTextType = (mimeType: string): boolean =>
   mimeType.startsWith('text/') || /^application\/(?:json|x-ndjson|xml|yaml)$/.test(mimeType)

@@ -8,7 +8,7 @@ const DAY = 24 * 60 * 60_000
 const START = Date.parse('2026-03-01T10:20:30.456Z')
 
 describe(`${promise('ISO-16')}: the shelf of a session`, () => {
-  it('keeps every byte, under a name of ours and an extension of what it is', async () => {
+  it('stores every byte, with a generated name and the extension of its type', async () => {
     const root = createTestRoot()
     const shelf = openTestShelf(root, { now: () => START })
     const saved = await shelf.save('{"a": 1}', { tool: '../Search Records', mimeType: 'text/plain' })
@@ -20,13 +20,13 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
     expect(await shelf.read(image.handle)).toEqual({ saved: image, bytes: Buffer.from([0, 255, 1]) })
   })
 
-  it('outlives the process that filled it', async () => {
+  it('is still there after a restart', async () => {
     const root = createTestRoot()
     const { handle } = await openTestShelf(root).save('kept')
     expect((await openTestShelf(root).read(handle))?.bytes.toString()).toBe('kept')
   })
 
-  it('has nothing of another session, and nothing for names that are no handles', async () => {
+  it('has nothing of another session, and nothing for names that are not handles', async () => {
     const mine = openTestShelf(createTestRoot())
     const yours = openTestShelf(createTestRoot())
     const { handle, path } = await mine.save('mine')
@@ -35,7 +35,7 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
       expect(await mine.read(name)).toBeUndefined()
   })
 
-  it('removes what is too old, and has it no longer even before that', async () => {
+  it('removes results that are too old, and does not return them even before that', async () => {
     const root = createTestRoot()
     let now = START
     const shelf = openTestShelf(root, { now: () => now, limits: { age: DAY } })
@@ -47,7 +47,7 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
     expect(readdirSync(join(root, 'results'))).toHaveLength(1)
   })
 
-  it('removes the oldest first where all together are too large or too many, and never the new one', async () => {
+  it('removes the oldest first if all together are too large or too many, and never the new one', async () => {
     let now = START
     const shelf = openTestShelf(createTestRoot(), { now: () => now++, limits: { bytes: 100, results: 3 } })
     const first = await shelf.save('1'.repeat(40))
@@ -62,7 +62,7 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
     await expect(shelf.save('y'.repeat(101))).rejects.toThrow('101 bytes')
   })
 
-  it('is used by many at once', async () => {
+  it('can be used concurrently', async () => {
     const root = createTestRoot()
     const shelves = [openTestShelf(root), openTestShelf(root)]
     const saved = await Promise.all(
@@ -76,7 +76,7 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
     expect(new Set(saved.map(({ result }) => result?.handle)).size).toBe(40)
   })
 
-  it('leaves alone what others put beside, and follows none of their links', async () => {
+  it('does not change other files in its folder, and follows no links', async () => {
     const root = createTestRoot()
     const outside = join(createTestRoot(), 'secret')
     writeFileSync(outside, 'secret')
@@ -96,7 +96,7 @@ describe(`${promise('ISO-16')}: the shelf of a session`, () => {
     expect(readFileSync(outside, 'utf8')).toBe('secret')
   })
 
-  it('writes nothing through a link that took the place of its folder', async () => {
+  it('writes nothing through a link at the path of its folder', async () => {
     const root = createTestRoot()
     const elsewhere = createTestRoot()
     symlinkSync(elsewhere, join(root, 'results'))

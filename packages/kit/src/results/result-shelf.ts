@@ -9,20 +9,20 @@ import {
   type ResultFile,
 } from './result-file.ts'
 
-/** What is known about a result before its content is looked at. */
+/** What is known about a result before its content is inspected. */
 export interface AboutResult {
-  /** Of the tool whose result it is: part of the file's name. */
+  /** The name of the tool: it becomes a part of the file name. */
   readonly tool?: string
-  /** As declared; what the content proves to be goes before it. */
+  /** The declared type. The type that is detected in the content overrides it. */
   readonly mimeType?: string
-  /** What a text was already found to be. */
+  /** The kind of text, if it was detected before. */
   readonly kind?: ContentKind
 }
 
 /** A result that was saved in full, and the handle to read it by. */
 export interface SavedResult {
   readonly handle: string
-  /** As the agent sees it. */
+  /** The path that the agent sees. */
   readonly path: string
   readonly mimeType: string
   /** In bytes. */
@@ -32,18 +32,18 @@ export interface SavedResult {
 
 /** The saved results of one session. */
 export interface ResultShelf {
-  /** Resolves once the whole is on the disk. */
+  /** Resolves once the full result is on the disk. */
   save(content: string | Uint8Array, about?: AboutResult): Promise<SavedResult>
-  /** Nothing where this session has no such result, or no longer. */
+  /** `undefined` if this session has no such result (any more). */
   read(handle: string): Promise<{ readonly saved: SavedResult; readonly bytes: Buffer } | undefined>
   list(): Promise<readonly SavedResult[]>
-  /** Removes what is too old; saving does so as well. */
+  /** Removes results that are too old; saving does so as well. */
   tidy(): Promise<void>
 }
 
 /** Where a result shelf stores results, and its limits. */
 export interface ShelfOptions {
-  /** Of one session: whoever has it has its results. */
+  /** The workspace of one session. Whoever can read it can read the results. */
   readonly workspace: Workspace
   readonly limits?: Partial<ShelfLimits>
   readonly now?: () => number
@@ -53,7 +53,7 @@ export interface ShelfOptions {
 export interface ShelfLimits {
   /** In milliseconds. */
   readonly age: number
-  /** Of all results together, and of each. */
+  /** The maximum size of all results together, and of each. */
   readonly bytes: number
   readonly results: number
 }
@@ -62,7 +62,7 @@ const RESULTS_FOLDER = '/workspace/results'
 const DEFAULT_LIMITS: ShelfLimits = { age: 7 * 24 * 60 * 60_000, bytes: 256 * 1024 * 1024, results: 1_000 }
 const CHUNK_BYTES = 16 * 1024 * 1024
 
-/** Each result is one file that is named by us and replaced whole: there is no index to be torn, and a restart changes nothing. */
+/** Each result is one file that is written atomically. There is no index that could be damaged, and a restart changes nothing. */
 export function openResultShelf(options: ShelfOptions): ResultShelf {
   return new FolderShelf(options)
 }
@@ -71,7 +71,7 @@ class FolderShelf implements ResultShelf {
   readonly #workspace: Workspace
   readonly #limits: ShelfLimits
   readonly #now: () => number
-  /** Being saved: their callers have not even heard of them, so they are never removed to make room. */
+  /** Results that are being saved. They are never removed to make room, because their callers do not know them yet. */
   readonly #saving = new Set<string>()
 
   constructor({ workspace, limits, now = Date.now }: ShelfOptions) {
@@ -85,7 +85,7 @@ class FolderShelf implements ResultShelf {
     if (bytes.length > this.#limits.bytes)
       throw new SallyportError(
         'STATE_UNUSABLE',
-        `The result has ${bytes.length} bytes; ${this.#limits.bytes} are kept.`,
+        `The result has ${bytes.length} bytes; at most ${this.#limits.bytes} are stored.`,
       )
     const file = createResultFile({
       tool: about.tool,
@@ -111,7 +111,7 @@ class FolderShelf implements ResultShelf {
     return bytes && { saved: toSavedResult(found.file, bytes.length), bytes }
   }
 
-  /** Nothing where the file went meanwhile, or has grown beyond what was ever saved. */
+  /** `undefined` if the file was removed meanwhile, or is larger than any saved result can be. */
   async #readBytes(file: ResultFile): Promise<Buffer | undefined> {
     try {
       return await this.#workspace.useFile(pathOf(file), (opened) => this.#readAll(opened))
@@ -136,7 +136,7 @@ class FolderShelf implements ResultShelf {
 
   async tidy(): Promise<void> {
     const old = (await this.#files()).filter(({ file }) => this.#isExpired(file))
-    // Another process may have been faster.
+    // Another process may have removed it already.
     for (const { file } of old) await this.#workspace.deleteFile(pathOf(file)).catch(() => undefined)
   }
 
@@ -144,7 +144,7 @@ class FolderShelf implements ResultShelf {
     return this.#now() - created > this.#limits.age
   }
 
-  /** The oldest first: names begin with the time. */
+  /** Oldest first: names begin with the time. */
   async #files(): Promise<readonly StoredFile[]> {
     const entries = await this.#entries()
     return entries.flatMap(({ name, kind, size }) => {
@@ -167,14 +167,14 @@ class FolderShelf implements ResultShelf {
     return !entries.some(({ name }) => name === 'results')
   }
 
-  /** Removes what is too old, and of the rest the oldest until the new one fits. */
+  /** Removes results that are too old, then the oldest ones until the new one fits. */
   async #makeRoom(bytes: number): Promise<void> {
     const files = (await this.#files()).filter(({ file }) => !this.#saving.has(file.name))
     let total = files.reduce((sum, { size }) => sum + size, bytes)
     let count = files.length + 1
     for (const { file, size } of files) {
       if (!this.#isExpired(file) && total <= this.#limits.bytes && count <= this.#limits.results) return
-      // Another process may have been faster.
+      // Another process may have removed it already.
       await this.#workspace.deleteFile(pathOf(file)).catch(() => undefined)
       total -= size
       count--

@@ -22,12 +22,12 @@ const textsOf = (result: ToolResult): readonly string[] =>
 const lengthOf = (result: ToolResult): number => textsOf(result).reduce((sum, text) => sum + text.length, 0)
 
 describe(`${promise('ISO-16')}: a result`, () => {
-  it('that is small is the very same', async () => {
+  it('that is small is returned as the same object', async () => {
     const result = { content: [textContent('x'.repeat(5_000)), { type: 'image', data: 'AAAA', mimeType: 'image/png' }] }
     expect(await shape(result, undefined)).toBe(result)
   })
 
-  it('that is large is saved whole, then cut, and linked', async () => {
+  it('that is large is saved in full, then shortened, and linked', async () => {
     const shelf = openTestShelf(createTestRoot())
     const shaped = await shape({ content: [textContent(json)], _meta: { mine: 1 } }, shelf)
     const [facts] = metaOf(shaped).results
@@ -43,17 +43,17 @@ describe(`${promise('ISO-16')}: a result`, () => {
     expect(shaped._meta?.mine).toBe(1)
   })
 
-  it('that cannot be kept is shown in part all the same, and says that the rest is lost', async () => {
+  it('that cannot be saved is still shown in part, and says that the rest is lost', async () => {
     const full = openTestShelf(createTestRoot(), {}, { limits: { workspaceBytes: 1_000 } })
     const blocked = createTestRoot()
     writeFileSync(join(blocked, 'results'), 'a file')
     for (const shelf of [full, openTestShelf(blocked)]) {
       const shaped = await shape({ content: [textContent(json)] }, shelf)
-      expect(textsOf(shaped)[0]).toContain('The rest could not be kept, and is lost')
+      expect(textsOf(shaped)[0]).toContain('The rest could not be saved and is lost')
       expect(metaOf(shaped).results[0].lost).toBeDefined()
       expect(shaped.content).toHaveLength(1)
     }
-    expect(textsOf(await shape({ content: [textContent(json)] }, undefined))[0]).toContain('The rest was not kept')
+    expect(textsOf(await shape({ content: [textContent(json)] }, undefined))[0]).toContain('The rest was not saved')
   })
 
   it('with large images, audio and bytes describes and links them', async () => {
@@ -71,7 +71,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
       shelf,
     )
     expect(textsOf(shaped)[0]).toMatch(
-      /^\[An image \(image\/png, 3.0 kB\) left out\. The whole: .* r_[a-z2-7]{20}\.\]$/,
+      /^\[An image \(image\/png, 3.0 kB\) left out\. Full result: .* r_[a-z2-7]{20}\.\]$/,
     )
     expect(shaped.content.map(({ type }) => type)).toEqual([
       ...['text', 'text', 'text', 'image'],
@@ -81,7 +81,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
       expect((await shelf.read(handle))?.bytes.equals(Buffer.alloc(3_000, 7))).toBe(true)
   })
 
-  it('of many blocks is bounded as a whole, and what is left out is saved', async () => {
+  it('of many blocks is limited as a whole, and what is left out is saved', async () => {
     const shelf = openTestShelf(createTestRoot())
     const content = Array.from({ length: 300 }, (_, index) => textContent(`block ${index} ${'word '.repeat(100)}`))
     const shaped = await shape({ content, isError: true }, shelf)
@@ -92,22 +92,22 @@ describe(`${promise('ISO-16')}: a result`, () => {
     expect(JSON.parse((await shelf.read(left.handle))?.bytes.toString() ?? '')).toEqual(content)
   })
 
-  it('of countless empty blocks, or of one that nobody knows, is bounded too', async () => {
+  it('of very many empty blocks, or with a block of an unknown type, is limited too', async () => {
     const shelf = openTestShelf(createTestRoot())
     const empty = await shape({ content: Array.from({ length: 100_000 }, () => textContent('')) }, shelf)
     expect(empty.content.length).toBeLessThan(20)
     const unknown = await shape({ content: [{ type: 'hologram', pixels: 'x'.repeat(9_000) }] }, shelf)
-    expect(textsOf(unknown)[0]).toMatch(/^\[A block of 9,0\d\d characters left out\. The whole: /)
+    expect(textsOf(unknown)[0]).toMatch(/^\[A block of 9,0\d\d characters left out\. Full result: /)
   })
 
-  it('that is fatal still says so first', async () => {
+  it('that is fatal still begins with the fatal prefix', async () => {
     const text = `[FATAL] ${'The disk is gone.\n'.repeat(900)}`
     const shaped = await shape({ content: [textContent(text)], isError: true }, openTestShelf(createTestRoot()))
     expect(textsOf(shaped)[0]).toMatch(/^\[FATAL\] \[Preview of /)
     expect(lengthOf(shaped)).toBeLessThanOrEqual(PRESET.threshold)
   })
 
-  it('is never longer than the threshold, however its texts are spread', async () => {
+  it('is never longer than the threshold, however its texts are distributed', async () => {
     const root = createTestRoot()
     const blocks = fc.array(
       fc
@@ -135,7 +135,7 @@ describe(`${promise('ISO-16')}: a result`, () => {
 })
 
 describe(`${promise('ISO-17')}: structured content`, () => {
-  it('is left out with the reason where it is too large, and can be read by the handle of the same text', async () => {
+  it('is left out with the reason if it is too large, and can be read with the handle of the same text', async () => {
     const shelf = openTestShelf(createTestRoot())
     const shaped = await shape({ content: [textContent(json)], structuredContent: rows }, shelf)
     expect('structuredContent' in shaped).toBe(false)
@@ -143,7 +143,7 @@ describe(`${promise('ISO-17')}: structured content`, () => {
     expect(await shelf.list()).toHaveLength(1)
   })
 
-  it('is saved on its own where the text says something else', async () => {
+  it('is saved separately if the text differs', async () => {
     const shelf = openTestShelf(createTestRoot())
     const shaped = await shape({ content: [textContent('500 rows')], structuredContent: { rows } }, shelf)
     const handle = /r_[a-z2-7]{20}/.exec(metaOf(shaped).structuredContent)?.[0] ?? ''
@@ -151,7 +151,7 @@ describe(`${promise('ISO-17')}: structured content`, () => {
     expect(textsOf(shaped)[0]).toBe('500 rows')
   })
 
-  it('that is small stays whole beside a text that is cut', async () => {
+  it('that is small stays complete beside a text that is cut', async () => {
     const shaped = await shape(
       { content: [textContent(json)], structuredContent: { count: 500 } },
       openTestShelf(createTestRoot()),

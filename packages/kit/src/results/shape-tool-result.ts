@@ -14,30 +14,30 @@ import type { AboutResult, ResultShelf, SavedResult } from './result-shelf.ts'
 /** The key in `_meta` of a result that was saved and is shown only in part. */
 export const SHAPED_META = 'sallyport/shaped'
 
-/** How results are shaped, and where the whole is kept. */
+/** How results are shaped, and where the full result is stored. */
 export interface ResultShaping {
   readonly preset: Preset
-  /** Asked only when something is to be saved. Where there is none nothing is kept, and the preview says so. */
+  /** Called only if something must be saved. If it returns `undefined`, nothing is saved, and the preview says so. */
   readonly openShelf: () => ResultShelf | undefined
   readonly tool?: string
-  /** How the whole is reached, as a sentence; absent: by the tool that `offerResults` gives. */
+  /** A sentence that says how to read the full result. Default: with the tool of `offerResults`. */
   readonly sayRest?: (saved: SavedResult) => string
-  /** The structured content as its server wrote it, where no value can repeat that: it is left out of what is shaped. */
+  /** The structured content as its server wrote it, if a JavaScript value cannot represent it. It is left out of the shaped result. */
   readonly writtenStructure?: string | Uint8Array
 }
 
-/** So much of its own must a block be able to say; where there are too many for that, those in the middle are left out. */
+/** The minimum share of each block. If there are too many blocks for that, some are left out. */
 const MIN_BLOCK_CHARACTERS = 400
 const MIN_PREVIEW_TOKENS = 150
-/** Blocks cost their callers something even where they are empty. */
+/** Even empty blocks have a cost for the caller. */
 const MAX_BLOCKS = 100
-/** What clients look for at the very beginning of an error (KIT-12). */
+/** Clients look for this at the very beginning of an error (KIT-12). */
 const FATAL_PREFIX = '[FATAL] '
 const MAX_RESULT_TYPE_LENGTH = 100
 
 /**
- * A result that a model can take: texts cut by their kind, large images and other bytes described, and all of it saved
- * before. One that is small enough is returned as it is, the very same object.
+ * Shapes a result so that it fits a model: long texts are shortened by their kind, large images and other bytes are
+ * described, and the full content is saved first. A result that is small enough is returned unchanged (the same object).
  */
 export async function shapeToolResult(result: ToolResult, shaping: ResultShaping): Promise<ToolResult> {
   const { content, structuredContent, ...rest } = result
@@ -50,14 +50,14 @@ export async function shapeToolResult(result: ToolResult, shaping: ResultShaping
   const isFew = content.length <= MAX_BLOCKS && texts <= preset.threshold && mediaSize(content) <= preset.mediaBytes
   if (isFew && !isStructureLarge && !isRestLarge) return result
   const work = new ResultShaper(shaping)
-  const kept = await work.shapeBlocks(content, texts)
+  const blocks = await work.shapeBlocks(content, texts)
   const isDropped = structure !== undefined && (isStructureLarge || writtenStructure !== undefined)
   const dropped = isDropped ? await work.omitStructure(structure, content) : undefined
   const left = isRestLarge ? await work.omitRest(rest) : undefined
   const { _meta, ...fields } = left === undefined ? rest : left.fields
   return {
     ...fields,
-    content: [...kept, ...work.links],
+    content: [...blocks, ...work.links],
     ...(structuredContent === undefined || isDropped ? {} : { structuredContent }),
     _meta: { ..._meta, [SHAPED_META]: { results: work.facts, ...dropped, ...left?.facts } },
   }
@@ -66,15 +66,15 @@ export async function shapeToolResult(result: ToolResult, shaping: ResultShaping
 const mediaSize = (content: readonly Content[]): number =>
   content.reduce((sum, block) => sum + (readMedia(block)?.size ?? 0), 0)
 
-/** All of a result but what it contains. */
+/** All members of a result except its content. */
 type RestOfResult = Omit<ToolResult, 'content' | 'structuredContent'>
 
-/** What one result is turned into, and where its parts went. */
+/** Shapes one result, and records where its parts are saved. */
 class ResultShaper {
   readonly links: Content[] = []
   readonly facts: JsonObject[] = []
   readonly #shaping: ResultShaping
-  /** How many bytes of images and the like are shown already. */
+  /** The number of bytes of images and other media that are already shown. */
   #mediaBytes = 0
 
   constructor(shaping: ResultShaping) {
@@ -83,12 +83,12 @@ class ResultShaper {
 
   async shapeBlocks(content: readonly Content[], texts: number): Promise<readonly Content[]> {
     const { preset } = this.#shaping
-    const most = Math.max(
+    const maxBlocks = Math.max(
       1,
       Math.min(preset.items.head + preset.items.tail, Math.floor(preset.threshold / MIN_BLOCK_CHARACTERS)),
     )
-    const isCrowded = content.length > (texts > preset.threshold ? most : MAX_BLOCKS)
-    const head = isCrowded ? content.slice(0, Math.max(1, most - 1)) : content
+    const isCrowded = content.length > (texts > preset.threshold ? maxBlocks : MAX_BLOCKS)
+    const head = isCrowded ? content.slice(0, Math.max(1, maxBlocks - 1)) : content
     const shown = head.filter((block) => blockWeight(block) > 0).length + (isCrowded ? 1 : 0)
     const share = splitPreset(preset, texts <= preset.threshold ? 1 : shown)
     const blocks: Content[] = []
@@ -97,7 +97,7 @@ class ResultShaper {
     return blocks
   }
 
-  /** Structured content is whole or it is not there (ISO-17). */
+  /** Structured content is returned in full or not at all (ISO-17). */
   async omitStructure(structure: string | Uint8Array, content: readonly Content[]): Promise<JsonObject> {
     const isShown = content.some((block) => isSameText(blockText(block), structure))
     const where = isShown ? '' : ` ${this.#describeRest(await this.#save(structure, { kind: 'json' }))}`
@@ -105,11 +105,11 @@ class ResultShaper {
     const isLarge = structure.length > threshold
     const why = isLarge
       ? `it has ${formatCount(structure.length, typeof structure === 'string' ? 'character' : 'byte')}, and ${threshold} are shown`
-      : 'it holds numbers with more digits than can be repeated'
+      : 'it contains numbers with more digits than JavaScript can represent'
     return { structuredContent: `Left out: ${why}.${where}` }
   }
 
-  /** No model is shown these, but some clients write all of a result into its context. */
+  /** Models should not see these members, but some clients put the whole result into the context. */
   async omitRest(rest: RestOfResult): Promise<{ readonly fields: RestOfResult; readonly facts: JsonObject }> {
     const written = JSON.stringify(rest)
     const saved = await this.#save(written, { kind: 'json' })
@@ -118,8 +118,8 @@ class ResultShaper {
       ...(typeof isError === 'boolean' && { isError }),
       ...(typeof resultType === 'string' && resultType.length < MAX_RESULT_TYPE_LENGTH && { resultType }),
     }
-    const said = `Left out: ${formatCount(written.length, 'character')}. ${this.#describeRest(saved)}`
-    return { fields, facts: { fields: said } }
+    const note = `Left out: ${formatCount(written.length, 'character')}. ${this.#describeRest(saved)}`
+    return { fields, facts: { fields: note } }
   }
 
   async #shapeBlock(block: Content, preset: Preset): Promise<Content> {
@@ -166,17 +166,17 @@ class ResultShaper {
     return textContent(`[… ${formatCount(count, 'block')} omitted … ${this.#describeRest(saved)}]`)
   }
 
-  /** A result that cannot be kept is still told, as far as it fits: losing all of it would be worse. */
+  /** A result that cannot be saved is still returned as far as it fits: losing all of it would be worse. */
   async #save(content: string | Uint8Array, about: AboutResult): Promise<SavedResult | NotSaved> {
     const { openShelf, tool } = this.#shaping
     try {
       const shelf = openShelf()
-      if (shelf === undefined) return { reason: 'The rest was not kept: there is no session to keep it for.' }
+      if (shelf === undefined) return { reason: 'The rest was not saved: there is no session to save it for.' }
       const saved = await shelf.save(content, { ...about, ...(tool === undefined ? {} : { tool }) })
       this.links.push(createLink(saved))
       return saved
     } catch {
-      return { reason: 'The rest could not be kept, and is lost: ask for less at once.' }
+      return { reason: 'The rest could not be saved and is lost: ask for less at once.' }
     }
   }
 
@@ -190,7 +190,7 @@ class ResultShaper {
   }
 }
 
-/** Bytes are compared only where they may be the same: nearly always their number says that they are not. */
+/** Compares the lengths first: they nearly always differ. */
 function isSameText(text: string | undefined, written: string | Uint8Array): boolean {
   if (text === undefined || typeof written === 'string') return text === written
   return Buffer.byteLength(text) === written.length && Buffer.from(text).equals(written)
@@ -206,7 +206,7 @@ const splitPreset = (preset: Preset, blocks: number): Preset => ({
   previewTokens: Math.max(MIN_PREVIEW_TOKENS, Math.floor(preset.previewTokens / Math.max(1, blocks))),
 })
 
-const describeReadTool = ({ handle }: SavedResult): string => `The whole: ${READ_RESULT_TOOL} with handle ${handle}.`
+const describeReadTool = ({ handle }: SavedResult): string => `Full result: ${READ_RESULT_TOOL} with handle ${handle}.`
 
 export const RESULT_URI_PREFIX = 'sallyport://results/'
 
@@ -218,13 +218,13 @@ const createLink = ({ handle, path, mimeType, size }: SavedResult): Content => (
   size,
 })
 
-/** What the resource in a block is declared to be. */
+/** The declared type of a block's resource. */
 function readHints(block: Content): ContentHints {
   const { resource } = block as { readonly resource?: { readonly mimeType?: unknown } }
   return typeof resource?.mimeType === 'string' ? { mimeType: resource.mimeType } : {}
 }
 
-/** The text that a block shows to a model: its own, or that of the resource in it. */
+/** The text that a block shows to a model: its own, or that of its resource. */
 function blockText(block: Content): string | undefined {
   if (block.type === 'text' && typeof block.text === 'string') return block.text
   const { resource } = block
@@ -232,17 +232,17 @@ function blockText(block: Content): string | undefined {
   return typeof resource.text === 'string' ? resource.text : undefined
 }
 
-/** The same block with another text. */
+/** Returns the same block with another text. */
 function withText(block: Content, text: string): Content {
   if (block.type === 'text') return { ...block, text }
   return { ...block, resource: { ...(block.resource as object), text } }
 }
 
-/** Bytes in a block: an image, audio, or a resource that is no text. */
+/** The bytes in a block: an image, audio, or a binary resource. */
 interface MediaBlock {
   readonly noun: string
   readonly mimeType: string
-  /** In bytes, as near as base64 tells without being read. */
+  /** In bytes, estimated from the length of the base64. */
   readonly size: number
   bytes(): Uint8Array
 }
@@ -266,12 +266,12 @@ function createMedia(noun: string, data: unknown, mimeType: unknown): MediaBlock
 
 const MAX_TYPE_LENGTH = 100
 
-/** So much beside its text or its bytes is usual, and not counted. */
+/** This many characters beside the text or the bytes are usual, and not counted. */
 const USUAL_OVERHEAD = 200
 
 /**
- * How many characters a block makes a model read: its text, and whatever else is in it beyond what is usual. What is of
- * no known type counts as it is written.
+ * How many characters of a block a model reads: its text, and unusually large other members. A block of an unknown type
+ * counts with its full JSON.
  */
 function blockWeight(block: Content): number {
   const text = blockText(block)
@@ -279,14 +279,14 @@ function blockWeight(block: Content): number {
   return (text?.length ?? 0) + extraWeight(block)
 }
 
-/** What stands beside the text or the bytes of a block, beyond what is usual. */
+/** The size of the members beside the text or the bytes of a block, beyond what is usual. */
 function extraWeight(block: Content): number {
   const { text: _text, data: _data, resource, ...rest } = block
   const { text: _inner, blob: _blob, ...about } = isRecord(resource) ? resource : {}
   return Math.max(0, JSON.stringify(rest).length + JSON.stringify(about).length - USUAL_OVERHEAD)
 }
 
-/** Whether a block alone is more than a model should be given. */
+/** Whether a block alone is too large for a model. */
 function isLargeBlock(block: Content, { threshold, mediaBytes }: Preset): boolean {
   return blockWeight(block) > threshold || (readMedia(block)?.size ?? 0) > mediaBytes
 }

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { createWorkspace, type WorkspaceOptions } from '../workspace/workspace.ts'
 import { openResultShelf, type ResultShelf, type ShelfOptions } from './result-shelf.ts'
 
-/** A folder of its own for a test, gone afterwards. */
+/** A temporary folder for one test, removed afterwards. */
 export function createTestRoot(): string {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-results-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))

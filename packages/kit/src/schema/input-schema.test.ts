@@ -34,7 +34,7 @@ test.each([
   expect(checkArguments(schema, given)).toBe(message)
 })
 
-test('an unknown argument is refused with the one that was meant', () => {
+test('an unknown argument is refused with a suggestion', () => {
   expect(checkArguments(schema, { path: 'a', limt: 3 })).toContain('Did you mean "limit"?')
   expect(checkArguments({ type: 'object' }, { extra: 1 })).toBeUndefined()
 })

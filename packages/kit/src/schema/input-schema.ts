@@ -19,7 +19,7 @@ interface TypeByName {
   readonly object: JsonObject
 }
 
-/** What a value is, as far as the outermost type of its schema says. */
+/** The TypeScript type of a value, from the outermost type of its schema. */
 export type PlainValueOf<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
   ? Choice
   : Schema extends { readonly type: infer Name extends keyof TypeByName }
@@ -29,7 +29,7 @@ export type PlainValueOf<Schema> = Schema extends { readonly enum: readonly (inf
 type PropertiesOf<Schema> = Schema extends { readonly properties: infer Properties } ? Properties : object
 type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never
 
-/** The arguments as a handler sees them: exactly what `checkArguments` proves, and no more. */
+/** The type of the arguments in a handler: exactly what `checkArguments` proves. */
 export type ArgumentsOf<Schema> = {
   readonly [Name in keyof PropertiesOf<Schema> as Name extends RequiredOf<Schema> ? Name : never]: PlainValueOf<
     PropertiesOf<Schema>[Name]
@@ -40,13 +40,13 @@ export type ArgumentsOf<Schema> = {
     | undefined
 }
 
-/** Required fields, top-level types and choices. Says which field is wrong and how, or nothing when all is well. */
-export function checkArguments(schema: InputSchema, given: JsonObject): string | undefined {
+/** Checks required fields, top-level types and choices. Returns a sentence about the first problem, or `undefined`. */
+export function checkArguments(schema: InputSchema, args: JsonObject): string | undefined {
   for (const field of schema.required ?? []) {
-    if (!Object.hasOwn(given, field)) return `The argument "${field}" is missing.`
+    if (!Object.hasOwn(args, field)) return `The argument "${field}" is missing.`
   }
   const properties = schema.properties ?? {}
-  for (const [field, value] of Object.entries(given)) {
+  for (const [field, value] of Object.entries(args)) {
     const wrong = Object.hasOwn(properties, field)
       ? checkValue(field, value, properties[field])
       : checkUnknown(field, schema)
@@ -93,7 +93,7 @@ function hasType(value: unknown, type: string): boolean {
 
 const MAX_SHOWN_CHARS = 60
 
-/** Enough of a value to recognise it: an argument can be megabytes. */
+/** Formats enough of a value to recognize it: an argument can be megabytes long. */
 function formatValue(value: Json | undefined): string {
   if (Array.isArray(value)) return 'an array'
   if (isJsonObject(value)) return 'an object'

@@ -24,7 +24,7 @@ function serve(onBug: (bug: { error: unknown }) => void = () => undefined) {
 describe('a Standard Schema', () => {
   const input = z.object({ city: z.string().trim().min(1), days: z.number().default(3) })
 
-  test('gives the handler what it made of the arguments, with their types', async () => {
+  test('passes its output to the handler, with its types', async () => {
     const { server, call } = serve()
     server.tool('weather', { ...base, input }, (args) => {
       expectTypeOf(args).toEqualTypeOf<{ city: string; days: number }>()
@@ -33,14 +33,14 @@ describe('a Standard Schema', () => {
     expect((await call('weather', { city: ' Oslo ' })).content[0].text).toBe('Oslo 3')
   })
 
-  test('is told to clients as the JSON Schema of what comes in', async () => {
+  test('is shown to clients as the JSON Schema of its input', async () => {
     const { server, listed } = serve()
     server.tool('weather', { ...base, input }, () => '')
     const [{ inputSchema }] = await listed('modern')
     expect(inputSchema).toMatchObject({ type: 'object', required: ['city'], properties: { days: { default: 3 } } })
   })
 
-  test('says itself what is wrong, also when it takes its time', async () => {
+  test('reports its own errors, also asynchronously', async () => {
     const { server, call } = serve()
     const slow = z.object({ city: z.string().refine(async (city) => city !== 'Atlantis', 'is not on the map') })
     server.tool('weather', { ...base, input: slow }, ({ city }) => city)
@@ -52,13 +52,13 @@ describe('a Standard Schema', () => {
   test('that JSON Schema cannot express is refused at registration', () => {
     const { server } = serve()
     const dated = z.object({ day: z.date() })
-    expect(() => server.tool('a', { ...base, input: dated }, () => '')).toThrow(/cannot be told as JSON Schema/)
+    expect(() => server.tool('a', { ...base, input: dated }, () => '')).toThrow(/cannot be converted to JSON Schema/)
     const mute = { '~standard': { version: 1, vendor: 'mute', validate: (value: unknown) => ({ value }) } } as unknown
     expect(() => server.tool('a', { ...base, input: mute as Schema }, () => '')).toThrow(/"mute"/)
   })
 })
 
-test('a plain JSON Schema is checked to its depths', async () => {
+test('a plain JSON Schema is checked at every depth', async () => {
   const { server, call } = serve()
   const spot = { type: 'object', properties: { x: { type: 'integer', minimum: 0 } }, required: ['x'] }
   const input = { type: 'object', properties: { spots: { type: 'array', items: spot } } } as const
@@ -75,16 +75,19 @@ test.each([
   { allOf: [{ properties: { UserID: {} } }] },
   { anyOf: [{ $ref: '#/$defs/who' }], $defs: { who: { properties: { sessionId: {} } } } },
   { required: ['user_id'] },
-])('a tool that takes %j as an argument is refused: who calls is proved, not told', (schema) => {
-  const { server } = serve()
-  const input = { type: 'object', ...schema } as Schema
-  expect(() => server.tool('a', { ...base, input }, () => '')).toThrow(/has an argument/)
-  expect(() => server.tool('b', { ...base, input: z.object({ session_id: z.string() }) }, () => '')).toThrow(
-    /session_id/,
-  )
-})
+])(
+  'a tool that takes %j as an argument is refused: the caller is proven by the token, not by an argument',
+  (schema) => {
+    const { server } = serve()
+    const input = { type: 'object', ...schema } as Schema
+    expect(() => server.tool('a', { ...base, input }, () => '')).toThrow(/has an argument/)
+    expect(() => server.tool('b', { ...base, input: z.object({ session_id: z.string() }) }, () => '')).toThrow(
+      /session_id/,
+    )
+  },
+)
 
-test('a server that stands for another takes its tools as they are', async () => {
+test('a server that represents another uses its tools unchanged', async () => {
   const server = createMcpServer('other', { version: '1', toolsOfOthers: true })
   const input = { type: 'object', properties: { user_id: { type: 'string' } } } as const
   server.tool('kick', { ...base, input }, ({ user_id }) => `${user_id} is out`)
@@ -98,14 +101,14 @@ test('a server that stands for another takes its tools as they are', async () =>
 test.each([
   { schema: { patternProperties: { '^x-': {} }, additionalProperties: false }, args: { 'x-a': 1 } },
   { schema: { properties: { at: { enum: [{ x: 1 }] } } }, args: { at: { x: 1 } } },
-])('and refuses no arguments that they take: $schema', async ({ schema, args }) => {
+])('and refuses no arguments that the tools accept: $schema', async ({ schema, args }) => {
   const server = createMcpServer('other', { version: '1', toolsOfOthers: true })
   server.tool('kick', { ...base, input: { type: 'object', ...schema } }, () => 'kicked')
   const { result } = await new RawClient(server).requestModern('tools/call', { name: 'kick', arguments: args })
   expect(result.content[0].text).toBe('kicked')
 })
 
-test('ids of other things, and of things within things, are arguments like any other', () => {
+test('ids of other things, and ids in nested objects, are ordinary arguments', () => {
   const { server } = serve()
   const input = { type: 'object', properties: { userIdea: {}, filter: { properties: { user_id: {} } } } } as const
   expect(() => server.tool('a', { ...base, input }, () => '')).not.toThrow()
@@ -114,7 +117,7 @@ test('ids of other things, and of things within things, are arguments like any o
 describe('an output schema', () => {
   const output = z.object({ celsius: z.number() })
 
-  test('is told, and what keeps it passes as structured content', async () => {
+  test('is listed, and a result that matches it becomes structured content', async () => {
     const { server, call, listed } = serve()
     server.tool('weather', { ...base, output }, () => ({ celsius: 21 }))
     expect((await listed('modern'))[0].outputSchema).toMatchObject({ type: 'object', required: ['celsius'] })
@@ -124,7 +127,7 @@ describe('an output schema', () => {
     })
   })
 
-  test('that the server itself breaks is a bug of it, and is told so', async () => {
+  test('that the result does not match is reported as a bug of the server', async () => {
     const bugs: unknown[] = []
     const { server, call } = serve(({ error }) => bugs.push(error))
     server.tool('weather', { ...base, output }, () => ({ celsius: 'warm' }) as never)
@@ -137,13 +140,13 @@ describe('an output schema', () => {
     expect(String(bugs[0])).toContain('celsius')
   })
 
-  test('does not bind an error result', async () => {
+  test('does not apply to an error result', async () => {
     const { server, call } = serve()
     server.tool('weather', { ...base, output }, () => toolResult({ content: [], isError: true }))
     expect(await call('weather', {})).toMatchObject({ isError: true })
   })
 
-  test('lets no error result say what a client of the legacy era cannot read', async () => {
+  test('removes structure from an error result that a client of the legacy era cannot read', async () => {
     const { server, client, call } = serve()
     const failed = { content: [], isError: true, structuredContent: ['no sun'] }
     server.tool('weather', { ...base, output }, () => toolResult(failed))
@@ -153,7 +156,7 @@ describe('an output schema', () => {
     expect(result).toEqual({ content: [], isError: true })
   })
 
-  test('of no object is wrapped for clients of the legacy era, which know objects only', async () => {
+  test('that is not an object is wrapped for clients of the legacy era, which accept only objects', async () => {
     const { server, client, call, listed } = serve()
     server.tool('list', { ...base, output: { type: 'array', items: { type: 'string' } } }, () => ['a'])
     expect(await call('list', {})).toMatchObject({ structuredContent: ['a'] })

@@ -12,30 +12,30 @@ import {
 } from '@sallyport/core'
 import { type ArgumentsOf, checkArguments, type InputSchema, type PlainValueOf } from './input-schema.ts'
 
-/** A JSON Schema of an object, or a schema of a library that can say what it is in JSON Schema (zod 4, ArkType, …). */
+/** A JSON Schema of an object, or a schema of a library that can convert it to JSON Schema (zod 4, ArkType, …). */
 export type Schema = InputSchema | StandardSchema
 
 /** Any JSON Schema. */
 export type PlainSchema = JsonObject & { readonly '~standard'?: never }
 
-/** What a handler gets once its arguments are checked. */
+/** The type of the checked arguments that a handler receives. */
 export type ValueOf<Given> = Given extends StandardSchema ? OutputOf<Given> : ArgumentsOf<Given>
 
-/** What a handler may return for an output schema. */
+/** The type that a handler may return for an output schema. */
 export type ReturnValueFor<Given> = Given extends StandardSchema<infer Input> ? Input : PlainValueOf<Given>
 
 export type CheckResult = { readonly value: unknown } | { readonly wrong: string }
 
-/** A schema that was read: what others are shown of it, and how values are checked. */
+/** A schema that was read: its JSON Schema for others, and the check of values. */
 export interface SchemaChecker {
   readonly json: JsonObject
   check(value: Json): CheckResult | Promise<CheckResult>
 }
 
-/** `input`: what comes in before the schema has changed it; `output`: what it makes of it. */
+/** `input`: values before the schema transforms them. `output`: values after that. */
 export type Direction = 'input' | 'output'
 
-/** Throws if the schema, which is that of `what`, says something that cannot be checked. */
+/** Throws if the schema cannot be checked. `what` names it in the message. */
 export function readSchema(schema: Schema | PlainSchema, direction: Direction, what: string): SchemaChecker {
   if (isStandardSchema(schema))
     return { json: toJsonSchema(schema, direction), check: (value) => checkStandard(schema, value) }
@@ -52,7 +52,7 @@ export function readSchema(schema: Schema | PlainSchema, direction: Direction, w
   return { json, check: (value) => checkPlain(json, compiled.schema, value) }
 }
 
-/** The schema of a tool that somebody else wrote: whoever offers it checks the rest, off the main thread. */
+/** Reads the schema of a tool that somebody else wrote: the program that offers it checks the rest in a worker thread. */
 export function readForeignSchema(schema: InputSchema): SchemaChecker {
   const json = schema as JsonObject
   const compiled = compileSimpleSchema(json)
@@ -67,7 +67,7 @@ function checkPlain(schema: JsonObject, compiled: Compiled, value: Json): CheckR
   if (accepts === true) return { value }
   if (accepts === undefined)
     return { wrong: 'The value is too large, or nested too deeply, to be checked. Give less at once.' }
-  // In words that name arguments, where it is one of them that is wrong.
+  // If an argument is the problem, the message names it.
   const wrong =
     schema.type === 'object' && isJsonObject(value) ? checkArguments(schema as InputSchema, value) : undefined
   return { wrong: wrong ?? `${formatViolations(compiled.violations(value))}.` }
@@ -91,7 +91,7 @@ interface ConversionOptions {
   readonly target: 'draft-2020-12'
 }
 
-/** A schema of any library that follows standardschema.dev and can give JSON Schema. */
+/** A schema of any library that follows standardschema.dev and can be converted to JSON Schema. */
 export interface StandardSchema<Input = unknown, Output = unknown> {
   readonly '~standard': {
     readonly version: 1
@@ -116,29 +116,32 @@ function toJsonSchema(schema: StandardSchema, direction: 'input' | 'output'): Js
   const { vendor, jsonSchema } = schema['~standard']
   const convert = jsonSchema?.[direction]
   if (typeof convert !== 'function')
-    throw new SallyportError('USAGE', `This schema of ${quoteText(vendor, 40)} cannot be told as JSON Schema.`, {
+    throw new SallyportError('USAGE', `This schema of ${quoteText(vendor, 40)} cannot be converted to JSON Schema.`, {
       hint: 'Use a version of the library that has "~standard".jsonSchema (zod: 4.2 or later), or give a JSON Schema.',
     })
   try {
     const json = convert({ target: 'draft-2020-12' })
     if (isJsonObject(json)) return json
   } catch (error) {
-    throw new SallyportError('USAGE', `A schema cannot be told as JSON Schema: ${messageOf(error)}.`, {
-      hint: 'Use only types that JSON has: a date, for example, travels as a text.',
+    throw new SallyportError('USAGE', `A schema cannot be converted to JSON Schema: ${messageOf(error)}.`, {
+      hint: 'Use only types that JSON has: a date, for example, must be a string.',
       cause: error,
     })
   }
-  throw new SallyportError('USAGE', `A schema of ${quoteText(vendor, 40)} gave no object as its JSON Schema.`)
+  throw new SallyportError(
+    'USAGE',
+    `A schema of ${quoteText(vendor, 40)} returned a JSON Schema that is not an object.`,
+  )
 }
 
 const MAX_ISSUES = 5
 const MAX_ISSUE_LENGTH = 300
 
-/** The issues as one text for a model that has to correct them. */
+/** The issues as one text for a model to correct. */
 function formatIssues(issues: readonly Issue[]): string {
-  const told = issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
-    const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
-    return `${place === '' ? '' : `${place.slice(0, 100)}: `}${message.slice(0, MAX_ISSUE_LENGTH)}`
+  const shown = issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
+    const location = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
+    return `${location === '' ? '' : `${location.slice(0, 100)}: `}${message.slice(0, MAX_ISSUE_LENGTH)}`
   })
-  return [...told, ...(issues.length > told.length ? ['and more'] : [])].join('; ')
+  return [...shown, ...(issues.length > shown.length ? ['and more'] : [])].join('; ')
 }

@@ -29,7 +29,7 @@ function createServer() {
 }
 
 describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (${promise('KIT-17')})`, (era) => {
-  test('calls, lists and reads what its server has', async () => {
+  test('calls, lists and reads what its server offers', async () => {
     const client = await connectInMemory(createServer().server, { era })
     expect((await client.callTool('echo', { value: 'hi' })).content).toEqual([{ type: 'text', text: 'hi' }])
     expect((await client.listTools()).map(({ name }) => name)).toEqual(['echo', 'wait', 'who'])
@@ -43,7 +43,7 @@ describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (
     client.close()
   })
 
-  test('calls on behalf of whom it was told to, or of a user for tests', async () => {
+  test('calls for the given user, or for the test user', async () => {
     const { server } = createServer()
     const ada = await connectInMemory(server, { era, userId: 'ada', sessionId: 'one' })
     const content = [{ type: 'text', text: '{"user":"ada","session":"one"}' }]
@@ -57,7 +57,7 @@ describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (
     expect(sessions.size).toBe(2)
   })
 
-  test('gathers what the server says unasked', async () => {
+  test('collects the notifications of the server', async () => {
     const client = await connectInMemory(createServer().server, { era })
     const progress: unknown[] = []
     await client.callTool('echo', { value: 1 }, { onProgress: (each) => progress.push(each.progress) })
@@ -69,7 +69,7 @@ describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (
     expect(client.notifications[0]?.params).toMatchObject({ level: 'info', data: 'echoing' })
   })
 
-  test('throws protocol errors with all that they said, and returns error results', async () => {
+  test('throws protocol errors with their data, and returns error results', async () => {
     const client = await connectInMemory(createServer().server, { era })
     await expect(client.callTool('nope')).rejects.toMatchObject({
       code: 'INVALID_PARAMS',
@@ -116,7 +116,7 @@ describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (
     expect(asked).toEqual(['First name?', 'Last name?'])
   })
 
-  test('without a callback it shows no forms, and says so', async () => {
+  test('without a callback it declares that it cannot show forms', async () => {
     const { server } = createServer()
     server.tool('can', { description: '', permission: READ }, (_, { canAsk }) => String(canAsk('elicitation')))
     expect((await (await connectInMemory(server, { era })).callTool('can')).content).toMatchObject([{ text: 'false' }])
@@ -133,7 +133,7 @@ describe.each(['legacy', 'modern'] as const)(`a client in memory of the %s era (
     expect(completion).toMatchObject({ values: ['Ada', 'Alan'] })
   })
 
-  test('passes nothing that a wire would not', async () => {
+  test('passes on only what a wire would carry', async () => {
     const client = await connectInMemory(createServer().server, { era })
     const value = { date: new Date(0), none: undefined } as never
     expect((await client.callTool('echo', { value })).structuredContent).toEqual({ date: '1970-01-01T00:00:00.000Z' })

@@ -18,33 +18,33 @@ import type { McpServer } from '../mcp-server.ts'
 import type { Connection } from '../protocol/protocol.ts'
 import type { ToolResult } from '../tool-result.ts'
 
-/** A client of the server, in this process and on behalf of the user that the options name. */
+/** Connects a client to the server in this process, for the user in the options. */
 export async function connectInMemory(server: McpServer, options: InMemoryOptions = {}): Promise<InMemoryClient> {
   const client = new InMemoryClient(server, options)
   await client.open()
   return client
 }
 
-/** Who calls, and how: everything has a default. */
+/** Who calls, and how. Every option has a default. */
 export interface InMemoryOptions {
-  /** Absent: "test-user". */
+  /** Default: "test-user". */
   readonly userId?: string
-  /** Absent: a new one, so that what one test made private is not so for the next. */
+  /** Default: a new one, so that private data of one test does not affect the next. */
   readonly sessionId?: string
-  /** What else a token would say, such as `permissions`. */
+  /** Other claims of a token, such as `permissions`. */
   readonly claims?: JsonObject
-  /** Absent: the modern one. */
+  /** Default: the modern one. */
   readonly era?: Era
-  /** Answers the server's forms. Absent: the client declares that it shows none. */
+  /** Answers the server's forms. If missing, the client declares that it cannot show forms. */
   readonly onElicit?: FormAnswerer
-  /** Absent: all log messages arrive. */
+  /** Default: all log messages arrive. */
   readonly logLevel?: string
 }
 
 /** The options of one call. */
 export interface CallToolOptions {
   readonly signal?: AbortSignal
-  /** Asks for progress, which then arrives among the notifications as well. */
+  /** Asks for progress, which then also arrives in `notifications`. */
   readonly onProgress?: (progress: JsonObject) => void
 }
 
@@ -58,7 +58,7 @@ const NOBODY_ANSWERS = 'The server asked something that this client does not ans
 
 /** A client for tests, connected to a server in the same process. Protocol errors are thrown, error results returned. */
 export class InMemoryClient {
-  /** All that the server has said unasked, oldest first. */
+  /** All notifications of the server, oldest first. */
   readonly notifications: Notification[] = []
   readonly #options: InMemoryOptions
   readonly #pipe: MessagePipe
@@ -75,7 +75,7 @@ export class InMemoryClient {
     })
   }
 
-  /** The opening that the era wants. */
+  /** Opens the connection as the era requires. */
   async open(): Promise<void> {
     if (this.#era === 'modern') return
     const capabilities = this.#capabilities
@@ -130,7 +130,7 @@ export class InMemoryClient {
     return isJsonObject(completion) ? completion : {}
   }
 
-  /** Any request, in the dress of the era. Forms are answered on the way. */
+  /** Sends any request in the format of the era. Forms are answered meanwhile. */
   async request(method: string, params: JsonObject = {}, signal?: AbortSignal): Promise<JsonObject> {
     let answers: JsonObject = {}
     for (;;) {
@@ -142,7 +142,7 @@ export class InMemoryClient {
     }
   }
 
-  /** Cancels what is in flight; the server hears that its peer is gone. */
+  /** Cancels the requests in flight; the server sees that its peer disconnected. */
   close(): void {
     this.#pipe.close()
   }
@@ -205,7 +205,7 @@ export class InMemoryClient {
 interface MessagePipeOptions {
   readonly identity: Identity
   readonly onNotification: (method: string, params: JsonObject) => void
-  /** Answers what the server asks. */
+  /** Answers requests of the server. */
   readonly onQuestion: (method: string, params: JsonObject) => Promise<JsonObject>
 }
 
@@ -214,7 +214,7 @@ interface PendingRequest {
   readonly reject: (error: unknown) => void
 }
 
-/** JSON-RPC with a server in this process. Every message is written to a text and read again, as on a wire. */
+/** JSON-RPC with a server in this process. Every message is serialized and parsed again, as on the wire. */
 class MessagePipe {
   readonly #options: MessagePipeOptions
   readonly #connection: Connection
@@ -263,9 +263,9 @@ class MessagePipe {
   #receive(message: JsonObject): void {
     const { id, method, params } = message
     if (typeof method !== 'string') return this.#settle(message)
-    const given = isJsonObject(params) ? params : {}
-    if (id === undefined) return this.#options.onNotification(method, given)
-    this.#options.onQuestion(method, given).then(
+    const received = isJsonObject(params) ? params : {}
+    if (id === undefined) return this.#options.onNotification(method, received)
+    this.#options.onQuestion(method, received).then(
       (result) => this.#send({ jsonrpc: '2.0', id, result }),
       (error) => this.#send({ jsonrpc: '2.0', id, error: { code: -32603, message: String(error) } }),
     )
@@ -279,12 +279,12 @@ class MessagePipe {
   }
 }
 
-/** What JSON cannot carry must fail in a test as it would in life. */
+/** A value that JSON cannot represent must fail in a test as it would in production. */
 const copyAsJson = (message: object): JsonObject => JSON.parse(JSON.stringify(message))
 
 const closedError = (): SallyportError => new SallyportError('CALL_CANCELLED', 'The client in memory is closed.')
 
-/** A protocol error as it is thrown: under the name that its number has, with all of it as the cause. */
+/** Converts a protocol error to a SallyportError: with the name of its numeric code, and the original as the cause. */
 function toError(error: Json | undefined): SallyportError {
   const { code, message } = isJsonObject(error) ? error : {}
   const named = PROTOCOL_ERRORS.find((name) => ERRORS[name].rpc === code) ?? 'INTERNAL'

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url))
 const run = promisify(execFile)
 
-/** What a page says in its first block of a language. */
+/** The first code block of a page in this language. */
 async function block(page: string, language: string): Promise<string> {
   const text = await readFile(`${REPOSITORY}/docs/kit/${page}`, 'utf8')
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(text)?.[1] ?? ''
@@ -18,14 +18,14 @@ async function block(page: string, language: string): Promise<string> {
 const runProgram = (program: string, env: Readonly<Record<string, string>> = {}) =>
   run(process.execPath, ['--input-type=module', '-e', program], { cwd: `${REPOSITORY}/packages/kit`, env })
 
-test('the test in docs/kit/testing.md runs as it stands there', async () => {
+test('the test in docs/kit/testing.md runs unchanged', async () => {
   const program = await block('testing.md', 'js')
   expect(program).toContain('connectInMemory')
   await runProgram(program)
   await expect(runProgram(program.replace('Hello ada', 'Hello bob'))).rejects.toThrow('Expected values')
 })
 
-test('the server in docs/kit/private-data.md refuses in the words that stand there', async () => {
+test('the server in docs/kit/private-data.md refuses with the message in the page', async () => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'docs-'))
   try {
     const program = `${await block('private-data.md', 'js')}

@@ -51,7 +51,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)('opened the way of %s', (
     ])
   })
 
-  test('a link is followed in no position, whether it leads out or stays in', async () => {
+  test('a link is never followed, in any position, whether it leads outside or not', async () => {
     await symlink(join(home, 'secret.txt'), join(root, 'file-out'))
     await symlink(join(root, 'a.txt'), join(root, 'file-in'))
     await symlink(home, join(root, 'sub/dir-out'))
@@ -64,17 +64,17 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)('opened the way of %s', (
       expect(await refusal(open().listDirectory(`/workspace/${path}`)), path).toBeInstanceOf(ToolRetryError)
   })
 
-  test('a root that is itself a link is the operator’s choice', async () => {
+  test('a root may itself be a link, as the operator’s choice', async () => {
     await symlink(root, join(home, 'alias'))
     expect(await text(createWorkspace(join(home, 'alias'), { platform }), '/workspace/a.txt')).toBe('inside')
   })
 
-  test('a file with another name elsewhere is refused', async () => {
+  test('a file with another hard link is refused', async () => {
     await link(join(home, 'secret.txt'), join(root, 'hard'))
     expect((await refusal(open().readFile('/workspace/hard'))).message).toContain('hard links')
   })
 
-  test('a FIFO, a socket and a device are refused, and nothing waits for them', async () => {
+  test('a FIFO, a socket and a device are refused, without waiting for them', async () => {
     execFileSync('mkfifo', [join(root, 'fifo')])
     const server = createServer().listen(join(root, 'socket'))
     await once(server, 'listening')
@@ -89,7 +89,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)('opened the way of %s', (
     }
   })
 
-  test('what is missing, of the other kind or below a file is told by its own path', async () => {
+  test('the error for a missing path, a path of the other kind or one below a file contains the agent’s path', async () => {
     const workspace = open()
     expect((await refusal(workspace.readFile('/workspace/none'))).message).toBe(
       '/workspace/none: there is no such file or directory.',
@@ -100,7 +100,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)('opened the way of %s', (
     expect(await refusal(workspace.readFile('/workspace/../secret.txt'))).toBeInstanceOf(ToolRetryError)
   })
 
-  test('a missing root is fatal: no other path would do', async () => {
+  test('a missing root is fatal: no other path would help', async () => {
     const error = await refusal(createWorkspace(join(home, 'nowhere'), { platform }).readFile('/workspace/a.txt'))
     expect(error).toBeInstanceOf(ToolFatalError)
   })
@@ -127,7 +127,7 @@ test('a file is read in pages', async () => {
     expect(await refusal(workspace.readFile('/workspace/a.txt', page))).toBeInstanceOf(ToolRetryError)
 })
 
-test('a huge file costs no more than the page', async () => {
+test('reading a huge file costs no more than the page', async () => {
   await truncate(join(root, 'a.txt'), 2 ** 40)
   const page = await createWorkspace(root).readFile('/workspace/a.txt', { offset: 2 ** 39, limit: 10 })
   expect(page.bytes).toEqual(Buffer.alloc(10))
@@ -141,7 +141,7 @@ test('a directory is listed in pages, in the order of its names', async () => {
   expect(page.entries.map(({ name }) => name)).toEqual(['f0', 'f1', 'f10'])
 })
 
-test('links are listed as links, without where they lead', async () => {
+test('links are listed as links, without their targets', async () => {
   await symlink(join(home, 'secret.txt'), join(root, 'sub/out'))
   const { entries } = await createWorkspace(root).listDirectory('/workspace/sub')
   expect(entries).toContainEqual({ name: 'out', kind: 'link' })

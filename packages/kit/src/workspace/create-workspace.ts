@@ -19,10 +19,10 @@ export interface EntryFacts {
   readonly modified: Date
 }
 
-/** Files below one directory of the host, which is never named: paths begin with /workspace, in and out. */
+/** Files below one directory of the host. The host path never appears: all paths begin with /workspace. */
 export interface Workspace extends WorkspaceChanges {
   readFile(path: string, page?: Page): Promise<FilePage>
-  /** Reads one file in as many pieces as it takes; it is closed afterwards. */
+  /** Opens one file for reading in any number of pieces; it is closed afterwards. */
   useFile<Value>(path: string, use: (file: OpenFile) => Promise<Value>): Promise<Value>
   listDirectory(path: string, page?: Page): Promise<DirectoryPage>
   findFiles(path: string, options?: FindOptions): Promise<FoundFiles>
@@ -37,21 +37,21 @@ export interface WorkspaceOptions {
 }
 
 /**
- * The directory is the one that the path leads to now, or at the first use if it is not there yet. What is put in its
- * place later is refused.
+ * The directory is the one that the path leads to now, or at the first use if it does not exist yet. Another directory
+ * in its place later is refused.
  */
 export function createWorkspace(root: string, options: WorkspaceOptions = {}): Workspace {
   let held = findRoot(root)
   const holdRoot = (): Promise<WorkspaceRoot> =>
     reachRoot(async () => {
       held ??= findRoot(root)
-      if (held === undefined) throw new Error('there is no such directory')
+      if (held === undefined) throw new Error('the directory does not exist')
       return held
     })
   return createOperations({ root, holdRoot, safeOpen: chooseSafeOpen(options.platform ?? process.platform) }, options)
 }
 
-/** The workspace of a directory that was found before. */
+/** The workspace of a directory that was already found. */
 export function createWorkspaceAt(root: WorkspaceRoot): Workspace {
   return createOperations(
     { root: root.path, holdRoot: async () => root, safeOpen: chooseSafeOpen(process.platform) },
@@ -77,7 +77,7 @@ function toEntryFacts({ stats }: OpenedEntry, path: string): EntryFacts {
   return stats.isFile() ? { path, kind: 'file', size: stats.size, modified } : { path, kind: 'directory', modified }
 }
 
-/** Failures are told by the agent's path. */
+/** Errors contain the agent's path. */
 async function withHostHidden<Value>(
   path: string,
   work: (segments: readonly string[]) => Promise<Value>,

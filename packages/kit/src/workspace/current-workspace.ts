@@ -14,7 +14,7 @@ interface CachedWorkspace {
 const MAX_CACHED = 1_000
 const cache = new Map<string, CachedWorkspace>()
 
-/** The workspace of the user and session on whose behalf the running handler was called. */
+/** The workspace of the user and session for which the handler runs. */
 export function currentWorkspace(): Workspace {
   return openCurrent().workspace
 }
@@ -28,24 +28,24 @@ function openCurrent(): CachedWorkspace {
   const { dataFolder, userId, sessionId } = currentScope()
   const path = ownerFolder(join(dataFolder, 'workspaces'), userId, sessionId)
   const root = makeRoot(dataFolder, path)
-  const known = cache.get(root.path)
-  return known !== undefined && isSameRoot(known.root, root) ? known : cacheWorkspace(root)
+  const cached = cache.get(root.path)
+  return cached !== undefined && isSameRoot(cached.root, root) ? cached : cacheWorkspace(root)
 }
 
-/** Only the data folder may be reached through links: it is the operator's, and what is below it is ours. */
+/** Only the path to the data folder may contain links: the operator chose it, but everything below it is ours. */
 function makeRoot(dataFolder: string, path: string): WorkspaceRoot {
   try {
     mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE })
     const expected = join(realpathSync.native(dataFolder), relative(dataFolder, path))
     const root = findRoot(expected)
     if (root?.path === expected) return root
-    throw new Error('a link, or something else, is in the place of the workspace')
+    throw new Error('a link, or something else, is at the path of the workspace')
   } catch (error) {
-    throw new ToolFatalError('The workspace cannot be made.', { cause: toSafeCause(error) })
+    throw new ToolFatalError('The workspace cannot be created.', { cause: toSafeCause(error) })
   }
 }
 
-/** Kept for what it knows of the space that is left; whoever was not there for long is measured again. */
+/** Cached because a workspace knows its remaining space. One that was not used for long is measured again. */
 function cacheWorkspace(root: WorkspaceRoot): CachedWorkspace {
   const [oldest] = cache.keys()
   if (oldest !== undefined && cache.size >= MAX_CACHED) cache.delete(oldest)

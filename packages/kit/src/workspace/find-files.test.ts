@@ -19,7 +19,7 @@ afterEach(() => rm(root, { recursive: true }))
 const found = async (glob?: string, path = '/workspace'): Promise<readonly string[]> =>
   (await createWorkspace(root).findFiles(path, glob === undefined ? {} : { glob })).files.map((file) => file.path)
 
-test('files are found by name anywhere, or by path from where the search begins', async () => {
+test('files are found by name anywhere, or by path from the start of the search', async () => {
   expect(await found()).toHaveLength(4)
   expect(await found('*.ts')).toEqual(['/workspace/a.ts', '/workspace/src/b.ts', '/workspace/src/deep/c.ts'])
   expect(await found('src/*.ts')).toEqual(['/workspace/src/b.ts'])
@@ -27,19 +27,19 @@ test('files are found by name anywhere, or by path from where the search begins'
   expect(await found('/*.ts', '/workspace/src')).toEqual(['/workspace/src/b.ts'])
 })
 
-test('links are not searched, nor given', async () => {
+test('links are neither followed nor returned', async () => {
   await symlink('/', join(root, 'out'))
   await symlink('.', join(root, 'docs/circle'))
   expect(await found()).toHaveLength(4)
 })
 
-test('a search that stops early says so', async () => {
+test('a search that stops early reports it', async () => {
   const workspace = createWorkspace(root)
   expect(await workspace.findFiles('/workspace', { limit: 2 })).toMatchObject({ isWhole: false, files: { length: 2 } })
   expect(await workspace.findFiles('/workspace', { limit: 4 })).toMatchObject({ isWhole: true })
 })
 
-test('a directory with more names than are listed is searched whole', async () => {
+test('a directory with more names than are listed is searched completely', async () => {
   const names = Array.from({ length: 10_050 }, (_, index) => `n${index}`)
   for (const name of names) writeFileSync(join(root, 'docs', name), '')
   expect((await createWorkspace(root).findFiles('/workspace', { glob: 'n*', limit: 1 })).isWhole).toBe(false)

@@ -7,9 +7,9 @@ import { formatWorkspacePath } from './workspace-path.ts'
 
 /** Which files a search returns. */
 export interface FindOptions {
-  /** Such as `*.csv` for a name anywhere below, or `src/*.ts` for a path from where the search begins. */
+  /** `*.csv` matches a name anywhere below; `src/*.ts` matches a path from the start of the search. */
   readonly glob?: string
-  /** The most files to give. */
+  /** The maximum number of files to return. */
   readonly limit?: number
   readonly signal?: AbortSignal
 }
@@ -23,7 +23,7 @@ export interface FoundFile {
 /** The result of a search for files. */
 export interface FoundFiles {
   readonly files: readonly FoundFile[]
-  /** False when there may be more: the limit was reached, or the tree is too large to be searched. */
+  /** False if there may be more: the limit was reached, or the tree is too large to be searched. */
   readonly isWhole: boolean
 }
 
@@ -50,7 +50,7 @@ export async function findFiles(
   return { files, isWhole: true }
 }
 
-/** Without a slash the pattern is for the name alone; with one it is for the whole path, where `**` is any directories. */
+/** Without a slash the pattern applies to the name only. With one it applies to the whole path, and `**` matches any directories. */
 export function compilePathGlob(pattern: string): (segments: readonly string[]) => boolean {
   if (pattern.length > MAX_GLOB_LENGTH)
     throw new ToolRetryError(`The pattern is over ${MAX_GLOB_LENGTH} characters long.`)

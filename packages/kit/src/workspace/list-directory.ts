@@ -19,7 +19,7 @@ export interface DirectoryPage {
   readonly entries: readonly DirectoryEntry[]
   readonly total: number
   readonly offset: number
-  /** The directory has more names than are ever listed; `total` counts those that are. */
+  /** True if the directory has more names than are ever listed; `total` counts the listed ones. */
   readonly overfull: boolean
 }
 
@@ -39,23 +39,23 @@ interface NameList {
   readonly overfull: boolean
 }
 
-/** In their order; of more than the most, whichever the system gives first. */
-export async function readNames(entry: OpenedEntry, most: number): Promise<NameList> {
+/** Sorted. If there are more than `maxNames`, those that the system returns first. */
+export async function readNames(entry: OpenedEntry, maxNames: number): Promise<NameList> {
   if (!entry.stats.isDirectory()) throw new ToolRetryError('The path names a file, not a directory.')
   const names: string[] = []
   let overfull = false
   for await (const { name } of await opendir(entry.location)) {
-    overfull = names.length >= most
+    overfull = names.length >= maxNames
     if (overfull) break
     names.push(name)
   }
   return { names: names.sort(), overfull }
 }
 
-/** As many at once as keep the threads of the file system busy. */
+/** Enough at once to keep the file system threads busy. */
 const BATCH = 64
 
-/** What is gone since its name was read is left out. */
+/** Entries that were removed since their names were read are left out. */
 export async function describeEntries(location: string, names: readonly string[]): Promise<readonly DirectoryEntry[]> {
   const entries: DirectoryEntry[] = []
   for (let at = 0; at < names.length; at += BATCH) {

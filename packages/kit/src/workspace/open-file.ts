@@ -11,12 +11,12 @@ export interface FilePage {
   readonly offset: number
 }
 
-/** One file for as long as it is used: a file that is put in its place meanwhile changes nothing. */
+/** One open file. Replacing the file at its path meanwhile has no effect. */
 export interface OpenFile {
-  /** When it was opened; it may grow and shrink since. */
+  /** The size when it was opened; it may have changed since. */
   readonly size: number
   readonly modified: Date
-  /** Fewer bytes where the file ends before, and never more than 16 MiB. */
+  /** Returns fewer bytes if the file ends before, and never more than 16 MiB. */
   read(offset: number, length: number): Promise<Buffer>
 }
 
@@ -37,7 +37,7 @@ export async function readPage(entry: OpenedEntry, page: Page): Promise<FilePage
   return { bytes: await read(offset, Math.min(limit, Math.max(0, size - offset))), size, offset }
 }
 
-/** A file may shrink while it is read: the bytes are those that were there. */
+/** A file may shrink while it is read: only the bytes that were read are returned. */
 async function readFully(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length)
   let filled = 0

@@ -6,9 +6,9 @@ export interface Page {
   readonly limit?: number
 }
 
-export function clampPage({ offset = 0, limit = Number.MAX_SAFE_INTEGER }: Page, most: number): Required<Page> {
+export function clampPage({ offset = 0, limit = Number.MAX_SAFE_INTEGER }: Page, maxLimit: number): Required<Page> {
   for (const [name, value] of Object.entries({ offset, limit }))
     if (!Number.isSafeInteger(value) || value < 0)
       throw new ToolRetryError(`The ${name} is ${value}; expected a whole number from 0.`)
-  return { offset, limit: Math.min(limit, most) }
+  return { offset, limit: Math.min(limit, maxLimit) }
 }

@@ -23,7 +23,7 @@ function createDisk() {
 
 const begun = () => new Promise((resolve) => setImmediate(resolve))
 
-test('what is being written counts, although nothing of it can be measured yet', async () => {
+test('a running write counts, although it cannot be measured yet', async () => {
   const disk = createDisk()
   const space = createQuota(LIMITS, disk.measure)
   const first = space.reserve(growth(600), disk.write(600))
@@ -36,7 +36,7 @@ test('what is being written counts, although nothing of it can be measured yet',
   expect((await disk.measure()).bytes).toBe(600)
 })
 
-test('a measuring that runs meanwhile does not forget what began after it', async () => {
+test('a measurement does not forget writes that began during it', async () => {
   const disk = createDisk()
   let answer: (usage: Usage) => void = () => undefined
   let rounds = 0
@@ -59,7 +59,7 @@ test('a measuring that runs meanwhile does not forget what began after it', asyn
   await small
 })
 
-test('work that fails took nothing', async () => {
+test('failed work uses no space', async () => {
   const disk = createDisk()
   const space = createQuota(LIMITS, disk.measure)
   const failing = space.reserve(growth(900), () => Promise.reject(new Error('the disk is full')))

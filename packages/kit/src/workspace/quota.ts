@@ -1,12 +1,12 @@
 import { ToolRetryError } from '../retry-fatal-errors.ts'
 
-/** How large a workspace and its files may become. */
+/** The size limits of a workspace and its files. */
 export interface WorkspaceLimits {
-  /** The most bytes that one file may have after a write. */
+  /** The maximum number of bytes of one file after a write. */
   readonly fileBytes: number
-  /** The most bytes of all files together. */
+  /** The maximum number of bytes of all files together. */
   readonly workspaceBytes: number
-  /** The most files and directories. */
+  /** The maximum number of files and directories. */
   readonly entries: number
 }
 
@@ -21,9 +21,9 @@ export interface Usage {
   readonly entries: number
 }
 
-/** What is left of a workspace's limits. */
+/** Tracks the remaining space of a workspace. */
 export interface Quota {
-  /** Does work that makes the workspace grow so much; refuses what would not fit. Work that fails took nothing. */
+  /** Runs work that makes the workspace grow by this much, or refuses it if it would not fit. Failed work uses no space. */
   reserve<Value>(growth: Usage, work: () => Promise<Value>): Promise<Value>
   release(usage: Usage): void
 }
@@ -33,11 +33,11 @@ interface PendingWrite {
   readonly done: Promise<unknown>
 }
 
-/** Others may write to the directory as well: after this long it is measured again. */
+/** Other processes may write to the directory, so it is measured again after this time. */
 const MEASUREMENT_TTL_MS = 60_000
 const NO_USAGE: Usage = { bytes: 0, entries: 0 }
 
-/** Counts along, and measures before it refuses: the limit is kept as well as it can be among several processes. */
+/** Counts each change, and measures before it refuses. With several processes the limit is enforced as well as possible. */
 export function createQuota(limits: WorkspaceLimits, measure: () => Promise<Usage>): Quota {
   const running = new Set<PendingWrite>()
   let used = NO_USAGE
@@ -45,7 +45,7 @@ export function createQuota(limits: WorkspaceLimits, measure: () => Promise<Usag
   let measuredAt = Number.NEGATIVE_INFINITY
   let measuring: Promise<void> | undefined
   const beginMeasuring = async (): Promise<void> => {
-    // Of what is being written nobody knows how much is on the disk yet: it counts in full, besides.
+    // It is unknown how much of a running write is on the disk already, so it counts in full in addition.
     unmeasured = [...running].reduce((sum, { growth }) => addUsage(sum, toGrowth(growth)), NO_USAGE)
     used = addUsage(await measure(), unmeasured)
     measuredAt = performance.now()
@@ -94,9 +94,9 @@ const toGrowth = ({ bytes, entries }: Usage): Usage => ({ bytes: Math.max(0, byt
 
 function findExcess(used: Usage, growth: Usage, limits: WorkspaceLimits): string | undefined {
   if (growth.bytes > 0 && used.bytes > limits.workspaceBytes)
-    return `The workspace would have ${used.bytes} bytes; at most ${limits.workspaceBytes} are allowed. Delete something first.`
+    return `The workspace would have ${used.bytes} bytes; at most ${limits.workspaceBytes} are allowed. Delete some files first.`
   if (growth.entries > 0 && used.entries > limits.entries)
-    return `The workspace would have ${used.entries} files and directories; at most ${limits.entries} are allowed. Delete something first.`
+    return `The workspace would have ${used.entries} files and directories; at most ${limits.entries} are allowed. Delete some files first.`
   return undefined
 }
 

@@ -4,27 +4,27 @@ import { join, sep } from 'node:path'
 import { ToolFatalError, ToolRetryError } from '../retry-fatal-errors.ts'
 import { linkRefusal, specialRefusal, toSafeCause } from './refusals.ts'
 
-/** A file or directory that was opened first and judged afterwards, so that nobody can swap it in between. */
+/** A file or directory that was opened first and checked afterwards, so that nobody can swap it in between. */
 export interface OpenedEntry {
   readonly handle: FileHandle
   readonly stats: Stats
-  /** Where the entries of an opened directory are reached. */
+  /** The path through which the entries of an opened directory are reached. */
   readonly location: string
-  /** Refuses if `location` has come to mean something else, or stands outside the root, meanwhile. */
+  /** Throws if `location` now leads to something else, or is now outside the root. */
   confirm(): Promise<void>
-  /** Opens, or makes, one entry of this directory, with the same care. */
+  /** Opens or creates one entry of this directory, with the same checks. */
   openChild(name: string, flags: number): Promise<OpenedEntry>
 }
 
-/** The directory of a workspace: another one in its place, or a link, is refused. */
+/** The directory of a workspace. Another directory or a link in its place is refused. */
 export interface WorkspaceRoot {
-  /** Without links. */
+  /** The path without links. */
   readonly path: string
   readonly dev: bigint
   readonly ino: bigint
 }
 
-/** The directory that a path leads to at this moment; undefined if there is none. */
+/** The directory that a path leads to now; `undefined` if there is none. */
 export function findRoot(path: string): WorkspaceRoot | undefined {
   try {
     const real = realpathSync.native(path)
@@ -38,20 +38,20 @@ export function findRoot(path: string): WorkspaceRoot | undefined {
 export const isSameRoot = (one: WorkspaceRoot, other: WorkspaceRoot): boolean =>
   one.path === other.path && one.dev === other.dev && one.ino === other.ino
 
-/** Opens what the segments name below the root. `flags` say what for; links are followed in no position. */
+/** Opens the entry that the segments name below the root. `flags` are those of `open`. Links are never followed. */
 export type SafeOpen = (root: WorkspaceRoot, segments: readonly string[], flags: number) => Promise<OpenedEntry>
 
-// A FIFO must not block the open, and a terminal must not become ours.
+// A FIFO must not block the open, and a terminal must not become our controlling terminal.
 const SAFE_FLAGS = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY
 const DIRECTORY_FLAGS = constants.O_RDONLY | constants.O_DIRECTORY
-/** macOS only: the kernel itself refuses a link anywhere in the path. Node has no name for it. */
+/** macOS only: the kernel refuses a link anywhere in the path. Node has no constant for it. */
 const O_NOFOLLOW_ANY = 0x20000000
 
 /** A workspace belongs to one user. */
 export const FILE_MODE = 0o600
 export const DIRECTORY_MODE = 0o700
 
-/** Linux has a way to look up one name in an open directory, `/proc/self/fd/N/name`; elsewhere names must do. */
+/** On Linux `/proc/self/fd/N/name` looks up one name in an open directory; other systems have only paths. */
 export function chooseSafeOpen(platform: NodeJS.Platform): SafeOpen {
   if (platform === 'linux') return openByDescriptor
   const careful = platform === 'darwin' ? SAFE_FLAGS | O_NOFOLLOW_ANY : SAFE_FLAGS
@@ -60,7 +60,7 @@ export function chooseSafeOpen(platform: NodeJS.Platform): SafeOpen {
 
 const descriptorPath = (handle: FileHandle): string => `/proc/self/fd/${handle.fd}`
 
-/** Walks from descriptor to descriptor: nothing that happens to the names behind us has any effect. */
+/** Walks from descriptor to descriptor, so changes to the names that were already passed have no effect. */
 const openByDescriptor: SafeOpen = async (root, segments, flags) => {
   let directory = await reachRoot(() => open(root.path, DIRECTORY_FLAGS | constants.O_NOFOLLOW))
   try {
@@ -90,7 +90,7 @@ async function openInDescriptor(
 ): Promise<OpenedEntry> {
   const handle = await open(`${directory}/${name}`, flags | SAFE_FLAGS, FILE_MODE)
   const location = descriptorPath(handle)
-  // A directory that was moved out of the root while we stood in it is told by its own path.
+  // If a directory was moved out of the root while it was open, its own path shows it.
   const confirm = async (): Promise<void> => assertInside(top, await readlink(location))
   return checkOpened(handle, async () => {
     await confirm()
@@ -108,9 +108,9 @@ interface NamedRoot {
 }
 
 /**
- * Without a lookup relative to a descriptor the best is to open, then to prove that the name still leads, through no
- * link, to what was opened. A swap that is undone before the proof is caught by the inode; two swaps timed around each
- * of its steps are not, except on macOS, where the open itself refuses links.
+ * Without a lookup relative to a descriptor, the best way is to open, and then to check that the name still leads,
+ * without a link, to what was opened. A swap that is undone before the check is detected by the inode. Two swaps timed
+ * around each step are not detected, except on macOS, where the open itself refuses links.
  */
 async function openByName(from: NamedRoot, segments: readonly string[], flags: number): Promise<OpenedEntry> {
   const { path: top } = from.root
@@ -140,16 +140,16 @@ async function openByName(from: NamedRoot, segments: readonly string[], flags: n
 }
 
 function assertSameRoot(root: WorkspaceRoot, { dev, ino }: BigIntStats): void {
-  if (dev !== root.dev || ino !== root.ino) throw new Error('another directory is in the place of the root')
+  if (dev !== root.dev || ino !== root.ino) throw new Error('another directory is at the path of the root')
 }
 
-/** That the root is not what it was, or that /proc is missing, is nothing that another path could mend. */
+/** A fatal error: if the root was replaced or /proc is missing, no other path would help. */
 export async function reachRoot<Value>(reach: () => Promise<Value>): Promise<Value> {
   try {
     return await reach()
   } catch (error) {
     throw new ToolFatalError('The workspace cannot be reached.', {
-      nextStep: 'Its operator must look at it.',
+      nextStep: 'Its operator must check it.',
       cause: toSafeCause(error),
     })
   }
@@ -163,7 +163,7 @@ async function assertNoLinks(top: string, segments: readonly string[]): Promise<
   }
 }
 
-/** The checks on an open descriptor. It is closed unless all of them hold. */
+/** Checks an open descriptor, and closes it if a check fails. */
 async function checkOpened(
   handle: FileHandle,
   check: (stats: Stats) => Promise<Pick<OpenedEntry, 'location' | 'confirm' | 'openChild'>>,
@@ -178,11 +178,11 @@ async function checkOpened(
   }
 }
 
-/** What is neither a directory nor a file with one name is refused. */
+/** Refuses anything but directories and files without further hard links. */
 export function checkStats(stats: Stats): void {
   if (stats.isSymbolicLink()) throw linkRefusal()
   if (!stats.isFile() && !stats.isDirectory()) throw specialRefusal()
-  // Another name of the same file may stand outside, where somebody else decides what is in it.
+  // Another name of the same file may be outside, where somebody else controls its content.
   if (stats.isFile() && stats.nlink > 1) throw new ToolRetryError('The file has hard links, which are not followed.')
 }
 

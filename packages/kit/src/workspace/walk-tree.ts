@@ -7,9 +7,9 @@ import { MAX_PATH_DEPTH } from './workspace-path.ts'
 
 export interface WorkspaceTree {
   readonly safeOpen: SafeOpen
-  /** By which the workspace is told from others. */
+  /** Identifies the workspace. */
   readonly root: string
-  /** The directory that it stands for, which is the same for as long as the workspace is used. */
+  /** The directory of the workspace, which stays the same as long as the workspace is used. */
   readonly holdRoot: () => Promise<WorkspaceRoot>
 }
 
@@ -21,16 +21,16 @@ export interface WalkedEntry {
 const SKIPPED_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'])
 
 /**
- * What is below a directory, breadth first, and no more than so many entries of it. What vanishes or turns into a link
- * meanwhile is passed over.
+ * The entries below a directory, breadth first, at most `maxEntries`. Entries that vanish or turn into a link meanwhile
+ * are skipped.
  */
 export async function* walkTree(
   tree: WorkspaceTree,
   start: readonly string[],
-  most: number,
+  maxEntries: number,
 ): AsyncGenerator<WalkedEntry> {
   const waiting: (readonly string[])[] = [start]
-  let left = most
+  let left = maxEntries
   for (let at = 0; at < waiting.length && left > 0; at++) {
     const directory = waiting[at] as readonly string[]
     const reading = readEntries(tree, directory, left)
@@ -47,11 +47,11 @@ export async function* walkTree(
 const readEntries = (
   tree: WorkspaceTree,
   segments: readonly string[],
-  most: number,
+  maxEntries: number,
 ): Promise<readonly DirectoryEntry[]> =>
-  useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry, most)).names))
+  useEntry(tree, segments, async (entry) => describeEntries(entry.location, (await readNames(entry, maxEntries)).names))
 
-/** Opened for reading, used, and closed whatever happens. */
+/** Opens an entry for reading, uses it, and always closes it. */
 export async function useEntry<Value>(
   { safeOpen, holdRoot }: WorkspaceTree,
   segments: readonly string[],

@@ -99,7 +99,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)(
       expect((await readdir(root)).sort()).toEqual(['a', 'a.txt', 'new.txt', 'sub', 'x'])
     })
 
-    test('what is made belongs to its user alone, and a replaced file keeps its mode', async () => {
+    test('new files are accessible to their user only, and a replaced file keeps its mode', async () => {
       await open().writeFile('/workspace/new.txt', 'x')
       await open().makeDirectory('/workspace/d')
       expect((await stat(join(root, 'new.txt'))).mode & 0o777).toBe(0o600)
@@ -109,7 +109,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)(
       expect((await stat(join(root, 'a.txt'))).mode & 0o777).toBe(0o644)
     })
 
-    test.each(Object.keys(CHANGES))('%s goes through no link, in whatever position it stands', async (name) => {
+    test.each(Object.keys(CHANGES))('%s follows no link, in any position', async (name) => {
       await symlink(join(home, 'outside/secret.txt'), join(root, 'last'))
       await symlink(join(home, 'outside/none.txt'), join(root, 'dangling'))
       await symlink('../outside', join(root, 'relative'))
@@ -130,14 +130,14 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)(
       expect((await lstat(join(root, 'last'))).isSymbolicLink()).toBe(true)
     })
 
-    test.each(Object.keys(CHANGES))('%s touches no file that has another name elsewhere', async (name) => {
+    test.each(Object.keys(CHANGES))('%s changes no file that has another hard link', async (name) => {
       await link(join(home, 'outside/secret.txt'), join(root, 'hard'))
       await refusal(CHANGES[name]?.(open(), '/workspace/hard') ?? expect.fail())
       expect((await stat(join(root, 'hard'))).nlink).toBe(2)
       expect(await outside()).toEqual(UNTOUCHED)
     })
 
-    test.each(Object.keys(CHANGES))('%s touches no FIFO and no socket, and waits for none', async (name) => {
+    test.each(Object.keys(CHANGES))('%s changes no FIFO and no socket, and does not wait for them', async (name) => {
       execFileSync('mkfifo', [join(root, 'fifo')])
       const server = createServer().listen(join(root, 'socket'))
       await once(server, 'listening')
@@ -152,7 +152,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)(
       }
     })
 
-    test.each(Object.keys(CHANGES))('%s takes no path that leads or looks outside', async (name) => {
+    test.each(Object.keys(CHANGES))('%s refuses a path that leads or seems to lead outside', async (name) => {
       const paths = ['/workspace/../outside/secret.txt', `${home}/outside/secret.txt`, '/workspace-evil/x', 'x', '']
       paths.push('/workspace/%2e%2e/outside/x', '/workspace/a\0b', '/workspace/a\nb', '/workspace/a\u009bb')
       paths.push(
@@ -178,13 +178,13 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)(
       expect(await outside()).toEqual(UNTOUCHED)
     })
 
-    test('the workspace itself is no file to change', async () => {
+    test('the workspace itself cannot be changed like a file', async () => {
       for (const [name, change] of Object.entries(CHANGES))
         if (name !== 'makeDirectory')
           expect(await refusal(change(open(), '/workspace')), name).toBeInstanceOf(ToolRetryError)
     })
 
-    test('directories and files are not taken for each other, and nothing is replaced by a move', async () => {
+    test('directories and files are not confused, and a move replaces nothing', async () => {
       const workspace = open()
       await mkdir(join(root, 'sub/full'))
       for (const change of [
@@ -222,7 +222,7 @@ describe.each(['linux', 'darwin', 'freebsd'] as const)(
   },
 )
 
-test('edits and appends at the same time lose nothing within a process', async () => {
+test('concurrent edits and appends within a process lose nothing', async () => {
   const workspace = createWorkspace(root)
   const other = createWorkspace(root)
   await workspace.writeFile('/workspace/count', '0')
@@ -236,7 +236,7 @@ test('edits and appends at the same time lose nothing within a process', async (
   expect(await inRoot('log')).toBe('line\n'.repeat(50))
 })
 
-test('an edit gives up when somebody else changed the file meanwhile', async () => {
+test('an edit fails if somebody else changed the file meanwhile', async () => {
   const change = createWorkspace(root).editFile('/workspace/a.txt', () => {
     execFileSync('sh', ['-c', `printf more >> ${join(root, 'a.txt')}`])
     return 'mine'
@@ -245,7 +245,7 @@ test('an edit gives up when somebody else changed the file meanwhile', async () 
   expect(await inRoot('a.txt')).toBe('insidemore')
 })
 
-test('what the caller’s own function throws is left alone', async () => {
+test('errors of the caller’s own function are not changed', async () => {
   const mine = Object.assign(new Error('mine'), { code: '23505' })
   const fail = (): never => {
     throw mine
@@ -255,7 +255,7 @@ test('what the caller’s own function throws is left alone', async () => {
   expect(await inRoot('a.txt')).toBe('inside')
 })
 
-test('what is not UTF-8 is not edited, and keeps its bytes', async () => {
+test('a file that is not UTF-8 is not edited, and keeps its bytes', async () => {
   await writeFile(join(root, 'a.txt'), Buffer.from([0x66, 0xff, 0xfe]))
   await refusal(createWorkspace(root).editFile('/workspace/a.txt', (text) => `${text}!`))
   expect(await readFile(join(root, 'a.txt'))).toEqual(Buffer.from([0x66, 0xff, 0xfe]))
@@ -267,7 +267,7 @@ test('a byte order mark survives an edit', async () => {
   expect(await inRoot('a.txt')).toBe('\ufeffnew')
 })
 
-test('moves in opposite directions do not wait for each other for ever', async () => {
+test('moves in opposite directions do not deadlock', async () => {
   const workspace = createWorkspace(root)
   await Promise.allSettled(
     Array.from({ length: 40 }, (_, index) =>
@@ -280,7 +280,7 @@ test('moves in opposite directions do not wait for each other for ever', async (
 })
 
 describe('limits', () => {
-  test('a file that would be too large is refused, and what was there stays', async () => {
+  test('a file that would be too large is refused, and the old one stays', async () => {
     const workspace = createWorkspace(root, { limits: { fileBytes: 8 } })
     expect((await refusal(workspace.writeFile('/workspace/a.txt', '123456789'))).message).toContain('at most 8')
     expect((await refusal(workspace.appendFile('/workspace/a.txt', '789'))).message).toContain('9 bytes')
@@ -288,20 +288,20 @@ describe('limits', () => {
     expect(await inRoot('a.txt')).toBe('inside')
   })
 
-  test('a full workspace takes nothing more until something is deleted, by whomever', async () => {
+  test('a full workspace accepts nothing more until something is deleted, by any process', async () => {
     const workspace = createWorkspace(root, { limits: { workspaceBytes: 20 } })
     await workspace.writeFile('/workspace/b', '0123456789')
     expect((await refusal(workspace.writeFile('/workspace/c', '01234'))).message).toContain('at most 20')
     await workspace.writeFile('/workspace/b', '012345')
     await workspace.writeFile('/workspace/c', '01234')
-    expect((await refusal(workspace.appendFile('/workspace/c', '56789'))).message).toContain('Delete something')
+    expect((await refusal(workspace.appendFile('/workspace/c', '56789'))).message).toContain('Delete some files')
     await rm(join(root, 'b'))
     await workspace.appendFile('/workspace/c', '56789')
     await workspace.deleteFile('/workspace/c')
     await workspace.writeFile('/workspace/d', '0123456789')
   })
 
-  test('are kept by any number of writers at once', async () => {
+  test('are enforced for any number of concurrent writers', async () => {
     const workspace = createWorkspace(root, { limits: { workspaceBytes: 1_000_000 } })
     await workspace.writeFile('/workspace/first', 'x')
     const names = Array.from({ length: 60 }, (_, at) => `file-${at}`)
@@ -313,7 +313,7 @@ describe('limits', () => {
     expect(sizes.reduce((sum, { size }) => sum + size, 0)).toBe(900_000)
   })
 
-  test('so are too many files and directories', async () => {
+  test('also apply to the number of files and directories', async () => {
     const workspace = createWorkspace(root, { limits: { entries: 4 } })
     await workspace.makeDirectory('/workspace/x/y')
     expect((await refusal(workspace.writeFile('/workspace/z', ''))).message).toContain('5 files and directories')
@@ -321,7 +321,7 @@ describe('limits', () => {
     await workspace.writeFile('/workspace/a.txt', 'may still be replaced')
   })
 
-  test('what a killed writer left is not shown, and goes once it is old', async () => {
+  test('the leftover of a killed writer is not listed, and is removed once it is old', async () => {
     const [old, young] = [createTemporaryName(), createTemporaryName()]
     for (const name of [old, young]) await writeFile(join(root, name), 'half')
     await utimes(join(root, old), 1, 1)

@@ -17,18 +17,18 @@ export interface WrittenFile {
 }
 
 export interface WorkspaceChanges {
-  /** Whole or not at all: readers see the old file or the new one. The directory must be there. */
+  /** Writes atomically: readers see the old file or the new one. The directory must exist. */
   writeFile(path: string, content: string | Uint8Array): Promise<WrittenFile>
-  /** At the end, in place; the file is made when there is none. */
+  /** Appends in place; creates the file if it is missing. */
   appendFile(path: string, content: string | Uint8Array): Promise<WrittenFile>
-  /** Replaces a UTF-8 text by what `change` makes of it, unless somebody else changed the file meanwhile. */
+  /** Replaces a UTF-8 text by the result of `change`, unless somebody else changed the file meanwhile. */
   editFile(path: string, change: (text: string) => string): Promise<WrittenFile>
   deleteFile(path: string): Promise<void>
-  /** With all that lead to it. A directory that is there already is as good. */
+  /** Creates the directory and its parents. An existing directory is fine. */
   makeDirectory(path: string): Promise<void>
-  /** Only when it is empty. */
+  /** Deletes a directory, only if it is empty. */
   deleteDirectory(path: string): Promise<void>
-  /** A file or a directory with all that is in it. Nothing is replaced. */
+  /** Moves a file, or a directory with its content. Replaces nothing. */
   rename(from: string, to: string): Promise<void>
 }
 
@@ -39,21 +39,21 @@ interface ChangeContext {
 }
 
 export function createChanges(tree: WorkspaceTree, limits: WorkspaceLimits): WorkspaceChanges {
-  const grounds: ChangeContext = {
+  const context: ChangeContext = {
     tree,
     limits,
     space: createQuota(limits, () => measureTree(tree, limits.entries + 1)),
   }
-  const at = <Value>(path: string, change: (place: ChildEntry, path: string) => Promise<Value>): Promise<Value> =>
+  const at = <Value>(path: string, change: (child: ChildEntry, path: string) => Promise<Value>): Promise<Value> =>
     changeEntry(tree, path, change)
   return {
-    writeFile: (path, content) => at(path, (place, plain) => write(grounds, place, { plain, bytes: toBytes(content) })),
+    writeFile: (path, content) => at(path, (child, plain) => write(context, child, { plain, bytes: toBytes(content) })),
     appendFile: (path, content) =>
-      at(path, (place, plain) => append(grounds, place, { plain, bytes: toBytes(content) })),
-    editFile: (path, change) => at(path, (place, plain) => edit(grounds, place, { plain, change })),
-    deleteFile: (path) => at(path, (place) => deleteFile(grounds, place)),
-    makeDirectory: (path) => makeDirectories(grounds, path),
-    deleteDirectory: (path) => at(path, (place) => deleteDirectory(grounds, place)),
+      at(path, (child, plain) => append(context, child, { plain, bytes: toBytes(content) })),
+    editFile: (path, change) => at(path, (child, plain) => edit(context, child, { plain, change })),
+    deleteFile: (path) => at(path, (child) => deleteFile(context, child)),
+    makeDirectory: (path) => makeDirectories(context, path),
+    deleteDirectory: (path) => at(path, (child) => deleteDirectory(context, child)),
     rename: (from, to) => moveEntry(tree, from, to),
   }
 }
@@ -64,22 +64,22 @@ const toBytes = (content: string | Uint8Array): Uint8Array =>
 async function changeEntry<Value>(
   tree: WorkspaceTree,
   path: string,
-  change: (place: ChildEntry, path: string) => Promise<Value>,
+  change: (child: ChildEntry, path: string) => Promise<Value>,
 ): Promise<Value> {
   const segments = parseWorkspacePath(path)
   const plain = formatWorkspacePath(segments)
   try {
-    return await changeInOrder(tree, segments, (place) => change(place, plain))
+    return await changeInOrder(tree, segments, (child) => change(child, plain))
   } catch (error) {
     throw hideHostPath(error, plain)
   }
 }
 
-/** Within this process changes to one path wait for each other, so that none is lost. */
+/** Within this process, changes to one path run one after the other, so that none is lost. */
 async function changeInOrder<Value>(
   tree: WorkspaceTree,
   segments: readonly string[],
-  change: (place: ChildEntry) => Promise<Value>,
+  change: (child: ChildEntry) => Promise<Value>,
 ): Promise<Value> {
   const name = segments.at(-1)
   if (name === undefined) throw new ToolRetryError('This is the workspace itself: give a path below it.')
@@ -89,7 +89,7 @@ async function changeInOrder<Value>(
 }
 
 function toChild(parent: OpenedEntry, name: string): ChildEntry {
-  if (!parent.stats.isDirectory()) throw new ToolRetryError('a part of the path is no directory, or is a link.')
+  if (!parent.stats.isDirectory()) throw new ToolRetryError('a part of the path is not a directory, or is a link.')
   return { parent, name }
 }
 
@@ -98,88 +98,88 @@ interface NewContent {
   readonly bytes: Uint8Array
 }
 
-async function write(grounds: ChangeContext, place: ChildEntry, { plain, bytes }: NewContent): Promise<WrittenFile> {
-  const before = await inspectFile(place)
-  return replace(grounds, place, { plain, bytes, before, strictness: 'whatever' })
+async function write(context: ChangeContext, child: ChildEntry, { plain, bytes }: NewContent): Promise<WrittenFile> {
+  const before = await inspectFile(child)
+  return replace(context, child, { plain, bytes, before, strictness: 'whatever' })
 }
 
 async function replace(
   { limits, space }: ChangeContext,
-  place: ChildEntry,
+  child: ChildEntry,
   content: NewContent & { readonly before: Stats | undefined; readonly strictness: 'unchanged' | 'whatever' },
 ): Promise<WrittenFile> {
   const { plain, bytes, before } = content
   checkFileSize(bytes.length, limits)
   const growth = { bytes: bytes.length - (before?.size ?? 0), entries: before === undefined ? 1 : 0 }
-  await space.reserve(growth, () => replaceFile(place, content))
+  await space.reserve(growth, () => replaceFile(child, content))
   return { path: plain, size: bytes.length, isNew: before === undefined }
 }
 
 async function append(
   { limits, space }: ChangeContext,
-  place: ChildEntry,
+  child: ChildEntry,
   { plain, bytes }: NewContent,
 ): Promise<WrittenFile> {
-  const before = await inspectFile(place)
+  const before = await inspectFile(child)
   checkFileSize((before?.size ?? 0) + bytes.length, limits)
   const growth = { bytes: bytes.length, entries: before === undefined ? 1 : 0 }
-  const size = await space.reserve(growth, () => appendToFile(place, bytes))
+  const size = await space.reserve(growth, () => appendToFile(child, bytes))
   return { path: plain, size, isNew: before === undefined }
 }
 
 async function edit(
-  grounds: ChangeContext,
-  place: ChildEntry,
+  context: ChangeContext,
+  child: ChildEntry,
   { plain, change }: { readonly plain: string; readonly change: (text: string) => string },
 ): Promise<WrittenFile> {
-  const { text, stats }: EditableText = await readForEdit(place)
+  const { text, stats }: EditableText = await readForEdit(child)
   const changed = change(text)
   if (changed === text) return { path: plain, size: stats.size, isNew: false }
-  return replace(grounds, place, { plain, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
+  return replace(context, child, { plain, bytes: Buffer.from(changed), before: stats, strictness: 'unchanged' })
 }
 
-async function deleteFile({ space }: ChangeContext, place: ChildEntry): Promise<void> {
-  const before = await inspectFile(place)
-  await place.parent.confirm()
-  await unlink(hostPathOf(place))
+async function deleteFile({ space }: ChangeContext, child: ChildEntry): Promise<void> {
+  const before = await inspectFile(child)
+  await child.parent.confirm()
+  await unlink(hostPathOf(child))
   space.release({ bytes: before?.size ?? 0, entries: 1 })
 }
 
-async function deleteDirectory({ space }: ChangeContext, place: ChildEntry): Promise<void> {
-  const before = await inspectEntry(place)
+async function deleteDirectory({ space }: ChangeContext, child: ChildEntry): Promise<void> {
+  const before = await inspectEntry(child)
   if (before?.isFile()) throw new ToolRetryError('The path names a file, not a directory.')
-  await place.parent.confirm()
-  await rmdir(hostPathOf(place))
+  await child.parent.confirm()
+  await rmdir(hostPathOf(child))
   space.release({ bytes: 0, entries: 1 })
 }
 
-/** Each directory is opened, and judged, before the next is made in it. */
-async function makeDirectories(grounds: ChangeContext, path: string): Promise<void> {
+/** Each directory is opened and checked before the next is created in it. */
+async function makeDirectories(context: ChangeContext, path: string): Promise<void> {
   const segments = parseWorkspacePath(path)
   try {
     for (let depth = 0; depth < segments.length; depth++)
-      await useEntry(grounds.tree, segments.slice(0, depth), (parent) =>
-        makeDirectory(grounds, toChild(parent, segments[depth] as string)),
+      await useEntry(context.tree, segments.slice(0, depth), (parent) =>
+        makeDirectory(context, toChild(parent, segments[depth] as string)),
       )
-    await useEntry(grounds.tree, segments, async (entry) => toChild(entry, '.'))
+    await useEntry(context.tree, segments, async (entry) => toChild(entry, '.'))
   } catch (error) {
     throw hideHostPath(error, formatWorkspacePath(segments))
   }
 }
 
-async function makeDirectory({ space }: ChangeContext, place: ChildEntry): Promise<void> {
-  if ((await undefinedIfMissing(lstat(hostPathOf(place)))) !== undefined) return
+async function makeDirectory({ space }: ChangeContext, child: ChildEntry): Promise<void> {
+  if ((await undefinedIfMissing(lstat(hostPathOf(child)))) !== undefined) return
   await space.reserve({ bytes: 0, entries: 1 }, async () => {
-    await place.parent.confirm()
+    await child.parent.confirm()
     try {
-      await mkdir(hostPathOf(place), DIRECTORY_MODE)
+      await mkdir(hostPathOf(child), DIRECTORY_MODE)
     } catch (error) {
       if (systemErrorCode(error) !== 'EEXIST') throw error
     }
   })
 }
 
-/** Turns are taken in one order, so that two moves in opposite directions do not wait for each other for ever. */
+/** Paths are locked in a fixed order, so that two moves in opposite directions do not deadlock. */
 async function moveEntry(tree: WorkspaceTree, from: string, to: string): Promise<void> {
   const [source, target] = [parseWorkspacePath(from), parseWorkspacePath(to)]
   const [fromPath, toPath] = [formatWorkspacePath(source), formatWorkspacePath(target)]
@@ -197,7 +197,7 @@ async function moveTo(source: ChildEntry, target: ChildEntry): Promise<void> {
   if ((await inspectEntry(source)) === undefined)
     throw new ToolRetryError('there is no such file or directory to move.')
   if ((await undefinedIfMissing(lstat(hostPathOf(target)))) !== undefined)
-    throw new ToolRetryError('there is something of that name already.')
+    throw new ToolRetryError('there is already a file or directory of that name.')
   await source.parent.confirm()
   await target.parent.confirm()
   await rename(hostPathOf(source), hostPathOf(target))
@@ -205,7 +205,7 @@ async function moveTo(source: ChildEntry, target: ChildEntry): Promise<void> {
 
 const lastByKey = new Map<string, Promise<void>>()
 
-/** Work under one key is done one after the other, in the order in which it came, within this process. */
+/** Within this process, work with the same key runs one after the other, in order of arrival. */
 async function runInOrder<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
   const mine = (lastByKey.get(key) ?? Promise.resolve()).then(work)
   const settled = mine.then(
@@ -225,7 +225,7 @@ interface EditableText {
   readonly stats: Stats
 }
 
-/** Bytes that are no UTF-8 would be destroyed by writing the text back. */
+/** Invalid UTF-8 would be destroyed by writing the text back. */
 async function readForEdit({ parent, name }: ChildEntry): Promise<EditableText> {
   const entry = await parent.openChild(name, constants.O_RDONLY)
   try {
@@ -246,14 +246,14 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** No write takes this long: whoever made such a file was killed over it. */
+/** No write takes this long: the process that created such a file was killed. */
 const STALE_MS = 3_600_000
 
-/** Counts what a workspace holds, up to so many entries, and removes what killed writers left in it. */
-async function measureTree(tree: WorkspaceTree, most: number): Promise<Usage> {
+/** Measures a workspace, up to `maxEntries` entries, and removes files that killed writers left behind. */
+async function measureTree(tree: WorkspaceTree, maxEntries: number): Promise<Usage> {
   let bytes = 0
   let entries = 0
-  for await (const { entry, segments } of walkTree(tree, [], most)) {
+  for await (const { entry, segments } of walkTree(tree, [], maxEntries)) {
     bytes += entry.size ?? 0
     entries++
     if (isTemporaryName(entry.name)) await removeStale(tree, segments)
@@ -277,48 +277,48 @@ interface ChildEntry {
 
 interface Replacement {
   readonly bytes: Uint8Array
-  /** What stood there before, by `lookAt`. */
+  /** The previous entry, from `inspectFile`. */
   readonly before: Stats | undefined
-  /** Whether it must still stand there, unchanged, when it is replaced. */
+  /** Whether it must still be there, unchanged, when it is replaced. */
   readonly strictness: 'unchanged' | 'whatever'
 }
 
-/** The entry of that name, when it is one that may be touched; nothing when there is none. */
+/** The entry of that name, if it may be changed; `undefined` if it does not exist. */
 async function inspectEntry({ parent, name }: ChildEntry): Promise<Stats | undefined> {
   const stats = await undefinedIfMissing(lstat(`${parent.location}/${name}`))
   if (stats !== undefined) checkStats(stats)
   return stats
 }
 
-async function inspectFile(place: ChildEntry): Promise<Stats | undefined> {
-  const stats = await inspectEntry(place)
+async function inspectFile(child: ChildEntry): Promise<Stats | undefined> {
+  const stats = await inspectEntry(child)
   if (stats?.isDirectory()) throw directoryRefusal()
   return stats
 }
 
 /**
- * Writes a new file beside the old one and gives it the name. Nothing that was there is ever opened for writing, so
- * whatever is put under that name meanwhile (a link, a FIFO) is replaced and not written through; readers see the old
- * file or the new one. Of two writers at once the later one wins, whole.
+ * Writes a new file beside the old one and renames it. An existing file is never opened for writing, so anything that is
+ * put under that name meanwhile (a link, a FIFO) is replaced and not written through; readers see the old
+ * file or the new one. Of two concurrent writers the later one wins completely.
  */
-async function replaceFile(place: ChildEntry, { bytes, before, strictness }: Replacement): Promise<void> {
-  const temporary = { parent: place.parent, name: createTemporaryName() }
+async function replaceFile(child: ChildEntry, { bytes, before, strictness }: Replacement): Promise<void> {
+  const temporary = { parent: child.parent, name: createTemporaryName() }
   const made = await writeTemporary(temporary, bytes, before)
   try {
-    if (strictness === 'unchanged') assertUnchanged(before, await inspectEntry(place))
-    await place.parent.confirm()
-    await rename(hostPathOf(temporary), hostPathOf(place))
+    if (strictness === 'unchanged') assertUnchanged(before, await inspectEntry(child))
+    await child.parent.confirm()
+    await rename(hostPathOf(temporary), hostPathOf(child))
   } catch (error) {
     await undefinedIfMissing(unlink(hostPathOf(temporary)))
     throw error
   }
-  if ((await undefinedIfMissing(lstat(hostPathOf(place))))?.ino !== made.ino)
+  if ((await undefinedIfMissing(lstat(hostPathOf(child))))?.ino !== made.ino)
     throw new ToolRetryError('The file was replaced by somebody else while it was written.')
 }
 
-async function writeTemporary(place: ChildEntry, bytes: Uint8Array, before: Stats | undefined): Promise<Stats> {
+async function writeTemporary(child: ChildEntry, bytes: Uint8Array, before: Stats | undefined): Promise<Stats> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-  const handle = await open(hostPathOf(place), flags, FILE_MODE)
+  const handle = await open(hostPathOf(child), flags, FILE_MODE)
   try {
     await writeFully(handle, bytes)
     if (before !== undefined) await handle.chmod(before.mode & 0o777)
@@ -326,14 +326,14 @@ async function writeTemporary(place: ChildEntry, bytes: Uint8Array, before: Stat
     await handle.datasync()
     return await handle.stat()
   } catch (error) {
-    await undefinedIfMissing(unlink(hostPathOf(place)))
+    await undefinedIfMissing(unlink(hostPathOf(child)))
     throw error
   } finally {
     await handle.close()
   }
 }
 
-/** In place and at the end, whoever else appends: the descriptor is judged before the first byte is written. */
+/** Appends in place, also if others append: the descriptor is checked before the first byte is written. */
 async function appendToFile({ parent, name }: ChildEntry, bytes: Uint8Array): Promise<number> {
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
   const { handle, stats } = await parent.openChild(name, flags)
@@ -342,7 +342,7 @@ async function appendToFile({ parent, name }: ChildEntry, bytes: Uint8Array): Pr
     await writeFully(handle, bytes)
     const named = await undefinedIfMissing(lstat(hostPathOf({ parent, name })))
     if (named?.ino !== stats.ino)
-      throw new ToolRetryError('The file was replaced while it was appended to. Look at it.')
+      throw new ToolRetryError('The file was replaced while it was appended to. Read it again.')
     return (await handle.stat()).size
   } finally {
     await handle.close()

@@ -46,7 +46,7 @@ test.each([
   expect(() => parseWorkspacePath(path)).toThrow(ToolRetryError)
 })
 
-test('whatever is accepted is made of plain names', () => {
+test('accepted paths consist of plain names', () => {
   const pieces = fc.constantFrom('/workspace', '/', '..', '.', 'a', '%2e', '%2E%2e', '\0', '\\', 'é', '\ud800', '…')
   fc.assert(
     fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
@@ -72,7 +72,7 @@ const name = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
   .filter((text) => !text.includes('/') && attempt(`/workspace/${text}`)?.length === 1)
 
-test('a path goes to the host and comes back the same', () => {
+test('a path is the same after conversion to the host and back', () => {
   fc.assert(
     fc.property(fc.array(name, { maxLength: 8 }), (names) => {
       const path = ['/workspace', ...names].join('/')
@@ -93,7 +93,7 @@ test.each([['/srv/data'], ['/srv/data/me-too'], ['/srv/data/me/../you'], ['/etc/
   },
 )
 
-test('dots within a host path are resolved before it is named', () => {
+test('dots within a host path are resolved before the conversion', () => {
   expect(hostToWorkspacePath('/srv/me', '/srv/me/a/../b//c/')).toBe('/workspace/b/c')
   expect(hostToWorkspacePath('/srv/me/', '/srv/me/..a')).toBe('/workspace/..a')
 })

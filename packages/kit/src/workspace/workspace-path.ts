@@ -3,18 +3,18 @@ import { quoteText } from '@sallyport/core'
 import { ToolRetryError } from '../retry-fatal-errors.ts'
 import { isTemporaryName } from './temporary-name.ts'
 
-/** What agents see instead of the directory on the host. */
+/** The path that agents see instead of the directory on the host. */
 const WORKSPACE = '/workspace'
 
 const MAX_PATH_BYTES = 4096
 const MAX_SEGMENT_BYTES = 255
-/** Making a path's directories costs the square of its depth. */
+/** Creating the directories of a path takes quadratic time in its depth. */
 export const MAX_PATH_DEPTH = 100
 const MAX_SHOWN = 80
 
-/** The names between the slashes of a path under /workspace, each fit to be looked up in one directory. */
+/** The names between the slashes of a path under /workspace, each safe to look up in one directory. */
 export function parseWorkspacePath(path: string): readonly string[] {
-  if (typeof path !== 'string') throw new ToolRetryError(`The path is ${typeof path}; expected text.`)
+  if (typeof path !== 'string') throw new ToolRetryError(`The path is ${typeof path}; expected a string.`)
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new ToolRetryError(`The path is over ${MAX_PATH_BYTES} bytes long.`)
   if (path.includes('\0')) throw new ToolRetryError('The path has a NUL character in it.')
@@ -29,10 +29,10 @@ export function parseWorkspacePath(path: string): readonly string[] {
 
 export const formatWorkspacePath = (segments: readonly string[]): string => [WORKSPACE, ...segments].join('/')
 
-/** For programs that need a file's name on the host. It is a name and no more: what it leads to may change at any time. */
+/** For programs that need a file's path on the host. It is only a path: what it leads to may change at any time. */
 export const workspaceToHostPath = (root: string, path: string): string => join(root, ...parseWorkspacePath(path))
 
-/** What an agent calls a file of the host. No message tells the host's name for it. */
+/** The agent's path of a file on the host. No message contains the host path. */
 export function hostToWorkspacePath(root: string, hostPath: string): string {
   const below = relative(root, hostPath)
   if (!isAbsolute(hostPath) || isAbsolute(below) || below.split(sep)[0] === '..')
@@ -52,17 +52,20 @@ function splitPath(path: string): readonly string[] {
 }
 
 function checkSegment(segment: string): void {
-  if (segment === '..') throw new ToolRetryError('The path has ".." in it. Write it without.')
+  if (segment === '..') throw new ToolRetryError('The path has ".." in it. Write it without "..".')
   if (/%(?:2e|2f|5c|00)/i.test(segment))
-    throw new ToolRetryError('The path has percent-encoded dots, slashes or NULs in it. Write it plainly.')
-  // On Windows a backslash parts names and a colon names a drive or a stream; elsewhere few mean what they write.
-  if (segment.includes('\\')) throw new ToolRetryError('The path has a backslash in it. Part names with "/".')
+    throw new ToolRetryError(
+      'The path has percent-encoded dots, slashes or NULs in it. Write it without percent-encoding.',
+    )
+  // On Windows a backslash separates names and a colon marks a drive or a stream; elsewhere they are usually a mistake.
+  if (segment.includes('\\')) throw new ToolRetryError('The path has a backslash in it. Separate names with "/".')
   if (sep === '\\' && segment.includes(':')) throw new ToolRetryError('The path has a colon in it.')
   if (/[\p{Cc}\u2028\u2029]/u.test(segment)) throw new ToolRetryError('The path has control characters in it.')
   if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)
     throw new ToolRetryError(`A name in the path is over ${MAX_SEGMENT_BYTES} bytes long.`)
-  if (isTemporaryName(segment)) throw new ToolRetryError('The path has a name in it that is kept for unfinished files.')
+  if (isTemporaryName(segment))
+    throw new ToolRetryError('The path has a name in it that is reserved for unfinished files.')
 }
 
-/** String.prototype.isWellFormed, which the ES2023 library does not know. */
+/** String.prototype.isWellFormed, which is not in the ES2023 library. */
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text)

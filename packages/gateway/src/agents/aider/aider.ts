@@ -1,6 +1,6 @@
 import type { AgentAdapter } from '../agent-adapter.ts'
 
-/** It speaks no MCP: there is nothing to read, and nothing to say that something is missing (AG-5). */
+/** Aider does not support MCP: there is nothing to read, and nothing is reported as missing (AG-5). */
 export const aider: AgentAdapter = {
   id: 'aider',
   title: 'Aider',

@@ -21,7 +21,7 @@ describe('Amp', () => {
     ])
   })
 
-  it('has its servers under one key with a dot in it', () => {
+  it('has its servers under one key that contains a dot', () => {
     expect(importNativeText(amp, FILE)).toEqual({
       servers: {
         playwright: { command: 'npx', args: ['-y', '@playwright/mcp@latest', '--headless'] },
@@ -31,7 +31,7 @@ describe('Amp', () => {
     })
   })
 
-  it('keeps the flat key where servers are taken away', () => {
+  it('keeps the flat key if servers are removed', () => {
     const { document } = amp.filterAvailableMcpTools(parseNativeText(amp, FILE), ['linear'], []).config
     expect(Object.keys(document)).toEqual(['amp.notifications.enabled', 'amp.mcpServers', 'amp'])
     expect(Object.keys(document['amp.mcpServers'] ?? {})).toEqual(['linear'])

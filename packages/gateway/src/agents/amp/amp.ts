@@ -8,15 +8,15 @@ export const amp = createAdapter({
   title: 'Amp',
   program: 'amp',
   syntax: 'json',
-  files: (place) => [
-    userFile(pathFromVariable(place, 'AMP_SETTINGS_FILE') ?? homePath(place, '.config', 'amp', 'settings.json')),
-    projectFile(place, '.amp', 'settings.json'),
+  files: (host) => [
+    userFile(pathFromVariable(host, 'AMP_SETTINGS_FILE') ?? homePath(host, '.config', 'amp', 'settings.json')),
+    projectFile(host, '.amp', 'settings.json'),
   ],
-  // One key with a dot in it, not a path.
+  // One key that contains a dot, not a path.
   serversPath: () => ['amp.mcpServers'],
   entries: { variables: BRACED, keys: { command, args, env, url, headers, includeTools, transport: ignored } },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of the user’s: --settings-file. It is not started where the workspace or a skill names servers. What Amp’s own service adds stays.',
+    text: 'Our server instead of the user’s: --settings-file. It is not started if the workspace or a skill names servers. What Amp’s own service adds stays.',
   },
 })

@@ -4,10 +4,10 @@ import { createOverlay, entriesByName, settingsWithServers } from '../create-ove
 import { findFilesWithKey, projectFilesSource } from '../server-sources.ts'
 
 const FILE = 'settings.json'
-/** A file that names servers by name, or by the usual key. */
+/** Any JSON file with at least one string: servers may be under the usual key, or directly by name. */
 const SKILL_FILES = { key: '"', files: /[/\\]mcp\.json$/, depth: 2 }
 
-/** Another settings file in place of the user's, with all that theirs says but the servers. */
+/** Replaces the user's settings file by one with the same settings but other servers. */
 export const ampOverlay: AgentOverlay = {
   reservedFlags: ['--settings-file', '--mcp-config'],
   remainingScopes: ['project'],
@@ -29,7 +29,7 @@ export const ampOverlay: AgentOverlay = {
     },
     { name: 'its account', state: 'open', mechanism: 'what Amp’s own service adds; not driven here' },
   ],
-  // An unknown key in an entry is an error here.
+  // Amp refuses entries with unknown keys.
   createEntry: (window) => ({ ...window }),
   overlay: (request) =>
     createOverlay({

@@ -61,17 +61,17 @@ describe(`Claude Code (${promise('AG-1')})`, () => {
           env: { LEVEL: 'debug' },
           timeouts: { call: '90s' },
         },
-        live: 'it is of a type that the gateway does not speak.',
+        live: 'the gateway does not support its type.',
       },
       notes: ['github: "oauth" is left out: the gateway does not sign in by OAuth. Put a token into "headers".'],
     })
     expect(importNativeText(claudeCode, USER_FILE, 'local')).toEqual({
       servers: { notes: { command: './notes' } },
-      notes: ['notes: A path is relative to the folder in which the agent starts. Write it out in full.'],
+      notes: ['notes: A path is relative to the folder in which the agent starts. Write the full path.'],
     })
   })
 
-  it('has no filter for single tools in its entries, so that the gateway is for those', () => {
+  it('has no filter for single tools in its entries, so the gateway filters them', () => {
     const { config, wrap } = claudeCode.filterAvailableMcpTools(
       parseNativeText(claudeCode, USER_FILE),
       ['db/query'],

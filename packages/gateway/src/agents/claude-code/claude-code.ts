@@ -9,9 +9,9 @@ export const claudeCode = createAdapter({
   aliases: ['claude'],
   program: 'claude',
   syntax: 'json',
-  files: (place) => {
-    const path = joinPath(place, folderFromVariable(place, 'CLAUDE_CONFIG_DIR'), '.claude.json')
-    return [userFile(path), projectFile(place, '.mcp.json'), { path, scope: 'local', project: place.cwd }]
+  files: (host) => {
+    const path = joinPath(host, folderFromVariable(host, 'CLAUDE_CONFIG_DIR'), '.claude.json')
+    return [userFile(path), projectFile(host, '.mcp.json'), { path, scope: 'local', project: host.cwd }]
   },
   serversPath: ({ scope, project = '' }) => (scope === 'local' ? ['projects', project, 'mcpServers'] : ['mcpServers']),
   entries: {

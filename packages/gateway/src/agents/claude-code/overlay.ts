@@ -7,11 +7,11 @@ import { drivingProgramSource } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
 
-/** `--strict-mcp-config` leaves user, local and project servers out. */
+/** `--strict-mcp-config` disables user, local and project servers. */
 export const claudeCodeOverlay: AgentOverlay = {
   reservedFlags: ['--mcp-config', '--strict-mcp-config', '--cloud', '--environment', '--teleport', '--desktop'],
   remainingScopes: [],
-  // Sessions in the background or elsewhere, with servers of their own.
+  // Sessions in the background or on other machines, with their own servers.
   reservedCommands: ['agents', 'attach', 'respawn', 'remote-control', 'ultrareview'],
   sources: [
     {
@@ -24,24 +24,24 @@ export const claudeCodeOverlay: AgentOverlay = {
     { name: 'flags', state: 'refused', mechanism: '`--mcp-config`, `--agents` with servers, `--cloud`, `--teleport`' },
     drivingProgramSource('--input-format', '--sdk-url'),
   ],
-  // Servers of an agent that a flag describes are started, whatever `--strict-mcp-config` says.
+  // Servers of an agent that `--agents` defines are started despite `--strict-mcp-config`.
   findWideningFlag: (args) => findFlagValues(args, ['--agents']).find(({ value }) => !hasNoServers(value))?.flag,
   isAttended: (args) => !hasFlag(args, '-p') && !hasFlag(args, '--print'),
-  // Otherwise the tools would be hidden behind a search in the first turn.
+  // `alwaysLoad`: otherwise the model would have to search for the tools in the first turn.
   createEntry: (window) => ({ type: 'stdio', ...window, alwaysLoad: true, timeout: CALL_TIMEOUT_S * 1_000 }),
   overlay: (request) => {
     const { folder, servers, ours, args } = request
-    // Written with `=`: these flags take many values, and would take the user's prompt for one.
+    // Written with `=`: these flags take many values, and would consume the user's prompt as one.
     const strict = [`--mcp-config=${join(folder, FILE)}`, '--strict-mcp-config']
-    const unasked = ours.map((name) => `--allowedTools=mcp__${name}`)
+    const allowFlags = ours.map((name) => `--allowedTools=mcp__${name}`)
     return createOverlay({
-      args: [...strict, ...unasked, ...args],
+      args: [...strict, ...allowFlags, ...args],
       files: { [FILE]: { mcpServers: entriesByName(servers) } },
     })
   },
 }
 
-/** Of a file, or of what is no JSON, nothing is known. */
+/** `false` for a file path or invalid JSON, because its servers are not known. */
 function hasNoServers(agents: string): boolean {
   try {
     const described: unknown = JSON.parse(agents)

@@ -7,11 +7,11 @@ export const claudeDesktop = createAdapter({
   id: 'claude-desktop',
   title: 'Claude Desktop',
   syntax: 'json',
-  files: (place) => [userFile(joinPath(place, applicationData(place), 'Claude', 'claude_desktop_config.json'))],
+  files: (host) => [userFile(joinPath(host, applicationData(host), 'Claude', 'claude_desktop_config.json'))],
   serversPath: () => ['mcpServers'],
   entries: { variables: NO_VARIABLES, keys: { type, command, args, env, url, headers } },
   enforcement: {
     level: 'none',
-    text: 'It has no means for one run: paste the entry of `sallyport connect claude-desktop`, and remove its others.',
+    text: 'It cannot be configured for one run: paste the entry of `sallyport connect claude-desktop`, and remove its others.',
   },
 })

@@ -23,7 +23,7 @@ describe('Cline', () => {
     })
   })
 
-  it('can leave out tools, but not be held to some', () => {
+  it('can exclude tools, but not include only some', () => {
     const config = parseNativeText(cline, FILE)
     const less = cline.filterAvailableMcpTools(config, ['fs', '!fs/write'], [])
     expect(less.config.servers[0]?.entry.disabledTools).toEqual(['rm', 'write'])

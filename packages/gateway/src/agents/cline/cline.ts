@@ -15,14 +15,14 @@ import {
 } from '../entry-keys.ts'
 import { EDITOR } from '../variable-syntax.ts'
 
-const APPROVALS = omitWithNote('say in tools.yaml which tools need an approval.')
+const APPROVALS = omitWithNote('define in tools.yaml which tools need approval.')
 
 export const cline = createAdapter({
   id: 'cline',
   title: 'Cline',
   program: 'cline',
   syntax: 'json',
-  files: (place) => [userFile(homePath(place, '.cline', 'data', 'settings', 'cline_mcp_settings.json'))],
+  files: (host) => [userFile(homePath(host, '.cline', 'data', 'settings', 'cline_mcp_settings.json'))],
   serversPath: () => ['mcpServers'],
   toolFilter: { exclude: 'disabledTools' },
   entries: {
@@ -44,6 +44,6 @@ export const cline = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: --data-dir and CLINE_MCP_SETTINGS_PATH give it settings of its own for the run.',
+    text: 'Only our server: --data-dir and CLINE_MCP_SETTINGS_PATH give it separate settings for the run.',
   },
 })

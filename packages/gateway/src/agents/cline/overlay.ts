@@ -6,10 +6,10 @@ import { drivingProgramSource, findFilesWithKey, resumedSessionSource, type Sour
 
 const FILE = 'cline_mcp_settings.json'
 
-/** A data folder of its own with everything of the user's linked but the file of the servers. */
+/** A separate data folder with links to all of the user's files except the one with the servers. */
 export const clineOverlay: AgentOverlay = {
   reservedFlags: ['--config', '--data-dir', '--zen', '-z', '--kanban'],
-  // They use, or start, a process of Cline's that outlives the run.
+  // They use or start a Cline process that outlives the run.
   reservedCommands: ['hub', 'dashboard', 'connect', 'schedule', 'kanban'],
   remainingScopes: [],
   sources: [
@@ -51,16 +51,18 @@ export const clineOverlay: AgentOverlay = {
   },
 }
 
-/** Plugins name servers in a file, or register them in their code. */
+/** Plugins define servers in a file, or register them in their code. */
 async function findPluginsWithServers({ host, folders }: SourceSearch): Promise<readonly string[]> {
-  const coded = [
+  const codeFolders = [
     join(folderFromVariable(host, 'CLINE_DIR', '.cline'), 'plugins'),
     join(host.home, 'Documents/Cline/Plugins'),
     ...folders.map((folder) => join(folder, '.cline/plugins')),
   ]
   const found = await Promise.all([
     findFilesWithKey(join(host.home, '.agents/plugins'), { key: 'mcpServers', files: /\.json$/, depth: 2 }),
-    ...coded.map((folder) => findFilesWithKey(folder, { key: 'registerMcpServer', files: /\.[cm]?[jt]s$/, depth: 6 })),
+    ...codeFolders.map((folder) =>
+      findFilesWithKey(folder, { key: 'registerMcpServer', files: /\.[cm]?[jt]s$/, depth: 6 }),
+    ),
   ])
   return found.flat()
 }

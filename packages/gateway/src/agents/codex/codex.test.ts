@@ -48,7 +48,7 @@ describe('Codex', () => {
     expect(Object.keys(document)).toEqual(['model', 'approval_policy', 'mcp_servers', 'projects'])
   })
 
-  it('is translated into our entries; what looks like a variable is none in Codex', () => {
+  it('is translated into our entries; what looks like a variable is literal text in Codex', () => {
     expect(importNativeText(codex, FILE)).toEqual({
       servers: {
         docs: {
@@ -67,13 +67,13 @@ describe('Codex', () => {
         },
       },
       notes: [
-        'docs: "tools" is left out: say in tools.yaml which tools need an approval.',
-        'figma: It is switched off in the agent, and so it is here.',
+        'docs: "tools" is left out: define in tools.yaml which tools need approval.',
+        'figma: It is disabled in the agent, and so it is here.',
       ],
     })
   })
 
-  it('narrows a server down with its own lists, and never widens them', () => {
+  it('narrows a server with its own lists, and never widens them', () => {
     const config = parseNativeText(codex, FILE)
     const narrowed = codex.filterAvailableMcpTools(config, ['docs/search', 'docs/write'], [])
     expect(narrowed.config.servers).toEqual([
@@ -87,7 +87,7 @@ describe('Codex', () => {
     expect(less.config.document).toMatchObject({ model: 'gpt-5.1-codex', projects: {} })
   })
 
-  it('names the line and column of a mistake, and nothing of what stands there', () => {
+  it('reports the line and column of an error, and nothing of the text there', () => {
     expect(() => parseNativeText(codex, 'model = "x"\n[mcp_servers.docs]\ncommand = "sk-secret\n')).toThrow(
       /^\/home\/ada\/\.codex\/config\.toml:3:\d+: [a-z ]+\.$/,
     )

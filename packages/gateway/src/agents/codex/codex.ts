@@ -29,9 +29,9 @@ export const codex = createAdapter({
   aliases: ['codex-cli'],
   program: 'codex',
   syntax: 'toml',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'CODEX_HOME', '.codex'), 'config.toml')),
-    projectFile(place, '.codex', 'config.toml'),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'CODEX_HOME', '.codex'), 'config.toml')),
+    projectFile(host, '.codex', 'config.toml'),
   ],
   serversPath: () => ['mcp_servers'],
   toolFilter: { include: 'enabled_tools', exclude: 'disabled_tools' },
@@ -54,8 +54,8 @@ export const codex = createAdapter({
       startup_timeout_sec: startupTimeoutSeconds,
       startup_timeout_ms: startupTimeoutMs,
       tool_timeout_sec: callTimeoutSeconds,
-      tools: omitWithNote('say in tools.yaml which tools need an approval.'),
-      default_tools_approval_mode: omitWithNote('say in tools.yaml which tools need an approval.'),
+      tools: omitWithNote('define in tools.yaml which tools need approval.'),
+      default_tools_approval_mode: omitWithNote('define in tools.yaml which tools need approval.'),
       required: ignored,
       startup_readiness: ignored,
       supports_parallel_tool_calls: ignored,
@@ -68,6 +68,6 @@ export const codex = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: each of its own is switched off for the run with -c, and so are plugins and apps, which bring others; it is not started where a role of a sub-agent, the system, another machine or an organization may add some.',
+    text: 'Only our server: each of its own is disabled for the run with -c, and so are plugins and apps, which add others; it is not started if a role of a sub-agent, the system, another machine or an organization may add some.',
   },
 })

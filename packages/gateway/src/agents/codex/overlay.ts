@@ -7,20 +7,20 @@ import { hasFlag } from '../flag-values.ts'
 import { CODEX_SOURCES } from './sources.ts'
 
 /**
- * What `-c` says is merged with what the files say, member by member. So the user's servers are switched off one by
- * one, and of a server that stays only what differs is said: its keys must not get into a command line.
+ * Codex merges `-c` values with its files, member by member. So the user's servers are disabled one by one, and for a
+ * server that stays only the differences are passed: its secrets must not get into a command line.
  */
 export const codexOverlay: AgentOverlay = {
-  // A profile is a file of its own, with servers of its own.
+  // A profile is a separate file with its own servers.
   reservedFlags: ['--ignore-user-config', '--profile', '-p', '--remote'],
-  // They use servers of a process that runs already, or elsewhere.
+  // They use servers of a running process, or of another machine.
   reservedCommands: ['agents', 'cloud', 'queue', 'remote-control'],
   remainingScopes: ['user', 'project', 'local'],
   sources: CODEX_SOURCES,
   isAttended: (args) => !args.some((arg) => UNATTENDED.has(arg)),
   createEntry: (window) => ({
     ...window,
-    // An optional server is missing from the first turn when it needs a moment.
+    // A slow optional server would be missing in the first turn.
     required: true,
     startup_timeout_sec: STARTUP_TIMEOUT_S,
     tool_timeout_sec: CALL_TIMEOUT_S,
@@ -36,27 +36,33 @@ export const codexOverlay: AgentOverlay = {
     }))
     const table = entriesByName([...on, ...off])
     assertNoOverrides(request.args)
-    const alone = request.ours.length > 0 ? disabledFeatureFlags(request) : []
+    const featureFlags = request.ours.length > 0 ? disabledFeatureFlags(request) : []
     return createOverlay({
-      args: ['-c', `mcp_servers=${formatTomlValue(table)}`, ...alone, ...workingFolderFlags(request), ...request.args],
+      args: [
+        '-c',
+        `mcp_servers=${formatTomlValue(table)}`,
+        ...featureFlags,
+        ...workingFolderFlags(request),
+        ...request.args,
+      ],
     })
   },
 }
 
-/** Codex would ask whether to work in the folder of the session, whose servers nobody switched off. */
+/** Without this Codex would offer to work in the folder of the session, whose servers are not disabled. */
 function workingFolderFlags({ args, host }: OverlayRequest): readonly string[] {
   const resumes = args.some((arg) => arg === 'resume' || arg === 'fork')
   const isNamed = hasFlag(args, '-C') || hasFlag(args, '--cd')
   return resumes && !isNamed && !args.some((arg) => UNATTENDED.has(arg)) ? ['-C', host.cwd] : []
 }
 
-/** Subcommands that answer what a server asks by themselves, and never with yes. */
+/** Subcommands that answer questions of servers without a person, and never with yes. */
 const UNATTENDED: ReadonlySet<string> = new Set(['exec', 'e', 'review', 'mcp-server', 'app-server', 'cloud', 'apply'])
 
-/** What brings servers that no file names. */
+/** Features that add servers which are not in any file. */
 const SERVER_FEATURES = ['apps', 'plugins', 'skill_mcp_dependency_install']
 
-/** The older name of `apps`. It wins where both are said, and Codex complains of it, so that it is not said without need. */
+/** The older name of `apps`. It takes precedence if both are set. Codex warns about it, so it is set only if needed. */
 const OLD_APPS_FEATURE = 'connectors'
 
 function disabledFeatureFlags({ native }: OverlayRequest): readonly string[] {
@@ -64,12 +70,12 @@ function disabledFeatureFlags({ native }: OverlayRequest): readonly string[] {
     return isJsonObject(document.features) && Object.hasOwn(document.features, OLD_APPS_FEATURE)
   })
   const features = older ? [...SERVER_FEATURES, OLD_APPS_FEATURE] : SERVER_FEATURES
-  // Whoever resumes a session in the window is otherwise asked to go to its folder, with the servers of that.
+  // Otherwise Codex offers to change to the folder of a resumed session, with the servers of that folder.
   const settings = [...features.map((name) => `features.${name}=false`), 'tui.resume_cwd="current"']
   return settings.flatMap((setting) => ['-c', setting])
 }
 
-/** Of two `-c` the later one counts, and so does one of the user's behind ours. */
+/** Of two `-c` flags the later one applies, so a flag of the user could override ours. */
 function assertNoOverrides(args: readonly string[]): void {
   const end = args.indexOf('--')
   const flags = args.slice(0, end < 0 ? undefined : end)
@@ -89,7 +95,7 @@ function assertNoOverrides(args: readonly string[]): void {
 const OVERRIDE =
   /^(-c|--config|--enable)=?\s*["']?(mcp_servers\b|(features\s*\.\s*["']?)?(apps|plugins|connectors|skill_mcp_dependency_install)\b|agents\b|(features|tui)\s*=|tui\s*\.\s*["']?resume_cwd\b)/
 
-/** Complete in itself: a server in a file that Codex does not read after all would otherwise be one without a transport. */
+/** A complete entry: if Codex does not read the file with the server, the entry must still have a transport. */
 const disabledEntry = (own: JsonObject): JsonObject => ({
   enabled: false,
   ...(Object.hasOwn(own, 'url') ? { url: 'http://127.0.0.1/' } : { command: 'false' }),

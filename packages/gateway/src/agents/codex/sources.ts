@@ -13,13 +13,13 @@ import {
   type SourceSearch,
 } from '../server-sources.ts'
 
-/** Plans of one person. Codex asks its service for the settings of a workspace with others, and starts servers in them. */
+/** Personal plans. With other plans Codex gets workspace settings from its service, and starts the servers in them. */
 const PERSONAL: ReadonlySet<string> = new Set(['free', 'go', 'plus', 'pro', 'prolite'])
 
-/** Logins that say nothing of the plan before they are used. */
+/** Logins whose plan is not known before they are used. */
 const TOKENS = ['CODEX_ACCESS_TOKEN', 'OPENAI_IDENTITY_TOKEN_FILE']
 
-/** Logins with which the service may hand out servers that no file names. */
+/** Logins with which the service may add servers that are not in any file. */
 async function findOrganizationLogins({ host, native }: SourceSearch): Promise<readonly string[]> {
   const stored = native.filter(({ config }) => /keyring|auto/.test(String(config.document[CREDENTIAL_STORE_KEY] ?? '')))
   return [
@@ -40,17 +40,17 @@ async function checkLoginFile(path: string): Promise<readonly string[]> {
     if (isJsonObject(login.tokens)) return isPersonal(login.tokens.id_token) ? [] : [path]
     return login.personal_access_token || login.agent_identity ? [path] : []
   } catch {
-    // Codex may read what we cannot.
+    // Codex may be able to read a file that we cannot.
     return [path]
   }
 }
 
-/** What the token says is not checked here: it decides whom Codex asks, not whom anybody trusts. */
+/** The token is not verified: it is used only to predict what Codex does, not to trust anybody. */
 function isPersonal(token: Json | undefined): boolean {
   const [, claims = ''] = String(token).split('.')
-  const said: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'))
-  const about = isJsonObject(said) ? said['https://api.openai.com/auth'] : undefined
-  return isJsonObject(about) && PERSONAL.has(String(about.chatgpt_plan_type))
+  const payload: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'))
+  const account = isJsonObject(payload) ? payload['https://api.openai.com/auth'] : undefined
+  return isJsonObject(account) && PERSONAL.has(String(account.chatgpt_plan_type))
 }
 
 export const CODEX_SOURCES: readonly ServerSource[] = [
@@ -69,8 +69,7 @@ export const CODEX_SOURCES: readonly ServerSource[] = [
   {
     name: 'files of the system',
     state: 'refused',
-    mechanism:
-      '`mcp_servers` in `/etc/codex`; plugins or apps that stand there as required; managed preferences on macOS',
+    mechanism: '`mcp_servers` in `/etc/codex`; plugins or apps that are required there; managed preferences on macOS',
     find: findSystemFiles,
   },
   {
@@ -100,7 +99,7 @@ export const CODEX_SOURCES: readonly ServerSource[] = [
   {
     name: 'its organization',
     state: 'refused',
-    mechanism: 'a login of a workspace, or one that cannot be seen: its service hands out configuration',
+    mechanism: 'a login of a workspace, or one that cannot be seen: its service provides configuration',
     find: findOrganizationLogins,
   },
   drivingProgramSource('app-server', 'mcp-server', 'exec-server'),
@@ -108,9 +107,9 @@ export const CODEX_SOURCES: readonly ServerSource[] = [
 
 const TOML = { key: 'mcp_servers', files: /\.toml$/, depth: 1 }
 
-const codexHome = (place: HostContext): string => folderFromVariable(place, 'CODEX_HOME', '.codex')
+const codexHome = (host: HostContext): string => folderFromVariable(host, 'CODEX_HOME', '.codex')
 
-/** A role is a file of settings, which counted above those of the run in earlier versions. */
+/** A role is a settings file; in earlier versions it took precedence over the settings of the run. */
 async function findRolesWithServers({ host, folders, native }: SourceSearch): Promise<readonly string[]> {
   const homes = [codexHome(host), ...folders.map((folder) => join(folder, '.codex'))]
   const named = native.filter(({ config }) => JSON.stringify(config.document.agents ?? {}).includes('"config_file"'))
@@ -118,7 +117,7 @@ async function findRolesWithServers({ host, folders, native }: SourceSearch): Pr
   return [...found.flat(), ...named.map(({ file }) => `config_file in ${file.path}`)]
 }
 
-/** These count above `-c`, and so does a feature that they require. */
+/** These files, and the features that they require, take precedence over `-c`. */
 const MANAGED_FILES = /(managed_config|requirements)\.toml$/
 
 async function findSystemFiles({ host }: SourceSearch): Promise<readonly string[]> {
@@ -130,11 +129,11 @@ async function findSystemFiles({ host }: SourceSearch): Promise<readonly string[
   return [...found.flat(), ...(host.platform === 'darwin' ? await findManagedPreferences(host) : [])]
 }
 
-/** Programs keep other things there too, in a binary form in which the names of keys can be read. */
-async function findManagedPreferences(place: HostContext): Promise<readonly string[]> {
-  const folders = ['/Library/Managed Preferences', '/Library/Preferences', homePath(place, 'Library', 'Preferences')]
-  const paths = [...folders, `/Library/Managed Preferences/${place.environment.USER ?? ''}`].map((folder) =>
-    joinPath(place, folder, 'com.openai.codex.plist'),
+/** The files contain other preferences too. They are binary, but the names of keys are readable. */
+async function findManagedPreferences(host: HostContext): Promise<readonly string[]> {
+  const folders = ['/Library/Managed Preferences', '/Library/Preferences', homePath(host, 'Library', 'Preferences')]
+  const paths = [...folders, `/Library/Managed Preferences/${host.environment.USER ?? ''}`].map((folder) =>
+    joinPath(host, folder, 'com.openai.codex.plist'),
   )
   const found = await Promise.all(paths.map((path) => readRegularFile(path, MAX_PREFERENCES)))
   return paths.filter((_, at) => {

@@ -25,7 +25,7 @@ describe('Continue', () => {
     expect(listNativeFiles(continueCli)).toEqual(['user /home/ada/.continue/config.yaml'])
   })
 
-  it('has a list of servers, each with its name; one without is none of them', () => {
+  it('has a list of servers, each with its name; an entry without a name is not a server', () => {
     const { servers, problems } = parseNativeText(continueCli, FILE)
     expect(servers.map(({ name }) => name)).toEqual(['SQLite', 'docs'])
     expect(problems).toEqual(['An entry without a name is left out.'])
@@ -46,7 +46,7 @@ describe('Continue', () => {
     })
   })
 
-  it('stays a list where servers are taken away', () => {
+  it('stays a list if servers are removed', () => {
     const { document } = continueCli.filterAvailableMcpTools(parseNativeText(continueCli, FILE), ['sqlite'], []).config
     expect(document.mcpServers).toEqual([parseNativeText(continueCli, FILE).servers[0]?.entry])
   })

@@ -30,8 +30,8 @@ export const continueCli = createAdapter({
   aliases: ['cn'],
   program: 'cn',
   syntax: 'yaml',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'CONTINUE_GLOBAL_DIR', '.continue'), 'config.yaml')),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'CONTINUE_GLOBAL_DIR', '.continue'), 'config.yaml')),
   ],
   serversPath: () => ['mcpServers'],
   isList: true,

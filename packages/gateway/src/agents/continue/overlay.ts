@@ -5,14 +5,14 @@ import { findFlagValues } from '../flag-values.ts'
 import { fileMayContain, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'config.yaml'
-/** What a configuration must say besides. */
+/** Other keys that a configuration must have. */
 const REQUIRED = { name: 'sallyport', version: '1.0.0', schema: 'v1' }
 
-/** Another configuration in place of the user's, with all that theirs says but the servers. */
+/** Replaces the user's configuration by one with the same settings but other servers. */
 export const continueOverlay: AgentOverlay = {
-  // An agent from the hub may bring servers.
+  // An agent from the hub may add servers.
   reservedFlags: ['--config', '--mcp', '--agent'],
-  // They take no notice of `--config`.
+  // They ignore `--config`.
   reservedCommands: ['ls', 'review'],
   remainingScopes: [],
   sources: [
@@ -43,7 +43,7 @@ export const continueOverlay: AgentOverlay = {
 
 const SLUG = /^[\w.-]+\/[\w.@-]+$/
 
-/** A block is taken for what it holds, whichever flag names it. */
+/** Continue uses all content of a block, whichever flag names it. */
 async function findBlocksWithServers({ host, args }: SourceSearch): Promise<readonly string[]> {
   const values = findFlagValues(args, ['--rule', '--model', '--prompt']).map(({ value }) => value)
   const blocks = await Promise.all(

@@ -36,7 +36,7 @@ describe('Copilot CLI', () => {
     })
   })
 
-  it('narrows a server down with its own list', () => {
+  it('narrows a server with its own list', () => {
     const { config } = copilot.filterAvailableMcpTools(
       parseNativeText(copilot, FILE),
       ['all/x', 'some/b', 'some/c', 'none/a'],

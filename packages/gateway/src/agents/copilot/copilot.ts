@@ -9,10 +9,10 @@ export const copilot = createAdapter({
   aliases: ['copilot-cli', 'github-copilot'],
   program: 'copilot',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'COPILOT_HOME', '.copilot'), 'mcp-config.json')),
-    projectFile(place, '.mcp.json'),
-    projectFile(place, '.github', 'mcp.json'),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'COPILOT_HOME', '.copilot'), 'mcp-config.json')),
+    projectFile(host, '.mcp.json'),
+    projectFile(host, '.github', 'mcp.json'),
   ],
   serversPath: () => ['mcpServers'],
   toolFilter: { include: 'tools', all: '*' },
@@ -28,6 +28,6 @@ export const copilot = createAdapter({
   },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of its own: --disable-mcp-server switches off those of the user and the project, --disable-builtin-mcps those of the agent. It is not started where a custom agent or a plugin brings servers. Agents that GitHub hands out for an organization are not seen before.',
+    text: 'Our server instead of its own: --disable-mcp-server disables those of the user and the project, --disable-builtin-mcps those of the agent. It is not started if a custom agent or a plugin adds servers. Agents that GitHub provides for an organization are not visible before.',
   },
 })

@@ -10,11 +10,11 @@ import { drivingProgramSource, findFilesWithKey, resumedSessionSource, type Sour
 
 const FILE = 'mcp-config.json'
 
-/** What is added is merged with the user's file, whose other servers are switched off by name. */
+/** Our servers are merged with the user's file, whose other servers are disabled by name. */
 export const copilotOverlay: AgentOverlay = {
   reservedFlags: [
     ...['--additional-mcp-config', '--disable-mcp-server', '--enable-mcp-server', '--plugin-dir'],
-    // Sessions that run elsewhere, with servers of their own.
+    // Sessions on other machines, with their own servers.
     ...['--connect', '--environment-host'],
   ],
   remainingScopes: ['user', 'project', 'local'],
@@ -27,7 +27,7 @@ export const copilotOverlay: AgentOverlay = {
     {
       name: 'files of the project without `mcpServers`',
       state: 'refused',
-      mechanism: 'a `.mcp.json` whose servers stand at its top',
+      mechanism: 'a `.mcp.json` whose servers are at its top level',
       find: ({ native }) => native.filter(hasTopLevelServers).map(({ file }) => file.path),
     },
     {
@@ -49,7 +49,7 @@ export const copilotOverlay: AgentOverlay = {
     {
       name: 'agents of an organization',
       state: 'open',
-      mechanism: 'those that GitHub hands out are not seen before the run',
+      mechanism: 'those that GitHub provides are not visible before the run',
     },
   ],
   isAttended: (args) => !hasFlag(args, '-p') && !hasFlag(args, '--prompt'),
@@ -69,7 +69,7 @@ export const copilotOverlay: AgentOverlay = {
   },
 }
 
-/** Copilot takes a file whose servers stand at its top for one too. */
+/** Copilot also accepts a file with the servers at its top level. */
 function hasTopLevelServers({ file, config }: ParsedNativeFile): boolean {
   if (file.scope !== 'project' || Object.hasOwn(config.document, 'mcpServers')) return false
   return Object.values(config.document).some(isJsonObject)
@@ -78,11 +78,11 @@ function hasTopLevelServers({ file, config }: ParsedNativeFile): boolean {
 async function findAgentsWithServers({ host, folders }: SourceSearch): Promise<readonly string[]> {
   const projects = folders.flatMap((folder) => [join(folder, '.github/agents'), join(folder, '.claude/agents')])
   const users = [join(copilotHome(host), 'agents'), join(host.home, '.claude/agents')]
-  const wish = { key: 'mcp-servers', files: /\.md$/, depth: 2 }
-  return (await Promise.all([...users, ...projects].map((folder) => findFilesWithKey(folder, wish)))).flat()
+  const query = { key: 'mcp-servers', files: /\.md$/, depth: 2 }
+  return (await Promise.all([...users, ...projects].map((folder) => findFilesWithKey(folder, query)))).flat()
 }
 
-/** Servers stand in files of their own or in the head of a plugin's agents. */
+/** Plugins define servers in separate files, or in the front matter of their agents. */
 const PLUGIN_FILES = [
   { key: 'mcpServers', files: /\.json$/, depth: 6 },
   { key: '"command"', files: /[/\\]\.?mcp\.json$/, depth: 6 },
@@ -91,10 +91,10 @@ const PLUGIN_FILES = [
 
 async function findPluginsWithServers({ host, folders }: SourceSearch): Promise<readonly string[]> {
   const home = copilotHome(host)
-  const kept = ['installed-plugins', 'plugins', 'plugin-cache'].map((name) => join(home, name))
+  const pluginFolders = ['installed-plugins', 'plugins', 'plugin-cache'].map((name) => join(home, name))
   const projects = folders.flatMap((folder) => [join(folder, '.github/copilot'), join(folder, '.claude')])
   const found = await Promise.all([
-    ...kept.map(findPluginServers),
+    ...pluginFolders.map(findPluginServers),
     findEnabledPluginServers({
       files: [
         ...['settings.json', 'config.json'].map((name) => join(home, name)),
@@ -109,7 +109,7 @@ async function findPluginsWithServers({ host, folders }: SourceSearch): Promise<
 }
 
 async function findPluginServers(folder: string): Promise<readonly string[]> {
-  return (await Promise.all(PLUGIN_FILES.map((wish) => findFilesWithKey(folder, wish)))).flat()
+  return (await Promise.all(PLUGIN_FILES.map((query) => findFilesWithKey(folder, query)))).flat()
 }
 
-const copilotHome = (place: SourceSearch['host']): string => folderFromVariable(place, 'COPILOT_HOME', '.copilot')
+const copilotHome = (host: SourceSearch['host']): string => folderFromVariable(host, 'COPILOT_HOME', '.copilot')

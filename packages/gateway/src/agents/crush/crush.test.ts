@@ -25,7 +25,7 @@ describe('Crush', () => {
         fs: { command: 'node', args: ['srv.js'], timeouts: { call: '120s' }, exclude_tools: ['rm'] },
         gh: { url: 'https://h/mcp', headers: { A: 'Bearer ${GH_PAT}', B: '$(cat /run/key)' } },
       },
-      notes: ['gh: A reference has no counterpart and stands as plain text.'],
+      notes: ['gh: A reference has no counterpart and stays as plain text.'],
     })
   })
 })

@@ -19,13 +19,13 @@ export const crush = createAdapter({
   title: 'Crush',
   program: 'crush',
   syntax: 'json',
-  files: (place) => {
-    const settings = place.platform === 'win32' ? applicationData(place) : xdgConfig(place)
-    const folder = pathFromVariable(place, 'CRUSH_GLOBAL_CONFIG') ?? joinPath(place, settings, 'crush')
+  files: (host) => {
+    const settings = host.platform === 'win32' ? applicationData(host) : xdgConfig(host)
+    const folder = pathFromVariable(host, 'CRUSH_GLOBAL_CONFIG') ?? joinPath(host, settings, 'crush')
     return [
-      userFile(joinPath(place, folder, 'crush.json')),
-      projectFile(place, 'crush.json'),
-      projectFile(place, '.crush.json'),
+      userFile(joinPath(host, folder, 'crush.json')),
+      projectFile(host, 'crush.json'),
+      projectFile(host, '.crush.json'),
     ]
   },
   serversPath: () => ['mcp'],
@@ -47,6 +47,6 @@ export const crush = createAdapter({
   },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of the user’s: CRUSH_GLOBAL_CONFIG. It is not started where the project names servers. What it keeps in its data folder stays.',
+    text: 'Our server instead of the user’s: CRUSH_GLOBAL_CONFIG. It is not started if the project names servers. What it stores in its data folder stays.',
   },
 })

@@ -6,7 +6,7 @@ import { projectFilesSource } from '../server-sources.ts'
 
 const FILE = 'crush.json'
 
-/** A configuration folder of its own with everything of the user's linked but the file of the servers. */
+/** A separate configuration folder with links to all of the user's files except the one with the servers. */
 export const crushOverlay: AgentOverlay = {
   reservedFlags: [],
   remainingScopes: ['project'],

@@ -22,7 +22,7 @@ describe('Cursor', () => {
     expect(listNativeFiles(cursor)).toEqual(['user /home/ada/.cursor/mcp.json', 'project /srv/app/.cursor/mcp.json'])
   })
 
-  it('is translated into our entries, with what cannot be said named', () => {
+  it('is translated into our entries, with notes about what cannot be translated', () => {
     const { servers, notes } = importNativeText(cursor, FILE)
     expect(servers).toMatchObject({
       postgres: {
@@ -33,8 +33,8 @@ describe('Cursor', () => {
       notion: { url: 'https://mcp.notion.com/mcp', headers: { 'X-Key': '${NOTION_KEY}' } },
     })
     expect(notes).toEqual([
-      'postgres: A reference has no counterpart and stands as plain text.',
-      'postgres: A "$" right before a variable cannot be written: look at the value.',
+      'postgres: A reference has no counterpart and stays as plain text.',
+      'postgres: A "$" right before a variable cannot be written: check the value.',
       'postgres: "envFile" is left out: set these variables where the gateway is started.',
       'notion: "auth" is left out: the gateway does not sign in by OAuth. Put a token into "headers".',
     ])

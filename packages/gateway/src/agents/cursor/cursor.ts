@@ -9,7 +9,7 @@ export const cursor = createAdapter({
   aliases: ['cursor-agent', 'cursor-cli'],
   program: 'cursor-agent',
   syntax: 'json',
-  files: (place) => [userFile(homePath(place, '.cursor', 'mcp.json')), projectFile(place, '.cursor', 'mcp.json')],
+  files: (host) => [userFile(homePath(host, '.cursor', 'mcp.json')), projectFile(host, '.cursor', 'mcp.json')],
   serversPath: () => ['mcpServers'],
   entries: {
     variables: EDITOR,
@@ -21,6 +21,6 @@ export const cursor = createAdapter({
   },
   enforcement: {
     level: 'none',
-    text: 'It has no means for one run: paste the entry of `sallyport connect cursor`, and remove its other servers.',
+    text: 'It cannot be configured for one run: paste the entry of `sallyport connect cursor`, and remove its other servers.',
   },
 })

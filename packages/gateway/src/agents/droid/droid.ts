@@ -9,14 +9,14 @@ export const droid = createAdapter({
   aliases: ['factory'],
   program: 'droid',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'FACTORY_HOME_OVERRIDE'), '.factory', 'mcp.json')),
-    projectFile(place, '.factory', 'mcp.json'),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'FACTORY_HOME_OVERRIDE'), '.factory', 'mcp.json')),
+    projectFile(host, '.factory', 'mcp.json'),
   ],
   serversPath: () => ['mcpServers'],
   entries: { variables: BRACED, keys: { type, command, args, env, cwd, url, headers, disabled } },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of the user’s: FACTORY_HOME_OVERRIDE. It is not started where the project or a plugin names servers. Those that Factory hands out for an organization stay.',
+    text: 'Our server instead of the user’s: FACTORY_HOME_OVERRIDE. It is not started if the project or a plugin names servers. Those that Factory provides for an organization stay.',
   },
 })

@@ -20,7 +20,7 @@ const FILE = 'mcp.json'
 const CONFIG_FOLDER = '.factory'
 
 const LONG_FLAG_SOURCE = resumedSessionSource('--resume', '--fork', '--session-id', '--worktree')
-/** `-r` and `-s` mean something else in the other of the two. */
+/** `-r` and `-s` are short flags for resuming in one mode each; in the other mode they mean something else. */
 const RESUME_SOURCE: ServerSource = {
   ...LONG_FLAG_SOURCE,
   find: (search) => [
@@ -29,7 +29,7 @@ const RESUME_SOURCE: ServerSource = {
   ],
 }
 
-/** A home of its own with everything of the user's linked but the file of the servers. */
+/** A separate home with links to all of the user's files except the one with the servers. */
 export const droidOverlay: AgentOverlay = {
   reservedFlags: [],
   // `resume` works in the folder of the session, which is not searched.
@@ -41,7 +41,7 @@ export const droidOverlay: AgentOverlay = {
     {
       name: 'plugins',
       state: 'refused',
-      mechanism: '`mcp.json` of an installed plugin, wherever it lies, or of one that its settings switch on',
+      mechanism: '`mcp.json` of an installed plugin, wherever it is, or of one that its settings switch on',
       find: findPluginsWithServers,
     },
     {
@@ -59,7 +59,7 @@ export const droidOverlay: AgentOverlay = {
     },
     RESUME_SOURCE,
     drivingProgramSource('--input-format', 'acp', 'acp-daemon'),
-    { name: 'its organization', state: 'open', mechanism: 'servers and connectors that Factory hands out' },
+    { name: 'its organization', state: 'open', mechanism: 'servers and connectors that Factory provides' },
   ],
   createEntry: (window) => ({ type: 'stdio', ...window, disabled: false }),
   overlay: (request) =>
@@ -88,9 +88,9 @@ async function findPluginsWithServers({ host, folders }: SourceSearch): Promise<
   ]
   const installed = (await Promise.all(homes.map((home) => listInstalledPlugins(join(home, 'plugins'))))).flat()
   const findPluginServers = (folder: string): Promise<readonly string[]> => findFilesWithKey(folder, PLUGIN_FILES)
-  const kept = homes.map((home) => join(home, 'plugins'))
+  const pluginFolders = homes.map((home) => join(home, 'plugins'))
   const found = await Promise.all([
-    ...[...kept, ...installed.map(({ path }) => path)].map(findPluginServers),
+    ...[...pluginFolders, ...installed.map(({ path }) => path)].map(findPluginServers),
     findEnabledPluginServers({
       files: homes.flatMap((home) => [join(home, 'settings.json'), join(home, 'settings.local.json')]),
       cwd: host.cwd,
@@ -106,7 +106,7 @@ interface InstalledPlugin {
   readonly path: string
 }
 
-/** Droid reads plugins from wherever its list says; newer versions have a file for each. */
+/** Droid reads plugins from the paths in its list; newer versions have one file for each plugin. */
 async function listInstalledPlugins(plugins: string): Promise<readonly InstalledPlugin[]> {
   const lists = await findFilesWithKey(plugins, { key: 'installPath', files: /installed_plugins/, depth: 1 })
   return (await Promise.all(lists.map(readPluginList))).flat()
@@ -114,9 +114,11 @@ async function listInstalledPlugins(plugins: string): Promise<readonly Installed
 
 async function readPluginList(list: string): Promise<readonly InstalledPlugin[]> {
   try {
-    const said: unknown = JSON.parse((await readNativeFile(list)) ?? '')
-    if (!isJsonObject(said)) return []
-    const named = isJsonObject(said.plugins) ? Object.entries(said.plugins) : [[String(said.pluginId), said.entry]]
+    const parsed: unknown = JSON.parse((await readNativeFile(list)) ?? '')
+    if (!isJsonObject(parsed)) return []
+    const named = isJsonObject(parsed.plugins)
+      ? Object.entries(parsed.plugins)
+      : [[String(parsed.pluginId), parsed.entry]]
     return named.flatMap(([id, entries]) =>
       (Array.isArray(entries) ? entries : [entries]).flatMap((entry) =>
         isJsonObject(entry) && typeof entry.installPath === 'string'
@@ -140,7 +142,7 @@ async function findSystemSettings({ host }: SourceSearch): Promise<readonly stri
   return (await Promise.all(keys.map((key) => findFilesWithKey(folder, { key, files: /\.json$/ })))).flat()
 }
 
-/** What it says is not known before the run. */
+/** The settings at this URL are not known before the run. */
 const SETTINGS_URL_VARIABLE = 'FACTORY_ORG_MANAGED_SETTINGS_URL'
 
 const SETTINGS_VARIABLES = ['FACTORY_RUNTIME_SETTINGS_PATH', 'FACTORY_ORG_MANAGED_SETTINGS_LOCAL_PATH']

@@ -1,6 +1,6 @@
 import { isJsonList, isJsonObject, type Json } from '@sallyport/core'
 
-/** A value on one line, as `codex -c key=value` takes it. Keys are quoted: a server's name may hold dots. */
+/** Formats a value on one line for `codex -c key=value`. Keys are quoted, because a server's name may contain dots. */
 export function formatTomlValue(value: Json): string {
   if (typeof value === 'string') return formatTomlString(value)
   if (isJsonList(value)) return `[${value.map(formatTomlValue).join(',')}]`
@@ -11,5 +11,5 @@ export function formatTomlValue(value: Json): string {
   return `{${members.join(',')}}`
 }
 
-/** JSON's escapes are TOML's, but TOML also wants DEL written out. */
+/** JSON escapes are valid TOML, but TOML also requires DEL to be escaped. */
 const formatTomlString = (text: string): string => JSON.stringify(text).replaceAll('\u007F', '\\u007F')

@@ -8,7 +8,7 @@ const read = (text: string): unknown => {
   return parsed.ok ? parsed.value : `${parsed.line}:${parsed.column} ${parsed.problem}`
 }
 
-describe(`JSON as agents take it (${promise('AG-3')})`, () => {
+describe(`JSON as agents accept it (${promise('AG-3')})`, () => {
   it('may have comments and trailing commas', () => {
     expect(read('// head\n{ /* a */ "a": [1, 2,], "url": "http://x//y", }\n// foot')).toEqual({
       a: [1, 2],
@@ -16,11 +16,11 @@ describe(`JSON as agents take it (${promise('AG-3')})`, () => {
     })
   })
 
-  it.each(['', '  \r\n\t', '// nothing yet\n'])('is an empty object where nothing stands: %j', (text) => {
+  it.each(['', '  \r\n\t', '// nothing yet\n'])('is an empty object if there is no value: %j', (text) => {
     expect(read(text)).toEqual({})
   })
 
-  it('keeps keys that mean something in JavaScript, with comments and without', () => {
+  it('preserves keys with a special meaning in JavaScript, with comments and without', () => {
     const text = '{"__proto__": {"command": "a"}, "constructor": {"x": 1}, "toString": 2}'
     for (const value of [read(text), read(`// c\n${text}`)] as object[]) {
       expect(Object.keys(value)).toEqual(['__proto__', 'constructor', 'toString'])
@@ -43,11 +43,11 @@ describe(`JSON as agents take it (${promise('AG-3')})`, () => {
   it.each([
     ['{\n  "a": 1\n  "b": 2\n}', '3:3 expected ",".'],
     ['{\r\n  "a": 1,\r\n  b: 2\r\n}', '3:3 this is not a JSON value. Is a quote missing?'],
-    ['{"a": "sk-secret', '1:7 this text does not end: a closing quote is missing.'],
+    ['{"a": "sk-secret', '1:7 this string does not end: a closing quote is missing.'],
     ['{"a": [1, 2}', '1:12 expected ",".'],
     ['{"a": 1} extra', '1:10 this is not a JSON value. Is a quote missing?'],
     ['/* open', '1:1 this comment does not end.'],
-  ])('names the place of a mistake, and quotes nothing: %j', (text, problem) => {
+  ])('reports the location of an error, and quotes nothing: %j', (text, problem) => {
     expect(read(text)).toBe(problem)
   })
 
@@ -56,11 +56,11 @@ describe(`JSON as agents take it (${promise('AG-3')})`, () => {
     ['closed lists', '['.repeat(100_000) + ']'.repeat(100_000)],
     ['objects', '{"a":'.repeat(100_000)],
     ['objects after a comment', `//\n${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
-  ])('says so where %s are nested without end', (_, text) => {
+  ])('reports %s that are nested too deeply', (_, text) => {
     expect(read(text)).toMatch(/^\d:\d+ this is nested more than 200 levels deep\.$/)
   })
 
-  it('returns for whatever text', () => {
+  it('returns for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'{}[]:,"\\/*\n a1'), maxLength: 60 }), (text) => {
         expect(() => parseJson(text)).not.toThrow()

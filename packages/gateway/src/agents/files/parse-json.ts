@@ -7,20 +7,22 @@ type JsoncParser = typeof import('jsonc-parser')
 
 let loaded: JsoncParser | undefined
 
-/** Loaded when a file is no plain JSON. Node cannot tell the names that its module exports, so it is required. */
+/**
+ * Loaded only if a file is not plain JSON. Node cannot detect the names that this module exports, so `require` is used.
+ */
 function jsonc(): JsoncParser {
   loaded ??= createRequire(import.meta.url)('jsonc-parser') as JsoncParser
   return loaded
 }
 
-/** JSON as agents take it: with comments and trailing commas. An empty text is an empty object. */
+/** Parses JSON as agents accept it: with comments and trailing commas. An empty text is an empty object. */
 export function parseJson(text: string): ParsedText {
   const plain = parsePlain(text)
   if (plain !== undefined) return { ok: true, value: plain }
   return parseCommented(text)
 }
 
-/** Files of many megabytes happen (agents keep histories in them), and most are plain. */
+/** Files may have many megabytes (some agents store histories in them), and most are plain JSON. */
 function parsePlain(text: string): Json | undefined {
   try {
     const value = JSON.parse(text) as Json
@@ -52,7 +54,7 @@ const OPENING: readonly SyntaxKind[] = [1, 3]
 const CLOSING: readonly SyntaxKind[] = [2, 4]
 const END: SyntaxKind = 17
 
-/** Where the nesting exceeds what is read: the parser recurses, the scanner does not. */
+/** Where the nesting exceeds the limit. Found with the scanner, because the parser recurses. */
 function findTooDeepOffset(text: string): number | undefined {
   const scanner = jsonc().createScanner(text, true)
   let depth = 0
@@ -71,16 +73,16 @@ interface Problem {
 
 type OpenContainer = { readonly entries: [string, Json][]; key: string } | { readonly items: Json[] }
 
-/** Builds the value itself: the library's own drops a key named `__proto__`. Of two equal keys the last one counts. */
+/** Builds the value, because the library drops a key named `__proto__`. Of two equal keys the last one applies. */
 function createBuilder() {
   const open: OpenContainer[] = []
   let problem: Problem | undefined
   let value: Json | undefined
   const add = (part: Json): void => {
-    const around = open.at(-1)
-    if (around === undefined) value = part
-    else if ('items' in around) around.items.push(part)
-    else around.entries.push([around.key, part])
+    const parent = open.at(-1)
+    if (parent === undefined) value = part
+    else if ('items' in parent) parent.items.push(part)
+    else parent.entries.push([parent.key, part])
   }
   const close = (): void => {
     const ended = open.pop()
@@ -89,8 +91,8 @@ function createBuilder() {
   const visitor: JSONVisitor = {
     onObjectBegin: () => void open.push({ entries: [], key: '' }),
     onObjectProperty: (key) => {
-      const around = open.at(-1)
-      if (around !== undefined && 'key' in around) around.key = key
+      const parent = open.at(-1)
+      if (parent !== undefined && 'key' in parent) parent.key = key
     },
     onObjectEnd: close,
     onArrayBegin: () => void open.push({ items: [] }),
@@ -113,9 +115,9 @@ const PROBLEMS: Readonly<Partial<Record<ParseErrorCode, string>>> = {
   7: 'expected "}".',
   8: 'expected "]".',
   9: 'expected the end of the file.',
-  10: 'a comment cannot stand here.',
+  10: 'a comment is not allowed here.',
   11: 'this comment does not end.',
-  12: 'this text does not end: a closing quote is missing.',
+  12: 'this string does not end: a closing quote is missing.',
   13: 'this number does not end.',
   14: 'this "\\u" escape is not well formed.',
   15: 'this escape does not exist. Write "\\\\" for a backslash.',

@@ -7,7 +7,7 @@ type SmolToml = typeof import('smol-toml')
 
 let loaded: SmolToml | undefined
 
-/** Loaded when the first TOML file is met: one agent has one. */
+/** Loaded for the first TOML file: only one agent has one. */
 function toml(): SmolToml {
   loaded ??= createRequire(import.meta.url)('smol-toml') as SmolToml
   return loaded
@@ -25,20 +25,20 @@ export function parseToml(text: string): ParsedText {
   }
 }
 
-/** Where the last of these keys stands: the library does not tell places. */
+/** The offset of the last of these keys: the library does not report positions. */
 export function findTomlOffset(text: string, keys: readonly string[]): number | undefined {
   const key = keys.at(-1)?.replaceAll(/[^\w-]/g, '.') ?? ''
   const found = new RegExp(`^[ \\t]*(?:\\[{1,2}[ \\t]*)?["']?(?=${key}\\b)`, 'm').exec(text)
   return found === null ? undefined : found.index + found[0].length
 }
 
-/** The first line of the message is the library's own words; below it quotes the file. */
+/** Only the first line of the library's message: the other lines quote the file. */
 function formatTomlProblem({ message }: TomlError): string {
   const [first = ''] = message.split('\n')
   return `${first.replace(/^Invalid TOML document: /, '').replace(/\.$/, '')}.`
 }
 
-/** Dates stay the texts that they were; integers beyond 2^53 lose their last digits. */
+/** Dates become strings; integers beyond 2^53 lose their last digits. */
 function toJson(value: unknown): Json {
   if (typeof value === 'bigint') return Number(value)
   if (Array.isArray(value)) return value.map(toJson)

@@ -4,14 +4,14 @@ import type { CST } from 'yaml'
 import { describeYamlProblem, parseYaml } from '../../config/config.ts'
 import { isTooDeep, MAX_DEPTH, type ParsedText, problemAt, TOO_DEEP } from './parsed-text.ts'
 
-/** Aliases can make a small file mean a huge one. */
+/** With aliases a small file can expand to a huge value. */
 const MAX_ALIASES = 100
 
 type Yaml = typeof import('yaml')
 
 let loaded: Yaml | undefined
 
-/** Loaded when a file is YAML: few agents' are, and a hook that reads the others' must start at once. */
+/** Loaded only for a YAML file: few agents use YAML, and a hook that reads other files must start fast. */
 function yaml(): Yaml {
   loaded ??= createRequire(import.meta.url)('yaml') as Yaml
   return loaded
@@ -25,17 +25,17 @@ export function parseYamlFile(text: string): ParsedText {
   const lines = new LineCounter()
   const document = parseYaml({ parse: parseDocument, text, lineCounter: lines })
   if (document === undefined) return problemAt(text, 0, TOO_DEEP)
-  const [fault] = [...document.errors, ...document.warnings]
-  if (fault !== undefined) {
-    const { line, col } = lines.linePos(fault.pos[0])
-    return { ok: false, line: Math.max(1, line), column: Math.max(1, col), problem: describeYamlProblem(fault.code) }
+  const [issue] = [...document.errors, ...document.warnings]
+  if (issue !== undefined) {
+    const { line, col } = lines.linePos(issue.pos[0])
+    return { ok: false, line: Math.max(1, line), column: Math.max(1, col), problem: describeYamlProblem(issue.code) }
   }
   try {
     const value = document.toJS({ maxAliasCount: MAX_ALIASES }) as Json | undefined
     return isTooDeep(value) ? problemAt(text, 0, TOO_DEEP) : { ok: true, value: value ?? {} }
   } catch (error) {
-    // Of aliases that lead nowhere, or that mean too much.
-    if (error instanceof ReferenceError) return problemAt(text, 0, 'its aliases ("*name") cannot be followed.')
+    // An alias is undefined, or expands to too much.
+    if (error instanceof ReferenceError) return problemAt(text, 0, 'its aliases ("*name") cannot be resolved.')
     throw error
   }
 }
@@ -48,8 +48,8 @@ export function findYamlOffset(text: string, keys: readonly string[]): number | 
 }
 
 /**
- * Where the nesting exceeds what is read. What composes a document recurses until the stack is full, and where it then
- * needs a pattern that was not compiled before, V8 ends the process. What splits the text into tokens does not recurse.
+ * Where the nesting exceeds the limit. The composer recurses until the stack is full; if it then needs a regular
+ * expression that is not compiled yet, V8 ends the process. The tokenizer does not recurse, so it is used here.
  */
 function findTooDeepOffset(text: string): number | undefined {
   for (const document of new (yaml().Parser)().parse(text)) {

@@ -1,18 +1,20 @@
 import { isDeeperThan, type Json } from '@sallyport/core'
 
-/** Deeper than any agent's settings; what recurses over a document is safe up to here. */
+/** Deeper than any agent's settings. Recursive functions over a document are safe up to this depth. */
 export const MAX_DEPTH = 200
 
 export const isTooDeep = (value: Json | undefined): boolean => isDeeperThan(value, MAX_DEPTH)
 
-/** What a text says, or where it stops making sense. The problem never quotes the text, which may hold secrets. */
+/**
+ * The parsed value, or the position of the first problem. `problem` never quotes the text, which may contain secrets.
+ */
 export type ParsedText =
   | { readonly ok: true; readonly value: Json }
   | { readonly ok: false; readonly line: number; readonly column: number; readonly problem: string }
 
 export const TOO_DEEP = `this is nested more than ${MAX_DEPTH} levels deep.`
 
-/** A problem at so many UTF-16 units from the beginning. */
+/** A problem at an offset in UTF-16 units. */
 export const problemAt = (text: string, offset: number, problem: string): ParsedText => ({
   ok: false,
   problem,

@@ -2,16 +2,16 @@ import { SallyportError } from '@sallyport/core'
 import { causeCode, readRegularFile } from '../../disk/disk.ts'
 
 const MEGABYTE = 1024 ** 2
-/** Some agents keep years of history beside their servers. */
+/** Some agents store years of history in the same file as their servers. */
 const MAX_MEGABYTES = 32
 
-/** The text of an agent's own file; nothing where there is none. It is opened for reading and in no other way (AG-2). */
+/** The text of an agent's file; `undefined` if it does not exist. The file is opened only for reading (AG-2). */
 export async function readNativeFile(path: string): Promise<string | undefined> {
   const found = await readRegularFile(path, MAX_MEGABYTES * MEGABYTE)
   if (found.kind === 'read') return decodeUtf8(path, found.bytes)
   if (found.kind === 'too large')
-    throw unreadable(`${path} has more than ${MAX_MEGABYTES} MB, which is the most that is read.`, {
-      hint: 'Let the agent tidy it up, or remove what is not needed.',
+    throw unreadable(`${path} is larger than ${MAX_MEGABYTES} MB, which is the maximum.`, {
+      hint: 'Let the agent clean it up, or remove what is not needed.',
     })
   if (found.kind === 'irregular')
     throw unreadable(`${path} is not a regular file.`, { hint: 'Replace it by a file, or remove it.' })
@@ -25,12 +25,12 @@ export async function readNativeFile(path: string): Promise<string | undefined> 
   })
 }
 
-/** A byte order mark is taken off. What is no UTF-8 would be shown with names that nobody wrote. */
+/** Removes a byte order mark. Invalid UTF-8 is refused, because names would be shown with replaced characters. */
 function decodeUtf8(path: string, bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw unreadable(`${path} is not a text in UTF-8.`, { hint: 'Save it as UTF-8.', cause })
+    throw unreadable(`${path} is not valid UTF-8.`, { hint: 'Save it as UTF-8.', cause })
   }
 }
 

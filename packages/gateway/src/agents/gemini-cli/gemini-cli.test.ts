@@ -43,11 +43,11 @@ describe('Gemini CLI', () => {
         old: { type: 'sse', url: 'https://old.example/sse' },
         local: { command: 'python', args: ['-m', 'srv'], cwd: '/srv', description: 'mine', exclude_tools: ['rm'] },
       },
-      notes: ['search: "trust" is left out: say in tools.yaml which tools need an approval.'],
+      notes: ['search: "trust" is left out: define in tools.yaml which tools need approval.'],
     })
   })
 
-  it('narrows a server down with its own lists', () => {
+  it('narrows a server with its own lists', () => {
     const config = parseNativeText(geminiCli, FILE)
     const tools = [
       { server: 'local', tool: 'ls' },

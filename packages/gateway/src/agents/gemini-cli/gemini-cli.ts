@@ -8,9 +8,9 @@ export const geminiCli = createAdapter({
   aliases: ['gemini'],
   program: 'gemini',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'GEMINI_CLI_HOME'), '.gemini', 'settings.json')),
-    projectFile(place, '.gemini', 'settings.json'),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'GEMINI_CLI_HOME'), '.gemini', 'settings.json')),
+    projectFile(host, '.gemini', 'settings.json'),
   ],
   serversPath: () => ['mcpServers'],
   toolFilter: { include: 'includeTools', exclude: 'excludeTools' },

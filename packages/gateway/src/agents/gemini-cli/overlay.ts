@@ -14,7 +14,7 @@ import { drivingProgramSource, findLinkedExtensions, folderMayContain, type Sour
 
 const FILE = 'settings.json'
 const CONFIG_FOLDER = '.gemini'
-/** In the folder of an extension that is only linked. */
+/** A file in the folder of a linked extension. */
 const LINK = '.gemini-extension-install.json'
 const SYSTEM = {
   name: 'gemini-cli',
@@ -24,7 +24,7 @@ const SYSTEM = {
 const ONLY_OUR_NAME = '`--allowed-mcp-server-names`, and a name for ours that none of them has'
 const COMMANDS = new Set(['mcp', 'extensions', 'extension', 'skills', 'skill', 'hooks', 'hook', 'gemma'])
 
-/** A home of its own with everything of the user's linked but the settings, which it rewrites at start. */
+/** A separate home with links to all of the user's files except the settings, which Gemini CLI rewrites at start. */
 export const geminiCliOverlay: AgentOverlay = {
   reservedFlags: ['--allowed-mcp-server-names'],
   remainingScopes: ['project'],
@@ -33,7 +33,7 @@ export const geminiCliOverlay: AgentOverlay = {
     { name: 'settings of the project and of the system', state: 'closed', mechanism: ONLY_OUR_NAME },
     { name: 'extensions', state: 'closed', mechanism: ONLY_OUR_NAME },
     { name: 'sub-agents', state: 'closed', mechanism: ONLY_OUR_NAME },
-    { name: 'variables', state: 'closed', mechanism: '`GEMINI_CLI_IDE_SERVER_STDIO_COMMAND` is taken away' },
+    { name: 'variables', state: 'closed', mechanism: '`GEMINI_CLI_IDE_SERVER_STDIO_COMMAND` is removed' },
     { name: 'flags', state: 'refused', mechanism: '`--allowed-mcp-server-names`' },
     drivingProgramSource('--acp', '--experimental-acp'),
   ],
@@ -59,20 +59,20 @@ export const geminiCliOverlay: AgentOverlay = {
 
 const geminiHome = (request: OverlayRequest): string => resolveFolder(request, 'GEMINI_CLI_HOME', '.')
 
-/** A sub-agent's server of the name of ours would take its place, wherever the sub-agent comes from. */
+/** A sub-agent's server with the same name would replace ours, wherever the sub-agent is defined. */
 async function mayNameServer(name: string, { host, folders, native }: SourceSearch): Promise<boolean> {
   if (native.some(({ config }) => JSON.stringify(config.document).includes(name))) return true
   const homes = [...new Set([folderFromVariable(host, 'GEMINI_CLI_HOME'), host.home, ...folders])]
   const extensions = homes.map((home) => join(home, CONFIG_FOLDER, 'extensions'))
   const linked = await Promise.all(extensions.map((folder) => findLinkedExtensions(folder, LINK)))
-  // The file about a link holds a path, which may contain the name by chance.
-  const wish = { key: name, files: /(?<!\.gemini-extension-install)\.(md|json)$/, depth: 4 }
+  // The file that describes a link contains a path, which may contain the name by chance.
+  const query = { key: name, files: /(?<!\.gemini-extension-install)\.(md|json)$/, depth: 4 }
   const searched = await Promise.all([
     ...[...homes.map((home) => join(home, CONFIG_FOLDER, 'agents')), ...extensions].map((folder) =>
-      folderMayContain(folder, wish),
+      folderMayContain(folder, query),
     ),
-    ...linked.flat().map((folder) => folderMayContain(folder, { ...wish, depth: 1 })),
-    ...systemFolders(host, SYSTEM).map((folder) => folderMayContain(folder, { ...wish, depth: 0 })),
+    ...linked.flat().map((folder) => folderMayContain(folder, { ...query, depth: 1 })),
+    ...systemFolders(host, SYSTEM).map((folder) => folderMayContain(folder, { ...query, depth: 0 })),
   ])
   return searched.includes(true)
 }

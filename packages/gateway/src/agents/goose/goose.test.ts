@@ -29,13 +29,13 @@ extensions:
 `
 
 describe('Goose', () => {
-  it('has one file, where the platform keeps it', () => {
+  it('has one file, in the platform’s settings folder', () => {
     expect(listNativeFiles(goose)).toEqual(['user /home/ada/.config/goose/config.yaml'])
     const windows = hostWith({ platform: 'win32', home: 'C:\\Users\\ada', environment: { APPDATA: 'C:\\Roaming' } })
     expect(goose.defaultMcpConfigPath(windows)).toBe('C:\\Roaming\\Block\\goose\\config\\config.yaml')
   })
 
-  it('is translated into our entries; what is built in is no server', () => {
+  it('is translated into our entries; built-in extensions are not servers', () => {
     expect(importNativeText(goose, FILE)).toEqual({
       servers: {
         github: {
@@ -49,12 +49,12 @@ describe('Goose', () => {
         },
         web: { url: 'https://web.example/mcp', headers: { A: 'b' }, include_tools: ['fetch'] },
       },
-      notes: ['github: It is switched off in the agent, and so it is here.'],
+      notes: ['github: It is disabled in the agent, and so it is here.'],
     })
     expect(parseNativeText(goose, FILE).builtInNames).toEqual(['developer'])
   })
 
-  it('narrows a server down with its own list, of which an empty one means all', () => {
+  it('narrows a server with its own list; an empty list means all', () => {
     const { config } = goose.filterAvailableMcpTools(parseNativeText(goose, FILE), ['github/search', 'web/post'], [])
     expect(config.servers.map(({ name, entry }) => [name, entry.available_tools])).toEqual([['github', ['search']]])
     expect(Object.keys(config.document.extensions ?? {})).toEqual(['developer', 'github'])

@@ -22,11 +22,11 @@ export const goose = createAdapter({
   title: 'Goose',
   program: 'goose',
   syntax: 'yaml',
-  files: (place) => [
+  files: (host) => [
     userFile(
-      place.platform === 'win32'
-        ? joinPath(place, applicationData(place), 'Block', 'goose', 'config', 'config.yaml')
-        : joinPath(place, xdgConfig(place), 'goose', 'config.yaml'),
+      host.platform === 'win32'
+        ? joinPath(host, applicationData(host), 'Block', 'goose', 'config', 'config.yaml')
+        : joinPath(host, xdgConfig(host), 'goose', 'config.yaml'),
     ),
   ],
   serversPath: () => ['extensions'],

@@ -6,19 +6,21 @@ import { findFlagValues } from '../flag-values.ts'
 import { fileMayContain, type SourceSearch } from '../server-sources.ts'
 import { findResumedSession, type GooseSession, isResuming } from './sessions.ts'
 
-/** The commands of goose that start servers and can be told which. */
+/** The commands of goose that start servers and have flags to choose them. */
 const COMMANDS = new Set(['run', 'session', 's'])
-/** Parts of goose itself that it has unless its file says otherwise. */
+/** Built-in extensions of goose that are enabled unless its file disables them. */
 const DEFAULT_BUILT_INS = ['analyze', 'apps', 'developer', 'skills']
-/** Parts that start other extensions: those of the file, and those of a recipe. */
+/** Built-in extensions that start others: those of the file, and those of a recipe. */
 const EXTENSION_LOADERS: ReadonlySet<string> = new Set(['extensionmanager', 'orchestrator', 'summon'])
 const BUILT_IN_TYPES: readonly unknown[] = ['builtin', 'platform']
-/** What `serve --launch` takes from its environment: goose keeps the words of a server with each session. */
+/**
+ * Makes `serve --launch` read the folder from its environment: goose stores a server's command line with each session.
+ */
 const FROM_ENVIRONMENT = 'from-environment'
 
-/** `--no-profile` leaves the user's extensions out; ours is added by a flag, which only some commands have. */
+/** `--no-profile` disables the user's extensions; ours is added by a flag, which only some commands have. */
 export const gooseOverlay: AgentOverlay = {
-  // A recipe brings extensions of its own.
+  // A recipe adds its own extensions.
   reservedFlags: [
     '--with-extension',
     '--with-streamable-http-extension',
@@ -52,7 +54,7 @@ export const gooseOverlay: AgentOverlay = {
       mechanism: '`--with-extension`, `--recipe`, all but `run` and `session`',
     },
   ],
-  noNativeReason: 'On a command line its variables would be seen by every user of this machine.',
+  noNativeReason: 'On a command line its variables would be visible to every user of this machine.',
   createEntry: ({ command, args }) => ({
     ...{ type: 'stdio', cmd: command, timeout: CALL_TIMEOUT_S, enabled: true },
     args: args.map((word, at) => (args[at - 1] === '--launch' ? FROM_ENVIRONMENT : word)),
@@ -77,7 +79,9 @@ export const gooseOverlay: AgentOverlay = {
   },
 }
 
-/** Providers that are programs with servers of their own. To `claude-code` goose says that it may have ours only. */
+/**
+ * Providers that are agents with their own servers. `claude-code` is not listed: goose starts it with our server only.
+ */
 const AGENTS: ReadonlySet<unknown> = new Set([
   ...['amp-acp', 'claude-acp', 'codex', 'codex-acp', 'copilot-acp', 'cursor-agent', 'gemini-cli', 'pi-acp'],
 ])
@@ -88,7 +92,7 @@ async function findAgentProviders({ host, args, native }: SourceSearch): Promise
   const session = isResuming(args) ? findResumedSession(host, args) : undefined
   const more = (host.environment.GOOSE_ADDITIONAL_CONFIG_FILES ?? '').split(host.platform === 'win32' ? ';' : ':')
   const files = [...more.filter((path) => path !== '').map((path) => resolve(host.cwd, path)), '/etc/goose/config.yaml']
-  const holding = await Promise.all(
+  const mayContain = await Promise.all(
     files.map(async (path) => (await fileMayContain(path, 'PROVIDER')) || fileMayContain(path, 'active_provider')),
   )
   return [
@@ -103,12 +107,12 @@ async function findAgentProviders({ host, args, native }: SourceSearch): Promise
         .filter(isAgent)
         .map(([name]) => `${name} in ${file.path}`),
     ),
-    ...files.filter((_, at) => holding[at]),
+    ...files.filter((_, at) => mayContain[at]),
     ...(AGENTS.has(session?.provider) ? [`the provider of the session ${session?.id} (--resume)`] : []),
   ]
 }
 
-/** Its own parts as the user's file has them. */
+/** The built-in extensions that the user's file enables. */
 function listBuiltIns(native: readonly ParsedNativeFile[]): readonly string[] {
   const named = native.flatMap(({ config }) => listExtensions(config.document))
   const off = new Set(named.filter(({ enabled }) => enabled === false).map(({ name }) => name))
@@ -126,10 +130,10 @@ function listExtensions({ extensions }: JsonObject): readonly (JsonObject & { re
   }))
 }
 
-/** As goose folds names: `Extension Manager` is `extensionmanager`. */
+/** Normalizes like goose: `Extension Manager` is `extensionmanager`. */
 const normalizeName = (name: string): string => name.replaceAll(/\s/g, '').toLowerCase()
 
-/** By its id: which one a name means, or which is the newest, goose must not decide otherwise than we did. */
+/** Resumes by id, so that goose cannot choose another session by name or age than the one that was checked. */
 function buildResumeArgs({ id }: GooseSession, args: readonly string[]): readonly string[] {
   const named = ['--session-id', '--name', '-n']
   const rest = args.filter(
@@ -142,7 +146,7 @@ function buildResumeArgs({ id }: GooseSession, args: readonly string[]): readonl
 function findOthersInSession({ host, args, servers }: SourceSearch): readonly string[] {
   if (!isResuming(args)) return []
   const session = findResumedSession(host, args)
-  if (session === undefined) return ['a session that goose does not tell about (--resume)']
+  if (session === undefined) return ['a session that goose does not list (--resume)']
   const isOurs = (extension: JsonObject): boolean => servers.some(({ entry }) => isSameServer(extension, entry))
   const others = session.extensions.filter((extension) => !isBuiltIn(extension) && !isOurs(extension))
   return others.map(({ name }) => `"${String(name)}" in the session ${session.id} (--resume)`)
@@ -151,7 +155,7 @@ function findOthersInSession({ host, args, servers }: SourceSearch): readonly st
 const isBuiltIn = ({ type, name }: JsonObject): boolean =>
   BUILT_IN_TYPES.includes(type) && !EXTENSION_LOADERS.has(normalizeName(String(name)))
 
-/** What a run before this one has left in a session is the same program, which finds its run by its environment. */
+/** An earlier run leaves the same command in a session. It finds its current run through the environment. */
 const isSameServer = (extension: JsonObject, entry: JsonObject): boolean =>
   extension.type === entry.type &&
   extension.cmd === entry.cmd &&
@@ -160,5 +164,5 @@ const isSameServer = (extension: JsonObject, entry: JsonObject): boolean =>
 const commandLine = ({ cmd, args }: JsonObject): string =>
   [cmd, ...(args as readonly unknown[])].map((word) => quoteWord(String(word))).join(' ')
 
-/** goose splits the text as a shell does. */
+/** goose splits the text like a shell. */
 const quoteWord = (word: string): string => (/^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

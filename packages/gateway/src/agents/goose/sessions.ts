@@ -4,7 +4,7 @@ import type { HostContext } from '../agent-adapter.ts'
 import { findProgram } from '../find-program.ts'
 import { findFlagValues, hasFlag } from '../flag-values.ts'
 
-/** A session of goose's, with the extensions that it starts when it is resumed, whatever flags say. */
+/** A session of goose, with the extensions that goose starts when it is resumed, regardless of flags. */
 export interface GooseSession {
   readonly id: string
   readonly name: string
@@ -17,9 +17,9 @@ const MAX_BYTES = 256 * 1024 ** 2
 
 export const isResuming = (args: readonly string[]): boolean => hasFlag(args, '--resume') || hasFlag(args, '-r')
 
-/** The session that these arguments resume, as goose itself tells it; nothing where it cannot be known. */
-export function findResumedSession(place: HostContext, args: readonly string[]): GooseSession | undefined {
-  const sessions = listSessions(place)
+/** The session that these arguments resume, as goose lists it; `undefined` if it cannot be determined. */
+export function findResumedSession(host: HostContext, args: readonly string[]): GooseSession | undefined {
+  const sessions = listSessions(host)
   const [id] = findFlagValues(args, ['--session-id'])
   const [name] = findFlagValues(args, ['--name', '-n'])
   const [path] = findFlagValues(args, ['--path'])
@@ -29,23 +29,23 @@ export function findResumedSession(place: HostContext, args: readonly string[]):
   return name === undefined ? sessions[0] : sessions.find((session) => session.name === name.value)
 }
 
-function listSessions(place: HostContext): readonly GooseSession[] {
-  const program = findProgram('goose', place)
+function listSessions(host: HostContext): readonly GooseSession[] {
+  const program = findProgram('goose', host)
   if (program === undefined) return []
   const { stdout, status } = spawnSync(program, ['session', 'list', '--format', 'json'], {
-    ...{ cwd: place.cwd, env: { ...place.environment }, encoding: 'utf8', timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES },
+    ...{ cwd: host.cwd, env: { ...host.environment }, encoding: 'utf8', timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   try {
     const list: unknown = status === 0 ? JSON.parse(stdout) : []
     return Array.isArray(list) ? list.flatMap((one: Json) => parseSession(one) ?? []) : []
   } catch {
-    // Another version says it in another way.
+    // Another version of goose may use another format.
     return []
   }
 }
 
-/** Undefined where it does not say what it starts. */
+/** `undefined` if the session does not list its extensions. */
 function parseSession(session: Json): GooseSession | undefined {
   if (!isJsonObject(session) || typeof session.id !== 'string') return undefined
   const data = isJsonObject(session.extension_data) ? session.extension_data['enabled_extensions.v0'] : undefined

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@sallyport/core'
 import type { ImportedServer, NativeScope } from '../agent-adapter.ts'
 
-/** An entry as it stands under `mcp_servers` in our config.yaml. */
+/** An entry as it is under `mcp_servers` in our config.yaml. */
 export type ConfigEntry = JsonObject
 
 /** Where a server was found: in which file of which agent, and under which name. */
@@ -16,7 +16,7 @@ export interface FoundServer extends ServerOrigin {
   readonly server: ImportedServer
 }
 
-/** A part of an entry as a mapping of names to texts; what is none is left out. */
+/** A part of an entry as a mapping of names to strings; other values are left out. */
 export function readStrings(entry: ConfigEntry, key: 'env' | 'headers'): Readonly<Record<string, string>> {
   const part = entry[key]
   if (typeof part !== 'object' || part === null || Array.isArray(part)) return {}
@@ -25,7 +25,7 @@ export function readStrings(entry: ConfigEntry, key: 'env' | 'headers'): Readonl
   )
 }
 
-/** The program and its arguments; none for a server that is reached by its URL. */
+/** The program and its arguments; empty for a server with a URL. */
 export function readCommandWords({ command, args }: ConfigEntry): readonly string[] {
   const words = [...(Array.isArray(command) ? command : [command]), ...(Array.isArray(args) ? args : [])]
   return words.filter((word): word is string => typeof word === 'string')
@@ -36,5 +36,5 @@ export function urlOf({ url, httpUrl, http_url }: ConfigEntry): string | undefin
   return typeof found === 'string' ? found : undefined
 }
 
-/** Whether something of a text comes from a variable. `$${` stands for itself. */
+/** Whether a text refers to a variable. `$${` is an escaped `${`. */
 export const hasReference = (text: string): boolean => /(?<!\$)\$\{/.test(text)

@@ -103,7 +103,7 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(ids(merge(rows, { lookup: (name) => (name === 'T' ? 's2' : undefined) }))).toEqual(['gh', 'gh-b'])
   })
 
-  it('does not import what is there already, this gateway, or what is switched off or broken', () => {
+  it('does not import existing servers, this gateway, or disabled or broken servers', () => {
     const existing = new Map<string, ConfigEntry>([['gh', { command: 'npx', args: ['gh'], env: { TOKEN: '${GH}' } }]])
     const off: FoundServer = { agent: 'a', name: 'bad', file: 'f', scope: 'user', server: { ok: false, why: 'no.' } }
     const rows = found([
@@ -119,12 +119,12 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(plan.present.map(({ id, name }) => [id, name])).toEqual([['gh', 'github']])
     expect(plan.skipped.map(({ name, why }) => [name, why])).toEqual([
       ...['gw', 'gw2', 'gw3', 'gw4'].map((name) => [name, 'it is this gateway.']),
-      ['off', 'it is switched off there.'],
+      ['off', 'it is disabled there.'],
       ['bad', 'no.'],
     ])
   })
 
-  it('leaves what came with a folder, unless it is told to take it', () => {
+  it('skips servers that came with a folder, unless they are requested', () => {
     const rows = found([['a:theirs', { command: 'x' }]]).map((one) => ({ ...one, scope: 'project' as const }))
     expect(merge([], { found: rows })).toMatchObject({
       added: [],
@@ -133,11 +133,11 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(ids(merge([], { found: rows, projects: 'take' }))).toEqual(['theirs'])
   })
 
-  it('takes another program on this machine for what it is', () => {
+  it('does not confuse another program on this machine with the gateway', () => {
     expect(ids(merge([['a:x', { url: 'http://localhost:4748/mcp' }]]))).toEqual(['x'])
   })
 
-  it('puts variables in the place of secrets, each of which means one value', () => {
+  it('replaces secrets by variables, each with one value', () => {
     const { added } = merge([
       [
         'a:one',
@@ -167,7 +167,7 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(added[0]?.unset).toEqual(['ONE_API_KEY', 'API_TOKEN'])
   })
 
-  it('uses a variable that is set to the very value, and none that means another', () => {
+  it('uses a variable that is set to the same value, and none with another value', () => {
     const rows: readonly Row[] = [['a:gh', { command: 'x', env: { TOKEN: 's1' } }]]
     const set = (value: string) => merge(rows, { lookup: (name) => (name === 'TOKEN' ? value : undefined) }).added[0]
     expect(set('s1')).toMatchObject({ entry: { env: { TOKEN: '${TOKEN}' } }, unset: [] })
@@ -176,12 +176,12 @@ describe(`merging the servers of agents (${promise('AG-18')})`, () => {
     expect(merge(rows, { existing }).added[0]?.unset).toEqual(['GH_TOKEN'])
   })
 
-  it('writes secrets as they are only when it is told to', () => {
+  it('writes plain secrets only if that is requested', () => {
     const rows: readonly Row[] = [['a:gh', { command: 'x', env: { TOKEN: 's1' } }]]
     expect(merge(rows, { secrets: 'keep' }).added[0]).toMatchObject({ entry: { env: { TOKEN: 's1' } }, secrets: [] })
   })
 
-  it('gives every server an id of its own, whatever agents call it, and finds all of them the second time', () => {
+  it('gives every server a unique id, whatever its name, and recognizes all of them the second time', () => {
     const text = fc.oneof(
       fc.constantFrom('a', 'A', 'a b', '__proto__', '日本', '', 'sallyport', 'x'.repeat(60), 'a-cursor'),
       fc.string({ maxLength: 12 }),

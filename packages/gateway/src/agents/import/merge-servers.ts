@@ -18,24 +18,24 @@ import {
   type VariableLookup,
 } from './server-identity.ts'
 
-/** A server that is to be added to config.yaml. */
+/** A server that will be added to config.yaml. */
 export interface AddedServer {
   readonly id: string
   readonly entry: ConfigEntry
-  /** Every place where it was found; the first gave it its name. */
+  /** All origins of the server; its name comes from the first. */
   readonly sources: readonly ServerOrigin[]
-  /** The id that it would have, were that not taken by another server. */
+  /** The id that it would have if another server did not use it. */
   readonly renamedFrom?: string
   readonly secrets: readonly HiddenSecret[]
-  /** The secrets that were found in it, hidden or not: whoever shows something of it masks them. */
+  /** All secrets that were found in it, hidden or not: they must be masked in any output. */
   readonly masked: readonly string[]
-  /** Variables that it refers to and that are not set: it is switched off until they are. */
+  /** Variables that it refers to but that are not set: it is disabled until they are. */
   readonly unset: readonly string[]
   readonly notes: readonly string[]
 }
 
 export interface PresentServer extends ServerOrigin {
-  /** What it is called in config.yaml. */
+  /** Its name in config.yaml. */
   readonly id: string
 }
 
@@ -51,48 +51,48 @@ export interface ImportPlan {
 
 export interface ImportRequest {
   readonly found: readonly FoundServer[]
-  /** What config.yaml has already, as it is written there. */
+  /** The entries that are already in config.yaml, as written there. */
   readonly existing: ReadonlyMap<string, ConfigEntry>
-  /** Where this gateway listens, so that it is not taken for a server. */
+  /** The port of this gateway, so that it is not imported as a server. */
   readonly port: number
   readonly lookup: VariableLookup
   readonly secrets: 'hide' | 'keep'
-  /** Whether servers count that stand in the folder in which people work. Whoever wrote that file may be anybody. */
+  /** Whether servers from files in the working folder are imported. Anybody may have written such a file. */
   readonly projects: 'take' | 'leave'
 }
 
-/** What becomes of the servers of all agents: one entry for each server, whatever they call it. */
-export function mergeServers(wish: ImportRequest): ImportPlan {
+/** Merges the servers of all agents: one entry for each server, whatever names the agents use. */
+export function mergeServers(request: ImportRequest): ImportPlan {
   const present: PresentServer[] = []
   const skipped: SkippedServer[] = []
   const groups: Groups = { groups: [], byKey: new Map() }
-  const { lookup } = wish
-  const known = indexKnownServers(wish)
-  for (const { server, ...source } of wish.found) {
-    const why = server.ok ? findSkipReason(server.config, source, wish) : server.why
+  const { lookup } = request
+  const known = indexKnownServers(request)
+  for (const { server, ...source } of request.found) {
+    const why = server.ok ? findSkipReason(server.config, source, request) : server.why
     if (why !== undefined || !server.ok) {
       skipped.push({ ...source, why: why ?? '' })
       continue
     }
-    const likeness = identifyServer(server.config)
-    const candidate = { source, entry: server.config, identity: likeness, notes: server.notes }
-    const same = known.get(likeness.key)?.find((one) => isSameServer(one, candidate, lookup))
+    const serverIdentity = identifyServer(server.config)
+    const candidate = { source, entry: server.config, identity: serverIdentity, notes: server.notes }
+    const same = known.get(serverIdentity.key)?.find((one) => isSameServer(one, candidate, lookup))
     if (same) present.push({ ...source, id: same.id })
     else addToGroups(groups, candidate, lookup)
   }
-  return { added: buildAddedServers(groups.groups, wish), present, skipped }
+  return { added: buildAddedServers(groups.groups, request), present, skipped }
 }
 
-/** Those of config.yaml, by what makes them alike. */
+/** The servers in config.yaml, by their identity key. */
 function indexKnownServers({
   existing,
 }: ImportRequest): ReadonlyMap<string, readonly (KnownServer & { readonly id: string })[]> {
   const known = new Map<string, (KnownServer & { readonly id: string })[]>()
   for (const [id, entry] of existing) {
     const identity = identifyServer(entry)
-    const near = known.get(identity.key) ?? []
-    known.set(identity.key, near)
-    near.push({ id, members: [entry], identity })
+    const sameKey = known.get(identity.key) ?? []
+    known.set(identity.key, sameKey)
+    sameKey.push({ id, members: [entry], identity })
   }
   return known
 }
@@ -103,13 +103,13 @@ function findSkipReason(
   { port, projects }: ImportRequest,
 ): string | undefined {
   if (isOwnGateway(entry, port)) return 'it is this gateway.'
-  if (entry.enabled === false) return 'it is switched off there.'
+  if (entry.enabled === false) return 'it is disabled there.'
   if (scope !== 'project' || projects === 'take') return undefined
-  return 'it came with this folder, and may be anybody’s. Look at it, then take it with --project.'
+  return 'it came with this folder, and anybody may have written it. Check it, then import it with --project.'
 }
 
 interface KnownServer {
-  /** Every entry that was found for it; all have one key. */
+  /** All entries that were found for it; they have the same key. */
   readonly members: readonly ConfigEntry[]
   readonly identity: ServerIdentity
 }
@@ -131,7 +131,7 @@ function isSameServer(
 }
 
 interface Group extends KnownServer {
-  /** What they come to. */
+  /** The merged entry. */
   readonly entry: ConfigEntry
   readonly sources: readonly ServerOrigin[]
   readonly notes: readonly string[]
@@ -140,22 +140,22 @@ interface Group extends KnownServer {
 interface Groups {
   /** In the order in which they were found. */
   readonly groups: Group[]
-  /** Where in the list those of one command or URL are: thousands of servers are compared with few. */
+  /** Indexes into `groups` by command or URL, so that each of thousands of servers is compared with few others. */
   readonly byKey: Map<string, readonly number[]>
 }
 
 function addToGroups({ groups, byKey }: Groups, candidate: Candidate, lookup: VariableLookup): void {
   const { source, entry, identity } = candidate
-  const near = byKey.get(identity.key) ?? []
-  const at = near.find((place) => isSameServer(groups[place] as Group, candidate, lookup))
+  const sameKey = byKey.get(identity.key) ?? []
+  const at = sameKey.find((index) => isSameServer(groups[index] as Group, candidate, lookup))
   const same = at === undefined ? undefined : groups[at]
   if (at === undefined || same === undefined) {
     const notes = candidate.notes.map((note) => `${source.agent}: ${note}`)
-    byKey.set(identity.key, [...near, groups.length])
+    byKey.set(identity.key, [...sameKey, groups.length])
     groups.push({ entry, members: [entry], identity, sources: [source], notes })
     return
   }
-  // A version that somebody pinned is kept.
+  // A pinned version takes precedence.
   const isPinned = same.identity.version === undefined && identity.version !== undefined
   const [first, second] = isPinned ? [entry, same.entry] : [same.entry, entry]
   groups[at] = {
@@ -167,7 +167,9 @@ function addToGroups({ groups, byKey }: Groups, candidate: Candidate, lookup: Va
   }
 }
 
-/** The first, with the variables and headers that only the second has; a reference counts more than a value. */
+/**
+ * The first entry, plus the variables and headers that only the second has. A reference takes precedence over a value.
+ */
 function mergeEntries(first: ConfigEntry, second: ConfigEntry): ConfigEntry {
   const env = mergeStrings(readStrings(first, 'env'), readStrings(second, 'env'), (name) => name)
   const headers = mergeStrings(readStrings(first, 'headers'), readStrings(second, 'headers'), (name) =>
@@ -181,7 +183,7 @@ function mergeEntries(first: ConfigEntry, second: ConfigEntry): ConfigEntry {
   }
 }
 
-/** What one of them keeps out of a context, the server of both does. */
+/** If one of the entries isolates a tool, the merged server does too. */
 function mergeIsolation(first: ConfigEntry, second: ConfigEntry): ConfigEntry {
   const listed = [first, second].flatMap(({ isolatedTools }) => (isJsonList(isolatedTools) ? isolatedTools : []))
   return {
@@ -209,22 +211,24 @@ function noteDifferences(first: ConfigEntry, second: ConfigEntry, source: Server
   const differing = Object.keys(second).filter(
     (key) => !MERGED_KEYS.has(key) && JSON.stringify(first[key]) !== JSON.stringify(second[key]),
   )
-  return differing.length === 0 ? [] : [`${source?.agent}: its own ${differing.join(', ')} was left.`]
+  return differing.length === 0 ? [] : [`${source?.agent}: its own ${differing.join(', ')} was left out.`]
 }
 
-function buildAddedServers(groups: readonly Group[], wish: ImportRequest): readonly AddedServer[] {
-  const names = new ServerNames(wish.existing.keys())
-  const used = new Set([...wish.existing.values()].flatMap((entry) => [...findUnsetVariables(entry, () => undefined)]))
-  const variables = new VariableNames(wish.lookup, used)
+function buildAddedServers(groups: readonly Group[], request: ImportRequest): readonly AddedServer[] {
+  const names = new ServerNames(request.existing.keys())
+  const used = new Set(
+    [...request.existing.values()].flatMap((entry) => [...findUnsetVariables(entry, () => undefined)]),
+  )
+  const variables = new VariableNames(request.lookup, used)
   return groups.map(({ entry, sources, notes }) => {
     const [source] = sources as readonly [ServerOrigin]
     const id = names.claim(source, entry)
-    const usual = new ServerNames([]).claim(source, entry)
+    const preferred = new ServerNames([]).claim(source, entry)
     const found = hideSecrets(entry, id, variables)
     const masked = found.secrets.map(({ value }) => value)
-    const hidden = wish.secrets === 'keep' ? { entry, secrets: [] } : found
-    const unset = [...findUnsetVariables(hidden.entry, wish.lookup)]
-    return { id, ...hidden, masked, sources, ...(usual !== id && { renamedFrom: usual }), unset, notes }
+    const hidden = request.secrets === 'keep' ? { entry, secrets: [] } : found
+    const unset = [...findUnsetVariables(hidden.entry, request.lookup)]
+    return { id, ...hidden, masked, sources, ...(preferred !== id && { renamedFrom: preferred }), unset, notes }
   })
 }
 
@@ -242,7 +246,7 @@ function findUnsetVariables(entry: ConfigEntry, lookup: VariableLookup): Readonl
 
 const MAX_LENGTH = 40
 
-/** Ids for servers that others named; nobody gets one that is taken. */
+/** Chooses unique ids for imported servers. */
 class ServerNames {
   readonly #taken: Set<string>
 
@@ -250,12 +254,12 @@ class ServerNames {
     this.#taken = new Set([...taken, BUILT_IN_SERVER])
   }
 
-  /** The slug of its name; where that is taken, with the agent behind it. */
+  /** The slug of its name; if that is in use, with the agent as a suffix. */
   claim(source: ServerOrigin, entry: ConfigEntry): string {
-    for (const wish of candidateIds(slugServerId(source.name) || deriveName(entry), source)) {
-      if (this.#taken.has(wish)) continue
-      this.#taken.add(wish)
-      return wish
+    for (const candidate of candidateIds(slugServerId(source.name) || deriveName(entry), source)) {
+      if (this.#taken.has(candidate)) continue
+      this.#taken.add(candidate)
+      return candidate
     }
     throw new Error('There are more numbers than servers.')
   }
@@ -271,7 +275,7 @@ function* candidateIds(base: string, { agent, scope }: ServerOrigin): Iterable<s
 const withSuffix = (base: string, end: string): string =>
   `${base.slice(0, MAX_LENGTH - end.length - 1).replace(/-+$/, '')}-${end}`
 
-/** For names of which nothing can be kept: the host, or the last word that looks like a program or a package. */
+/** For names without any usable character: the host, or the last word that looks like a program or a package. */
 function deriveName(entry: ConfigEntry): string {
   const url = urlOf(entry)
   if (url !== undefined) return slugServerId(/^\w+:\/\/([^/:?]+)/.exec(url)?.[1] ?? '') || 'server'
@@ -286,12 +290,12 @@ function deriveName(entry: ConfigEntry): string {
   )
 }
 
-/** A secret that was found, and the variable that stands in its place. */
+/** A secret that was found, and the variable that replaces it. */
 interface HiddenSecret {
   readonly variable: string
-  /** Where it stood: `env.TOKEN`. */
+  /** Where it was: `env.TOKEN`. */
   readonly at: string
-  /** Never to be shown. */
+  /** Must never be shown. */
   readonly value: string
 }
 
@@ -300,19 +304,19 @@ interface HiddenEntry {
   readonly secrets: readonly HiddenSecret[]
 }
 
-/** The names of variables, each of which means one value for all servers. */
+/** Chooses names of variables. Each variable has one value for all servers. */
 class VariableNames {
   readonly #values = new Map<string, string>()
   readonly #lookup: (name: string) => string | undefined
   readonly #used: ReadonlySet<string>
 
-  /** `used`: variables that other entries refer to. What they hold may be known from the environment, or not. */
+  /** `used`: variables that other entries refer to. Their values may or may not be set in the environment. */
   constructor(lookup: (name: string) => string | undefined, used: ReadonlySet<string>) {
     this.#lookup = lookup
     this.#used = used
   }
 
-  /** The first of the names that means this value, or nothing yet. */
+  /** The first of the names that has this value or no value yet. */
   claim(names: readonly string[], value: string): string {
     for (const name of withNumbers(names)) {
       if (!this.#isFree(name, value)) continue
@@ -333,7 +337,7 @@ function* withNumbers(names: readonly string[]): Iterable<string> {
   for (let number = 2; ; number++) yield `${names.at(-1)}_${number}`
 }
 
-/** The entry of a server with a variable in the place of each secret. */
+/** Replaces each secret in an entry by a variable. */
 function hideSecrets(entry: ConfigEntry, id: string, names: VariableNames): HiddenEntry {
   const secrets: HiddenSecret[] = []
   const hidden = mapStrings(entry, ({ text, location, at }) => {
@@ -344,7 +348,7 @@ function hideSecrets(entry: ConfigEntry, id: string, names: VariableNames): Hidd
       secrets.push({ variable, at, value })
       changed = `${changed.slice(0, start)}\${${variable}}${changed.slice(end)}`
     }
-    // `$${` would stand for itself.
+    // `$${` would be an escape and not a reference.
     return changed !== text && !hasReference(changed) ? text : changed
   })
   return { entry: hidden, secrets }
@@ -356,7 +360,7 @@ interface NamedSecret {
   readonly kind: StringLocation['kind']
 }
 
-/** A variable of the program keeps its own name; what else there is, is called after the server. */
+/** A variable of the program keeps its own name if possible; other secrets are named after the server. */
 function listCandidateNames({ id, name, kind }: NamedSecret): readonly string[] {
   const server = id.toUpperCase().replaceAll('-', '_')
   const own =

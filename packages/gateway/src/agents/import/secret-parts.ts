@@ -1,14 +1,14 @@
 import { findSecrets, isSecretFieldName, looksRandom } from '@sallyport/core'
 import { hasReference } from './found-server.ts'
 
-/** A part of a text that should not be written down, and what it could be called. */
+/** A part of a text that should not be written to a file, and a name for it. */
 export interface SecretPart {
   readonly start: number
   readonly end: number
   readonly name: string
 }
 
-/** Where in an entry a text stands, as far as that tells what it is. */
+/** The location of a text in an entry, as far as it shows what the text is. */
 export type StringLocation =
   | { readonly kind: 'env' | 'header'; readonly name: string }
   | { readonly kind: 'argument'; readonly before: string | undefined }
@@ -19,20 +19,20 @@ const PLAIN_VALUE = /^(?:true|false|yes|no|on|off|none|null|\d{1,5})$/i
 const PATH_OR_URL = /^(?:[/~.]|[A-Za-z]:[\\/]|[a-z][a-z+.-]*:\/\/)/
 const MIN_RANDOM_LENGTH = 20
 
-/** The secrets in one text of an entry. A text that refers to a variable was taken care of already. */
-export function findSecretParts(text: string, place: StringLocation): readonly SecretPart[] {
+/** Finds the secrets in one text of an entry. A text that refers to a variable needs no replacement. */
+export function findSecretParts(text: string, location: StringLocation): readonly SecretPart[] {
   if (text === '' || hasReference(text)) return []
-  const told = namedParts(text, place)
-  return told.length > 0 ? told : patternParts(text)
+  const named = namedParts(text, location)
+  return named.length > 0 ? named : patternParts(text)
 }
 
-function namedParts(text: string, place: StringLocation): readonly SecretPart[] {
-  if (place.kind === 'url') return urlParts(text)
-  if (place.kind === 'argument') return argumentParts(text, place.before)
-  return isSecretFieldName(place.name) ? valueParts(text, { start: 0, name: toSecretName(place.name) }) : []
+function namedParts(text: string, location: StringLocation): readonly SecretPart[] {
+  if (location.kind === 'url') return urlParts(text)
+  if (location.kind === 'argument') return argumentParts(text, location.before)
+  return isSecretFieldName(location.name) ? valueParts(text, { start: 0, name: toSecretName(location.name) }) : []
 }
 
-/** `--api-key=…`, what follows `--api-key`, `KEY=…` and `Header: …`, as programs take them. */
+/** `--api-key=…`, the argument after `--api-key`, `KEY=…` and `Header: …`. */
 function argumentParts(text: string, before: string | undefined): readonly SecretPart[] {
   const flag = /^--?([\w-]+)$/.exec(before ?? '')?.[1]
   if (flag !== undefined && isSecretFieldName(flag) && !text.startsWith('-'))
@@ -47,7 +47,7 @@ interface ValueStart {
   readonly name: string
 }
 
-/** What follows the scheme of a header; nothing where the value is a switch, a number, a path or an address. */
+/** The value after the scheme of a header; empty if the value is a switch, a number, a path or a URL. */
 function valueParts(text: string, { start, name }: ValueStart): readonly SecretPart[] {
   const value = text.slice(start)
   if (value === '' || PLAIN_VALUE.test(value) || PATH_OR_URL.test(value)) return []
@@ -57,7 +57,7 @@ function valueParts(text: string, { start, name }: ValueStart): readonly SecretP
 
 const toSecretName = (name: string): string => (/^authorization$/i.test(name) ? 'TOKEN' : name)
 
-/** Values of telling names in the query, and what nobody could have guessed anywhere in it or in the path. */
+/** Values of secret-looking names in the query, and random-looking parts of the query or the path. */
 function urlParts(text: string): readonly SecretPart[] {
   const parts: SecretPart[] = []
   const from = /^[a-z]+:\/\/[^/?#]*/i.exec(text)?.[0].length ?? 0

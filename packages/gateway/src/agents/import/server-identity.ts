@@ -3,17 +3,17 @@ import { expandVars } from '@sallyport/core'
 import { type ConfigEntry, hasReference, readCommandWords, readStrings, urlOf } from './found-server.ts'
 import { findSecretParts, type StringLocation } from './secret-parts.ts'
 
-/** What makes two entries the same server, but for the version of its package. */
+/** Identifies a server, apart from the version of its package. */
 export interface ServerIdentity {
   readonly key: string
-  /** Nothing where none is asked for, or the latest. */
+  /** `undefined` if no version or the latest is requested. */
   readonly version: string | undefined
 }
 
 const HIDDEN = '\0'
 const REFERENCE = /(?<!\$)\$\{[^}]*\}/g
 
-/** The programs that fetch a package and run it, by the words that begin their lines. */
+/** Programs that download and run a package, by the first words of their command lines. */
 const RUNNERS: readonly (readonly [registry: 'npm' | 'pypi', ...words: string[]])[] = [
   ['npm', 'npx'],
   ['npm', 'bunx'],
@@ -28,7 +28,7 @@ const RUNNERS: readonly (readonly [registry: 'npm' | 'pypi', ...words: string[]]
 ]
 const IGNORED_FLAGS = new Set(['-y', '--yes', '-q', '--quiet', '--silent', '--'])
 
-/** The same for the same command or URL, however it is written. A secret does not count, nor what hides it. */
+/** The same for equivalent commands or URLs. Secrets and the references that replace them are ignored. */
 export function identifyServer(entry: ConfigEntry): ServerIdentity {
   const masked = mapStrings(entry, maskString)
   const url = urlOf(masked)
@@ -49,8 +49,8 @@ function normalizeUrl(text: string): string {
   const [, scheme = '', host = '', rest = ''] = /^([a-z]+):\/\/([^/?]*)(.*)$/is.exec(plain) ?? []
   const [path = '', query] = rest.split(/\?(.*)/s)
   const port = scheme.toLowerCase() === 'https' ? /:443$/ : /:80$/
-  const place = `${scheme}://${host.replace(port, '')}`.toLowerCase()
-  return `${place}${path.replace(/\/+$/, '')}${query ? `?${query}` : ''}`
+  const origin = `${scheme}://${host.replace(port, '')}`.toLowerCase()
+  return `${origin}${path.replace(/\/+$/, '')}${query ? `?${query}` : ''}`
 }
 
 interface NormalizedCommand {
@@ -80,8 +80,8 @@ const normalizePath = (word: string): string =>
 export type VariableLookup = (variable: string) => string | undefined
 
 /**
- * Whether two entries of one likeness say nothing that contradicts: the same program with another account or another
- * database is another server. What stands behind a variable that is not set could be anything.
+ * Whether two entries with the same identity do not contradict each other: the same program with another account or
+ * database is another server. The value of an unset variable could be anything.
  */
 export function areCompatible(a: ConfigEntry, b: ConfigEntry, lookup: VariableLookup): boolean {
   const urls: Pair = [urlOf(a) ?? '', urlOf(b) ?? '']
@@ -114,21 +114,21 @@ function sharedPairs(a: ConfigEntry, b: ConfigEntry, key: 'env' | 'headers'): re
   })
 }
 
-/** Of entries of one likeness these differ in secrets and in how a package is asked for, and in nothing else. */
+/** The arguments of two entries with the same identity, pairwise: they differ only in secrets. */
 function argumentPairs(a: ConfigEntry, b: ConfigEntry): readonly Pair[] {
   const [ones, others] = [a, b].map((entry) => normalizeCommand(readCommandWords(entry)).words)
   return (ones ?? []).map((word, at): Pair => [word, others?.[at] ?? ''])
 }
 
-/** A text of an entry that may hold a secret. */
+/** A text of an entry that may contain a secret. */
 interface EntryString {
   readonly location: StringLocation
-  /** As a person would say where it is: `env.TOKEN`. */
+  /** Its location for people: `env.TOKEN`. */
   readonly at: string
   readonly text: string
 }
 
-/** The same entry, each of its texts replaced by what is made of it. */
+/** Applies a function to every text of an entry. */
 export function mapStrings(entry: ConfigEntry, change: (text: EntryString) => string): ConfigEntry {
   const { command, args, cwd } = entry
   const url = urlOf(entry)

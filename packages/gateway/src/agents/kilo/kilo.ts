@@ -3,7 +3,7 @@ import { createAdapter } from '../create-adapter.ts'
 import { args, disabled, env, ignored } from '../entry-keys.ts'
 import { OPENCODE_ENTRIES } from '../opencode-entries.ts'
 
-/** In the shape of older versions, under another key. */
+/** A file in the format of older versions, with another key. */
 const OLD_FILE = 'mcp.json'
 const HOME_FOLDERS = ['.kilocode', '.kilo']
 const HOME_FILES = ['opencode.json', 'opencode.jsonc', 'kilo.json', 'kilo.jsonc']
@@ -14,21 +14,21 @@ export const kilo = createAdapter({
   aliases: ['kilocode', 'kilo-code'],
   program: 'kilo',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.json')),
-    userFile(joinPath(place, xdgConfig(place), 'kilo', 'kilo.jsonc')),
-    ...[pathFromVariable(place, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
-    projectFile(place, 'kilo.json'),
-    projectFile(place, 'kilo.jsonc'),
-    // Read whatever the variables say.
-    ...HOME_FOLDERS.map((folder) => projectFile(place, folder, OLD_FILE)),
-    // Read last, and whatever the variables say.
-    ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(homePath(place, folder, name)))),
+  files: (host) => [
+    userFile(joinPath(host, xdgConfig(host), 'kilo', 'kilo.json')),
+    userFile(joinPath(host, xdgConfig(host), 'kilo', 'kilo.jsonc')),
+    ...[pathFromVariable(host, 'KILO_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
+    projectFile(host, 'kilo.json'),
+    projectFile(host, 'kilo.jsonc'),
+    // Read regardless of the variables.
+    ...HOME_FOLDERS.map((folder) => projectFile(host, folder, OLD_FILE)),
+    // Read last, and regardless of the variables.
+    ...HOME_FOLDERS.flatMap((folder) => HOME_FILES.map((name) => userFile(homePath(host, folder, name)))),
   ],
   serversPath: ({ path }) => (path.endsWith(OLD_FILE) ? ['mcpServers'] : ['mcp']),
   entries: { ...OPENCODE_ENTRIES, keys: { ...OPENCODE_ENTRIES.keys, args, env, disabled, alwaysAllow: ignored } },
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo and .kilocode/mcp.json. What the service of its account hands out for an organization stays.',
+    text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo and .kilocode/mcp.json. What the service of its account provides for an organization stays.',
   },
 })

@@ -30,7 +30,7 @@ describe('Kimi Code', () => {
     })
   })
 
-  it('narrows a server down with its own lists', () => {
+  it('narrows a server with its own lists', () => {
     const { config } = kimi.filterAvailableMcpTools(
       parseNativeText(kimi, FILE),
       ['fs', '!fs/write', 'context7/get'],

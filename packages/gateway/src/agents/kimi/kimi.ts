@@ -17,10 +17,10 @@ export const kimi = createAdapter({
   aliases: ['kimi-code'],
   program: 'kimi',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'KIMI_CODE_HOME', '.kimi-code'), 'mcp.json')),
-    projectFile(place, '.mcp.json'),
-    projectFile(place, '.kimi-code', 'mcp.json'),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'KIMI_CODE_HOME', '.kimi-code'), 'mcp.json')),
+    projectFile(host, '.mcp.json'),
+    projectFile(host, '.kimi-code', 'mcp.json'),
   ],
   serversPath: () => ['mcpServers'],
   toolFilter: { include: 'enabledTools', exclude: 'disabledTools' },
@@ -38,6 +38,6 @@ export const kimi = createAdapter({
   },
   enforcement: {
     level: 'strict',
-    text: 'Only our server: KIMI_CODE_HOME replaces the user’s file, and it is not started where the project or a plugin names servers.',
+    text: 'Only our server: KIMI_CODE_HOME replaces the user’s file, and it is not started if the project or a plugin names servers.',
   },
 })

@@ -14,10 +14,10 @@ import {
 
 const FILE = 'mcp.json'
 
-/** A home of its own with everything of the user's linked but the file of the servers. */
+/** A separate home with links to all of the user's files except the one with the servers. */
 export const kimiOverlay: AgentOverlay = {
   reservedFlags: ['--mcp-config', '--mcp-config-file'],
-  // They serve clients, which bring servers, or use a process that runs already.
+  // They serve clients, which add servers, or use a running process.
   reservedCommands: ['web', 'server', 'rc', 'remote'],
   remainingScopes: ['project'],
   sources: [
@@ -26,10 +26,10 @@ export const kimiOverlay: AgentOverlay = {
     {
       name: 'plugins',
       state: 'refused',
-      mechanism: '`mcpServers` of an installed plugin, wherever it lies',
+      mechanism: '`mcpServers` of an installed plugin, wherever it is',
       find: findPluginsWithServers,
     },
-    // The help of Kimi does not name the last two, which it tells whoever leaves a session.
+    // Kimi's help does not list the last two, but Kimi prints them when a session ends.
     resumedSessionSource('--session', '-S', '--resume', '-r'),
     { name: 'flags', state: 'refused', mechanism: '`--mcp-config`' },
     drivingProgramSource('acp'),
@@ -62,11 +62,11 @@ async function findPluginsWithServers({ host }: SourceSearch): Promise<readonly 
   return found.flat()
 }
 
-/** Kimi copies plugins into its own folder, but reads them from wherever its list says. */
+/** Kimi copies plugins into its own folder, but reads them from the paths in its list. */
 async function readPluginRoots(list: string): Promise<readonly string[]> {
   try {
-    const said: unknown = JSON.parse((await readNativeFile(list)) ?? '')
-    const plugins = isJsonObject(said) && Array.isArray(said.plugins) ? said.plugins : []
+    const parsed: unknown = JSON.parse((await readNativeFile(list)) ?? '')
+    const plugins = isJsonObject(parsed) && Array.isArray(parsed.plugins) ? parsed.plugins : []
     return plugins.flatMap((plugin) => (isJsonObject(plugin) && typeof plugin.root === 'string' ? [plugin.root] : []))
   } catch {
     // There is no such file, or Kimi cannot read it either.

@@ -44,13 +44,13 @@ describe('OpenCode', () => {
         sentry: { url: 'https://mcp.sentry.dev/mcp', timeouts: { call: '5s' }, enabled: false },
       },
       notes: [
-        'files: A reference has no counterpart and stands as plain text.',
-        'sentry: It is switched off in the agent, and so it is here.',
+        'files: A reference has no counterpart and stays as plain text.',
+        'sentry: It is disabled in the agent, and so it is here.',
       ],
     })
   })
 
-  it('keeps $schema and all else where servers are taken away', () => {
+  it('keeps $schema and all else if servers are removed', () => {
     const { document } = opencode.filterAvailableMcpTools(parseNativeText(opencode, FILE), ['sentry'], []).config
     expect(document).toEqual({
       $schema: 'https://opencode.ai/config.json',

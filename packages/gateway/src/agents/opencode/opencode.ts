@@ -7,20 +7,20 @@ export const opencode = createAdapter({
   title: 'OpenCode',
   program: 'opencode',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.json')),
-    userFile(joinPath(place, xdgConfig(place), 'opencode', 'opencode.jsonc')),
-    ...[pathFromVariable(place, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
-    projectFile(place, 'opencode.json'),
-    projectFile(place, 'opencode.jsonc'),
+  files: (host) => [
+    userFile(joinPath(host, xdgConfig(host), 'opencode', 'opencode.json')),
+    userFile(joinPath(host, xdgConfig(host), 'opencode', 'opencode.jsonc')),
+    ...[pathFromVariable(host, 'OPENCODE_CONFIG')].flatMap((path) => (path === undefined ? [] : [userFile(path)])),
+    projectFile(host, 'opencode.json'),
+    projectFile(host, 'opencode.jsonc'),
     // Read last, and whatever the variables say.
-    userFile(homePath(place, '.opencode', 'opencode.json')),
-    userFile(homePath(place, '.opencode', 'opencode.jsonc')),
+    userFile(homePath(host, '.opencode', 'opencode.json')),
+    userFile(homePath(host, '.opencode', 'opencode.jsonc')),
   ],
   serversPath: () => ['mcp'],
   entries: OPENCODE_ENTRIES,
   enforcement: {
     level: 'partial',
-    text: 'Our server instead of its own: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others, OPENCODE_CONFIG_CONTENT those of ~/.opencode. What the service of its account hands out for an organization stays.',
+    text: 'Our server instead of its own: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others, OPENCODE_CONFIG_CONTENT those of ~/.opencode. What the service of its account provides for an organization stays.',
   },
 })

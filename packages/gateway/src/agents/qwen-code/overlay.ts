@@ -5,9 +5,9 @@ import { allowedNameFlags, createOverlay, entriesByName } from '../create-overla
 import { drivingProgramSource, findFilesWithKey, findLinkedExtensions, type SourceSearch } from '../server-sources.ts'
 
 const FILE = 'mcp.json'
-/** In the folder of an extension that is only linked. */
+/** A file in the folder of a linked extension. */
 const LINK = '.qwen-extension-install.json'
-/** They start no servers, and do not know our flags. */
+/** Commands that start no servers and do not have our flags. */
 const HARMLESS = new Set(['auth', 'extensions', 'hooks', 'mcp', 'sessions', 'update'])
 const SYSTEM = {
   name: 'qwen-code',
@@ -16,7 +16,7 @@ const SYSTEM = {
 }
 const ONLY_OUR_NAME = '`--allowed-mcp-server-names`'
 
-/** `--mcp-config` adds to the user's servers, and the names that are allowed take them away again. */
+/** `--mcp-config` adds our servers to the user's, and the allowed names exclude the user's again. */
 export const qwenCodeOverlay: AgentOverlay = {
   reservedFlags: ['--mcp-config', '--allowed-mcp-server-names'],
   remainingScopes: ['user', 'project', 'local'],
@@ -37,7 +37,7 @@ export const qwenCodeOverlay: AgentOverlay = {
       mechanism: '`mcp.serverCommand` of the user, of the project or of the system',
       find: findSettingsWithCommand,
     },
-    { name: 'variables', state: 'closed', mechanism: '`QWEN_CODE_IDE_SERVER_STDIO_COMMAND` is taken away' },
+    { name: 'variables', state: 'closed', mechanism: '`QWEN_CODE_IDE_SERVER_STDIO_COMMAND` is removed' },
     { name: 'flags', state: 'refused', mechanism: '`--mcp-config`, `--allowed-mcp-server-names`' },
     drivingProgramSource('--acp', '--experimental-acp', '--input-format'),
   ],
@@ -59,23 +59,23 @@ export const qwenCodeOverlay: AgentOverlay = {
   },
 }
 
-/** They are started besides those that are allowed, and one that is called like ours takes its place. */
+/** Servers of sub-agents are started in addition to the allowed ones, and one with the name of ours replaces it. */
 async function findAgentsWithServers({ host, folders }: SourceSearch): Promise<readonly string[]> {
   const homes = [folderFromVariable(host, 'QWEN_HOME', '.qwen'), ...folders.map((folder) => join(folder, '.qwen'))]
   const extensions = homes.map((home) => join(home, 'extensions'))
   const linked = await Promise.all(extensions.map((folder) => findLinkedExtensions(folder, LINK)))
-  const wish = { key: 'mcpServers', files: /\.md$/ }
+  const query = { key: 'mcpServers', files: /\.md$/ }
   const found = await Promise.all([
-    ...[...homes, ...linked.flat()].map((folder) => findFilesWithKey(join(folder, 'agents'), wish)),
-    ...extensions.map((folder) => findFilesWithKey(folder, { ...wish, depth: 4 })),
+    ...[...homes, ...linked.flat()].map((folder) => findFilesWithKey(join(folder, 'agents'), query)),
+    ...extensions.map((folder) => findFilesWithKey(folder, { ...query, depth: 4 })),
   ])
   return found.flat()
 }
 
-/** The server that it starts has no name that could be allowed or not. Older files have the key at their top. */
+/** The server of this command has no name that could be excluded. Older files have the key at the top level. */
 async function findSettingsWithCommand({ host, native }: SourceSearch): Promise<readonly string[]> {
   const named = native.filter(({ config }) => /"(mcpS|s)erverCommand"/.test(JSON.stringify(config.document)))
-  const wish = { key: 'erverCommand', files: /\.json$/ }
-  const found = await Promise.all(systemFolders(host, SYSTEM).map((folder) => findFilesWithKey(folder, wish)))
+  const query = { key: 'erverCommand', files: /\.json$/ }
+  const found = await Promise.all(systemFolders(host, SYSTEM).map((folder) => findFilesWithKey(folder, query)))
   return [...named.map(({ file }) => file.path), ...found.flat()]
 }

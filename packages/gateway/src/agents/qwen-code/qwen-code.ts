@@ -8,15 +8,15 @@ export const qwenCode = createAdapter({
   aliases: ['qwen'],
   program: 'qwen',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, folderFromVariable(place, 'QWEN_HOME', '.qwen'), 'settings.json')),
-    projectFile(place, '.qwen', 'settings.json'),
+  files: (host) => [
+    userFile(joinPath(host, folderFromVariable(host, 'QWEN_HOME', '.qwen'), 'settings.json')),
+    projectFile(host, '.qwen', 'settings.json'),
   ],
   serversPath: () => ['mcpServers'],
   toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
   entries: GEMINI_ENTRIES,
   enforcement: {
     level: 'strict',
-    text: 'Only our server: --mcp-config with --allowed-mcp-server-names switches off all others; it is not started where a sub-agent names servers.',
+    text: 'Only our server: --mcp-config with --allowed-mcp-server-names disables all others; it is not started if a sub-agent names servers.',
   },
 })

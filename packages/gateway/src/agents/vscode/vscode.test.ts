@@ -22,13 +22,13 @@ describe('VS Code', () => {
     expect(vscode.defaultMcpConfigPath(mac)).toBe('/Users/ada/Library/Application Support/Code/User/mcp.json')
   })
 
-  it('is translated into our entries; what it asks for has to be in a variable', () => {
+  it('is translated into our entries; an input becomes a variable', () => {
     expect(importNativeText(vscode, FILE)).toEqual({
       servers: {
         perplexity: { command: 'npx', args: ['srv'], env: { KEY: '${INPUT_PERPLEXITY_KEY}' } },
         github: { url: 'https://api.githubcopilot.com/mcp/' },
       },
-      notes: ['perplexity: The agent asks for an input; here the variable INPUT_PERPLEXITY_KEY has to hold it.'],
+      notes: ['perplexity: The agent asks for an input; here it has to be in the variable INPUT_PERPLEXITY_KEY.'],
     })
   })
 })

@@ -9,9 +9,9 @@ export const vscode = createAdapter({
   aliases: ['vs-code', 'code'],
   program: 'code',
   syntax: 'json',
-  files: (place) => [
-    userFile(joinPath(place, applicationData(place), 'Code', 'User', 'mcp.json')),
-    projectFile(place, '.vscode', 'mcp.json'),
+  files: (host) => [
+    userFile(joinPath(host, applicationData(host), 'Code', 'User', 'mcp.json')),
+    projectFile(host, '.vscode', 'mcp.json'),
   ],
   serversPath: () => ['servers'],
   entries: {
@@ -26,6 +26,6 @@ export const vscode = createAdapter({
   },
   enforcement: {
     level: 'none',
-    text: 'It has no means for one run: paste the entry of `sallyport connect vscode`, and remove its other servers.',
+    text: 'It cannot be configured for one run: paste the entry of `sallyport connect vscode`, and remove its other servers.',
   },
 })

@@ -23,7 +23,7 @@ describe('Zed', () => {
     expect(zed.defaultMcpConfigPath(mac)).toBe('/home/ada/.config/zed/settings.json')
   })
 
-  it('is translated into our entries, in its older shape too', () => {
+  it('is translated into our entries, in its older format too', () => {
     expect(importNativeText(zed, FILE)).toEqual({
       servers: {
         new: { command: 'npx', args: ['srv'], enabled: false },
@@ -32,7 +32,7 @@ describe('Zed', () => {
         ext: 'it is part of an extension of Zed.',
       },
       notes: [
-        'new: It is switched off in the agent, and so it is here.',
+        'new: It is disabled in the agent, and so it is here.',
         'old: "settings" is left out: these are settings of an extension.',
       ],
     })

@@ -16,7 +16,7 @@ import {
 } from '../entry-keys.ts'
 import { NO_VARIABLES } from '../variable-syntax.ts'
 
-/** Older files have the whole program under `command`. */
+/** Older files have an object with the whole program under `command`. */
 const programOrCommand: KeyTranslator = (value, draft, key) => {
   if (!isJsonObject(value)) return command(value, draft, key)
   for (const [part, read] of [
@@ -29,10 +29,10 @@ const programOrCommand: KeyTranslator = (value, draft, key) => {
   }
 }
 
-function settingsPath(place: HostContext): string {
-  if (place.platform === 'win32') return joinPath(place, applicationData(place), 'Zed', 'settings.json')
-  if (place.platform === 'darwin') return homePath(place, '.config', 'zed', 'settings.json')
-  return joinPath(place, xdgConfig(place), 'zed', 'settings.json')
+function settingsPath(host: HostContext): string {
+  if (host.platform === 'win32') return joinPath(host, applicationData(host), 'Zed', 'settings.json')
+  if (host.platform === 'darwin') return homePath(host, '.config', 'zed', 'settings.json')
+  return joinPath(host, xdgConfig(host), 'zed', 'settings.json')
 }
 
 export const zed = createAdapter({
@@ -40,7 +40,7 @@ export const zed = createAdapter({
   title: 'Zed',
   program: 'zed',
   syntax: 'json',
-  files: (place) => [userFile(settingsPath(place)), projectFile(place, '.zed', 'settings.json')],
+  files: (host) => [userFile(settingsPath(host)), projectFile(host, '.zed', 'settings.json')],
   serversPath: () => ['context_servers'],
   entries: {
     variables: NO_VARIABLES,
@@ -61,6 +61,6 @@ export const zed = createAdapter({
   },
   enforcement: {
     level: 'none',
-    text: 'It has no means for one run: paste the entry of `sallyport connect zed`, and remove its other servers.',
+    text: 'It cannot be configured for one run: paste the entry of `sallyport connect zed`, and remove its other servers.',
   },
 })

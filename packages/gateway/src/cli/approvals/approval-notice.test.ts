@@ -22,8 +22,8 @@ async function call(at: TestHome, ...flags: readonly string[]) {
 /** Runs what stands after the name of the program. */
 const answer = (command: string) => cli(command.split(' ').slice(1))
 
-describe(`a call that waits for somebody (${promise('GOV-20')})`, () => {
-  it('says so at once, and by which command it is answered', async () => {
+describe(`a call that waits for approval (${promise('GOV-20')})`, () => {
+  it('reports that at once, with the command that answers it', async () => {
     const at = createTestHome()
     writeFileSync(join(at.home, 'tools.yaml'), TOOLS)
     // The first has a gateway of its own, which the second joins over its socket.
@@ -36,7 +36,7 @@ describe(`a call that waits for somebody (${promise('GOV-20')})`, () => {
     expect(refused.exit).toBe(4)
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'APPROVAL_DENIED' } })
 
-    expect(first.words).toMatch(/^… The call waits for approval \w+, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. /m)
+    expect(first.words).toMatch(/^… The call waits for approval \w+ until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. /m)
     const [, command = ''] = /another terminal: (.+)\n$/.exec(first.words) ?? []
     expect(await answer(command)).toMatchObject({ exit: 0 })
     expect(await first.over).toMatchObject({ exit: 0, stdout: expect.stringContaining('UTC') })

@@ -17,7 +17,10 @@ export interface ApprovalNoticeOptions {
   readonly signal: AbortSignal
 }
 
-/** Tells of each time that a call of the trace waits for somebody, until the signal. The call says itself what fails. */
+/**
+ * Reports each approval request of a trace until the signal aborts. Failures are not reported here: the call reports
+ * them.
+ */
 export async function followApprovalRequests({
   client,
   trace,
@@ -25,7 +28,7 @@ export async function followApprovalRequests({
   signal,
 }: ApprovalNoticeOptions): Promise<void> {
   try {
-    // The call may be quicker than this: then the feed begins with what was.
+    // The call may be faster than this request, so the feed starts with recent events.
     const events = client.follow({ type: 'APPROVAL_REQUESTED', trace, limit: 10 }, signal)
     for await (const event of events) onRequested(event as ApprovalRequestedEvent)
   } catch (error) {
@@ -33,20 +36,20 @@ export async function followApprovalRequests({
   }
 }
 
-/** How to answer it, for somebody in another terminal: a state that is not the usual one has to be named there. */
+/** The command that approves the call from another terminal. It names the state folder unless that is the default. */
 export function buildApproveCommand(context: CliContext, flags: GlobalFlags, approval: string): string {
-  const isUsual = flags.state === undefined && !context.environment.SALLYPORT_STATE
-  const words = [
+  const isDefaultState = flags.state === undefined && !context.environment.SALLYPORT_STATE
+  const parts = [
     'sallyport',
     'approvals',
     'approve',
     approval,
-    ...(isUsual ? [] : ['--state', resolveState(context, flags)]),
+    ...(isDefaultState ? [] : ['--state', resolveState(context, flags)]),
   ]
-  return words.map(quoteForShell).join(' ')
+  return parts.map(quoteForShell).join(' ')
 }
 
-/** On stderr in any case: stdout is for the answer. */
+/** Always on stderr: stdout is for the answer. */
 export function printWaiting(
   screen: Screen,
   { approval, expires, reason }: ApprovalRequestedEvent,
@@ -54,7 +57,7 @@ export function printWaiting(
 ): void {
   if (screen.json) return screen.printMessage(JSON.stringify({ waiting: { approval, expires, reason, command } }))
   screen.printMessage(
-    `… The call waits for approval ${approval}, until ${formatLocalTime(expires)}. ${visibleLine(reason)}`,
+    `… The call waits for approval ${approval} until ${formatLocalTime(expires)}. ${visibleLine(reason)}`,
   )
-  screen.printMessage(`  Let it be made, from another terminal: ${command}`)
+  screen.printMessage(`  Approve it from another terminal: ${command}`)
 }

@@ -27,15 +27,15 @@ export interface ApprovalPromptOptions {
   readonly reach: () => Promise<GatewayClient | undefined>
 }
 
-/** Asks about one request after the other. What somebody else answers is taken off the table. */
+/** Asks about one request after the other. A request that somebody else answers is withdrawn. */
 export class ApprovalPrompt {
-  /** Ends when the terminal does. */
+  /** Rejects when the terminal is closed. */
   readonly closed: Promise<void>
   readonly #options: ApprovalPromptOptions
   readonly #queue: ApprovalView[] = []
-  /** Those that were answered here: their ends are no news. */
+  /** Requests that were answered here: their end is not printed again. */
   readonly #answeredHere = new Set<string>()
-  #current: { readonly id: string; readonly taken: AbortController } | undefined
+  #current: { readonly id: string; readonly withdrawn: AbortController } | undefined
   #fail: (error: unknown) => void = () => {}
 
   constructor(options: ApprovalPromptOptions) {
@@ -56,60 +56,60 @@ export class ApprovalPrompt {
     if (at >= 0) this.#queue.splice(at, 1)
     if (this.#answeredHere.delete(id)) return
     this.#options.screen.printMessage(`\n${visibleLine(`${id} ${tool_name}: ${formatEventDetail(event)}`)}`)
-    if (this.#current?.id === id) this.#current.taken.abort()
+    if (this.#current?.id === id) this.#current.withdrawn.abort()
   }
 
   async #run(): Promise<void> {
     for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
-      const taken = new AbortController()
-      this.#current = { id: next.id, taken }
+      const withdrawn = new AbortController()
+      this.#current = { id: next.id, withdrawn }
       try {
-        await this.#askAbout(next, taken.signal)
+        await this.#askAbout(next, withdrawn.signal)
       } catch (error) {
-        if (!taken.signal.aborted) throw error
+        if (!withdrawn.signal.aborted) throw error
       } finally {
         this.#current = undefined
       }
     }
   }
 
-  async #askAbout(approval: ApprovalView, taken: AbortSignal): Promise<void> {
+  async #askAbout(approval: ApprovalView, withdrawn: AbortSignal): Promise<void> {
     const { screen, context } = this.#options
     screen.print('\n')
     screen.printFacts(approvalFacts(approval, context.now()))
     const reminder = approvalReminder(approval)
     if (reminder !== undefined) screen.print(`\n${reminder}\n`)
     for (let isDone = false; !isDone; ) {
-      const answer = ANSWER_KEYS[(await this.#ask(QUESTION, taken)).toLowerCase()]
+      const answer = ANSWER_KEYS[(await this.#ask(QUESTION, withdrawn)).toLowerCase()]
       if (answer === undefined) continue
-      isDone = await this.#answer(approval.id, answer, taken).catch((error) => this.#reportFailure(error))
+      isDone = await this.#answer(approval.id, answer, withdrawn).catch((error) => this.#reportFailure(error))
     }
   }
 
-  /** What somebody types; a terminal that was closed ends it all. */
-  async #ask(question: string, taken: AbortSignal): Promise<string> {
-    const said = await askTerminal(question, this.#options.context, taken)
-    if (said === undefined) throw new SallyportError('CALL_CANCELLED', 'The terminal was closed.')
-    return said
+  /** What the user types. A closed terminal ends the whole prompt. */
+  async #ask(question: string, withdrawn: AbortSignal): Promise<string> {
+    const typed = await askTerminal(question, this.#options.context, withdrawn)
+    if (typed === undefined) throw new SallyportError('CALL_CANCELLED', 'The terminal was closed.')
+    return typed
   }
 
-  /** What could not be done is told. Whether there is anything left to ask about: somebody else may have been faster. */
+  /** Prints the failure. Returns true if the request has ended: somebody else may have been faster. */
   #reportFailure(error: unknown): boolean {
     if (!(error instanceof SallyportError) || error.code === 'CALL_CANCELLED') throw error
     this.#options.screen.printMessage(`✗ ${visibleLine(messageOf(error))}`)
     return ENDED_CODES.has(error.code)
   }
 
-  async #answer(id: string, answer: AnsweredApproval['answer'], taken: AbortSignal): Promise<boolean> {
+  async #answer(id: string, answer: AnsweredApproval['answer'], withdrawn: AbortSignal): Promise<boolean> {
     const { screen, reach } = this.#options
     const client = await reach()
-    if (!client) throw new SallyportError('GATEWAY_UNREACHABLE', 'The gateway has gone, and the call with it.')
-    if (answer === 'always' && !(await this.#confirmAlways(client, id, taken))) return false
-    const why = answer === 'deny' ? await this.#ask('Why? The agent is told (may be empty) > ', taken) : ''
-    const wish: ApprovalReply = { answer, ...(why && { why }) }
+    if (!client) throw new SallyportError('GATEWAY_UNREACHABLE', 'The gateway has stopped, and the call with it.')
+    if (answer === 'always' && !(await this.#confirmAlways(client, id, withdrawn))) return false
+    const why = answer === 'deny' ? await this.#ask('Why? The agent sees this (may be empty) > ', withdrawn) : ''
+    const reply: ApprovalReply = { answer, ...(why && { why }) }
     this.#answeredHere.add(id)
     try {
-      screen.printMessage(formatApprovalOutcome(await client.answerApproval(id, wish)))
+      screen.printMessage(formatApprovalOutcome(await client.answerApproval(id, reply)))
     } catch (error) {
       this.#answeredHere.delete(id)
       throw error
@@ -117,11 +117,11 @@ export class ApprovalPrompt {
     return true
   }
 
-  /** What is written for good is shown first. */
-  async #confirmAlways(client: GatewayClient, id: string, taken: AbortSignal): Promise<boolean> {
+  /** A permanent change is shown before it is written. */
+  async #confirmAlways(client: GatewayClient, id: string, withdrawn: AbortSignal): Promise<boolean> {
     const { screen } = this.#options
     const { change } = await client.answerApproval(id, { answer: 'always', dryRun: true })
     if (change) screen.printMessage(formatChange(change))
-    return /^y(es)?$/i.test(await this.#ask('Write this? [y/N] > ', taken))
+    return /^y(es)?$/i.test(await this.#ask('Write this? [y/N] > ', withdrawn))
   }
 }

@@ -5,7 +5,7 @@ import { formatTimeAgo } from '../terminal/format-time-ago.ts'
 import type { Fact } from '../terminal/table.ts'
 import { visibleLine, visibleLines } from '../terminal/terminal-text.ts'
 
-/** Everything that a person has to know before they answer. */
+/** Everything that a person needs to know before answering. */
 export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[] {
   const { agent, profile, rule } = approval
   const facts: readonly (readonly [string, string])[] = [
@@ -24,10 +24,12 @@ export function approvalFacts(approval: ApprovalView, now: Date): readonly Fact[
   return facts.map(([name, value]) => ({ name, value }))
 }
 
-/** More of them may fill a screen. */
+/** Longer arguments may fill a screen. */
 const MAX_SHORT_LENGTH = 1_000
 
-/** What it is about in one line, where arguments have pushed all else off the screen: whoever wrote them may want that. */
+/**
+ * The request in one line, for long arguments that pushed all else off the screen: their author may want exactly that.
+ */
 export function approvalReminder(approval: ApprovalView): string | undefined {
   const { id, tool, agent, profile, risk } = approval
   const { length } = prettyPrintJson(approval.arguments)
@@ -40,13 +42,13 @@ export function formatTimeLeft({ expiresAt }: ApprovalView, now: Date): string {
   return left < 1_000 ? 'less than 1s' : formatDuration(Math.floor(left / 1_000) * 1_000)
 }
 
-/** A change of a file as a person reads one. */
+/** A change of a file, formatted as a diff. */
 export function formatChange({ file, line, removed, added }: NonNullable<AnsweredApproval['change']>): string {
   const lines = [...removed.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)]
   return [`${visibleLine(file)}:${line}`, ...lines.map((text) => visibleLines(text))].join('\n')
 }
 
-/** What an answer has done. */
+/** The effect of an answer. */
 export function formatApprovalOutcome(answered: AnsweredApproval): string {
   const { approval, notMade } = answered
   if (notMade === undefined) return answerText(answered)
@@ -65,6 +67,6 @@ function answerText({ approval, answer, unwritten }: AnsweredApproval): string {
     case 'session':
       return `The call of ${tool} is approved, for these arguments until the end of the session.`
     case 'always':
-      return `The call of ${tool} is approved, and nobody is asked about this tool any more.`
+      return `The call of ${tool} is approved, and this tool no longer needs approval.`
   }
 }

@@ -78,7 +78,7 @@ describe('watching approvals at a terminal', () => {
     waitForExit(startProgram(['call', 'counter/delete_it', '--args', JSON.stringify({ id })], { at }))
   const made = (): string => readFileSync(join(at.home, 'counted'), { encoding: 'utf8', flag: 'a+' })
 
-  it('asks about each with everything about it, and takes yes, no with a reason, and nothing else', async () => {
+  it('asks about each request with all its details, and accepts only yes, or no with a reason', async () => {
     const first = call('one')
     await person.sees('"id": "one"')
     await person.sees('[n] no > ')
@@ -97,7 +97,7 @@ describe('watching approvals at a terminal', () => {
     expect(made()).toBe('one\n')
   })
 
-  it('says once more what is asked for behind arguments that fill the screen', async () => {
+  it('repeats the request after arguments that fill the screen', async () => {
     const refused = call('x\n'.repeat(2_000))
     await person.sees('"id": "x\\nx\\n')
     await person.sees(': mcp__counter__delete_it by any.default, risk high, with ')
@@ -109,7 +109,7 @@ describe('watching approvals at a terminal', () => {
     expect((await refused).exit).toBe(4)
   })
 
-  it('takes a question back when somebody else has answered, and goes on with the next', async () => {
+  it('withdraws a question when somebody else has answered, and continues with the next', async () => {
     const first = call('one')
     await person.sees('approval    ')
     await person.sees('[n] no > ')
@@ -141,7 +141,7 @@ describe('watching approvals at a terminal', () => {
     person.types('a')
     await person.sees('[y/N] > ')
     person.types('y')
-    await person.sees('nobody is asked about this tool any more')
+    await person.sees('this tool no longer needs approval')
     expect((await first).exit).toBe(0)
     expect(readFileSync(file, 'utf8')).not.toBe(before)
     expect((await call('two')).exit).toBe(0)

@@ -15,21 +15,21 @@ const APPROVAL_EVENT_TYPES = ['APPROVAL_REQUESTED', 'APPROVAL_ANSWERED', 'APPROV
 type ApprovalEvent = Extract<LoggedEvent, { type: (typeof APPROVAL_EVENT_TYPES)[number] }>
 export type ApprovalEnd = Exclude<ApprovalEvent, { type: 'APPROVAL_REQUESTED' }>
 
-/** Whoever is told of requests and of their ends. */
+/** Is notified of requests and of their end. */
 interface ApprovalListener {
   onRequested(approval: ApprovalView): void
   onEnded(event: ApprovalEnd): void
 }
 
-/** Tells of every request until it is interrupted, and asks about each where somebody sits who can answer. */
+/** Reports every request until it is interrupted. In a terminal it also asks the user to answer each one. */
 export async function watchApprovals(context: CliContext, flags: GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  const isAnswered = !screen.json && isTerminal(context) && context.process.stdout.isTTY === true
-  if (!isAnswered) return followApprovals(context, flags, createPrinter(screen))
+  const isInteractive = !screen.json && isTerminal(context) && context.process.stdout.isTTY === true
+  if (!isInteractive) return followApprovals(context, flags, createPrinter(screen))
   const state = resolveState(context, flags)
-  const dialogue = new ApprovalPrompt({ context, screen, reach: () => findRunningGateway(state) })
+  const prompt = new ApprovalPrompt({ context, screen, reach: () => findRunningGateway(state) })
   screen.printMessage('Waiting for requests. Ctrl-C ends.')
-  await Promise.race([followApprovals(context, flags, dialogue), dialogue.closed])
+  await Promise.race([followApprovals(context, flags, prompt), prompt.closed])
 }
 
 function createPrinter(screen: Screen): ApprovalListener {
@@ -47,25 +47,27 @@ function toJsonLine(event: ApprovalEnd): object {
   return { event: 'answered', id, tool, answer, by, via, ...more }
 }
 
-/** What waits already comes first; the log's own numbers close the gap to what comes after. */
-async function followApprovals(context: CliContext, flags: GlobalFlags, audience: ApprovalListener): Promise<void> {
+/**
+ * Reports pending requests first, then new ones. The sequence numbers of the log ensure that none is missed in between.
+ */
+async function followApprovals(context: CliContext, flags: GlobalFlags, listener: ApprovalListener): Promise<void> {
   const { signal, process } = context
   const state = resolveState(context, flags)
-  const told = new Set<string>()
-  const tell = (approval: ApprovalView): void => {
-    if (told.has(approval.id)) return
-    told.add(approval.id)
-    audience.onRequested(approval)
+  const reported = new Set<string>()
+  const report = (approval: ApprovalView): void => {
+    if (reported.has(approval.id)) return
+    reported.add(approval.id)
+    listener.onRequested(approval)
   }
   const asked = context.now()
   const { after, waiting } = await withRecords(context, flags, async (client) => ({
     after: (await client.events({ limit: 1 })).at(-1),
     waiting: await client.approvals(),
   }))
-  for (const approval of waiting) tell(approval)
+  for (const approval of waiting) report(approval)
   let turn = Promise.resolve()
   const onEvent = (event: LoggedEvent): void => {
-    turn = turn.then(() => handleEvent(event as ApprovalEvent, { state, tell, audience }))
+    turn = turn.then(() => handleEvent(event as ApprovalEvent, { state, report, listener }))
   }
   const onSkipped = (count: number): void => void process.stderr.write(`! ${count} events were missed.\n`)
   const onWaiting = (): void => void process.stderr.write(`No gateway runs on the state ${state}; waiting for one.\n`)
@@ -75,17 +77,17 @@ async function followApprovals(context: CliContext, flags: GlobalFlags, audience
 
 interface EventContext {
   readonly state: string
-  readonly tell: (approval: ApprovalView) => void
-  readonly audience: ApprovalListener
+  readonly report: (approval: ApprovalView) => void
+  readonly listener: ApprovalListener
 }
 
-async function handleEvent(event: ApprovalEvent, { state, tell, audience }: EventContext): Promise<void> {
-  if (event.type !== 'APPROVAL_REQUESTED') return audience.onEnded(event)
+async function handleEvent(event: ApprovalEvent, { state, report, listener }: EventContext): Promise<void> {
+  if (event.type !== 'APPROVAL_REQUESTED') return listener.onEnded(event)
   try {
     const approval = await (await findRunningGateway(state))?.approval(event.approval)
-    if (approval) tell(approval)
+    if (approval) report(approval)
   } catch (error) {
-    // It is over already, which is an event of its own.
+    // The request has ended already, which is a separate event.
     if (!(error instanceof SallyportError)) throw error
   }
 }

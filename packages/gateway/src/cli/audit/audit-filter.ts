@@ -12,8 +12,8 @@ interface VerdictRule {
 }
 
 /**
- * What each word means in records: `failed` is what was allowed and then went wrong, by the tool's word or its server's;
- * `would-…` is what was allowed only because its rules are not enforced.
+ * What each verdict means in the records: `failed` was allowed, and then its tool or server reported an error;
+ * `would-…` was allowed only because its rules are not enforced.
  */
 const VERDICT_RULES: Readonly<Record<VerdictName, VerdictRule>> = {
   allow: { types: ['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'], matches: () => true },
@@ -49,7 +49,7 @@ function isRefusal(event: LoggedEvent, error: ErrorCode): boolean {
   return event.type === 'POLICY_DENIED' && event.error === error
 }
 
-/** Which records are meant. */
+/** Selects records. */
 export interface AuditFilter {
   readonly since?: Date
   readonly until?: Date
@@ -78,17 +78,17 @@ const timeFlag = (brief: string) =>
 
 export const FILTER_FLAGS = {
   since: timeFlag('Not before: 15m, 1h, 7d ago, or 2026-05-01T10:00:00Z'),
-  until: timeFlag('Not after, written alike'),
+  until: timeFlag('Not after, in the same format'),
   agent: textFlag('name', 'Of this agent'),
   session: textFlag('id', 'Of this session'),
   server: textFlag('name', 'Of this server'),
-  tool: textFlag('name', 'Of the tool with this name, or of those that a glob fits: clock/*'),
-  type: textFlag('types', 'Of these types, with commas between: TOOL_CALL_FAILED, UPSTREAM_LOST, …'),
+  tool: textFlag('name', 'Of the tool with this name, or of tools that match a glob: clock/*'),
+  type: textFlag('types', 'Of these types, separated by commas: TOOL_CALL_FAILED, UPSTREAM_LOST, …'),
   verdict: { kind: 'enum', values: VERDICTS, optional: true, brief: 'Calls with this verdict' },
   trace: textFlag('id', 'Of this trace'),
 } as const
 
-/** What the API can be asked; `createVerdictFilter` judges what it answers. */
+/** The part of the filter that the API supports; `createVerdictFilter` filters its answer. */
 export function toEventQuery({ since, until, verdict, type, ...filter }: AuditFilter): EventQuery {
   const { agent, session, server, tool, trace } = filter
   const fields = {

@@ -6,18 +6,18 @@ export type EventOfType<Type extends LoggedEvent['type']> = Extract<LoggedEvent,
 export type DecisionEvent = EventOfType<'TOOL_CALL_STARTED'> | EventOfType<'POLICY_DENIED'>
 export type CallEndEvent = EventOfType<'TOOL_CALL_COMPLETED'> | EventOfType<'TOOL_CALL_FAILED'>
 
-/** The records of one call by what they mean. Of an old one not all need be there any more. */
+/** The records of one call, by their meaning. Some records of an old call may have been removed. */
 export interface CallHistory {
   readonly id: string
   readonly trace: string
   readonly first: LoggedEvent & CallFacts
-  /** What was decided at last: the rules may change while a call waits. */
+  /** The last decision: the rules may change while a call waits. */
   readonly decided: DecisionEvent | undefined
   readonly ended: CallEndEvent | undefined
   readonly asked: EventOfType<'APPROVAL_REQUESTED'> | undefined
   readonly answered: EventOfType<'APPROVAL_ANSWERED'> | undefined
   readonly expired: EventOfType<'APPROVAL_EXPIRED'> | undefined
-  /** What its server asked of the client meanwhile. */
+  /** Questions that its server asked the client during the call. */
   readonly questions: readonly (EventOfType<'CLIENT_ASKED'> | EventOfType<'CLIENT_ANSWERED'>)[]
 }
 

@@ -3,42 +3,43 @@ import { formatLocalTime } from '../terminal/local-time.ts'
 import { visibleLine } from '../terminal/terminal-text.ts'
 import { type CallEndEvent, type CallHistory, millisecondsBetween } from './call-history.ts'
 
-/** What became of a call, in one word. */
+/** The outcome of a call, in one word. */
 export type CallStatus = 'Allowed' | 'Refused' | 'Cancelled' | 'Waiting' | 'Failed'
 
 export function getCallStatus({ decided, asked, answered, expired }: CallHistory): CallStatus {
   if (decided?.type === 'POLICY_DENIED') return decided.error === 'CALL_CANCELLED' ? 'Cancelled' : 'Refused'
   if (decided !== undefined) return 'Allowed'
-  // Killed while it waited, the gateway could not refuse it; the next one could only write that it is over.
+  // The gateway was killed while the call waited, so it could not refuse it. The next gateway could only record its
+  // end.
   if (expired) return 'Refused'
   return asked && !answered ? 'Waiting' : 'Failed'
 }
 
-/** The whole story in one sentence, for somebody who reads no further. */
-export function formatCallSummary(story: CallHistory): string {
-  const { first, decided } = story
+/** The whole call in one sentence, for a reader who stops there. */
+export function formatCallSummary(history: CallHistory): string {
+  const { first, decided } = history
   const who = visibleLine(`${first.agent} (${first.user})`)
   const about = `${subjectOf(first)} by ${who} at ${formatLocalTime(first.time)}`
-  const fate = getCallStatus(story)
-  const course = DESCRIPTIONS[fate](story)
-  const watched = decided?.would ? ` ${WOULD_SENTENCES[decided.would.outcome]}` : ''
-  return `${fate}: ${[about, ...course].join(', ')}.${watched}`
+  const status = getCallStatus(history)
+  const details = DESCRIPTIONS[status](history)
+  const wouldHave = decided?.would ? ` ${WOULD_SENTENCES[decided.would.outcome]}` : ''
+  return `${status}: ${[about, ...details].join(', ')}.${wouldHave}`
 }
 
 const WOULD_SENTENCES = {
-  deny: 'It would have been refused, were its rules enforced.',
-  ask: 'Somebody would have been asked, were its rules enforced.',
+  deny: 'It would have been refused if its rules were enforced.',
+  ask: 'It would have needed approval if its rules were enforced.',
 }
 
-/** `notes/delete_note`; what is no tool is said with its method. */
+/** `notes/delete_note`. A request that is not a tool call is shown with its method. */
 function subjectOf({ server, tool_name, method }: CallHistory['first']): string {
   const head = canonicalName({ server, tool: '' })
   const name = tool_name.startsWith(head) ? `${server}/${tool_name.slice(head.length)}` : tool_name
   return visibleLine(method === 'tools/call' ? name : `${method} ${name}`)
 }
 
-function allowed(story: CallHistory): readonly string[] {
-  return [...approval(story), endText(story.ended)]
+function allowed(history: CallHistory): readonly string[] {
+  return [...approval(history), endText(history.ended)]
 }
 
 function approval({ asked, answered, decided }: CallHistory): readonly string[] {
@@ -56,7 +57,7 @@ function endText(ended: CallEndEvent | undefined): string {
 }
 
 function refused({ asked, answered, expired, decided, ended }: CallHistory): readonly string[] {
-  if (decided?.type !== 'POLICY_DENIED') return ['since the gateway ended before anybody had approved it', NOT_SENT]
+  if (decided?.type !== 'POLICY_DENIED') return ['because the gateway ended before anybody approved it', NOT_SENT]
   if (asked && answered?.answer === 'deny')
     return [
       `not approved by ${visibleLine(answered.by)} after ${formatDuration(millisecondsBetween(asked, answered))}`,
@@ -64,7 +65,7 @@ function refused({ asked, answered, expired, decided, ended }: CallHistory): rea
     ]
   if (asked && expired)
     return [`approved by nobody within ${formatDuration(millisecondsBetween(asked, expired))}`, NOT_SENT]
-  // A server may have rules of its own, and says so only after it was asked.
+  // A server may have its own rules, and refuses only after it received the call.
   if (ended) return [`by its server (${visibleLine(decided.error)})`]
   const step = decided.decided_by?.step
   return [`${step ? `by the step ${step} ` : ''}(${visibleLine(decided.error)})`.trim(), NOT_SENT]
@@ -79,16 +80,16 @@ function cancelled({ asked, expired }: CallHistory): readonly string[] {
 }
 
 const waiting = ({ asked }: CallHistory): readonly string[] =>
-  asked ? [`somebody has to approve it until ${formatLocalTime(asked.expires)}: \`sallyport approvals\``] : []
+  asked ? [`somebody has to approve it by ${formatLocalTime(asked.expires)}: \`sallyport approvals\``] : []
 
-function undecided(story: CallHistory): readonly string[] {
-  const { ended } = story
+function undecided(history: CallHistory): readonly string[] {
+  const { ended } = history
   if (ended?.type === 'TOOL_CALL_FAILED') return [visibleLine(ended.error)]
-  if (story.asked) return [...approval(story), 'but the gateway ended before it was sent to its server']
-  return ['the record of what was decided is no longer kept']
+  if (history.asked) return [...approval(history), 'but the gateway ended before it was sent to its server']
+  return ['the record of the decision was removed']
 }
 
-const DESCRIPTIONS: Readonly<Record<CallStatus, (story: CallHistory) => readonly string[]>> = {
+const DESCRIPTIONS: Readonly<Record<CallStatus, (history: CallHistory) => readonly string[]>> = {
   Allowed: allowed,
   Refused: refused,
   Cancelled: cancelled,

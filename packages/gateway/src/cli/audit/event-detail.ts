@@ -8,7 +8,7 @@ const reasonOf = ({ reason }: { readonly reason: string }): string => reason
 const messageIn = ({ message }: { readonly message: string }): string => message
 const formatActor = ({ by, via }: { readonly by: string; readonly via: string }): string => `by ${by} (${via})`
 
-/** What a line says of each kind of event; a kind that is missing here does not build. */
+/** The text of a line for each type of event. A missing type fails to compile. */
 const DETAILS: Details = {
   TOOL_CALL_STARTED: ({ decided_by, would }) =>
     would ? `${WOULD_OUTCOMES[would.outcome]}: ${would.reason}` : (decided_by?.reason ?? ''),
@@ -56,7 +56,7 @@ const DETAILS: Details = {
 
 const WOULD_OUTCOMES = { ask: 'would have asked', deny: 'would have been refused' } as const
 
-/** A newer version may have written kinds of events that this one has no words for. */
+/** A newer version may have written types of events that this one does not know. */
 export function formatEventDetail(event: LoggedEvent): string {
   const detail = Object.hasOwn(DETAILS, event.type) ? DETAILS[event.type] : () => ''
   return (detail as (event: LoggedEvent) => string)(event)

@@ -9,7 +9,7 @@ export interface EventLineOptions extends Pick<Screen, 'style' | 'width'> {
   readonly now: Date
 }
 
-/** What one looks for first stands first: a terminal may be too narrow for the rest. */
+/** The most important columns come first: a terminal may be too narrow for the rest. */
 export const eventColumns = ({ width, now }: Omit<EventLineOptions, 'style'>): readonly Column<LoggedEvent>[] => [
   { title: 'TIME', value: ({ time }) => (width === undefined ? formatLocalTime(time) : formatShortTime(time, now)) },
   { title: 'EVENT', value: ({ type }) => type, paint: (event, style) => eventColor(event, style) },
@@ -19,7 +19,7 @@ export const eventColumns = ({ width, now }: Omit<EventLineOptions, 'style'>): r
   { title: 'CALL', value: (event) => ('call_id' in event ? event.call_id : ''), expendable: true },
 ]
 
-/** What one sees of an event while following: columns that do not know what is still to come. */
+/** One event while following the log: the column widths are fixed, since later events are not known yet. */
 export function formatEventLine(event: LoggedEvent, { style, width, now }: EventLineOptions): string {
   const columns = eventColumns({ width, now })
   const cells = columns.map(({ value }, at) => {

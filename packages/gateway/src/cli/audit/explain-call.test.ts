@@ -35,7 +35,7 @@ function callFrom(events: readonly LoggedEvent[]): Explanation['calls'][number] 
 }
 
 describe('an explained call', () => {
-  it('is one sentence first, then every step, and what was kept of it', async () => {
+  it('starts with one sentence, then shows every step and what was recorded', async () => {
     const { run, explain } = bench({ requiresApproval: false })
     await run({ path: '/tmp/a', password: 'hunter2' })
     const [head, , ...lines] = explain().split('\n')
@@ -49,7 +49,7 @@ describe('an explained call', () => {
     expect(lines.join('\n')).toMatch(/answer +\d+ bytes, about \d+ tokens/)
   })
 
-  it('says who approved it, by which rule it was asked, and how long that took', async () => {
+  it('shows who approved it, which rule asked, and how long that took', async () => {
     const { approvals, run, untilAsked, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()
     const answer = run()
@@ -64,7 +64,7 @@ describe('an explained call', () => {
     expect(text).toMatch(/^ +approved once by olga \(over api\) after 10\.0 s: fine$/m)
   })
 
-  it('says that it was approved before, for the session', async () => {
+  it('shows that it was approved before, for the session', async () => {
     const { approvals, run, untilAsked, log, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()
     const answer = run()
@@ -76,7 +76,7 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/✓ approve +approved for this session by olga/)
   })
 
-  it('says who did not approve it, and that it was not sent', async () => {
+  it('shows who denied it, and that it was not sent', async () => {
     const { approvals, run, untilAsked, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()
     const answer = run()
@@ -87,17 +87,17 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/refused by olga \(over api\) after 10\.0 s: not today/)
   })
 
-  it('that waits says until when, and where to answer', async () => {
+  it('that waits shows until when, and where to answer', async () => {
     const { approvals, run, untilAsked, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()
     const answer = run()
     await asked
-    expect(explain()).toMatch(/^Waiting: .*, somebody has to approve it until .*: `sallyport approvals`\.$/m)
+    expect(explain()).toMatch(/^Waiting: .*, somebody has to approve it by .*: `sallyport approvals`\.$/m)
     approvals.close('the test is over')
     await answer
   })
 
-  it('that was cancelled says so, and whether its server had it', async () => {
+  it('that was cancelled shows that, and whether its server received it', async () => {
     const { approvals, catalog, pipeline, untilAsked, explain } = bench({ requiresApproval: true })
     const cancellation = new Cancellation()
     const asked = untilAsked()
@@ -112,7 +112,7 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/^ +Cancelled: the client closed the stream\.$/m)
   })
 
-  it('that was being approved when the gateway was killed says that it was not sent', async () => {
+  it('that waited for approval when the gateway was killed is shown as not sent', async () => {
     const { approvals, run, untilAsked, log, explain } = bench({ requiresApproval: true })
     const asked = untilAsked()
     const answer = run()
@@ -124,7 +124,7 @@ describe('an explained call', () => {
     const over = { ...log.events[0], type: 'APPROVAL_EXPIRED', reason: 'The gateway ended before anybody answered.' }
     log.events.push(over as SallyportEvent)
     expect(explain()).toMatch(
-      /^Refused: .*, since the gateway ended before anybody had approved it, and not sent to its server\.$/m,
+      /^Refused: .*, because the gateway ended before anybody approved it, and not sent to its server\.$/m,
     )
   })
 
@@ -143,25 +143,25 @@ describe('an explained call', () => {
     expect(explain()).toMatch(/^Allowed: .*, but it was cancelled after 900 ms\.$/m)
   })
 
-  it('of a changed definition says what to do', async () => {
+  it('of a changed definition shows what to do', async () => {
     const { run, explain } = bench({ pin: 'sha256-other' })
     await run()
     const text = explain([{ ...LINE, text: 'pin: "sha256-other"' }])
     expect(text).toMatch(/^Refused: .*, by the step pin \(DEFINITION_CHANGED\), and not sent to its server\.$/m)
     expect(text).toMatch(/✗ pin .*\n +tools\.yaml:7\n +pin: "sha256-other"\n/)
-    expect(text).toMatch(/^ {2}· not asked any more: validate, .*, approve$/m)
+    expect(text).toMatch(/^ {2}· skipped: validate, .*, approve$/m)
     expect(text).toMatch(/^what to do +See what has changed.*`sallyport tools accept mcp__files__weigh`\.$/m)
   })
 
-  it('whose rules are only watched says what they would have done', async () => {
+  it('whose rules are not enforced shows what they would have done', async () => {
     const { run, explain } = bench({ allowedInModes: [], enforce: false })
     await run()
-    expect(explain()).toMatch(/^Allowed: .* It would have been refused, were its rules enforced\.$/m)
+    expect(explain()).toMatch(/^Allowed: .* It would have been refused if its rules were enforced\.$/m)
     expect(explain()).toMatch(/! mode +not enforced: The mode is NORMAL/)
     expect(explain()).toMatch(/^watched +mode would have refused it: The mode is NORMAL/m)
   })
 
-  it('names the refusal where a watched rule would have asked and another refused', async () => {
+  it('names the refusal if one unenforced rule would have asked and another refused', async () => {
     const watched = { requiresApproval: true, enforce: false } as const
     const { run, explain } = bench({ ...watched, arguments: { fields: { a: { forbidden: true } }, denyPatterns: [] } })
     await run({ a: 1 })
@@ -178,7 +178,7 @@ describe('an explained call', () => {
     expect(explain([{ file: 'tools.yaml', line: 7 }])).toMatch(/tools\.yaml:7\n +\(that line is no longer there\)/)
   })
 
-  it('leaves hostile text inert, with and without colours, and fits a terminal', async () => {
+  it('makes hostile text harmless, with and without colors, and fits a terminal', async () => {
     const { run, log } = bench({ requiresApproval: false })
     const evil = '\u001b[2J\u202eevil\r\nAllowed: forged'
     await run({ [evil]: `${evil} ${'word '.repeat(90)}` })

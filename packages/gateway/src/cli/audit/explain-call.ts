@@ -32,24 +32,24 @@ type Row = readonly [name: string, lines: readonly string[]]
 const MAX_LINES = 30
 const GAP = '  '
 
-/** The life of one call, for a person: first what happened, then why, then the rest. */
+/** Explains one call to a person: first what happened, then why, then the rest. */
 export function explainCall(
   call: Explanation['calls'][number],
   rules: Explanation['rules'],
-  sheet: TextLayout,
+  layout: TextLayout,
 ): string {
-  const story = buildCallHistory(call)
-  const { style, width } = sheet
-  const [fate, ...rest] = wrapText(formatCallSummary(story), width)
-  const head = [paintStatus(fate ?? '', story, style), ...rest]
-  const steps = story.decided ? decisionLines(story.decided, rules, sheet) : []
+  const history = buildCallHistory(call)
+  const { style, width } = layout
+  const [status, ...rest] = wrapText(formatCallSummary(history), width)
+  const head = [paintStatus(status ?? '', history, style), ...rest]
+  const steps = history.decided ? decisionLines(history.decided, rules, layout) : []
   const facts = [
-    ...approvalRows(story, rules),
-    ...questionRows(story),
-    ...decisionRows(story),
-    ...endRows(story, width),
+    ...approvalRows(history, rules),
+    ...questionRows(history),
+    ...decisionRows(history),
+    ...endRows(history, width),
   ]
-  const parts = [head, steps, factLines([...facts, ...idRows(story)], sheet)]
+  const parts = [head, steps, factLines([...facts, ...idRows(history)], layout)]
   return parts.flatMap((lines) => (lines.length > 0 ? [`${lines.join('\n')}\n`] : [])).join('\n')
 }
 
@@ -61,16 +61,16 @@ const STATUS_COLORS: Readonly<Record<CallStatus, keyof Style>> = {
   Failed: 'red',
 }
 
-function paintStatus(line: string, story: CallHistory, style: Style): string {
-  const fate = getCallStatus(story)
-  return `${style.bold(style[STATUS_COLORS[fate]](fate))}${line.slice(fate.length)}`
+function paintStatus(line: string, history: CallHistory, style: Style): string {
+  const status = getCallStatus(history)
+  return `${style.bold(style[STATUS_COLORS[status]](status))}${line.slice(status.length)}`
 }
 
-function decisionLines(decided: DecisionEvent, rules: Explanation['rules'], sheet: TextLayout): readonly string[] {
-  const steps = buildStepLines({ decided, rules, style: sheet.style }).flatMap((line) => stepText(line, sheet))
+function decisionLines(decided: DecisionEvent, rules: Explanation['rules'], layout: TextLayout): readonly string[] {
+  const steps = buildStepLines({ decided, rules, style: layout.style }).flatMap((line) => stepText(line, layout))
   const rest = listSkippedSteps(decided)
   if (rest.length === 0) return steps
-  return [...steps, ...wrapText(`  · not asked any more: ${rest.join(', ')}`, sheet.width).map(sheet.style.dim)]
+  return [...steps, ...wrapText(`  · skipped: ${rest.join(', ')}`, layout.width).map(layout.style.dim)]
 }
 
 const STEP_WIDTH = 10
@@ -84,10 +84,13 @@ function stepText({ step, mark, paint, reason, notes }: StepLine, { width }: Tex
   return [head, ...more.map((line) => indent + line), ...notes.map((line) => indent + line)]
 }
 
-function approvalRows(story: CallHistory, rules: Explanation['rules']): readonly Row[] {
-  const { asked, answered, expired } = story
+function approvalRows(history: CallHistory, rules: Explanation['rules']): readonly Row[] {
+  const { asked, answered, expired } = history
   if (asked === undefined) return []
-  const question = [`asked at ${formatLocalTime(asked.time)}${formatAskReason(story)}`, ...formatAskRule(story, rules)]
+  const question = [
+    `asked at ${formatLocalTime(asked.time)}${formatAskReason(history)}`,
+    ...formatAskRule(history, rules),
+  ]
   if (answered) {
     const why = answered.why === undefined ? '' : `: ${visibleLine(answered.why)}`
     const unwritten = visibleLine(formatUnwrittenRule(answered.unwritten))
@@ -106,7 +109,7 @@ function approvalRows(story: CallHistory, rules: Explanation['rules']): readonly
 const formatAskReason = ({ asked, decided }: CallHistory): string =>
   asked === undefined || asked.reason === decided?.decided_by?.reason ? '' : `: ${visibleLine(asked.reason)}`
 
-/** Unless a step names the same rule. */
+/** The rule that asked for approval, unless a step shows it already. */
 function formatAskRule({ asked, decided }: CallHistory, rules: Explanation['rules']): readonly string[] {
   const rule = asked?.rule
   if (asked === undefined || rule === undefined) return []
@@ -117,7 +120,7 @@ function formatAskRule({ asked, decided }: CallHistory, rules: Explanation['rule
 
 function questionRows({ questions }: CallHistory): readonly Row[] {
   const lines = questions.map((event) => {
-    if (event.type === 'CLIENT_ASKED') return `its server asked ${visibleLine(event.method)} of the client`
+    if (event.type === 'CLIENT_ASKED') return `its server sent ${visibleLine(event.method)} to the client`
     return `${event.success ? 'answered' : 'not answered'} after ${formatDuration(event.latency_ms)}`
   })
   return lines.length === 0 ? [] : [['questions', lines]]
@@ -141,11 +144,11 @@ function endRows({ decided, asked, ended, expired }: CallHistory, width: number 
   const given = decided?.arguments ?? asked?.arguments
   if (given !== undefined) rows.push(['arguments', argumentLines(given, width)])
   if (ended?.type === 'TOOL_CALL_COMPLETED') rows.push(['answer', [sizeText(ended)]])
-  if (ended?.returned !== undefined) rows.push(['went back', describeReturned(ended)])
+  if (ended?.returned !== undefined) rows.push(['returned', describeReturned(ended)])
   const failed = decided?.type === 'POLICY_DENIED' ? decided : ended?.type === 'TOOL_CALL_FAILED' ? ended : undefined
   if (failed === undefined) return rows
-  const isSaid = [denialReason(decided), expired?.reason].includes(failed.message)
-  if (!isSaid) rows.push(['error', [`${visibleLine(failed.error)}: ${visibleLine(failed.message)}`]])
+  const isShown = [denialReason(decided), expired?.reason].includes(failed.message)
+  if (!isShown) rows.push(['error', [`${visibleLine(failed.error)}: ${visibleLine(failed.message)}`]])
   const fix = findFix(failed.error, failed)
   if (fix !== undefined) rows.push(['what to do', [visibleLine(fix)]])
   return rows
@@ -157,7 +160,7 @@ const sizeText = ({ bytes, tokens_estimated: tokens }: EventOfType<'TOOL_CALL_CO
 const denialReason = (decided: DecisionEvent | undefined): string | undefined =>
   decided?.type === 'POLICY_DENIED' ? decided.decided_by?.reason : undefined
 
-/** On one line where they fit. */
+/** On one line if they fit. */
 function argumentLines(given: Json, width: number | undefined): readonly string[] {
   const short = visibleLine(JSON.stringify(given))
   if (displayWidth(short) <= (width ?? 120) - 12) return [short]
@@ -195,19 +198,19 @@ const STRATEGY_TEXTS: Readonly<Record<string, string>> = {
   agent: 'isolated by the strategy agent',
 }
 
-/** What of a result reached its caller, in words; nothing where that was all of it. */
+/** Describes which part of a result reached its caller; empty if the caller got all of it. */
 function describeReturned(ended: CallEndEvent): readonly string[] {
   const { returned } = ended
   if (returned === undefined) return []
   const shown = ended.type === 'TOOL_CALL_FAILED' ? 'nothing' : `${returned.bytes} bytes`
-  const lines = [`${shown}, ${describeStrategy(returned)}`, `about ${returned.tokens_kept} tokens were kept out`]
+  const lines = [`${shown}, ${describeStrategy(returned)}`, `about ${returned.tokens_kept} tokens were saved`]
   return [...lines, ...describeFallback(returned, ended), ...modelText(returned), ...wholeText(returned)].map(
     visibleLine,
   )
 }
 
 const describeStrategy = ({ strategy, fell_back }: ReturnedFacts): string =>
-  fell_back === undefined ? (STRATEGY_TEXTS[strategy] ?? strategy) : `bounded in place of the strategy ${strategy}`
+  fell_back === undefined ? (STRATEGY_TEXTS[strategy] ?? strategy) : `bounded instead of the strategy ${strategy}`
 
 function describeFallback({ fell_back }: ReturnedFacts, about: CallEndEvent): readonly string[] {
   if (fell_back === undefined) return []
@@ -221,9 +224,9 @@ function modelText({ turns, tokens_in = 0, tokens_out = 0 }: ReturnedFacts): rea
 }
 
 const wholeText = ({ handle }: ReturnedFacts): readonly string[] =>
-  handle === undefined ? [] : [`its session can read the whole as ${handle}`]
+  handle === undefined ? [] : [`its session can read the full result as ${handle}`]
 
-/** One line of judgement, and what it went by. */
+/** The decision of one step, and the rule behind it. */
 interface StepLine {
   readonly step: StepName
   readonly mark: string
@@ -232,17 +235,17 @@ interface StepLine {
   readonly notes: readonly string[]
 }
 
-/** What a step says yes to, for whoever does not know the steps. */
+/** Why a step passed, for readers who do not know the steps. */
 const PASSED_REASONS: Readonly<Record<StepName, string>> = {
   select: 'it is offered to this caller',
-  mode: 'the mode leaves it open',
-  pin: 'its definition is the one that was reviewed, if any was',
-  validate: 'the arguments are what the tool takes',
+  mode: 'the mode allows it',
+  pin: 'its definition is the reviewed one, if any was reviewed',
+  validate: 'the arguments match the input schema of the tool',
   permission: 'what it may do is permitted',
   label: 'the session may use it',
-  arguments: 'no rule is against these arguments, and no secret is in them',
-  limits: 'not too many calls at once, nor too often',
-  approve: 'nobody has to be asked',
+  arguments: 'no rule forbids these arguments, and they contain no secret',
+  limits: 'not too many calls at once or in a short time',
+  approve: 'no approval is needed',
 }
 
 interface StepView {
@@ -254,43 +257,45 @@ interface StepView {
 function buildStepLines(view: StepView): readonly StepLine[] {
   const { steps } = view.decided
   return STEP_NAMES.flatMap((step) => {
-    const said = steps[step]
-    return said === undefined ? [] : [buildStepLine(step, said, view)]
+    const outcome = steps[step]
+    return outcome === undefined ? [] : [buildStepLine(step, outcome, view)]
   })
 }
 
-/** After a refusal the rest is not asked. */
+/** After a refusal the remaining steps are skipped. */
 const listSkippedSteps = ({ steps }: DecisionEvent): readonly StepName[] =>
   STEP_NAMES.filter((step) => steps[step] === undefined)
 
-function buildStepLine(step: StepName, said: string, view: StepView): StepLine {
+function buildStepLine(step: StepName, outcome: string, view: StepView): StepLine {
   const { decided, style } = view
   const by = decided.decided_by?.step === step ? decided.decided_by : undefined
   const rule = by?.rule ?? decided.rules?.[step]
   const notes = rule ? describeRule(rule, { time: decided.time, rules: view.rules }) : []
-  if (said === 'deny') return { step, mark: '✗', paint: style.red, reason: visibleLine(by?.reason ?? 'refused'), notes }
-  if (said === 'ask') return { step, mark: '?', paint: style.yellow, reason: visibleLine(by?.reason ?? 'asks'), notes }
-  if (said.startsWith('not enforced: '))
-    return { step, mark: '!', paint: style.yellow, reason: visibleLine(said), notes }
+  if (outcome === 'deny')
+    return { step, mark: '✗', paint: style.red, reason: visibleLine(by?.reason ?? 'refused'), notes }
+  if (outcome === 'ask')
+    return { step, mark: '?', paint: style.yellow, reason: visibleLine(by?.reason ?? 'asks'), notes }
+  if (outcome.startsWith('not enforced: '))
+    return { step, mark: '!', paint: style.yellow, reason: visibleLine(outcome), notes }
   return {
     step,
     mark: '✓',
     paint: style.green,
-    reason: said === 'allow' ? PASSED_REASONS[step] : visibleLine(said),
+    reason: outcome === 'allow' ? PASSED_REASONS[step] : visibleLine(outcome),
     notes,
   }
 }
 
-/** Where the rule stands, what stands there now, and whether that need be what stood there then. */
+/** The location of the rule, the text at that line now, and a note if the file has changed since the decision. */
 function describeRule({ file, line }: RuleSource, { time, rules }: RuleView): readonly string[] {
   if (line === 0) return [visibleLine(file)]
-  const place = visibleLine(`${file}:${line}`)
+  const location = visibleLine(`${file}:${line}`)
   const now = rules.find((rule) => rule.file === file && rule.line === line)
-  if (now?.text === undefined) return [place, '  (that line is no longer there)']
+  if (now?.text === undefined) return [location, '  (that line is no longer there)']
   const { text, changed = time } = now
   const isChanged = Date.parse(changed) > Date.parse(time)
   const note = isChanged ? [`  (the file was changed since, at ${formatLocalTime(changed)})`] : []
-  return [place, `  ${visibleLine(text)}`, ...note]
+  return [location, `  ${visibleLine(text)}`, ...note]
 }
 
 interface RuleView {
@@ -299,46 +304,46 @@ interface RuleView {
   readonly rules: Explanation['rules']
 }
 
-/** What to do about a failure of which only the code was recorded. */
+/** What to do about a failure when only its code was recorded. */
 const FIXES: Readonly<Partial<Record<ErrorCode, string>>> = {
   TOOL_UNKNOWN: 'See `sallyport tools` for the tools that are offered.',
   CALL_DENIED: 'Change the rule that decided, if the call should be allowed.',
-  MODE_FORBIDS: '`sallyport mode` says which mode is in force, why, and how to leave it.',
+  MODE_FORBIDS: '`sallyport mode` shows which mode is in force, why, and how to leave it.',
   DEFINITION_CHANGED: 'See what has changed, and accept it if it is harmless: `sallyport tools accept <tool>`.',
-  ARGUMENTS_INVALID: 'The caller has to give what the tool takes: `sallyport tools show <tool>`.',
+  ARGUMENTS_INVALID: 'The caller has to send the arguments that the tool expects: `sallyport tools show <tool>`.',
   ARGUMENTS_UNCHECKED:
-    'Try again after a minute, with smaller arguments; else its server needs a simpler input schema.',
+    'Try again after a minute, with smaller arguments. If that fails, its server needs a simpler input schema.',
   ARGUMENTS_FORBIDDEN: 'Change the rule that decided, if such arguments should be allowed.',
   PAGE_REFUSED: 'Its server asks for a page that nobody should be sent to: ask its author for a plain https address.',
   SECRET_REFUSED:
-    'Give the key to the server in config.yaml. Where a tool has to take one: `secrets: allow` in its entry.',
-  RATE_LIMITED: 'It came too often: try again later, or raise the limit in its entry.',
+    'Give the key to the server in config.yaml. If a tool really needs one: `secrets: allow` in its entry.',
+  RATE_LIMITED: 'Too many calls in a short time: try again later, or raise the limit in its entry.',
   APPROVAL_REQUIRED: 'Somebody has to approve such calls first.',
-  APPROVAL_DENIED: 'It was not made. A later call is asked about again.',
-  APPROVAL_PENDING:
-    'Its agent cannot wait for so long: the request went on waiting for the same call to be made again.',
-  APPROVAL_EXPIRED: '`sallyport approvals` shows what waits; governance.approval_timeout says for how long.',
-  AUDIT_UNAVAILABLE: 'See that the disk of the state folder has room and can be written: `sallyport doctor`.',
-  RESULT_WITHHELD: 'The call was made: look at what it did before you make it again.',
+  APPROVAL_DENIED: 'It was not made. A later call needs approval again.',
+  APPROVAL_PENDING: 'Its agent cannot wait that long: the request stays pending until the same call is made again.',
+  APPROVAL_EXPIRED:
+    '`sallyport approvals` shows pending requests; governance.approval_timeout sets how long they wait.',
+  AUDIT_UNAVAILABLE: 'Check that the disk of the state folder has free space and is writable: `sallyport doctor`.',
+  RESULT_WITHHELD: 'The call was made: check what it did before you make it again.',
   OVERLOADED: 'Too much ran at once: try again, or raise gateway.max_calls_in_flight.',
   UPSTREAM_STARTING: 'The server was still starting: try again.',
   UPSTREAM_RESTARTING: 'The server was being restarted: try again.',
   UPSTREAM_BROKEN: 'See `sallyport servers <name>` for why its server does not stay up.',
   UPSTREAM_UNAVAILABLE: 'See `sallyport servers <name>` for why its server cannot be reached.',
   UPSTREAM_DISABLED: 'Its server is switched off: set `enabled: true` in config.yaml.',
-  UPSTREAM_NEEDS_LOGIN: 'Its server wants a login: see `sallyport servers <name>`.',
+  UPSTREAM_NEEDS_LOGIN: 'Its server requires a login: see `sallyport servers <name>`.',
   UPSTREAM_GONE: 'Its server had ended before the call was sent: try again.',
-  UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last words.',
+  UPSTREAM_DIED: 'Its server ended in the middle of the call: see `sallyport servers <name>` for its last messages.',
   UPSTREAM_TIMEOUT:
-    'It took too long: raise timeout_seconds of its entry or the timeout of its server, whichever it ran into, or ask for less.',
+    'It took too long: raise timeout_seconds of its entry or the timeout of its server, whichever it reached, or ask for less.',
   UPSTREAM_TOO_LARGE: 'Ask for less, or raise the limit on message size of its server in config.yaml.',
-  UPSTREAM_PROTOCOL: 'Its server does not keep to the protocol: see `sallyport servers <name>`, and update it.',
-  ISOLATION_FAILED: 'The model gave nothing of use: try another in isolation.model, or the strategy bounded.',
+  UPSTREAM_PROTOCOL: 'Its server violates the protocol: see `sallyport servers <name>`, and update it.',
+  ISOLATION_FAILED: 'The model gave no useful answer: try another in isolation.model, or the strategy bounded.',
   ISOLATION_LIMIT: 'It used up its turns, tokens or time: raise isolation.max_turns, max_tokens or max_time.',
   MODEL_UNAVAILABLE: 'Set isolation.model to one that can be reached, or use the strategy bounded.',
-  EXECUTOR_MISSING: 'Switch agents.mcp-executor on in config.yaml, or use another strategy.',
+  EXECUTOR_MISSING: 'Enable agents.mcp-executor in config.yaml, or use another strategy.',
   CALL_CANCELLED: 'The client stopped waiting, or the gateway ended: check what it did before you make it again.',
-  INTERNAL: 'This is a bug of Sallyport: please report it.',
+  INTERNAL: 'This is a bug in Sallyport: please report it.',
 }
 
 function findFix(code: ErrorCode, about: { readonly tool_name: string; readonly server: string }): string | undefined {
@@ -346,7 +351,7 @@ function findFix(code: ErrorCode, about: { readonly tool_name: string; readonly 
   return FIXES[code]?.replace('<tool>', () => quoteForShell(tool_name)).replace('<name>', () => quoteForShell(server))
 }
 
-/** What was answered to a request for approval, in words. */
+/** The answer to a request for approval, as text. */
 export const APPROVAL_OUTCOMES = {
   deny: 'refused',
   once: 'approved once',
@@ -354,6 +359,6 @@ export const APPROVAL_OUTCOMES = {
   always: 'approved for good',
 } as const
 
-/** What became of an `always` that could not be written. */
+/** A note about an `always` answer whose rule could not be written. */
 export const formatUnwrittenRule = (why: string | undefined): string =>
-  why === undefined ? '' : `; it was to be for good, but the rule was not written: ${why}`
+  why === undefined ? '' : `; the answer was "always", but the rule was not written: ${why}`

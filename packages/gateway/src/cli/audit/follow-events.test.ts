@@ -77,13 +77,13 @@ async function followed(count: number, { asked = new Date(START), ...feeding }: 
   return { seen, skipped }
 }
 
-it('a reader who was let go gets everything that he missed, however much more that is than a page', async () => {
+it('a reader that was disconnected gets everything that it missed, even more than a page', async () => {
   const { seen, skipped } = await followed(25_000)
   expect(skipped).toEqual([])
   expect(seen).toEqual(Array.from({ length: 25_001 }, (_, index) => index + 1))
 })
 
-it('what is too much to be caught up with is counted', async () => {
+it('events that are too many to be shown are counted', async () => {
   const { seen, skipped } = await followed(120_000)
   const [count = 0] = skipped
   expect(skipped).toHaveLength(1)
@@ -91,7 +91,7 @@ it('what is too much to be caught up with is counted', async () => {
   expect(seen.length + count).toBe(120_001)
 })
 
-it('what happened after nothing was found, and before there was a feed, is shown', async () => {
+it('events between an empty search and the start of the feed are shown', async () => {
   const { seen } = await followed(9, { asked: new Date(eventAt(7).time), overruns: false })
   expect(seen).toEqual([6, 7, 8, 9, 10])
 })

@@ -6,26 +6,26 @@ import { findRunningGateway } from '../gateway/with-gateway.ts'
 export interface FollowOptions {
   readonly state: string
   readonly query: EventQuery
-  /** The newest that were shown already, if any. */
+  /** The newest event that was shown already, if any. */
   readonly after: EventView | undefined
-  /** When these were asked for: where there were none, what happened since is yet to be shown. */
+  /** When those events were requested. If there were none, everything since then is still to be shown. */
   readonly asked: Date
   readonly onEvent: (event: EventView) => void
-  /** At most so many were missed and could not be caught up with. */
+  /** Up to `count` events were missed and cannot be shown. */
   readonly onSkipped: (count: number) => void
-  /** There is no gateway to follow; called once for each time that there is none. */
+  /** Called once each time no gateway is running. */
   readonly onWaiting: () => void
   readonly signal: AbortSignal
 }
 
 const PAUSE_MS = 500
-/** What a feed may begin with, and what one question may ask for; the same that the API allows. */
+/** How many past events a feed may start with, and how many one request may return. The limits of the API. */
 const CATCH_UP = 1_000
 const PAGE = 10_000
-/** They stay in memory until they were shown. */
+/** Missed events are in memory until they are shown. */
 const MAX_PAGES = 10
 
-/** Follows the events of a state for ever: over the gateway that runs on it, and over the next one when that ends. */
+/** Follows the events of a state forever: through the running gateway, and through the next one after that ends. */
 export async function followEvents({
   state,
   query,
@@ -61,12 +61,13 @@ interface FeedOptions {
   readonly signal: AbortSignal
 }
 
-/** The seam is closed by the log's own numbers: what stands twice, before and after it, is shown once. */
+/** Reads missed events, then the live feed. Sequence numbers ensure that an event in both is shown once. */
 async function* readEventsSince({ onSkipped, ...since }: FeedOptions): AsyncGenerator<EventView> {
   const { gateway, query, asked, signal } = since
   let { last } = since
   try {
-    // While these are shown more may happen than a feed begins with; a gateway lets go of a reader who is too slow.
+    // While these are shown, more events may happen than a feed starts with; a gateway disconnects a reader that is too
+    // slow.
     for (let missed = CATCH_UP; last !== undefined && missed >= CATCH_UP; ) {
       const { events, skipped } = await readMissedEvents(last, { gateway, query, signal })
       if (skipped > 0) onSkipped(skipped)
@@ -85,11 +86,11 @@ async function* readEventsSince({ onSkipped, ...since }: FeedOptions): AsyncGene
 interface MissedEvents {
   /** Oldest first. */
   readonly events: readonly EventView[]
-  /** At most so many stand before these and are too many to be held. */
+  /** Up to this many older events were skipped, because they do not fit in memory. */
   readonly skipped: number
 }
 
-/** The API gives the newest of what is asked for, so the pages are asked for backwards. */
+/** The API returns the newest matches, so the pages are read backwards. */
 async function readMissedEvents(
   last: EventView,
   { gateway, query, signal }: Pick<FeedOptions, 'gateway' | 'query' | 'signal'>,
@@ -102,7 +103,7 @@ async function readMissedEvents(
     const fresh = page.filter(({ seq }) => seq > last.seq && (first === undefined || seq < first.seq))
     events = [...fresh, ...events]
     if (page.length < PAGE || fresh[0]?.seq === last.seq + 1) return { events, skipped: 0 }
-    // More than a page in one millisecond: time leads no further back.
+    // More than a page in one millisecond: a time filter cannot reach older events.
     if (fresh.length === 0) break
   }
   return { events, skipped: (events[0]?.seq ?? 0) - last.seq - 1 }

@@ -9,19 +9,19 @@ import { type AuditFilter, createVerdictFilter, toEventQuery } from './audit-fil
 
 export interface LoggedRecord {
   readonly event: EventView
-  /** As it stands in the log. */
+  /** Exactly as it is in the log. */
   readonly line: string
 }
 
-/** All records that are meant, oldest first, from the files of the log: whether a gateway runs or not, and however many. */
+/** All matching records, oldest first, from the log files: with or without a running gateway, and without a limit. */
 export async function* readLoggedRecords(
   context: CliContext,
   flags: AuditFilter & GlobalFlags,
 ): AsyncGenerator<LoggedRecord> {
   const folder = join(resolveState(context, flags), 'logs')
-  const isMeant = createVerdictFilter(flags)
+  const matches = createVerdictFilter(flags)
   for await (const { event, line } of readRecords(folder, await toEventFilter(flags), context.signal))
-    if (isMeant(event)) yield { event: event as EventView, line }
+    if (matches(event)) yield { event: event as EventView, line }
 }
 
 async function toEventFilter(flags: AuditFilter): Promise<EventFilter> {
@@ -37,7 +37,7 @@ async function toEventFilter(flags: AuditFilter): Promise<EventFilter> {
   }
 }
 
-/** The types of `--type`. Throws USAGE for one that no event has. */
+/** The types of `--type`. Throws USAGE for an unknown type. */
 export async function parseEventTypes(typed: string | undefined): Promise<readonly EventType[] | undefined> {
   if (typed === undefined) return undefined
   const { EVENT_TYPES } = await import('../../serve/api/api.ts')
@@ -45,7 +45,7 @@ export async function parseEventTypes(typed: string | undefined): Promise<readon
   const types = typed.split(',')
   const unknown = types.find((type) => !known.includes(type))
   if (unknown === undefined) return types as readonly EventType[]
-  throw new SallyportError('USAGE', `No event is a "${unknown}".${didYouMean(unknown, known)}`, {
+  throw new SallyportError('USAGE', `There is no event type "${unknown}".${didYouMean(unknown, known)}`, {
     hint: `There are ${known.join(', ')}.`,
   })
 }

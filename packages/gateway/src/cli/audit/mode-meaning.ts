@@ -1,8 +1,8 @@
 import type { Mode } from '@sallyport/core'
 
-/** What each mode leaves, in one line. */
+/** What each mode allows, in one line. */
 export const MODE_MEANINGS: Readonly<Record<Mode, string>> = {
-  NORMAL: 'Every tool can be called that its rules allow.',
+  NORMAL: 'Every tool that its rules allow can be called.',
   ALERT: 'Something looks wrong: by default only tools of low risk can be called.',
   DEGRADED: 'Something is broken: by default no tools of high risk can be called.',
   LOCKDOWN: 'Only essential READ tools can be called, each with approval.',

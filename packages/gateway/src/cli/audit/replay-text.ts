@@ -11,23 +11,23 @@ interface TextLayout {
 const OUTCOME_WORDS = { allow: 'allowed', ask: 'asks', deny: 'refused' } as const
 const OUTCOME_COLORS = { allow: 'green', ask: 'yellow', deny: 'red' } as const satisfies Record<string, keyof Style>
 
-/** What would be decided otherwise, tool by tool, and what cannot be told. */
-export function formatReplay({ changes, undecidedCalls }: ReplayReport, sheet: TextLayout): string {
-  const blocks = [...changes.map((change) => changeLines(change, sheet)), ...undecidedBlock(undecidedCalls, sheet)]
+/** Decisions that would change, tool by tool, and calls that cannot be decided. */
+export function formatReplay({ changes, undecidedCalls }: ReplayReport, layout: TextLayout): string {
+  const blocks = [...changes.map((change) => changeLines(change, layout)), ...undecidedBlock(undecidedCalls, layout)]
   return blocks.map((lines) => `${lines.join('\n')}\n`).join('\n')
 }
 
 function changeLines(
   { tool, from, to, reason, rule, calls, examples }: VerdictChange,
-  sheet: TextLayout,
+  layout: TextLayout,
 ): readonly string[] {
-  const { style, width } = sheet
-  const place = rule && visibleLine(formatRuleLocation(rule))
+  const { style, width } = layout
+  const location = rule && visibleLine(formatRuleLocation(rule))
   const head = `${counted(calls)} of ${style.bold(visibleLine(tool))}: ${OUTCOME_WORDS[from]} → ${style[OUTCOME_COLORS[to]](OUTCOME_WORDS[to])}`
   return [
     head,
     ...(reason === '' ? [] : wrapText(`  ${visibleLine(reason)}`, width)),
-    ...(place === undefined ? [] : [`  ${place}`]),
+    ...(location === undefined ? [] : [`  ${location}`]),
     style.dim(`  such as ${examples.map(visibleLine).join(', ')}`),
   ]
 }
@@ -43,11 +43,11 @@ function undecidedBlock(
   return [[style.yellow('Undecided:'), ...lines]]
 }
 
-/** The last line, for whoever reads nothing else. */
+/** The last line, for a reader who reads nothing else. */
 export function formatReplaySummary({ calls, same, changed, undecided }: ReplayReport): string {
-  if (calls === 0) return 'No call of that kind is recorded.'
+  if (calls === 0) return 'No recorded call matches.'
   const rest = undecided === 0 ? '' : `, ${undecided} cannot be decided`
-  return `${counted(calls)}: ${same} as before, ${changed} otherwise${rest}.`
+  return `${counted(calls)}: ${same} unchanged, ${changed} changed${rest}.`
 }
 
 const counted = (calls: number): string => `${calls} ${calls === 1 ? 'call' : 'calls'}`

@@ -1,4 +1,4 @@
-/** One thing that doctor looked at. */
+/** The result of one check of `doctor`. */
 export interface Check {
   readonly name: string
   readonly level: 'ok' | 'warning' | 'wrong'

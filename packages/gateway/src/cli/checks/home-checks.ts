@@ -19,15 +19,15 @@ const ORIGINS: Readonly<Record<Home['origin'], string>> = {
 
 export interface HomeFindings {
   readonly checks: readonly Check[]
-  /** Where it is, if that could be told. */
+  /** Where it is; missing if it could not be found. */
   readonly path?: string
-  /** tools.yaml, where there is one. */
+  /** tools.yaml, if it exists. */
   readonly tools?: { readonly path: string; readonly bytes: Buffer } | undefined
-  /** Undefined when the home cannot be used. */
+  /** `undefined` if the home cannot be used. */
   readonly settings: Settings | undefined
 }
 
-/** Where the home is, by which rule, whether it may be used, and what is wrong in it. */
+/** Checks where the home is and why there, whether it may be used, and what is wrong in it. */
 export async function checkHome(context: CliContext, flags: GlobalFlags): Promise<HomeFindings> {
   const found = await attempt('home', () => findHome(context, flags))
   if ('level' in found) return { checks: [found], settings: undefined }
@@ -53,19 +53,23 @@ function checkHomeLocation({ home }: FoundHome): Check {
   return warning(
     'home',
     `${finding} does not exist yet`,
-    'Make it and write a config.yaml, or name another with --home.',
+    'Create it and write a config.yaml, or name another with --home.',
   )
 }
 
-/** Files that the gateway and its commands write, and would leave as they are. */
+/** Finds write-protected files among those that the gateway and its commands write. */
 function checkWriteProtection(home: string): readonly Check[] {
   return ['tools.yaml', 'profiles.json'].flatMap((name) => {
     const stats = statSync(join(home, name), { throwIfNoEntry: false })
     const why = stats && findWriteProtection(stats)
     if (why === undefined) return []
-    const fix = 'Nothing is written to it. New tools have no entry in tools.yaml until somebody adds one.'
+    const fix = 'Sallyport does not write to it. New tools have no entry in tools.yaml until somebody adds one.'
     return [
-      warning(name, `${join(home, name)}: ${why}.`, name === 'tools.yaml' ? fix : 'Profiles are changed by hand only.'),
+      warning(
+        name,
+        `${join(home, name)}: ${why}.`,
+        name === 'tools.yaml' ? fix : 'Profiles can be changed by hand only.',
+      ),
     ]
   })
 }
@@ -73,12 +77,12 @@ function checkWriteProtection(home: string): readonly Check[] {
 async function checkHomeTrust(found: FoundHome): Promise<Check> {
   const trust = await checkTrust(found)
   if (trust === 'trusted')
-    return ok('trust', found.home.origin === 'project' ? 'You have vouched for this home' : 'Needs none: you chose it')
+    return ok('trust', found.home.origin === 'project' ? 'You trusted this home' : 'Not needed: you chose this home')
   const finding = trust === 'changed' ? 'This home has changed since you trusted it.' : 'This home is not trusted.'
   return wrong('trust', finding, 'Read its files, then run `sallyport trust`.')
 }
 
-/** What a check expects to fail is its finding. */
+/** Turns an expected error into a failed check. */
 export async function attempt<Value extends object>(name: string, read: () => Promise<Value>): Promise<Value | Check> {
   try {
     return await read()
@@ -91,15 +95,15 @@ export async function attempt<Value extends object>(name: string, read: () => Pr
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 interface ToolsCheckOptions {
-  /** What the gateway says that runs on the home. */
+  /** The report of the gateway that runs on the home. */
   readonly running: ToolsFileView | undefined
-  /** The file as it stands there. */
+  /** The file on disk. */
   readonly tools: { readonly path: string; readonly bytes: Uint8Array } | undefined
 }
 
 const NAME = 'tools'
 
-/** Whether what people decided is in force, and what about tools they should look at. */
+/** Whether tools.yaml is in force, and which of its problems need attention. */
 export function checkTools({ running, tools }: ToolsCheckOptions): readonly Check[] {
   if (running) return toChecks(running)
   if (tools === undefined) return [ok(NAME, 'There is no tools.yaml yet: the first start writes it')]

@@ -5,7 +5,9 @@ import { withoutTokens } from '../token-variable.ts'
 import { type Check, ok, warning, wrong } from './check.ts'
 
 const MIN_NODE = [20, 19] as const
-/** Read elsewhere than in config/environment.ts: by this command line, by the servers that we start, and by those that are made with the kit. */
+/**
+ * Not read by config/environment.ts, but by the CLI, by the servers that we start, and by servers made with the kit.
+ */
 const EXTRA_VARIABLES = [
   'SALLYPORT_DEBUG',
   'SALLYPORT_LAUNCH',
@@ -21,7 +23,7 @@ export interface Machine {
   readonly environment: Environment
 }
 
-/** What has to be there before any home is looked at. */
+/** Checks what every home needs. */
 export function checkMachine({ nodeVersion, platform, environment }: Machine): readonly Check[] {
   return [checkNode(nodeVersion), checkSqlite(), ...checkWatchdog(platform), ...checkVariables(environment)]
 }
@@ -40,7 +42,7 @@ function checkSqlite(): Check {
   return problem === undefined ? ok('sqlite', 'SQLite loads') : wrong('sqlite', problem.message, problem.hint)
 }
 
-/** The process that ends the servers of a killed gateway is a shell script; where it finds strays, it reads /proc. */
+/** The process that ends the servers of a killed gateway is a shell script. It finds orphaned servers through /proc. */
 function checkWatchdog(platform: string): readonly Check[] {
   const checks = [
     isExecutable('/bin/sh')

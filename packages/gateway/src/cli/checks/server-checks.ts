@@ -8,23 +8,23 @@ import { formatServerCommand } from '../server-command.ts'
 import { type Check, ok, wrong } from './check.ts'
 import { isExecutable } from './machine-checks.ts'
 
-/** What the system searches when there is no PATH. */
+/** What the system searches if PATH is not set. */
 const DEFAULT_PATH = '/usr/local/bin:/bin:/usr/bin'
 
-/** Whether each server's program is there. Nothing is started, and no address is asked. */
+/** Checks that each server's program exists. Nothing is started, and no URL is requested. */
 export function checkServers(servers: readonly ServerConfig[], environment: Environment): readonly Check[] {
   return servers.filter(({ enabled }) => enabled).map((config) => checkServer(config, environment))
 }
 
 function checkServer(config: ServerConfig, environment: Environment): Check {
   const name = `server ${config.id}`
-  if (!('command' in config)) return ok(name, `${formatServerCommand(config)} (not asked)`)
+  if (!('command' in config)) return ok(name, `${formatServerCommand(config)} (not checked)`)
   const { cwd } = config
   const masked = (text: string): string => maskSecrets(text, config.fromVariables)
   if (cwd !== undefined && !tryStat(cwd)?.isDirectory())
     return wrong(
       name,
-      `Its working folder ${masked(cwd)} does not exist, or cannot be looked at.`,
+      `Its working folder ${masked(cwd)} does not exist, or cannot be accessed.`,
       'Create it, or correct `cwd`.',
     )
   const program = findServerProgram(config, environment)
@@ -43,7 +43,7 @@ function findServerProgram({ command, cwd, env }: ProgramServerConfig, environme
   return candidates.find((file) => tryStat(file)?.isFile() && isExecutable(file))
 }
 
-/** What may not be looked at is not there for a program either: the search goes on, as the system's does. */
+/** `undefined` for a path that cannot be accessed: the search goes on, like that of the system. */
 function tryStat(path: string): Stats | undefined {
   try {
     return statSync(path)
@@ -59,14 +59,15 @@ interface PortCheckOptions {
   readonly ours: readonly string[]
 }
 
-/** Whether `serve` could listen where it is told to. */
+/** Checks whether `serve` could listen on its configured address. */
 export async function checkPort({ host, port, ours }: PortCheckOptions): Promise<Check> {
-  const place = `${host}:${port}`
+  const address = `${host}:${port}`
   if (ours.some((url) => URL.canParse(url) && new URL(url).port === String(port)))
-    return ok('port', `${place} is the gateway of this state`)
+    return ok('port', `${address} is the gateway of this state`)
   const code = await tryToListen(host, port)
-  if (code === undefined) return ok('port', `${place} is free`)
-  const finding = code === 'EADDRINUSE' ? `${place} is taken by another program.` : `${place} cannot be used (${code}).`
+  if (code === undefined) return ok('port', `${address} is free`)
+  const finding =
+    code === 'EADDRINUSE' ? `${address} is taken by another program.` : `${address} cannot be used (${code}).`
   return wrong('port', finding, 'Stop that program, or choose another with gateway.port or `serve --port`.')
 }
 

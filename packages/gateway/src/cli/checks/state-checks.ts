@@ -17,15 +17,15 @@ export interface StateCheckOptions {
   readonly state: string
   /** A gateway answers on the state's socket. */
   readonly running: boolean
-  /** The home that it serves, where that is not the one in question. */
+  /** The home that the gateway serves, if it is another one than the checked home. */
   readonly otherHome: string | undefined
 }
 
-/** Whether the state can be used, who uses it, and whether only its owner can read it. */
+/** Checks whether the state can be used, who uses it, and whether only its owner can read it. */
 export async function checkState({ state, ...holder }: StateCheckOptions): Promise<readonly Check[]> {
   if (!existsSync(state))
-    return [ok('state', `${state} will be made when it is needed`), checkSpace(nearestExisting(state))]
-  // Before prepareState, which puts a wrong mode right and thus shows it only once.
+    return [ok('state', `${state} will be created when it is needed`), checkSpace(nearestExisting(state))]
+  // Before prepareState, which corrects wrong permissions, so that they are visible only once.
   const mode = checkPermissions(state)
   const prepared = await attempt('state', () => prepareState(state))
   if ('level' in prepared) return [prepared]
@@ -46,7 +46,7 @@ async function checkHolder({ state, running, otherHome }: StateCheckOptions): Pr
       'Give each home a state of its own with --state, or stop that gateway.',
     )
   if (running) return ok('gateway', 'A gateway runs on this state and answers')
-  // A lock that was never taken need not be tried: taking it leaves files behind.
+  // Do not try a lock that was never taken: taking it leaves files behind.
   if (!existsSync(join(state, 'gateway.lock'))) return ok('gateway', 'No gateway runs on this state')
   const lock = await attempt('gateway', () => lockState(state, { version: VERSION, home: '' }))
   if ('level' in lock) return lock
@@ -59,16 +59,16 @@ async function checkHolder({ state, running, otherHome }: StateCheckOptions): Pr
     return wrong(
       'gateway',
       `${who} holds the state, but is stopped.`,
-      `Let it go on with \`kill -CONT ${lock.holder.pid}\`, or end it.`,
+      `Continue it with \`kill -CONT ${lock.holder.pid}\`, or end it.`,
     )
   return wrong(
     'gateway',
     `${who} holds the state, but its gateway does not answer.`,
-    'Wait a moment if it has just been started; else stop it.',
+    'Wait a moment if it has just been started; otherwise stop it.',
   )
 }
 
-/** Who can read a token can call tools in its owner's name. */
+/** Anyone who can read a token can call tools in its owner's name. */
 function checkTokens(folder: string): readonly Check[] {
   if (!existsSync(folder)) return [ok('tokens', 'There are none yet')]
   const open = [folder, ...readdirSync(folder).map((name) => join(folder, name))].filter(
@@ -88,13 +88,14 @@ function checkSpace(folder: string): Check {
   const { bavail, bsize } = statfsSync(folder)
   const free = bavail * bsize
   const finding = `${Math.floor(free / 1024 ** 2)} MB free at ${folder}`
-  if (free < MIN_SPACE_BYTES) return wrong('disk', finding, 'Make room: calls that cannot be recorded are refused.')
+  if (free < MIN_SPACE_BYTES)
+    return wrong('disk', finding, 'Free some space: calls that cannot be recorded are refused.')
   return free < LOW_SPACE_BYTES
-    ? warning('disk', finding, 'Make room before calls can no longer be recorded.')
+    ? warning('disk', finding, 'Free some space before calls can no longer be recorded.')
     : ok('disk', finding)
 }
 
-/** The folder that is there, in which the missing ones will be made. */
+/** The nearest parent folder that exists. */
 function nearestExisting(path: string): string {
   return existsSync(path) ? path : nearestExisting(dirname(path))
 }
@@ -108,20 +109,20 @@ interface ModeStatus {
 
 interface ModeCheckOptions {
   readonly state: string
-  /** What the gateway says that runs on the state. */
+  /** The report of the gateway that runs on the state. */
   readonly running: ModeStatus | undefined
 }
 
-/** Whoever wonders why tools are refused should read here that the mode refuses them. */
+/** A mode that refuses tools is shown here, for users who wonder why tools are refused. */
 export function checkMode({ state, running }: ModeCheckOptions): Check {
   if (running !== undefined)
     return running.trouble === undefined ? checkKnownMode(running) : wrong('mode', running.trouble)
-  const kept = readMode(state)
-  if (kept.found === 'nothing') return ok('mode', 'NORMAL')
-  if (kept.found === 'record') return checkKnownMode(kept.record)
+  const stored = readMode(state)
+  if (stored.found === 'nothing') return ok('mode', 'NORMAL')
+  if (stored.found === 'record') return checkKnownMode(stored.record)
   return wrong(
     'mode',
-    `${kept.path} ${kept.problem}: the next gateway begins in LOCKDOWN.`,
+    `${stored.path} ${stored.problem}: the next gateway begins in LOCKDOWN.`,
     'Find out what damaged it, then go back with `sallyport mode RECOVERY --why "…"`.',
   )
 }
@@ -132,6 +133,6 @@ function checkKnownMode({ mode, by, why }: ModeStatus): Check {
   return warning(
     'mode',
     `${mode} is in force, set by ${by}${because}. ${MODE_MEANINGS[mode]}`,
-    '`sallyport mode` says more, and what can follow.',
+    '`sallyport mode` shows more, and the possible next modes.',
   )
 }

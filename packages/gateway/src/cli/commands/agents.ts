@@ -12,16 +12,16 @@ interface AgentsFlags {
 }
 
 export const agentsCommand = defineCommand<AgentsFlags, [string?]>({
-  brief: 'Show the agents on this machine, their own MCP servers, and what a launch can hold them to',
-  description: 'Their files are read and never written. Their programs are asked for their version, and nothing else.',
+  brief: 'Show the agents on this machine, their own MCP servers, and what a launch can enforce',
+  description: 'Their files are read and never written. Their programs are started only to get their version.',
   examples: [
-    ['agents', 'Those of which there is a program or a file'],
-    ['agents claude-code', 'One of them: its files, its servers, how it is held to a selection'],
-    ['agents mcp-executor', 'The sub-agent that is built in, as your config.yaml has it'],
+    ['agents', 'Those that have a program or a file here'],
+    ['agents claude-code', 'One of them: its files, its servers, how a selection is enforced'],
+    ['agents mcp-executor', 'The built-in sub-agent, as your config.yaml configures it'],
     ['agents --all --json', 'All that are known, for a program'],
   ],
   flags: {
-    all: { kind: 'boolean', brief: 'Also those of which there is no sign here', optional: true, withNegated: false },
+    all: { kind: 'boolean', brief: 'Also those that were not found here', optional: true, withNegated: false },
   },
   positional: {
     kind: 'tuple',
@@ -73,15 +73,15 @@ function serversText({ supportsMcp, files }: AgentReport): string {
   return [...parts, ...(broken > 0 ? [`${broken} broken`] : [])].join(', ') || '0'
 }
 
-/** Those that are there; else the one that would be looked for. */
+/** The files that exist; if there are none, the first one that is searched for. */
 function configText({ files }: AgentReport): string | undefined {
-  const there = files.filter(({ state }) => state !== 'missing').map(({ path }) => path)
-  return there.length > 0 ? [...new Set(there)].join(', ') : files[0] && `${files[0].path} (missing)`
+  const existing = files.filter(({ state }) => state !== 'missing').map(({ path }) => path)
+  return existing.length > 0 ? [...new Set(existing)].join(', ') : files[0] && `${files[0].path} (missing)`
 }
 
 function listProblems({ path, problems, error }: AgentFileReport): readonly string[] {
-  const told = error === undefined ? [] : [[error.message, error.hint].filter(Boolean).join(' ')]
-  return [...told, ...problems.map((problem) => `${path}: ${problem}`)].map(visibleLine)
+  const errors = error === undefined ? [] : [[error.message, error.hint].filter(Boolean).join(' ')]
+  return [...errors, ...problems.map((problem) => `${path}: ${problem}`)].map(visibleLine)
 }
 
 function showAgent(screen: Screen, agent: AgentReport): void {

@@ -23,22 +23,22 @@ import type { Column } from '../terminal/table.ts'
 import { visibleLine } from '../terminal/terminal-text.ts'
 
 const EXAMPLES: readonly Example[] = [
-  ['approvals', 'The calls that wait for somebody to say yes'],
-  ['approvals show 3f', 'One of them, with its arguments in full; the beginning of its id suffices'],
-  ['approvals approve 3f', 'Let it be made, this once'],
-  ['approvals approve 3f --session', 'And again in this session, with the same arguments'],
-  ['approvals deny 3f --why "not on a Friday"', 'Refuse it; the agent is told why'],
+  ['approvals', 'The calls that wait for approval'],
+  ['approvals show 3f', 'One of them, with its arguments in full; the beginning of its id is enough'],
+  ['approvals approve 3f', 'Approve it once'],
+  ['approvals approve 3f --session', 'Approve it for this session, with the same arguments'],
+  ['approvals deny 3f --why "not on a Friday"', 'Refuse it; the agent sees why'],
   ['approvals watch', 'Wait for requests and answer each'],
 ]
 
 const ID = {
   kind: 'tuple',
-  parameters: [{ brief: 'Its id, or a beginning that no other has', placeholder: 'id', parse: String }],
+  parameters: [{ brief: 'Its id, or a unique beginning of it', placeholder: 'id', parse: String }],
 } as const
 
-/** Arguments that every list shows whole, also one of 80 columns. */
+/** Arguments up to this length are never truncated in the list, even with 80 columns. */
 const MAX_LISTED = 20
-/** As much as the API takes, and a model reads. */
+/** The limit of the API; a model reads the text. */
 const MAX_WHY_LENGTH = 500
 
 const why = {
@@ -46,12 +46,12 @@ const why = {
   parse: parseWhy,
   optional: true,
   placeholder: 'text',
-  brief: 'Why; it is recorded, and of a refusal the agent is told',
+  brief: 'The reason; it is recorded, and the agent sees it after a refusal',
 } as const
 
 const listCommand = defineCommand<object>({
   brief: 'List the calls that wait for approval',
-  examples: [['approvals list', 'Who wants what, and for how long they will wait']],
+  examples: [['approvals list', 'Who asks for what, and how long they wait']],
   flags: {},
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
@@ -87,19 +87,19 @@ interface ApproveFlags {
 }
 
 const approveCommand = defineCommand<ApproveFlags, [string]>({
-  brief: 'Let a call be made',
+  brief: 'Approve a call',
   description:
-    'Once, unless a flag says more. An approval holds for the very arguments that were shown.\n' +
-    'In a terminal, arguments that the list cuts are shown in full first, and need your yes.\n' +
-    '--always changes tools.yaml: the change is shown first, and needs your yes.',
+    'Once, unless a flag says otherwise. An approval is valid only for exactly the arguments that were shown.\n' +
+    'In a terminal, arguments that the list truncates are shown in full first, and you have to confirm.\n' +
+    '--always changes tools.yaml: the change is shown first, and you have to confirm.',
   examples: [
-    ['approvals approve 3f9a', 'This once'],
+    ['approvals approve 3f9a', 'Once'],
     ['approvals approve 3f9a --session', 'Until the end of the session, for the same arguments'],
     ['approvals approve 3f9a --always', 'Never ask about this tool again: shows what would be written, then asks'],
   ],
   flags: {
     session: { kind: 'boolean', optional: true, withNegated: false, brief: 'For the rest of the session' },
-    always: { kind: 'boolean', optional: true, withNegated: false, brief: 'For good, for all arguments' },
+    always: { kind: 'boolean', optional: true, withNegated: false, brief: 'Permanently, for all arguments' },
     yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask first' },
     why,
   },
@@ -115,7 +115,7 @@ const denyCommand = defineCommand<{ readonly why?: string }, [string]>({
   brief: 'Refuse a call',
   examples: [
     ['approvals deny 3f9a', 'It is not made'],
-    ['approvals deny 3f9a --why "use the test database"', 'And the agent is told why'],
+    ['approvals deny 3f9a --why "use the test database"', 'It is not made, and the agent sees why'],
   ],
   flags: { why },
   positional: ID,
@@ -128,10 +128,10 @@ const denyCommand = defineCommand<{ readonly why?: string }, [string]>({
 const watchCommand = defineCommand<object>({
   brief: 'Wait for requests and answer each, until Ctrl-C',
   description:
-    'What others answer meanwhile is shown. Without a terminal, or with --json, it prints a line of JSON for each event.',
+    'Answers of others are shown too. Without a terminal, or with --json, it prints a line of JSON for each event.',
   examples: [
     ['approvals watch', 'Show each request in full and ask'],
-    ['approvals watch --json | ./notify-me', 'Tell a program of each'],
+    ['approvals watch --json | ./notify-me', 'Send each one to a program'],
   ],
   flags: {},
   run: (context, flags) => watchApprovals(context, flags),
@@ -161,37 +161,37 @@ interface AnswerContext {
   readonly id: string
 }
 
-async function answerOne({ context, flags, screen, id: typed }: AnswerContext, wish: ApprovalReply): Promise<void> {
+async function answerOne({ context, flags, screen, id: typed }: AnswerContext, reply: ApprovalReply): Promise<void> {
   const answered = await withRecords(context, flags, async (client) => {
     const approval = await findApproval(client, typed)
     const { id } = approval
-    if (wish.answer === 'always') await confirmAlways(client, { context, flags, screen, id })
-    else if (wish.answer !== 'deny') await confirmLongArguments(approval, { context, flags, screen, id })
-    return client.answerApproval(id, wish)
+    if (reply.answer === 'always') await confirmAlways(client, { context, flags, screen, id })
+    else if (reply.answer !== 'deny') await confirmLongArguments(approval, { context, flags, screen, id })
+    return client.answerApproval(id, reply)
   })
   if (screen.json) return screen.printJson(answered)
   screen.printMessage(formatApprovalOutcome(answered))
 }
 
-/** The list cuts long arguments: whoever has seen no more than that is shown all of it, and asked. */
+/** The list truncates long arguments, so they are shown in full and the user has to confirm. */
 async function confirmLongArguments(approval: ApprovalView, { context, flags, screen }: AnswerContext): Promise<void> {
   if (flags.yes || screen.json || !isTerminal(context)) return
   if (visibleLine(JSON.stringify(approval.arguments)).length <= MAX_LISTED) return
   screen.printFacts(approvalFacts(approval, context.now()))
   const reminder = approvalReminder(approval)
   if (reminder !== undefined) screen.printMessage(reminder)
-  if (/^y(es)?$/i.test((await askTerminal('Let it be made? [y/N] ', context)) ?? '')) return
+  if (/^y(es)?$/i.test((await askTerminal('Approve it? [y/N] ', context)) ?? '')) return
   throw new SallyportError('CALL_CANCELLED', 'Nothing was approved, and the call still waits.')
 }
 
-/** GOV-21: what is written for good is shown first. */
+/** GOV-21: a permanent change is shown before it is written. */
 async function confirmAlways(client: GatewayClient, { context, flags, screen, id }: AnswerContext): Promise<void> {
   const { change } = await client.answerApproval(id, { answer: 'always', dryRun: true })
   if (change && !screen.json) screen.printMessage(formatChange(change))
   if (flags.yes) return
   if (!isTerminal(context))
-    throw new SallyportError('USAGE', 'There is no terminal to ask on whether tools.yaml may be changed so.', {
-      hint: 'Look at the change, then add --yes.',
+    throw new SallyportError('USAGE', 'There is no terminal to confirm this change of tools.yaml.', {
+      hint: 'Check the change, then add --yes.',
     })
   if (/^y(es)?$/i.test((await askTerminal('Write this? [y/N] ', context)) ?? '')) return
   throw new SallyportError('CALL_CANCELLED', 'Nothing was written, and the call still waits.')

@@ -19,10 +19,10 @@ export const verifyCommand = defineCommand<VerifyFlags>({
   brief: 'Prove that no record was removed, altered, inserted or moved',
   description:
     'Reads the files of the log, whether a gateway runs or not. Exits with 6 when something is wrong.\n' +
-    'Whoever can write these files can write them all anew: note the head elsewhere, and ask with --head.',
+    'Anyone who can write these files can also rewrite all of them: store the head elsewhere, and check it with --head.',
   examples: [
     ['audit verify', 'Verify the whole log, and print its head'],
-    ['audit verify --head 9f86d081884c7d65…', 'And prove that it goes back to a head that was noted before'],
+    ['audit verify --head 9f86d081884c7d65…', 'And prove that it contains a head that was stored before'],
   ],
   flags: {
     head: {
@@ -30,7 +30,7 @@ export const verifyCommand = defineCommand<VerifyFlags>({
       parse: parseHead,
       optional: true,
       placeholder: 'hash',
-      brief: 'A head that was noted before: the log must contain it',
+      brief: 'A head that was stored before: the log must contain it',
     },
   },
   run: verify,
@@ -57,7 +57,7 @@ function findLogProblem({ problems, problemCount, notedAt, trimmedThrough }: Log
         ? ''
         : ` There ${problemCount === 2 ? 'is 1 other problem' : `are ${problemCount - 1} other problems`}.`
     return new SallyportError('LOG_ALTERED', `${first.file}: ${first.what}.${others}`, {
-      hint: 'Compare it with a copy of the log. Records of which nothing is said are as they were written.',
+      hint: 'Compare it with a copy of the log. All other records are unchanged.',
     })
   }
   if (noted === undefined || notedAt !== undefined) return undefined
@@ -65,13 +65,9 @@ function findLogProblem({ problems, problemCount, notedAt, trimmedThrough }: Log
     trimmedThrough === undefined
       ? ''
       : `, unless it belongs to one of the ${trimmedThrough} records that retention removed`
-  return new SallyportError(
-    'LOG_ALTERED',
-    `The log does not contain the head ${noted}: it was written anew${trimmed}.`,
-    {
-      hint: 'Compare it with a copy of the log.',
-    },
-  )
+  return new SallyportError('LOG_ALTERED', `The log does not contain the head ${noted}: it was rewritten${trimmed}.`, {
+    hint: 'Compare it with a copy of the log.',
+  })
 }
 
 function show(screen: Screen, report: LogReport): void {
@@ -83,7 +79,7 @@ function show(screen: Screen, report: LogReport): void {
     { name: 'head', value: head?.chain },
     {
       name: 'noted head',
-      value: notedAt === undefined ? undefined : `record ${notedAt}: up to there nothing has changed`,
+      value: notedAt === undefined ? undefined : `record ${notedAt}: nothing up to there has changed`,
     },
     ...remarks(report).map((value) => ({ name: 'note', value })),
     ...problems
@@ -110,8 +106,8 @@ function remarks({ first, records, chainedFrom, trimmedThrough, unfinished }: Lo
 
 function verdictText({ records, chainedFrom }: LogReport): string {
   if (records === 0) return 'There are no records.'
-  if (chainedFrom === undefined) return 'There is nothing that could be verified.'
-  return 'The log is as it was written. Note the head elsewhere: whoever can write these files can write them all anew.'
+  if (chainedFrom === undefined) return 'There is nothing to verify.'
+  return 'The log is unchanged. Store the head elsewhere: anyone who can write these files can also rewrite all of them.'
 }
 
 function parseHead(typed: string): string {
@@ -119,6 +115,6 @@ function parseHead(typed: string): string {
   if (/^[0-9a-f]{64}$/.test(head)) return head
   throw new SallyportError(
     'USAGE',
-    `"${typed}" is no head; expected the 64 hexadecimal digits that \`audit verify\` prints.`,
+    `"${typed}" is not a valid head; expected the 64 hexadecimal digits that \`audit verify\` prints.`,
   )
 }

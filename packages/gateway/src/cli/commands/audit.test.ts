@@ -31,7 +31,7 @@ const EVENTS: readonly SallyportEvent[] = [
   { type: 'POLICY_DENIED', ...FACTS, steps: {}, error: 'APPROVAL_DENIED', message: 'no' },
   { type: 'APPROVAL_EXPIRED', ...FACTS, approval: 'a3', reason: 'nobody answered' },
   { type: 'POLICY_DENIED', ...FACTS, steps: {}, error: 'APPROVAL_EXPIRED', message: 'too late' },
-  { type: 'MODE_CHANGED', from: 'NORMAL', to: 'ALERT', why: 'trouble', ...BY },
+  { type: 'MODE_CHANGED', from: 'NORMAL', to: 'ALERT', why: 'a problem', ...BY },
   { type: 'TOOLS_WRITTEN', file: 'tools.yaml', tools: ['mcp__shell__run'], count: 1 },
   { type: 'TOOLS_FILE_RELOADED', file: 'tools.yaml', entries: 3 },
   { type: 'TOOLS_FILE_REJECTED', file: 'tools.yaml', message: 'line 3' },
@@ -56,10 +56,10 @@ const objects = (out: string): readonly LoggedEvent[] =>
     .map((line) => JSON.parse(line))
 
 describe('audit verify', () => {
-  it('prints what there is and the head, which proves the log later on', async () => {
+  it('prints a summary and the head, which later proves the log', async () => {
     const at = await recorded()
     const first = await cli(['audit', 'verify'], { at })
-    expect(first).toMatchObject({ exit: 0, stderr: expect.stringContaining('The log is as it was written.') })
+    expect(first).toMatchObject({ exit: 0, stderr: expect.stringContaining('The log is unchanged.') })
     expect(first.stdout).toMatch(/^records +15 in 1 file\nfirst +1, \d{4}.*\nlast +15, \d{4}.*\nhead +[0-9a-f]{64}\n/)
     const head = /[0-9a-f]{64}/.exec(first.stdout)?.[0] ?? ''
     const store = openStore({ state: at.state, durability: 'process' })
@@ -87,7 +87,7 @@ describe('audit verify', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'LOG_ALTERED' } })
   })
 
-  it('finds by a noted head that everything was written anew', async () => {
+  it('detects with a stored head that everything was rewritten', async () => {
     const [at, other] = [await recorded(), await recorded(EVENTS.slice(1))]
     const { head } = JSON.parse((await cli(['audit', 'verify', '--json'], { at: other })).stdout)
     expect(await cli(['audit', 'verify', '--head', head.chain], { at })).toMatchObject({
@@ -96,7 +96,7 @@ describe('audit verify', () => {
     })
   })
 
-  it('works on a state that is not there, and changes nothing in one that is', async () => {
+  it('works on a state that does not exist, and changes nothing in one that does', async () => {
     const none = join(scratchFolder(), 'none')
     expect(await cli(['audit', 'verify', '--state', none])).toMatchObject({
       exit: 0,
@@ -112,7 +112,7 @@ describe('audit verify', () => {
     expect([readFileSync(at.log), readdirSync(at.state)]).toEqual(before)
   })
 
-  it('says so when the log cannot be read', async () => {
+  it('reports a log that cannot be read', async () => {
     const at = await recorded()
     mkdirSync(join(at.state, 'logs', 'events-000000000099.jsonl'))
     expect(await cli(['audit', 'verify'], { at })).toMatchObject({
@@ -123,7 +123,7 @@ describe('audit verify', () => {
   })
 
   it.each([
-    [['audit', 'verify', '--head', 'abc'], '"abc" is no head'],
+    [['audit', 'verify', '--head', 'abc'], '"abc" is not a valid head'],
     [['audit', 'verfy'], 'verfy'],
     [['audit', 'export', '--type', 'MODE_CHANGD'], 'Did you mean "MODE_CHANGED"?'],
   ])('%j exits with 2', async (args, message) => {
@@ -135,7 +135,7 @@ describe('audit verify', () => {
 })
 
 describe('audit export', () => {
-  it('prints all that matches, as it stands in the log', async () => {
+  it('prints all matching records exactly as they are in the log', async () => {
     const at = await recorded()
     expect(await cli(['audit', 'export'], { at })).toEqual({
       exit: 0,
@@ -163,7 +163,7 @@ describe('a verdict', () => {
     ['expired', [7, 8]],
     ['deny', [5, 6, 8]],
     ['failed', [4]],
-  ])('of "%s" finds what it means', async (verdict, seqs) => {
+  ])('of "%s" finds its records', async (verdict, seqs) => {
     const { stdout } = await cli(['audit', '--verdict', verdict, '--json'], { at: await recorded() })
     expect(objects(stdout).map(({ seq }) => seq)).toEqual(seqs)
   })
@@ -183,7 +183,7 @@ describe('audit list', () => {
     return stdout.replaceAll(SGR, '').split('\n').slice(0, -1)
   }
 
-  it.each([20, 60, 80, 100, 200])('cuts each line to a terminal of %i columns', async (columns) => {
+  it.each([20, 60, 80, 100, 200])('truncates each line to a terminal of %i columns', async (columns) => {
     const lines = await linesAt(columns)
     expect(lines).toHaveLength(events.length + 1)
     expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(columns)
@@ -191,7 +191,7 @@ describe('audit list', () => {
     expect(lines.at(-1)).toMatch(/^\d\d:\d\d:\d\d {2}POLICY/)
   })
 
-  it('shows when, what, of which tool, by whom and why before all else', async () => {
+  it('shows time, event, tool, agent and reason before all else', async () => {
     expect((await linesAt(100))[0]).toMatch(/^TIME +EVENT +SUBJECT +AGENT +DETAIL$/)
     expect((await linesAt(100)).at(-1)).toMatch(
       /POLICY_DENIED +mcp__shell__日.*… +claude-code +CALL_DENIED: because.*…$/,
@@ -199,13 +199,13 @@ describe('audit list', () => {
     expect((await linesAt(160))[0]).toMatch(/DETAIL +CALL$/)
   })
 
-  it('leaves lines whole for a reader that is no terminal', async () => {
+  it('does not truncate lines if the output is not a terminal', async () => {
     const last = (await linesAt()).at(-1)
     for (const part of [LONG.tool_name, LONG.message, LONG.call_id]) expect(last).toContain(part)
     expect(last).toMatch(/^\d{4}-\d\d-\d\d \d\d:/)
   })
 
-  it('cuts what it follows too, and never within a colour', () => {
+  it('truncates followed events too, and never within a color sequence', () => {
     const event = { seq: 1, time: '2026-04-30T10:00:00Z', ...LONG }
     for (let width = 1; width < 120; width++) {
       const line = formatEventLine(event, { ...READER, style: COLORED, width }).slice(0, -1)
@@ -218,20 +218,20 @@ describe('audit list', () => {
 })
 
 describe('a line of the table', () => {
-  it.each(EVENTS.map((event) => [event.type, event] as const))('has words for %s', (_type, event) => {
+  it.each(EVENTS.map((event) => [event.type, event] as const))('has a text for %s', (_type, event) => {
     const line = formatEventLine({ seq: 1, time: '2026-05-01T10:00:00Z', ...event }, READER)
     expect(line).not.toContain('undefined')
     if (event.type !== 'TOOL_CALL_STARTED') expect(formatEventDetail({ seq: 1, time: '', ...event })).not.toBe('')
   })
 
-  it('is empty for a kind of event that a newer version wrote', () => {
+  it('is empty for a type of event that a newer version wrote', () => {
     const event = { seq: 1, time: '', type: 'toString' } as unknown as LoggedEvent
     expect(formatEventDetail(event)).toBe('')
   })
 })
 
 describe('a verdict that few records have', () => {
-  it('is found behind all the others, however many these are', async () => {
+  it('is found among any number of other records', async () => {
     const completed = (success: boolean): SallyportEvent => ({
       ...{ type: 'TOOL_CALL_COMPLETED', ...FACTS, success },
       ...{ latency_ms: 3, bytes: 10 },
@@ -243,17 +243,17 @@ describe('a verdict that few records have', () => {
     const newest = await cli(['audit', '--verdict', 'failed', '--limit', '1', '--json'], { at })
     expect(objects(newest.stdout).map(({ seq }) => seq)).toEqual([2])
     const none = await cli(['audit', '--verdict', 'would-deny'], { at })
-    expect(none).toMatchObject({ exit: 0, stderr: 'Nothing of that kind is recorded.\n' })
+    expect(none).toMatchObject({ exit: 0, stderr: 'No record matches.\n' })
   })
 })
 
-it('a type of records that there is not is said to be none, with those that there are', async () => {
+it('an unknown event type is refused, with a list of the known ones', async () => {
   const at = await recorded()
   for (const command of [['audit'], ['audit', 'export']]) {
     const { exit, stderr } = await cli([...command, '--type', 'POLICY_DENY'], { at })
     expect(exit).toBe(2)
     expect(stderr).toMatch(
-      /No event is a "POLICY_DENY"\. Did you mean "POLICY_DENIED"\?\n +There are TOOL_CALL_STARTED, /,
+      /There is no event type "POLICY_DENY"\. Did you mean "POLICY_DENIED"\?\n +There are TOOL_CALL_STARTED, /,
     )
   }
 })

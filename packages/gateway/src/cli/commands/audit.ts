@@ -15,10 +15,10 @@ import { createScreen } from '../terminal/screen.ts'
 import { verifyCommand } from './audit-verify.ts'
 
 const exportCommand = defineCommand<AuditFilter>({
-  brief: 'Print all records that match, as they stand in the log: JSON lines',
+  brief: 'Print all records that match, exactly as they are in the log: JSON lines',
   description: 'There is no limit. It reads the files of the log, whether a gateway runs or not.',
   examples: [
-    ['audit export > all.jsonl', 'Everything that is kept'],
+    ['audit export > all.jsonl', 'All stored records'],
     ['audit export --since 30d --verdict deny', 'What was refused in a month'],
   ],
   flags: FILTER_FLAGS,
@@ -51,8 +51,8 @@ const LIST_EXAMPLES: readonly Example[] = [
 ]
 
 const listCommand = defineCommand<ListFlags>({
-  brief: 'Show what happened: calls, refusals, servers that came and went',
-  description: 'The newest records, oldest first; JSON lines with --json. `explain` says more about one call.',
+  brief: 'Show what happened: calls, refusals, servers that connected or were lost',
+  description: 'The newest records, oldest first; JSON lines with --json. `explain` shows more about one call.',
   examples: LIST_EXAMPLES,
   flags: {
     ...FILTER_FLAGS,
@@ -61,9 +61,9 @@ const listCommand = defineCommand<ListFlags>({
       parse: parseLimit,
       optional: true,
       placeholder: 'count',
-      brief: `At most so many (${DEFAULT_LIMIT})`,
+      brief: `The maximum number of records (${DEFAULT_LIMIT})`,
     },
-    follow: { kind: 'boolean', optional: true, withNegated: false, brief: 'Go on with what happens from now' },
+    follow: { kind: 'boolean', optional: true, withNegated: false, brief: 'Keep running and print new records' },
   },
   aliases: { f: 'follow', n: 'limit' },
   run: listEvents,
@@ -73,11 +73,11 @@ export const auditCommands = withOverview(
   buildRouteMap<'list' | 'export' | 'verify', CliContext>({
     routes: Object.assign(Object.create(null), { list: listCommand, export: exportCommand, verify: verifyCommand }),
     defaultCommand: 'list',
-    docs: { brief: 'Show what happened, hand it on, and prove that nothing was changed' },
+    docs: { brief: 'Show what happened, export it, and prove that nothing was changed' },
   }),
   [
     ...LIST_EXAMPLES,
-    ['audit export --since 30d > april.jsonl', 'Hand on all records of a time'],
+    ['audit export --since 30d > april.jsonl', 'Export all records of a period'],
     ['audit verify', 'Prove that no record was removed or altered'],
   ],
 )
@@ -92,7 +92,7 @@ async function listEvents(context: CliContext, flags: ListFlags & GlobalFlags): 
   const print = (event: EventView): void =>
     screen.json ? screen.printJson(event) : screen.print(formatEventLine(event, reader()))
   if (screen.json || flags.follow) events.forEach(print)
-  else if (events.length === 0) screen.printMessage('Nothing of that kind is recorded.')
+  else if (events.length === 0) screen.printMessage('No record matches.')
   else screen.printTable(eventColumns(reader()), events)
   if (!flags.follow) return
   const state = resolveState(context, flags)
@@ -113,18 +113,21 @@ async function listEvents(context: CliContext, flags: ListFlags & GlobalFlags): 
 
 interface FoundEvents {
   readonly events: readonly EventView[]
-  /** The newest that was looked at, shown or not: what follows comes after it. */
+  /** The newest event that was read, shown or not: --follow continues after it. */
   readonly newest: EventView | undefined
 }
 
-/** The API knows no verdicts: they are looked for among the newest that it gives, and where these do not suffice in the log. */
+/**
+ * The API cannot filter by verdict: the newest events are filtered here, and if they are too few, the log files are
+ * read.
+ */
 async function findEvents(context: CliContext, flags: ListFlags & GlobalFlags): Promise<FoundEvents> {
   const { limit = DEFAULT_LIMIT, verdict } = flags
   const asked = { ...toEventQuery(flags), limit: verdict === undefined ? limit : MAX_LIMIT }
-  const given = await withRecords(context, flags, (client) => client.events(asked, context.signal))
-  const newest = given.at(-1)
-  const matching = given.filter(createVerdictFilter(flags)).slice(-limit)
-  if (matching.length === limit || given.length < asked.limit) return { events: matching, newest }
+  const received = await withRecords(context, flags, (client) => client.events(asked, context.signal))
+  const newest = received.at(-1)
+  const matching = received.filter(createVerdictFilter(flags)).slice(-limit)
+  if (matching.length === limit || received.length < asked.limit) return { events: matching, newest }
   return { events: await readNewestRecords(context, flags, limit), newest }
 }
 
@@ -145,7 +148,11 @@ async function readNewestRecords(
 function parseLimit(typed: string): number {
   const limit = Number(typed)
   if (/^\d+$/.test(typed) && limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw new SallyportError('USAGE', `"${typed}" is no limit; expected a whole number from 1 to ${MAX_LIMIT}.`, {
-    hint: '`sallyport audit export` has no limit.',
-  })
+  throw new SallyportError(
+    'USAGE',
+    `"${typed}" is not a valid limit; expected a whole number from 1 to ${MAX_LIMIT}.`,
+    {
+      hint: '`sallyport audit export` has no limit.',
+    },
+  )
 }

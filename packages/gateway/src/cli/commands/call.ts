@@ -50,13 +50,17 @@ export const callCommand = defineCommand<CallFlags, [string]>({
       parse: parseTimeout,
       optional: true,
       placeholder: 'duration',
-      brief: 'Give up and cancel after so long: 500ms, 30s, 5m',
+      brief: 'Cancel the call after this time: 500ms, 30s, 5m',
     },
   },
   positional: {
     kind: 'tuple',
     parameters: [
-      { brief: 'Its name: server/tool, or the tool alone where only one has it', placeholder: 'tool', parse: String },
+      {
+        brief: 'Its name: server/tool, or the tool alone if only one server has it',
+        placeholder: 'tool',
+        parse: String,
+      },
     ],
   },
   run: call,
@@ -65,22 +69,22 @@ export const callCommand = defineCommand<CallFlags, [string]>({
 async function call(context: CliContext, flags: CallFlags & GlobalFlags, tool: string): Promise<void> {
   const screen = createScreen(context, flags)
   const argumentText = await readArguments(context, flags.args)
-  const wish = { tool, argumentText, dryRun: flags['dry-run'] === true, trace: randomBytes(16).toString('hex') }
+  const request = { tool, argumentText, dryRun: flags['dry-run'] === true, trace: randomBytes(16).toString('hex') }
   const onRequested: ApprovalNoticeOptions['onRequested'] = (event) =>
     printWaiting(screen, event, buildApproveCommand(context, flags, event.approval))
   const outcome = await withGateway(context, flags, async (client) => {
-    const over = new AbortController()
-    const noticing = wish.dryRun
+    const ended = new AbortController()
+    const noticing = request.dryRun
       ? undefined
-      : followApprovalRequests({ client, ...wish, onRequested, signal: over.signal })
+      : followApprovalRequests({ client, ...request, onRequested, signal: ended.signal })
     try {
-      return await client.call(wish, withTimeout(context.signal, flags.timeout))
+      return await client.call(request, withTimeout(context.signal, flags.timeout))
     } finally {
-      over.abort()
+      ended.abort()
       await noticing
     }
   })
-  const exit = show(screen, outcome, wish.dryRun)
+  const exit = show(screen, outcome, request.dryRun)
   if (exit !== 0) context.process.exitCode = exit
 }
 
@@ -90,8 +94,8 @@ async function readArguments({ stdin }: CliContext, given = '{}'): Promise<strin
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    // Without the parser's own words: they quote the text, which may hold a secret.
-    throw notAnObject(given === '-' ? 'What stands on stdin is not JSON' : '--args is not JSON', cause)
+    // Without the parser's own message: it quotes the text, which may contain a secret.
+    throw notAnObject(given === '-' ? 'The input on stdin is not JSON' : '--args is not JSON', cause)
   }
   if (isJsonObject(value)) return text
   throw notAnObject('The arguments are JSON, but not an object')
@@ -111,7 +115,7 @@ async function readAll(stdin: CliContext['stdin']): Promise<string> {
   }
   const bytes = Buffer.concat(chunks)
   if (isUtf8(bytes)) return bytes.toString('utf8')
-  throw notAnObject('What stands on stdin is not UTF-8, as JSON is')
+  throw notAnObject('The input on stdin is not valid UTF-8')
 }
 
 function notAnObject(problem: string, cause?: unknown): SallyportError {
@@ -121,7 +125,7 @@ function notAnObject(problem: string, cause?: unknown): SallyportError {
   })
 }
 
-/** Stops with the command, and after the given time. */
+/** Aborts with the command, or after the given time. */
 function withTimeout(signal: AbortSignal, timeout: number | undefined): AbortSignal {
   if (timeout === undefined) return signal
   const late = new AbortController()
@@ -157,9 +161,11 @@ const DRY_RUN_TEXTS: Readonly<Record<CallAnswer['outcome'], string>> = {
 function showDecision(screen: Screen, { outcome, steps, decidedBy }: CallAnswer): number {
   if (!screen.json) {
     const { style } = screen
-    for (const { step, outcome: said, reason } of steps) {
-      const paint = said === 'allow' ? style.green : style.red
-      screen.print(`${paint(said.padEnd(5))}  ${step}${reason === undefined ? '' : `: ${visibleLine(reason)}`}\n`)
+    for (const { step, outcome: stepOutcome, reason } of steps) {
+      const paint = stepOutcome === 'allow' ? style.green : style.red
+      screen.print(
+        `${paint(stepOutcome.padEnd(5))}  ${step}${reason === undefined ? '' : `: ${visibleLine(reason)}`}\n`,
+      )
     }
     if (decidedBy?.rule) screen.print(`rule   ${formatRuleLocation(decidedBy.rule)}\n`)
     screen.printMessage(DRY_RUN_TEXTS[outcome])
@@ -176,7 +182,7 @@ function printRpcError(screen: Screen, error: Readonly<Record<string, unknown>>)
   return EXIT_FAILED
 }
 
-/** The text of the answer is the data; what is no text is named, and is there with --json. */
+/** Prints the text of the answer. Other content is only named; --json shows it. */
 function showResult(screen: Screen, result: Readonly<Record<string, unknown>>): void {
   const content = Array.isArray(result.content) ? result.content.filter(isJsonObject) : []
   const texts = content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
@@ -189,7 +195,7 @@ function showResult(screen: Screen, result: Readonly<Record<string, unknown>>): 
 
 function parseTimeout(text: string): number {
   const timeout = parseDuration(text, 's')
-  // More than this is no time to a timer: it would fire at once.
+  // A timer cannot take a longer time: it would fire at once.
   if (timeout !== undefined && timeout > 0 && timeout <= 2 ** 31 - 1) return timeout
-  throw new SallyportError('USAGE', `"${text}" is no timeout; expected for example 500ms, 30s or 5m.`)
+  throw new SallyportError('USAGE', `"${text}" is not a valid timeout; expected for example 500ms, 30s or 5m.`)
 }

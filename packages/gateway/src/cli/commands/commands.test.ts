@@ -22,14 +22,14 @@ describe('servers', () => {
     expect(stdout).not.toContain('hidden-value')
   })
 
-  it('exits with 3 for one that is not there', async () => {
+  it('exits with 3 for one that does not exist', async () => {
     const { exit, stderr } = await cli(['servers', 'clok'], { at: createTestHome() })
     expect({ exit, stderr: stderr }).toEqual({ exit: 3, stderr: expect.stringContaining('Did you mean "clock"?') })
   })
 })
 
 describe('tools', () => {
-  it('lists them, and says which are not offered and why', async () => {
+  it('lists them, and shows which are not offered and why', async () => {
     const { exit, stdout } = await cli(['tools', '--server', 'clock'], { at: createTestHome() })
     expect(exit).toBe(0)
     expect(stdout).toMatch(/^clock\/countdown +medium +no .* yes +clock_countdown +tools\.yaml/m)
@@ -37,7 +37,7 @@ describe('tools', () => {
     expect(stdout).not.toContain('sallyport/')
   })
 
-  it('lists those of the servers that can be asked, and says of the others why they cannot', async () => {
+  it('lists the tools of available servers, and shows why the others are unavailable', async () => {
     const { exit, stderr } = await cli(['tools'], { at: createTestHome() })
     expect(exit).toBe(0)
     expect(stderr).toMatch(/^! missing is \w+: .*sallyport-no-such-program.*[^.]\. What it offers now is not known\.$/m)
@@ -57,14 +57,14 @@ describe('tools', () => {
     expect(slip).toMatchObject({ exit: 3, stdout: '', stderr: expect.stringContaining('`sallyport tools show`') })
   })
 
-  it('shows one with what it takes', async () => {
+  it('shows one with its arguments', async () => {
     const { exit, stdout } = await cli(['tools', 'show', 'countdown'], { at: createTestHome() })
     expect(exit).toBe(0)
     expect(stdout).toMatch(/^tool +clock\/countdown$/m)
     expect(stdout).toMatch(/^takes +seconds \(\w+, required\)/m)
   })
 
-  it(`counts what those that are offered cost, the dearest first, and says that it is an estimate (${promise('AG-19')})`, async () => {
+  it(`counts the cost of the offered ones, the most expensive first, and says that it is an estimate (${promise('AG-19')})`, async () => {
     const at = createTestHome()
     const { exit, stdout, stderr } = await cli(['tools', 'cost'], { at })
     expect(exit).toBe(0)
@@ -84,7 +84,7 @@ describe('tools', () => {
     expect(await cli(['tools', 'cost', '--server', 'clok'], { at })).toMatchObject({ exit: 3, stdout: '' })
   })
 
-  it(`counts what each profile costs, and what one of them selects (${promise('AG-19')})`, async () => {
+  it(`counts the cost of each profile, and of the selection of one (${promise('AG-19')})`, async () => {
     const at = createTestHome()
     const profiles = { DEFAULT: {}, CLOCK: { selected_mcp_tools: ['clock', '!clock/countdown'], token_budget: 5 } }
     writeFileSync(join(at.home, 'profiles.json'), JSON.stringify({ executors: { CODEX: profiles } }))
@@ -134,12 +134,12 @@ describe('call', () => {
     expect(JSON.parse(asJson.stdout)).toMatchObject({ outcome: 'deny', error: { code: 'CALL_DENIED' } })
   })
 
-  it('exits with 3 for an unknown tool and says which was meant', async () => {
+  it('exits with 3 for an unknown tool and suggests which was meant', async () => {
     const { exit, stderr } = await cli(['call', 'clock/countdwn'], { at: createTestHome() })
     expect({ exit, stderr: stderr }).toMatchObject({ exit: 3, stderr: expect.stringContaining('Did you mean') })
   })
 
-  it('exits with 2 for arguments that are no object, without repeating them', async () => {
+  it('exits with 2 for arguments that are not an object, without repeating them', async () => {
     const at = createTestHome()
     for (const args of ['{"secret":"s3cr3t"', '[]', '1', '']) {
       const { exit, stderr } = await cli(['call', 'countdown', '--args', args], { at })
@@ -148,13 +148,13 @@ describe('call', () => {
     }
   })
 
-  it('exits with 2 for arguments on stdin that are not UTF-8, which would change on their way', async () => {
+  it('exits with 2 for arguments on stdin that are not UTF-8, which would be changed in transit', async () => {
     const stdin = Buffer.from([...Buffer.from('{"zone":"'), 0xff, ...Buffer.from('"}')])
     const { exit, stderr } = await cli(['call', 'current_time', '--args', '-'], { at: createTestHome(), stdin })
     expect({ exit, stderr: stderr }).toEqual({ exit: 2, stderr: expect.stringContaining('UTF-8') })
   })
 
-  it('does not let a number change on its way: one that cannot be kept is refused', async () => {
+  it('does not change a number in transit: one that cannot be preserved is refused', async () => {
     const args = ['call', 'countdown', '--args', '{"seconds":9007199254740993}']
     expect(await cli(args, { at: createTestHome() })).toMatchObject({
       exit: 2,
@@ -210,7 +210,7 @@ async function recorded({ state }: TestHome, type: string): Promise<void> {
 }
 
 describe('audit and explain', () => {
-  it('tell what happened without starting any server', async () => {
+  it('show what happened without starting any server', async () => {
     const at = createTestHome()
     await cli(['call', 'current_time'], { at })
     await cli(['call', 'convert_time'], { at })
@@ -262,9 +262,9 @@ describe('audit and explain', () => {
     expect(await found('clock')).toEqual([])
   })
 
-  it('say it when there is nothing, with nothing on stdout', async () => {
+  it('report that there are no records, with nothing on stdout', async () => {
     const at = createTestHome()
-    expect(await cli(['audit'], { at })).toEqual({ exit: 0, stdout: '', stderr: 'Nothing of that kind is recorded.\n' })
+    expect(await cli(['audit'], { at })).toEqual({ exit: 0, stdout: '', stderr: 'No record matches.\n' })
     expect(await cli(['explain', 'abcdef'], { at })).toMatchObject({ exit: 3 })
   })
 })
@@ -321,7 +321,7 @@ describe('trust', () => {
     })
   })
 
-  it('records exactly these bytes with --yes; a change asks again', async () => {
+  it('records exactly these bytes with --yes; a change needs trust again', async () => {
     const at = project()
     expect(await cli(['trust', '--yes'], inside(at))).toMatchObject({ exit: 0 })
     expect(await cli(['trust', '--json'], inside(at))).toMatchObject({
@@ -332,7 +332,7 @@ describe('trust', () => {
     expect(await cli(['trust'], inside(at))).toMatchObject({ exit: 4 })
   })
 
-  it('says that a home of one’s own needs none', async () => {
+  it('reports that the user’s own home needs no trust', async () => {
     expect(await cli(['trust'], { at: createTestHome() })).toMatchObject({
       exit: 0,
       stderr: expect.stringContaining('your own'),
@@ -343,7 +343,7 @@ describe('trust', () => {
 describe('doctor', () => {
   const free = (config = ''): TestHome => createTestHome(`gateway: { port: 1 }\n${config}`)
 
-  it('finds what is wrong, says the fix, exits with 6 and starts nothing', async () => {
+  it('finds what is wrong, shows the fix, exits with 6 and starts nothing', async () => {
     const at = createTestHome()
     const { exit, stdout } = await cli(['doctor'], { at, environment: { SALLYPORT_HOEM: '/x' } })
     expect(exit).toBe(6)
@@ -355,7 +355,7 @@ describe('doctor', () => {
     expect(() => statSync(at.state)).toThrow()
   })
 
-  it('passes over a folder of PATH that cannot be looked into', async () => {
+  it('skips a folder of PATH that cannot be read', async () => {
     const loop = join(scratchFolder(), 'loop')
     symlinkSync(loop, loop)
     const { exit, stdout } = await cli(['doctor'], {
@@ -398,7 +398,7 @@ describe('doctor', () => {
     })
   })
 
-  it('does not say of a tools.yaml that cannot be read that there is none', async () => {
+  it('does not report an unreadable tools.yaml as missing', async () => {
     const at = free()
     mkdirSync(join(at.home, 'tools.yaml'))
     const { exit, stdout } = await cli(['doctor'], { at })
@@ -406,7 +406,7 @@ describe('doctor', () => {
     expect(stdout).not.toContain('There is no tools.yaml')
   })
 
-  it('says that rules are only watched', async () => {
+  it('reports that rules are not enforced', async () => {
     const { stdout } = await cli(['doctor'], { at: free('governance: { enforce: false }\n') })
     expect(stdout).toMatch(/^! config +config\.yaml:2:15 governance\.enforce: rules are only watched/m)
   })
@@ -422,7 +422,7 @@ describe('doctor', () => {
     })
   })
 
-  it('finds a port that another program has', async () => {
+  it('finds a port that another program uses', async () => {
     const other = createServer()
     await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as { port: number }
@@ -432,7 +432,7 @@ describe('doctor', () => {
   })
 })
 
-it('ui exits with 5 when no gateway runs, and says what to start', async () => {
+it('ui exits with 5 when no gateway runs, and shows what to start', async () => {
   expect(await cli(['ui'], { at: createTestHome() })).toMatchObject({
     exit: 5,
     stdout: '',
@@ -440,19 +440,19 @@ it('ui exits with 5 when no gateway runs, and says what to start', async () => {
   })
 })
 
-describe('where no gateway runs', () => {
+describe('without a running gateway', () => {
   it.each([
     [
       ['approvals'],
-      /^Nothing waits for approval\. No gateway runs on the state STATE\. If you mean that of another, name it/,
+      /^Nothing waits for approval\. No gateway runs on the state STATE\. If you mean another state, name it/,
     ],
     [['mode'], /^No gateway runs on the state STATE\. /],
-    [['mode', 'ALERT'], /^! No gateway runs on the state STATE\. .* The next one there begins in ALERT\.$/m],
-    [['panic'], /^! No gateway runs on the state STATE\. .* The next one there begins in LOCKDOWN\.$/m],
-  ])('%j names the state that it looked at: the gateway that was meant may have another', async (args, told) => {
+    [['mode', 'ALERT'], /^! No gateway runs on the state STATE\. .* The next one there starts in ALERT\.$/m],
+    [['panic'], /^! No gateway runs on the state STATE\. .* The next one there starts in LOCKDOWN\.$/m],
+  ])('%j names the state that it used: the user may have meant the gateway of another', async (args, message) => {
     const at = createTestHome()
     const { exit, stderr } = await cli(args, { at })
     expect(exit).toBe(0)
-    expect(stderr.replaceAll(at.state, 'STATE')).toMatch(told)
+    expect(stderr.replaceAll(at.state, 'STATE')).toMatch(message)
   })
 })

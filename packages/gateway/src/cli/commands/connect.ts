@@ -2,9 +2,9 @@ import { defineCommand } from '../define-command.ts'
 import type { ConnectFlags } from '../launch/connect.ts'
 
 export const connectCommand = defineCommand<ConnectFlags, [string]>({
-  brief: 'Print the entry that connects an agent with the gateway for good',
+  brief: 'Print the entry that connects an agent with the gateway permanently',
   description:
-    'For agents that cannot be told for one run which servers to use, such as Cursor, VS Code or Claude Desktop. You paste the entry into the agent’s own file: Sallyport never writes there. A token for the agent’s profile is made and shown once, for a variable that only this agent has; where the agent cannot read variables, it stands in the entry.',
+    'For agents whose servers cannot be chosen for a single run, such as Cursor, VS Code or Claude Desktop. You paste the entry into the agent’s own file: Sallyport never writes there. A token for the agent’s profile is created and shown once, for a variable that only this agent has; if the agent cannot read variables, the token is part of the entry.',
   examples: [
     ['connect cursor', 'The entry for ~/.cursor/mcp.json, and how to set its token'],
     ['connect vscode --profile reviewer', 'With the tools of one profile'],

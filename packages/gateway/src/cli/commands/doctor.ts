@@ -15,7 +15,7 @@ import { visibleLines } from '../terminal/terminal-text.ts'
 const EXIT_DIFFERENCES = 6
 
 export const doctorCommand = defineCommand<object>({
-  brief: 'Check this machine, the home and the state, and say how to put right what is wrong',
+  brief: 'Check this machine, the home and the state, and show how to fix what is wrong',
   description: 'Nothing is started. Exits with 6 when something is wrong.',
   examples: [
     ['doctor', 'Check everything'],
@@ -42,7 +42,7 @@ async function runChecks(context: CliContext, flags: GlobalFlags): Promise<reado
   const running = status && (await gateway?.mode())
   const otherHome = status && path !== undefined && status.home.path !== path ? status.home.path : undefined
   const file = status && otherHome === undefined ? await gateway?.toolsFile() : undefined
-  // Of a home that cannot be read nobody knows what it holds.
+  // The content of a home that cannot be read is not known.
   const isUnread = file === undefined && tools === undefined && settings === undefined
   const stateChecks = [
     ...(isUnread ? [] : checkTools({ tools, running: file })),
@@ -55,7 +55,7 @@ async function runChecks(context: CliContext, flags: GlobalFlags): Promise<reado
   return [...machine, ...checks, ...stateChecks, portCheck, ...checkServers(settings.servers, environment)]
 }
 
-/** A gateway that does not answer is a finding, not a failure of the search. */
+/** A gateway that does not answer is a finding of the check, not a failure of it. */
 function ignoreIfUnreachable(error: unknown): undefined {
   if (!(error instanceof SallyportError) || error.code !== 'GATEWAY_UNREACHABLE') throw error
 }

@@ -22,24 +22,24 @@ const GOVERN_FLAGS = {
     kind: 'boolean',
     optional: true,
     withNegated: false,
-    brief: 'With --govern: deny these where no gateway answers',
+    brief: 'With --govern: deny these if no gateway answers',
   },
 } as const
 
-const createAnswerCommand = (word: AgentName) =>
+const createAnswerCommand = (agentName: AgentName) =>
   defineCommand<GovernFlags>({
-    brief: `Answer the hook of ${TITLES[word]}`,
+    brief: `Answer the hook of ${TITLES[agentName]}`,
     description:
-      'The agent starts this before it calls a tool: its JSON comes by stdin, the answer goes to stdout. An isolated tool is denied with the way to call it instead; everything else continues, and so it does whatever goes wrong.',
+      'The agent starts this before it calls a tool: its JSON comes by stdin, the answer goes to stdout. An isolated tool is denied with the way to call it instead; everything else continues, also if the hook fails.',
     examples: [
-      [`hook ${word} < call.json`, 'What the agent would be told of a call'],
-      [`hook install --print ${word}`, 'What makes the agent ask'],
+      [`hook ${agentName} < call.json`, 'What the agent would be told about a call'],
+      [`hook install --print ${agentName}`, 'What makes the agent ask'],
     ],
     flags: GOVERN_FLAGS,
-    // `main` answers without ever coming here: this is for those who read the help, and for programs.
+    // `main` answers hooks without loading this command: it is here for the help, and for programs.
     run: async (context, { govern, strict }) => {
       const { answerHook } = await import('../hook/hook.ts')
-      await answerHook([word, ...(govern ? ['--govern'] : []), ...(strict ? ['--strict'] : [])], context)
+      await answerHook([agentName, ...(govern ? ['--govern'] : []), ...(strict ? ['--strict'] : [])], context)
     },
   })
 
@@ -68,9 +68,9 @@ const installCommand = defineCommand<InstallFlags, [AgentName]>({
       },
     ],
   },
-  run: async (context, flags, word) => {
+  run: async (context, flags, agentName) => {
     const { printHookInstall } = await import('../hook/print-hook-install.ts')
-    await printHookInstall(context, flags, word)
+    await printHookInstall(context, flags, agentName)
   },
 })
 
@@ -83,5 +83,5 @@ export const hookCommands = withOverview(
     }),
     docs: { brief: 'Keep isolated tools out of an agent’s conversation by its own hooks' },
   }),
-  [...INSTALL_EXAMPLES, ['hook claude < call.json', 'What Claude Code would be told of a call']],
+  [...INSTALL_EXAMPLES, ['hook claude < call.json', 'What Claude Code would be told about a call']],
 )

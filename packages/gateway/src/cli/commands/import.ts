@@ -9,7 +9,7 @@ export const importCommand = defineCommand<ImportFlags>({
   brief: 'Add the MCP servers of your agents to config.yaml',
   description:
     'Servers that several agents have under several names become one. Secrets become variables. Files of agents are\n' +
-    'read and never written; in config.yaml nothing is changed but for what is added.',
+    'read and never written; config.yaml is changed only by what is added.',
   examples: [
     ['import', 'See what would be added, then be asked'],
     ['import --from claude --from cursor', 'From these agents only'],
@@ -41,9 +41,9 @@ export const importCommand = defineCommand<ImportFlags>({
   },
 })
 
-function formatImportOutcome({ plan: { added }, path }: ImportDraft, fate: 'written' | 'shown'): string {
+function formatImportOutcome({ plan: { added }, path }: ImportDraft, result: 'written' | 'shown'): string {
   if (added.length === 0) return 'There is nothing to import.'
   const servers = added.length === 1 ? 'One server' : `${added.length} servers`
-  if (fate === 'shown') return `${servers} could be added to ${path}; it is as it was.`
-  return `${servers} added to ${path}. \`sallyport servers\` shows how they are.`
+  if (result === 'shown') return `${servers} could be added to ${path}; it is unchanged.`
+  return `${servers} added to ${path}. \`sallyport servers\` shows their state.`
 }

@@ -13,12 +13,12 @@ interface InitFlags {
 }
 
 export const initCommand = defineCommand<InitFlags>({
-  brief: 'The first minute: find your agents, import their servers, and say how to run one',
-  description: 'It can be run again at any time: what is there already is kept as it is.',
+  brief: 'The first minute: find your agents, import their servers, and show how to run one',
+  description: 'It can be run again at any time: what exists already stays unchanged.',
   examples: [
-    ['init', 'Look, then be asked about each step'],
-    ['init --from claude --yes', 'Take over the servers of one agent without being asked'],
-    ['init --yes --profile codex.reviewer', 'And make a profile for another'],
+    ['init', 'Search, then ask about each step'],
+    ['init --from claude --yes', 'Import the servers of one agent without asking'],
+    ['init --yes --profile codex.reviewer', 'And create a profile for another'],
   ],
   flags: {
     from: agentsFlag('Only look at this agent; may be repeated'),
@@ -28,7 +28,7 @@ export const initCommand = defineCommand<InitFlags>({
       parse: String,
       optional: true,
       placeholder: 'agent.variant',
-      brief: 'The profile to run; it is made where there is none',
+      brief: 'The profile to run; it is created if it does not exist',
     },
   },
   run: async (context, flags) => {
@@ -60,7 +60,7 @@ function printOutcome(
   if (isWritten) screen.printMessage(`${added.length} of the servers of your agents are in ${draft.path} now.`)
   else if (draft.before === undefined)
     screen.printMessage(`There is no ${draft.path} yet: write servers into it, or run \`sallyport init\` again.`)
-  if (first === undefined) return screen.printMessage('Look around without any of it: sallyport serve --demo')
+  if (first === undefined) return screen.printMessage('To try it without any of this: sallyport serve --demo')
   screen.printMessage('Run it:')
   screen.print(`${formatRunCommand(first)}\n`)
 }

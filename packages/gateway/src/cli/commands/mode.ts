@@ -19,16 +19,16 @@ interface ModeFlags {
 export const modeCommand = defineCommand<ModeFlags, [Mode?]>({
   brief: 'Show the mode in force, or set another',
   description:
-    'NORMAL, DEGRADED, ALERT, RECOVERY and LOCKDOWN leave fewer and fewer tools. A less strict mode needs --why.\n' +
-    'Where no gateway runs, the next one begins in the mode that is set.',
+    'NORMAL, DEGRADED, ALERT, RECOVERY and LOCKDOWN allow fewer and fewer tools. A less strict mode needs --why.\n' +
+    'If no gateway runs, the next one starts in the mode that is set.',
   examples: [
     ['mode', 'The mode, since when, who set it and why'],
-    ['mode ALERT --why "odd calls of codex"', 'Only tools of low risk from now on'],
+    ['mode ALERT --why "unusual calls by codex"', 'Only tools of low risk from now on'],
     ['mode NORMAL --why "it was a test"', 'Back to work'],
     ['panic', 'LOCKDOWN, at once'],
   ],
   flags: {
-    why: { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief: 'Why; agents are told it too' },
+    why: { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief: 'The reason; agents see it too' },
   },
   positional: {
     kind: 'tuple',
@@ -53,7 +53,8 @@ async function show(context: CliContext, flags: GlobalFlags, screen: Screen): Pr
   const facts = [...factsOf(view, context.now()), ['tools', open] as const]
   screen.printFacts(facts.map(([name, value]) => ({ name, value })))
   if (age !== 'running') screen.printMessage(noGatewayMessage(context, flags))
-  if (view.trouble !== undefined) screen.printMessage(`! ${visibleLine(view.trouble)}`)
+  const { trouble: problem } = view
+  if (problem !== undefined) screen.printMessage(`! ${visibleLine(problem)}`)
 }
 
 interface SetOptions {
@@ -72,8 +73,9 @@ async function set(context: CliContext, { flags, screen, mode }: SetOptions): Pr
   const was = changed.before === mode ? 'It was in force already' : `It was ${changed.before} before`
   screen.printMessage(`${mode} is in force. ${MODE_MEANINGS[mode]} ${was}.`)
   if (age !== 'running')
-    screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there begins in ${mode}.`)
-  if (changed.trouble !== undefined) screen.printMessage(`! ${visibleLine(changed.trouble)}`)
+    screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there starts in ${mode}.`)
+  const { trouble: problem } = changed
+  if (problem !== undefined) screen.printMessage(`! ${visibleLine(problem)}`)
 }
 
 async function countTools(client: GatewayClient): Promise<{ readonly open: number; readonly all: number }> {
@@ -92,7 +94,7 @@ function factsOf(view: ModeView, now: Date): readonly (readonly [string, string 
   ]
 }
 
-/** However it is typed; there is no other word that it could be. */
+/** In upper or lower case. */
 function parseMode(text: string): Mode {
   return createChoiceParser(MODES)(text.toUpperCase())
 }

@@ -11,19 +11,19 @@ import { createScreen } from '../terminal/screen.ts'
 
 const SERVER_EXAMPLES: readonly Example[] = [
   ['new server my-server', 'A project in ./my-server, with tools, tests and a README'],
-  ['new server @acme/records', 'One of a scope, in ./records'],
+  ['new server @acme/records', 'A scoped package, in ./records'],
 ]
 
 const serverCommand = defineCommand<object, [string]>({
-  brief: 'Make a project for an MCP server of your own',
+  brief: 'Create a project for your own MCP server',
   description:
-    'It is written in TypeScript with @sallyport/kit, and needs no gateway. What it makes is in a new folder;\n' +
-    'nothing is installed, and no folder with something in it is touched.',
+    'It is written in TypeScript with @sallyport/kit, and needs no gateway. The project is created in a new folder;\n' +
+    'nothing is installed, and a folder that is not empty is never changed.',
   examples: SERVER_EXAMPLES,
   flags: {},
   positional: {
     kind: 'tuple',
-    parameters: [{ brief: 'What the package is called, by the rules of npm', placeholder: 'name', parse: String }],
+    parameters: [{ brief: 'The name of the package, by the rules of npm', placeholder: 'name', parse: String }],
   },
   run: newServer,
 })
@@ -31,7 +31,7 @@ const serverCommand = defineCommand<object, [string]>({
 export const newCommands = withOverview(
   buildRouteMap<'server', CliContext>({
     routes: Object.assign(Object.create(null), { server: serverCommand }),
-    docs: { brief: 'Begin a project: an MCP server of your own' },
+    docs: { brief: 'Create a project: your own MCP server' },
   }),
   SERVER_EXAMPLES,
 )

@@ -10,14 +10,14 @@ interface PanicFlags {
 }
 
 export const panicCommand = defineCommand<PanicFlags>({
-  brief: 'Put LOCKDOWN in force, at once and without a question',
-  description: 'Calls that are under way go on to their end; no other is made that LOCKDOWN forbids.',
+  brief: 'Put LOCKDOWN in force, at once and without asking',
+  description: 'In-flight calls run to their end; no new call is made that LOCKDOWN forbids.',
   examples: [
     ['panic', 'Nothing but essential READ tools from now on, each with approval'],
-    ['panic --why "a key leaked"', 'The same, and whoever looks knows why'],
+    ['panic --why "a key leaked"', 'The same, with a reason that others can see'],
   ],
   flags: {
-    why: { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief: 'Why; agents are told it too' },
+    why: { kind: 'parsed', parse: String, optional: true, placeholder: 'text', brief: 'The reason; agents see it too' },
   },
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
@@ -27,12 +27,13 @@ export const panicCommand = defineCommand<PanicFlags>({
       age: found,
     }))
     if (screen.json) return screen.printJson(changed)
-    const since = changed.before === 'LOCKDOWN' ? ' since before' : ''
+    const since = changed.before === 'LOCKDOWN' ? ' already' : ''
     screen.printMessage(`LOCKDOWN is in force${since}. ${MODE_MEANINGS.LOCKDOWN}`)
-    // Whoever meant the gateway of another state must not go away in peace.
+    // A user who meant the gateway of another state must notice that it is not locked down.
     if (age !== 'running')
-      screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there begins in LOCKDOWN.`)
-    if (changed.trouble !== undefined) screen.printMessage(`! ${visibleLine(changed.trouble)}`)
+      screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there starts in LOCKDOWN.`)
+    const { trouble: problem } = changed
+    if (problem !== undefined) screen.printMessage(`! ${visibleLine(problem)}`)
     screen.printMessage(LOCKDOWN_EXIT_HINT)
   },
 })

@@ -25,23 +25,23 @@ export const SET_EXAMPLES: readonly Example[] = [
 ]
 
 export const setCommand = defineCommand<SetFlags, string[]>({
-  brief: 'Change a profile, or make one',
+  brief: 'Change a profile, or create one',
   description:
-    'Selectors replace those that there were: server, server/tool, a canonical name, globs, !x to take away.\n' +
-    'What is not named stays as it is. A gateway that runs follows at once.',
-  examples: [...SET_EXAMPLES, ['profiles set codex.ci --title "Builds" --budget 8000', 'Words and a budget']],
+    'Selectors replace the current ones: server, server/tool, a canonical name, globs, !x to exclude.\n' +
+    'What is not named stays unchanged. A running gateway applies the change at once.',
+  examples: [...SET_EXAMPLES, ['profiles set codex.ci --title "Builds" --budget 8000', 'A title and a budget']],
   flags: {
-    all: { kind: 'boolean', optional: true, withNegated: false, brief: 'All tools: take the selection away' },
+    all: { kind: 'boolean', optional: true, withNegated: false, brief: 'All tools: remove the selection' },
     none: { kind: 'boolean', optional: true, withNegated: false, brief: 'No tool: an empty selection' },
-    title: textFlag('What people should know it by; empty takes it away'),
+    title: textFlag('A title for people; empty removes it'),
     budget: {
       kind: 'parsed',
       parse: parseBudget,
       optional: true,
       placeholder: 'tokens',
-      brief: 'What the definitions of its tools should not exceed; 0 takes it away',
+      brief: 'What the definitions of its tools should not exceed; 0 removes it',
     },
-    session: textFlag('The session in which its launches work; empty takes it away'),
+    session: textFlag('The session in which its launches work; empty removes it'),
     clientApproval: {
       kind: 'boolean',
       optional: true,
@@ -58,7 +58,7 @@ export const setCommand = defineCommand<SetFlags, string[]>({
 
 export const deleteCommand = defineCommand<object, [string]>({
   brief: 'Delete a profile',
-  description: 'Whoever has a token for it has no tool from then on. The default of an agent cannot be deleted.',
+  description: 'Clients with a token for it have no tools from then on. The default of an agent cannot be deleted.',
   examples: [['profiles delete codex.scratch', 'By agent and variant']],
   flags: {},
   positional: {
@@ -72,11 +72,11 @@ async function setProfile(context: CliContext, flags: SetFlags & GlobalFlags, ..
   const screen = createScreen(context, flags)
   const [typed = '', ...selectors] = words
   const ref = parseProfileRef(typed)
-  const wish = toProfileUpdate(flags, selectors)
-  const sight = await readProfilesView(context, flags)
-  const { path, profiles } = await sight.editor.set(ref, wish)
-  const report = createProfileReport(requireProfile(profiles, ref), sight)
-  const warnings = [...unknownAgentWarning(report.agent), ...listProfileWarnings(report, sight)]
+  const update = toProfileUpdate(flags, selectors)
+  const view = await readProfilesView(context, flags)
+  const { path, profiles } = await view.editor.set(ref, update)
+  const report = createProfileReport(requireProfile(profiles, ref), view)
+  const warnings = [...unknownAgentWarning(report.agent), ...listProfileWarnings(report, view)]
   if (screen.json) return screen.printJson({ file: path, ...report, warnings })
   screen.printMessage(`${report.name} has these tools: ${formatToolCount(report)} (${path}:${report.line}).`)
   printWarnings(screen, warnings)
@@ -89,15 +89,15 @@ async function deleteProfile(context: CliContext, flags: GlobalFlags, typed: str
   await editor.remove(ref)
   const name = profileKey(ref.agent, ref.variant)
   if (screen.json) return screen.printJson({ deleted: name })
-  screen.printMessage(`The profile ${name} is gone.`)
+  screen.printMessage(`The profile ${name} was deleted.`)
 }
 
-/** Agents of one's own can have any name, so that a slip of the finger is only a guess. */
+/** Users may have their own agents with any name, so an unknown name may be correct: this is only a warning. */
 function unknownAgentWarning(agent: string): readonly string[] {
   const known = ADAPTERS.flatMap(({ id, aliases }) => [id, ...aliases])
-  // Everything of two or three letters is like `cn` or `amp`.
+  // Any name of two or three letters is similar to `cn` or `amp`.
   const meant = known.includes(agent) || agent.length < 4 ? undefined : findClosest(agent, known)
-  return meant === undefined ? [] : [`${agent} is no agent that is known here. Did you mean "${meant}"?`]
+  return meant === undefined ? [] : [`${agent} is not a known agent. Did you mean "${meant}"?`]
 }
 
 function toProfileUpdate(
@@ -105,7 +105,7 @@ function toProfileUpdate(
   selectors: string[],
 ): ProfileUpdate {
   if ([all, none, selectors.length > 0].filter(Boolean).length > 1)
-    throw new SallyportError('USAGE', 'Selectors, --all and --none say different things; give one of them.')
+    throw new SallyportError('USAGE', 'Selectors, --all and --none contradict each other; give only one of them.')
   return {
     selectedMcpTools: all ? null : none ? [] : selectors.length > 0 ? selectors : undefined,
     title: title === '' ? null : title,
@@ -122,5 +122,5 @@ function textFlag(brief: string) {
 function parseBudget(typed: string): number {
   const tokens = Number(typed)
   if (/^\d{1,12}$/.test(typed) && Number.isSafeInteger(tokens)) return tokens
-  throw new SallyportError('USAGE', `"${typed}" is no budget; expected a whole number of tokens such as 8000.`)
+  throw new SallyportError('USAGE', `"${typed}" is not a valid budget; expected a whole number of tokens such as 8000.`)
 }

@@ -42,14 +42,14 @@ export const showCommand = defineCommand<object, [string]>({
 
 async function listProfiles(context: CliContext, flags: GlobalFlags): Promise<void> {
   const screen = createScreen(context, flags)
-  const sight = await readProfilesView(context, flags)
-  const { path, etag, profiles } = await sight.editor.read()
-  const reports = [...profiles.values()].map((profile) => createProfileReport(profile, sight))
-  const warnings = [...new Set(reports.flatMap((report) => listProfileWarnings(report, sight)))]
+  const view = await readProfilesView(context, flags)
+  const { path, etag, profiles } = await view.editor.read()
+  const reports = [...profiles.values()].map((profile) => createProfileReport(profile, view))
+  const warnings = [...new Set(reports.flatMap((report) => listProfileWarnings(report, view)))]
   if (screen.json) return screen.printJson({ file: path, etag, profiles: reports, warnings })
   if (reports.length === 0)
     return screen.printMessage(
-      `There are no profiles in ${path}: every agent has all tools. \`sallyport profiles set\` makes one.`,
+      `There are no profiles in ${path}: every agent has all tools. \`sallyport profiles set\` creates one.`,
     )
   screen.printTable(COLUMNS, reports)
   printWarnings(screen, warnings)
@@ -58,10 +58,10 @@ async function listProfiles(context: CliContext, flags: GlobalFlags): Promise<vo
 async function showProfile(context: CliContext, flags: GlobalFlags, typed: string): Promise<void> {
   const screen = createScreen(context, flags)
   const ref = parseProfileRef(typed)
-  const sight = await readProfilesView(context, flags)
-  const { path, profiles } = await sight.editor.read()
-  const report = createProfileReport(findEffectiveProfile(profiles, ref), sight)
-  const warnings = listProfileWarnings(report, sight)
+  const view = await readProfilesView(context, flags)
+  const { path, profiles } = await view.editor.read()
+  const report = createProfileReport(findEffectiveProfile(profiles, ref), view)
+  const warnings = listProfileWarnings(report, view)
   if (screen.json) return screen.printJson({ file: path, ...report, warnings })
   screen.printFacts(factsOf(report, path).map(([name, value]) => ({ name, value })))
   printWarnings(screen, warnings)
@@ -80,8 +80,8 @@ const COLUMNS: readonly Column<ProfileReport>[] = [
   { title: 'TITLE', value: ({ title }) => title, flexible: true },
 ]
 
-function formatClientApproval(clientApproval: boolean | undefined, unsaid: string): string {
-  if (clientApproval === undefined) return unsaid
+function formatClientApproval(clientApproval: boolean | undefined, fallback: string): string {
+  if (clientApproval === undefined) return fallback
   return clientApproval ? 'yes' : 'no'
 }
 
@@ -102,6 +102,6 @@ function factsOf(report: ProfileReport, path: string): readonly (readonly [strin
     ...(tokenBudget === undefined ? [] : [['token budget', String(tokenBudget)] as const]),
     ...(session === undefined ? [] : [['session', visibleLine(session)] as const]),
     ['its client approves', formatClientApproval(clientApproval, 'where `sallyport run` starts it in a terminal')],
-    ['stands in', line === undefined ? `nowhere: ${path} does not name ${agent}` : `${path}:${line}`],
+    ['defined in', line === undefined ? `nowhere: ${path} does not name ${agent}` : `${path}:${line}`],
   ]
 }

@@ -30,8 +30,8 @@ const parseMode = createChoiceParser(MODES)
 export const replayCommand = defineCommand<ReplayFlags>({
   brief: 'Decide recorded calls again, by other rules, and show what would change',
   description:
-    'No server is started and nothing is called. Servers are taken as they were last known. Limits, and what people\n' +
-    'answered, are not replayed: a call that was approved counts as one that asks.',
+    'No server is started and nothing is called. Servers are used as they were last known. Limits, and what people\n' +
+    'answered, are not replayed: an approved call is treated as one that asks.',
   examples: [
     ['replay --since 7d --tools new-tools.yaml', 'What a changed tools.yaml would have meant for the last week'],
     ['replay --since 1d --mode ALERT', 'What would have been refused yesterday in ALERT'],
@@ -64,7 +64,7 @@ async function replay(context: CliContext, flags: ReplayFlags & GlobalFlags): Pr
   if (flags.failOnChange && report.changed > 0)
     throw new SallyportError(
       'VERDICTS_CHANGED',
-      `${report.changed} of ${report.calls} calls would be decided otherwise.`,
+      `${report.changed} of ${report.calls} calls would be decided differently.`,
     )
 }
 
@@ -114,18 +114,18 @@ async function replayCalls(
   flags: ReplayFlags,
   { settings, tools, state }: ReplayRules & { readonly state: string },
 ): Promise<ReplayReport> {
-  const kept = openStoredCatalogs(state)
+  const stored = openStoredCatalogs(state)
   const argumentCheck = openArgumentCheck({ threadFile: SCHEMA_THREAD_FILE })
   try {
-    const catalog = await loadStoredCatalog(settings, kept)
+    const catalog = await loadStoredCatalog(settings, stored)
     const check = argumentCheck.check.bind(argumentCheck)
-    const retrial = new CallReplayer({ catalog, settings, tools, environment, mode: flags.mode, check })
-    const tally = new ReplayTally((recorded) => retrial.decide(recorded))
+    const replayer = new CallReplayer({ catalog, settings, tools, environment, mode: flags.mode, check })
+    const tally = new ReplayTally((recorded) => replayer.decide(recorded))
     for await (const { event } of readRecords(join(state, 'logs'), toEventFilter(flags), signal))
       await tally.addEvent(event)
     return await tally.report()
   } finally {
-    kept.close()
+    stored.close()
     await argumentCheck.close()
   }
 }
@@ -136,7 +136,7 @@ function toEventFilter(flags: ReplayFlags): EventFilter {
   return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), types: RECORD_TYPES }
 }
 
-/** A given file is read in the place of the home's, and rules of it are to be looked for in the given one. */
+/** A given file is read instead of the home's file, so its rules are reported with the path of the given file. */
 function nameGivenFile(report: ReplayReport, inHome: string, given: string): ReplayReport {
   const changes = report.changes.map((change) => {
     const { rule } = change

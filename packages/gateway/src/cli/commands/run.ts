@@ -4,7 +4,7 @@ import type { RunFlags } from '../launch/run.ts'
 export const runCommand = defineCommand<RunFlags, readonly string[]>({
   brief: 'Start an agent with the gateway as its only MCP server',
   description:
-    'The agent’s own files stay as they are: it is told for this one run, by its own means, to use the gateway and nothing else. Terminal, input, exit code and signals are the agent’s own. Its arguments follow after --.',
+    'The agent’s own files stay as they are: for this one run it is started with its own options so that it uses the gateway and nothing else. Terminal, input, exit code and signals are the agent’s own. Its arguments follow after --.',
   examples: [
     ['run claude', 'Claude Code, with the tools of its default profile'],
     ['run codex --profile reviewer -- exec "review the diff"', 'A profile, and arguments for the agent'],
@@ -20,7 +20,7 @@ export const runCommand = defineCommand<RunFlags, readonly string[]>({
       optional: true,
       variadic: ',',
       placeholder: 'selectors',
-      brief: 'Only these of the profile’s tools: server, server/tool, globs, !x takes away',
+      brief: 'Only these of the profile’s tools: server, server/tool, globs, !x excludes',
     },
     native: {
       kind: 'boolean',

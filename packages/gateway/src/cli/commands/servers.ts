@@ -10,10 +10,10 @@ import type { Column } from '../terminal/table.ts'
 import { type Style, visibleLine } from '../terminal/terminal-text.ts'
 
 export const serversCommand = defineCommand<object, [string?]>({
-  brief: 'Show the servers behind the gateway and how they are',
+  brief: 'Show the servers behind the gateway and their state',
   examples: [
     ['servers', 'All servers, their states, and why one is not ready'],
-    ['servers github', 'Everything about one: its entry, and the last lines that it wrote'],
+    ['servers github', 'Everything about one: its entry, and the last lines of its output'],
     ['servers --json', 'The same for a program'],
   ],
   flags: {},
@@ -84,7 +84,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['restarts', String(server.restarts)],
     ['protocol', server.era],
     ['process', server.pid === undefined ? undefined : String(server.pid)],
-    ['own connections', server.ownConnections && `${server.ownConnections.count}, of those who do not share one`],
+    ['own connections', server.ownConnections && `${server.ownConnections.count}, for callers that do not share one`],
     ['offers', `${server.tools} tools, ${server.resources} resources, ${server.prompts} prompts`],
     ['left out', server.leftOut.length === 0 ? undefined : server.leftOut.map(leftOutText).join('\n')],
     ['dropped', droppedText(server.dropped)],

@@ -19,7 +19,7 @@ interface CreateFlags {
 
 const CREATE_EXAMPLES: readonly Example[] = [
   ['token create --agent codex > codex.token', 'A token for one agent; only the token goes to the file'],
-  ['token create --agent ci --ttl 8h', 'One that ends by itself'],
+  ['token create --agent ci --ttl 8h', 'One that expires by itself'],
   [
     'token create --agent codex --profile reviewer --tools docs,github/search',
     'One that has fewer tools than its profile',
@@ -27,8 +27,8 @@ const CREATE_EXAMPLES: readonly Example[] = [
 ]
 
 const createCommand = defineCommand<CreateFlags>({
-  brief: 'Make a token with which an agent can use the gateway over HTTP',
-  description: 'The token is printed once and kept nowhere; what is kept is its digest.',
+  brief: 'Create a token with which an agent can use the gateway over HTTP',
+  description: 'The token is printed once and not stored; only its digest is stored.',
   examples: CREATE_EXAMPLES,
   flags: {
     agent: { kind: 'parsed', parse: String, optional: true, brief: 'The kind of client it is for (any)' },
@@ -40,39 +40,39 @@ const createCommand = defineCommand<CreateFlags>({
       variadic: ',',
       optional: true,
       placeholder: 'selectors',
-      brief: 'What it leaves of the profile’s tools, with commas between (all of them)',
+      brief: 'Only these of the profile’s tools, separated by commas (all of them)',
     },
     ttl: {
       kind: 'parsed',
       parse: parseTtl,
       optional: true,
       placeholder: 'duration',
-      brief: 'How long it counts: 30m, 8h, 7d (until it is revoked)',
+      brief: 'How long it is valid: 30m, 8h, 7d (until it is revoked)',
     },
   },
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
     const { agent, profile, session, tools, ttl: ttlMs } = flags
-    const wish = Object.fromEntries(
+    const options = Object.fromEntries(
       Object.entries({ agent, profile, session, tools, ttlMs }).filter(([, value]) => value !== undefined),
     )
-    const minted = await withRecords(context, flags, (client) => client.mintToken(wish))
+    const minted = await withRecords(context, flags, (client) => client.mintToken(options))
     if (screen.json) return screen.printJson(minted)
     const { id, expires } = minted.record
     screen.print(`${minted.token}\n`)
-    screen.printMessage(`This is token ${id}. It counts until ${expires ?? `\`sallyport token revoke ${id}\``}.`)
+    screen.printMessage(`This is token ${id}. It is valid until ${expires ?? `\`sallyport token revoke ${id}\``}.`)
   },
 })
 
 const listCommand = defineCommand<object>({
-  brief: 'List the tokens that count',
+  brief: 'List the valid tokens',
   examples: [['token list', 'Who has a token, since when and until when']],
   flags: {},
   run: async (context, flags) => {
     const screen = createScreen(context, flags)
     const tokens = await withRecords(context, flags, (client) => client.tokens())
     if (screen.json) return screen.printJson({ tokens })
-    if (tokens.length === 0) return screen.printMessage('There are no tokens. `sallyport token create` makes one.')
+    if (tokens.length === 0) return screen.printMessage('There are no tokens. `sallyport token create` creates one.')
     screen.printTable(columns(context.now()), tokens)
   },
 })
@@ -86,16 +86,16 @@ const revokeCommand = defineCommand<object, [string]>({
     const screen = createScreen(context, flags)
     const revoked = await withRecords(context, flags, (client) => client.revokeToken(id))
     if (screen.json) return screen.printJson({ revoked: revoked.id })
-    screen.printMessage(`The token ${revoked.id} no longer counts.`)
+    screen.printMessage(`The token ${revoked.id} is no longer valid.`)
   },
 })
 
 export const tokenCommands = withOverview(
   buildRouteMap<'create' | 'list' | 'revoke', CliContext>({
     routes: Object.assign(Object.create(null), { create: createCommand, list: listCommand, revoke: revokeCommand }),
-    docs: { brief: 'Make, list and revoke the tokens of agents' },
+    docs: { brief: 'Create, list and revoke the tokens of agents' },
   }),
-  [...CREATE_EXAMPLES, ['token list', 'The tokens that count'], ['token revoke 4f1d2c3b4a596877', 'Revoke one']],
+  [...CREATE_EXAMPLES, ['token list', 'The valid tokens'], ['token revoke 4f1d2c3b4a596877', 'Revoke one']],
 )
 
 const columns = (now: Date): readonly Column<TokenView>[] => [
@@ -111,13 +111,15 @@ const columns = (now: Date): readonly Column<TokenView>[] => [
 function parseTtl(text: string): number {
   const ttl = parseDuration(text, 's')
   if (ttl !== undefined && ttl > 0) return ttl
-  throw new SallyportError('USAGE', `"${text}" is no time to live; expected for example 30m, 8h or 7d.`)
+  throw new SallyportError('USAGE', `"${text}" is not a valid time to live; expected for example 30m, 8h or 7d.`)
 }
 
-/** A secret in an argument is in the shell's history and in the process list by now: say so instead of failing vaguely. */
+/**
+ * A token in an argument is already in the shell's history and in the process list: warn instead of failing vaguely.
+ */
 function parseTokenId(text: string): string {
   if (!/^sp[ao]_/.test(text)) return text
-  throw new SallyportError('USAGE', 'This is a token and not its id. Your shell may have kept it: revoke it.', {
+  throw new SallyportError('USAGE', 'This is a token and not its id. Your shell may have saved it: revoke it.', {
     hint: '`sallyport token list` shows the ids.',
   })
 }

@@ -21,13 +21,13 @@ interface TrustFlags {
 }
 
 export const trustCommand = defineCommand<TrustFlags>({
-  brief: 'Vouch for the home that came with this folder (./.sallyport)',
+  brief: 'Trust the home that came with this folder (./.sallyport)',
   description:
-    'Such a home can start programs in your name, so nothing of it is used until you have said that you know it.\n' +
-    'Its files are remembered by their content: any change asks again.',
+    'Such a home can start programs in your name, so nothing of it is used until you trust it.\n' +
+    'The content of its files is remembered: after any change you have to trust it again.',
   examples: [
     ['trust', 'Show what ./.sallyport would start, then ask'],
-    ['trust --yes', 'Vouch for it without being asked, in a script'],
+    ['trust --yes', 'Trust it without asking, in a script'],
     ['trust --json', 'Show it for a program'],
   ],
   flags: { yes: { kind: 'boolean', optional: true, withNegated: false, brief: 'Do not ask' } },
@@ -38,7 +38,7 @@ async function trust(context: CliContext, flags: TrustFlags & GlobalFlags): Prom
   const screen = createScreen(context, flags)
   const found = await findHome(context, flags)
   const before = await checkTrust(found)
-  // A file with mistakes is refused here: what it will start once they are gone could not be shown.
+  // A file with errors is refused here: what it would start after a correction cannot be shown.
   const { settings } = await loadSettings({
     home: found.home.path,
     environment: context.environment,

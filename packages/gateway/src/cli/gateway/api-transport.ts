@@ -21,7 +21,7 @@ export interface ApiReply {
 /** One request to a gateway's API, wherever that gateway is. */
 export type ApiTransport = (request: ApiRequest) => Promise<ApiReply>
 
-/** Whether anybody listens on the socket of a state. A socket file without a listener is what a killed gateway leaves behind. */
+/** Whether a gateway listens on the socket of a state. A killed gateway leaves a socket file without a listener. */
 export async function isListening(state: string): Promise<boolean> {
   try {
     const socket = connectSocket(state)
@@ -29,7 +29,7 @@ export async function isListening(state: string): Promise<boolean> {
     socket.destroy()
     return true
   } catch {
-    // Where there is no way to a socket, opening the state says what is wrong with it.
+    // If the socket cannot be reached, opening the state reports what is wrong.
     return false
   }
 }
@@ -37,21 +37,21 @@ export async function isListening(state: string): Promise<boolean> {
 export interface SocketTransportOptions {
   readonly state: string
   readonly home?: string | undefined
-  /** How long the gateway may say nothing at all. */
+  /** How long the gateway may stay silent. */
   readonly timeoutMs?: number
 }
 
-/** Speaks to the gateway that holds the state, over its own socket. */
+/** Sends requests to the gateway that holds the state, over its socket. */
 export function createSocketTransport(options: SocketTransportOptions): ApiTransport {
   const { state, home, timeoutMs = RESPONSE_TIMEOUT_MS } = options
-  const ofHome = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
+  const homeHeader = home === undefined ? {} : { 'x-sallyport-home': encodeURIComponent(home) }
   return ({ method, path, body, headers, signal }) =>
     new Promise((resolve, reject) => {
       const request = httpRequest({
         createConnection: () => connectSocket(state),
         method,
         path,
-        headers: { host: 'localhost', ...ofHome, ...headers, ...contentTypeHeader(body) },
+        headers: { host: 'localhost', ...homeHeader, ...headers, ...contentTypeHeader(body) },
       })
       const stop = (): void => void request.destroy(signal?.reason)
       if (signal?.aborted) stop()
@@ -61,36 +61,39 @@ export function createSocketTransport(options: SocketTransportOptions): ApiTrans
       request.once('response', (response) =>
         resolve({ status: response.statusCode ?? 500, body: readBody(response, { signal, method }) }),
       )
-      const unwatch = startLivenessProbe(state, timeoutMs, () => {
+      const stopProbe = startLivenessProbe(state, timeoutMs, () => {
         void createTimeoutError(state, timeoutMs).then((error) => request.destroy(error))
       })
-      // One that was never connected does not close.
-      request.once('response', unwatch).once('close', unwatch).once('error', unwatch)
+      // A request that never connected emits no `close`.
+      request.once('response', stopProbe).once('close', stopProbe).once('error', stopProbe)
       request.end(body)
     })
 }
 
-/** An answer may take its time: a tool works, a long log is searched. So a quick question beside it tells whether anybody is there. */
-function startLivenessProbe(state: string, patience: number, onSilence: () => void): () => void {
-  let asked: ClientRequest | undefined
+/**
+ * An answer may take long: a tool runs, or a long log is searched. So a short parallel request checks that the gateway
+ * is alive.
+ */
+function startLivenessProbe(state: string, timeoutMs: number, onSilence: () => void): () => void {
+  let probe: ClientRequest | undefined
   const timer = setInterval(() => {
-    if (asked !== undefined) return onSilence()
-    asked = httpRequest({
+    if (probe !== undefined) return onSilence()
+    probe = httpRequest({
       createConnection: () => connectSocket(state),
       path: '/api/status',
       headers: { host: 'localhost' },
     })
-    asked.once('response', (response) => response.resume())
-    asked.once('close', () => {
-      asked = undefined
+    probe.once('response', (response) => response.resume())
+    probe.once('close', () => {
+      probe = undefined
     })
-    // Who is gone ends the request itself as well.
-    asked.once('error', () => {})
-    asked.end()
-  }, patience / 2)
+    // If the gateway is gone, the main request fails as well.
+    probe.once('error', () => {})
+    probe.end()
+  }, timeoutMs / 2)
   return () => {
     clearInterval(timer)
-    asked?.destroy()
+    probe?.destroy()
   }
 }
 
@@ -119,7 +122,7 @@ export function createLocalTransport(api: LocalApi, principal: Principal): ApiTr
   }
 }
 
-/** The request is cancelled by its signal as well, but an answer that never comes must not hold us. */
+/** The signal cancels the request as well, but the caller must not wait for an answer that never comes. */
 async function rejectOnAbort<Value>(work: Value | Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return work
   signal.throwIfAborted()
@@ -135,7 +138,7 @@ async function rejectOnAbort<Value>(work: Value | Promise<Value>, signal: AbortS
   }
 }
 
-/** A feed has no end of its own. */
+/** A feed never ends by itself, so the signal ends it. */
 async function* readStream(body: ReadableStream<Uint8Array>, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
   const reader = body.getReader()
   const stop = (): void => void reader.cancel(signal?.reason)
@@ -154,14 +157,14 @@ const contentTypeHeader = (body: string | undefined) =>
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-/** Nobody listened: nothing was sent. */
+/** With these codes nobody listened, so nothing was sent. */
 const NOT_SENT_CODES: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT'])
 
-/** Who only reads can ask again; anything else that was sent may have been done. */
+/** A read can be retried. Anything else that was sent may have been executed. */
 function unreachable(cause: unknown, method: string): SallyportError {
   if (cause instanceof SallyportError) return cause
   const isSafe = method === 'GET' || NOT_SENT_CODES.has((cause as NodeJS.ErrnoException).code)
-  return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
+  return new SallyportError('GATEWAY_UNREACHABLE', 'The gateway ended before it answered.', {
     hint: isSafe ? 'Try again: the next command starts what is needed.' : MAY_HAVE_RUN_HINT,
     cause,
   })

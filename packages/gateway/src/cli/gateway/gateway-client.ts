@@ -45,17 +45,17 @@ export type {
 
 export interface ToolCallRequest {
   readonly tool: string
-  /** JSON text, sent as it is: the gateway judges numbers and double keys that a parser would hide. */
+  /** JSON text, sent unchanged: the gateway checks numbers and duplicate keys that a parser would hide. */
   readonly argumentText: string
   readonly dryRun: boolean
-  /** Under which trace id it is recorded. */
+  /** The trace id under which the call is recorded. */
   readonly trace: string
 }
 
-/** A call that was judged, whatever became of it. */
+/** A call for which a decision was made, whatever its result. */
 export interface CallOutcome {
   readonly answer: CallAnswer | CallProblem
-  /** As it came: large numbers of a result do not survive being parsed and printed again. */
+  /** The answer as received: large numbers in a result would change if they were parsed and printed again. */
   readonly text: string
 }
 
@@ -66,7 +66,7 @@ export interface EventQuery {
   readonly session?: string
   readonly server?: string
   readonly tool?: string
-  /** Types of events, with commas between. */
+  /** Types of events, separated by commas. */
   readonly type?: string
   readonly trace?: string
   readonly limit?: number
@@ -88,7 +88,7 @@ export interface ModeRequest {
 export interface ApprovalReply {
   readonly answer: AnsweredApproval['answer']
   readonly why?: string | undefined
-  /** Only say what it would do. */
+  /** Only report what the answer would do. */
   readonly dryRun?: boolean
 }
 
@@ -98,9 +98,9 @@ export interface TokenOptions {
   readonly session?: string
   /** Selectors that narrow what the profile selects. */
   readonly tools?: readonly string[]
-  /** A person sits in front of the client that it is for. */
+  /** A person uses the client interactively. */
   readonly attended?: boolean
-  /** What gives that client servers that are not governed. */
+  /** Sources that give the client servers which the gateway does not govern. */
   readonly otherServers?: readonly string[]
   readonly ttlMs?: number
 }
@@ -109,8 +109,8 @@ export interface TokenOptions {
 export class GatewayClient {
   readonly #transport: ApiTransport
 
-  constructor(exchange: ApiTransport) {
-    this.#transport = exchange
+  constructor(transport: ApiTransport) {
+    this.#transport = transport
   }
 
   status(): Promise<Status> {
@@ -136,13 +136,13 @@ export class GatewayClient {
     return this.#request({ method: 'GET', path: `/api/tools/${encodeURIComponent(name)}`, signal })
   }
 
-  /** Accepts the definition of which this is the digest, and no other. */
+  /** Accepts only the definition with this digest. */
   acceptTool(name: string, pin: string): Promise<ToolDetail> {
     const body = JSON.stringify({ pin, via: 'cli' })
     return this.#request({ method: 'POST', path: `/api/tools/${encodeURIComponent(name)}/accept`, body })
   }
 
-  /** Prompts, resources, templates and instructions that are not what was first seen or accepted. */
+  /** Prompts, resources, templates and instructions that changed since they were first seen or accepted. */
   async driftedOffers(signal?: AbortSignal): Promise<readonly OfferView[]> {
     const { offers } = await this.#request<{ readonly offers: readonly OfferView[] }>({
       ...{ method: 'GET', path: '/api/offers?pin=changed', signal },
@@ -163,9 +163,9 @@ export class GatewayClient {
     return this.#request({ method: 'GET', path: '/api/tools-file', signal })
   }
 
-  /** A call that failed after it was judged is an outcome too; only what never became a call is thrown. */
-  async call(wish: ToolCallRequest, signal?: AbortSignal): Promise<CallOutcome> {
-    const { tool, argumentText, dryRun, trace } = wish
+  /** A call that failed after the decision is an outcome too. Only a request that never became a call throws. */
+  async call(request: ToolCallRequest, signal?: AbortSignal): Promise<CallOutcome> {
+    const { tool, argumentText, dryRun, trace } = request
     const body = `{"tool":${JSON.stringify(tool)},"dryRun":${dryRun},"arguments":${argumentText}}`
     const headers = { traceparent: `00-${trace}-${trace.slice(0, 16)}-01` }
     const reply = await this.#transport({ method: 'POST', path: '/api/call', body, headers, signal })
@@ -184,7 +184,7 @@ export class GatewayClient {
     return (await this.#request<{ events: EventView[] }>({ method: 'GET', path, signal })).events
   }
 
-  /** Events as they happen, after the newest `limit` that were; ends when the gateway does. */
+  /** The newest `limit` past events, then events as they happen. Ends when the gateway ends. */
   async *follow(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventView> {
     const path = `/api/events/follow${formatQuery({ ...query })}`
     const reply = await this.#transport({ method: 'GET', path, signal })
@@ -207,11 +207,11 @@ export class GatewayClient {
     return this.#request({ method: 'GET', path: '/api/mode' })
   }
 
-  setMode(wish: ModeRequest): Promise<ChangedMode> {
-    return this.#request({ method: 'PUT', path: '/api/mode', body: JSON.stringify({ ...wish, via: 'cli' }) })
+  setMode(request: ModeRequest): Promise<ChangedMode> {
+    return this.#request({ method: 'PUT', path: '/api/mode', body: JSON.stringify({ ...request, via: 'cli' }) })
   }
 
-  /** Of a gateway that runs: this needs nothing that it would have to load first. */
+  /** Only for a running gateway: this needs no code that the gateway would have to load first. */
   panic(why: string): Promise<ChangedMode> {
     return this.#request({ method: 'POST', path: `/panic${formatQuery({ why, via: 'cli' })}` })
   }
@@ -224,17 +224,17 @@ export class GatewayClient {
     return this.#request({ method: 'GET', path: `/api/approvals/${encodeURIComponent(id)}` })
   }
 
-  answerApproval(id: string, wish: ApprovalReply): Promise<AnsweredApproval> {
+  answerApproval(id: string, reply: ApprovalReply): Promise<AnsweredApproval> {
     const path = `/api/approvals/${encodeURIComponent(id)}`
-    return this.#request({ method: 'POST', path, body: JSON.stringify({ ...wish, via: 'cli' }) })
+    return this.#request({ method: 'POST', path, body: JSON.stringify({ ...reply, via: 'cli' }) })
   }
 
   async tokens(): Promise<readonly TokenView[]> {
     return (await this.#request<{ tokens: TokenView[] }>({ method: 'GET', path: '/api/tokens' })).tokens
   }
 
-  mintToken(wish: TokenOptions): Promise<{ readonly token: string; readonly record: TokenView }> {
-    return this.#request({ method: 'POST', path: '/api/tokens', body: JSON.stringify(wish) })
+  mintToken(options: TokenOptions): Promise<{ readonly token: string; readonly record: TokenView }> {
+    return this.#request({ method: 'POST', path: '/api/tokens', body: JSON.stringify(options) })
   }
 
   revokeToken(id: string): Promise<{ readonly id: string }> {
@@ -280,8 +280,8 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 }
 
 function toReplyError(answer: unknown, status: number): SallyportError {
-  const understood = parseProblem(answer)
-  if (understood !== undefined) return understood
-  const message = `The gateway gave an answer that is not understood (HTTP ${status}).`
-  return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'It may be of another version: restart it.' })
+  const problem = parseProblem(answer)
+  if (problem !== undefined) return problem
+  const message = `The gateway sent an answer that cannot be problem (HTTP ${status}).`
+  return new SallyportError('GATEWAY_UNREACHABLE', message, { hint: 'It may run another version: restart it.' })
 }

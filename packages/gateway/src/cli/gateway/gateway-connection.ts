@@ -7,25 +7,25 @@ import { createTimeoutError, RESPONSE_TIMEOUT_MS } from './gateway-timeout.ts'
 
 export interface ConnectionOptions {
   readonly state: string
-  /** Whoever names one is refused by the gateway of another. */
+  /** A gateway that serves another home refuses the connection. */
   readonly home?: string | undefined
-  /** Whom the connection speaks for; the local agent without one. */
+  /** Identifies the caller; without it the caller is the local agent. */
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  /** Who gives it goes on waiting for a gateway that says nothing; to anybody else that is a failure. */
+  /** With it, the connection keeps waiting for a timeoutError gateway; without it, a timeout is an error. */
   readonly onTimeout?: (error: SallyportError) => void
-  /** How long the gateway may say nothing at all. */
+  /** How long the gateway may stay timeoutError. */
   readonly timeoutMs?: number
 }
 
-/** A gateway that has the state but not its socket is about to open it, or about to be gone with its servers. */
+/** A gateway that holds the state but has no socket is starting, or is stopping with its servers. */
 export const JOIN_TIMEOUT_MS = 10_000
 export const JOIN_RETRY_MS = 50
 
-/** Where the path to the socket is barred, none of ours listens; opening the state says what is wrong with it. */
+/** With these codes no gateway of this user listens. Opening the state reports what is wrong with its path. */
 const NOT_LISTENING_CODES: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'ENOTDIR', 'EACCES'])
 
-/** Joins the gateway that runs on a state; undefined when none does. */
+/** Joins the gateway that runs on a state; `undefined` if none does. */
 export function connectToGateway(
   purpose: keyof typeof SOCKET_PROTOCOLS,
   options: ConnectionOptions,
@@ -38,28 +38,28 @@ export function connectToGateway(
     ...options.headers,
   }
   return new Promise((resolve, reject) => {
-    const asked = request({ createConnection: () => connectSocket(options.state), path: '/', headers })
+    const joining = request({ createConnection: () => connectSocket(options.state), path: '/', headers })
     const timer = setTimeout(async () => {
-      const silent = await createTimeoutError(options.state, options.timeoutMs)
-      if (options.onTimeout) return options.onTimeout(silent)
-      reject(silent)
-      asked.destroy()
+      const timeoutError = await createTimeoutError(options.state, options.timeoutMs)
+      if (options.onTimeout) return options.onTimeout(timeoutError)
+      reject(timeoutError)
+      joining.destroy()
     }, options.timeoutMs ?? RESPONSE_TIMEOUT_MS)
-    asked.once('close', () => clearTimeout(timer))
-    asked.once('upgrade', (_response, socket, head) => {
+    joining.once('close', () => clearTimeout(timer))
+    joining.once('upgrade', (_response, socket, head) => {
       clearTimeout(timer)
       if (head.length > 0) socket.unshift(head)
       resolve(socket)
     })
-    asked.once('response', (response) => {
+    joining.once('response', (response) => {
       let body = ''
       response.setEncoding('utf8').on('data', (text: string) => {
         body += text
       })
       response.once('end', () => reject(parseErrorReply(body)))
     })
-    asked.once('error', (error: NodeJS.ErrnoException) => {
-      // One that was never connected does not close.
+    joining.once('error', (error: NodeJS.ErrnoException) => {
+      // A request that never connected emits no `close`.
       clearTimeout(timer)
       if (NOT_LISTENING_CODES.has(error.code ?? '')) resolve(undefined)
       else if (error instanceof SallyportError) reject(error)
@@ -70,14 +70,14 @@ export function connectToGateway(
           }),
         )
     })
-    asked.end()
+    joining.end()
   })
 }
 
-/** An error that another process of ours told in JSON. */
+/** Parses an error that another Sallyport process sent as JSON. */
 export function parseErrorReply(text: string): SallyportError {
   const unclear = 'The gateway that runs on this state gave no clear answer.'
-  const hint = 'It may be of another version: stop it and try again.'
+  const hint = 'It may run another version: stop it and try again.'
   try {
     return parseProblem(JSON.parse(text)) ?? new SallyportError('GATEWAY_UNREACHABLE', unclear, { hint })
   } catch (cause) {

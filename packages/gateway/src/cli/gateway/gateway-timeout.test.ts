@@ -32,21 +32,21 @@ async function listening() {
 }
 
 describe('a gateway that is stopped', () => {
-  it('is told of with its pid, whatever was asked', async () => {
+  it('is reported with its pid, for every kind of request', async () => {
     const { state, pid, stop } = await listening()
     stop()
     const ask = createSocketTransport({ state, timeoutMs: 100 })
-    const told = expect.objectContaining({
+    const timeoutError = expect.objectContaining({
       code: 'GATEWAY_UNREACHABLE',
       message: expect.stringMatching(new RegExp(`pid ${pid} .* is stopped`)),
       hint: expect.stringContaining(`kill -CONT ${pid}`),
     })
-    await expect(ask({ method: 'GET', path: '/api/status' })).rejects.toEqual(told)
-    await expect(ask({ method: 'POST', path: '/api/call', body: '{}' })).rejects.toEqual(told)
-    await expect(connectToGateway('port', { state, home: '/', timeoutMs: 100 })).rejects.toEqual(told)
+    await expect(ask({ method: 'GET', path: '/api/status' })).rejects.toEqual(timeoutError)
+    await expect(ask({ method: 'POST', path: '/api/call', body: '{}' })).rejects.toEqual(timeoutError)
+    await expect(connectToGateway('port', { state, home: '/', timeoutMs: 100 })).rejects.toEqual(timeoutError)
   })
 
-  it('is waited for by a window, which says so', async () => {
+  it('is waited for by a window, which reports that', async () => {
     const { state, stop, goOn, pid } = await listening()
     stop()
     const said = await new Promise<string>((resolve) => {
@@ -62,7 +62,7 @@ describe('a gateway that is stopped', () => {
   })
 })
 
-it('a gateway that answers other questions may take any time for one', async () => {
+it('a gateway that answers other requests may take any time for one', async () => {
   const { state } = await listening()
   const ask = createSocketTransport({ state, timeoutMs: 2_000 })
   expect(await ask({ method: 'GET', path: '/slow' })).toMatchObject({ status: 200 })

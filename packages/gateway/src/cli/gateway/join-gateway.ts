@@ -17,7 +17,7 @@ import {
 export interface JoinOptions extends Omit<ConnectionOptions, 'home'> {
   readonly home: Home
   readonly cwd: string
-  /** What a gateway that has to be started first gets of the world. */
+  /** The environment of the gateway if one has to be started. */
   readonly environment: NodeJS.ProcessEnv
 }
 
@@ -27,7 +27,7 @@ export async function joinGateway(purpose: 'lines' | 'run', options: JoinOptions
   for (const until = performance.now() + JOIN_TIMEOUT_MS; ; await delay(JOIN_RETRY_MS)) {
     const joined = await connectToGateway(purpose, { ...options, home: home.path })
     if (joined) return joined
-    // A home that was found in the working folder is found there again, with the question whether it is trusted.
+    // A home from the working folder is not named: the gateway finds it there again and checks that it is trusted.
     await startBackgroundGateway({ home: home.origin === 'project' ? undefined : home.path, state, cwd, environment })
     if (performance.now() > until)
       throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway on the state ${state} does not answer.`)
@@ -41,23 +41,26 @@ interface BackgroundOptions {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** The background gateway says on this descriptor how its start went, and closes it. */
+/** The background gateway reports the result of its start on this descriptor, and closes it. */
 export const REPORT_DESCRIPTOR = 3
 
 const MAX_LOG_BYTES = 1_000_000
 
-/** Starts a gateway of its own process that outlives us, and waits until it can be joined. False when another one was quicker. */
+/**
+ * Starts a gateway in a process that outlives this one, and waits until it can be joined. `false` if another one was
+ * faster.
+ */
 async function startBackgroundGateway({ home, state, cwd, environment }: BackgroundOptions): Promise<boolean> {
   const args = ['serve', '--background', '--state', state, ...(home === undefined ? [] : ['--home', home])]
-  const words = openLogFile(state)
+  const logFile = openLogFile(state)
   const child = spawn(process.execPath, [MAIN_FILE, ...args], {
     detached: true,
     cwd,
     env: environment,
-    stdio: ['ignore', 'ignore', words, 'pipe'],
+    stdio: ['ignore', 'ignore', logFile, 'pipe'],
   })
-  if (words !== 'ignore') closeSync(words)
-  // A program that cannot be started at all reports nothing, and that is told below.
+  if (logFile !== 'ignore') closeSync(logFile)
+  // A program that cannot be started reports nothing; that is handled below.
   child.once('error', () => {})
   const report = await readAll(child.stdio[REPORT_DESCRIPTOR] as Readable)
   child.unref()
@@ -67,7 +70,7 @@ async function startBackgroundGateway({ home, state, cwd, environment }: Backgro
   throw failure
 }
 
-/** What a process without a terminal has to say goes into a file, which is begun anew when it has grown. */
+/** The stderr of a process without a terminal goes to a log file, which is truncated when it is too large. */
 function openLogFile(state: string): number | 'ignore' {
   try {
     const folder = join(state, 'logs')
@@ -76,7 +79,7 @@ function openLogFile(state: string): number | 'ignore' {
     const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
     return openSync(file, size > MAX_LOG_BYTES ? 'w' : 'a', 0o600)
   } catch {
-    // The gateway that is about to start finds out what is wrong with its state, and reports it properly.
+    // The gateway that is about to start checks its state and reports what is wrong.
     return 'ignore'
   }
 }

@@ -15,7 +15,7 @@ export interface OfflineRecords {
   close(): Promise<void>
 }
 
-/** Opens the records and tokens of a state that no gateway runs on. Throws STATE_HELD when one does. */
+/** Opens the records and tokens of a state without a running gateway. Throws STATE_HELD if one runs. */
 export async function openOfflineRecords({ process }: CliContext, state: string): Promise<OfflineRecords> {
   const onWarning = (text: string): void => void process.stderr.write(`! ${text}\n`)
   const { warnings } = await prepareState(state)
@@ -53,7 +53,7 @@ function openMode(state: string, log: EventLog, onWarning: (text: string) => voi
 type ApiContext = Parameters<typeof createApi>[0]
 type OfflineParts = 'version' | 'settings' | 'store' | 'tokens' | 'mode' | 'approving' | 'ids' | 'record'
 
-/** Where no gateway runs no call waits. */
+/** Without a running gateway no call waits. */
 const NO_APPROVALS: ApiContext['approving'] = {
   approvals: { pending: [], find: async (id) => unknownApproval(id), answer: async (id) => unknownApproval(id) },
   hook: { acceptAnswer: async (id) => unknownApproval(id) },
@@ -61,12 +61,12 @@ const NO_APPROVALS: ApiContext['approving'] = {
 }
 
 function unknownApproval(id: string): never {
-  throw new SallyportError('APPROVAL_UNKNOWN', `No gateway runs here, so that no request ${quoteText(id, 60)} waits.`, {
-    hint: 'If you mean the gateway of another state, name that with --state.',
+  throw new SallyportError('APPROVAL_UNKNOWN', `No gateway runs here, so no request ${quoteText(id, 60)} waits.`, {
+    hint: 'If you mean the gateway of another state, name it with --state.',
   })
 }
 
-/** Only the routes of records, tokens, approvals and the mode are asked here, and these need no more of a gateway. */
+/** Only the routes for records, tokens, approvals and the mode are used here; they need no other part of a gateway. */
 function createClient({ store, tokens, mode }: Parts): GatewayClient {
   const context: Pick<ApiContext, OfflineParts> = {
     version: VERSION,

@@ -18,7 +18,7 @@ export interface OpenGateway {
 }
 
 export interface EntryPointsOptions extends Pick<OpenOptions, 'discovery' | 'onNotice' | 'startServers'> {
-  readonly onOpen?: (doors: EntryPoints, gateway: Gateway) => Promise<void>
+  readonly onOpen?: (entryPoints: EntryPoints, gateway: Gateway) => Promise<void>
 }
 
 /** Opens the gateway of a home in this process, with its socket, so that other windows can join it. */
@@ -27,23 +27,24 @@ export async function openWithEntryPoints(
   flags: GlobalFlags,
   { onOpen, ...options }: EntryPointsOptions = {},
 ): Promise<OpenGateway> {
-  const opened: { doors?: EntryPoints } = {}
+  const opened: { entryPoints?: EntryPoints } = {}
   const open = async (gateway: Gateway): Promise<void> => {
-    const doors = new EntryPoints(gateway, reportBug)
-    await doors.openSocket()
-    opened.doors = doors
-    await onOpen?.(doors, gateway).catch(async (error: unknown) => {
-      await doors.close()
+    const entryPoints = new EntryPoints(gateway, reportBug)
+    await entryPoints.openSocket()
+    opened.entryPoints = entryPoints
+    await onOpen?.(entryPoints, gateway).catch(async (error: unknown) => {
+      await entryPoints.close()
       throw error
     })
   }
   const { gateway, close } = await openHome(context, flags, { ...options, onOpen: open })
-  const entryPoints = opened.doors as EntryPoints
+  const entryPoints = opened.entryPoints as EntryPoints
   return {
     gateway,
     entryPoints,
     close: async (reason) => {
-      // The gateway answers what is under way while the doors let nobody in any more. The state is given up last.
+      // The gateway answers in-flight requests while the entry points accept no new connections. The state is released
+      // last.
       await Promise.all([entryPoints.close(), gateway.close(reason)])
       await close(reason)
     },
@@ -56,18 +57,18 @@ interface OpenedHome {
 }
 
 interface OpenOptions {
-  /** Runs as soon as the state is ours, before any server starts. */
+  /** Runs as soon as this process holds the state, before any server starts. */
   readonly onOpen?: (gateway: Gateway) => Promise<void>
   readonly onWarning?: (text: string) => void
-  /** `looks`: tools.yaml is left as it is, whatever is found. */
-  readonly discovery?: 'writes' | 'looks' | undefined
-  /** When the servers are put to work: at once, unless this says otherwise. */
+  /** `reads`: tools.yaml is never changed. */
+  readonly discovery?: 'writes' | 'reads' | undefined
+  /** When the servers are started; at once by default. */
   readonly startServers?: StartTime | undefined
-  /** Hears what people may want to know though nothing is wrong. */
+  /** Called with messages that may interest people although nothing is wrong. */
   readonly onNotice?: ((text: string) => void) | undefined
 }
 
-/** Opens the gateway of a home in this process. Throws STATE_HELD when another one runs on the state. */
+/** Opens the gateway of a home in this process. Throws STATE_HELD if another one runs on the state. */
 async function openHome(context: CliContext, flags: GlobalFlags, options: OpenOptions = {}): Promise<OpenedHome> {
   const { environment } = context
   const onWarning = options.onWarning ?? ((text) => void context.process.stderr.write(`! ${text}\n`))

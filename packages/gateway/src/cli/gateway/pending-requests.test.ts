@@ -10,8 +10,8 @@ const answered = (id: unknown): Buffer => line({ id, result: { text: 'grüße' }
 const givenUp = (pending: PendingRequests): readonly unknown[] =>
   pending.failPending().map((text) => (text === '\n' ? text : (JSON.parse(text) as { id: unknown }).id))
 
-describe(`answers that are still to come (${promise('GW-27')})`, () => {
-  it('are given up, once, for exactly the requests that had none', () => {
+describe(`pending requests (${promise('GW-27')})`, () => {
+  it('get an error once, exactly those that had no answer', () => {
     const id = fc.oneof(fc.integer(), fc.stringMatching(/^[ -~]{0,20}$/))
     fc.assert(
       fc.property(
@@ -33,7 +33,7 @@ describe(`answers that are still to come (${promise('GW-27')})`, () => {
     )
   })
 
-  it('do not include notifications, responses, rubbish, and what was cancelled', () => {
+  it('do not include notifications, responses, invalid lines and cancelled requests', () => {
     const pending = new PendingRequests()
     for (const text of ['rubbish\n', '[1]\n', 'null\n']) pending.onSent(Buffer.from(text))
     pending.onSent(Buffer.concat([line({ method: 'n' }), line({ id: 5, result: {} }), asked(1), asked('2')]))
@@ -42,23 +42,23 @@ describe(`answers that are still to come (${promise('GW-27')})`, () => {
     expect(givenUp(pending)).toEqual(['2'])
   })
 
-  it('do not include ids under which an answer could not be told from others', () => {
+  it('do not include ids that cannot be matched to an answer', () => {
     const pending = new PendingRequests()
     for (const id of ['grüße', 1.5, null, true, 'x'.repeat(300)]) pending.onSent(asked(id))
     expect(givenUp(pending)).toEqual([])
   })
 
-  it('are not asked for again where a call may have been made, and are where nothing can have happened', () => {
+  it('are not retryable if a call may have been made, and are if nothing can have happened', () => {
     const pending = new PendingRequests()
     pending.onSent(Buffer.concat([asked(1), asked(2, 'tools/list'), asked(3, 'resources/read')]))
     const errors = pending.failPending().map((text) => JSON.parse(text).error)
     expect(errors.map(({ data }) => data.retryable)).toEqual([false, true, true])
     expect(errors[0].message).not.toContain('Try again')
-    expect(errors[0].message).toContain('check what it did before you make it again')
+    expect(errors[0].message).toContain('check what it did before you repeat it')
     expect(errors[1].message).toContain('Try again')
   })
 
-  it('include listening, though nobody waits for its end', () => {
+  it('include subscriptions, though nobody waits for their end', () => {
     const pending = new PendingRequests()
     let done = 0
     pending.onSent(asked(1, 'subscriptions/listen'))
@@ -67,7 +67,7 @@ describe(`answers that are still to come (${promise('GW-27')})`, () => {
     expect(givenUp(pending)).toEqual([1])
   })
 
-  it('are waited for by who asks', () => {
+  it('can be waited for', () => {
     const pending = new PendingRequests()
     let done = 0
     pending.onSent(Buffer.concat([asked(1), asked(2)]))
@@ -78,14 +78,14 @@ describe(`answers that are still to come (${promise('GW-27')})`, () => {
     expect(done).toBe(1)
   })
 
-  it('are not taken for requests of the server with the same id', () => {
+  it('are not confused with requests of the server with the same id', () => {
     const pending = new PendingRequests()
     pending.onSent(asked(1))
     pending.onReceived(line({ id: 1, method: 'ping' }))
     expect(givenUp(pending)).toEqual([1])
   })
 
-  it('begin on a line of their own when an answer was cut off', () => {
+  it('get their error on a new line if an answer was cut off', () => {
     const pending = new PendingRequests()
     pending.onSent(asked(1))
     pending.onReceived(answered(1).subarray(0, 20))
@@ -95,18 +95,18 @@ describe(`answers that are still to come (${promise('GW-27')})`, () => {
     expect(givenUp(pending)).toEqual([])
   })
 
-  it('keep the beginning of a line that was not sent whole', () => {
+  it('keep the beginning of a line that was not sent completely', () => {
     const pending = new PendingRequests()
     pending.onSent(Buffer.concat([asked(1), asked(2).subarray(0, 10)]))
     expect(pending.unfinished).toEqual(asked(2).subarray(0, 10))
   })
 })
 
-describe('greeting another gateway', () => {
+describe('the handshake with another gateway', () => {
   const INITIALIZE = asked('i', 'initialize')
   const INITIALIZED = line({ method: 'notifications/initialized' })
 
-  it('says the handshake again, keeps its answer to itself and tells that everything may have changed', async () => {
+  it('is sent again, its answer is hidden, and list changes are announced', async () => {
     const pending = new PendingRequests()
     pending.onSent(Buffer.concat([INITIALIZE, INITIALIZED, INITIALIZED]))
     pending.onReceived(answered('i'))
@@ -124,7 +124,7 @@ describe('greeting another gateway', () => {
     expect(String(gateway.read())).toBe(INITIALIZED.toString())
   })
 
-  it('lets the answer through where the first gateway never gave one', async () => {
+  it('passes the answer on if the first gateway never gave one', async () => {
     const pending = new PendingRequests()
     pending.onSent(INITIALIZE)
     expect(givenUp(pending)).toEqual([])
@@ -135,7 +135,7 @@ describe('greeting another gateway', () => {
     expect(givenUp(pending)).toEqual([])
   })
 
-  it('ends when that gateway goes away too', async () => {
+  it('ends when that gateway ends too', async () => {
     const pending = new PendingRequests()
     pending.onSent(INITIALIZE)
     pending.onReceived(answered('i'))

@@ -5,17 +5,17 @@ import { LineReader } from '@sallyport/kit/line-reader'
 type Id = string | number
 
 const MAX_LINE = 64 * 1_024 * 1_024
-/** The gateway answers to no other ids than these; of others that it does answer to, the scanner could not tell us. */
+/** The gateway accepts no longer ids, and the scanner reports no ids with other characters. */
 const MAX_ID_LENGTH = 256
 const PLAIN = /^[\x20-\x7e]*$/
 
-/** Which requests of an agent are still to be answered, and how it opened the conversation. */
+/** Tracks which requests of an agent are unanswered, and how the agent opened the conversation. */
 export class PendingRequests {
-  /** The lines that opened a legacy conversation: they have to be said again to another gateway. */
+  /** The lines that opened a legacy conversation: they have to be sent again to another gateway. */
   readonly handshake: Buffer[] = []
-  /** With the method of each. */
+  /** The method of each pending request, by id. */
   readonly #pending = new Map<Id, string>()
-  /** Nobody waits for these to be answered; but who listened to a gateway that is gone has to listen anew. */
+  /** Subscriptions. Nobody waits for their answer, but after the gateway is gone the agent has to subscribe again. */
   readonly #listening = new Set<Id>()
   /** The id of the agent's `initialize`. */
   #initializeId: Id | undefined
@@ -26,14 +26,14 @@ export class PendingRequests {
     onOversized: () => {},
   })
   #scanner = new JsonScanner()
-  /** The rest of an answer that was cut off must not be continued by the next gateway's words. */
+  /** True inside a line: output of the next gateway must not be appended to an answer that was cut off. */
   #midLine = false
 
   onSent(chunk: Buffer): void {
     this.#sentLines.feed(chunk)
   }
 
-  /** Looks at what passes without holding it: an answer may be large. */
+  /** Scans the data without buffering it: an answer may be large. */
   onReceived(chunk: Buffer): void {
     let from = 0
     for (let at = chunk.indexOf(0x0a); at !== -1; at = chunk.indexOf(0x0a, from)) {
@@ -45,18 +45,18 @@ export class PendingRequests {
     if (this.#midLine) this.#scanner.feed(chunk.subarray(from))
   }
 
-  /** What was sent of a line that is not whole yet: another gateway has to hear it from its beginning. */
+  /** The part of an incomplete line that was sent: another gateway has to get the line from its beginning. */
   get unfinished(): Buffer {
     return this.#sentLines.unfinished
   }
 
-  /** Calls back as soon as the agent waits for nothing. */
+  /** Calls `done` as soon as no request is pending. */
   whenAnswered(done: () => void): void {
     this.#onAnswered = done
     if (this.#pending.size === 0) done()
   }
 
-  /** Lines that answer everything that will get no other answer any more. The next gateway answers the greeting. */
+  /** Error lines for all requests that will get no other answer. The next gateway answers `initialize`. */
   failPending(): readonly string[] {
     const lost = [...this.#pending.keys(), ...this.#listening].filter((id) => id !== this.#initializeId)
     const lines = lost.map(
@@ -69,13 +69,13 @@ export class PendingRequests {
     return [...cutOff, ...lines]
   }
 
-  /** Opens the conversation anew with another gateway; what it offers may differ from before. */
+  /** Opens the conversation with another gateway. Its tools may differ, so list changes are announced. */
   async repeatHandshake(socket: Duplex, output: Writable): Promise<void> {
     socket.write(Buffer.concat(this.handshake.map((line) => Buffer.concat([line, Buffer.from('\n')]))))
     if (this.#initializeId !== undefined && this.#pending.has(this.#initializeId)) return
     await skipLine(socket)
-    for (const what of ['tools', 'prompts', 'resources']) {
-      output.write(`${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${what}/list_changed` })}\n`)
+    for (const kind of ['tools', 'prompts', 'resources']) {
+      output.write(`${JSON.stringify({ jsonrpc: '2.0', method: `notifications/${kind}/list_changed` })}\n`)
     }
   }
 
@@ -108,11 +108,13 @@ export class PendingRequests {
   }
 }
 
-/** A call may have reached its server before the gateway went: what cannot be undone must not be made twice. */
+/**
+ * A call may have reached its server before the gateway ended, and an action that cannot be undone must not run twice.
+ */
 function createLossError(method: string | undefined): object {
   const retryable = method !== 'tools/call'
   const advice = retryable ? 'Try again.' : MAY_HAVE_RUN_HINT
-  const message = `[GATEWAY_UNREACHABLE] The gateway went away before it answered. ${advice}`
+  const message = `[GATEWAY_UNREACHABLE] The gateway ended before it answered. ${advice}`
   return { code: -32000, message, data: { code: 'GATEWAY_UNREACHABLE', retryable } }
 }
 
@@ -121,14 +123,14 @@ function readId({ id }: Readonly<Record<string, unknown>>): Id | undefined {
   return typeof id === 'string' && id.length <= MAX_ID_LENGTH && PLAIN.test(id) ? id : undefined
 }
 
-/** Takes the first line off a stream and leaves what comes behind it; the end of the stream is an end too. */
+/** Reads the first line of a stream and leaves the rest. Also resolves when the stream closes. */
 function skipLine(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
-      stream.off('readable', look).off('close', done)
+      stream.off('readable', onReadable).off('close', done)
       resolve()
     }
-    const look = (): void => {
+    const onReadable = (): void => {
       for (let chunk: Buffer | null = stream.read(); chunk !== null; chunk = stream.read()) {
         const end = chunk.indexOf(0x0a)
         if (end < 0) continue
@@ -136,7 +138,7 @@ function skipLine(stream: Duplex): Promise<void> {
         return done()
       }
     }
-    stream.once('close', done).on('readable', look)
+    stream.once('close', done).on('readable', onReadable)
   })
 }
 

@@ -7,20 +7,22 @@ import type { GlobalFlags } from '../global-flags.ts'
 import { createLocalTransport, createSocketTransport, isListening } from './api-transport.ts'
 import { GatewayClient } from './gateway-client.ts'
 
-/** A gateway that has the state but not its socket yet is about to open it. */
+/** A gateway that holds the state but has no socket yet is about to open it. */
 const TIMEOUT_MS = 5_000
 const RETRY_MS = 50
 
-/** `fresh`: it was started for this command alone. */
+/** `fresh`: the gateway was started for this command alone. */
 type GatewayOrigin = 'running' | 'fresh'
 type ClientCallback<Result> = (client: GatewayClient, age: GatewayOrigin) => Promise<Result>
 
-/** The gateway that runs on a state, if one answers. With a home it is refused when it serves another. */
+/**
+ * The gateway that runs on a state, if one listens. If `home` is given, a gateway of another home refuses the requests.
+ */
 export async function findRunningGateway(state: string, home?: string): Promise<GatewayClient | undefined> {
   return (await isListening(state)) ? new GatewayClient(createSocketTransport({ state, home })) : undefined
 }
 
-/** Uses the gateway of the home: the one that runs, or one in this process for as long as it is used. */
+/** Uses the gateway of the home: the running one, or a temporary one in this process. */
 export function withGateway<Result>(
   context: CliContext,
   flags: GlobalFlags,
@@ -29,13 +31,13 @@ export function withGateway<Result>(
   return withDiscovery('writes', { context, flags, use })
 }
 
-/** The same; one in this process leaves tools.yaml as it is, whatever it finds. */
+/** Like `withGateway`, but a temporary gateway never changes tools.yaml. */
 export function withReadOnlyGateway<Result>(
   context: CliContext,
   flags: GlobalFlags,
   use: ClientCallback<Result>,
 ): Promise<Result> {
-  return withDiscovery('looks', { context, flags, use })
+  return withDiscovery('reads', { context, flags, use })
 }
 
 interface GatewayUse<Result> {
@@ -45,7 +47,7 @@ interface GatewayUse<Result> {
 }
 
 async function withDiscovery<Result>(
-  discovery: 'writes' | 'looks',
+  discovery: 'writes' | 'reads',
   { context, flags, use }: GatewayUse<Result>,
 ): Promise<Result> {
   const { home, state } = await findHome(context, flags)
@@ -57,7 +59,7 @@ async function withDiscovery<Result>(
   })
 }
 
-/** Uses the records and tokens of a state. No server is started for it, and no home is read. */
+/** Uses the records and tokens of a state. No server is started, and no home is read. */
 export async function withRecords<Result>(
   context: CliContext,
   flags: GlobalFlags,
@@ -81,11 +83,11 @@ interface GatewayAccess<Result> {
   readonly state: string
   readonly use: ClientCallback<Result>
   readonly reach: () => Promise<GatewayClient | undefined>
-  /** Throws STATE_HELD when another process has the state. */
+  /** Throws STATE_HELD if another process holds the state. */
   readonly open: () => Promise<OpenedClient>
 }
 
-/** The holder of a state may come or go between the two questions, so both are asked again for a while. */
+/** The holder of a state may start or stop between the two attempts, so both are repeated for a while. */
 async function useRunningOrOpen<Result>(
   { signal }: CliContext,
   { state, use, reach, open }: GatewayAccess<Result>,
@@ -110,14 +112,14 @@ async function useAndClose<Result>({ client, close }: OpenedClient, use: ClientC
 
 function notAnsweringError(state: string): SallyportError {
   return new SallyportError('GATEWAY_UNREACHABLE', `Another process holds the state ${state}, but does not answer.`, {
-    hint: '`sallyport doctor` says which. Stop it, or name another state with --state.',
+    hint: '`sallyport doctor` shows which one. Stop it, or name another state with --state.',
   })
 }
 
 async function openLocalGateway(
   context: CliContext,
   flags: GlobalFlags,
-  discovery: 'writes' | 'looks',
+  discovery: 'writes' | 'reads',
 ): Promise<OpenedClient> {
   const { openWithEntryPoints } = await import('./open-with-entry-points.ts')
   const { gateway, close } = await openWithEntryPoints(context, flags, { discovery })
@@ -130,12 +132,12 @@ async function openLocalGateway(
   }
 }
 
-/** A server that is not known yet gets all the time that its entry allows: nobody else waits here. */
+/** A server that is not known yet gets all the time that its entry allows: only this command waits. */
 async function waitUntilKnown({ fleet, settings }: Gateway, signal: AbortSignal): Promise<void> {
-  const patience = Math.max(0, ...settings.servers.map(({ timeouts }) => timeouts.startup))
+  const timeoutMs = Math.max(0, ...settings.servers.map(({ timeouts }) => timeouts.startup))
   const stop = new AbortController()
-  const stopped = delay(patience, undefined, { signal: AbortSignal.any([signal, stop.signal]) }).catch(() => {})
-  await Promise.race([fleet.waitUntilKnown(patience), stopped])
+  const stopped = delay(timeoutMs, undefined, { signal: AbortSignal.any([signal, stop.signal]) }).catch(() => {})
+  await Promise.race([fleet.waitUntilKnown(timeoutMs), stopped])
   stop.abort()
   signal.throwIfAborted()
 }
@@ -150,7 +152,7 @@ async function createLocalClient(gateway: Gateway): Promise<GatewayClient> {
   return new GatewayClient(createLocalTransport(api, standingPrincipal('operator')))
 }
 
-/** For `catch`: that another process holds the state is an answer, anything else a failure. */
+/** For `catch`: returns `undefined` if another process holds the state, and rethrows any other error. */
 export function ignoreIfLocked(error: unknown): undefined {
   if (error instanceof SallyportError && error.code === 'STATE_HELD') return undefined
   throw error

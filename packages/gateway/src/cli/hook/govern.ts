@@ -7,25 +7,25 @@ const TIMEOUT_MS = 2_000
 
 export interface GovernOptions {
   readonly state: string
-  /** What happens where no gateway answers. */
+  /** What happens if no gateway answers. */
   readonly onNoAnswer: 'continue' | 'deny'
   readonly warn: (text: string) => void
 }
 
-/** What the running gateway says of a tool that the agent has built in: its entries in tools.yaml, and the mode. */
-export async function governCall(agent: HookAgent, call: HookCall, governing: GovernOptions): Promise<JsonObject> {
+/** Asks the running gateway about a built-in tool of the agent: its entries in tools.yaml and the mode decide. */
+export async function governCall(agent: HookAgent, call: HookCall, options: GovernOptions): Promise<JsonObject> {
   try {
-    const verdict = await requestVerdict(agent, call, governing.state)
+    const verdict = await requestVerdict(agent, call, options.state)
     const decided = isJsonObject(verdict.decidedBy) ? verdict.decidedBy.reason : undefined
     const reason = `Sallyport: ${typeof decided === 'string' ? decided : 'the rules of tools.yaml or the mode say so.'}`
     if (verdict.outcome === 'deny') return agent.deny(reason)
     return verdict.outcome === 'ask' ? agent.ask(reason) : NO_DECISION
   } catch (error) {
     const why = `the gateway gave no verdict (${error instanceof Error ? error.message : 'unknown'})`
-    governing.warn(`${why}. The call ${governing.onNoAnswer === 'deny' ? 'is denied' : 'continues'}.`)
-    if (governing.onNoAnswer === 'continue') return NO_DECISION
+    options.warn(`${why}. The call ${options.onNoAnswer === 'deny' ? 'is denied' : 'continues'}.`)
+    if (options.onNoAnswer === 'continue') return NO_DECISION
     return agent.deny(
-      `Sallyport gave no verdict, and without one this tool is not to be called (--strict). Tell the user.`,
+      `Sallyport gave no verdict, and without one this tool must not be called (--strict). Tell the user.`,
     )
   }
 }

@@ -1,17 +1,17 @@
 import { isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { type AgentAdapter, claudeCode, geminiCli } from '../../agents/agents.ts'
 
-/** A call that an agent is about to make, as far as its hook tells. */
+/** A call that an agent is about to make, as its hook describes it. */
 export interface HookCall {
-  /** What the agent calls the tool. */
+  /** The agent's name for the tool. */
   readonly name: string
-  /** The server and the tool's own name, where the agent says them: its name for both cannot be taken apart. */
+  /** The server and the tool's own name, if the agent sends them: the combined name cannot be split reliably. */
   readonly server: string | undefined
   readonly tool: string | undefined
   readonly input: Json | undefined
   /** Where the agent works. */
   readonly cwd: string | undefined
-  /** The agent says that its sub-agent `mcp-executor` makes the call, and not the conversation. */
+  /** The agent reports that its sub-agent `mcp-executor` makes the call, not the conversation. */
   readonly isFromExecutor: boolean
 }
 
@@ -21,19 +21,19 @@ export interface ModelCall {
   readonly arguments: JsonObject
 }
 
-/** What is peculiar to the hook of one agent. */
+/** The specifics of one agent's hook. */
 export interface HookAgent {
   readonly adapter: AgentAdapter
   readonly event: string
-  /** A text that says what is wrong with the message, where it tells of no call. */
+  /** Returns a string that describes the problem if the message is not a call. */
   parseCall(message: JsonObject): HookCall | string
-  /** What all tools of servers have in front. */
+  /** The prefix of the names of all MCP tools. */
   readonly prefix: string
-  /** How the model sees a tool of a server. Such names are composed and compared, and never split (ISO-2). */
+  /** The name of an MCP tool for the model. Such names are composed and compared, but never split (ISO-2). */
   toolName(server: string, tool: string): string
   deny(reason: string): JsonObject
   ask(reason: string): JsonObject
-  /** The call with which the model hands a task to `mcp-executor`. */
+  /** The call with which the model delegates a task to `mcp-executor`. */
   createDelegation(task: string, title: string): ModelCall
 }
 
@@ -44,11 +44,11 @@ const asString = (value: Json | undefined): string | undefined => (typeof value 
 const getStringMember = (value: Json | undefined, key: string): string | undefined =>
   isJsonObject(value) ? asString(value[key]) : undefined
 
-/** What both agents say alike; a missing or another event is no call. */
+/** Parses the fields that both agents share. A message of another event is not a call. */
 function parseCommonCall(message: JsonObject, event: string): HookCall | string {
-  const { hook_event_name: told, tool_name: name, tool_input: input, cwd } = message
-  if (told !== undefined && told !== event) return `expected the event ${event}`
-  if (typeof name !== 'string' || name === '') return 'expected "tool_name" to be a text'
+  const { hook_event_name: receivedEvent, tool_name: name, tool_input: input, cwd } = message
+  if (receivedEvent !== undefined && receivedEvent !== event) return `expected the event ${event}`
+  if (typeof name !== 'string' || name === '') return 'expected "tool_name" to be a string'
   return { name, server: undefined, tool: undefined, input, cwd: asString(cwd), isFromExecutor: false }
 }
 
@@ -68,7 +68,7 @@ const claude: HookAgent = {
   ask: (reason) => claudeDecision('ask', reason),
   createDelegation: (prompt, description) => ({
     tool: 'Agent',
-    // In the background, as is its custom, its answer would not be this call's result.
+    // By default it runs in the background, and then its answer would not be the result of this call.
     arguments: { subagent_type: EXECUTOR_NAME, description, prompt, run_in_background: false },
   }),
 }
@@ -79,7 +79,7 @@ const claudeDecision = (permissionDecision: string, permissionDecisionReason: st
   hookSpecificOutput: { hookEventName: claude.event, permissionDecision, permissionDecisionReason },
 })
 
-/** Gemini CLI tells nothing by which a sub-agent's call could be known. */
+/** Gemini CLI sends no field that identifies a call of a sub-agent. */
 const gemini: HookAgent = {
   adapter: geminiCli,
   event: 'BeforeTool',
@@ -96,10 +96,10 @@ const gemini: HookAgent = {
   createDelegation: (prompt) => ({ tool: 'invoke_agent', arguments: { agent_name: EXECUTOR_NAME, prompt } }),
 }
 
-/** By the words that `sallyport hook` takes. */
+/** By the names that `sallyport hook` accepts. */
 export const HOOK_AGENTS: Readonly<Record<'gemini' | 'claude', HookAgent>> = { gemini, claude }
 
 export type HookAgentName = keyof typeof HOOK_AGENTS
 
-/** What leaves the call to the agent's own rules. Both take an empty object for it. */
+/** Leaves the call to the agent's own rules. Both agents accept an empty object for this. */
 export const NO_DECISION: JsonObject = {}

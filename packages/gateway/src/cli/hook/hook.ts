@@ -27,22 +27,22 @@ import { findGatewayRoute, readIsolationSources } from './isolation-sources.ts'
 interface HookFlags {
   readonly home?: string | undefined
   readonly state?: string | undefined
-  /** Ask the gateway about tools that the agent has built in. */
+  /** Ask the gateway about the agent's built-in tools. */
   readonly govern?: boolean | undefined
-  /** Without an answer these are not called. */
+  /** Deny built-in tools if the gateway does not answer. */
   readonly strict?: boolean | undefined
 }
 
 /**
- * Answers the hook of an agent. Whatever happens, the agent goes on: it would take another exit code than 0, and most
- * of all 2, for a refusal of every call.
+ * Answers the hook of an agent. On any failure the agent continues: it would treat an exit code other than 0, above
+ * all 2, as a refusal of every call.
  */
-export async function answerHook([word, ...args]: readonly string[], context: CliContext): Promise<void> {
+export async function answerHook([agentName, ...args]: readonly string[], context: CliContext): Promise<void> {
   const warn = (text: string): void => void context.process.stderr.write(`sallyport hook: ${firstLine(text)}\n`)
   let answer = NO_DECISION
   try {
     const flags = readFlags(args, warn)
-    answer = await decideAnswer(HOOK_AGENTS[word as HookAgentName], { context, flags, warn })
+    answer = await decideAnswer(HOOK_AGENTS[agentName as HookAgentName], { context, flags, warn })
   } catch (error) {
     warn(`${error instanceof Error ? error.message : 'something went wrong'} The call continues.`)
   }
@@ -59,7 +59,7 @@ const FLAGS = {
   strict: { type: 'boolean' },
 } as const
 
-/** With one that is not known, those that are count nevertheless. */
+/** If one flag is unknown, the known ones still apply. */
 function readFlags(args: readonly string[], warn: (text: string) => void): HookFlags {
   try {
     return parseArgs({ args: [...args], options: FLAGS, strict: true }).values
@@ -89,16 +89,16 @@ async function decideAnswer(agent: HookAgent, { context, flags, warn }: HookCont
   return call.isFromExecutor ? NO_DECISION : answerIsolation(agent, call, { context, flags, warn })
 }
 
-async function answerIsolation(agent: HookAgent, call: HookCall, judging: HookContext): Promise<JsonObject> {
-  const { context, flags, warn } = judging
+async function answerIsolation(agent: HookAgent, call: HookCall, hook: HookContext): Promise<JsonObject> {
+  const { context, flags, warn } = hook
   const host = { ...createHostContext(context), ...(call.cwd !== undefined && { cwd: call.cwd }) }
-  const places = await readIsolationSources(agent, context, { home: flags.home, host })
-  for (const warning of places.warnings) warn(warning)
-  const written = places.rules.flatMap(({ servers }) => servers.map(({ name }) => name))
-  const ref = findCalledTool(call, { agent, servers: written })
-  if (ref === undefined || !places.rules.some((rules) => isIsolated(ref, rules, agent))) return NO_DECISION
-  const gateway = await findGatewayRoute(places, agent)
-  // What comes through the gateway is isolated there.
+  const sources = await readIsolationSources(agent, context, { home: flags.home, host })
+  for (const warning of sources.warnings) warn(warning)
+  const knownServers = sources.rules.flatMap(({ servers }) => servers.map(({ name }) => name))
+  const ref = findCalledTool(call, { agent, servers: knownServers })
+  if (ref === undefined || !sources.rules.some((rules) => isIsolated(ref, rules, agent))) return NO_DECISION
+  const gateway = await findGatewayRoute(sources, agent)
+  // The gateway isolates calls that go through it.
   if (ref.server === gateway.name) return NO_DECISION
   const configuredName = gateway.servers.find((name) => isSameServer(name, ref.server))
   return agent.deny(formatDelegation(ref, call, { agent, gateway: gateway.name, configuredName }))
@@ -115,10 +115,10 @@ async function answerBuiltIn(
   return governCall(agent, call, { state, warn, onNoAnswer: flags.strict ? 'deny' : 'continue' })
 }
 
-/** A tool may be handed a whole file. */
+/** The arguments of a tool may contain a whole file. */
 const MAX_BYTES = 64 * 1024 ** 2
 
-/** The call of which the agent told on stdin, or what is wrong with what it said. */
+/** Reads the call from stdin. Returns a string that describes the problem if it is invalid. */
 async function readHookCall(stdin: AsyncIterable<Buffer | string>, agent: HookAgent): Promise<HookCall | string> {
   const text = await readAll(stdin)
   if (text === undefined) return `it is larger than ${MAX_BYTES / 1024 ** 2} MB`
@@ -128,7 +128,7 @@ async function readHookCall(stdin: AsyncIterable<Buffer | string>, agent: HookAg
   return isJsonObject(message) ? agent.parseCall(message) : 'expected an object'
 }
 
-/** Read to the end in any case: an agent whose hook stops listening may take it for a crash. */
+/** Always reads to the end: an agent may treat a hook that stops reading as crashed. */
 async function readAll(stdin: AsyncIterable<Buffer | string>): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let length = 0
@@ -142,18 +142,18 @@ async function readAll(stdin: AsyncIterable<Buffer | string>): Promise<string | 
 }
 
 const MAX_NAME = 80
-/** More would fill the context that isolation keeps free. */
+/** Longer input would fill the context that isolation keeps free. */
 const MAX_INPUT = 4_000
 
 interface DelegationOptions {
-  /** What the agent calls our gateway, where it has it. */
+  /** The agent's name for our gateway, if the agent has it. */
   readonly gateway: string | undefined
-  /** What our own configuration calls the server, where it has it. */
+  /** The name of the server in our configuration, if it is there. */
   readonly configuredName: string | undefined
   readonly agent: HookAgent
 }
 
-/** What the model is told instead of a result. The call that it is to make stands in it as JSON (ISO-18). */
+/** The message for the model instead of a result. It contains the call to make as JSON (ISO-18). */
 function formatDelegation(ref: ToolRef, call: HookCall, { gateway, configuredName, agent }: DelegationOptions): string {
   const [tool, server] = [quoteText(ref.tool, MAX_NAME), quoteText(ref.server, MAX_NAME)]
   const input = limitInput(call)

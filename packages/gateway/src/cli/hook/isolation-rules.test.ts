@@ -10,8 +10,8 @@ const named = (name: string): HookCall => ({
 })
 const rulesOf = (...servers: readonly ServerRule[]) => ({ servers, tools: [] })
 
-describe('the tool that a call means', () => {
-  it('is what the agent says it is', () => {
+describe('the tool of a call', () => {
+  it('is the one that the agent names', () => {
     const call = { ...named('mcp_x'), server: 'my__db', tool: 'run__all' }
     expect(findCalledTool(call, { agent: gemini, servers: [] })).toEqual({ server: 'my__db', tool: 'run__all' })
   })
@@ -26,7 +26,7 @@ describe('the tool that a call means', () => {
     expect(findCalledTool(named('mcp__other__run'), { agent: claude, servers })).toBeUndefined()
   })
 
-  it('is of the server that Claude Code names, whichever others would fit', () => {
+  it('belongs to the server that Claude Code names, even if others would match', () => {
     const call = { ...named('mcp__my__db__run'), server: 'my' }
     expect(findCalledTool(call, { agent: claude, servers: ['my', 'my__db'] })).toEqual({
       server: 'my',
@@ -45,7 +45,7 @@ describe('whether a tool is isolated', () => {
     expect(isIsolated(query, rulesOf({ name: 'other', isolated: true }), claude)).toBe(false)
   })
 
-  it('knows a server by the id that an import gave it, and a tool by the name that an agent shows', () => {
+  it('finds a server by the id that an import gave it, and a tool by the name that an agent shows', () => {
     expect(
       isIsolated({ ...query, server: 'My Database' }, rulesOf({ name: 'my-database', isolated: true }), claude),
     ).toBe(true)
@@ -62,7 +62,7 @@ describe('whether a tool is isolated', () => {
     },
   )
 
-  it('holds for every name that Claude Code could make of a listed tool', () => {
+  it('applies to every name that Claude Code could make of a listed tool', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.string({ minLength: 1 }), (server, tool) => {
         const call = named(claude.toolName(server, tool))
@@ -73,13 +73,13 @@ describe('whether a tool is isolated', () => {
   })
 })
 
-describe('what an entry says', () => {
+describe('the isolation keys of an entry', () => {
   it.each([
     [{ isolated: 'yes' }, ['isolated']],
     [{ isolatedTools: 'query' }, ['isolatedTools']],
     [{ isolated_tools: [1] }, ['isolated_tools']],
     [{ isolated: true, isolatedTools: ['a'] }, []],
-  ])('has its flaws named: %o', (entry, flaws) => {
-    expect(parseServerRule('a', entry).problems).toEqual(flaws)
+  ])('are reported if they are invalid: %o', (entry, problems) => {
+    expect(parseServerRule('a', entry).problems).toEqual(problems)
   })
 })

@@ -13,62 +13,68 @@ import {
 } from '@sallyport/core'
 import type { HookAgent, HookCall } from './hook-agent.ts'
 
-/** What somebody wrote of a server. */
+/** The isolation settings of a server. */
 export interface ServerRule extends IsolatedServer {
   readonly name: string
 }
 
-/** What tools.yaml says of the tools that a name, or a glob over names, means. */
+/** The isolation setting in tools.yaml for the tools that match a name or a glob. */
 export interface ToolRule {
   readonly name: string
   readonly isolated: boolean
 }
 
-/** All that one place says: an agent's own file, or a home of ours with its tools.yaml. */
+/** All rules of one source: an agent's own file, or a Sallyport home with its tools.yaml. */
 export interface IsolationRules {
   readonly servers: readonly ServerRule[]
   readonly tools: readonly ToolRule[]
 }
 
-/** The servers among which a call's own is looked for. */
+/** The servers among which the server of a call is searched. */
 export interface ToolLookup {
   readonly agent: HookAgent
-  /** Every server that the agent, or one of the places, has. */
+  /** Every server of the agent and of the other sources. */
   readonly servers: readonly string[]
 }
 
-/** The server and the tool that a call means; nothing where it is no tool of a known server. */
+/** Finds the server and the tool of a call; `undefined` if it is not a tool of a known server. */
 export function findCalledTool({ name, server, tool }: HookCall, { agent, servers }: ToolLookup): ToolRef | undefined {
   if (server !== undefined && tool !== undefined) return { server, tool }
   const starts = (server === undefined ? servers : [server])
     .map((one) => ({ server: one, start: agent.toolName(one, '') }))
     .filter(({ start }) => name.startsWith(start))
-    // `mcp__my__db__run` may be of `my` or of `my__db`: the longer one says more.
+    // `mcp__my__db__run` may be of `my` or of `my__db`: the longer one is more specific.
     .toSorted((a, b) => b.start.length - a.start.length)
   const [found] = starts
   return found && { server: found.server, tool: name.slice(found.start.length) }
 }
 
-/** Whether one place wants a tool isolated. What it says of the tool itself wins over what it says of the server. */
+/** Whether one source isolates a tool. A rule for the tool takes precedence over a rule for its server. */
 export function isIsolated(ref: ToolRef, { servers, tools }: IsolationRules, agent: HookAgent): boolean {
   const own = tools.filter(({ name }) => listToolNames(ref).some(createNameMatcher(name)))
   if (own.length > 0) return own.some(({ isolated }) => isolated)
   return servers.some((server) => isSameServer(server.name, ref.server) && isIsolatedByServer(server, ref, agent))
 }
 
-/** By any glob, or with the characters that agents change: of some tools an agent tells only such a name. */
-function createNameMatcher(name: string): (writing: string) => boolean {
-  const [isIn, folded] = [compileNameGlob(name), foldName(name)]
-  return (writing) => isIn(writing) || foldName(writing) === folded
+/**
+ * Matches by glob, or after folding the characters that agents replace: for some tools the agent sends only such a
+ * name.
+ */
+function createNameMatcher(name: string): (candidate: string) => boolean {
+  const [matchesGlob, folded] = [compileNameGlob(name), foldName(name)]
+  return (candidate) => matchesGlob(candidate) || foldName(candidate) === folded
 }
 
-/** An agent may have changed characters of the name that it shows; those of the list are changed alike. */
+/**
+ * An agent may have replaced characters in the tool's name, so the names in the list are compared after the same
+ * replacement.
+ */
 function isIsolatedByServer(server: ServerRule, { tool }: ToolRef, agent: HookAgent): boolean {
   const same = server.isolatedTools?.find((one) => agent.toolName('', one) === agent.toolName('', tool))
   return shouldIsolateTool(server, same ?? tool)
 }
 
-/** A server that was imported has the slug of its name with the agent. */
+/** An imported server is named by the slug of its name in the agent. */
 export const isSameServer = (one: string, other: string): boolean =>
   one === other || (slugServerId(one) !== '' && slugServerId(one) === slugServerId(other))
 
@@ -80,11 +86,11 @@ function listToolNames({ server, tool }: ToolRef): readonly string[] {
 
 export interface ParsedServerRule {
   readonly server: ServerRule
-  /** The keys whose values are not of their kind. */
+  /** The keys whose values have the wrong type. */
   readonly problems: readonly string[]
 }
 
-/** The two fields of an entry, in both spellings. A value of another kind says nothing, and is told of. */
+/** Reads the two fields of an entry, in both spellings. A value of the wrong type is ignored and reported. */
 export function parseServerRule(name: string, entry: Json | undefined): ParsedServerRule {
   if (!isJsonObject(entry)) return { server: { name }, problems: [] }
   const listKey = entry.isolatedTools === undefined ? 'isolated_tools' : 'isolatedTools'

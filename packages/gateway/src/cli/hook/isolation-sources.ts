@@ -6,13 +6,13 @@ import type { CliContext } from '../cli-context.ts'
 import type { HookAgent } from './hook-agent.ts'
 import { type IsolationRules, parseServerRule, type ToolRule } from './isolation-rules.ts'
 
-/** Everything that says which tools are isolated. */
+/** All sources that define which tools are isolated. */
 export interface IsolationSources {
-  /** Each counts by itself: none can take away what another one asks for. */
+  /** Each source applies on its own: none can disable what another one isolates. */
   readonly rules: readonly IsolationRules[]
-  /** The servers that the agent has. */
+  /** The agent's own servers. */
   readonly nativeServers: readonly NativeServer[]
-  /** The folders of our own configuration. */
+  /** The Sallyport home folders. */
   readonly homes: readonly string[]
   readonly warnings: readonly string[]
 }
@@ -25,20 +25,22 @@ export interface SourceOptions {
 export async function readIsolationSources(
   agent: HookAgent,
   context: CliContext,
-  wish: SourceOptions,
+  options: SourceOptions,
 ): Promise<IsolationSources> {
-  const { homes, warnings } = locateHomes(context, wish)
-  const [native, ...ours] = await Promise.all([readNativeRules(agent, wish.host), ...homes.map(readHomeRules)])
-  const told = [native, ...ours]
+  const { homes, warnings } = locateHomes(context, options)
+  const [native, ...ours] = await Promise.all([readNativeRules(agent, options.host), ...homes.map(readHomeRules)])
+  const results = [native, ...ours]
   return {
-    rules: told.map(({ rules }) => rules),
+    rules: results.map(({ rules }) => rules),
     nativeServers: native.servers,
     homes,
-    warnings: [...warnings, ...told.flatMap((one) => one.warnings)],
+    warnings: [...warnings, ...results.flatMap((one) => one.warnings)],
   }
 }
 
-/** A home that came with a folder may be anybody's: it can add to what the user's own asks for, and take nothing away. */
+/**
+ * A home that came with a project is not trusted: it can add isolation rules to those of the user, but not remove any.
+ */
 function locateHomes(
   { environment, cwd }: CliContext,
   { home }: SourceOptions,
@@ -48,7 +50,7 @@ function locateHomes(
     const own = found.origin === 'project' ? [locateHome({ flag: undefined, environment, cwd: '/' }).path] : []
     return { homes: [found.path, ...own], warnings: [] }
   } catch (error) {
-    // What the agent's own files say still counts.
+    // The agent's own files still apply.
     if (!(error instanceof SallyportError)) throw error
     return { homes: [], warnings: [error.message] }
   }
@@ -59,12 +61,14 @@ interface RulesResult {
   readonly warnings: readonly string[]
 }
 
-/** The agent's files, the user's and the project's. One that is broken is told of, and spoils no other. */
+/**
+ * Reads the agent's files, of the user and of the project. A broken file is reported and does not affect the others.
+ */
 async function readNativeRules(
   { adapter }: HookAgent,
-  place: HostContext,
+  host: HostContext,
 ): Promise<RulesResult & { readonly servers: readonly NativeServer[] }> {
-  const readings = await readAgentConfigs(adapter, place)
+  const readings = await readAgentConfigs(adapter, host)
   const warnings = readings.flatMap((reading) => (reading.state === 'broken' ? [reading.error.message] : []))
   const servers = readings.flatMap((reading) =>
     reading.state === 'read' ? reading.config.servers.map((native) => ({ ...native, file: reading.file.path })) : [],
@@ -81,9 +85,9 @@ async function readNativeRules(
 }
 
 const formatProblems = (file: string, server: string, keys: readonly string[]): readonly string[] =>
-  keys.map((key) => `${file}: "${key}" of the server ${JSON.stringify(server)} is not of its kind and does not count.`)
+  keys.map((key) => `${file}: "${key}" of the server ${JSON.stringify(server)} has the wrong type and is ignored.`)
 
-/** A home of ours. Most say nothing of isolation: then the YAML parser, which takes longest of all, is not loaded. */
+/** Reads a Sallyport home. Most do not mention isolation: then the YAML parser, the slowest part, is not loaded. */
 async function readHomeRules(home: string): Promise<RulesResult> {
   const warnings: string[] = []
   const onlyIsolated = (bytes: Buffer): boolean => bytes.includes('isolated')
@@ -94,22 +98,22 @@ async function readHomeRules(home: string): Promise<RulesResult> {
   const written = Object.entries(getObjectMember(config, 'mcpServers') ?? {}).map(([name, entry]) =>
     parseServerRule(name, entry),
   )
-  const flaws = written.flatMap(({ server, problems }) =>
+  const problems = written.flatMap(({ server, problems }) =>
     formatProblems(join(home, 'config.yaml'), server.name, problems),
   )
   return {
     rules: { servers: written.map(({ server }) => server), tools: listToolRules(tools) },
-    warnings: [...warnings, ...flaws],
+    warnings: [...warnings, ...problems],
   }
 }
 
-/** What our own configuration has, and what the agent calls our gateway, where it has it. */
+/** The servers in our configuration, and the agent's name for our gateway, if the agent has it. */
 export interface GatewayRoute {
   readonly name: string | undefined
   readonly servers: readonly string[]
 }
 
-/** Asked only when a call is to be refused: this reads the whole of our configuration. */
+/** Called only before a refusal, because it reads our whole configuration. */
 export async function findGatewayRoute(
   { nativeServers, homes }: IsolationSources,
   { adapter }: HookAgent,
@@ -138,14 +142,14 @@ async function readConfig(home: string, reading: ReadOptions): Promise<Json | un
   return yaml ?? (await readYamlFile(join(home, 'config.json'), reading))
 }
 
-/** Undefined where the file is not there, or need not be read. */
+/** `undefined` if the file does not exist or need not be read. */
 async function readYamlFile(file: string, { warnings, isRead }: ReadOptions): Promise<Json | undefined> {
   try {
     const bytes = await readHomeFile(file)
     if (bytes === undefined || !isRead(bytes)) return undefined
     const { parseYamlValue } = await import('./yaml-value.ts')
     const read = parseYamlValue(bytes.toString('utf8'))
-    if (read === undefined) warnings.push(`${file} cannot be understood and does not count.`)
+    if (read === undefined) warnings.push(`${file} cannot be parsed and is ignored.`)
     return read?.value
   } catch (error) {
     warnings.push(error instanceof Error ? error.message : `${file} cannot be read.`)
@@ -162,7 +166,7 @@ function listToolRules(file: Json | undefined): readonly ToolRule[] {
   return Object.entries(getObjectMember(file, 'tools') ?? {}).flatMap(([name, entry]) => {
     const isolated = isJsonObject(entry) ? entry.isolated : undefined
     if (typeof isolated === 'boolean') return [{ name, isolated }]
-    // A mapping says how, and so that it is.
+    // A mapping defines how the tool is isolated, so it is isolated.
     return isJsonObject(isolated) ? [{ name, isolated: true }] : []
   })
 }

@@ -30,11 +30,11 @@ export async function printHookInstall(
   const screen = createScreen(context, flags)
   const [agent, host] = [HOOK_AGENTS[agentName], createHostContext(context)]
   const { home, state } = await findHome(context, flags)
-  // A home that came with a folder is looked for where the agent works.
-  const named = home.origin === 'project' ? [] : ['--home', home.path]
-  const governing = [...(flags.govern ? ['--govern'] : []), ...(flags.strict ? ['--strict'] : [])]
-  const words = [process.execPath, MAIN_FILE, 'hook', agentName, ...named, '--state', state, ...governing]
-  const command = words.map(quoteForShell).join(' ')
+  // A home that came with a project is searched for in the agent's working folder.
+  const homeFlag = home.origin === 'project' ? [] : ['--home', home.path]
+  const governFlags = [...(flags.govern ? ['--govern'] : []), ...(flags.strict ? ['--strict'] : [])]
+  const commandLine = [process.execPath, MAIN_FILE, 'hook', agentName, ...homeFlag, '--state', state, ...governFlags]
+  const command = commandLine.map(quoteForShell).join(' ')
   const entry = buildHookEntry(agentName, { host, command, tools: flags.govern ? 'all' : 'of servers' })
   const sources = await readIsolationSources(agent, context, { home: flags.home, host })
   const executor = buildExecutorDefinition({ agentName, agent, host, sources })
@@ -42,11 +42,11 @@ export async function printHookInstall(
   screen.printMessage(`Paste this into ${entry.file}, beside what is there:\n`)
   screen.print(entry.text)
   screen.printMessage(
-    `\nWhere ${agent.adapter.title} has not the gateway among its servers, save this as ${executor.file}:\n`,
+    `\nIf ${agent.adapter.title} does not have the gateway among its servers, save this as ${executor.file}:\n`,
   )
   screen.print(executor.text)
   screen.printMessage(
-    '\nThe hook fails open: when it crashes, the call goes on. What must hold belongs behind the gateway.',
+    '\nThe hook fails open: if it crashes, the call continues. Servers whose rules must be enforced belong behind the gateway.',
   )
 }
 
@@ -67,10 +67,10 @@ interface ExecutorOptions {
   readonly sources: IsolationSources
 }
 
-/** The agent's own sub-agent for isolated tools, with no other tools than those. */
-function buildExecutorDefinition(wish: ExecutorOptions): PasteableText {
-  const { agentName, host } = wish
-  const lines = agentName === 'claude' ? claudeLines(wish) : geminiLines(wish)
+/** The definition of the agent's sub-agent that can use isolated tools and no others. */
+function buildExecutorDefinition(options: ExecutorOptions): PasteableText {
+  const { agentName, host } = options
+  const lines = agentName === 'claude' ? claudeLines(options) : geminiLines(options)
   return {
     file: joinPath(host, resolveAgentFolder(agentName, host), 'agents', `${EXECUTOR_NAME}.md`),
     text: ['---', `name: ${EXECUTOR_NAME}`, `description: ${DESCRIPTION}`, ...lines, '---', '', PROMPT, ''].join('\n'),
@@ -88,8 +88,8 @@ function claudeLines({ agent, sources }: ExecutorOptions): readonly string[] {
 }
 
 /**
- * Gemini CLI does not tell a hook that a sub-agent calls, so the sub-agent gets the servers under names of its own,
- * which the conversation has not and no rule names.
+ * Gemini CLI does not tell a hook that a sub-agent makes the call. So the sub-agent gets the servers under other names,
+ * which the conversation does not have and no rule matches.
  */
 function geminiLines({ agent, sources }: ExecutorOptions): readonly string[] {
   const servers = isolatedServers(agent, sources).map(
@@ -102,7 +102,7 @@ function geminiLines({ agent, sources }: ExecutorOptions): readonly string[] {
   ]
 }
 
-/** Those of the agent's own servers of which something is isolated. Of two with one name the later one counts. */
+/** The agent's own servers with at least one isolated tool. Of two with the same name the later one applies. */
 function isolatedServers(agent: HookAgent, { nativeServers, rules }: IsolationSources): readonly NativeServer[] {
   const byName = new Map(nativeServers.map((native) => [native.name, native]))
   return [...byName.values()].filter(({ name }) =>
@@ -114,21 +114,23 @@ function isolatedServers(agent: HookAgent, { nativeServers, rules }: IsolationSo
   )
 }
 
-/** Nothing where every tool is isolated. */
+/** Empty if every tool is isolated. */
 function listIsolatedTools(name: string, { rules }: IsolationSources): readonly string[] {
   const written = rules.flatMap(({ servers }) => servers.filter((server) => isSameServer(server.name, name)))
   if (written.some(({ isolated }) => isolated)) return []
   return [...new Set(written.flatMap(({ isolatedTools = [] }) => isolatedTools))]
 }
 
-/** The keys of its settings that Gemini CLI takes in a sub-agent too, where it writes them otherwise. */
+/** The server settings that Gemini CLI accepts in a sub-agent too, with their spelling there. */
 const GEMINI_KEYS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['command', 'args', 'cwd', 'url', 'type', 'timeout', 'trust'].map((key) => [key, key])),
   ...{ env: 'env', headers: 'headers', httpUrl: 'http_url' },
   ...{ includeTools: 'include_tools', excludeTools: 'exclude_tools' },
 }
 
-/** The server for the sub-agent. A secret in plain text is not shown: only references to variables are. */
+/**
+ * The server entry for the sub-agent. Plain values of variables and headers may be secret: only references are shown.
+ */
 function geminiServer(entry: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(entry).flatMap(([key, value]) => {
@@ -147,41 +149,41 @@ const maskNonReferences = (value: Json): Json =>
 const MASKED_VALUE = '<as in settings.json>'
 const isReference = (part: Json | undefined): part is string => typeof part === 'string' && part.includes('$')
 
-/** A text for a person to paste, and the file that it belongs into. */
+/** Text for a person to paste, and the file where it belongs. */
 interface PasteableText {
   readonly file: string
   readonly text: string
 }
 
-/** Far more than the hook takes: one that hangs is not waited for. In the agent's own unit. */
+/** Far more than the hook needs; the agent stops waiting for one that hangs. In the agent's own unit. */
 const TIMEOUTS = { claude: 10, gemini: 10_000 } as const
 
-/** Only tools of servers concern isolation; other calls are not even held up for the start of a program. */
+/** Isolation concerns MCP tools only; other calls are not delayed by the start of a program. */
 const MATCHERS = { claude: 'mcp__.*', gemini: 'mcp_.*' } as const
 
 interface HookEntryOptions {
   readonly host: HostContext
-  /** The command line that answers, as a shell takes it. */
+  /** The shell command that answers the hook. */
   readonly command: string
-  /** Whether it is asked about tools that the agent has built in, too. */
+  /** Whether the agent also calls the hook for its built-in tools. */
   readonly tools: 'of servers' | 'all'
 }
 
-/** The entry that makes an agent ask before it calls a tool. */
-function buildHookEntry(word: HookAgentName, { host, command, tools }: HookEntryOptions): PasteableText {
+/** The settings entry that makes an agent call the hook before each tool call. */
+function buildHookEntry(agentName: HookAgentName, { host, command, tools }: HookEntryOptions): PasteableText {
   const group = {
-    matcher: tools === 'all' ? '.*' : MATCHERS[word],
-    hooks: [{ type: 'command', command, timeout: TIMEOUTS[word] }],
+    matcher: tools === 'all' ? '.*' : MATCHERS[agentName],
+    hooks: [{ type: 'command', command, timeout: TIMEOUTS[agentName] }],
   }
-  const hooks: JsonObject = word === 'claude' ? { PreToolUse: [group] } : { BeforeTool: [group] }
+  const hooks: JsonObject = agentName === 'claude' ? { PreToolUse: [group] } : { BeforeTool: [group] }
   return {
-    file: joinPath(host, resolveAgentFolder(word, host), 'settings.json'),
+    file: joinPath(host, resolveAgentFolder(agentName, host), 'settings.json'),
     text: `${JSON.stringify({ hooks }, undefined, 2)}\n`,
   }
 }
 
-/** Where an agent keeps its settings and its sub-agents for every project. */
-function resolveAgentFolder(word: HookAgentName, place: HostContext): string {
-  if (word === 'gemini') return joinPath(place, folderFromVariable(place, 'GEMINI_CLI_HOME'), '.gemini')
-  return folderFromVariable(place, 'CLAUDE_CONFIG_DIR', '.claude')
+/** The folder of an agent's user-wide settings and sub-agents. */
+function resolveAgentFolder(agentName: HookAgentName, host: HostContext): string {
+  if (agentName === 'gemini') return joinPath(host, folderFromVariable(host, 'GEMINI_CLI_HOME'), '.gemini')
+  return folderFromVariable(host, 'CLAUDE_CONFIG_DIR', '.claude')
 }

@@ -1,2 +1,2 @@
-/** On its own, so that the YAML parser is loaded only where a file needs it. */
+/** A separate file, so that the YAML parser is loaded only if a file needs it. */
 export { parseYamlValue } from '../../config/config.ts'

@@ -1,6 +1,6 @@
 import type { DetectedAgent, NativeFileResult, NativeScope } from '../../agents/agents.ts'
 
-/** An agent as programs are told of it. Entries may hold secrets, so that servers are told by their names alone. */
+/** An agent in JSON output. Entries may contain secrets, so only the names of servers are included. */
 export interface AgentReport {
   readonly id: string
   readonly title: string
@@ -17,7 +17,7 @@ export interface AgentFileReport {
   readonly scope: NativeScope
   readonly state: NativeFileResult['state']
   readonly servers: readonly string[]
-  /** What stands among the servers and is none. */
+  /** Entries among the servers that are not valid servers. */
   readonly problems: readonly string[]
   readonly error?: { readonly code: string; readonly message: string; readonly hint?: string }
 }
@@ -49,6 +49,6 @@ function fileReport(reading: NativeFileResult): AgentFileReport {
   return { ...base, servers: [], problems: [], error: { code, message, ...(hint !== undefined && { hint }) } }
 }
 
-/** Whether there is a sign of it: a program, or a file. */
+/** Whether the agent has a program or a file here. */
 export const isDetected = ({ program, files }: AgentReport): boolean =>
   program !== null || files.some(({ state }) => state !== 'missing')

@@ -7,17 +7,17 @@ import type { GlobalFlags } from '../global-flags.ts'
 import type { Screen } from '../terminal/screen.ts'
 import { visibleLines } from '../terminal/terminal-text.ts'
 
-/** The sub-agent that runs isolated calls, as the home has it. */
+/** The sub-agent that runs isolated calls, as the home configures it. */
 export interface BuiltInAgent extends ExecutorDefinition {
   readonly enabled: boolean
-  /** Null: there is none, and its calls fall back. */
+  /** `null`: there is no model, and its calls fall back. */
   readonly model: string | null
   readonly maxTurns: number
   readonly maxTime: number
   readonly maxTokens: number
 }
 
-/** Where there is no home that can be read it is as it is built in. */
+/** Uses the default settings if no home can be read. */
 export async function describeBuiltInAgent(context: CliContext, flags: GlobalFlags): Promise<BuiltInAgent> {
   const settings = await loadHomeSettings(context, flags).catch((error: unknown) => {
     if (error instanceof SallyportError) return DEFAULT_SETTINGS
@@ -46,12 +46,12 @@ export function printBuiltInAgent(screen: Screen, agent: BuiltInAgent): void {
   const facts: readonly (readonly [string, string])[] = [
     ['agent', `${title} (${name}), built in${enabled ? '' : ', switched off'}`],
     ['does', description],
-    ['model', model ?? 'none: calls that need it fall back as isolation.fallback says'],
+    ['model', model ?? 'none: calls that need it fall back as set in isolation.fallback'],
     ['limits', `${maxTurns} turns, ${formatDuration(maxTime)}, ${maxTokens} tokens`],
-    ['is given', Object.keys(agent.inputSchema.properties ?? {}).join(', ')],
-    ['hands over', Object.keys(agent.outputSchema.properties ?? {}).join(', ')],
-    ['is told', systemPrompt],
-    ['is asked', query],
+    ['input', Object.keys(agent.inputSchema.properties ?? {}).join(', ')],
+    ['output', Object.keys(agent.outputSchema.properties ?? {}).join(', ')],
+    ['system prompt', systemPrompt],
+    ['query', query],
   ]
   screen.printFacts(facts.map(([key, value]) => ({ name: key, value: visibleLines(value) })))
 }

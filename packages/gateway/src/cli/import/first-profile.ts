@@ -18,7 +18,7 @@ export interface FirstProfile {
   readonly ref: ProfileRef
 }
 
-/** The agent that is to be run, and the profile that it gets. Nothing where no agent is known. */
+/** The agent to run, and its profile. `undefined` if no agent was found. */
 export async function pickProfile(
   context: CliContext,
   choice: ProfileChoice,
@@ -29,18 +29,18 @@ export async function pickProfile(
   const agent = ref ? findAdapter(ref.agent) : await pickAgent(context, outcome.found.agents, asks ? 'ask' : 'first')
   if (agent === undefined) return undefined
   const picked = { agent, ref: { agent: agent.id, variant: ref?.variant ?? 'default' } }
-  const desk = new ProfilesEditor({ home: outcome.draft.home, state: outcome.draft.state })
-  const known = (await desk.read()).profiles.get(profileKey(picked.ref.agent, picked.ref.variant))
-  // What somebody decided before is not asked again, and never overwritten.
+  const editor = new ProfilesEditor({ home: outcome.draft.home, state: outcome.draft.state })
+  const known = (await editor.read()).profiles.get(profileKey(picked.ref.agent, picked.ref.variant))
+  // An existing selection is not asked for again, and never overwritten.
   if (known?.selectedMcpTools !== undefined) return picked
   const selectors = asks ? await pickServers(context, listSelectableServers(outcome), screen) : undefined
   const isNamed = ref !== undefined && known === undefined
   if (selectors !== undefined || isNamed)
-    await desk.set(picked.ref, { ...(selectors && { selectedMcpTools: selectors }) })
+    await editor.set(picked.ref, { ...(selectors && { selectedMcpTools: selectors }) })
   return picked
 }
 
-/** How it is started; for those that cannot be told for one run, how they are connected for good. */
+/** The command that starts the agent, or connects it permanently if it cannot be configured for one run. */
 export function formatRunCommand({ agent, ref }: FirstProfile): string {
   const variant = ref.variant.toLowerCase() === 'default' ? '' : ` --profile ${ref.variant.toLowerCase()}`
   return `sallyport ${findOverlay(agent.id) ? 'run' : 'connect'} ${agent.id}${variant}`
@@ -51,9 +51,9 @@ async function pickAgent(
   found: readonly string[],
   how: 'ask' | 'first',
 ): Promise<AgentAdapter | undefined> {
-  const place = createHostContext(context)
+  const host = createHostContext(context)
   const canRun = ({ id, program }: AgentAdapter): boolean =>
-    findOverlay(id) !== undefined && program !== undefined && findProgram(program, place) !== undefined
+    findOverlay(id) !== undefined && program !== undefined && findProgram(program, host) !== undefined
   const agents = found.map(findAdapter)
   const sorted = [...agents.filter(canRun), ...agents.filter((agent) => !canRun(agent))]
   if (how === 'first' || sorted.length < 2) return sorted[0]
@@ -67,7 +67,7 @@ function listSelectableServers({ draft, isWritten }: ImportOutcome): readonly st
   return [...draft.existing, ...(isWritten ? draft.plan.added.map(({ id }) => id) : [])]
 }
 
-/** Which servers the profile selects; nothing for all of them. */
+/** The servers that the profile selects; `undefined` for all. */
 async function pickServers(
   context: CliContext,
   servers: readonly string[],
@@ -76,11 +76,11 @@ async function pickServers(
   if (servers.length === 0) return undefined
   screen.printMessage(`\nServers: ${servers.join(', ')}`)
   for (;;) {
-    const answer = await askTerminal('Which may it use? Names with spaces between, or Enter for all: ', context)
-    const words = answer?.split(/[\s,]+/).filter(Boolean) ?? []
-    if (words.length === 0) return undefined
-    const unknown = words.find((word) => !servers.includes(word))
-    if (unknown === undefined) return words
+    const answer = await askTerminal('Which may it use? Names separated by spaces, or Enter for all: ', context)
+    const names = answer?.split(/[\s,]+/).filter(Boolean) ?? []
+    if (names.length === 0) return undefined
+    const unknown = names.find((word) => !servers.includes(word))
+    if (unknown === undefined) return names
     const meant = findClosest(unknown, servers)
     screen.printMessage(`There is no server "${unknown}".${meant === undefined ? '' : ` Did you mean "${meant}"?`}`)
   }

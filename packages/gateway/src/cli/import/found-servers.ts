@@ -7,7 +7,7 @@ import {
   readAgentConfigs,
 } from '../../agents/agents.ts'
 
-/** A file of an agent that could not be understood. */
+/** A file of an agent that could not be parsed. */
 export interface BrokenFile {
   readonly agent: string
   readonly file: string
@@ -17,43 +17,43 @@ export interface BrokenFile {
 export interface FoundServers {
   readonly servers: readonly FoundServer[]
   readonly broken: readonly BrokenFile[]
-  /** The agents of which there is a file or a program. */
+  /** The agents that have a file or a program here. */
   readonly agents: readonly string[]
 }
 
-/** The servers of some agents, as their own files name them. */
-export async function findServers(adapters: readonly AgentAdapter[], place: HostContext): Promise<FoundServers> {
-  const able = adapters.filter(({ supportsMcp }) => supportsMcp)
+/** The servers of these agents, as defined in their own files. */
+export async function findServers(adapters: readonly AgentAdapter[], host: HostContext): Promise<FoundServers> {
+  const mcpAdapters = adapters.filter(({ supportsMcp }) => supportsMcp)
   const readings = await Promise.all(
-    able.map(async (adapter) => ({ adapter, read: await readAgentConfigs(adapter, place) })),
+    mcpAdapters.map(async (adapter) => ({ adapter, read: await readAgentConfigs(adapter, host) })),
   )
-  const there = readings.flatMap(({ adapter, read }) =>
+  const existing = readings.flatMap(({ adapter, read }) =>
     read.filter(({ state }) => state !== 'missing').map((reading) => ({ adapter, reading })),
   )
   return {
-    servers: uniqueFiles(there).flatMap(({ adapter, reading }) => listServers(adapter, reading)),
-    broken: there.flatMap(({ adapter, reading }) => listBrokenFiles(adapter, reading)),
-    agents: able
-      .filter((adapter) => isInstalled(adapter, place) || there.some((one) => one.adapter === adapter))
+    servers: uniqueFiles(existing).flatMap(({ adapter, reading }) => listServers(adapter, reading)),
+    broken: existing.flatMap(({ adapter, reading }) => listBrokenFiles(adapter, reading)),
+    agents: mcpAdapters
+      .filter((adapter) => isInstalled(adapter, host) || existing.some((one) => one.adapter === adapter))
       .map(({ id }) => id),
   }
 }
 
-const isInstalled = ({ program }: AgentAdapter, place: HostContext): boolean =>
-  program !== undefined && findProgram(program, place) !== undefined
+const isInstalled = ({ program }: AgentAdapter, host: HostContext): boolean =>
+  program !== undefined && findProgram(program, host) !== undefined
 
 interface AgentFileResult {
   readonly adapter: AgentAdapter
   readonly reading: NativeFileResult
 }
 
-/** Several agents read one `.mcp.json`: it is the first one's. */
+/** Several agents may read the same `.mcp.json`: it is assigned to the first one. */
 function uniqueFiles(readings: readonly AgentFileResult[]): readonly AgentFileResult[] {
   const seen = new Set<string>()
   return readings.filter(({ reading: { file } }) => {
-    const place = JSON.stringify([file.path, file.project])
-    if (file.scope === 'project' && seen.has(place)) return false
-    seen.add(place)
+    const key = JSON.stringify([file.path, file.project])
+    if (file.scope === 'project' && seen.has(key)) return false
+    seen.add(key)
     return true
   })
 }

@@ -24,16 +24,16 @@ import type { CliContext } from '../cli-context.ts'
 import type { GlobalFlags } from '../global-flags.ts'
 import type { FoundServers } from './found-servers.ts'
 
-/** What an import would make of config.yaml. Nothing is written yet. */
+/** The planned change of config.yaml. Nothing is written yet. */
 export interface ImportDraft {
   readonly plan: ImportPlan
-  /** The servers that the file has already. */
+  /** The servers that are already in the file. */
   readonly existing: readonly string[]
   readonly home: Home
   readonly state: string
   readonly file: 'config.yaml' | 'config.json'
   readonly path: string
-  /** Undefined where there is no file yet. */
+  /** `undefined` if the file does not exist yet. */
   readonly before: Buffer | undefined
   readonly after: string
 }
@@ -42,7 +42,11 @@ export interface DraftRequest extends Pick<ImportRequest, 'secrets' | 'projects'
   readonly found: FoundServers
 }
 
-export async function draftImport(context: CliContext, flags: GlobalFlags, wish: DraftRequest): Promise<ImportDraft> {
+export async function draftImport(
+  context: CliContext,
+  flags: GlobalFlags,
+  request: DraftRequest,
+): Promise<ImportDraft> {
   const { environment, cwd } = context
   const home = locateHome({ flag: flags.home, environment, cwd })
   const state = locateState({ flag: flags.state, environment, cwd })
@@ -54,21 +58,21 @@ export async function draftImport(context: CliContext, flags: GlobalFlags, wish:
   const config = { text, tree: parseTree(text) }
   const existing = readWrittenServers(path, config.tree)
   if (!existing.ok) throw new SallyportError('CONFIG_INVALID', existing.why, { hint: 'Correct it, then import again.' })
-  const inForce = await tryLoadSettings({ content, environment, tree: config.tree })
+  const current = await tryLoadSettings({ content, environment, tree: config.tree })
   const merged = mergeServers({
-    found: wish.found.servers,
+    found: request.found.servers,
     existing: existing.servers,
-    port: (inForce ?? DEFAULT_SETTINGS).gateway.port,
+    port: (current ?? DEFAULT_SETTINGS).gateway.port,
     lookup: (name) => environment[name],
-    secrets: wish.secrets,
-    projects: wish.projects,
+    secrets: request.secrets,
+    projects: request.projects,
   })
-  const target: ImportTarget = { content, file, path, environment, config, isUsable: inForce !== undefined }
+  const target: ImportTarget = { content, file, path, environment, config, isUsable: current !== undefined }
   const { plan, after } = (await addAll(merged, target)) ?? (await addUsable(merged, target))
   return { plan, existing: [...existing.servers.keys()], home, state, file, path, before, after }
 }
 
-/** Writes it, unless somebody else has changed the file meanwhile. */
+/** Writes the file, unless it was changed meanwhile. */
 export async function writeImport({ home, state, file, path, before, after }: ImportDraft): Promise<void> {
   makeFolder(home.path)
   const isWanted = async (): Promise<boolean> => {
@@ -76,11 +80,13 @@ export async function writeImport({ home, state, file, path, before, after }: Im
     return now === undefined ? before === undefined : before?.equals(now) === true
   }
   if (!(await replaceFile(path, after, { isWanted })))
-    throw new SallyportError('USAGE', `${path} was changed meanwhile; it is as it was.`, { hint: 'Import again.' })
+    throw new SallyportError('USAGE', `${path} was changed meanwhile; emptyHome was written.`, {
+      hint: 'Import again.',
+    })
   await renewTrust({ home, state }, file, { before, after: Buffer.from(after) })
 }
 
-/** A server that waits for a variable is switched off: with an unset one nothing of the config would be in force. */
+/** A server with an unset variable is disabled: an unset variable would make the whole config invalid. */
 function toNewServer({ id, entry, sources, unset }: AddedServer): NewServer {
   const from = `from ${[...new Set(sources.map(({ agent }) => agent))].join(', ')}`
   const waits = `switched off until ${unset.join(' and ')} ${unset.length === 1 ? 'is' : 'are'} set`
@@ -88,7 +94,7 @@ function toNewServer({ id, entry, sources, unset }: AddedServer): NewServer {
   return { id, entry: { ...entry, ...off }, comment: [unset.length === 0 ? from : `${from}; ${waits}`] }
 }
 
-/** Undefined where the config has mistakes. */
+/** `undefined` if the config has errors. */
 async function tryLoadSettings({ content, ...options }: ConfigInForce): Promise<Settings | undefined> {
   try {
     return (await loadSettings({ home: content.path, content, ...options })).settings
@@ -110,7 +116,7 @@ interface ImportTarget {
   readonly path: string
   readonly environment: Environment
   readonly config: ParsedConfig
-  /** Whether the gateway takes it as it is. */
+  /** Whether the gateway accepts the current file. */
   readonly isUsable: boolean
 }
 
@@ -119,7 +125,7 @@ interface Addition {
   readonly after: string
 }
 
-/** The usual case: the gateway takes all of them. Thousands are then read once. */
+/** The usual case: the gateway accepts all servers, so even thousands are read only once. */
 async function addAll(plan: ImportPlan, target: ImportTarget): Promise<Addition | undefined> {
   const after = addServers(target.config, plan.added.map(toNewServer))
   if (!after.ok || !target.isUsable) return undefined
@@ -132,7 +138,7 @@ async function addAll(plan: ImportPlan, target: ImportTarget): Promise<Addition 
   }
 }
 
-/** A server that the gateway would not take is left out. */
+/** Leaves out servers that the gateway would reject. */
 async function addUsable(merged: ImportPlan, target: ImportTarget): Promise<Addition> {
   const { content, environment, path, config } = target
   const plan = await dropRefused(merged, { home: content.path, environment })
@@ -141,7 +147,7 @@ async function addUsable(merged: ImportPlan, target: ImportTarget): Promise<Addi
     throw new SallyportError('CONFIG_INVALID', `Nothing can be added to ${path}: ${after.why}.`, {
       hint: 'Write its mcp_servers with one server on each line, or see what to add with --dry-run on another --home.',
     })
-  // What was in force before must not be lost by what is added.
+  // The additions must not make a valid config invalid.
   if (target.isUsable) await assertLoadable(after, plan, target)
   return { plan, after: after.text }
 }
@@ -158,7 +164,9 @@ interface LoadContext {
   readonly environment: Environment
 }
 
-/** One that the gateway would not take spoils no other: then each is read alone. */
+/**
+ * If the gateway rejects the servers together, each one is checked alone, so that only the invalid ones are dropped.
+ */
 async function dropRefused(plan: ImportPlan, reading: LoadContext): Promise<ImportPlan> {
   if ((await findRefusal(plan.added, reading)) === undefined) return plan
   const added: AddedServer[] = []
@@ -179,8 +187,8 @@ async function findRefusal(servers: readonly AddedServer[], reading: LoadContext
     servers.map(({ id, entry }) => ({ id, entry, comment: [] })),
   )
   if (!alone.ok) return 'it cannot be written as YAML.'
-  const nothing = { path: reading.home, files: new Map(), digest: '', configDigest: '' }
-  const content = withFile(nothing, 'config.yaml', Buffer.from(alone.text))
+  const emptyHome = { path: reading.home, files: new Map(), digest: '', configDigest: '' }
+  const content = withFile(emptyHome, 'config.yaml', Buffer.from(alone.text))
   const unset = servers.flatMap((server) => server.unset)
   try {
     const environment = withPlaceholders(reading.environment, unset)
@@ -189,7 +197,7 @@ async function findRefusal(servers: readonly AddedServer[], reading: LoadContext
   } catch (error) {
     if (!(error instanceof SallyportError)) throw error
     const [, issue = error.code] = error.message.split('\n')
-    return `the gateway would not take it: ${issue.trim().replace(/^\S+:\d+:\d+ /, '')}`
+    return `the gateway would reject it: ${issue.trim().replace(/^\S+:\d+:\d+ /, '')}`
   }
 }
 

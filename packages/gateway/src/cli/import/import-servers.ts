@@ -9,7 +9,7 @@ import { type FoundServers, findServers } from './found-servers.ts'
 import { draftImport, type ImportDraft, writeImport } from './import-draft.ts'
 import { printDiff, printImportPlan } from './import-text.ts'
 
-/** What somebody wants of an import. */
+/** The flags of `import`. */
 export interface ImportFlags {
   readonly from?: readonly string[]
   readonly dryRun?: boolean
@@ -24,7 +24,7 @@ export interface ImportOutcome {
   readonly isWritten: boolean
 }
 
-/** Looks at the agents, shows what would be added, asks, and adds it. */
+/** Reads the agents' files, shows what would be added, asks, and adds it. */
 export async function importServers(
   context: CliContext,
   flags: ImportFlags & GlobalFlags,
@@ -50,7 +50,7 @@ export async function importServers(
 async function confirmImport(context: CliContext, flags: ImportFlags, { path }: ImportDraft): Promise<boolean> {
   if (flags.yes) return true
   if (isTerminal(context)) return isYes(await askTerminal(`Write this to ${path}? [y/N] `, context))
-  throw new SallyportError('USAGE', `${path} stays as it is: there is no terminal to ask on.`, {
-    hint: 'See what would be added with `sallyport import --dry-run`, then say so with --yes.',
+  throw new SallyportError('USAGE', `${path} was not changed: there is no terminal to ask on.`, {
+    hint: 'See what would be added with `sallyport import --dry-run`, then confirm with --yes.',
   })
 }

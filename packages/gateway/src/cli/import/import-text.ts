@@ -5,7 +5,7 @@ import { visibleLine, visibleLines } from '../terminal/terminal-text.ts'
 import type { BrokenFile } from './found-servers.ts'
 import type { ImportDraft } from './import-draft.ts'
 
-/** Everything about an import that a program may want to know, and no secret. */
+/** The JSON report of an import, without secrets. */
 export function createImportReport({ plan, path }: ImportDraft, broken: readonly BrokenFile[]) {
   return {
     file: path,
@@ -20,7 +20,7 @@ export function createImportReport({ plan, path }: ImportDraft, broken: readonly
   }
 }
 
-/** The lines that are to be added. What stands around them may hold secrets and is not shown. */
+/** Prints the lines that would be added. The lines around them may contain secrets and are not shown. */
 export function printDiff(screen: Screen, { before, after, path, plan }: ImportDraft): void {
   const lines = diffLines((before?.toString('utf8') ?? '').split('\n'), after.split('\n'))
   const added = lines.filter(({ mark }) => mark === '+').map(({ text }) => `+ ${text}`)
@@ -28,11 +28,11 @@ export function printDiff(screen: Screen, { before, after, path, plan }: ImportD
   const shown = maskSecrets(added.join('\n'), masked)
     .split('\n')
     .map((line) => screen.style.green(visibleLines(line)))
-  // Written at once: a write for each line takes longer than to find the lines.
+  // One write for all: a write per line takes longer than computing the diff.
   screen.print([screen.style.bold(visibleLine(path)), ...shown, ''].join('\n'))
 }
 
-/** What was merged, renamed and left, and why; what has to be set. */
+/** Prints which servers are merged, renamed or left out, and why, and which variables have to be set. */
 export function printImportPlan(screen: Screen, { plan }: ImportDraft, broken: readonly BrokenFile[]): void {
   const present = [...new Set(plan.present.map(({ id }) => id))]
   const lines = [
@@ -58,16 +58,16 @@ function addedLines({ id, sources, renamedFrom, notes }: AddedServer): readonly 
   return [`+ ${id}: ${formatOrigin(first)}${merged}${renamed}`, ...notes.map((note) => `    ${visibleLine(note)}`)]
 }
 
-/** The lines that set what was kept out of the file. The values stay where they are. */
+/** The lines that set the variables for secrets that are not written to the file. The values are not shown. */
 function variableLines(added: readonly AddedServer[]): readonly string[] {
   const lines = new Map<string, string>()
   for (const { id, secrets, unset, sources } of added) {
     for (const variable of unset) {
-      const place = secrets.find((secret) => secret.variable === variable)?.at
+      const location = secrets.find((secret) => secret.variable === variable)?.at
       const where =
-        place === undefined
+        location === undefined
           ? `for ${id}`
-          : `${place} of ${formatOrigin(sources[0] as ServerOrigin)}, in ${sources[0]?.file}`
+          : `${location} of ${formatOrigin(sources[0] as ServerOrigin)}, in ${sources[0]?.file}`
       if (!lines.has(variable)) lines.set(variable, `  export ${variable}='…'   # ${visibleLine(where)}`)
     }
   }

@@ -20,7 +20,10 @@ export interface ConnectFlags {
   readonly profile?: string
 }
 
-/** Prints what connects an agent for good. The entry goes to stdout; what to do with it, and the token, are words. */
+/**
+ * Prints the entry that connects an agent permanently. The entry goes to stdout; instructions and the token go to
+ * stderr.
+ */
 export async function connect(context: CliContext, flags: ConnectFlags & GlobalFlags, agent: string): Promise<void> {
   const screen = createScreen(context, flags)
   const adapter = findAdapter(agent)
@@ -28,14 +31,14 @@ export async function connect(context: CliContext, flags: ConnectFlags & GlobalF
   const variant = flags.profile ?? 'default'
   const found = await findHome(context, flags)
   await readLaunchProfile(found, { agent: adapter.id, variant })
-  const wish = { agent: adapter.id, profile: variant }
-  const { token, record } = await withRecords(context, flags, (client) => client.mintToken(wish))
+  const request = { agent: adapter.id, profile: variant }
+  const { token, record } = await withRecords(context, flags, (client) => client.mintToken(request))
   const { entry, variable } = buildEntry(context, { adapter, found, variant, token })
   if (screen.json) return screen.printJson({ ...toJsonEntry(adapter, entry, variable), token, token_id: record.id })
   screen.print(entry.text)
   for (const line of [...describeLocation(adapter, entry), ...describeToken(adapter, entry, { variable, token })])
     screen.printMessage(line)
-  screen.printMessage(`It counts until \`sallyport token revoke ${record.id}\`.`)
+  screen.printMessage(`It is valid until \`sallyport token revoke ${record.id}\`.`)
 }
 
 export interface ConnectTarget {
@@ -44,7 +47,9 @@ export interface ConnectTarget {
   readonly variant: string
 }
 
-/** For an agent that cannot be told for one run: what would be pasted. No token is made for somebody who only looks. */
+/**
+ * For an agent that cannot be configured for one run: prints the entry to paste. No token is created just to show it.
+ */
 export function printEntry(context: CliContext, flags: GlobalFlags, shown: ConnectTarget): void {
   const screen = createScreen(context, flags)
   const { adapter } = shown
@@ -53,7 +58,7 @@ export function printEntry(context: CliContext, flags: GlobalFlags, shown: Conne
   screen.printMessage(`${adapter.title} cannot be given other servers for one run, so nothing is started.`)
   screen.print(entry.text)
   for (const line of describeLocation(adapter, entry)) screen.printMessage(line)
-  screen.printMessage(`\`sallyport connect ${adapter.id}\` prints the same, and makes the token that it needs.`)
+  screen.printMessage(`\`sallyport connect ${adapter.id}\` prints the same, and creates the token that it needs.`)
 }
 
 function buildEntry(
@@ -69,20 +74,20 @@ const toJsonEntry = ({ id }: AgentAdapter, { file, text, tokenSource }: ConnectE
   ...{ agent: id, file, entry: text, variable, token_way: tokenSource },
 })
 
-/** A home that came with a folder is not named: it would no longer be asked whether it is trusted. */
+/** A home that came with a project is not homeFlag: with a flag, its trust would no longer be checked. */
 function windowArgs({ home, state }: FoundHome): readonly string[] {
-  const named = home.origin === 'project' ? [] : ['--home', home.path]
-  return [MAIN_FILE, 'serve', '--stdio', ...named, '--state', state]
+  const homeFlag = home.origin === 'project' ? [] : ['--home', home.path]
+  return [MAIN_FILE, 'serve', '--stdio', ...homeFlag, '--state', state]
 }
 
 function describeLocation({ id, title, enforcement }: AgentAdapter, { file }: ConnectEntry): readonly string[] {
-  const place =
-    file === undefined ? `Paste this into the file in which ${title} keeps its servers.` : `Paste this into ${file}.`
-  const only =
+  const instruction =
+    file === undefined ? `Paste this into the file in which ${title} stores its servers.` : `Paste this into ${file}.`
+  const alternative =
     enforcement.level === 'none'
       ? [`${title} keeps its other servers: remove those that the gateway is to govern.`]
       : [`Without any change of a file, for one run: \`sallyport run ${id}\`.`]
-  return ['', place, ...only]
+  return ['', instruction, ...alternative]
 }
 
 interface GivenToken {
@@ -92,7 +97,7 @@ interface GivenToken {
 
 function describeToken({ title }: AgentAdapter, { tokenSource }: ConnectEntry, { variable, token }: GivenToken) {
   if (tokenSource === 'pasted')
-    return [`${title} cannot read variables there, so the token stands in the entry: keep the file to yourself.`]
+    return [`${title} cannot read variables there, so the token is in the entry: keep the file private.`]
   return [
     `Set the token where ${title} is started from, for example in your shell’s profile:`,
     `  export ${variable}=${token}`,
@@ -105,13 +110,13 @@ interface LaunchProfileQuery {
 }
 
 interface LaunchProfile {
-  /** What it selects; undefined: everything. */
+  /** What the profile selects; `undefined` means everything. */
   readonly selection: readonly string[] | undefined
-  /** The session that its runs share, where it names one. */
+  /** The session that its runs share, if the profile names one. */
   readonly session: string | undefined
 }
 
-/** The profile that a run is for. A misspelt one is an error, and not one without a selection. */
+/** The profile of a run. A misspelt name is an error, not a profile without a selection. */
 export async function readLaunchProfile(
   { home, state }: Pick<FoundHome, 'home' | 'state'>,
   { agent, variant }: LaunchProfileQuery,

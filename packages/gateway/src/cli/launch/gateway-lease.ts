@@ -20,16 +20,19 @@ const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 5_000
 const MAX_LINE_BYTES = 1_048_576
 
-/** Joins the gateway, or starts it, and keeps one running until it is closed. */
+/** Joins the gateway, or starts one, and keeps a gateway running until the lease is closed. */
 export async function openGatewayLease(options: LeaseOptions): Promise<GatewayLease> {
   return new GatewayLease(options, await joinGateway('run', options))
 }
 
-/** Holds a gateway open for a run. When it dies another is started, by us: what the agent starts may know its keys. */
+/**
+ * Keeps a gateway running for a run. If it dies, this process starts another: a gateway started by the agent could see
+ * its keys.
+ */
 export class GatewayLease {
   readonly #options: LeaseOptions
   #stream: Duplex
-  /** They end when we do, also when this process is killed. */
+  /** These tokens are revoked when this process ends, even if it is killed. */
   readonly #tokens = new Set<string>()
   #closed = false
   #onAnswer: ((answer: unknown) => void) | undefined
@@ -40,8 +43,8 @@ export class GatewayLease {
     this.#watch(stream)
   }
 
-  async mint(wish: TokenRequest): Promise<MintedToken> {
-    const minted = (await this.#request({ mint: wish })) as MintedToken
+  async mint(request: TokenRequest): Promise<MintedToken> {
+    const minted = (await this.#request({ mint: request })) as MintedToken
     this.#tokens.add(minted.record.id)
     return minted
   }
@@ -56,7 +59,7 @@ export class GatewayLease {
     this.#stream.destroy()
   }
 
-  /** One at a time. */
+  /** Must not be called in parallel. */
   async #request(request: RunRequest): Promise<unknown> {
     const stream = this.#stream
     if (!stream.writable) throw gone()
@@ -68,7 +71,7 @@ export class GatewayLease {
       stream.once('close', lose)
       timer = setTimeout(async () => {
         reject(await createTimeoutError(this.#options.state))
-        // An answer that comes now would be taken for that to the next question.
+        // A late answer would be taken as the answer to the next request.
         stream.destroy()
       }, RESPONSE_TIMEOUT_MS)
       stream.write(`${JSON.stringify(request)}\n`)
@@ -96,7 +99,7 @@ export class GatewayLease {
     stream.once('close', () => void this.#rejoin(stream))
   }
 
-  /** Nothing is said: the terminal belongs to the agent, whose window says what it misses. */
+  /** Prints nothing: the terminal belongs to the agent, and its window reports the lost gateway. */
   async #rejoin(lost: Duplex): Promise<void> {
     for (let pause = MIN_RETRY_MS; !this.#closed && this.#stream === lost; pause = Math.min(2 * pause, MAX_RETRY_MS)) {
       await delay(pause, undefined, { ref: false })
@@ -111,6 +114,6 @@ export class GatewayLease {
 }
 
 const gone = (): SallyportError =>
-  new SallyportError('GATEWAY_UNREACHABLE', 'The gateway went away before it had answered.', {
+  new SallyportError('GATEWAY_UNREACHABLE', 'The gateway ended before it answered.', {
     hint: MAY_HAVE_RUN_HINT,
   })

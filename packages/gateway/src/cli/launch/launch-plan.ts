@@ -24,43 +24,43 @@ import { wrapServers } from './wrapped-servers.ts'
 export interface PlanOptions {
   readonly adapter: AgentAdapter
   readonly host: HostContext
-  /** The folder of the run. */
+  /** The run folder. */
   readonly folder: string
   readonly state: string
   readonly args: readonly string[]
-  /** Narrows the profile further, for this run alone. */
+  /** Selectors that narrow the profile further, for this run only. */
   readonly tools: readonly string[] | undefined
-  /** Its own servers are meant; without it the gateway is the only one. */
+  /** Start the agent with its own servers; without it the gateway is its only server. */
   readonly native?: NativeOptions | undefined
-  /** It is started even if it will have servers that are not governed. */
+  /** Start the agent even if it will have servers that the gateway does not govern. */
   readonly allowOtherServers: boolean
 }
 
 export interface NativeOptions {
-  /** Of its own servers those that every one of these leaves. */
+  /** A server of the agent has to pass every one of these. */
   readonly selections: Selections
-  /** Asked only when there is a server that the agent cannot be given as it is selected. */
+  /** Called only if the agent itself cannot apply the selection to one of its servers. */
   readonly openFinder: () => Promise<ServerFinder>
 }
 
-/** What will be started, and what has to lie in the folder of the run before. */
+/** What will be started, and which files the run folder needs before. */
 export interface LaunchPlan extends Overlay {
   readonly program: string
-  /** What the agent will have of the gateway; without any, no gateway is needed. */
+  /** The windows of the gateway that the agent gets; if there are none, no gateway is needed. */
   readonly windows: readonly PlannedWindow[]
-  /** In a terminal, a person is shown what a server asks. */
+  /** In a terminal, the agent shows questions of servers to a person. */
   readonly isAttended: boolean
-  /** What gives the agent servers that are not governed; it was allowed. */
+  /** Sources of servers that the gateway does not govern; the user allowed them. */
   readonly otherServers: readonly string[]
 }
 
 /** A plan for an agent that may not be installed. */
 export type DraftPlan = Omit<LaunchPlan, 'program'> & Partial<LaunchPlan>
 
-/** The name of our server: short, and without signs that agents fold or cut. */
+/** The name of our server: short, and without characters that agents replace or remove. */
 const SERVER_NAME = 'gw'
 
-/** How an agent is started so that it has the right servers. Nothing is written yet. */
+/** Plans how to start an agent with the right servers. Nothing is written yet. */
 export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
   const { adapter, host, folder, args } = options
   const overlay = requireOverlay(adapter)
@@ -68,35 +68,40 @@ export async function planLaunch(options: PlanOptions): Promise<DraftPlan> {
   const program = findProgram(adapter.program ?? '', host)
   const folders = projectFolders(host.cwd, argsBeforeSeparator(args))
   const own = await collectNativeFiles(adapter, host, folders)
-  const search = { host: host, folders, args: argsBeforeSeparator(args), native: own.files, servers: [] }
+  const search = { host, folders, args: argsBeforeSeparator(args), native: own.files, servers: [] }
   const isTaken = (await overlay.mayNameServer?.(SERVER_NAME, search)) ?? false
   const { servers, ours, windows, notes } = await planServers(options, overlay, { files: own.files, isTaken })
   const others = await collectOtherServers(options, overlay, { ...search, servers, broken: own.broken })
-  const made = overlay.overlay({ folder, host, args, native: own.files, servers, ours })
+  const overlayResult = overlay.overlay({ folder, host, args, native: own.files, servers, ours })
   return {
-    ...made,
+    ...overlayResult,
     ...(program !== undefined && { program }),
     windows,
     isAttended: overlay.isAttended?.(args) ?? false,
     otherServers: others,
-    notes: [...own.notes, ...notes, ...made.notes, ...others.map((one) => `${one}: its servers are not governed.`)],
+    notes: [
+      ...own.notes,
+      ...notes,
+      ...overlayResult.notes,
+      ...others.map((one) => `${one}: its servers are not governed.`),
+    ],
   }
 }
 
-/** The agent's own flags and words; what follows after `--` is neither. */
+/** The agent's own flags and commands; arguments after `--` are neither. */
 function argsBeforeSeparator(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--')
   return args.slice(0, end < 0 ? undefined : end)
 }
 
-/** Whoever wants all of an agent's own servers is not kept from having more of them. */
+/** With all of the agent's own servers selected, other servers are no problem. */
 async function collectOtherServers(
   { adapter, native, allowOtherServers }: PlanOptions,
   { sources, remainingScopes }: AgentOverlay,
   search: SourceSearch & Pick<CollectedFiles, 'broken'>,
 ): Promise<readonly string[]> {
   if (native?.selections.every((selection) => selection === undefined)) return []
-  // The agent may understand a file that we do not.
+  // The agent may be able to read a file that we cannot.
   const unknown = search.broken.filter(({ scope }) => remainingScopes.includes(scope)).map(({ path }) => path)
   const found = [...new Set([...unknown, ...(await findOtherServers(sources, search))])]
   if (found.length === 0 || allowOtherServers) return found
@@ -104,7 +109,7 @@ async function collectOtherServers(
     'AGENT_NOT_STRICT',
     `${adapter.title} was not started: it would have MCP servers that the gateway does not govern, from ${found.join(', ')}.`,
     {
-      hint: 'Take the servers out of there (`sallyport import` brings them behind the gateway), or start it with --allow-other-servers, which is recorded.',
+      hint: 'Remove the servers from there (`sallyport import` puts them behind the gateway), or start it with --allow-other-servers, which is recorded.',
     },
   )
 }
@@ -115,7 +120,7 @@ interface PlannedServers extends Pick<OverlayRequest, 'servers' | 'ours'> {
 }
 
 interface KnownNames extends Pick<CollectedFiles, 'files'> {
-  /** Something besides these files may bring a server of our usual name. */
+  /** Another source may define a server with our usual name. */
   readonly isTaken: boolean
 }
 
@@ -158,8 +163,8 @@ export function requireMcp({ title, supportsMcp }: AgentAdapter): void {
 }
 
 /**
- * Some agents add our entry to the user's of the same name, and the mixture would be neither. Where others could wait
- * for the next name too, nobody can guess it.
+ * Some agents merge our entry with the user's entry of the same name, and the result would be neither. If another
+ * source could also define the next name, a random name is used that nobody can guess.
  */
 function chooseName({ files, isTaken }: KnownNames): string {
   const taken = new Set(files.flatMap(({ config }) => config.servers.map(({ name }) => name)))
@@ -168,7 +173,7 @@ function chooseName({ files, isTaken }: KnownNames): string {
   return name
 }
 
-/** What would bring other servers back must not look as if it worked. */
+/** Refuses flags and commands that would change the agent's servers, instead of ignoring them silently. */
 function assertNoReserved(
   { title }: AgentAdapter,
   { reservedFlags, reservedCommands = [], findWideningFlag }: AgentOverlay,
@@ -187,16 +192,16 @@ function assertNoReserved(
 
 interface CollectedFiles {
   readonly files: readonly ParsedNativeFile[]
-  /** Those of a project that could not be read. */
+  /** Project files that could not be read. */
   readonly broken: readonly NativeFile[]
-  /** What a person should know of these. */
+  /** Warnings about these files. */
   readonly notes: readonly string[]
 }
 
-/** All that an agent's own files say that may count in one of these folders, the outermost first. */
+/** Reads all files of an agent that may apply in one of these folders, the outermost first. */
 async function collectNativeFiles(
   adapter: AgentAdapter,
-  place: HostContext,
+  host: HostContext,
   folders: readonly string[],
 ): Promise<CollectedFiles> {
   const seen = new Set<string>()
@@ -204,14 +209,14 @@ async function collectNativeFiles(
   const broken: NativeFile[] = []
   const notes: string[] = []
   for (const cwd of folders) {
-    for (const reading of await readAgentConfigs(adapter, { ...place, cwd })) {
+    for (const reading of await readAgentConfigs(adapter, { ...host, cwd })) {
       const { path, scope, project } = reading.file
-      // Seen from a folder below the home, the user's own file looks like one of a project.
+      // From a folder below the home folder, the user's own file looks like a project file.
       const key = JSON.stringify([path, project])
       if (seen.has(key) || reading.state === 'missing') continue
       seen.add(key)
       if (reading.state === 'read') files.push(reading)
-      // Without the user's own settings the agent would be another one than they know.
+      // Without the user's own settings the agent would not behave as the user expects.
       else if (scope === 'user') throw reading.error
       else {
         broken.push(reading.file)

@@ -28,41 +28,41 @@ export interface Launch extends Pick<FoundHome, 'home' | 'state'> {
 }
 
 /** Runs an agent as planned. Resolves to the agent's exit code. */
-export function launch(given: Launch, identity: LaunchIdentity): Promise<number> {
+export function launch(params: Launch, identity: LaunchIdentity): Promise<number> {
   return withSignals((signals) =>
-    given.plan.windows.length === 0
-      ? withRunFolder(given, () => startAgent(given, { signals, tokens: [] }))
-      : launchWithGateway(given, identity, signals),
+    params.plan.windows.length === 0
+      ? withRunFolder(params, () => startAgent(params, { signals, tokens: [] }))
+      : launchWithGateway(params, identity, signals),
   )
 }
 
-async function launchWithGateway(given: Launch, identity: LaunchIdentity, signals: SignalForwarder): Promise<number> {
-  const { context, home, state } = given
+async function launchWithGateway(params: Launch, identity: LaunchIdentity, signals: SignalForwarder): Promise<number> {
+  const { context, home, state } = params
   const environment = withoutModelKeys({ ...context.environment })
-  const hold = await openGatewayLease({ state, home, cwd: context.cwd, environment })
+  const lease = await openGatewayLease({ state, home, cwd: context.cwd, environment })
   try {
-    return await withRunFolder(given, () =>
-      withTokens({ ...given, hold }, identity, (tokens) => startAgent(given, { signals, tokens })),
+    return await withRunFolder(params, () =>
+      withTokens({ ...params, lease }, identity, (tokens) => startAgent(params, { signals, tokens })),
     )
   } finally {
-    hold.close()
+    lease.close()
   }
 }
 
 type UseTokens = (tokens: readonly LaunchToken[]) => Promise<number>
 
-/** One for each window, which end with the run, however many were made before something failed. */
+/** Creates one token for each window. All of them are revoked at the end, also if creating a later one failed. */
 async function withTokens(
-  { hold, state, run, plan }: Launch & { readonly hold: GatewayLease },
+  { lease, state, run, plan }: Launch & { readonly lease: GatewayLease },
   identity: LaunchIdentity,
   use: UseTokens,
 ): Promise<number> {
   const tokens: LaunchToken[] = []
   try {
-    for (const window of plan.windows) tokens.push(await mintLaunchToken(hold, run, { ...identity, window }))
+    for (const window of plan.windows) tokens.push(await mintLaunchToken(lease, run, { ...identity, window }))
     return await use(tokens)
   } finally {
-    for (const { id } of tokens) await revokeLaunchToken(hold, state, id)
+    for (const { id } of tokens) await revokeLaunchToken(lease, state, id)
   }
 }
 
@@ -75,7 +75,9 @@ async function withSignals(use: (signals: SignalForwarder) => Promise<number>): 
   }
 }
 
-/** The folder stands before the token does, so that a token is never without a place from which it is swept. */
+/**
+ * The folder is created before the token, so that every token is recorded in a folder from which it can be cleaned up.
+ */
 async function withRunFolder({ state, run }: Launch, use: () => Promise<number>): Promise<number> {
   await removeAbandonedRuns(state)
   createRunFolder(run)
@@ -94,14 +96,14 @@ interface StartOptions {
 async function startAgent({ context, run, plan }: Launch, { signals, tokens }: StartOptions): Promise<number> {
   writeRunFiles(run, plan, tokens)
   if (signals.earlySignal) return exitCodeFor(signals.earlySignal)
-  // A token of `connect` may give more than this run's profile does.
+  // A token of `connect` may allow more than the profile of this run.
   const environment = { ...withoutTokens(context.environment), ...plan.environment }
   const { program, args } = plan
   try {
     return await runAgent({ program, args, environment, cwd: context.cwd, signals })
   } finally {
     for (const path of syncBackChanges(plan, run.path))
-      context.process.stderr.write(`! The agent wrote ${path}, which could not be kept.\n`)
+      context.process.stderr.write(`! The agent wrote ${path}, which could not be saved.\n`)
   }
 }
 
@@ -114,7 +116,7 @@ function writeRunFiles(run: RunFolder, plan: LaunchPlan, tokens: readonly Launch
   }
 }
 
-/** Variables with which agents pay for their model. No server behind the gateway has any business with them. */
+/** Variables with the model credentials of agents. Servers behind the gateway must not see them. */
 const MODEL_KEYS: ReadonlySet<string> = new Set([
   'AMP_API_KEY',
   'ANTHROPIC_API_KEY',
@@ -145,7 +147,7 @@ const MODEL_KEYS: ReadonlySet<string> = new Set([
   'XAI_API_KEY',
 ])
 
-/** The environment of a gateway that a run starts. */
+/** The environment for a gateway that a run starts. */
 function withoutModelKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !MODEL_KEYS.has(name) && !isTokenVariable(name)),
@@ -162,15 +164,18 @@ interface AgentCommand {
 
 const STOPPED_CHECK_MS = 250
 
-/** Runs the agent in our place: same terminal, same streams, same folder. Resolves to its exit code, 128 + n for a signal. */
+/**
+ * Runs the agent in the same terminal, with the same streams and folder. Resolves to its exit code, 128 + n for a
+ * signal.
+ */
 async function runAgent({ program, args, environment, cwd, signals }: AgentCommand): Promise<number> {
   const child = spawn(program, args, { stdio: 'inherit', env: { ...environment }, cwd })
   signals.forwardTo(child)
-  const followed = signals.hasTerminal ? setInterval(() => stopWithChild(child), STOPPED_CHECK_MS) : undefined
+  const stopCheck = signals.hasTerminal ? setInterval(() => stopWithChild(child), STOPPED_CHECK_MS) : undefined
   try {
     return await waitForExit(child, program)
   } finally {
-    clearInterval(followed)
+    clearInterval(stopCheck)
   }
 }
 
@@ -183,7 +188,7 @@ function waitForExit(child: ChildProcess, program: string): Promise<number> {
   })
 }
 
-/** An agent that stops itself on Ctrl-Z stops alone; the shell that waits for us would never notice. */
+/** An agent that stops itself on Ctrl-Z stops alone, and the shell, which waits for this process, would not notice. */
 function stopWithChild({ pid }: ChildProcess): void {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -193,13 +198,16 @@ function stopWithChild({ pid }: ChildProcess): void {
   }
 }
 
-/** A terminal sends these to its whole foreground group, so the agent has them already; twice may mean "now, at once". */
+/**
+ * A terminal sends these to its whole foreground group, so the agent gets them anyway; a second one may mean "exit
+ * now".
+ */
 const TERMINAL_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT']
 const FORWARDED_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', ...TERMINAL_SIGNALS]
 
 const exitCodeFor = (signal: NodeJS.Signals): number => 128 + constants.signals[signal]
 
-/** Takes the signals that would end this process, for as long as there is something to put away. */
+/** Catches the signals that would end this process, as long as there is something to clean up. */
 class SignalForwarder {
   readonly hasTerminal: boolean = hasControllingTerminal()
   #child: ChildProcess | undefined
@@ -213,7 +221,7 @@ class SignalForwarder {
     for (const signal of FORWARDED_SIGNALS) process.on(signal, this.#forward)
   }
 
-  /** What came before there was anybody to pass it on to. */
+  /** A signal that arrived before the agent was started. */
   get earlySignal(): NodeJS.Signals | undefined {
     return this.#earlySignal
   }
@@ -239,11 +247,11 @@ function hasControllingTerminal(): boolean {
 interface LaunchIdentity {
   readonly agent: string
   readonly profile: string
-  /** The one that the runs of its profile share; one of its own without. */
+  /** The session that the runs of the profile share; if missing, the run has its own. */
   readonly session: string | undefined
-  /** A person sits in front of the agent, and is shown what a server asks. */
+  /** A person uses the agent interactively and sees questions of servers. */
   readonly attended: boolean
-  /** What gives the agent servers that are not governed. */
+  /** Sources of servers that the gateway does not govern. */
   readonly otherServers: readonly string[]
 }
 
@@ -253,7 +261,7 @@ interface LaunchTokenRequest extends LaunchIdentity {
 
 interface LaunchToken {
   readonly id: string
-  /** The key of the window that it is for. */
+  /** The key of the window that uses it. */
   readonly window: string
   /** The clear text. */
   readonly token: string
@@ -262,36 +270,38 @@ interface LaunchToken {
 const defaultSession = ({ id }: RunFolder): string => `run:${id}`
 
 async function mintLaunchToken(
-  hold: GatewayLease,
+  lease: GatewayLease,
   run: RunFolder,
   { agent, profile, session = defaultSession(run), window, attended, otherServers: others }: LaunchTokenRequest,
 ): Promise<LaunchToken> {
   const { key, tools } = window
-  const wish = { agent, profile, session, attended, ...(tools && { tools }) }
-  const { token, record } = await hold.mint({ ...wish, ...(others.length > 0 && { otherServers: others }) })
+  const request = { agent, profile, session, attended, ...(tools && { tools }) }
+  const { token, record } = await lease.mint({ ...request, ...(others.length > 0 && { otherServers: others }) })
   recordToken(run, record.id)
   return { id: record.id, window: key, token }
 }
 
-/** Also when the gateway is gone: the files are the truth. */
-async function revokeLaunchToken(hold: GatewayLease, state: string, id: string): Promise<void> {
+/** Works also without the gateway, because the token files are authoritative. */
+async function revokeLaunchToken(lease: GatewayLease, state: string, id: string): Promise<void> {
   try {
-    await hold.revoke(id)
+    await lease.revoke(id)
   } catch {
     const tokens = await openTokens(state)
     await tokens.revoke(id).finally(() => tokens.close())
   }
 }
 
-/** What runs left behind that were killed. First the token and then the folder by which it is found. */
+/**
+ * Cleans up after killed runs. The token is revoked before the folder is removed, because the folder records the token.
+ */
 async function removeAbandonedRuns(state: string): Promise<void> {
   const abandoned = findAbandonedRuns(state)
   if (abandoned.length === 0) return
   const tokens = await openTokens(state)
   try {
     for (const run of abandoned) {
-      const noted = readRecordedTokens(run)
-      const left = tokens.list().filter(({ id, session }) => noted.includes(id) || session === defaultSession(run))
+      const recorded = readRecordedTokens(run)
+      const left = tokens.list().filter(({ id, session }) => recorded.includes(id) || session === defaultSession(run))
       for (const { id } of left) await tokens.revoke(id)
       removeRunFolder(run)
     }
@@ -300,7 +310,7 @@ async function removeAbandonedRuns(state: string): Promise<void> {
   }
 }
 
-/** Loaded when it is needed: every run waits for what it does not need. */
+/** Loaded on demand: loading it always would delay every run. */
 async function openTokens(state: string): Promise<LocalTokens> {
   const { openLocalTokens } = await import('../../sessions/sessions.ts')
   return openLocalTokens({ state })

@@ -1,23 +1,23 @@
 import { MAIN_FILE } from '../../package-root.ts'
 
-/** A server of the agent's that is a window of the gateway, with a token of its own. */
+/** A server entry of the agent that is a window of the gateway, with its own token. */
 export interface PlannedWindow {
-  /** Which window of the run it is. */
+  /** Identifies the window within the run. */
   readonly key: string
-  /** Narrows the profile further, for this window alone. */
+  /** Selectors that narrow the profile further, for this window only. */
   readonly tools: readonly string[] | undefined
 }
 
 export interface WindowPlace {
-  /** The folder of the run. */
+  /** The run folder. */
   readonly folder: string
   readonly state: string
 }
 
-/** The window of a run that has just one. */
+/** The key of the window in a run that has only one. */
 export const ONLY_WINDOW = '0'
 
-/** How the agent starts it. Nothing secret is in it. */
+/** The command with which the agent starts the window. It contains no secret. */
 export function buildWindowCommand({ folder, state }: WindowPlace, { key }: PlannedWindow) {
   const which = key === ONLY_WINDOW ? [] : ['--window', key]
   return {

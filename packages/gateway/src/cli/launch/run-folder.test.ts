@@ -26,7 +26,7 @@ function asSomebody(use: () => void): void {
   }
 }
 
-it('a folder in which the agent left others that nobody may change goes all the same, and no link is followed', () => {
+it('a folder with read-only subfolders of the agent is removed too, and no link is followed', () => {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-run-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   chmodSync(root, 0o777)

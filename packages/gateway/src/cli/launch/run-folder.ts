@@ -6,7 +6,7 @@ import { SallyportError } from '@sallyport/core'
 import { causeCode, makePrivateFolder, stateUnusable } from '../../disk/disk.ts'
 import { ONLY_WINDOW } from './planned-window.ts'
 
-/** The folder of one run: it holds the overlay, and its name says whose it is. */
+/** The folder of one run: it contains the overlay, and its name identifies the owner process. */
 export interface RunFolder {
   readonly id: string
   readonly path: string
@@ -17,7 +17,7 @@ interface Owner extends ProcessStart {
   readonly id: string
 }
 
-/** The owner stands in the name, so that no folder is ever without one, however its maker dies. */
+/** The owner is part of the name, so that every folder has one, even if its process dies right after creating it. */
 const NAME = /^(?<pid>\d+)\.(?<at>\d+)\.(?<space>\d+)\.(?<boot>[0-9a-f]+)\.(?<id>[0-9a-f]{12})$/
 
 const tokenFile = (window: string): string => (window === ONLY_WINDOW ? 'token' : `token-${window}`)
@@ -26,7 +26,7 @@ const TOKEN_ID_FILE = 'token-id'
 
 const runsFolder = (state: string): string => join(state, 'runs')
 
-/** Where a run of this process will have its files. */
+/** Chooses the folder for a run of this process. */
 export function nameRunFolder(state: string): RunFolder {
   const birth = readProcessStart(process.pid)
   if (birth === undefined) throw new SallyportError('INTERNAL', 'This process could not find out when it was started.')
@@ -44,12 +44,12 @@ export function createRunFolder({ path }: RunFolder): void {
   }
 }
 
-/** What its windows prove themselves with: a file, since command lines and environments are seen. */
+/** Writes the token of a window to a file, because other processes can see command lines and environments. */
 export function writeLaunchToken({ path }: RunFolder, window: string, token: string): void {
   writeFileSync(join(path, tokenFile(window)), `${token}\n`, { mode: 0o600, flag: 'wx' })
 }
 
-/** Undefined once the run is over, and its folder with it. */
+/** `undefined` if the run has ended, since its folder is removed then. */
 export function readLaunchToken(path: string, window: string = ONLY_WINDOW): string | undefined {
   if (!WINDOW_KEY.test(window)) return undefined
   try {
@@ -59,13 +59,13 @@ export function readLaunchToken(path: string, window: string = ONLY_WINDOW): str
   }
 }
 
-/** Whether the process may live whose folder this is. */
+/** Whether the owner process of the folder may still run. */
 export function isRunAlive(path: string): boolean {
   const owner = parseOwner(basename(path))
   return owner !== undefined && mayBeAlive(owner)
 }
 
-/** Which tokens end with the run, for whoever has to end it in its place. */
+/** Records a token of the run, so that another process can revoke it if this one is killed. */
 export function recordToken({ path }: RunFolder, id: string): void {
   try {
     writeFileSync(join(path, TOKEN_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'a' })
@@ -78,12 +78,12 @@ export function readRecordedTokens({ path }: RunFolder): readonly string[] {
   try {
     return readFileSync(join(path, TOKEN_ID_FILE), 'utf8').split('\n')
   } catch {
-    // It died before it had one.
+    // The run died before it had a token.
     return []
   }
 }
 
-/** What runs left behind whose process is gone. The folder of a run that lives is never among them. */
+/** The folders of runs whose process has ended. Never includes the folder of a running one. */
 export function findAbandonedRuns(state: string): readonly RunFolder[] {
   return listNames(runsFolder(state)).flatMap((name) => {
     const owner = parseOwner(name)
@@ -92,12 +92,12 @@ export function findAbandonedRuns(state: string): readonly RunFolder[] {
 }
 
 /**
- * Links are removed and never followed. What cannot be removed, because the agent left something running that writes
- * there, is left to the next run's sweep: it keeps nobody from running.
+ * Links are removed and never followed. Files may stay if the agent left a process running that writes there; the next
+ * run cleans them up, and they do not prevent it from starting.
  */
 export function removeRunFolder({ path }: RunFolder): void {
   if (tryRemove(path)) return
-  // Some programs keep what they fetch in folders that nobody may change.
+  // Some programs store their downloads in read-only folders.
   makeFoldersWritable(path)
   tryRemove(path)
 }
@@ -117,7 +117,7 @@ function makeFoldersWritable(path: string): void {
     for (const entry of readdirSync(path, { withFileTypes: true }))
       if (entry.isDirectory()) makeFoldersWritable(join(path, entry.name))
   } catch {
-    // Not ours, or gone meanwhile.
+    // The folder belongs to somebody else, or was removed meanwhile.
   }
 }
 
@@ -137,23 +137,23 @@ function parseOwner(name: string): Owner | undefined {
   return { pid: Number(pid), at, space, boot, id }
 }
 
-/** Of a process in another container of this machine nothing can be known, so its folder stays. */
+/** Processes in another container on this machine cannot be checked, so their folders stay. */
 function mayBeAlive(owner: Owner): boolean {
   const ours = readProcessStart(process.pid)
   if (ours === undefined || owner.boot !== ours.boot) return false
   return owner.space !== ours.space || readProcessStart(owner.pid)?.at === owner.at
 }
 
-/** When and where a process began: with its pid this tells it from a later one that got the same number. */
+/** When and where a process started: with its pid this distinguishes it from a later process with the same pid. */
 interface ProcessStart {
-  /** The boot of the machine; its clock ticks are comparable within one only. */
+  /** The boot id of the machine; clock ticks can be compared only within one boot. */
   readonly boot: string
   /** The pid namespace: a container that shares our files does not share our pids. */
   readonly space: string
   readonly at: string
 }
 
-/** Undefined when no such process lives. */
+/** `undefined` if there is no such process. */
 function readProcessStart(pid: number, platform: NodeJS.Platform = process.platform): ProcessStart | undefined {
   return platform === 'linux' ? readStartFromProc(pid) : readStartFromPs(pid)
 }
@@ -161,7 +161,7 @@ function readProcessStart(pid: number, platform: NodeJS.Platform = process.platf
 function readStartFromProc(pid: number): ProcessStart | undefined {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The program's name stands in brackets and may itself hold brackets and spaces.
+    // The program's name is in parentheses and may itself contain parentheses and spaces.
     const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
     if (fields[0] === 'Z' || fields[0] === 'X') return undefined
     return { ...readBootAndNamespace(), at: fields[19] ?? '' }

@@ -29,8 +29,12 @@ export interface RunFlags {
 }
 
 /** Starts an agent, or shows how it would be started. */
-export async function run(context: CliContext, flags: RunFlags & GlobalFlags, words: readonly string[]): Promise<void> {
-  const [name = '', ...args] = words
+export async function run(
+  context: CliContext,
+  flags: RunFlags & GlobalFlags,
+  commandLine: readonly string[],
+): Promise<void> {
+  const [name = '', ...args] = commandLine
   const { profile: variant = 'default', tools, native, print } = flags
   const adapter = findAdapter(name)
   const found = await findHome(context, flags)
@@ -51,8 +55,10 @@ export async function run(context: CliContext, flags: RunFlags & GlobalFlags, wo
   const { program = adapter.program ?? adapter.id } = plan
   if (print) return printLaunchPlan(context, flags, { ...plan, program })
   if (plan.program === undefined) throw notInstalled(adapter)
-  const zero = native ? [] : await warnIfNoTools(context, flags, { name: `${adapter.id}.${variant}`, selection })
-  for (const note of [...zero, ...plan.notes]) context.process.stderr.write(`! ${note}\n`)
+  const noToolsWarning = native
+    ? []
+    : await warnIfNoTools(context, flags, { name: `${adapter.id}.${variant}`, selection })
+  for (const note of [...noToolsWarning, ...plan.notes]) context.process.stderr.write(`! ${note}\n`)
   const attended = plan.isAttended && isInTerminal(context)
   const identity = { agent: adapter.id, profile: variant, session, attended, otherServers: plan.otherServers }
   context.process.exitCode = await launch({ context, home, state, plan: { ...plan, program }, run: folder }, identity)
@@ -63,17 +69,17 @@ interface NamedSelection {
   readonly selection: readonly string[] | undefined
 }
 
-/** An agent that has no tool at all looks as if the gateway were broken. */
+/** Without any tool the gateway would look broken to the user, so this warns. */
 async function warnIfNoTools(context: CliContext, flags: RunFlags & GlobalFlags, { name, selection }: NamedSelection) {
   if (selection === undefined && flags.tools === undefined) return []
   if (!leavesNoTools(await readProfilesView(context, flags), [selection, flags.tools])) return []
   const who = [...(selection ? [`the profile ${name}`] : []), ...(flags.tools ? ['--tools'] : [])].join(' and ')
   return [
-    `No tool is left by ${who}: the agent will have none of the gateway. \`sallyport tools\` shows what there is.`,
+    `No tool is left by ${who}: the agent will get no tools from the gateway. \`sallyport tools\` shows all tools.`,
   ]
 }
 
-/** What the agent shows, a person sees; what a person types, the agent gets. */
+/** Whether a person sees the agent's output and can type to it. */
 const isInTerminal = ({ stdin, process: { stdout } }: CliContext): boolean => Boolean(stdin.isTTY && stdout.isTTY)
 
 const notInstalled = ({ title, program }: AgentAdapter): SallyportError =>
@@ -82,11 +88,11 @@ const notInstalled = ({ title, program }: AgentAdapter): SallyportError =>
   })
 
 const MASK = '•••'
-/** Where agents keep what servers are given, and what people call things that nobody else should see. */
+/** Keys of objects with variables or headers for servers, and keys that suggest a secret. */
 const SECRET_MAP_KEY = /^(env|envs|environment|headers|http_headers)$/i
 const SECRET_KEY = /key|token|secret|password|credential|authorization/i
 
-/** What would be started, for people or programs. Nothing secret is shown. */
+/** Prints what would be started, without secrets. */
 function printLaunchPlan(context: CliContext, flags: GlobalFlags, plan: LaunchPlan): void {
   const screen = createScreen(context, flags)
   const shown = toPrintablePlan(plan)
@@ -105,7 +111,7 @@ function printLaunchPlan(context: CliContext, flags: GlobalFlags, plan: LaunchPl
 
 interface PrintablePlan {
   readonly command: readonly string[]
-  /** Null: taken away. */
+  /** `null`: the variable is removed. */
   readonly environment: Readonly<Record<string, string | null>>
   readonly files: Readonly<Record<string, Json>>
   readonly links: readonly { readonly from: string; readonly to: string; readonly except: readonly string[] }[]
@@ -128,7 +134,7 @@ const indented = (content: Json): string =>
     .map((line) => `  ${line}`)
     .join('\n')
 
-/** Names stay, so that people see what is there; what they stand for does not. */
+/** Keeps names, so that people see what is there, and masks secret values. */
 function maskValue(value: Json): Json {
   if (typeof value === 'string') return redactText(value)
   if (isJsonList(value)) return value.map(maskValue)

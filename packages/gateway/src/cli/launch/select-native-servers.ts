@@ -8,7 +8,7 @@ import {
 
 export type Selections = readonly (readonly string[] | undefined)[]
 
-/** A server of which the agent itself cannot be given just what is selected. */
+/** A server for which the agent itself cannot apply the selection. */
 export interface ServerToWrap {
   readonly found: FoundServer
   readonly why: string
@@ -25,11 +25,11 @@ export interface SelectedServers {
 export interface SelectionOptions {
   readonly files: readonly ParsedNativeFile[]
   readonly selections: Selections
-  /** Why none of its own entries can be passed on, where that is so. */
+  /** Why the agent's own entries cannot be passed on, if that is so. */
   readonly noNativeReason: string | undefined
 }
 
-/** What selections leave of an agent's own servers, each in its own words. Every selection only takes away. */
+/** Applies the selections to an agent's own servers, in the agent's own format. A selection can only remove. */
 export function selectNativeServers(adapter: AgentAdapter, selection: SelectionOptions): SelectedServers {
   const servers = new Map<string, NativeServer>()
   const wraps = new Map<string, ServerToWrap>()
@@ -37,7 +37,7 @@ export function selectNativeServers(adapter: AgentAdapter, selection: SelectionO
     const { left, reasons } = filterFile(adapter, file, selection)
     const names = file.config.servers.map(({ name }) => name)
     for (const { name, entry } of file.config.servers) {
-      // Of two servers with one name the later one counts, also when nothing is left of it.
+      // Of two servers with the same name the later one applies, even if its selection is empty.
       servers.delete(name)
       wraps.delete(name)
       const why = reasons.get(name)
@@ -50,7 +50,7 @@ export function selectNativeServers(adapter: AgentAdapter, selection: SelectionO
 
 interface FilteredFile {
   readonly left: readonly NativeServer[]
-  /** By name, why a server is not among them that is selected all the same. */
+  /** By name: why a selected server is not in `left`. */
   readonly reasons: ReadonlyMap<string, string>
 }
 
@@ -77,13 +77,13 @@ function toFoundServer(adapter: AgentAdapter, { file }: ParsedNativeFile, server
   return { agent: adapter.id, file: path, scope, name: server.name, server: adapter.toServer(server) }
 }
 
-/** Selectors that mean a server of none of the files: a misspelt one should not look as if it worked (AG-8). */
+/** Warns about selectors that match no server in any file, since they may be misspelt (AG-8). */
 function unmatchedNotes({ toolFilter }: AgentAdapter, { files, selections }: SelectionOptions): readonly string[] {
-  const meaningless = selections.flatMap((selection = []) => {
+  const unmatchedSelectors = selections.flatMap((selection = []) => {
     const perFile = files.map(
       ({ config }) => applyAgentMcpFilter(config, selection, { tools: [], toolFilter }).unmatched,
     )
     return selection.filter((selector) => perFile.every((unmatched) => unmatched.includes(selector)))
   })
-  return [...new Set(meaningless)].map((selector) => `"${selector}" means none of the agent’s own servers.`)
+  return [...new Set(unmatchedSelectors)].map((selector) => `"${selector}" matches none of the agent’s own servers.`)
 }

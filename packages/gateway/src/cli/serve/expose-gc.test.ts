@@ -19,8 +19,8 @@ afterEach(() => {
   globalThis.gc = undefined
 })
 
-describe('the collector of V8', () => {
-  it('collects when it is asked to, and is given to no other context', async () => {
+describe('the garbage collector of V8', () => {
+  it('collects when it is called, and is not exposed to any other context', async () => {
     exposeGc()
     const collected = new Promise<void>((resolve) => {
       const observer = new PerformanceObserver((list, self) => {
@@ -35,14 +35,14 @@ describe('the collector of V8', () => {
     expect(runInNewContext('typeof gc')).toBe('undefined')
   })
 
-  it('is the one of the process where it was started with one', () => {
+  it('is the existing one if the process was started with one', () => {
     const given = (() => {}) as NodeJS.GCFunction
     globalThis.gc = given
     exposeGc()
     expect(globalThis.gc).toBe(given)
   })
 
-  it('is there in the command', () => {
+  it('is available in the command', () => {
     const tell = 'data:text/javascript,process.on("exit",()=>console.error("gc:",typeof gc))'
     const { stderr } = spawnSync(process.execPath, ['--import', tell, MAIN, '--version'], { encoding: 'utf8' })
     expect(stderr).toContain('gc: function')

@@ -1,7 +1,7 @@
 /**
- * Gives this process the collector of V8 as `node --expose-gc` does, by which the gateway frees what large messages
- * leave behind (upstream/dead-buffers.ts). It takes a flag of V8, and those are for the owner of a process to change: a
- * program that embeds the gateway stays as it was started. Nothing is changed before the collector is first called.
+ * Exposes the garbage collector of V8, like `node --expose-gc`. The gateway uses it to free the memory of large
+ * messages (upstream/answers/buffer-collection.ts). This changes a flag of V8, which only the owner of a process should
+ * do, so a program that embeds the gateway is not affected. Nothing is changed before the collector is first called.
  */
 export function exposeGc(): void {
   let gc = globalThis.gc
@@ -12,14 +12,14 @@ export function exposeGc(): void {
   }) as NodeJS.GCFunction
 }
 
-/** V8 gives its collector only to contexts that are made while the flag stands. */
+/** V8 exposes its collector only in contexts that are created while the flag is set. */
 function openGc(): NodeJS.GCFunction {
-  // Loaded here: few processes ever come to it.
+  // Loaded here: few processes need it.
   const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   const { runInNewContext } = process.getBuiltinModule('node:vm')
   setFlagsFromString('--expose-gc')
   const gc: unknown = runInNewContext('globalThis.gc')
   setFlagsFromString('--no-expose-gc')
-  // Without it all is as it would be: memory is freed later.
+  // Without the collector everything works, but memory is freed later.
   return (typeof gc === 'function' ? gc : () => {}) as NodeJS.GCFunction
 }

@@ -27,7 +27,7 @@ describe('serve --host with an address that others can reach', () => {
   })
 })
 
-it('serve --no-auth takes every address of this machine alone', async () => {
+it('serve --no-auth accepts only addresses of this machine', async () => {
   const taken = createServer().listen(0, '127.0.0.2')
   onTestFinished(() => void taken.close())
   await once(taken, 'listening')

@@ -16,13 +16,13 @@ import type { ServeFlags } from './serve-command.ts'
 
 type Flags = ServeFlags & GlobalFlags
 
-/** Serves on a port until it is told to stop: as the gateway, or through the one that runs already. */
+/** Serves on a port until it is stopped: as the gateway, or through the one that runs already. */
 export async function servePort(context: CliContext, flags: Flags): Promise<void> {
-  // Asked for first of all: from here on Ctrl-C and SIGTERM end it in order.
+  // Read first: from here on, Ctrl-C and SIGTERM shut down cleanly.
   const { signal } = context
   for (const until = performance.now() + JOIN_TIMEOUT_MS; !signal.aborted; await delay(JOIN_RETRY_MS)) {
-    const onOpen = async (doors: EntryPoints, gateway: Gateway): Promise<void> => {
-      await doors.openPort(resolvePort(flags, gateway.settings.gateway))
+    const onOpen = async (entryPoints: EntryPoints, gateway: Gateway): Promise<void> => {
+      await entryPoints.openPort(resolvePort(flags, gateway.settings.gateway))
     }
     const opened = await openWithEntryPoints(context, flags, { onOpen, ...servingOptions(context) }).catch(
       ignoreIfLocked,
@@ -47,7 +47,7 @@ async function serveOwnGateway(context: CliContext, flags: Flags, opened: OpenGa
   await close('it was told to stop')
 }
 
-/** An agent waits for its first list, and calls something later if at all. */
+/** An agent waits for its first list of tools, and calls a tool only later, if at all. */
 const servingOptions = ({ process }: CliContext): EntryPointsOptions => ({
   onNotice: (text) => void process.stderr.write(`${text}\n`),
   startServers: 'calm',
@@ -57,23 +57,23 @@ function resolvePort(flags: Flags, settings: { readonly host: string; readonly p
   return { host: flags.host ?? settings.host, port: flags.port ?? settings.port, noAuth: flags['no-auth'] === true }
 }
 
-/** Only what was asked for: the rest is as the gateway's own home says. */
+/** Only the given flags: the rest comes from the config of the running gateway. */
 function portHeaders({ host, port, 'no-auth': noAuth = false }: Flags): Readonly<Record<string, string>> {
   return { 'x-sallyport-port': encodeURIComponent(JSON.stringify({ host, port, noAuth })) }
 }
 
-/** Another window's gateway has the state: it lends us a port for as long as we stay. */
+/** The gateway of another window holds the state: it opens a port for as long as this process runs. */
 async function serveBorrowedPort(
   lender: Duplex,
   context: CliContext,
-  what: Omit<Banner, 'url' | 'login'>,
+  banner: Omit<Banner, 'url' | 'login'>,
 ): Promise<void> {
   const lost = once(lender, 'close').then(() => 'lost' as const)
-  const told = waitForAbort(context.signal).then(() => 'told' as const)
-  const answer = await Promise.race([once(lender, 'data'), lost, told])
+  const stopped = waitForAbort(context.signal).then(() => 'stopped' as const)
+  const answer = await Promise.race([once(lender, 'data'), lost, stopped])
   if (Array.isArray(answer))
-    context.process.stdout.write(formatBanner({ ...parseLentPort(String(answer[0])), ...what }))
-  const ended = await Promise.race([told, lost])
+    context.process.stdout.write(formatBanner({ ...parseLentPort(String(answer[0])), ...banner }))
+  const ended = await Promise.race([stopped, lost])
   lender.destroy()
   if (ended === 'lost')
     throw new SallyportError('GATEWAY_UNREACHABLE', 'The gateway that lent this port has ended.', {
@@ -87,23 +87,23 @@ function parseLentPort(text: string): Pick<Banner, 'url' | 'login'> {
   return { url, login }
 }
 
-/** Serves the windows that join over the socket, and ends a while after the last one left. */
+/** Serves the windows that join over the socket, and ends some time after the last one has left. */
 export async function serveBackground(context: CliContext, flags: Flags): Promise<{ readonly done: Promise<void> }> {
-  const told = waitForAbort(context.signal).then(() => 'it was told to stop')
+  const stopped = waitForAbort(context.signal).then(() => 'it was told to stop')
   const { gateway, entryPoints, close } = await openWithEntryPoints(context, flags, servingOptions(context))
   const left = waitUntilEmpty(entryPoints, () => gateway.settings.gateway.linger)
-  return { done: Promise.race([left, told]).then(close) }
+  return { done: Promise.race([left, stopped]).then(close) }
 }
 
-/** Whoever started the gateway has yet to come through the door: that takes longer than a short `linger`. */
-function waitUntilEmpty(doors: EntryPoints, linger: () => number): Promise<string> {
+/** The window that started the gateway still has to join, which may take longer than a short `linger`. */
+function waitUntilEmpty(entryPoints: EntryPoints, linger: () => number): Promise<string> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined
-    let least = JOIN_TIMEOUT_MS
-    doors.whenIdle(() => {
+    let minMs = JOIN_TIMEOUT_MS
+    entryPoints.whenIdle(() => {
       clearTimeout(timer)
-      timer = setTimeout(() => doors.isIdle && resolve('the last window left'), Math.max(linger(), least))
-      least = 0
+      timer = setTimeout(() => entryPoints.isIdle && resolve('the last window left'), Math.max(linger(), minMs))
+      minMs = 0
     })
   })
 }
@@ -123,7 +123,9 @@ interface Banner {
   readonly flags: ServeFlags & GlobalFlags
 }
 
-/** What a person needs next: the page, and the line that connects an agent. No credential stands in that line. */
+/**
+ * What a person needs next: the web page, and the command that connects an agent. That command contains no credential.
+ */
 function formatBanner({ url, login, home, state, flags }: Banner): string {
   if (flags.json) return `${JSON.stringify({ url: `${url}/mcp`, ui: `${url}/login?token=${login}`, home, state })}\n`
   const agent = ['node', MAIN_FILE, 'serve', '--stdio', '--home', home, '--state', state].map(quoteForShell).join(' ')

@@ -19,11 +19,11 @@ type Flags = ServeFlags & GlobalFlags
 
 const DEMO_HOME = join(PACKAGE_ROOT, 'demo')
 const DEMO_STATE = '.sallyport-demo'
-/** For agents that keep the words of a server beyond the run: the folder of the run stands in a variable. */
+/** For agents that store a server's command line beyond the run: the run folder is in a variable instead. */
 const FROM_ENVIRONMENT = 'from-environment'
 
 export async function serve(context: CliContext, given: Flags): Promise<void> {
-  // A flag that was not given is there all the same, as undefined: a spread would take the defaults away again.
+  // A missing flag is present as `undefined`, so spreading the flags over the defaults would remove the defaults.
   const flags = given.demo ? { ...given, home: given.home ?? DEMO_HOME, state: given.state ?? DEMO_STATE } : given
   if (flags.stdio) return serveStdio(context, flags)
   const foreground = await import('./serve-ports.ts')
@@ -31,14 +31,14 @@ export async function serve(context: CliContext, given: Flags): Promise<void> {
   return foreground.servePort(context, flags)
 }
 
-/** Whoever started us in the background learns how it went. */
+/** Reports to the process that started us in the background whether the start succeeded. */
 async function reportStartup(serveUntilEmpty: () => Promise<{ readonly done: Promise<void> }>): Promise<void> {
   const report = (text: string): void => {
     try {
       writeSync(REPORT_DESCRIPTOR, text)
       closeSync(REPORT_DESCRIPTOR)
     } catch {
-      // Who started us is gone. Others may join all the same; if nobody does, we end by ourselves.
+      // The process that started us has ended. Others may still join; if nobody does, the gateway ends by itself.
     }
   }
   try {
@@ -46,8 +46,8 @@ async function reportStartup(serveUntilEmpty: () => Promise<{ readonly done: Pro
     report('ready')
     await done
   } catch (error) {
-    const told = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
-    report(JSON.stringify(toProblem(told)))
+    const reported = error instanceof SallyportError ? error : new SallyportError('INTERNAL', String(error))
+    report(JSON.stringify(toProblem(reported)))
     throw error
   }
 }
@@ -59,7 +59,7 @@ async function serveStdio(context: CliContext, flags: Flags): Promise<void> {
   await relayStdio({ input: process.stdin, output: process.stdout, join, onLost, signal: context.signal })
 }
 
-/** A window of its own: whoever comes first starts the gateway. */
+/** For an independent window: the first one starts the gateway. */
 async function createSharedJoin(
   context: CliContext,
   flags: Flags,
@@ -72,7 +72,7 @@ async function createSharedJoin(
   return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onTimeout })
 }
 
-/** A window of a run. The run sees to it that a gateway is there: our own environment may hold the model's key. */
+/** For a window of a run. The run starts the gateway, because the environment here may contain the model's key. */
 function createLaunchJoin(context: CliContext, flags: Flags): () => Promise<Duplex> {
   const state = resolveState(context, flags)
   const folder = flags.launch === FROM_ENVIRONMENT ? (context.environment.SALLYPORT_LAUNCH ?? '') : String(flags.launch)
@@ -86,7 +86,7 @@ function createLaunchJoin(context: CliContext, flags: Flags): () => Promise<Dupl
   }
 }
 
-/** Looked at anew each time: a run that was killed ends its windows too. */
+/** Checked each time: a killed run ends its windows too. */
 function requireLaunchToken(folder: string, window: string | undefined): string {
   const token = isRunAlive(folder) ? readLaunchToken(folder, window) : undefined
   if (token !== undefined) return token

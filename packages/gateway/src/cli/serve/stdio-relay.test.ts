@@ -65,7 +65,7 @@ const dyingOf = (method: string): Gateway => {
 }
 
 describe(`a window's connection (${promise('GW-27')})`, () => {
-  it('carries lines both ways until the agent has said all it has to say, and its answers too', async () => {
+  it('relays lines both ways until the agent closes its input, and then the remaining answers', async () => {
     const { join } = await openGateway()
     const { input, done, next, say } = agent(join)
     for (let id = 0; id < 3; id++) say({ id, method: 'ping' })
@@ -74,7 +74,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     await done
   })
 
-  it('survives the gateway: what was under way is answered with an error, and the handshake is said again', async () => {
+  it('survives the gateway: in-flight requests are answered with an error, and the handshake is sent again', async () => {
     const { join, heard } = await openGateway(dyingOf('tools/call'))
     const { input, losses, done, next, say } = agent(join)
     say({ id: 'i', method: 'initialize' })
@@ -91,7 +91,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     expect(heard.filter((text) => text.includes('"initialize"'))).toHaveLength(2)
   })
 
-  it('gets its greeting from the next gateway when the first dies of it', async () => {
+  it('gets its handshake answered by the next gateway if the first dies during it', async () => {
     const { join } = await openGateway(dyingOf('initialize'))
     const { input, done, next, say } = agent(join)
     say({ id: 'i', method: 'initialize' })
@@ -100,7 +100,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     await done
   })
 
-  it('goes on when the gateway dies in the very greeting that is said again', async () => {
+  it('continues if a gateway dies during the repeated handshake', async () => {
     const first = await openGateway(dyingOf('tools/call'))
     const second = await openGateway(dyingOf('initialize'))
     let joined = 0
@@ -116,7 +116,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     await done
   })
 
-  it('sends a line whole to the next gateway that was cut by the death of the first', async () => {
+  it('sends a line completely to the next gateway if the first died in the middle of it', async () => {
     const { join, heard } = await openGateway(dyingOf('tools/call'))
     const { input, done, next, say } = agent(join)
     say({ id: 1, method: 'tools/call' })
@@ -129,7 +129,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     await done
   })
 
-  it('ends at once when it is told to', async () => {
+  it('ends at once when it is aborted', async () => {
     const { join } = await openGateway()
     const { stop, done, next, say } = agent(join)
     say({ id: 1, method: 'ping' })
@@ -138,7 +138,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     await done
   })
 
-  it('ends without a crash when the agent no longer listens', async () => {
+  it('ends without a crash when the agent no longer reads', async () => {
     const { join } = await openGateway()
     const input = new PassThrough()
     const output = new Writable({ write: (_chunk, _encoding, done) => done(new Error('broken pipe')) })
@@ -147,7 +147,7 @@ describe(`a window's connection (${promise('GW-27')})`, () => {
     await done
   })
 
-  it('is given up after too many losses in a row', async () => {
+  it('fails after too many losses in a row', async () => {
     const { join } = await openGateway((_, socket) => socket.resetAndDestroy())
     const { done, say } = agent(join)
     say({ id: 'i', method: 'initialize' })

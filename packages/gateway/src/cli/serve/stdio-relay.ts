@@ -9,23 +9,23 @@ export interface RelayOptions {
   /** Joins the gateway, starting one if none runs. */
   readonly join: () => Promise<Duplex>
   readonly onLost: (reason: string) => void
-  /** Ends it at once. */
+  /** Ends the relay at once. */
   readonly signal: AbortSignal
 }
 
-/** So often in a row may a gateway be lost right after it was joined. */
+/** How often in a row a gateway may be lost right after it was joined. */
 const MAX_LOSSES = 5
 const STABLE_AFTER_MS = 10_000
 const REJOIN_TIMEOUT_MS = 300_000
 const REJOIN_RETRY_MS = 1_000
-/** How long an agent that said all it has to say may wait for the rest of its answers: it may be dead. */
+/** How long to wait for remaining answers after the agent closed its input: the agent may be dead. */
 const SHUTDOWN_TIMEOUT_MS = 10_000
 
 /**
- * Carries lines between an agent's stdio and the gateway that all windows share.
+ * Relays lines between an agent's stdio and the gateway that all windows share.
  *
- * The agent's connection survives the gateway's: what was under way is answered with an error, the handshake is said
- * again to the next gateway, and the agent need not notice more than that.
+ * The agent's connection survives the loss of a gateway: in-flight requests are answered with an error, and the
+ * handshake is sent again to the next gateway. The agent notices nothing else.
  */
 export async function relayStdio({ input, output, join, onLost, signal }: RelayOptions): Promise<void> {
   const pending = new PendingRequests()
@@ -46,26 +46,28 @@ export async function relayStdio({ input, output, join, onLost, signal }: RelayO
     losses = performance.now() - joinedAt > STABLE_AFTER_MS ? 1 : losses + 1
     if (losses > MAX_LOSSES)
       throw new SallyportError('GATEWAY_UNREACHABLE', `The gateway was lost ${losses} times in a row.`)
-    onLost('The gateway went away; joining it again.')
+    onLost('The gateway ended; joining again.')
     await delay(50 * 2 ** losses)
   }
 }
 
-/** What keeps the next gateway from starting may pass: a full disk, a configuration in the middle of an edit. */
+/**
+ * The reason that the next gateway cannot start may be temporary: a full disk, or a config file that is being edited.
+ */
 async function rejoin({ join, onLost, signal }: Pick<RelayOptions, 'join' | 'onLost' | 'signal'>): Promise<Duplex> {
   for (const until = performance.now() + REJOIN_TIMEOUT_MS; ; await delay(REJOIN_RETRY_MS)) {
     try {
       return await join()
     } catch (error) {
       if (!(error instanceof SallyportError) || performance.now() > until || signal.aborted) throw error
-      // A token that was revoked never counts again.
+      // A revoked token never becomes valid again.
       if (error.code === 'UNAUTHENTICATED') throw error
       onLost(`The gateway cannot be joined yet: ${error.text}`)
     }
   }
 }
 
-/** The agent has said all it has to say, or no longer listens. */
+/** Resolves when the agent has closed its input or no longer reads the output. */
 function waitForEnd(input: Readable, output: Writable): Promise<void> {
   return new Promise((resolve) => {
     input.once('end', resolve).once('close', resolve)
@@ -82,7 +84,7 @@ interface RelayConnection {
   readonly signal: AbortSignal
 }
 
-/** Until this gateway is gone. When the agent has said all it has to say, the rest of the answers still comes. */
+/** Relays until this gateway is gone. After the agent closes its input, the remaining answers are still delivered. */
 async function relayUntilClosed({ input, output, socket, pending, ended, signal }: RelayConnection): Promise<void> {
   const gone = new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once('close', resolve)))
   const leave = (): void => void socket.destroy()
@@ -100,17 +102,17 @@ async function relayUntilClosed({ input, output, socket, pending, ended, signal 
   socket.on('data', onOutput)
   input.on('data', onInput)
   signal.addEventListener('abort', leave, { once: true })
-  // The gateway takes the end of the line for the end of the agent: a dead one looks no different.
+  // The gateway treats a closed connection as the end of the agent, so it is closed only after the last answer.
   void ended.then(() => {
-    const impatience = setTimeout(leave, SHUTDOWN_TIMEOUT_MS).unref()
+    const shutdownTimer = setTimeout(leave, SHUTDOWN_TIMEOUT_MS).unref()
     pending.whenAnswered(() => {
-      clearTimeout(impatience)
+      clearTimeout(shutdownTimer)
       socket.end()
     })
   })
   if (pending.unfinished.length > 0) socket.write(pending.unfinished)
   input.resume()
-  // Who greeted the gateway again has stopped the flow; a listener alone does not start it.
+  // Repeating the handshake has paused the socket; adding a listener does not resume it.
   socket.resume()
   await gone
   signal.removeEventListener('abort', leave)

@@ -4,13 +4,13 @@ import type { CliContext } from '../cli-context.ts'
 
 type Terminal = Pick<CliContext, 'stdin' | 'process'>
 
-/** Whether somebody sits there who can be asked. */
+/** Whether there is a user who can answer a question. */
 export const isTerminal = ({ stdin, process }: Terminal): boolean =>
   stdin.isTTY === true && process.stderr.isTTY === true
 
 /**
- * The answer of whoever sits there; nothing when the terminal was closed. An interrupted question would else stay open
- * for ever. `signal` takes the question back.
+ * Asks the user; `undefined` if the terminal was closed. Handles Ctrl-C, because an interrupted question would stay
+ * open forever otherwise. `signal` withdraws the question.
  */
 export async function askTerminal(
   question: string,

@@ -1,7 +1,7 @@
 export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
-/** Each asks the program itself for proposals, so that a script never knows less than the program. */
+/** Each script asks the program for proposals, so that it never gets out of date. */
 const SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# sallyport completion for bash: eval "$(sallyport completion bash)"
 _sallyport_complete() {

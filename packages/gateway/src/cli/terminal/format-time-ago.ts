@@ -6,8 +6,8 @@ const UNITS = [
 ] as const
 
 /** `3m ago`: how long ago something was, in its largest unit. */
-export function formatTimeAgo(moment: Date, now: Date): string {
-  const past = now.getTime() - moment.getTime()
+export function formatTimeAgo(time: Date, now: Date): string {
+  const past = now.getTime() - time.getTime()
   for (const [unit, length] of UNITS) if (past >= length) return `${Math.floor(past / length)}${unit} ago`
   return 'now'
 }

@@ -34,12 +34,12 @@ function renderOverview(
       ({ name, aliases = [], brief }) => [[`--${name}`, ...aliases.map((one) => `-${one}`)].join(', '), brief] as const,
     )
   const path = prefix.join(' ')
-  const usual = entries.find((entry) => entry.target === target.getDefaultCommand())?.name.original
+  const defaultCommand = entries.find((entry) => entry.target === target.getDefaultCommand())?.name.original
   return [
     `${target.fullDescription ?? target.brief}\n`,
     section('COMMANDS', commands),
     section('FLAGS', flags),
-    `${usual === undefined ? '' : `\`${path}\` alone means \`${path} ${usual}\`. `}\`${path} <command> --help\` says more about each.\n`,
+    `${defaultCommand === undefined ? '' : `\`${path}\` alone means \`${path} ${defaultCommand}\`. `}\`${path} <command> --help\` shows more about each.\n`,
   ].join('\n')
 }
 

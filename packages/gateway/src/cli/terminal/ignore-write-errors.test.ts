@@ -13,7 +13,7 @@ for (let round = 0; round < 20; round++) {
 process.stdout.write('alive')
 `
 
-describe('words that cannot be written', () => {
+describe('messages that cannot be written', () => {
   it.each([
     ['because nobody reads them', '2>&1 >&3 | true'],
     ['because the disk is full', '2>/dev/full >&3'],

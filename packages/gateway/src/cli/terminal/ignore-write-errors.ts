@@ -1,6 +1,6 @@
 /**
- * Words must never cost the work: a reader that went away, or a full disk under a log, makes a write fail, and Node
- * would end the process for it (for a file by an exception, for a pipe by an event).
+ * A failed message must never stop the work. A write fails if the reader is gone or the disk of a log is full, and Node
+ * would then end the process (for a file by an exception, for a pipe by an event).
  */
 export function ignoreWriteErrors(stderr: NodeJS.WriteStream): void {
   const write = stderr.write.bind(stderr) as (...args: unknown[]) => boolean

@@ -27,7 +27,7 @@ function interruption(isTerminal: (fd: number) => boolean) {
 }
 
 describe('Ctrl-C', () => {
-  it('counts once when npm passes on what the terminal has sent already', () => {
+  it('counts once when npm forwards what the terminal has already sent', () => {
     const { signal, send, pass } = interruption(() => true)
     send('SIGINT')
     pass(400)
@@ -45,7 +45,7 @@ describe('Ctrl-C', () => {
 })
 
 describe('a hangup', () => {
-  it('ends what has a terminal to lose', () => {
+  it('ends a command that has a terminal', () => {
     const { signal, send } = interruption((fd) => fd === 2)
     send('SIGHUP')
     expect(signal.aborted).toBe(true)

@@ -1,13 +1,13 @@
 import { isatty } from 'node:tty'
 import { SallyportError } from '@sallyport/core'
 
-/** How long an interrupted command may take to put things away. */
+/** How long an interrupted command may take to clean up. */
 const GRACE_MS = 5_000
-/** One Ctrl-C can arrive twice: from the terminal, and from the npm above us, which passes on what it receives. */
+/** One Ctrl-C can arrive twice: from the terminal, and from a parent npm, which forwards it. */
 const SAME_PRESS_MS = 500
 const EXIT_INTERRUPTED = 130
 
-/** The reader of our output went away (`| head`): the command ends, and nothing is said about it. */
+/** The reader of our output has closed (`| head`): the command ends silently. */
 export class OutputClosed extends Error {
   override readonly name = 'OutputClosed'
 }
@@ -23,11 +23,11 @@ export type InterruptedProcess = Pick<NodeJS.Process, 'exit'> & {
 
 export interface InterruptionOptions {
   readonly isTerminal?: (fd: number) => boolean
-  /** Milliseconds that only grow. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number
 }
 
-/** Turns Ctrl-C into an orderly end; a second one, or one that is not obeyed in time, ends the process at once. */
+/** Turns Ctrl-C into a clean shutdown. A second Ctrl-C, or a shutdown that takes too long, ends the process at once. */
 export function openInterruption(
   process: InterruptedProcess,
   { isTerminal = isatty, now = () => performance.now() }: InterruptionOptions = {},
@@ -44,8 +44,8 @@ export function openInterruption(
     controller.abort(new SallyportError('CALL_CANCELLED', 'Interrupted.'))
   }
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt)
-  // `nohup` has SIGHUP ignored, which Node undoes before we can see it. It also takes every terminal away, and one that
-  // never had a terminal cannot lose it. Asked now, for a terminal that hung up is none any more.
+  // `nohup` ignores SIGHUP, but Node resets that before we can see it. `nohup` also detaches every terminal, so without
+  // a terminal SIGHUP is ignored. Checked now, because after a hangup the terminal is no longer detected.
   process.on('SIGHUP', [0, 1, 2].some(isTerminal) ? interrupt : () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') controller.abort(new OutputClosed())

@@ -5,7 +5,7 @@ import { describeError, exitCodeOf } from './print-error.ts'
 const FOR_PEOPLE = { json: false, debug: false }
 
 describe('a failure', () => {
-  it('says its code, what happened and what to do', () => {
+  it('shows its code, what happened and what to do', () => {
     const error = new SallyportError('TOOL_UNKNOWN', 'There is no tool "x".', { hint: 'See `sallyport tools`.' })
     expect(describeError(error, FOR_PEOPLE)).toBe('✗ TOOL_UNKNOWN There is no tool "x".\n  See `sallyport tools`.')
   })
@@ -17,12 +17,12 @@ describe('a failure', () => {
     )
   })
 
-  it('cannot be made to act on the terminal by what a server said', () => {
+  it('cannot control the terminal with text from a server', () => {
     const error = new SallyportError('UPSTREAM_DIED', 'It said \u001b[2J\rgone')
     expect(describeError(error, FOR_PEOPLE)).toBe('✗ UPSTREAM_DIED It said \\u001b[2J\\u000dgone')
   })
 
-  it('that is a bug gets an incident and shows its stack only when asked', () => {
+  it('that is a bug gets an incident id and shows its stack only in debug mode', () => {
     const bug = new TypeError('x is undefined')
     expect(describeError(bug, FOR_PEOPLE)).toMatch(
       /^✗ INTERNAL .*incident [0-9a-f]{8}.*TypeError: x is undefined\n.*SALLYPORT_DEBUG=1/,
@@ -43,7 +43,7 @@ describe('a failure', () => {
     expect(exitCodeOf(new SallyportError('CALL_CANCELLED', ''))).toBe(130)
   })
 
-  it('is not called a bug where a package is missing: it says that the installation is incomplete', () => {
+  it('is not called a bug if a package is missing: it reports an incomplete installation', () => {
     const error = Object.assign(new Error("Cannot find package 'jose' imported from /x.js"), {
       code: 'ERR_MODULE_NOT_FOUND',
     })

@@ -10,7 +10,7 @@ export interface ErrorFormat {
   readonly style?: Style
 }
 
-/** What stderr gets for a failure, without the last line end. */
+/** The text for stderr about a failure, without a final newline. */
 export function describeError(error: unknown, { json, debug, style = PLAIN }: ErrorFormat): string {
   const { code, message, hint } = toExpectedError(error, debug)
   if (json) return JSON.stringify({ error: { code, message, ...(hint !== undefined && { hint }) } })
@@ -22,7 +22,7 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof SallyportError ? error.kind.exit : 1
 }
 
-/** Anything else that is not one of our errors is a bug: it gets a name under which it can be found again. */
+/** Any error that is not ours is a bug: it gets an incident id, so that it can be found again. */
 function toExpectedError(error: unknown, debug: boolean): SallyportError {
   if (error instanceof SallyportError) return error
   const missing = findMissingPackage(error)
@@ -34,13 +34,13 @@ function toExpectedError(error: unknown, debug: boolean): SallyportError {
   const incident = randomBytes(4).toString('hex')
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
   const stack = debug && error instanceof Error && error.stack ? `\n${error.stack}` : ''
-  return new SallyportError('INTERNAL', `This is a bug of Sallyport (incident ${incident}): ${what}${stack}`, {
+  return new SallyportError('INTERNAL', `This is a bug in Sallyport (incident ${incident}): ${what}${stack}`, {
     hint: debug ? 'Please report it with these lines.' : 'Set SALLYPORT_DEBUG=1 to see where it comes from.',
     cause: error,
   })
 }
 
-/** Says once, on stderr, that something broke; returns the incident that the answer names. */
+/** Reports a bug once, on stderr. Returns the incident id for the answer. */
 export function reportBug(error: unknown, where: string): string {
   const incident = randomBytes(4).toString('hex')
   process.stderr.write(

@@ -3,19 +3,19 @@ import type { GlobalFlags } from '../global-flags.ts'
 import { type Column, type Fact, renderFacts, renderTable } from './table.ts'
 import { COLORED, PLAIN, type Style, visibleLines } from './terminal-text.ts'
 
-/** What a command shows: data on stdout, words on stderr. */
+/** The output of a command: data on stdout, messages on stderr. */
 export interface Screen {
   /** The caller is a program. */
   readonly json: boolean
   readonly style: Style
-  /** In columns; undefined where the reader is no terminal. */
+  /** In columns; `undefined` if the output is not a terminal. */
   readonly width: number | undefined
   print(text: string): void
   /** One value per line of JSON. */
   printJson(value: unknown): void
   printTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void
   printFacts(facts: readonly Fact[]): void
-  /** Text that somebody else wrote: as it is for a program, harmless for a terminal. */
+  /** Prints text from others: unchanged for a program, with control characters escaped for a terminal. */
   printUntrusted(text: string): void
   printMessage(text: string): void
 }

@@ -33,7 +33,7 @@ describe('a table', () => {
     expect(lines[1]).toMatch(/^a-name-that-stays .*x…$/)
   })
 
-  it('leaves out what can be done without, the last first, until the rest has room', () => {
+  it('leaves out expendable columns, the last first, until the rest fits', () => {
     const columns: readonly Column<Row>[] = [
       { title: 'NAME', value: ({ name }) => name },
       { title: 'SPARE', value: () => 's'.repeat(20), expendable: true },
@@ -48,12 +48,12 @@ describe('a table', () => {
     expect(titlesAt(40)).toEqual(['NAME', 'COUNT'])
   })
 
-  it('cuts nothing for a reader that is not a terminal', () => {
+  it('truncates nothing if the output is not a terminal', () => {
     const rows = [{ name: 'a', count: 5, text: 'x'.repeat(2_000) }]
     expect(renderTable({ columns: COLUMNS, rows, width: undefined })).toContain('x'.repeat(2_000))
   })
 
-  it('keeps every row on one line and every control character visible, whatever a server says', () => {
+  it('keeps every row on one line and every control character visible, whatever a server sends', () => {
     const hostile = '\u001b]0;owned\u0007 a\r\nROOT  yes\u2028\u202eevil\u009b31m\ttab'
     const text = renderTable({ columns: COLUMNS, rows: [{ name: hostile, count: 1, text: hostile }], width: undefined })
     expect(text.split('\n')).toHaveLength(3)
@@ -92,14 +92,14 @@ describe('text for a terminal', () => {
     expect(displayWidth('👩‍👩‍👧')).toBe(2)
   })
 
-  it('cuts between whole characters', () => {
+  it('truncates between whole characters', () => {
     expect(truncateText('日本語テキスト', 6)).toBe('日本…')
     expect(truncateText('short', 6)).toBe('short')
   })
 })
 
 describe('facts', () => {
-  it('leave out what is not known and indent further lines', () => {
+  it('leave out unknown values and indent further lines', () => {
     const text = renderFacts([
       { name: 'a', value: 'one\ntwo' },
       { name: 'unknown', value: undefined },

@@ -5,7 +5,7 @@ export interface Column<Row> {
   readonly value: (row: Row) => string | number | undefined
   /** Narrowed first when the terminal is too small for everything. */
   readonly flexible?: true
-  /** Left out when the others would get too little because of it, the last of these first. */
+  /** Left out if the other columns would become too narrow, the last expendable one first. */
   readonly expendable?: true
   readonly align?: 'right'
   readonly paint?: (row: Row, style: Style) => (text: string) => string
@@ -14,7 +14,7 @@ export interface Column<Row> {
 export interface TableOptions<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
-  /** Undefined: nothing is cut, for a reader that is not a terminal. */
+  /** `undefined`: nothing is truncated, for output that is not a terminal. */
   readonly width: number | undefined
   readonly style?: Style
 }
@@ -22,7 +22,7 @@ export interface TableOptions<Row> {
 const GAP = '  '
 const MIN_WIDTH = 8
 
-/** Rows under their titles, one line each, whatever the values hold. */
+/** Renders a title line and one line per row, whatever characters the values contain. */
 export function renderTable<Row>({ columns: all, rows, width, style = PLAIN }: TableOptions<Row>): string {
   const columns = width === undefined ? all : fitColumns(all, rows, width)
   const cells = cellsOf(columns, rows)
@@ -37,7 +37,10 @@ export function renderTable<Row>({ columns: all, rows, width, style = PLAIN }: T
   return [head, ...body].join('')
 }
 
-/** Cells on one line that fits into the width. It is cut before it is painted: half an escape would spoil all that follows. */
+/**
+ * Joins cells to one line that fits the width. It is truncated before it is colored: half an escape sequence would
+ * break the rest.
+ */
 export function paintedLine(
   cells: readonly string[],
   paintOf: (at: number) => ((text: string) => string) | undefined,
@@ -62,7 +65,7 @@ const cellsOf = <Row>(columns: readonly Column<Row>[], rows: readonly Row[]): re
 const naturalWidths = <Row>(columns: readonly Column<Row>[], cells: readonly string[][]): number[] =>
   columns.map(({ title }, at) => Math.max(displayWidth(title), ...cells.map((line) => displayWidth(line[at] ?? ''))))
 
-/** So much of a flexible column is worth more than a column that can be done without. */
+/** An expendable column is left out if a flexible column would get less than this width. */
 const MIN_COMFORTABLE_WIDTH = 32
 
 function fitColumns<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): readonly Column<Row>[] {
@@ -84,13 +87,13 @@ function layOut<Row>(columns: readonly Column<Row>[], cells: readonly string[], 
   return cells.map((cell, at) => {
     const width = widths[at] ?? 0
     const text = truncateText(cell, width)
-    const room = ' '.repeat(Math.max(0, width - displayWidth(text)))
-    if (columns[at]?.align === 'right') return `${room}${text}`
-    return at === cells.length - 1 ? text : `${text}${room}`
+    const padding = ' '.repeat(Math.max(0, width - displayWidth(text)))
+    if (columns[at]?.align === 'right') return `${padding}${text}`
+    return at === cells.length - 1 ? text : `${text}${padding}`
   })
 }
 
-/** Takes what is too much from the widest flexible column, again and again, and leaves the others alone. */
+/** Narrows the widest flexible column step by step until the line fits. Other columns stay unchanged. */
 function fitWidths<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
   const widths = [...natural]
   let excess = lineWidth(widths) - width

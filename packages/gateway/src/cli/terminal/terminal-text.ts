@@ -24,7 +24,7 @@ export const COLORED: Style = {
   yellow: sgr(33, 39),
 }
 
-/** Foreign text of several lines: the lines stay, all else that a terminal would obey is written out. */
+/** Makes multi-line text from others safe: newlines stay, all other control characters are escaped. */
 export function visibleLines(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -33,7 +33,7 @@ export function visibleLines(text: string): string {
     .join('\n')
 }
 
-/** Foreign text for one line: visible, and without tabs, which no column survives. */
+/** Makes text from others safe for one line: also without tabs, which would break columns. */
 export function visibleLine(text: string): string {
   return toVisibleText(text.replaceAll(/\s+/g, ' ').trim())
 }
@@ -42,13 +42,13 @@ const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u
 let segmenter: Intl.Segmenter | undefined
 
-/** To make one takes 9 ms, and most text is plain. */
+/** Created on demand: creating a segmenter takes 9 ms, and most text is ASCII. */
 function splitGraphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   return segmenter.segment(text)
 }
 
-/** How many columns of a terminal a text takes. */
+/** The width of a text in terminal columns. */
 export function displayWidth(text: string): number {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length
   let width = 0
@@ -56,7 +56,7 @@ export function displayWidth(text: string): number {
   return width
 }
 
-/** The beginning of a text that fits into so many columns, with `…` for what is missing. */
+/** Truncates text to a width in columns, with `…` at the end. */
 export function truncateText(text: string, width: number): string {
   if (displayWidth(text) <= width) return text
   let kept = ''

@@ -3,7 +3,7 @@ import { parseTimestamp } from './timestamp.ts'
 
 const NOW = new Date('2026-05-10T12:00:00.000Z')
 
-describe('a moment on the command line', () => {
+describe('a time on the command line', () => {
   it.each([
     ['30s', '2026-05-10T11:59:30.000Z'],
     ['15m', '2026-05-10T11:45:00.000Z'],
@@ -16,7 +16,7 @@ describe('a moment on the command line', () => {
     expect(parseTimestamp(text, NOW).toISOString()).toBe(expected)
   })
 
-  it('takes a date without a time for the beginning of that day here, not in Greenwich', () => {
+  it('treats a date without a time as the start of that day in local time, not in UTC', () => {
     expect(parseTimestamp('2026-05-01', NOW)).toEqual(new Date(2026, 4, 1))
   })
 
@@ -33,7 +33,7 @@ describe('a moment on the command line', () => {
     'NaN',
     '99999999999d',
     '9e99d',
-  ])('refuses %j with examples of what it takes', (text) => {
+  ])('refuses %j with examples of valid times', (text) => {
     expect(() => parseTimestamp(text, NOW)).toThrow(
       expect.objectContaining({ code: 'USAGE', hint: expect.stringContaining('1h') }),
     )

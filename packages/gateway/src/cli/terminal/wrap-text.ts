@@ -1,9 +1,9 @@
 import { displayWidth } from './terminal-text.ts'
 
-/** What can be copied stays in one piece: a word, or a command between backticks. */
+/** Never broken, so that it can be copied: a word, or a command in backticks. */
 const PIECES = /`[^`]*`\S*|\S+/g
 
-/** The words of one line in lines of so many columns. */
+/** Wraps one line to a width in columns. */
 export function wrapText(text: string, width: number | undefined): readonly string[] {
   if (width === undefined || displayWidth(text) <= width) return [text]
   const indent = /^ */.exec(text)?.[0] ?? ''

@@ -7,7 +7,7 @@ export interface FollowOptions extends Omit<ReloadOptions, 'askEvery'>, Pick<Wat
   readonly profilesInForce: NonNullable<WatchOptions['profilesInForce']>
 }
 
-/** Brings every change of a home's settings into force until it is closed. tools.yaml is followed by who keeps it. */
+/** Applies every change of a home's settings until it is closed. ToolsEditor watches tools.yaml itself. */
 export function followHome({ home, state, gateway, ...watching }: FollowOptions): { close(): Promise<void> } {
   const reload = new SettingsReload({ home, state, gateway })
   const watch = watchSettings({ ...watching, home: home.path, onChange: (change) => void reload.apply(change) })

@@ -5,36 +5,36 @@ import { SallyportError } from '@sallyport/core'
 import { causeCode, readRegularFile } from '../../disk/disk.ts'
 import { type IncludedFile, readIncludedFiles } from './included-file.ts'
 
-/** The files of a home that decide what the gateway does. */
+/** The files of a home that determine what the gateway does. */
 const HOME_FILES = ['config.yaml', 'config.json', 'tools.yaml', 'profiles.json'] as const
 
-/** The first one that is there is read. */
+/** Only the first one that exists is read. */
 export const CONFIG_FILES = ['config.yaml', 'config.json'] as const satisfies readonly HomeFile[]
 
-/** What settings are made of. tools.yaml is followed by whoever keeps it. */
+/** The files that settings are made from. ToolsEditor watches tools.yaml separately. */
 export const SETTINGS_FILES = [...CONFIG_FILES, 'profiles.json'] as const satisfies readonly HomeFile[]
 
 export type HomeFile = (typeof HOME_FILES)[number]
 
-/** The bytes of a home, read once: what is judged, parsed and trusted are the same bytes. */
+/** The bytes of a home, read once, so that the bytes that are trusted are also those that are parsed. */
 export interface HomeContent {
   readonly path: string
   readonly files: ReadonlyMap<HomeFile, Buffer>
-  /** Files of agents that the config includes, wherever they are. */
+  /** Files of agents that the config includes. They may be outside the home. */
   readonly included?: readonly IncludedFile[]
-  /** Of all these files, names included: what trust is about. */
+  /** The digest of the names and contents of all these files. Trust is recorded for this digest. */
   readonly digest: string
-  /** Of the files that settings are made of. */
+  /** The digest of the files that settings are made from. */
   readonly configDigest: string
 }
 
 const MEGABYTE = 1024 ** 2
-/** Thousands of tools have an entry each. */
+/** tools.yaml may be larger, because thousands of tools have an entry each. */
 const maxMegabytes = (file: string): number => (basename(file) === 'tools.yaml' ? 16 : 4)
-/** How large a file of a home may be. */
+/** The maximum size of a file in a home. */
 export const maxHomeFileBytes = (file: string): number => maxMegabytes(file) * MEGABYTE
 
-/** Reads a home through whatever links it holds. A missing file or folder is an empty one. */
+/** Reads a home and follows links. A missing file or folder counts as empty. */
 export async function readHome(path: string): Promise<HomeContent> {
   await assertFolder(path)
   const files = new Map<HomeFile, Buffer>()
@@ -46,7 +46,7 @@ export async function readHome(path: string): Promise<HomeContent> {
   return buildContent(path, files, await readIncludedFiles(path, config))
 }
 
-/** The same home with another file in place of one of its own. */
+/** The same home with one file replaced, or removed if `bytes` is `undefined`. */
 export function withFile(
   { path, files, included }: HomeContent,
   name: HomeFile,
@@ -78,7 +78,7 @@ async function assertFolder(path: string): Promise<void> {
   })
 }
 
-/** The bytes of one file of a home; nothing where it is not there. */
+/** Reads one file of a home; `undefined` if it does not exist. */
 export async function readHomeFile(file: string): Promise<Buffer | undefined> {
   const found = await readRegularFile(file, maxHomeFileBytes(file))
   if (found.kind === 'read') return found.bytes
@@ -88,16 +88,16 @@ export async function readHomeFile(file: string): Promise<Buffer | undefined> {
     throw unreadable(file, found.cause)
   }
   throw new SallyportError('HOME_UNREADABLE', `${file} is not a regular file.`, {
-    hint: 'Replace it by a file, or remove it.',
+    hint: 'Replace it with a regular file, or remove it.',
   })
 }
 
 function tooLarge(file: string): SallyportError {
   return new SallyportError(
     'HOME_UNREADABLE',
-    `${file} has more than ${maxMegabytes(file)} MB, which is the most that is read.`,
+    `${file} has more than ${maxMegabytes(file)} MB, which is the maximum.`,
     {
-      hint: 'Remove what is not needed from it.',
+      hint: 'Remove parts that are not needed.',
     },
   )
 }

@@ -5,7 +5,7 @@ import { SallyportError } from '@sallyport/core'
 import { onTestFinished } from 'vitest'
 import { type LoadedSettings, loadSettings } from '../load-settings.ts'
 
-/** A folder of its own for the running test. */
+/** Creates a folder for the current test. */
 export async function temporaryFolder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'sallyport-config-'))
   onTestFinished(() => rm(path, { recursive: true, force: true }))
@@ -28,7 +28,7 @@ export async function loadConfig(
   })
 }
 
-/** The lines of the error, without the path of the home. */
+/** The lines of the error message, without the first one, which has the path of the home. */
 export async function loadProblems(
   yaml: string,
   environment: Readonly<Record<string, string>> = {},
@@ -48,10 +48,10 @@ export async function catchError(promise: Promise<unknown>): Promise<SallyportEr
     if (error instanceof SallyportError) return error
     throw error
   }
-  throw new Error('It was expected to fail, and did not.')
+  throw new Error('Expected a failure, but it succeeded.')
 }
 
-/** Runs as an ordinary user where the tests run as root, whom permissions do not stop. */
+/** Runs as an ordinary user if the tests run as root, because file permissions do not apply to root. */
 export async function asOrdinaryUser<Value>(work: () => Promise<Value>): Promise<Value> {
   if (process.getuid?.() !== 0 || process.seteuid === undefined) return work()
   process.seteuid(65_534)

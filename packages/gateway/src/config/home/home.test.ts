@@ -14,7 +14,7 @@ const FULL = {
 }
 
 describe('the home', () => {
-  it('is the one of the flag before all others', async () => {
+  it('is the one of the flag, before all others', async () => {
     const cwd = await temporaryFolder()
     await mkdir(join(cwd, '.sallyport'))
     expect(locateHome({ flag: 'here', environment: FULL, cwd })).toEqual({ path: join(cwd, 'here'), origin: 'flag' })
@@ -29,7 +29,7 @@ describe('the home', () => {
     })
   })
 
-  it('is the user’s own where the working folder has none', async () => {
+  it('is the user’s own if the working folder has none', async () => {
     const cwd = await temporaryFolder()
     const find = (environment: Record<string, string>) => locateHome({ flag: undefined, environment, cwd })
     expect(find({ XDG_CONFIG_HOME: '/xdg', HOME: '/home/ann' })).toEqual({ path: '/xdg/sallyport', origin: 'user' })
@@ -37,7 +37,7 @@ describe('the home', () => {
     expect(find({ XDG_CONFIG_HOME: '', HOME: '' }).path).toBe(join(homedir(), '.config/sallyport'))
   })
 
-  it('is not passed over because it is a file or a dangling link', async () => {
+  it('is not ignored if it is a file or a dangling link', async () => {
     const cwd = await temporaryFolder()
     await symlink('/nowhere', join(cwd, '.sallyport'))
     expect(locateHome({ flag: undefined, environment: {}, cwd }).origin).toBe('project')
@@ -47,7 +47,7 @@ describe('the home', () => {
     expect(locateHome({ flag: '~/x', environment: { HOME: '/home/ann' }, cwd: '/' }).path).toBe('/home/ann/x')
   })
 
-  it('must be there when somebody named it', async () => {
+  it('must exist if it was named explicitly', async () => {
     const path = join(await temporaryFolder(), 'nope')
     const refused = async (origin: 'flag' | 'environment') => catchError((async () => requireHome({ path, origin }))())
     expect(await refused('flag')).toMatchObject({ code: 'HOME_UNREADABLE', hint: expect.stringContaining('--home') })
@@ -55,7 +55,7 @@ describe('the home', () => {
     expect(() => requireHome({ path, origin: 'user' })).not.toThrow()
   })
 
-  it('is refused when the flag or the variable is empty', async () => {
+  it('is refused if the flag or the variable is empty', async () => {
     const attempt = (flag: string | undefined, environment: Record<string, string>) =>
       catchError((async () => locateHome({ flag, environment, cwd: '/' }))())
     expect(await attempt(' ', {})).toMatchObject({ code: 'USAGE' })
@@ -67,7 +67,7 @@ describe('the home', () => {
 })
 
 describe('the state folder', () => {
-  it('is the one of the flag, the variable, or the user', async () => {
+  it('comes from the flag, the variable, or the user’s folder', async () => {
     const cwd = await temporaryFolder()
     await writeFile(join(cwd, '.sallyport'), '')
     expect(locateState({ flag: 's', environment: FULL, cwd })).toBe(join(cwd, 's'))

@@ -6,7 +6,7 @@ import { createLookup, type Environment, readEnvironment } from '../reading/envi
 
 export interface Home {
   readonly path: string
-  /** Which rule found it. `project` is somebody else's word until it is trusted. */
+  /** How the home was found. A `project` home may come from somebody else, so it must be trusted first. */
   readonly origin: 'flag' | 'environment' | 'project' | 'user'
 }
 
@@ -37,26 +37,26 @@ export function locateState(options: LocateOptions): string {
   return join(xdgFolder(environment, 'XDG_STATE_HOME', join('.local', 'state')), 'sallyport')
 }
 
-/** A home that somebody named must be there: an empty gateway after a typing error would puzzle more than an error. */
+/** A home that was named explicitly must exist: after a typo, an error is clearer than a gateway without servers. */
 export function requireHome(home: Home): void {
   if (home.origin === 'user' || home.origin === 'project') return
   if (pathExists(home.path)) return
-  throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist, or cannot be looked at.`, {
-    hint: `Correct ${home.origin === 'flag' ? '--home' : 'SALLYPORT_HOME'}, or make the folder.`,
+  throw new SallyportError('HOME_UNREADABLE', `The home ${home.path} does not exist or cannot be read.`, {
+    hint: `Correct ${home.origin === 'flag' ? '--home' : 'SALLYPORT_HOME'}, or create the folder.`,
   })
 }
 
-/** Also a dangling link or a file: to pass over it in silence would start something unexpected. */
+/** True also for a dangling link or a file: ignoring it silently would start something unexpected. */
 function pathExists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
   } catch {
-    // It cannot be looked at (EACCES, ENOTDIR, …): reading it, if it comes to that, says why.
+    // The path is not accessible (EACCES, ENOTDIR, …). If it is read later, that error says why.
     return false
   }
 }
 
-/** The user's own folder, by the environment first: tests and `sudo -E` rely on it. */
+/** The user's home folder. HOME comes first: tests and `sudo -E` rely on it. */
 export function userHomeOf(environment: Environment): string {
   const home = createLookup(environment)('HOME')
   return home !== undefined && isAbsolute(home) ? home : homedir()

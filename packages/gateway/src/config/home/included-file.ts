@@ -2,24 +2,24 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { causeCode, readRegularFile } from '../../disk/disk.ts'
 
-/** An agent's own file whose servers are ours too, as it was read together with the home. */
+/** A config file of an agent whose servers the gateway uses too. It is read together with the home. */
 export interface IncludedFile {
   readonly path: string
-  /** Undefined where it cannot be read. */
+  /** Undefined if the file cannot be read. */
   readonly bytes: Buffer | undefined
-  /** Why it cannot be read. */
+  /** Why the file cannot be read; else empty. */
   readonly problem: string
 }
 
 const MEGABYTE = 1024 ** 2
-/** Some agents keep years of history beside their servers. */
+/** Some agents store years of history in the same file as their servers. */
 const MAX_MEGABYTES = 32
 const MAX_FILES = 50
 
-/** Told without the YAML parser, which most homes need not wait for. */
+/** A quick test without the YAML parser: most homes include nothing and should not wait until it is loaded. */
 const INCLUDE_KEY = /(?:^|[{,])[ \t]*["']?include["']?[ \t]*:/m
 
-/** The files that a config names, read once like the home itself. What the names mean is judged with the config. */
+/** Reads the files that a config includes, once, like the home itself. Problems are reported when the config is read. */
 export async function readIncludedFiles(home: string, config: Buffer | undefined): Promise<readonly IncludedFile[]> {
   const text = config?.toString('utf8') ?? ''
   if (!INCLUDE_KEY.test(text)) return []
@@ -28,7 +28,7 @@ export async function readIncludedFiles(home: string, config: Buffer | undefined
   return Promise.all([...paths].slice(0, MAX_FILES).map(readIncludedFile))
 }
 
-/** Seen from the home; `~` is the user's folder. */
+/** Relative to the home; `~` is the user's home folder. */
 export const resolveIncludedPath = (home: string, path: string): string =>
   path.startsWith('~/') ? join(homedir(), path.slice(2)) : resolve(home, path)
 

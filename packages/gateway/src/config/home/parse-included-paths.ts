@@ -1,7 +1,7 @@
 import { isJsonList, isJsonObject } from '@sallyport/core'
 import { parseYamlValue } from '../servers/written-servers.ts'
 
-/** What `include` names, as far as it can be understood. */
+/** The paths under `include`. Invalid ones are ignored here. */
 export function parseIncludedPaths(text: string): readonly string[] {
   const value = parseYamlValue(text)?.value
   const include = isJsonObject(value) ? value.include : undefined

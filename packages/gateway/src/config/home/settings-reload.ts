@@ -11,13 +11,13 @@ export interface ReloadOptions {
     reload(loaded: LoadedSettings): void
     rejectSettings(reason: string): void
   }
-  /** How often it is asked again whether a change is trusted by now. */
+  /** How often the trust of a pending change is rechecked, in milliseconds. */
   readonly askEvery?: number
 }
 
 const RETRY_INTERVAL_MS = 1_000
 
-/** Brings changed settings into force. Those that nobody vouches for yet wait until somebody does, or until the next change. */
+/** Applies changed settings. A change that is not trusted yet waits until it is trusted or replaced by the next change. */
 export class SettingsReload {
   readonly #options: ReloadOptions
   #latest: SettingsChange | undefined
@@ -32,8 +32,8 @@ export class SettingsReload {
     this.#latest = change
     const { gateway } = this.#options
     if (!change.ok) return gateway.rejectSettings(change.error.text)
-    const refused = await this.#tryApply(change)
-    if (refused !== undefined) gateway.rejectSettings(refused)
+    const refusal = await this.#tryApply(change)
+    if (refusal !== undefined) gateway.rejectSettings(refusal)
   }
 
   close(): void {
@@ -41,14 +41,14 @@ export class SettingsReload {
     this.#latest = undefined
   }
 
-  /** Says why it cannot be brought into force now; nothing when it is, or when it is no longer the latest. */
+  /** Returns why the change cannot be applied now; `undefined` if it was applied or is no longer the latest. */
   async #tryApply(change: SettingsChange & { readonly ok: true }): Promise<string | undefined> {
     const { home, state, gateway, askEvery = RETRY_INTERVAL_MS } = this.#options
-    const question = { home, content: change.loaded, state }
-    const refused = await requireTrust(question).catch((error: SallyportError) => error.text)
+    const query = { home, content: change.loaded, state }
+    const refusal = await requireTrust(query).catch((error: SallyportError) => error.text)
     if (this.#latest !== change) return undefined
-    if (refused === undefined) gateway.reload(change.loaded)
+    if (refusal === undefined) gateway.reload(change.loaded)
     else this.#timer = setTimeout(() => void this.#tryApply(change), askEvery).unref()
-    return refused ?? undefined
+    return refusal ?? undefined
   }
 }

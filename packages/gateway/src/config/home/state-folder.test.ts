@@ -7,14 +7,14 @@ import { prepareState } from './state-folder.ts'
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
 
 describe('the state folder', () => {
-  it('is made for its owner alone, and left empty', async () => {
+  it('is created for its owner only, and left empty', async () => {
     const path = join(await temporaryFolder(), 'a', 'b')
     expect(await prepareState(path)).toEqual({ path, warnings: [] })
     expect(await modeOf(path)).toBe(0o700)
     expect(await readdir(path)).toEqual([])
   })
 
-  it('is closed to others when it was open, and says so', async () => {
+  it('is made private if it was open to others, with a warning', async () => {
     const path = await temporaryFolder()
     await chmod(path, 0o755)
     expect((await prepareState(path)).warnings).toEqual([expect.stringContaining('mode 755')])
@@ -22,7 +22,7 @@ describe('the state folder', () => {
     expect((await prepareState(path)).warnings).toEqual([])
   })
 
-  it('is refused when it is a file or lies under one', async () => {
+  it('is refused if it is a file or below a file', async () => {
     const file = join(await temporaryFolder(), 'file')
     await writeFile(file, '')
     expect(await catchError(prepareState(file))).toMatchObject({
@@ -35,7 +35,7 @@ describe('the state folder', () => {
     })
   })
 
-  it('is refused when it cannot be written', async () => {
+  it('is refused if it cannot be written', async () => {
     const parent = await temporaryFolder()
     await chmod(parent, 0o555)
     const error = await asOrdinaryUser(() => catchError(prepareState(join(parent, 'x'))))
@@ -43,7 +43,7 @@ describe('the state folder', () => {
     expect(error).toMatchObject({ code: 'STATE_UNUSABLE', hint: expect.stringMatching(/right to write.*--state/) })
   })
 
-  it.runIf(process.getuid?.() === 0)('is refused when it belongs to somebody else', async () => {
+  it.runIf(process.getuid?.() === 0)('is refused if it belongs to another user', async () => {
     const path = join(await temporaryFolder(), 'x')
     await mkdir(path)
     await chown(path, 65_534, 65_534)

@@ -7,7 +7,7 @@ export interface StateFolder {
   readonly warnings: readonly string[]
 }
 
-/** The state folder, made if it is missing, ours alone, and proven to take a write. */
+/** Creates the state folder if it is missing, makes it private, and checks that it is writable. */
 export async function prepareState(path: string): Promise<StateFolder> {
   const warning = makePrivateFolder(path)
   try {
@@ -18,7 +18,7 @@ export async function prepareState(path: string): Promise<StateFolder> {
   return { path, warnings: warning === undefined ? [] : [warning] }
 }
 
-/** Only a write shows a full disk, a quota or a read-only mount. */
+/** Only an actual write detects a full disk, a quota or a read-only mount. */
 async function probe(path: string): Promise<void> {
   const file = join(path, temporaryName('probe'))
   const handle = await open(file, 'wx', 0o600)

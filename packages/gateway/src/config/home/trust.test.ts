@@ -19,7 +19,7 @@ const judge = async (path: string, state: string): Promise<Trust> => checkTrust(
 const trust = async (path: string, state: string): Promise<void> => recordTrust(await question(path, state))
 
 describe('trust in a home', () => {
-  it('is needed only where the home was found in the working folder', async () => {
+  it('is needed only if the home was found in the working folder', async () => {
     const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     for (const origin of ['flag', 'environment', 'user'] as const) {
       expect(await checkTrust(await question(home, state, origin))).toBe('trusted')
@@ -27,7 +27,7 @@ describe('trust in a home', () => {
     expect(await judge(home, state)).toBe('untrusted')
   })
 
-  it('is refused with the way out', async () => {
+  it('is refused with a hint about what to do', async () => {
     const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     expect(await catchError(requireTrust(await question(home, state)))).toMatchObject({
       code: 'HOME_UNTRUSTED',
@@ -54,7 +54,7 @@ describe('trust in a home', () => {
     expect(await judge(home, state)).toBe('changed')
   })
 
-  it('follows links to what they lead to', async () => {
+  it('covers the targets of links', async () => {
     const [home, elsewhere, state] = [await temporaryFolder(), await createHome(CONFIG), await temporaryFolder()]
     await symlink(join(elsewhere, 'config.yaml'), join(home, 'config.yaml'))
     await trust(home, state)
@@ -62,7 +62,7 @@ describe('trust in a home', () => {
     expect(await judge(home, state)).toBe('changed')
   })
 
-  it('belongs to the folder, whichever way leads there', async () => {
+  it('belongs to the folder, whichever path leads there', async () => {
     const [home, other, state] = [await createHome(CONFIG), await createHome(CONFIG), await temporaryFolder()]
     const link = join(await temporaryFolder(), 'link')
     await symlink(home, link)
@@ -71,7 +71,7 @@ describe('trust in a home', () => {
     expect(await judge(other, state)).toBe('untrusted')
   })
 
-  it('is kept for its owner alone, and nothing is left beside it', async () => {
+  it('is stored for its owner only, and no temporary file is left', async () => {
     const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     await trust(home, state)
     expect(await readdir(state)).toEqual(['trusted-homes.json'])
@@ -89,7 +89,7 @@ describe('trust in a home', () => {
     },
   )
 
-  it('loses nothing when many record it at once', async () => {
+  it('loses nothing if many processes record it at once', async () => {
     const state = await temporaryFolder()
     const homes = await Promise.all(
       Array.from({ length: 20 }, (_, index) => createHome({ 'config.yaml': `# ${index}` })),
@@ -99,7 +99,7 @@ describe('trust in a home', () => {
     expect(await readdir(state)).toEqual(['trusted-homes.json'])
   })
 
-  it('is not held up for ever by a writer that was killed', async () => {
+  it('is not blocked for ever by a writer that was killed', async () => {
     const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     const lock = join(state, 'trusted-homes.json.lock')
     await writeFile(lock, '')
@@ -109,7 +109,7 @@ describe('trust in a home', () => {
     expect(await judge(home, state)).toBe('trusted')
   })
 
-  it('keeps the old record when the new one cannot be written', async () => {
+  it('preserves the old record if the new one cannot be written', async () => {
     const [home, state] = [await createHome(CONFIG), await temporaryFolder()]
     await trust(home, state)
     const before = await readFile(join(state, 'trusted-homes.json'), 'utf8')

@@ -9,13 +9,13 @@ export type Trust = 'trusted' | 'untrusted' | 'changed'
 
 export interface TrustQuery {
   readonly home: Home
-  /** Of the bytes that will be used, so that nothing can change between the check and the use. */
+  /** The content that will be used, so that nothing can change between the check and the use. */
   readonly content: Pick<HomeContent, 'digest'>
   /** The state folder. */
   readonly state: string
 }
 
-/** Only a home that was found in the working folder needs trust: any other one was named by the operator. */
+/** Only a home that was found in the working folder needs trust. Any other home was chosen by the operator. */
 export async function checkTrust({ home, content, state }: TrustQuery): Promise<Trust> {
   if (home.origin !== 'project') return 'trusted'
   const recorded = (await readTrustFile(join(state, TRUST_FILE))).get(await canonicalPath(home.path))
@@ -23,18 +23,18 @@ export async function checkTrust({ home, content, state }: TrustQuery): Promise<
   return recorded === content.digest ? 'trusted' : 'changed'
 }
 
-/** Refuses to go on with a home that nobody vouched for. */
-export async function requireTrust(question: TrustQuery): Promise<void> {
-  const trust = await checkTrust(question)
+/** Throws HOME_UNTRUSTED if the home is not trusted. */
+export async function requireTrust(query: TrustQuery): Promise<void> {
+  const trust = await checkTrust(query)
   if (trust === 'trusted') return
-  const { path } = question.home
+  const { path } = query.home
   const what = trust === 'changed' ? 'has changed since it was trusted' : 'came with this folder and is not trusted'
   throw new SallyportError('HOME_UNTRUSTED', `The home ${path} ${what}.`, {
     hint: 'It can start programs in your name. Read its files, then run `sallyport trust`, or use your own home with --home.',
   })
 }
 
-/** Remembers that the operator has seen exactly these bytes. */
+/** Records that the operator trusts exactly these bytes. */
 export async function recordTrust({ home, content, state }: TrustQuery): Promise<void> {
   const file = join(state, TRUST_FILE)
   const path = await canonicalPath(home.path)
@@ -48,7 +48,7 @@ export async function recordTrust({ home, content, state }: TrustQuery): Promise
   }
 }
 
-/** What the gateway itself writes into a trusted home stays trusted, if nothing else of it has changed. */
+/** Keeps a home trusted after the gateway itself wrote a file, if nothing else has changed. */
 export async function renewTrust(
   { home, state }: Pick<TrustQuery, 'home' | 'state'>,
   name: HomeFile,
@@ -62,10 +62,10 @@ export async function renewTrust(
 
 const TRUST_FILE = 'trusted-homes.json'
 
-/** Two ways to one folder are one home. */
+/** Two paths to the same folder are the same home. */
 const canonicalPath = (path: string): Promise<string> => realpath(path).catch(() => path)
 
-/** Path to digest. What cannot be read vouches for nothing. */
+/** Maps paths to digests. An unreadable file means that no home is trusted. */
 async function readTrustFile(file: string): Promise<ReadonlyMap<string, string>> {
   const text = await readFile(file, 'utf8').catch(() => '')
   try {

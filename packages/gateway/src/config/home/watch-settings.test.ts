@@ -12,7 +12,7 @@ const port = (number: number): string => `gateway: {port: ${number}}\n`
 
 interface Watched {
   readonly seen: readonly SettingsChange[]
-  /** The first change, from the first or from now on, that fits. */
+  /** Resolves to the first change that matches. */
   until(fits: (change: SettingsChange) => boolean): Promise<SettingsChange>
   close(): Promise<void>
 }
@@ -49,7 +49,7 @@ const hasPort =
 const isFailure = (change: SettingsChange): boolean => !change.ok
 
 describe('watching the settings', () => {
-  it('tells of a file that was written in place', async () => {
+  it('reports a file that was written in place', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const { until, seen } = await watched(home)
     await writeFile(join(home, 'config.yaml'), port(2))
@@ -57,7 +57,7 @@ describe('watching the settings', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('tells of a file that an editor replaced by renaming', async () => {
+  it('reports a file that an editor replaced by renaming', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const { until } = await watched(home)
     for (const number of [2, 3]) {
@@ -67,7 +67,7 @@ describe('watching the settings', () => {
     }
   })
 
-  it('tells of a link that was turned, and of the file behind a link', async () => {
+  it('reports a link with a new target, and a change of the file behind a link', async () => {
     const [home, a, b] = [await temporaryFolder(), await createHome({ c: port(1) }), await createHome({ c: port(2) })]
     await symlink(join(a, 'c'), join(home, 'config.yaml'))
     const { until } = await watched(home)
@@ -78,11 +78,11 @@ describe('watching the settings', () => {
     await until(hasPort(3))
   })
 
-  it('does not tell of profiles that were read before newer ones were put in force', async () => {
+  it('does not report profiles that were read before newer ones were applied', async () => {
     const executors = (variant: string): string => JSON.stringify({ executors: { CODEX: { [variant]: {} } } })
     const home = await createHome({ 'config.yaml': port(1), 'profiles.json': executors('FIRST') })
     let inForce: Profiles = new Map()
-    // Asked for in the middle of a reading, as a write by another way would come.
+    // Called in the middle of a read, like a write through another interface.
     const environment = {
       get LATE() {
         writeFileSync(join(home, 'profiles.json'), executors('THIRD'))
@@ -95,11 +95,11 @@ describe('watching the settings', () => {
     await writeFile(join(home, 'profiles.json'), executors('SECOND'))
     await writeFile(join(home, 'config.yaml'), `gateway: {port: "\${LATE}"}\n`)
     await until(hasPort(2))
-    const told = seen.map((change) => change.ok && [...change.loaded.settings.profiles.keys()])
-    expect(told).toEqual([['codex.third', 'codex.default']])
+    const reported = seen.map((change) => change.ok && [...change.loaded.settings.profiles.keys()])
+    expect(reported).toEqual([['codex.third', 'codex.default']])
   })
 
-  it('tells what is wrong, and of the correction', async () => {
+  it('reports an error, and then the correction', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const { until, seen } = await watched(home)
     await writeFile(join(home, 'config.yaml'), 'gateway: {port: x}')
@@ -109,16 +109,16 @@ describe('watching the settings', () => {
     expect(seen).toHaveLength(2)
   })
 
-  it('takes a file that is gone as a mistake, and finds it when it is back', async () => {
+  it('treats a missing file as an error, and finds it when it is back', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const { until } = await watched(home)
     await unlink(join(home, 'config.yaml'))
-    expect(await until(isFailure)).toMatchObject({ error: { message: expect.stringContaining('is gone') } })
+    expect(await until(isFailure)).toMatchObject({ error: { message: expect.stringContaining('is missing') } })
     await writeFile(join(home, 'config.yaml'), port(2))
     await until(hasPort(2))
   })
 
-  it('finds a home that was replaced, or that was not there yet', async () => {
+  it('finds a home that was replaced, or that did not exist at first', async () => {
     const home = join(await temporaryFolder(), 'home')
     const { until } = await watched(home)
     await mkdir(home)
@@ -134,7 +134,7 @@ describe('watching the settings', () => {
     await until(hasPort(3))
   })
 
-  it('ends with the last of many quick writes, and tells of few of them', async () => {
+  it('reports the last of many quick writes, and few of the others', async () => {
     const home = await createHome({ 'config.yaml': port(0) })
     const { until, seen } = await watched(home)
     for (let number = 1; number <= 200; number++) await writeFile(join(home, 'config.yaml'), port(number))
@@ -142,7 +142,7 @@ describe('watching the settings', () => {
     expect(seen.length).toBeLessThan(200)
   })
 
-  it('tells of what changed between the reading and the watching', async () => {
+  it('reports a change between the read and the start of the watch', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const current = await readHome(home)
     await writeFile(join(home, 'config.yaml'), port(2))
@@ -153,7 +153,7 @@ describe('watching the settings', () => {
     expect(hasPort(2)(change)).toBe(true)
   })
 
-  it('says nothing when only other files change', async () => {
+  it('reports nothing if only other files change', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const { until, seen } = await watched(home)
     await writeFile(join(home, 'tools.yaml'), 'tools: {}')
@@ -163,7 +163,7 @@ describe('watching the settings', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('leaves nothing behind when it is closed, even in the middle of things', async () => {
+  it('releases everything when it is closed, even during a read', async () => {
     const home = await createHome({ 'config.yaml': port(1) })
     const before = await kernelWatches()
     const { close, seen } = await watched(home)
@@ -175,7 +175,7 @@ describe('watching the settings', () => {
   })
 })
 
-/** How many inotify watches this process holds; none are counted where there is no /proc. */
+/** The number of inotify watches of this process; 0 if there is no /proc. */
 async function kernelWatches(): Promise<number> {
   const descriptors = await readdir('/proc/self/fdinfo').catch(() => [])
   const infos = await Promise.all(descriptors.map((fd) => readFile(`/proc/self/fdinfo/${fd}`, 'utf8').catch(() => '')))

@@ -8,17 +8,17 @@ import { CONFIG_FILES, type HomeContent, readHome, SETTINGS_FILES } from './home
 
 export type SettingsChange =
   | { readonly ok: true; readonly loaded: LoadedSettings }
-  /** What was in force should stay in force. */
+  /** The settings in force should stay in force. */
   | { readonly ok: false; readonly error: SallyportError }
 
 export interface WatchOptions {
   readonly home: string
   readonly environment: Environment
-  /** What is in force now: a change since it was read is told of too. */
+  /** The settings in force: a change since they were read is reported too. */
   readonly current: Pick<HomeContent, 'configDigest' | 'included'> & { readonly settings?: Pick<Settings, 'profiles'> }
-  /** Those in force: what was being read while others took their place may be older than these. */
+  /** The profiles in force. If they change while the files are being read, the result may be outdated. */
   readonly profilesInForce?: () => Profiles
-  /** One at a time, in order. */
+  /** Called for one change at a time, in order. */
   readonly onChange: (change: SettingsChange) => void
 }
 
@@ -27,7 +27,7 @@ interface SettingsRead {
   readonly change?: SettingsChange
 }
 
-/** Tells of every change of the config files until it is closed. It never throws. */
+/** Reports every change of the config files until it is closed. It never throws. */
 export function watchSettings(options: WatchOptions): SettingsWatch {
   return new SettingsWatch(options)
 }
@@ -35,11 +35,11 @@ export function watchSettings(options: WatchOptions): SettingsWatch {
 export class SettingsWatch {
   readonly #options: WatchOptions
   readonly #watch: FileWatch
-  /** Of the files that are included, by their paths. */
+  /** Watches of included files, by path. */
   readonly #included = new Map<string, FileWatch>()
-  /** The config digest, or the error, that was told last. */
+  /** The config digest, or the error, that was reported last. */
   #lastReported: string
-  /** Whether there was a profiles.json in what is in force. */
+  /** Whether the settings in force came with a profiles.json. */
   #hadProfiles: boolean
   #closed = false
 
@@ -51,7 +51,7 @@ export class SettingsWatch {
     this.#watchIncluded(options.current.included)
   }
 
-  /** After this nothing is told any more and nothing of it is left. */
+  /** After this, no change is reported and all watches are released. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([this.#watch, ...this.#included.values()].map((watch) => watch.close()))
@@ -61,14 +61,14 @@ export class SettingsWatch {
     const { content, change } = await this.#readNewest()
     if (!this.#closed) this.#watchIncluded(content?.included)
     if (this.#closed || change === undefined) return
-    const told = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message
-    if (told === this.#lastReported) return
-    this.#lastReported = told
+    const reported = change.ok || content !== undefined ? (content?.configDigest ?? '') : change.error.message
+    if (reported === this.#lastReported) return
+    this.#lastReported = reported
     if (change.ok) this.#hadProfiles = content?.files.has('profiles.json') ?? false
     this.#options.onChange(change)
   }
 
-  /** A file that is no longer included is still looked at, which changes nothing: only what the config names is read. */
+  /** A file that is no longer included stays watched. This is harmless: only files that the config names are read. */
   #watchIncluded(files: HomeContent['included'] = []): void {
     for (const { path } of files) {
       if (this.#included.has(path)) continue
@@ -77,7 +77,7 @@ export class SettingsWatch {
     }
   }
 
-  /** A write that was put in force meanwhile is not undone, not even until it is read here too. */
+  /** Reads again if newer profiles were applied in the meantime, so that they are not undone even for a moment. */
   async #readNewest(): Promise<SettingsRead> {
     const { profilesInForce } = this.#options
     for (;;) {
@@ -104,9 +104,9 @@ export class SettingsWatch {
   }
 }
 
-/** Somebody is saving it, or removed it by mistake: neither is a wish to stop every server, or to open every tool. */
+/** The file is being saved, or was removed by mistake. Neither means that all servers should stop or all tools be allowed. */
 function missingFileError(file: string, instead: string): SallyportError {
-  return new SallyportError('CONFIG_INVALID', `${file} is gone; the settings stay as they were.`, {
+  return new SallyportError('CONFIG_INVALID', `${file} is missing; the settings stay as they were.`, {
     hint: `Put the file back; ${instead}.`,
   })
 }

@@ -43,7 +43,7 @@ describe('an edit of profiles.json', () => {
     expect(setSelectedMcpTools(edited, REVIEWER, undefined)).toBe(OLD)
   })
 
-  it('that changes nothing gives the very text', () => {
+  it('that changes nothing returns the same text', () => {
     for (const text of [OLD, '{"executors":{"CODEX":{"A":{}}}}', '{ }\r\n']) {
       const once = setProfile(text, REVIEWER, { selectedMcpTools: ['a'], title: 't' })
       expect(setProfile(once, REVIEWER, { selectedMcpTools: ['a'], title: 't' })).toBe(once)
@@ -60,13 +60,13 @@ describe('an edit of profiles.json', () => {
     expect(made).toMatch(/^\{\n {2}"executors": \{\n {4}"GEMINI_CLI"/)
   })
 
-  it('keeps the line ends of a file, and a file of one line on one', () => {
+  it('preserves line endings, and keeps a file of one line on one line', () => {
     const crlf = '{\r\n  "executors": {}\r\n}\r\n'
     expect(setSelectedMcpTools(crlf, REVIEWER, ['a']).replaceAll('\r\n', '')).not.toMatch(/[\r\n]/)
     expect(setSelectedMcpTools('{"executors":{}}', REVIEWER, ['a'])).not.toContain('\n')
   })
 
-  it('removes a variant with its comma, wherever it stands', () => {
+  it('removes a variant with its comma, wherever it is', () => {
     const three = '{"executors": {"CODEX": {"A": {}, "B": {"x": 1}, "C": {}}}}'
     const without = (variant: string) => JSON.parse(removeProfile(three, { agent: 'codex', variant }))
     for (const variant of ['a', 'b', 'c'])
@@ -78,7 +78,7 @@ describe('an edit of profiles.json', () => {
     )
   })
 
-  it('sets what it is told in any file, and changes nothing else of what it says', () => {
+  it('sets the given value in any file, and changes no other value', () => {
     const word = fc.stringMatching(/^[A-Z]{1,3}$/)
     const variants = fc.dictionary(word, fc.dictionary(fc.constantFrom('x', 'title', 'é"\\', '__proto__'), fc.string()))
     const file = fc.record({ executors: fc.dictionary(word, variants), other: fc.jsonValue() })

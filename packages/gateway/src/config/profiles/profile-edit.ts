@@ -12,7 +12,7 @@ import {
 } from '@sallyport/core'
 import { agentFileKey, agentSlug, foldVariant } from './profile-name.ts'
 
-/** What a person wants of a profile. Undefined leaves a field as it is, null takes it out of the file. */
+/** A change of a profile. `undefined` leaves a field as it is, `null` removes it from the file. */
 export interface ProfileUpdate {
   readonly selectedMcpTools?: readonly string[] | null | undefined
   readonly title?: string | null | undefined
@@ -21,7 +21,7 @@ export interface ProfileUpdate {
   readonly clientApproval?: boolean | null | undefined
 }
 
-/** A profile by its names. */
+/** The name of a profile. */
 export interface ProfileRef {
   readonly agent: string
   readonly variant: string
@@ -35,19 +35,19 @@ const FIELD_KEYS: Readonly<Record<keyof ProfileUpdate, string>> = {
   clientApproval: 'client_approval',
 }
 
-/** The text of profiles.json with one profile as wished; it is made where there is none. All else stays byte for byte. */
-export function setProfile(text: string, ref: ProfileRef, wish: ProfileUpdate): string {
+/** Changes or creates one profile in the text of profiles.json. All other bytes stay the same. */
+export function setProfile(text: string, ref: ProfileRef, update: ProfileUpdate): string {
   const path = pathOf(ref)
   let edited = text.trim() === '' ? EMPTY : text
   edited = hasMember(edited, path) ? edited : editJson(edited, path, {})
-  for (const [name, value] of Object.entries(wish) as [keyof ProfileUpdate, Json | undefined][]) {
+  for (const [name, value] of Object.entries(update) as [keyof ProfileUpdate, Json | undefined][]) {
     if (value === undefined) continue
     edited = editJson(edited, [...path, stepTo(FIELD_KEYS[name])], value ?? undefined)
   }
   return edited
 }
 
-/** Undefined takes the selection out of the file: then the profile has what its agent’s variants have by default. */
+/** `undefined` removes the selection from the file: then the default selection of the agent applies. */
 export function setSelectedMcpTools(text: string, ref: ProfileRef, selectors: readonly string[] | undefined): string {
   return setProfile(text, ref, { selectedMcpTools: selectors ?? null })
 }
@@ -73,18 +73,18 @@ function pathOf({ agent, variant }: ProfileRef): readonly JsonStep[] {
   ]
 }
 
-/** A text that says the same with the member removed has none. */
+/** If removing the member changes nothing, the text does not have it. */
 const hasMember = (text: string, path: readonly JsonStep[]): boolean => editJson(text, path, undefined) !== text
 
-/** Which member of an object is meant, and how it is written where there is none yet. */
+/** Selects a member of an object. `key` is the name for a new member. */
 interface JsonStep {
   readonly is: (key: string) => boolean
   readonly key: string
 }
 
 /**
- * Sets or removes one member, however deep, and leaves every other byte as it is. The text was proven to be JSON, and
- * everything above the member is an object or not there.
+ * Sets or removes one member at any depth and leaves all other bytes as they are. The text must be valid JSON, and every
+ * value above the member must be an object or missing.
  */
 function editJson(text: string, path: readonly JsonStep[], value: Json | undefined): string {
   let container = rootSpan(text)
@@ -95,18 +95,18 @@ function editJson(text: string, path: readonly JsonStep[], value: Json | undefin
       const nested = path.slice(depth + 1).reduceRight<Json>((inner, { key }) => ({ [key]: inner }), value)
       return addMembers(text, container, { members: [{ key: step.key, value: nested }], style: detectStyle(text) })
     }
-    const place = { start: member.value, end: member.end }
-    if (depth < path.length - 1) container = place
+    const span = { start: member.value, end: member.end }
+    if (depth < path.length - 1) container = span
     else if (value === undefined) return removeMember(text, container, member)
-    else if (sameJson(JSON.parse(text.slice(place.start, place.end)) as Json, value)) return text
-    else return replaceSpan(text, place, detectStyle(text).print(value, indentAt(text, member.start)))
+    else if (sameJson(JSON.parse(text.slice(span.start, span.end)) as Json, value)) return text
+    else return replaceSpan(text, span, detectStyle(text).print(value, indentAt(text, member.start)))
   }
   return text
 }
 
 const MAX_WIDTH = 100
 
-/** Over several lines where the file is; a list stays on one if it fits. */
+/** Uses several lines if the file does. A list stays on one line if it fits. */
 function detectStyle(text: string): JsonStyle {
   if (!text.includes('\n')) return { print: formatInline, unit: '', fill: (source) => ` ${source} ` }
   const unit = /\n([\t ]+)/.exec(text)?.[1] ?? '  '

@@ -4,9 +4,9 @@ import type { IssueLog } from '../reading/issue-log.ts'
 import type { LocatedEntry, LocatedNode } from '../reading/located-tree.ts'
 import type { ProfileSettings } from '../settings.ts'
 
-type ProfileFields = Omit<ProfileSettings, 'agent' | 'variant' | 'place'>
+type ProfileFields = Omit<ProfileSettings, 'agent' | 'variant' | 'location'>
 
-/** How a field is written, what it must be, and how it is read; undefined where it is not that. */
+/** A field of a profile. `read` returns `undefined` if the value is not what was expected. */
 interface Field {
   readonly name: keyof ProfileFields
   readonly expected: string
@@ -20,12 +20,12 @@ const FIELDS: Readonly<Record<string, Field>> = {
     expected: 'a list of names, such as ["github/search", "!docs/delete_*"]',
     read: readStrings,
   },
-  title: { name: 'title', expected: 'a text', read: readString },
+  title: { name: 'title', expected: 'a string', read: readString },
   token_budget: { name: 'tokenBudget', expected: 'a whole number of tokens above 0', read: readCount },
   session: { name: 'session', expected: 'a name of 1 to 256 printable characters', read: readName },
 }
 
-/** The fields of a variant that we know; all others are somebody else's. */
+/** Reads the known fields of a variant. Other fields belong to other programs and are ignored. */
 export function readProfileFields(members: readonly LocatedEntry[], path: string, log: IssueLog): ProfileFields {
   const fields: Record<string, unknown> = {}
   for (const { key, node, offset } of members) {
@@ -42,7 +42,7 @@ export function readProfileFields(members: readonly LocatedEntry[], path: string
 
 const SELECTION = 'selected_mcp_tools'
 
-/** A slip in this key would give all tools. Other programs may have fields of their own here. */
+/** If this key is misspelt, the profile would get all tools. Other programs may have their own fields here. */
 const looksLikeSelection = (key: string): boolean => /tool/i.test(key) && findClosest(key, [SELECTION]) !== undefined
 
 const readScalar = (node: LocatedNode): unknown => (node.kind === 'scalar' ? node.value : undefined)
@@ -71,6 +71,6 @@ function readCount(node: LocatedNode): unknown {
 
 function readStrings(node: LocatedNode): unknown {
   if (node.kind !== 'list') return undefined
-  const texts = node.items.map((item) => readString(item.node))
-  return texts.every((text) => text !== undefined) ? Object.freeze(texts) : undefined
+  const strings = node.items.map((item) => readString(item.node))
+  return strings.every((value) => value !== undefined) ? Object.freeze(strings) : undefined
 }

@@ -11,14 +11,14 @@ import { changeProfilesFile, type ProfilesChange, type ProfilesFile, readProfile
 export interface ProfilesEditorOptions {
   readonly home: Home
   readonly state: string
-  /** What was written may be put in force at once. */
+  /** Called with the new profiles, so that they can be applied at once. */
   readonly onWritten?: (profiles: Profiles) => void
 }
 
 const AGENT = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
 const MAX_AGENT_LENGTH = 64
 
-/** Where profiles are looked at and changed, whether or not a gateway runs. */
+/** Reads and changes profiles.json, whether or not a gateway is running. */
 export class ProfilesEditor {
   readonly #options: ProfilesEditorOptions
 
@@ -30,16 +30,16 @@ export class ProfilesEditor {
     return readProfilesFile(this.#options.home.path)
   }
 
-  /** `etag`: the change is meant for this state of the file alone. */
-  async set(ref: ProfileRef, wish: ProfileUpdate, etag?: string): Promise<ProfilesFile> {
+  /** With `etag`, the change is made only while the file has this etag. */
+  async set(ref: ProfileRef, update: ProfileUpdate, etag?: string): Promise<ProfilesFile> {
     requireNames(ref)
-    return this.#change({ edit: ({ text }) => setProfile(text, ref, wish), etag })
+    return this.#change({ edit: ({ text }) => setProfile(text, ref, update), etag })
   }
 
   async remove(ref: ProfileRef, etag?: string): Promise<ProfilesFile> {
     if (foldVariant(ref.variant) === DEFAULT_VARIANT)
       throw new SallyportError('INVALID_PARAMS', `The variant DEFAULT of an agent cannot be deleted.`, {
-        hint: 'To give it all tools again, take its selection away: `sallyport profiles set <agent> --all`.',
+        hint: 'To give it all tools again, remove its selection: `sallyport profiles set <agent> --all`.',
       })
     return this.#change({
       edit: ({ text, profiles }) => {
@@ -55,23 +55,23 @@ export class ProfilesEditor {
     return changeProfilesFile(home.path, {
       ...change,
       onWritten: (written) => renewTrust({ home, state }, 'profiles.json', written),
-      // Of a home that came with a folder only what is trusted counts: whoever follows its files judges that.
+      // A project home must be trusted first: whoever watches its files checks that and applies the change.
       onSettled: ({ profiles }) => (home.origin === 'project' ? undefined : onWritten?.(profiles)),
     })
   }
 }
 
-/** The profile, or an error that names those that there are. */
+/** Returns the profile, or throws an error that lists the known ones. */
 export function requireProfile(profiles: Profiles, { agent, variant }: ProfileRef): ProfileSettings {
   const found = profiles.get(profileKey(agentSlug(agent), variant))
   if (found) return found
   throw unknownProfileError(profiles, agentSlug(agent), variant)
 }
 
-/** A profile as it counts, which need not stand in the file. */
-export type EffectiveProfile = Omit<ProfileSettings, 'place'> & Partial<Pick<ProfileSettings, 'place'>>
+/** A profile that is in effect, even if it is not in the file. */
+export type EffectiveProfile = Omit<ProfileSettings, 'location'> & Partial<Pick<ProfileSettings, 'location'>>
 
-/** The same, but for an agent that the file does not name: it has a default nevertheless, with all tools. */
+/** Like `requireProfile`, but an agent that is not in the file has an implicit default profile with all tools. */
 export function findEffectiveProfile(profiles: Profiles, ref: ProfileRef): EffectiveProfile {
   const agent = agentSlug(ref.agent)
   const isImplied = foldVariant(ref.variant) === DEFAULT_VARIANT && !profiles.has(profileKey(agent, DEFAULT_VARIANT))
@@ -83,9 +83,9 @@ function requireNames({ agent, variant }: ProfileRef): void {
   const slug = agentSlug(agent)
   if (!AGENT.test(slug) || slug.length > MAX_AGENT_LENGTH)
     throw new SallyportError('INVALID_PARAMS', `${quoteText(agent, 80)} is not the name of an agent.`, {
-      hint: 'Small letters, digits and single hyphens are expected, as in claude-code.',
+      hint: 'Expected lower-case letters, digits and single hyphens, as in claude-code.',
     })
-  const flaw = findVariantProblem(variant)
-  if (flaw === undefined) return
-  throw new SallyportError('INVALID_PARAMS', `${quoteText(variant, 80)} cannot be the name of a variant: ${flaw}`)
+  const problem = findVariantProblem(variant)
+  if (problem === undefined) return
+  throw new SallyportError('INVALID_PARAMS', `${quoteText(variant, 80)} cannot be the name of a variant: ${problem}`)
 }

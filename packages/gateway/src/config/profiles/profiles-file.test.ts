@@ -13,8 +13,8 @@ async function deskOn(text?: string) {
   return { desk, home, file: join(home, 'profiles.json') }
 }
 
-describe('profiles.json on the disk', () => {
-  it('is made where there is none, and leaves nothing beside it', async () => {
+describe('profiles.json on disk', () => {
+  it('is created if it is missing, and no temporary file is left', async () => {
     const { desk, home, file } = await deskOn()
     const { profiles } = await desk.set(REVIEWER, { selectedMcpTools: ['docs'], tokenBudget: 100 })
     expect(profiles.get('claude-code.reviewer')).toMatchObject({ selectedMcpTools: ['docs'], tokenBudget: 100 })
@@ -24,7 +24,7 @@ describe('profiles.json on the disk', () => {
     expect(await readdir(home)).toEqual(['profiles.json'])
   })
 
-  it(`${promise('AG-22')} refuses a change that is meant for another state of it, and says so`, async () => {
+  it(`${promise('AG-22')} refuses a change with the etag of another state, with an error`, async () => {
     const { desk, file } = await deskOn('{"executors": {}}')
     const { etag } = await desk.read()
     await desk.set(REVIEWER, { title: 'first' }, etag)
@@ -33,7 +33,7 @@ describe('profiles.json on the disk', () => {
     expect(await readFile(file, 'utf8')).not.toContain('second')
   })
 
-  it('takes many changes at once, one after the other, and loses none', async () => {
+  it('applies many simultaneous changes one after the other, and loses none', async () => {
     const { desk } = await deskOn()
     const variants = Array.from({ length: 20 }, (_, at) => `v${at}`)
     await Promise.all(variants.map((variant) => desk.set({ agent: 'codex', variant }, { title: variant })))
@@ -41,7 +41,7 @@ describe('profiles.json on the disk', () => {
     expect([...profiles.keys()]).toEqual(expect.arrayContaining(variants.map((variant) => `codex.${variant}`)))
   })
 
-  it('lets exactly one of those win who change the same state at the same time', async () => {
+  it('accepts exactly one of several changes of the same state', async () => {
     const { desk } = await deskOn('{}')
     const { etag } = await desk.read()
     const tries = await Promise.allSettled(
@@ -50,7 +50,7 @@ describe('profiles.json on the disk', () => {
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
-  it('keeps a byte order mark, and is not written where nothing changes', async () => {
+  it('preserves a byte order mark, and is not written if nothing changes', async () => {
     const text = '\ufeff{"executors": {"CLAUDE_CODE": {"Reviewer": {"title": "x"}}}}'
     const { desk, file } = await deskOn(text)
     const { etag } = await desk.read()
@@ -59,7 +59,7 @@ describe('profiles.json on the disk', () => {
     expect(await readFile(file, 'utf8')).toBe(text.replace('"x"', '"y"'))
   })
 
-  it('with a mistake is left alone, and the place is told', async () => {
+  it('with an error is not changed, and the location is reported', async () => {
     const text = '{"executors": {"CODEX": {"A": {"selected_mcp_tools": "all"}}}}'
     const { desk, file } = await deskOn(text)
     await expect(desk.set(REVIEWER, {})).rejects.toMatchObject({
@@ -77,25 +77,25 @@ describe('profiles.json on the disk', () => {
     ['', 'printable'],
     ['a\nb', 'printable'],
     ['x'.repeat(300), 'printable'],
-  ])('takes no variant %j', async (variant, why) => {
+  ])('does not accept the variant %j', async (variant, why) => {
     const { desk } = await deskOn('{}')
     const refused = desk.set({ agent: 'codex', variant }, {})
     await expect(refused).rejects.toMatchObject({ code: 'INVALID_PARAMS', message: expect.stringContaining(why) })
   })
 
-  it.each(['', 'a b', '../x', '__proto__', 'x'.repeat(100)])('takes no agent %j', async (agent) => {
+  it.each(['', 'a b', '../x', '__proto__', 'x'.repeat(100)])('does not accept the agent %j', async (agent) => {
     const { desk } = await deskOn('{}')
     await expect(desk.set({ agent, variant: 'a' }, {})).rejects.toMatchObject({ code: 'INVALID_PARAMS' })
   })
 
-  it('has variants of every object’s names like any other', async () => {
+  it('accepts variants with the names of inherited properties', async () => {
     const { desk } = await deskOn('{}')
     await desk.set({ agent: 'constructor', variant: 'toString' }, { title: 'x' })
     const { profiles } = await desk.read()
     expect(profiles.get('constructor.tostring')).toMatchObject({ title: 'x' })
   })
 
-  it('keeps the default of an agent, and names what there is where something else is to be deleted', async () => {
+  it('does not delete the default of an agent, and lists the known variants if one is unknown', async () => {
     const { desk } = await deskOn('{"executors": {"CODEX": {"CI": {}}}}')
     await expect(desk.remove({ agent: 'codex', variant: 'Default' })).rejects.toMatchObject({ code: 'INVALID_PARAMS' })
     await expect(desk.remove({ agent: 'codex', variant: 'cj' })).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe('profiles.json on the disk', () => {
     expect([...profiles.keys()]).toEqual(['codex.default'])
   })
 
-  it('that somebody edits by hand between is read again', async () => {
+  it('that is edited by hand in between is read again', async () => {
     const { desk, file } = await deskOn('{}')
     await desk.read()
     await writeFile(file, '{"executors": {"CODEX": {"A": {"x": 1}}}}')

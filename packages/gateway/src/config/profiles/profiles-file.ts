@@ -7,37 +7,37 @@ import { invalidFileError } from '../load-settings.ts'
 import type { Profiles } from '../settings.ts'
 import { readProfiles } from './profiles.ts'
 
-/** profiles.json as it stands on the disk. */
+/** profiles.json as it is on disk. */
 export interface ProfilesFile {
   readonly path: string
   readonly text: string
   readonly profiles: Profiles
-  /** Another text has another one. */
+  /** A hash of the content: it changes when the text changes. */
   readonly etag: string
 }
 
 export interface ProfilesChange {
-  /** The text that is wanted in place of this one. It may refuse by throwing. */
+  /** Returns the new text. It may throw to refuse the change. */
   readonly edit: (file: ProfilesFile) => string
-  /** The state that the change is meant for, where it is meant for one alone. */
+  /** If set, the change is made only while the file has this etag. */
   readonly etag?: string | undefined
-  /** What we wrote ourselves into a trusted home stays trusted. */
+  /** Renews the trust: a file that the gateway itself wrote into a trusted home stays trusted. */
   readonly onWritten: (change: { readonly before: Buffer | undefined; readonly after: Buffer }) => Promise<void>
-  /** What the file says now, whether or not it had to be written for that. */
+  /** Called with the final content, even if nothing had to be written. */
   readonly onSettled?: (file: ProfilesFile) => void
 }
 
-/** Somebody else may write at the same time: then it is read again, so often. */
+/** If another process writes at the same time, the change is retried this many times. */
 const MAX_ATTEMPTS = 20
 const BOM = '\ufeff'
 
-/** The profiles of a home. A file that is not there says nothing; one with a mistake is an error with its place. */
+/** Reads the profiles of a home. A missing file is empty. A file with an error throws, with the location. */
 export async function readProfilesFile(home: string): Promise<ProfilesFile> {
   const path = join(home, 'profiles.json')
   return parseContent(path, await readHomeFile(path))
 }
 
-/** Replaces the file, under a lock and only if nobody changed it meanwhile. */
+/** Replaces the file under a lock, and only if it was not changed in the meantime. */
 export async function changeProfilesFile(home: string, change: ProfilesChange): Promise<ProfilesFile> {
   const path = join(home, 'profiles.json')
   try {
@@ -46,18 +46,18 @@ export async function changeProfilesFile(home: string, change: ProfilesChange): 
       for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
         const written = await tryChange(path, change, isHeld)
         if (!written) continue
-        // While nobody else can write: what is put in force last is what was written last.
+        // Still under the lock, so that the profiles that are applied last are those that were written last.
         change.onSettled?.(written)
         return written
       }
-      throw unsafeError(path, 'it was changed again and again while it was to be written')
+      throw unsafeError(path, 'other programs kept changing it while the gateway tried to write it')
     })
   } catch (error) {
     throw toUnsafeError(path, error)
   }
 }
 
-/** Nothing when somebody else was quicker. */
+/** Returns `undefined` if another process changed the file first. */
 async function tryChange(
   path: string,
   { edit, etag, onWritten }: ProfilesChange,
@@ -70,13 +70,14 @@ async function tryChange(
   const text = `${mark}${edit({ ...now, text: now.text.slice(mark.length) })}`
   if (text === now.text) return now
   const after = Buffer.from(text)
-  if (after.length > maxHomeFileBytes(path)) throw unsafeError(path, 'it would become larger than what is read of it')
-  // Proven before it takes the place of a file that works.
-  const wanted = verifyContent(path, after)
+  if (after.length > maxHomeFileBytes(path))
+    throw unsafeError(path, 'it would become larger than the largest file that is read')
+  // Checked before it replaces a file that works.
+  const verified = verifyContent(path, after)
   const isWanted = async (): Promise<boolean> => (await isHeld()) && isSameContent(await readHomeFile(path), before)
   if (!(await replaceFile(path, after, { isWanted }))) return undefined
   await onWritten({ before, after })
-  return wanted
+  return verified
 }
 
 function verifyContent(path: string, bytes: Buffer): ProfilesFile {
@@ -86,7 +87,7 @@ function verifyContent(path: string, bytes: Buffer): ProfilesFile {
     if (!(cause instanceof SallyportError)) throw cause
     throw new SallyportError(
       'INVALID_PARAMS',
-      `Nothing was written, since this could not be read again: ${cause.message}`,
+      `Nothing was written, because the result would not be valid: ${cause.message}`,
       { cause },
     )
   }
@@ -116,10 +117,10 @@ const isSameContent = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
 
 const conflictError = (path: string): SallyportError =>
   new SallyportError('PROFILES_CHANGED', `${path} was changed after it was read; nothing was written.`, {
-    hint: 'Read it again, then make the change on top of what stands there now.',
+    hint: 'Read it again, then make the change to the current content.',
   })
 
-/** What the disk refused is a reason to leave the file alone; anything else is what it is. */
+/** Turns a disk error into PROFILES_UNSAFE. Other errors are returned as they are. */
 function toUnsafeError(path: string, error: unknown): unknown {
   const cause = error instanceof SallyportError && error.code === 'STATE_UNUSABLE' ? error.cause : error
   if (cause instanceof SallyportError || causeCode(cause) === '') return error
@@ -128,5 +129,5 @@ function toUnsafeError(path: string, error: unknown): unknown {
 
 const unsafeError = (path: string, why: string): SallyportError =>
   new SallyportError('PROFILES_UNSAFE', `${path} is left as it is: ${why}.`, {
-    hint: 'Put that right, then try again.',
+    hint: 'Correct that, then try again.',
   })

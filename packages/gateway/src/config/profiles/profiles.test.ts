@@ -13,7 +13,7 @@ const read = (text: string) => readProfiles('profiles.json', Buffer.from(text))
 const placesIn = (text: string) => read(text).errors.map(({ line, column, key }) => `${line}:${column} ${key}`.trim())
 
 describe('profiles.json', () => {
-  it('says whose client may approve, by agent and variant, whatever else it holds', () => {
+  it('sets which clients may approve, by agent and variant, and may have other content', () => {
     const { profiles, errors } = read(`{
       "version": 7,
       "executors": {
@@ -30,37 +30,43 @@ describe('profiles.json', () => {
     expect(mayApprove(profiles, { ...ANN, agent: '__proto__', profile: 'constructor' })).toBe(false)
   })
 
-  it('says what a profile is and selects, with the line where that stands', () => {
+  it('sets the fields and the selection of a profile, with the line of the selection', () => {
     const { profiles, errors } = read(`{ "executors": { "GEMINI": {
       "Ci": { "title": "Builds", "token_budget": 900, "session": "nightly",
         "selected_mcp_tools": ["docs", "!docs/x"], "model": {"selected_mcp_tools": 7} }
     } } }`)
     expect(errors).toEqual([])
-    const place = { file: 'profiles.json', line: 3 }
-    const said = { title: 'Builds', tokenBudget: 900, session: 'nightly', selectedMcpTools: ['docs', '!docs/x'], place }
-    expect(profiles.get('gemini-cli.ci')).toEqual({ agent: 'gemini-cli', variant: 'Ci', ...said })
+    const location = { file: 'profiles.json', line: 3 }
+    const fields = {
+      title: 'Builds',
+      tokenBudget: 900,
+      session: 'nightly',
+      selectedMcpTools: ['docs', '!docs/x'],
+      location,
+    }
+    expect(profiles.get('gemini-cli.ci')).toEqual({ agent: 'gemini-cli', variant: 'Ci', ...fields })
     expect(profiles.get('gemini-cli.default')).toMatchObject({ variant: 'DEFAULT' })
   })
 
-  it(`${promise('AG-6')} takes a selection beside the variants for all of them that have none of their own`, () => {
+  it(`${promise('AG-6')} uses the selection of an agent for all its variants without one of their own`, () => {
     const { profiles, errors } = read(`{ "executors": { "CLAUDE_CODE": {
       "selected_mcp_tools": ["docs"],
       "DEFAULT": { "title": "x" },
       "ALL": { "selected_mcp_tools": ["*"] }
     }, "CODEX": { "selected_mcp_tools": [] } } }`)
     expect(errors).toEqual([])
-    const shared = { selectedMcpTools: ['docs'], inheritsSelection: true, place: { file: 'profiles.json', line: 2 } }
+    const shared = { selectedMcpTools: ['docs'], inheritsSelection: true, location: { file: 'profiles.json', line: 2 } }
     expect(profiles.get('claude-code.default')).toMatchObject({ title: 'x', ...shared })
     expect(profiles.get('claude-code.all')).toEqual({
       ...{ agent: 'claude-code', variant: 'ALL', selectedMcpTools: ['*'] },
-      place: { file: 'profiles.json', line: 4 },
+      location: { file: 'profiles.json', line: 4 },
     })
     expect(getSelectedMcpTools(profiles, 'claude', 'DEFAULT')).toEqual(['docs'])
     expect(getSelectedMcpTools(profiles, 'codex', 'default')).toEqual([])
     expect([...profiles.keys()].sort()).toEqual(['claude-code.all', 'claude-code.default', 'codex.default'])
   })
 
-  it('says so when what stands there is no selection, or a variant has the name of the field', () => {
+  it('reports a selection that is not valid, and a variant with the name of the field', () => {
     expect(placesIn('{"executors": {"CODEX": {"selected_mcp_tools": "docs"}}}')).toEqual([
       '1:26 executors.CODEX.selected_mcp_tools',
     ])
@@ -69,7 +75,7 @@ describe('profiles.json', () => {
     ])
   })
 
-  it('changed by us, keeps that selection and all else beside it', () => {
+  it('changed by us, preserves that selection and everything else', () => {
     const text = '{"executors": {"CODEX": {"selected_mcp_tools": ["docs"], "DEFAULT": {"mine": 1}}}}'
     const edited = setSelectedMcpTools(text, { agent: 'codex', variant: 'default' }, ['files'])
     expect(JSON.parse(edited)).toEqual({
@@ -79,7 +85,7 @@ describe('profiles.json', () => {
     expect(JSON.parse(back)).toEqual(JSON.parse(text))
   })
 
-  it('gives nothing to whoever only claims a profile', () => {
+  it('gives no right to approve to a caller that only claimed a profile', () => {
     const { profiles } = read('{"executors": {"CLAUDE_CODE": {"REVIEWER": {"client_approval": true}}}}')
     expect(mayApprove(profiles, { ...ANN, isClaimed: true })).toBe(false)
     expect(mayApprove(new Map(), { ...ANN, isClaimed: true, isAttended: true })).toBe(false)
@@ -89,8 +95,8 @@ describe('profiles.json', () => {
     ['', true],
     ['"client_approval": true', true],
     ['"client_approval": false', false],
-  ])('lets a person in front of the client approve where the profile says {%s}: %s', (said, may) => {
-    const { profiles } = read(`{"executors": {"CLAUDE_CODE": {"REVIEWER": {${said}}}}}`)
+  ])('allows the user of the client to approve if the profile has {%s}: %s', (fields, may) => {
+    const { profiles } = read(`{"executors": {"CLAUDE_CODE": {"REVIEWER": {${fields}}}}}`)
     expect(mayApprove(profiles, { ...ANN, isAttended: true })).toBe(may)
   })
 
@@ -124,11 +130,11 @@ describe('profiles.json', () => {
     ['{"executors": {"CODEX": {"A": {}, "a": {}}}}', ['1:35 executors.CODEX.a']],
     ['{"executors": {"CODEX": {"A": {"client_approval": false, "client_approval": true}}}}', ['1:58']],
     ['{"executors": {}, "executors": {"CODEX": {"A": {"client_approval": true}}}}', ['1:19']],
-  ])('is refused with the place of the mistake: %s', (text, places) => {
-    expect(placesIn(text)).toEqual(places)
+  ])('is refused with the location of the error: %s', (text, locations) => {
+    expect(placesIn(text)).toEqual(locations)
   })
 
-  it('with a mistake stops the start, and says in which file it is', async () => {
+  it('with an error stops the start, and the message names the file', async () => {
     const home = await createHome({ 'config.yaml': '', 'profiles.json': '{"executors": 5}' })
     const error = await loadSettings({ home, environment: {} }).catch((cause: unknown) => cause)
     expect(error).toBeInstanceOf(SallyportError)

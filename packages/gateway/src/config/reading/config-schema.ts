@@ -34,10 +34,10 @@ import {
   unchecked,
 } from './value-schemas.ts'
 
-/** Sections that ask for a protection which this version does not give: who writes one is told so. */
+/** Sections that ask for a protection which this version does not provide. Using one gives a warning. */
 export const NOT_ENFORCED_SECTIONS = ['sandbox'] as const
 
-/** Keys of the contract that other parts of the product read, or will: accepted as they are, not read here. */
+/** Sections that other parts of the product read now or later. They are accepted but not read here. */
 const UNCHECKED_SECTIONS = [...NOT_ENFORCED_SECTIONS, 'store'] as const
 
 const SERVER_TYPES = [
@@ -53,13 +53,13 @@ const SERVER_TYPES = [
   'client',
 ] as const
 
-/** One entry of `mcp_servers`. Which keys belong together is judged in server-entry.ts. */
+/** One entry of `mcp_servers`. server-entry.ts checks which keys belong together. */
 const serverParts = object('a mapping with "command" or "url"', {
   ...COMMON_KEYS,
   ...PROGRAM_KEYS,
   type: optional(oneOf(SERVER_TYPES)),
-  command: optional(either('a program, such as "npx"', coercedString, list('a list of texts', coercedString))),
-  args: optional(list('a list of texts, such as ["-y", "my-server"]', coercedString)),
+  command: optional(either('a program, such as "npx"', coercedString, list('a list of strings', coercedString))),
+  args: optional(list('a list of strings, such as ["-y", "my-server"]', coercedString)),
   per: optional(oneOf(['gateway', 'session'])),
   url: optional(nonEmptyString('an address such as "https://host/mcp"')),
   httpUrl: optional(nonEmptyString('an address such as "https://host/mcp"')),
@@ -101,10 +101,10 @@ const ALGORITHMS = [
 
 const jwtParts = object('a mapping such as {jwks_uri: …, issuers: […]}', {
   issuers: optional(stringList('a list of issuers')),
-  audience: optional(either('a text or a list of texts', nonEmptyString(), stringList())),
+  audience: optional(either('a string or a list of strings', nonEmptyString(), stringList())),
   algorithms: optional(list('a list of algorithms, such as [RS256]', oneOf(ALGORITHMS))),
   jwksUri: optional(nonEmptyString('an address such as "https://issuer/jwks.json"')),
-  secret: optional(nonEmptyString('a text, best as "${JWT_SECRET}"')),
+  secret: optional(nonEmptyString('a string, best as "${JWT_SECRET}"')),
   clockTolerance: optional(duration({ defaultUnit: 's', min: 0 })),
   maxAge: optional(duration({ defaultUnit: 's', min: 1_000 })),
 })
@@ -151,12 +151,12 @@ const sectionParts = object('a mapping such as {mcp_servers: {…}}', {
   agents: optional(agentsSchema),
   context: optional(contextSchema),
   mcpServers: optional(anything),
-  // Read with the files that it names, as it stands.
+  // The paths are read separately, without expanding variables, together with the files that they name.
   include: optional(either('a file or a list of files', nonEmptyString(), stringList('a list of files'))),
   ...unchecked(UNCHECKED_SECTIONS),
 })
 
-/** Everything but the servers, which are read one by one. */
+/** All sections except the servers, which are read one by one. */
 export const sectionsSchema = restricting(sectionParts, [
   ...NOT_ENFORCED_SECTIONS,
   ...['agents', 'context', 'governance', 'isolation'],
@@ -168,12 +168,16 @@ export type JwtSection = ValueOf<typeof jwtSchema>
 export type AuditSection = ValueOf<typeof auditSchema>
 export type TelemetrySection = ValueOf<typeof telemetrySchema>
 
-/** What `$schema` offers to editors: every key in both spellings, values as they are written. */
+/** The JSON Schema for editors: every key in both spellings, values as they are written in the file. */
 export function buildJsonSchema(): JsonSchema {
   const anyServer = object('a mapping', { ...dockerGatewaySchema.shape, ...serverSchema.shape })
   const mcpServers = optional(record('a mapping of names to servers', anyServer))
-  const whole = object('a mapping', { ...sectionsSchema.shape, mcpServers }).jsonSchema()
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...spellBothWays(whole), title: 'Sallyport config.yaml' }
+  const schema = object('a mapping', { ...sectionsSchema.shape, mcpServers }).jsonSchema()
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...spellBothWays(schema),
+    title: 'Sallyport config.yaml',
+  }
 }
 
 function spellBothWays(schema: JsonSchema): JsonSchema {

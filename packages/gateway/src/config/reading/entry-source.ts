@@ -5,38 +5,38 @@ import type { SourceLocation, Timeouts } from '../settings.ts'
 import type { IssueLog } from './issue-log.ts'
 import type { ConfigNode } from './normalize.ts'
 
-/** One entry of `mcp_servers` that its schema has accepted, and where everything of it stands. */
+/** One entry of `mcp_servers` that passed its schema, with the location of every value. */
 export interface EntrySource<Entry> {
   readonly id: string
-  /** The name it stands under, where that is no id. */
+  /** The name in the file, if it is not a valid id. */
   readonly originalName: string | undefined
   readonly entry: Entry
-  /** Why it is not started, where a key that isolates or restricts is misspelt. */
+  /** Why the server is not started, if a key that isolates or restricts is misspelt. */
   readonly heldBack: string | undefined
   readonly fromVariables: readonly string[]
   readonly credentials: readonly string[]
   readonly node: ConfigNode
-  readonly place: SourceLocation
+  readonly location: SourceLocation
   readonly home: string
   readonly userHome: string
   readonly log: IssueLog
 }
 
-/** The value of a key that has two names; both at once is an error. */
+/** The value of a key that has two names. Using both is an error. */
 export function readEitherKey<Entry, const Key extends keyof Entry & string>(
   { entry, node, log }: EntrySource<Entry>,
   keys: readonly [Key, Key],
 ): Entry[Key] {
   const [first, second] = keys
-  const twin = node.children.get(second)
-  if (entry[first] !== undefined && entry[second] !== undefined && twin !== undefined) {
-    log.error(twin, `this means the same as "${first}", which stands here too. Keep one of them.`)
+  const duplicate = node.children.get(second)
+  if (entry[first] !== undefined && entry[second] !== undefined && duplicate !== undefined) {
+    log.error(duplicate, `this means the same as "${first}", which is also set here. Keep one of them.`)
   }
   return entry[first] ?? entry[second]
 }
 
-/** What all kinds of servers have. */
-export function readCommonSettings(source: EntrySource<CommonEntry>, usual?: DefaultTimeouts) {
+/** The settings that all kinds of servers share. */
+export function readCommonSettings(source: EntrySource<CommonEntry>, defaults?: DefaultTimeouts) {
   const { entry } = source
   return {
     id: source.id,
@@ -44,7 +44,7 @@ export function readCommonSettings(source: EntrySource<CommonEntry>, usual?: Def
     enabled: isEnabled(entry) && source.heldBack === undefined,
     heldBack: source.heldBack,
     era: entry.era ?? 'auto',
-    timeouts: readTimeouts(source, usual),
+    timeouts: readTimeouts(source, defaults),
     includeTools: readEitherKey(source, ['includeTools', 'enabledTools']),
     excludeTools: readEitherKey(source, ['excludeTools', 'disabledTools']) ?? [],
     maxMessageBytes: entry.maxMessage ?? DEFAULT_MAX_MESSAGE_BYTES,
@@ -54,21 +54,21 @@ export function readCommonSettings(source: EntrySource<CommonEntry>, usual?: Def
     fromVariables: source.fromVariables,
     credentials: source.credentials,
     trusted: entry.trusted ?? false,
-    place: source.place,
+    location: source.location,
   } as const
 }
 
-/** Either key can switch a server off; neither can overrule the other. */
+/** Either key can switch a server off, and the other cannot switch it on again. */
 export function isEnabled(entry: Pick<CommonEntry, 'enabled' | 'disabled'>): boolean {
   return entry.enabled !== false && entry.disabled !== true
 }
 
-/** What all programs have that are to be started; nothing after it was logged that there is no program. */
-export function readProgram(source: EntrySource<ProgramEntry>, words: readonly string[]) {
+/** The settings of a program to start. If the command is empty, it logs an error and returns `undefined`. */
+export function readProgram(source: EntrySource<ProgramEntry>, commandLine: readonly string[]) {
   const { entry, node, log, home, userHome } = source
-  const [program = '', ...args] = words
+  const [program = '', ...args] = commandLine
   if (program.trim() === '') {
-    log.error(node.children.get('command') ?? node, 'expected a program, such as "npx"; got an empty text.')
+    log.error(node.children.get('command') ?? node, 'expected a program, such as "npx"; got an empty string.')
     return undefined
   }
   const env = readEitherKey(source, ['env', 'environment']) ?? {}
@@ -85,7 +85,7 @@ function checkEnvNames(env: Readonly<Record<string, string>>, { node, log }: Ent
   }
 }
 
-/** A bare name is looked up in PATH; a path is taken from the home, wherever the gateway was started. */
+/** A bare name is looked up in PATH. A path is relative to the home, wherever the gateway was started. */
 function resolveCommand(program: string, { home, userHome }: EntrySource<ProgramEntry>): string {
   const expanded = expandTilde(program, userHome)
   return expanded.includes('/') ? resolve(home, expanded) : expanded
@@ -99,7 +99,7 @@ const expandTilde = (path: string, userHome: string): string => {
 type Limit = 'startup' | 'call' | 'max' | 'idle' | 'health'
 type TimeoutKey = Exclude<Extract<keyof CommonEntry, `${string}imeout${string}`>, 'timeouts'> | 'idle'
 
-/** The names that the ecosystem has for the same limits. */
+/** Names for the same limits that other programs use in their config files. */
 const LIMIT_BY_KEY: Readonly<Record<TimeoutKey, Limit>> = {
   timeout: 'call',
   readTimeout: 'call',
@@ -112,7 +112,7 @@ const LIMIT_BY_KEY: Readonly<Record<TimeoutKey, Limit>> = {
   idle: 'idle',
 }
 
-interface Given {
+interface ConfiguredTimeout {
   readonly ms: number
   readonly node: ConfigNode | undefined
 }
@@ -123,18 +123,18 @@ interface Entry {
   readonly log: IssueLog
 }
 
-/** Of this kind of server, where its entry says nothing. */
+/** The defaults of this kind of server. */
 type DefaultTimeouts = Pick<Timeouts, 'startup' | 'call'>
 
-function readTimeouts({ entry, node, log }: Entry, usual: DefaultTimeouts = DEFAULT_TIMEOUTS): Timeouts {
+function readTimeouts({ entry, node, log }: Entry, defaults: DefaultTimeouts = DEFAULT_TIMEOUTS): Timeouts {
   const given = collectTimeouts(entry, node, log)
-  const call = given.get('call')?.ms ?? usual.call
+  const call = given.get('call')?.ms ?? defaults.call
   const max = given.get('max')
   if (max !== undefined && max.ms < call) {
     log.error(max.node ?? node, 'expected at least the call timeout; got less.')
   }
   return {
-    startup: given.get('startup')?.ms ?? usual.startup,
+    startup: given.get('startup')?.ms ?? defaults.startup,
     call,
     callMaximum: max?.ms ?? Math.max(call, DEFAULT_TIMEOUTS.callMaximum),
     idle: given.get('idle')?.ms,
@@ -143,20 +143,20 @@ function readTimeouts({ entry, node, log }: Entry, usual: DefaultTimeouts = DEFA
   }
 }
 
-function collectTimeouts(entry: CommonEntry, spot: ConfigNode, log: IssueLog): ReadonlyMap<Limit, Given> {
-  const given = new Map<Limit, Given>()
+function collectTimeouts(entry: CommonEntry, node: ConfigNode, log: IssueLog): ReadonlyMap<Limit, ConfiguredTimeout> {
+  const given = new Map<Limit, ConfiguredTimeout>()
   const add = (limit: Limit, ms: number | undefined, at: ConfigNode | undefined): void => {
     if (ms === undefined) return
     const earlier = given.get(limit)
     if (earlier === undefined) given.set(limit, { ms, node: at })
-    else log.error(at ?? spot, `this sets the same limit as ${earlier.node?.key}. Keep one of them.`)
+    else log.error(at ?? node, `this sets the same limit as ${earlier.node?.key}. Keep one of them.`)
   }
-  const group = spot.children.get('timeouts')
+  const group = node.children.get('timeouts')
   for (const limit of ['startup', 'call', 'max', 'idle', 'health'] as const) {
     add(limit, entry.timeouts?.[limit], group?.children.get(limit))
   }
   for (const [key, limit] of Object.entries(LIMIT_BY_KEY) as [TimeoutKey, Limit][]) {
-    add(limit, entry[key], spot.children.get(key))
+    add(limit, entry[key], node.children.get(key))
   }
   return given
 }

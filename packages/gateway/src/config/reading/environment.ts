@@ -2,7 +2,7 @@ import { didYouMean, SallyportError } from '@sallyport/core'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Every variable of ours that somebody may set. */
+/** The environment variables that the gateway itself reads. */
 export const KNOWN_VARIABLES = ['SALLYPORT_HOME', 'SALLYPORT_STATE'] as const
 
 export interface SallyportEnvironment {
@@ -10,12 +10,12 @@ export interface SallyportEnvironment {
   readonly state: string | undefined
 }
 
-/** Our own variables, checked: a malformed one is an error that names it. */
+/** Reads and checks the gateway's own variables. An invalid one is an error that names it. */
 export function readEnvironment(environment: Environment): SallyportEnvironment {
   return { home: readFolder(environment, 'SALLYPORT_HOME'), state: readFolder(environment, 'SALLYPORT_STATE') }
 }
 
-/** A sentence for each SALLYPORT_* variable that nobody reads. Other rooms name the ones that they read. */
+/** One warning for each SALLYPORT_* variable that nothing reads. Callers add the variables that other modules read. */
 export function describeUnknownVariables(
   environment: Environment,
   alsoKnown: readonly string[] = [],
@@ -26,7 +26,7 @@ export function describeUnknownVariables(
     .map((name) => `The variable ${name} is not known and is ignored.${didYouMean(name, known)}`)
 }
 
-/** The value of a variable, and never something that objects have anyway (`constructor`). */
+/** Looks up a variable. It never returns an inherited property such as `constructor`. */
 export function createLookup(environment: Environment): (name: string) => string | undefined {
   return (name) => (Object.hasOwn(environment, name) ? environment[name] : undefined)
 }
@@ -44,7 +44,7 @@ function readFolder(environment: Environment, name: (typeof KNOWN_VARIABLES)[num
 function findFolderProblem(value: string): string | undefined {
   if (value.trim() === '') return 'is empty'
   if (value.includes('\0')) return 'holds a NUL character'
-  // Nobody expands it here, and a folder that is really called "~ann" would be a surprise.
+  // "~ann" is not expanded here, and creating a folder with this literal name would be a surprise.
   if (/^~[^/]/.test(value)) return 'begins with "~" and a user name'
   return undefined
 }

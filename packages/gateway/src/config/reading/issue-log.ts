@@ -1,14 +1,14 @@
 import type { ConfigIssue } from './config-issue.ts'
 import type { TextPosition } from './located-tree.ts'
 
-/** Something in the file that an issue can be about. */
+/** A key of the file, for an issue to point at. */
 export interface KeyLocation {
   readonly offset: number
-  /** The key path as it is written. */
+  /** The key path as written in the file. */
   readonly key: string
 }
 
-/** Collects everything that is wrong, so that one run shows all of it. */
+/** Collects all errors and warnings, so that one run shows all of them. */
 export interface IssueLog {
   readonly errors: readonly ConfigIssue[]
   readonly warnings: readonly ConfigIssue[]

@@ -12,7 +12,7 @@ import {
 import { parseYaml } from './parse-yaml.ts'
 import { readSimpleYaml } from './simple-yaml.ts'
 
-/** A value of the file together with where it stands. */
+/** A value of the file together with its location. */
 export type LocatedNode =
   | { readonly kind: 'map'; readonly entries: readonly LocatedEntry[] }
   | { readonly kind: 'list'; readonly items: readonly LocatedItem[] }
@@ -45,25 +45,25 @@ export interface LocatedTree {
   positionOf(offset: number): TextPosition
 }
 
-/** Reads YAML 1.2 (and so JSON) into values that know their place. Whatever the text is, it returns. */
+/** Parses YAML 1.2 (and so JSON) into values with locations. It never throws. */
 export function parseTree(text: string): LocatedTree {
   const root = readSimpleYaml(text)
   return root === undefined ? parseTreeFully(text) : { root, problems: [], positionOf: createPositionLookup(text) }
 }
 
-/** By the parser, which knows all of YAML. */
+/** Uses the full parser, which supports all of YAML. */
 export function parseTreeFully(text: string): LocatedTree {
   const document = parseYaml({ parse: parseDocument, text })
   const positionOf = createPositionLookup(text)
   if (document === undefined) return { root: EMPTY, problems: [{ offset: 0, problem: NESTED }], positionOf }
-  const faults = [...document.errors, ...document.warnings].map(toTreeProblem)
-  if (faults.length > 0) return { root: EMPTY, problems: faults, positionOf }
+  const problems = [...document.errors, ...document.warnings].map(toTreeProblem)
+  if (problems.length > 0) return { root: EMPTY, problems, positionOf }
   const builder = new TreeBuilder(positionOf)
   const root = builder.build(document.contents, 0)
   return { root, problems: builder.problems, positionOf }
 }
 
-/** Where lines begin is found out when somebody asks. */
+/** Finds the line starts on first use. */
 function createPositionLookup(text: string): (offset: number) => TextPosition {
   let lines: LineCounter | undefined
   return (offset) => {
@@ -83,11 +83,11 @@ function countLines(text: string): LineCounter {
 const NESTED = 'this is nested too deeply.'
 const EMPTY: LocatedNode = { kind: 'scalar', value: null, source: '' }
 
-function toTreeProblem(fault: YAMLError): TreeProblem {
-  return { offset: fault.pos[0], problem: describeYamlProblem(fault.code) }
+function toTreeProblem(error: YAMLError): TreeProblem {
+  return { offset: error.pos[0], problem: describeYamlProblem(error.code) }
 }
 
-/** Aliases can make a small file mean a huge tree ("billion laughs"): the tree is limited, not the file alone. */
+/** Aliases can expand a small file into a huge tree ("billion laughs"), so the size of the tree is limited too. */
 const MAX_NODES = 200_000
 const MAX_DEPTH = 64
 
@@ -112,17 +112,17 @@ class TreeBuilder {
     return built
   }
 
-  /** Kept after its value was built, so that no alias can lead to itself. */
+  /** Called after the value was built, so that no alias can refer to itself. */
   #storeAnchor(name: string, node: ParsedNode): void {
     const known = this.#anchors.get(name)
-    if (known !== undefined && known !== node) this.#report(node.range[0], 'this anchor ("&name") stands twice.')
+    if (known !== undefined && known !== node) this.#report(node.range[0], 'this anchor ("&name") is defined twice.')
     this.#anchors.set(name, node)
   }
 
   #exceeds(node: ParsedNode, depth: number): boolean {
     if (this.#nodes > MAX_NODES) return true
     this.#nodes++
-    if (this.#nodes > MAX_NODES) this.#report(node.range[0], 'aliases make this file too large to be meant.')
+    if (this.#nodes > MAX_NODES) this.#report(node.range[0], 'aliases make this file too large.')
     else if (depth > MAX_DEPTH) this.#report(node.range[0], NESTED)
     else return false
     return true
@@ -155,11 +155,11 @@ class TreeBuilder {
   }
 
   #findKeyProblem(key: string | undefined, earlier: number | undefined): string | undefined {
-    if (key === undefined) return 'expected a text as the key.'
+    if (key === undefined) return 'expected a string as the key.'
     if (key === '<<')
       return 'merge keys ("<<") are not part of YAML 1.2. Give the whole value as an alias, or repeat it.'
     if (earlier === undefined) return undefined
-    return `this key stands twice; the first is in line ${this.#positionOf(earlier).line}.`
+    return `this key is used twice; the first one is in line ${this.#positionOf(earlier).line}.`
   }
 
   #report(offset: number, problem: string): void {
@@ -172,36 +172,36 @@ function toKey(value: unknown, source: string): string | undefined {
   return value === null || value === undefined ? undefined : source
 }
 
-/** The core schema gives texts, numbers, booleans and null; a tag could still ask for something else. */
+/** The core schema produces strings, numbers, booleans and null; a tag could still produce something else. */
 function plainScalar(value: unknown): LocatedScalar {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
 }
 
-/** What the parser says may quote the file, and so a secret: only its codes are passed on. */
+/** Messages of the parser may quote the file, and so a secret. Only its error codes are used. */
 const PARSER_PROBLEMS: Readonly<Record<string, string>> = {
   ALIAS_PROPS: 'an alias ("*name") cannot have an anchor or a tag.',
-  BAD_ALIAS: 'this alias ("*name") is not well formed.',
+  BAD_ALIAS: 'this alias ("*name") is not valid.',
   BAD_DIRECTIVE: 'this "%" directive is not known.',
-  BAD_DQ_ESCAPE: 'this escape does not exist in a double-quoted text. Write "\\\\" for a backslash.',
-  BAD_INDENT: 'the indentation is wrong here. Lines of one mapping begin in one column.',
-  BAD_PROP_ORDER: 'anchors and tags must stand before the value.',
-  BAD_SCALAR_START: 'a plain text cannot begin with this character. Put it in quotes.',
-  BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot stand on the line of its key. Is a quote or a line break missing?',
-  BLOCK_IN_FLOW: 'an indented block cannot stand inside [ ] or { }.',
-  DUPLICATE_KEY: 'this key stands twice.',
+  BAD_DQ_ESCAPE: 'this escape is not valid in a double-quoted string. Write "\\\\" for a backslash.',
+  BAD_INDENT: 'the indentation is wrong here. All keys of a mapping must start in the same column.',
+  BAD_PROP_ORDER: 'anchors and tags must come before the value.',
+  BAD_SCALAR_START: 'an unquoted string cannot begin with this character. Put it in quotes.',
+  BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start on the same line as its key. Is a quote or a line break missing?',
+  BLOCK_IN_FLOW: 'an indented block cannot be inside [ ] or { }.',
+  DUPLICATE_KEY: 'this key is used twice.',
   IMPOSSIBLE: 'this is not YAML.',
   KEY_OVER_1024_CHARS: 'this key is too long.',
   MISSING_CHAR: 'a character is missing here: a closing quote, bracket or comma, or the space after ":" or "-".',
-  MULTILINE_IMPLICIT_KEY: 'a key must stand on one line. Is a ":" or a quote missing before?',
-  MULTIPLE_ANCHORS: 'a value can have one anchor only.',
-  MULTIPLE_DOCS: 'the file holds several documents ("---"). Expected one.',
-  MULTIPLE_TAGS: 'a value can have one tag only.',
-  NON_STRING_KEY: 'keys must be texts.',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line. Is a ":" or a quote missing before it?',
+  MULTIPLE_ANCHORS: 'a value can have only one anchor.',
+  MULTIPLE_DOCS: 'the file contains several documents ("---"). Expected one.',
+  MULTIPLE_TAGS: 'a value can have only one tag.',
+  NON_STRING_KEY: 'keys must be strings.',
   RESOURCE_EXHAUSTION: 'this is nested too deeply.',
   TAB_AS_INDENT: 'a tab cannot be used as indentation. Use spaces.',
   TAG_RESOLVE_FAILED: 'this "!tag" is not known.',
-  UNEXPECTED_TOKEN: 'this was not expected here. Is a quote, a ":" or a bracket missing before?',
+  UNEXPECTED_TOKEN: 'this was not expected here. Is a quote, a ":" or a bracket missing before it?',
 }
 
-/** A code of the YAML parser in words that a person can act upon. */
+/** Turns an error code of the YAML parser into a message that a person can act on. */
 export const describeYamlProblem = (code: string): string => PARSER_PROBLEMS[code] ?? 'this is not YAML.'

@@ -5,9 +5,9 @@ import type { LocatedEntry, LocatedItem, LocatedNode } from './located-tree.ts'
 import { anything, type Schema, type Shape } from './schema.ts'
 import { coercedString } from './value-schemas.ts'
 
-/** Where a value of the normalised tree came from. */
+/** The location and the origin of a value of the normalised tree. */
 export interface ConfigNode extends KeyLocation {
-  /** `variable`: it may be secret. `unresolved`: it still holds a reference that could not be expanded. */
+  /** `variable`: the value may be secret. `unresolved`: it still contains a reference that could not be expanded. */
   readonly origin: 'written' | 'variable' | 'unresolved'
   readonly children: ReadonlyMap<string | number, ConfigNode>
 }
@@ -20,11 +20,11 @@ export interface Normalized {
 export interface NormalizeContext {
   readonly log: IssueLog
   readonly lookup: (name: string) => string | undefined
-  /** Told of each variable that is not set; whether that is an error depends on who needs it. */
+  /** Called for each unset variable. The caller decides whether that is an error. */
   readonly onUnset: (subject: KeyLocation, problem: string) => void
-  /** Told of a key that was probably meant to isolate or restrict; without it, such a key is an error. */
+  /** Called for a misspelt key that was probably meant to isolate or restrict. Without it, such a key is an error. */
   readonly onMisspelt?: (problem: string) => void
-  /** A text as our own files would write it, where another program's file is read. */
+  /** For files of other programs: converts a string to our own syntax for variables. */
   readonly spelling?: (text: string) => string
 }
 
@@ -38,7 +38,7 @@ type LocatedLeaf = Located<Extract<LocatedNode, { kind: 'scalar' }>>
 
 type Member = readonly [step: string | number, normalised: Normalized]
 
-/** One spelling for every key, variables expanded, unknown keys reported: a plain tree that the schema can judge. */
+/** Brings all keys into one spelling, expands variables and reports unknown keys. The schema validates the result. */
 export function normalize(located: Located, schema: Schema, context: NormalizeContext): Normalized {
   const part = unwrap(schema)
   const { shape, member = anything } = part
@@ -91,7 +91,7 @@ function normalizeKeys(parent: LocatedMap, part: Shaped, context: NormalizeConte
   return members
 }
 
-/** A key without a value says nothing; a key that nobody reads may hold anything. */
+/** False for a key without a value, and for a key that is not read: it may contain anything. */
 function isRead(part: Schema, node: LocatedNode): boolean {
   return unwrap(part) !== anything && !(node.kind === 'scalar' && node.value === null)
 }
@@ -104,7 +104,7 @@ interface UnknownKey {
 
 function reportUnknown(located: Located, key: string, { parent, part, context }: UnknownKey): void {
   const { log, onMisspelt } = context
-  // As in Compose files: a place for anchors, and for notes of other programs.
+  // As in Compose files: `x-` keys are for anchors and for other programs.
   if (parent.key === '' && /^x[-_]/.test(key)) return
   const { best, suggestion } = suggestKey(key, part)
   const restricts = isRestricting(part, best, located.node)
@@ -133,10 +133,10 @@ function isRestricting(
 
 function reportDuplicate(subject: KeyLocation, earlier: LocatedEntry, log: IssueLog): void {
   const line = log.lineOf({ offset: earlier.offset, key: '' })
-  log.error(subject, `the same key stands in line ${line} as ${quote(earlier.key)}. Keep one of them.`)
+  log.error(subject, `this key is already in line ${line}, spelled ${quote(earlier.key)}. Keep one of them.`)
 }
 
-/** Names of variables and headers are other people's: no spelling is changed. */
+/** Names of variables and headers belong to other programs, so their spelling is not changed. */
 function normalizeVerbatim(parent: LocatedMap, part: Schema, context: NormalizeContext): readonly Member[] {
   const members: Member[] = []
   for (const entry of parent.node.entries) {
@@ -149,26 +149,26 @@ function normalizeVerbatim(parent: LocatedMap, part: Schema, context: NormalizeC
 
 function normalizeLeaf(located: LocatedLeaf, part: Schema, context: NormalizeContext): Normalized {
   const { value, source } = located.node
-  const spot = { offset: located.offset, key: located.key, children: NO_CHILDREN }
-  // `1.10` is meant as it is written where a text is needed, not as the number 1.1.
+  const base = { offset: located.offset, key: located.key, children: NO_CHILDREN }
+  // Where a string is needed, `1.10` means the string "1.10" and not the number 1.1.
   if (part === coercedString && value !== null && typeof value !== 'string')
-    return { value: source, node: { ...spot, origin: 'written' } }
-  if (typeof value !== 'string') return { value, node: { ...spot, origin: 'written' } }
+    return { value: source, node: { ...base, origin: 'written' } }
+  if (typeof value !== 'string') return { value, node: { ...base, origin: 'written' } }
   const lookup = (name: string): string | undefined =>
     part.templateVariables?.includes(name) ? `\${${name}}` : context.lookup(name)
   const expansion = expandVars(context.spelling?.(value) ?? value, lookup)
   if (expansion.ok)
-    return { value: expansion.value, node: { ...spot, origin: expansion.used ? 'variable' : 'written' } }
+    return { value: expansion.value, node: { ...base, origin: expansion.used ? 'variable' : 'written' } }
   for (const issue of expansion.issues) {
     if (issue.kind === 'unset') context.onUnset(located, `${issue.message}.`)
     else context.log.error(located, `${issue.message}.`)
   }
-  return { value, node: { ...spot, origin: 'unresolved' } }
+  return { value, node: { ...base, origin: 'unresolved' } }
 }
 
 const NO_CHILDREN: ReadonlyMap<string | number, ConfigNode> = new Map()
 
-/** Which of these keys a mapping has, as paths. `isolated: false` and a key without a value promise nothing. */
+/** Which of these keys a mapping uses, as key paths. `isolated: false` and a key without a value do not count. */
 export function findRequestedKeys(node: LocatedNode, path: string, keys: readonly string[]): readonly string[] {
   if (node.kind !== 'map') return []
   return node.entries
@@ -176,7 +176,7 @@ export function findRequestedKeys(node: LocatedNode, path: string, keys: readonl
     .map((entry) => joinKey(path, entry.key))
 }
 
-/** Nothing is asked for: `isolated: false`, a key without a value; and `enabled: true` and `tools: ["*"]` restrict nothing. */
+/** Whether the key asks for nothing (`isolated: false`, no value) or restricts nothing (`enabled: true`, `tools: ["*"]`). */
 function isDeclined(node: LocatedNode, key: string): boolean {
   if (node.kind === 'scalar') return node.value === null || node.value === (key === 'enabled')
   return node.kind === 'list' && /^(allow|enabled|include|tools)/.test(key) && node.items.some(isStar)

@@ -1,27 +1,27 @@
 import type { Document, LineCounter, parseDocument } from 'yaml'
 
 export interface ParseYamlOptions {
-  /** Of the `yaml` package: who only needs a path does not load it. */
+  /** From the `yaml` package, passed in so that this module does not have to load it. */
   readonly parse: typeof parseDocument
   readonly text: string
   readonly lineCounter?: LineCounter
 }
 
-/** A YAML 1.2 document with all that is wrong in it; nothing where it is nested too deeply to be read at all. */
+/** Parses a YAML 1.2 document, with its errors. Returns `undefined` if it is nested too deeply to parse. */
 export function parseYaml({ parse, text, lineCounter }: ParseYamlOptions): Document.Parsed | undefined {
   try {
     return parse(text, {
       version: '1.2',
       schema: 'core',
       prettyErrors: false,
-      // Whoever reads the document compares them instead, in linear time.
+      // Callers check for duplicate keys themselves, in linear time.
       uniqueKeys: false,
-      // `silent` would also pass over a second document.
+      // `silent` would also hide a second document.
       logLevel: 'error',
       ...(lineCounter && { lineCounter }),
     })
   } catch (error) {
-    // The composer recurses: what its own limit lets through may still be too deep for the stack.
+    // The composer is recursive: input within its own depth limit may still be too deep for the stack.
     if (error instanceof RangeError) return undefined
     throw error
   }

@@ -39,7 +39,7 @@ export interface ConfigSource {
   readonly userHome: string
   readonly lookup: (name: string) => string | undefined
   readonly docker: DockerVariables
-  /** Files of agents that the config includes; undefined where it is no file of a home. */
+  /** The included files of agents; `undefined` if the config does not belong to a home. */
   readonly included?: readonly IncludedFile[] | undefined
 }
 
@@ -48,7 +48,7 @@ export interface ConfigResult {
   readonly settings: Omit<Settings, 'profiles'>
   readonly errors: readonly ConfigIssue[]
   readonly warnings: readonly ConfigIssue[]
-  /** The keys that ask for a protection which this version does not give. */
+  /** Keys that ask for a protection which this version does not provide. */
   readonly unenforced: readonly string[]
 }
 
@@ -57,7 +57,7 @@ interface ReadContext extends ConfigSource {
   readonly unenforced: string[]
 }
 
-/** Everything the file says and everything that is wrong with it. It does not throw. */
+/** Reads the whole file and collects every error in it. It does not throw. */
 export function readConfig(source: ConfigSource): ConfigResult {
   const { tree } = source
   const log = createIssueLog(source.file, tree.positionOf)
@@ -78,26 +78,26 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
   const onUnset = (subject: KeyLocation, problem: string): void => log.error(subject, problem)
   const normalised = normalize(located, sectionsSchema, { log, lookup, onUnset })
   const sections = validate(sectionsSchema, normalised, log)
-  const spotOf = (...path: string[]): ConfigNode =>
-    path.reduce((spot, step) => spot.children.get(step) ?? spot, normalised.node)
-  const gateway = readGateway(sections?.gateway ?? {}, spotOf('gateway'), log)
+  const nodeAt = (...path: string[]): ConfigNode =>
+    path.reduce((node, step) => node.children.get(step) ?? node, normalised.node)
+  const gateway = readGateway(sections?.gateway ?? {}, nodeAt('gateway'), log)
   const enabled = servers.filter((server) => server.enabled).length
   if (gateway.naming === 'bare' && enabled > 1) {
     log.error(
-      spotOf('gateway', 'naming'),
+      nodeAt('gateway', 'naming'),
       `"bare" names are possible with one enabled server; got ${enabled}. Use "prefixed".`,
     )
   }
   const jwt = sections?.auth?.jwt
   return {
     gateway,
-    jwt: jwt === undefined ? undefined : readJwt(jwt, spotOf('auth', 'jwt'), log),
+    jwt: jwt === undefined ? undefined : readJwt(jwt, nodeAt('auth', 'jwt'), log),
     audit: readAudit(sections?.audit ?? {}),
-    governance: readGovernance(sections?.governance ?? {}, { file, node: spotOf('governance'), log }),
-    isolation: readIsolation(sections?.isolation ?? {}, spotOf('isolation'), log),
-    executor: readExecutor(sections?.agents ?? {}, spotOf('agents'), log),
-    context: readContext(sections?.context ?? {}, spotOf('context'), log),
-    telemetry: readTelemetry(sections?.telemetry ?? {}, spotOf('telemetry'), log),
+    governance: readGovernance(sections?.governance ?? {}, { file, node: nodeAt('governance'), log }),
+    isolation: readIsolation(sections?.isolation ?? {}, nodeAt('isolation'), log),
+    executor: readExecutor(sections?.agents ?? {}, nodeAt('agents'), log),
+    context: readContext(sections?.context ?? {}, nodeAt('context'), log),
+    telemetry: readTelemetry(sections?.telemetry ?? {}, nodeAt('telemetry'), log),
   }
 }
 
@@ -122,7 +122,7 @@ function readServers(root: LocatedNode, reading: ReadContext): readonly ServerCo
   })
 }
 
-/** The servers of the files that `include` names, in its order. Problems say in which file they are. */
+/** The servers of the files that `include` names, in that order. Problems name the file that they are in. */
 function readIncludes(root: LocatedNode, own: readonly ServerConfig[], reading: ReadContext): IncludedServers {
   const section = entriesOf(root).find(({ key }) => key === 'include')
   if (section === undefined || isEmptyNode(section.node)) return NONE
@@ -164,14 +164,14 @@ function findPort(root: LocatedNode): number {
   return port?.kind === 'scalar' && typeof port.value === 'number' ? port.value : DEFAULT_SETTINGS.gateway.port
 }
 
-/** What variables ask for stands behind what the file says, and aside where it says it itself. */
+/** The server from variables comes last, and only if the file does not define one with the same id. */
 function addDockerDefault(servers: readonly ServerConfig[], reading: ReadContext): readonly ServerConfig[] {
   if (!reading.docker.enabled || servers.some(({ id }) => id === DOCKER_ID)) return servers
   const added = createDefaultDockerServer(reading)
   return added === undefined ? servers : [...servers, added]
 }
 
-/** Those that are servers of ours, where all of them are a mapping. */
+/** The entries that are servers of the gateway; empty if the section is not a mapping. */
 function listServerEntries(root: LocatedNode): readonly LocatedServer[] {
   const section = findServerSection(root)
   const entries = section === undefined ? [] : entriesOf(section.node)
@@ -180,11 +180,11 @@ function listServerEntries(root: LocatedNode): readonly LocatedServer[] {
     .map(({ key, ...entry }) => ({ ...entry, key: joinKey(section?.key ?? '', key) }))
 }
 
-/** A twin (`mcpServers` beside `mcp_servers`) is reported with the other sections. */
+/** A duplicate (`mcpServers` beside `mcp_servers`) is reported with the other sections. */
 const findServerSection = (root: LocatedNode): LocatedEntry | undefined =>
   entriesOf(root).find((entry) => toCamelCase(entry.key) === 'mcpServers')
 
-/** Entries of the same file that are for others: a kit server's own settings, and what a kit client connects to. */
+/** Entries for other programs: the settings of a kit server, and the servers that a kit client connects to. */
 function isSkipped(entry: LocatedEntry): boolean {
   const type = readType(entry.node)
   return type === 'server' || type === 'client'
@@ -203,7 +203,7 @@ function claimId(name: string, subject: KeyLocation, { taken, log }: Ids): strin
     log.error(subject, `"${BUILT_IN_SERVER}" is the name of the gateway's own tools. Choose another.`)
   else if (earlier !== undefined) {
     const other = `${earlier.key} in line ${log.lineOf(earlier)}`
-    log.error(subject, `its id would be "${id}", as that of ${other}. Rename one of them.`)
+    log.error(subject, `its id would be "${id}", the same as that of ${other}. Rename one of them.`)
   } else taken.set(id, subject)
   return id
 }
@@ -218,35 +218,35 @@ function readAudit(section: AuditSection): AuditSettings {
   }
 }
 
-function readTelemetry(section: TelemetrySection, spot: ConfigNode, log: IssueLog): TelemetrySettings {
+function readTelemetry(section: TelemetrySection, node: ConfigNode, log: IssueLog): TelemetrySettings {
   return {
-    otlp: section.otlp === undefined ? undefined : readOtlp(section.otlp, spot.children.get('otlp') ?? spot, log),
+    otlp: section.otlp === undefined ? undefined : readOtlp(section.otlp, node.children.get('otlp') ?? node, log),
     prometheus: section.prometheus ?? DEFAULT_TELEMETRY.prometheus,
   }
 }
 
 function readOtlp(
   otlp: NonNullable<TelemetrySection['otlp']>,
-  spot: ConfigNode,
+  node: ConfigNode,
   log: IssueLog,
 ): TelemetrySettings['otlp'] {
   const { endpoint, headers = {} } = typeof otlp === 'string' ? { endpoint: otlp } : otlp
-  const at = spot.children.get('endpoint') ?? spot
+  const at = node.children.get('endpoint') ?? node
   if (endpoint === undefined) {
-    log.error(spot, 'expected "endpoint", such as "http://127.0.0.1:4318"; got none.')
+    log.error(node, 'expected "endpoint", such as "http://127.0.0.1:4318"; got none.')
     return undefined
   }
   const url = at.origin === 'unresolved' ? endpoint : readUrl(endpoint, at, log)
   if (url === undefined) return undefined
-  return { endpoint: url, headers: readHeaders(headers, spot.children.get('headers') ?? spot, log) }
+  return { endpoint: url, headers: readHeaders(headers, node.children.get('headers') ?? node, log) }
 }
 
-/** An entry of a server, and where it stands. */
+/** A server entry and its location. */
 interface LocatedServer extends KeyLocation {
   readonly node: LocatedNode
 }
 
-/** What a server's `result` names has to be a preset: one that nobody knows would bound nothing as it was meant to. */
+/** `result` of a server must name a known preset: with an unknown one, results would not be limited as intended. */
 function checkPresets(servers: readonly LocatedServer[], presets: Presets, log: IssueLog): void {
   for (const { node, key } of servers) {
     const result = node.kind === 'map' ? node.entries.find((entry) => entry.key === 'result') : undefined
@@ -266,19 +266,19 @@ function findPresetProblem(name: string, presets: Presets): string | undefined {
   }
 }
 
-function readGateway(section: GatewaySection, spot: ConfigNode, log: IssueLog): GatewaySettings {
+function readGateway(section: GatewaySection, node: ConfigNode, log: IssueLog): GatewaySettings {
   const host = section.host ?? DEFAULT_GATEWAY.host
-  const at = spot.children.get('host') ?? spot
+  const at = node.children.get('host') ?? node
   const allowRemote = section.allowRemote ?? DEFAULT_GATEWAY.allowRemote
   if (!isLoopback(host) && !allowRemote && at.origin !== 'unresolved') {
     log.error(
       at,
-      'this address can be reached from other machines. Whoever reaches it can try to use your tools; the connection is not encrypted. ' +
-        'Use 127.0.0.1, or write "allow_remote: true" beside it if a TLS proxy and tokens stand in front.',
+      'this address can be reached from other machines. Anybody who reaches it can try to use your tools; the connection is not encrypted. ' +
+        'Use 127.0.0.1, or write "allow_remote: true" beside it if a TLS proxy and tokens protect it.',
     )
   }
-  checkEach(section.allowedHosts, spot.children.get('allowedHosts'), (value, at) => checkHost(value, at, log))
-  checkEach(section.allowedOrigins, spot.children.get('allowedOrigins'), (value, at) => checkOrigin(value, at, log))
+  checkEach(section.allowedHosts, node.children.get('allowedHosts'), (value, at) => checkHost(value, at, log))
+  checkEach(section.allowedOrigins, node.children.get('allowedOrigins'), (value, at) => checkOrigin(value, at, log))
   return {
     host,
     port: section.port ?? DEFAULT_GATEWAY.port,
@@ -296,19 +296,22 @@ function readGateway(section: GatewaySection, spot: ConfigNode, log: IssueLog): 
 
 function checkEach(
   values: readonly string[] | undefined,
-  spot: ConfigNode | undefined,
+  node: ConfigNode | undefined,
   check: (value: string, at: ConfigNode) => void,
 ): void {
   for (const [index, value] of (values ?? []).entries()) {
-    const at = spot?.children.get(index)
+    const at = node?.children.get(index)
     if (at !== undefined) check(value, at)
   }
 }
 
-/** Exact names only: a wildcard would open the door that the list closes (DNS rebinding). */
+/** Only exact names: a wildcard would defeat the purpose of the list, which is to stop DNS rebinding. */
 function checkHost(value: string, at: ConfigNode, log: IssueLog): void {
   if (/^(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?$/i.test(value)) return
-  log.error(at, 'expected a host name as it stands in the Host header, such as "tools.example.org" or "10.0.0.7:4747".')
+  log.error(
+    at,
+    'expected a host name as it appears in the Host header, such as "tools.example.org" or "10.0.0.7:4747".',
+  )
 }
 
 function checkOrigin(value: string, at: ConfigNode, log: IssueLog): void {

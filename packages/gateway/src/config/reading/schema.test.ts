@@ -6,7 +6,7 @@ import { coercedString, flag, integer, nonEmptyString, oneOf } from './value-sch
 const server = object('a server', {
   name: nonEmptyString('a name'),
   kind: optional(oneOf(['stdio', 'http'])),
-  args: optional(list('a list of texts', coercedString)),
+  args: optional(list('a list of strings', coercedString)),
   env: optional(record('a mapping of texts', coercedString)),
   command: optional(either('a program', nonEmptyString(), list('a list', nonEmptyString()))),
   notes: optional(anything),
@@ -21,7 +21,7 @@ const textsOf = (part: Schema, value: unknown): readonly string[] =>
   issuesOf(part, value).map(({ path, expected }) => `${path.join('.')}: ${expected}`)
 
 describe('a schema', () => {
-  it('gives the type of what it reads', () => {
+  it('determines the type of its result', () => {
     type Server = ValueOf<typeof server>
     expectTypeOf<Server['name']>().toEqualTypeOf<string>()
     expectTypeOf<Server['kind']>().toEqualTypeOf<'stdio' | 'http' | undefined>()
@@ -32,7 +32,7 @@ describe('a schema', () => {
     expectTypeOf<Record<never, never>>().not.toExtend<Server>()
   })
 
-  it('reads what fits, converts it, and leaves out what it does not know', () => {
+  it('accepts and converts valid values, and drops unknown keys', () => {
     const given = { name: 'a', args: ['x', 8080, true], env: { V: 1 }, command: ['y'], notes: { z: [1] }, other: 1 }
     expect(server.read(given)).toEqual({
       ok: true,
@@ -40,57 +40,57 @@ describe('a schema', () => {
     })
   })
 
-  it('says nothing of a key that may be left out, and misses one that may not', () => {
+  it('accepts a missing optional key, and reports a missing required one', () => {
     expect(server.read({ name: 'a' })).toStrictEqual({ ok: true, value: { name: 'a' } })
     expect(textsOf(server, { kind: undefined })).toEqual(['name: a name'])
   })
 
-  it('tells of everything that is wrong, each with its path', () => {
+  it('reports every error with its path', () => {
     const given = { name: '', kind: 'stdoi', args: ['x', null, ['y']], env: { A: {}, B: 'b\0' } }
     expect(textsOf(server, given)).toEqual([
       'name: a name, not empty',
       'kind: one of "stdio", "http"',
-      'args.1: a text',
-      'args.2: a text',
-      'env.A: a text',
-      'env.B: a text without NUL characters',
+      'args.1: a string',
+      'args.2: a string',
+      'env.A: a string',
+      'env.B: a string without NUL characters',
     ])
   })
 
-  it('knows the words that may have been meant', () => {
+  it('lists the allowed words', () => {
     expect(issuesOf(server, { name: 'a', kind: 'stdoi' })).toMatchObject([{ candidates: ['stdio', 'http'] }])
     expect(issuesOf(flag(), 'tru')[0]).not.toHaveProperty('candidates')
   })
 
-  it.each([undefined, null, 1, 'a', true, []])('does not take %j for a mapping', (value) => {
+  it.each([undefined, null, 1, 'a', true, []])('does not accept %j as a mapping', (value) => {
     expect(textsOf(server, value)).toEqual([': a server'])
     expect(textsOf(record('a mapping', coercedString), value)).toEqual([': a mapping'])
   })
 
-  it.each([undefined, null, 1, 'a', true, {}, { length: 1 }])('does not take %j for a list', (value) => {
+  it.each([undefined, null, 1, 'a', true, {}, { length: 1 }])('does not accept %j as a list', (value) => {
     expect(textsOf(list('a list', anything), value)).toEqual([': a list'])
   })
 })
 
-describe('a choice of two parts', () => {
-  it('complains of the half that was meant, when the kind of the value tells', () => {
-    expect(textsOf(server, { name: 'a', command: '' })).toEqual(['command: a text, not empty'])
-    expect(textsOf(server, { name: 'a', command: ['x', ''] })).toEqual(['command.1: a text, not empty'])
+describe('a choice of two schemas', () => {
+  it('reports the errors of the alternative that fits the type of the value', () => {
+    expect(textsOf(server, { name: 'a', command: '' })).toEqual(['command: a string, not empty'])
+    expect(textsOf(server, { name: 'a', command: ['x', ''] })).toEqual(['command.1: a string, not empty'])
   })
 
-  it('complains of the whole otherwise', () => {
+  it('otherwise reports that neither alternative fits', () => {
     expect(textsOf(server, { name: 'a', command: 1 })).toEqual(['command: a program'])
     expect(textsOf(server, { name: 'a', command: ['', 1] })).toEqual(['command: a program'])
   })
 })
 
 describe('a hostile value', () => {
-  it('cannot reach the prototype of what is read', () => {
+  it('cannot change the prototype of the result', () => {
     const given = JSON.parse(
       '{"name": "a", "__proto__": {"kind": "http"}, "env": {"__proto__": "x", "constructor": "y"}}',
     )
     const reading = server.read(given)
-    if (!reading.ok) throw new Error('It was expected to be read.')
+    if (!reading.ok) throw new Error('Expected the value to be valid.')
     expect(reading.value.kind).toBeUndefined()
     expect(Object.getPrototypeOf(reading.value)).toBe(Object.prototype)
     expect(Object.getPrototypeOf(reading.value.env)).toBe(Object.prototype)
@@ -100,12 +100,12 @@ describe('a hostile value', () => {
     ])
   })
 
-  it('is not read where it was only inherited', () => {
+  it('is not read if it is inherited', () => {
     const part = object('a mapping', { toString: optional(nonEmptyString()), kind: optional(nonEmptyString()) })
     expect(part.read(Object.create({ kind: 'http' }))).toEqual({ ok: true, value: {} })
   })
 
-  it('may be wrong in more places than a call has arguments', () => {
+  it('may have more errors than a function call can have arguments', () => {
     const many = Array.from({ length: 150_000 }, () => null)
     expect(issuesOf(server, { name: 'a', args: many })).toHaveLength(many.length)
   })
@@ -117,7 +117,7 @@ describe('a hostile value', () => {
     },
   )
 
-  it('gets an answer, whatever it is', () => {
+  it('never makes the schema throw', () => {
     const whatever = fc.anything({ withNullPrototype: true, withSparseArray: true, withBigInt: true })
     const keys = { name: whatever, kind: whatever, args: whatever, env: whatever, command: whatever }
     fc.assert(
@@ -131,7 +131,7 @@ describe('a hostile value', () => {
 })
 
 describe('the JSON Schema of a schema', () => {
-  it('says how values are written', () => {
+  it('describes values as they are written in the file', () => {
     expect(server.jsonSchema()).toEqual({
       type: 'object',
       required: ['name'],

@@ -1,21 +1,21 @@
-/** One part of a schema: it reads a value, describes itself to editors, and tells what stands inside. */
+/** One part of a schema. It validates a value, describes itself to editors, and lists its own parts. */
 export interface Schema<Value = unknown> {
   read(value: unknown): SchemaResult<Value>
-  /** Draft 7, of the value as it is written. */
+  /** A draft 7 JSON Schema of the value as it is written in the file. */
   jsonSchema(): JsonSchema
-  /** Of a mapping with known keys: what stands under each. */
+  /** For a mapping with known keys: the schema of each key. */
   readonly shape?: Shape
-  /** Of a mapping in which a misspelt key would mean less protection: unknown ones are errors. */
+  /** For a mapping in which a misspelt key would reduce protection: unknown keys are errors. */
   readonly strict?: boolean
-  /** Keys that isolate or restrict: whoever misspells one of them gets nothing until it is corrected. */
+  /** Keys that isolate or restrict: if one is misspelt, its server or tool is unavailable until it is corrected. */
   readonly restricting?: readonly string[]
-  /** Other words by which people ask for such a key, and what to say to each. */
+  /** Other names that people use for such a key, and the hint for each. */
   readonly otherWords?: Readonly<Record<string, string>>
-  /** Of a text: variables that are filled in later, and are not those of the environment. */
+  /** For a string: variables that are filled in later and do not come from the environment. */
   readonly templateVariables?: readonly string[]
-  /** Of a mapping with names that others choose, and of a list: what each member is. */
+  /** For a mapping with free names and for a list: the schema of each member. */
   readonly member?: Schema
-  /** Of a part that may be left out: what it is when it is there. */
+  /** For an optional part: the schema of its value. */
   unwrap?(): Schema
 }
 
@@ -29,7 +29,7 @@ export interface OptionalSchema<Inner extends Schema> extends Schema<ValueOf<Inn
   unwrap(): Inner
 }
 
-/** The type of what a part reads. */
+/** The type of the values that a schema produces. */
 export type ValueOf<Some extends Schema> = Some extends Schema<infer Value> ? Value : never
 
 type OptionalKey<Members extends Shape> = {
@@ -48,11 +48,11 @@ export type PathStep = string | number
 
 export interface SchemaIssue {
   readonly path: readonly PathStep[]
-  /** The end of "expected …". What was got is for the reader to add: it knows what is secret. */
+  /** The end of "expected …". The caller adds what it got, because it knows what is secret. */
   readonly expected: string
-  /** The right kind of value with the wrong content: so it was this half of a union that was meant. */
+  /** The value has the right type but wrong content. In a union, this shows which alternative was meant. */
   readonly isRightKind?: boolean
-  /** What may have been meant, where only some words are allowed. */
+  /** The allowed words, for suggestions. */
   readonly candidates?: readonly string[]
 }
 
@@ -75,27 +75,33 @@ interface LeafRule<Value> {
   readonly expected: string
   readonly jsonSchema: JsonSchema
   readonly candidates?: readonly string[]
-  /** Nothing when it is another kind of value. */
+  /** Returns `undefined` if the value has another type. */
   convert(value: unknown): Value | undefined
-  /** What was expected, when only the content is wrong. */
-  fault?(value: Value): string | undefined
+  /** Returns what was expected if the type is right but the content is wrong. */
+  findProblem?(value: Value): string | undefined
 }
 
-/** A value with nothing inside. */
-export function leaf<Value>({ expected, jsonSchema, candidates, convert, fault }: LeafRule<Value>): Schema<Value> {
+/** A value without parts. */
+export function leaf<Value>({
+  expected,
+  jsonSchema,
+  candidates,
+  convert,
+  findProblem,
+}: LeafRule<Value>): Schema<Value> {
   const read = (given: unknown): SchemaResult<Value> => {
     const value = convert(given)
     if (value === undefined) return refuse({ expected, ...(candidates && { candidates }) })
-    const wanted = fault?.(value)
-    return wanted === undefined ? accept(value) : refuse({ expected: wanted, isRightKind: true })
+    const problem = findProblem?.(value)
+    return problem === undefined ? accept(value) : refuse({ expected: problem, isRightKind: true })
   }
   return { read, jsonSchema: () => jsonSchema }
 }
 
-/** Whatever stands there. */
+/** Any value. */
 export const anything: Schema = { read: accept, jsonSchema: () => ({}) }
 
-/** A key that may be left out. */
+/** An optional key. */
 export function optional<Inner extends Schema>(inner: Inner): OptionalSchema<Inner> {
   type Value = ValueOf<Inner> | undefined
   return {
@@ -118,7 +124,7 @@ export function list<Item extends Schema>(expected: string, member: Item): Schem
   }
 }
 
-/** A mapping with names that others choose. */
+/** A mapping with free names. */
 export function record<Item extends Schema>(
   expected: string,
   member: Item,
@@ -135,7 +141,7 @@ export function record<Item extends Schema>(
   }
 }
 
-/** A mapping with known keys; others are left out. */
+/** A mapping with known keys. Unknown keys are dropped. */
 export function object<const Members extends Shape>(expected: string, shape: Members): ObjectSchema<Members> {
   type Value = ObjectValue<Members>
   const parts = Object.entries<Schema>(shape)
@@ -144,7 +150,7 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
     shape,
     read: (given) => {
       if (!isMapping(given)) return refuse({ expected })
-      // tools.yaml holds thousands of mappings with few of many keys: only those that are there are looked at.
+      // tools.yaml has thousands of mappings that use few of many keys, so only the keys that are present are checked.
       const written = Object.keys(given).filter((key) => Object.hasOwn(shape, key))
       const missing = required.filter((key) => !Object.hasOwn(given, key))
       const members = [...written, ...missing].map((step) => {
@@ -160,17 +166,17 @@ export function object<const Members extends Shape>(expected: string, shape: Mem
   }
 }
 
-/** The same mapping, in which a key that is not known is an error. */
+/** The same mapping, but unknown keys are errors. */
 export const strict = <Some extends Schema>(part: Some): Some => ({ ...part, strict: true })
 
-/** The same mapping, with the keys that isolate or restrict. */
+/** The same mapping, with a list of the keys that isolate or restrict. */
 export const restricting = <Some extends Schema>(
   part: Some,
   keys: readonly string[],
   otherWords: Schema['otherWords'] = {},
 ): Some => ({ ...part, restricting: keys, otherWords })
 
-/** One part or the other; what stands inside is known when one of them has an inside. */
+/** One of two schemas. Its own parts are those of the alternative that has parts. */
 export function either<First extends Schema, Second extends Schema>(
   expected: string,
   first: First,
@@ -191,7 +197,7 @@ export function either<First extends Schema, Second extends Schema>(
   }
 }
 
-/** The right kind of value, or a mapping with known keys in which only some are wrong. */
+/** Whether the value has the right type, or is a mapping in which only some keys are wrong. */
 function isClosestMatch({
   part,
   reading,
@@ -207,7 +213,7 @@ function isClosestMatch({
 const isMapping = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Never what every object has (`constructor`). */
+/** Never returns an inherited property such as `constructor`. */
 const ownValue = (mapping: Readonly<Record<string, unknown>>, key: string): unknown =>
   Object.hasOwn(mapping, key) ? mapping[key] : undefined
 
@@ -221,7 +227,7 @@ interface Member {
   readonly value: unknown
 }
 
-/** Every member is read, so that one run shows everything that is wrong. */
+/** Reads every member, so that one run shows all errors. */
 function readMembers<Value>(
   members: readonly Member[],
   assemble: (entries: readonly Entry[]) => Value,
@@ -231,7 +237,7 @@ function readMembers<Value>(
   for (const { step, part, value } of members) {
     const reading = part.read(value)
     if (reading.ok) entries.push([step, reading.value])
-    // One by one: a file of 4 MB can hold more mistakes than a call can have arguments.
+    // One by one: a file of 4 MB can contain more errors than a function call can have arguments.
     else for (const issue of reading.issues) issues.push({ ...issue, path: [step, ...issue.path] })
   }
   return issues.length === 0 ? accept(assemble(entries)) : { ok: false, issues }

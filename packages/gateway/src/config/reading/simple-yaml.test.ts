@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references stand as they are written.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references are part of what is tested.
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -32,7 +32,7 @@ mcp_servers:
     enabled: false
 `
 
-/** Pieces of lines that are simple, nearly simple, or not at all. */
+/** Parts of lines that are simple, nearly simple, or not simple at all. */
 const VALUES = [
   ...['x', 'npx', 'a b', '/data', './a', '../a', '~/a', '~', '.', '..', '.5', '.inf', '.nan', '${A}', '$A', '${A}-b c'],
   ...['0', '-0', '1', '-12', '+1', '012', '0x1f', '0o7', '1e3', '1.10', '123456789012345', '1234567890123456789', '5m'],
@@ -145,7 +145,7 @@ const text = fc
   .tuple(fc.array(line, { minLength: 1, maxLength: 8 }), fc.constantFrom('\n', '', '\r\n', '\n\n'))
   .map(([lines, end]) => lines.map((parts) => parts.join('')).join('\n') + end)
 
-/** A line of a file that is mostly simple: how far in it is, and what it says. */
+/** A line of a mostly simple file: its indentation and its content. */
 const tidyLine = fc.tuple(
   fc.nat(3),
   fc.oneof(
@@ -175,8 +175,8 @@ function expectSame(simple: ReturnType<typeof readSimpleYaml>, written: string):
   expect({ written, problems: any.problems, root: any.root }).toEqual({ written, problems: [], root: simple })
 }
 
-describe('a config of one key or item in each line', () => {
-  it('is read without the parser, with the same places', () => {
+describe('a config with one key or item per line', () => {
+  it('is read without the full parser, with the same locations', () => {
     const simple = readSimpleYaml(CONFIG)
     expect(simple).toMatchObject({ kind: 'map' })
     expectSame(simple, CONFIG)
@@ -185,14 +185,14 @@ describe('a config of one key or item in each line', () => {
       expect(quick.positionOf(offset)).toEqual(any.positionOf(offset))
   })
 
-  it.each(VALUES)('means what the parser reads, with the value %j', (value) => {
+  it.each(VALUES)('has the same meaning as for the full parser, with the value %j', (value) => {
     for (const written of [`a: ${value}\n`, `a:\n  - ${value}\n  - b\n`, `a:\n  b: ${value}\n    c\n`, `a: ${value}`]) {
       const simple = readSimpleYaml(written)
       if (simple !== undefined) expectSame(simple, written)
     }
   })
 
-  it('means what the parser reads, or is left to it', () => {
+  it('has the same meaning as for the full parser, or is left to it', () => {
     let simple = 0
     fc.assert(
       fc.property(fc.oneof(text, tidyText), (written) => {
@@ -206,7 +206,7 @@ describe('a config of one key or item in each line', () => {
     expect(simple).toBeGreaterThan(100)
   })
 
-  it('is what an import writes', () => {
+  it('is the style in which an import writes', () => {
     const written = fc.string({ unit: 'binary', maxLength: 20 })
     const entry = fc.record({
       command: written,
@@ -238,7 +238,7 @@ describe('a config of one key or item in each line', () => {
     ['a line that nobody writes', `a: ${'x'.repeat(1_000)}\n`],
     ['a depth that nobody writes', Array.from({ length: 40 }, (_, depth) => `${' '.repeat(depth)}a:\n`).join('')],
     ['more than anybody writes', Array.from({ length: 150_001 }, (_, n) => `k${n}:\n`).join('')],
-  ])('leaves to the parser %s', (_what, written) => {
+  ])('leaves %s to the full parser', (_what, written) => {
     expect(readSimpleYaml(written)).toBeUndefined()
   })
 })

@@ -1,17 +1,17 @@
 import type { LocatedEntry, LocatedItem, LocatedNode, LocatedScalar } from './located-tree.ts'
 
-/** Whatever is longer, deeper or larger than a person writes is left to the parser, which says what is wrong with it. */
+/** Longer, deeper or larger input than a person would write is left to the full parser, which reports what is wrong. */
 const MAX_LINE = 1_000
 const MAX_DEPTH = 32
 const MAX_NODES = 150_000
 
-/** A tab, a carriage return, a byte order mark or half a surrogate pair may mean something. */
+/** Characters with a special meaning in YAML: tab, carriage return, byte order mark, unpaired surrogates. */
 const UNUSUAL = /[^\n -~\u00a1-\u1fff]/
 
 const DOUBLE = String.raw`"(?:[^"\\]|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*"`
 const SINGLE = `'[^']*'`
 const NUMBER = String.raw`0|-?[1-9]\d{0,14}`
-/** Texts in which no character has a meaning, in block style and between brackets. */
+/** Plain strings without special characters, in block style and between brackets. */
 const WORD = String.raw`(?:[\w./@~+=$%&?,\x7b\x7d-]|:(?=[\w/]))+`
 const PLAIN = String.raw`(?:[A-Za-z_/]|\.\.?/|~/|\$\x7b)(?:${WORD})?(?: +${WORD})*`
 const PLAIN_ITEM = String.raw`[A-Za-z_/][\w./@~+=-]*`
@@ -31,7 +31,7 @@ const WORDS: ReadonlyMap<string, LocatedScalar> = new Map([
 ])
 const NULL_NODE: LocatedNode = { kind: 'scalar', value: null, source: '' }
 
-/** The mappings and lists that are open in a line, each further in than the one before. */
+/** The mappings and lists that are open at a line, each indented further than the one before. */
 type OpenCollection = { readonly indent: number } & (
   | { readonly kind: 'map'; readonly entries: LocatedEntry[]; readonly keys: Set<string> }
   | { readonly kind: 'list'; readonly items: LocatedItem[] }
@@ -39,17 +39,18 @@ type OpenCollection = { readonly indent: number } & (
 
 interface Line {
   readonly indent: number
-  /** Where the key or, of an item, the value begins. */
+  /** Where the key begins; for a list item, where the value begins. */
   readonly offset: number
   /** Undefined for an item of a list. */
   readonly key: string | undefined
-  /** Undefined where what follows is further in, or nothing. */
+  /** Undefined if the value follows on later lines, or is missing. */
   readonly node: LocatedNode | undefined
 }
 
 /**
- * What a YAML text says that has one key or one item in each line, as most have and as an import writes it: ten times as
- * fast as the parser, which takes a second for thousands of servers. Undefined for everything else, mistakes included.
+ * Reads YAML with one key or item per line, as most people write it and as an import writes it. This is ten times as fast
+ * as the full parser, which takes a second for thousands of servers. Returns `undefined` for everything else, including
+ * errors.
  */
 export function readSimpleYaml(text: string): LocatedNode | undefined {
   if (UNUSUAL.test(text)) return undefined
@@ -65,12 +66,12 @@ export function readSimpleYaml(text: string): LocatedNode | undefined {
 
 class SimpleReader {
   readonly #open: OpenCollection[] = []
-  /** The last key, as long as nothing was found for it. */
+  /** The last key, until its value is found. */
   #pending: { readonly indent: number; readonly key: string; readonly offset: number } | undefined
   #root: LocatedNode | undefined
   #nodes = 1
 
-  /** False where the line is not simple. */
+  /** Returns false if the line is not simple. */
   read(text: string, start: number): boolean {
     if (BLANK.test(text)) return true
     const line = text.length > MAX_LINE ? undefined : readLine(text, start)
@@ -85,7 +86,7 @@ class SimpleReader {
     return this.#root
   }
 
-  /** Whether the line continues what is open, or opens what the last key is waiting for. */
+  /** Whether the line continues an open collection, or opens the value of the pending key. */
   #findCollection({ indent, key }: Line): boolean {
     const pending = this.#pending
     if (this.#root === undefined || (pending !== undefined && indent > pending.indent)) return this.#begin(indent, key)

@@ -1,20 +1,20 @@
 import { formatDuration, isJsonObject, type Json, type JsonObject, parseDuration } from '@sallyport/core'
 import { anything, leaf, list, type OptionalSchema, optional, type Schema } from './schema.ts'
 
-/** The longest time that a timer can hold (2^31 - 1 ms), in whole days. */
+/** The longest delay of a Node timer (2^31 - 1 ms), rounded down to whole days. */
 const MAX_TIMER_MS = 24 * 86_400_000
 
 const NUMBER_OR_STRING = { type: ['number', 'string'] } as const
 
 interface DurationOptions {
-  /** What a number without a unit means; `none` where people disagree about it. */
+  /** The unit of a bare number; `none`: a unit is required, because readers would disagree about it. */
   readonly defaultUnit: 'ms' | 's' | 'none'
   readonly min: number
-  /** What a timer can hold, unless it is no timer. */
+  /** Default: the longest delay of a timer. */
   readonly max?: number
 }
 
-/** Milliseconds. */
+/** Returns milliseconds. */
 export function duration(rule: DurationOptions): Schema<number> {
   return leaf({
     expected: describeDuration(rule),
@@ -42,15 +42,15 @@ function describeDuration({ defaultUnit, min, max = MAX_TIMER_MS }: DurationOpti
 
 const SIZE_UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 }
 
-/** Bytes. `64MB` and `64MiB` both mean 64 × 1024². */
-export function byteSize(least = '1KB', most = '1GB'): Schema<number> {
-  const [from = 0, to = 0] = [parseSize(least), parseSize(most)]
+/** Returns bytes. `64MB` and `64MiB` both mean 64 × 1024². */
+export function byteSize(min = '1KB', max = '1GB'): Schema<number> {
+  const [minBytes = 0, maxBytes = 0] = [parseSize(min), parseSize(max)]
   return leaf({
-    expected: `a size such as "64MB" or "512KB", or a number of bytes, from ${least} to ${most}`,
+    expected: `a size such as "64MB" or "512KB", or a number of bytes, from ${min} to ${max}`,
     jsonSchema: NUMBER_OR_STRING,
     convert: (value) => {
       const bytes = typeof value === 'number' || typeof value === 'string' ? parseSize(String(value)) : undefined
-      return bytes !== undefined && bytes >= from && bytes <= to ? bytes : undefined
+      return bytes !== undefined && bytes >= minBytes && bytes <= maxBytes ? bytes : undefined
     },
   })
 }
@@ -61,20 +61,20 @@ function parseSize(text: string): number | undefined {
   return Math.round(Number(match[1]) * (SIZE_UNITS[(match[2] ?? '').charAt(0).toLowerCase()] ?? 1))
 }
 
-/** A whole number, also as the text that a variable gave. */
-export function integer(least: number, most: number): Schema<number> {
+/** A whole number, or a string of digits: variables always give strings. */
+export function integer(min: number, max: number): Schema<number> {
   return leaf({
-    expected: `a whole number from ${least} to ${most}`,
+    expected: `a whole number from ${min} to ${max}`,
     jsonSchema: NUMBER_OR_STRING,
     convert: (value) => {
       const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
-      const fits = typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most
+      const fits = typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max
       return fits ? number : undefined
     },
   })
 }
 
-/** True or false, also as the text that a variable gave. YAML 1.2 has no yes and no. */
+/** True or false, also as a string: variables always give strings. YAML 1.2 has no `yes` and `no`. */
 export function flag(): Schema<boolean> {
   return leaf({
     expected: 'true or false',
@@ -88,24 +88,24 @@ export function flag(): Schema<boolean> {
 
 const asString = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** A text that may be empty. */
+/** A string that may be empty. */
 export function anyString(): Schema<string> {
-  return leaf({ expected: 'a text', jsonSchema: { type: 'string' }, convert: asString })
+  return leaf({ expected: 'a string', jsonSchema: { type: 'string' }, convert: asString })
 }
 
-export function nonEmptyString(expected = 'a text', longest = Number.POSITIVE_INFINITY): Schema<string> {
+export function nonEmptyString(expected = 'a string', maxLength = Number.POSITIVE_INFINITY): Schema<string> {
   return leaf({
     expected,
-    jsonSchema: { type: 'string', minLength: 1, ...(Number.isFinite(longest) && { maxLength: longest }) },
+    jsonSchema: { type: 'string', minLength: 1, ...(Number.isFinite(maxLength) && { maxLength }) },
     convert: asString,
-    fault: (value) => {
+    findProblem: (value) => {
       if (value === '') return `${expected}, not empty`
-      return value.length > longest ? `${expected} of at most ${longest} characters` : undefined
+      return value.length > maxLength ? `${expected} of at most ${maxLength} characters` : undefined
     },
   })
 }
 
-export function stringList(expected = 'a list of texts'): Schema<readonly string[]> {
+export function stringList(expected = 'a list of strings'): Schema<readonly string[]> {
   return list(expected, nonEmptyString())
 }
 
@@ -119,7 +119,7 @@ export function oneOf<const Value extends string>(values: readonly Value[]): Sch
   })
 }
 
-/** One of some words, in any case. */
+/** One of several words, in upper or lower case. */
 export function oneOfAnyCase<const Value extends string>(values: readonly Value[]): Schema<Value> {
   const written = values.flatMap((value) => [value, value.toLowerCase(), value.toUpperCase()])
   return leaf({
@@ -131,17 +131,17 @@ export function oneOfAnyCase<const Value extends string>(values: readonly Value[
   })
 }
 
-/** Any number but those that JSON does not have. */
+/** Any number except those that JSON cannot represent. */
 export const finiteNumber: Schema<number> = leaf({
   expected: 'a number',
   jsonSchema: { type: 'number' },
   convert: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined),
 })
 
-/** Any value that JSON can carry. */
+/** Any JSON value. */
 export const json: Schema<Json> = { read: (value) => ({ ok: true, value: value as Json }), jsonSchema: () => ({}) }
 
-/** A mapping that others read. */
+/** A mapping whose content is validated elsewhere. */
 export function mapping(expected: string): Schema<JsonObject> {
   return leaf({
     expected,
@@ -150,16 +150,16 @@ export function mapping(expected: string): Schema<JsonObject> {
   })
 }
 
-/** What a process or a header line gets as text anyway: `8080` and `true` need no quotes. */
+/** A string for a process or a header line: `8080` and `true` need no quotes. */
 export const coercedString: Schema<string> = leaf({
-  expected: 'a text',
+  expected: 'a string',
   jsonSchema: { type: ['string', 'number', 'boolean'] },
   convert: (value) =>
     typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value) ? String(value) : undefined,
-  fault: (value) => (value.includes('\0') ? 'a text without NUL characters' : undefined),
+  findProblem: (value) => (value.includes('\0') ? 'a string without NUL characters' : undefined),
 })
 
-/** Keys that are accepted as they are, and not read here. */
+/** Keys that are accepted but not read here. */
 export function unchecked<const Keys extends readonly string[]>(keys: Keys) {
   const shape = Object.fromEntries(keys.map((key) => [key, optional(anything)]))
   return shape as Readonly<Record<Keys[number], OptionalSchema<Schema>>>

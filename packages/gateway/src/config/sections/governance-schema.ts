@@ -16,7 +16,7 @@ import {
 import { duration, finiteNumber, flag, integer, nonEmptyString, oneOfAnyCase } from '../reading/value-schemas.ts'
 import { modes, paths, policySchema } from './policy-schema.ts'
 
-/** What stands here is said of every tool of a risk: a word that is not known would leave them all open. */
+/** These defaults apply to all tools of a risk level: with a misspelt key, all of them would be left open. */
 const riskDefaults = strict(
   object('a mapping such as {allowed_in_modes: [NORMAL], requires_approval: true}', {
     allowedInModes: optional(modes),
@@ -24,9 +24,9 @@ const riskDefaults = strict(
   }),
 )
 
-/** One that could stand in a name: what is joined of several would never be found. */
+/** A single word as it appears in tool names: several words in one entry would never match. */
 const riskWord: Schema<string> = leaf({
-  expected: 'one word, such as "frobnicate", or "!run" to take one away',
+  expected: 'one word, such as "frobnicate", or "!run" to remove one',
   jsonSchema: { type: 'string' },
   convert: (value) => {
     const [token, ...more] = typeof value === 'string' ? tokenizeName(value.replace(/^!/, '')) : []
@@ -36,14 +36,14 @@ const riskWord: Schema<string> = leaf({
 
 const riskWords = list('a list of words', riskWord)
 
-/** Fields of a policy as they are written: `readPolicyFields` judges them. */
+/** Policy fields as they are written: `readPolicyFields` validates them later. */
 const rawPolicy: Schema = { read: (value) => ({ ok: true, value }), jsonSchema: () => policySchema.jsonSchema() }
 const rawArgumentRules: Schema = {
   read: (value) => ({ ok: true, value }),
   jsonSchema: () => policySchema.shape.arguments.jsonSchema(),
 }
 
-/** A condition that is misspelt would approve more than was meant. */
+/** With a misspelt condition, more calls would be approved than intended. */
 const autoApproval = strict(
   object('a rule such as {tool: "mcp__files__write_file", paths: ["/tmp/**"]}', {
     tool: optional(nonEmptyString('the name of a tool, or a pattern such as "mcp__files__*"')),
@@ -128,7 +128,7 @@ const governanceParts = object('a mapping such as {enforce: true}', {
   approvalHook: optional(
     object('a mapping such as {url: …, secret: "${HOOK_SECRET}"}', {
       url: optional(nonEmptyString('an address such as "https://host/approvals"')),
-      secret: optional(nonEmptyString('a text, best as "${HOOK_SECRET}"')),
+      secret: optional(nonEmptyString('a string, best as "${HOOK_SECRET}"')),
     }),
   ),
   escalation: optional(escalation),

@@ -16,12 +16,12 @@ const warningsOf = async (yaml: string): Promise<readonly string[]> =>
   (await loadConfig(yaml)).warnings.map(describeIssue)
 
 describe(`${promise('GOV-7')} the governance section`, () => {
-  it('leaves every default in force where it says nothing', async () => {
+  it('uses the defaults for everything that it does not set', async () => {
     expect(await governance('{}')).toEqual(DEFAULT_GOVERNANCE)
     expect((await loadConfig('')).settings.governance).toEqual(DEFAULT_GOVERNANCE)
   })
 
-  it('says what follows from a risk, each part by itself', async () => {
+  it('sets the defaults of a risk level, each field independently', async () => {
     const { enforce, defaults, approvalTimeout } = await governance(
       '{enforce: false, approval_timeout: 2m, defaults: {low: {allowed_in_modes: [normal]}, high: {requiresApproval: false, allowedInModes: []}}}',
     )
@@ -33,7 +33,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     })
   })
 
-  it('adds words to the built-in ones, and takes some away', async () => {
+  it('adds words to the built-in lists, and removes some', async () => {
     const { riskTokens } = await governance(
       '{risk_tokens: {high: [Frobnicate, "!run"], low: [ponder, run], nouns: [ponder]}}',
     )
@@ -44,12 +44,12 @@ describe(`${promise('GOV-7')} the governance section`, () => {
 
   it('warns of words that change nothing', async () => {
     expect(await warningsOf('governance:\n  risk_tokens:\n    high: ["!delte"]\n    low: [delete]')).toEqual([
-      'config.yaml:3:12 governance.risk_tokens.high[0]: there is no such word to take away. Did you mean "delete"?',
-      'config.yaml:4:11 governance.risk_tokens.low[0]: "delete" stands among the high words too, and these win. Write "!delete" there.',
+      'config.yaml:3:12 governance.risk_tokens.high[0]: this word is not in the list, so it cannot be removed. Did you mean "delete"?',
+      'config.yaml:4:11 governance.risk_tokens.low[0]: "delete" is also in the list "high", which takes precedence. Write "!delete" there.',
     ])
   })
 
-  it('has patterns with the fields of a tool, and knows where they stand', async () => {
+  it('has patterns with the fields of a tool, and knows their location', async () => {
     const { patterns } = await governance(
       '\n  patterns:\n    "mcp__*__create_*": {risk_level: HIGH, allowedInModes: [alert]}\n    "*_sql": {arguments: {q: {max_length: 5}}, note: "${NOTE}"}',
       { NOTE: 'as agreed' },
@@ -58,17 +58,17 @@ describe(`${promise('GOV-7')} the governance section`, () => {
       {
         tool: 'mcp__*__create_*',
         fields: { riskLevel: 'high', allowedInModes: ['ALERT'] },
-        place: { file: expect.stringMatching(/config\.yaml$/), line: 3 },
+        location: { file: expect.stringMatching(/config\.yaml$/), line: 3 },
       },
       {
         tool: '*_sql',
         fields: { arguments: { fields: { q: { maxLength: 5 } }, denyPatterns: [] }, note: 'as agreed' },
-        place: { file: expect.stringMatching(/config\.yaml$/), line: 4 },
+        location: { file: expect.stringMatching(/config\.yaml$/), line: 4 },
       },
     ])
   })
 
-  it('approves by itself what is spelt out', async () => {
+  it('reads the rules for automatic approval', async () => {
     const { autoApprove } = await governance(
       '{auto_approve: [{tool: "mcp__files__*", agent: codex, profile: reviewer, paths: ["/tmp/**"], arguments: {mode: {const: dry}}}, {tool: read}]}',
     )
@@ -79,13 +79,13 @@ describe(`${promise('GOV-7')} the governance section`, () => {
         profile: 'reviewer',
         paths: ['/tmp/**'],
         arguments: { fields: { mode: { const: 'dry' } }, denyPatterns: [] },
-        place: { line: 1 },
+        location: { line: 1 },
       },
       { tool: 'read', agent: undefined, profile: undefined, paths: undefined, arguments: undefined },
     ])
   })
 
-  it('sends requests for approval to a hook', async () => {
+  it('sends approval requests to a hook', async () => {
     const hook = '{approval_hook: {url: "https://h.example/a", secret: "${S}"}}'
     const { settings, warnings } = await loadConfig(`governance: ${hook}`, { S: LONG })
     expect(settings.governance.approvalHook).toEqual({ url: 'https://h.example/a', secret: LONG })
@@ -94,17 +94,17 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     expect(local.approvalHook?.url).toBe('http://127.0.0.1:9/a')
   })
 
-  it('refuses a secret of the hook that others could guess, warns of one that they could read, and shows neither', async () => {
+  it('refuses a guessable secret of the hook, warns of one in the file, and shows neither', async () => {
     const hook = (secret: string) => `governance: {approval_hook: {url: "https://h", secret: "${secret}"}}`
     const refused = (await loadProblems(hook('changeme'))).join()
     expect(refused).toContain('it has 8 bytes; expected at least 32. Make one with `openssl rand -hex 32`')
     expect(refused).not.toContain('changeme')
-    const told = (await warningsOf(hook(LONG))).join()
-    expect(told).toContain('Write "${HOOK_SECRET}"')
-    expect(told).not.toContain(LONG)
+    const output = (await warningsOf(hook(LONG))).join()
+    expect(output).toContain('Write "${HOOK_SECRET}"')
+    expect(output).not.toContain(LONG)
   })
 
-  it('sets what raises the mode, each part by itself, or switches it off', async () => {
+  it('sets the triggers of escalation, each field independently, or switches them off', async () => {
     const { escalation } = await governance(
       '{escalation: {policy_violations: {count: 3, to: lockdown}, tool_errors: false, upstreamFlapping: {window: 1m}, audit_failing: {lasting: 0}}}',
     )
@@ -134,7 +134,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     ],
     [
       'risk_tokens: {high: [delete_all]}',
-      '1:35 governance.risk_tokens.high[0]: expected one word, such as "frobnicate", or "!run" to take one away; got "delete_all".',
+      '1:35 governance.risk_tokens.high[0]: expected one word, such as "frobnicate", or "!run" to remove one; got "delete_all".',
     ],
     [
       'patterns: {"mcp__*": {risk_level: hihg}}',
@@ -158,7 +158,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     ],
     [
       'patterns: {"mcp__*": {pin: x}}',
-      '1:25 governance.patterns["mcp__*"]: "pin" belongs to one tool. Write it into tools.yaml.',
+      '1:25 governance.patterns["mcp__*"]: "pin" can only be set for one tool. Write it in tools.yaml.',
     ],
     [
       'patterns: {"mcp__*": {arguments: {a: {patern: x}}}}',
@@ -190,7 +190,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     ],
     [
       'approval_hook: {url: "http://h.example", secret: "${V}"}',
-      '1:30 governance.approval_hook.url: expected an https address: requests for approval show what tools are called with.',
+      '1:30 governance.approval_hook.url: expected an https address: approval requests contain the arguments of calls.',
     ],
     [
       'approval_hook: {url: "ftp://h", secret: "${V}"}',
@@ -213,7 +213,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
   })
 
   it.each([
-    ['enforce: false', '1:14 governance.enforce: rules are only watched: no call is refused or asked about.'],
+    ['enforce: false', '1:14 governance.enforce: rules are only watched: no call is refused or waits for approval.'],
     ['enfroce: true', '1:14 governance.enfroce: this key is not known and is ignored. Did you mean "enforce"?'],
     [
       'escalation: {tool_errors: {rte: 0.1}}',
@@ -225,7 +225,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
     ],
     [
       'patterns: {"create_*": {risk_level: high}}',
-      '1:25 governance.patterns["create_*"]: no name of a tool fits this: all begin with "mcp__".',
+      '1:25 governance.patterns["create_*"]: no tool name can match this pattern: all begin with "mcp__".',
     ],
     ['auto_approve: [{tool: "*"}]', '1:29 governance.auto_approve[0]: this approves every call of every tool.'],
   ])('warns of {%s}', async (entry, warning) => {
@@ -234,7 +234,7 @@ describe(`${promise('GOV-7')} the governance section`, () => {
 })
 
 describe('the audit section', () => {
-  it('sets how much is kept, and for how long', async () => {
+  it('sets how much is stored, and for how long', async () => {
     const { settings } = await loadConfig('audit: {arguments: none, retention: {age: 90d, size: 2TB}}')
     expect(settings.audit).toEqual({
       durability: 'process',
@@ -257,12 +257,12 @@ describe('the audit section', () => {
 })
 
 describe('the telemetry section', () => {
-  it('is off but for the figures, unless somebody says where to', async () => {
+  it('is off except for metrics, unless an address is set', async () => {
     expect((await loadConfig('')).settings.telemetry).toEqual({ otlp: undefined, prometheus: true })
     expect((await loadConfig('telemetry: {prometheus: false}')).settings.telemetry.prometheus).toBe(false)
   })
 
-  it('takes an address, or one with headers', async () => {
+  it('accepts an address, or an address with headers', async () => {
     const { settings } = await loadConfig('telemetry: {otlp: "http://collector:4318"}')
     expect(settings.telemetry.otlp).toEqual({ endpoint: 'http://collector:4318', headers: {} })
     const long = await loadConfig('telemetry: {otlp: {endpoint: "https://c", headers: {X-Key: "${K}"}}}', { K: 'key' })
@@ -270,7 +270,7 @@ describe('the telemetry section', () => {
   })
 
   it.each([
-    ['otlp: collector', 'got something that is no URL'],
+    ['otlp: collector', 'got something that is not a valid URL'],
     ['otlp: "http://u:p@c"', 'without a user name and password'],
     ['otlp: {headers: {A: b}}', 'expected "endpoint"'],
     ['otlp: {endpoint: "http://c", headers: {"A B": c}}', 'expected a header name'],
@@ -280,13 +280,13 @@ describe('the telemetry section', () => {
     expect((await loadProblems(`telemetry: {${entry}}`)).join('\n')).toContain(problem)
   })
 
-  it('does not show an address that may hold a secret', async () => {
+  it('does not show an address that may contain a secret', async () => {
     expect((await loadProblems('telemetry: {otlp: {endpoint: [hunter2]}}')).join()).not.toContain('hunter2')
   })
 })
 
 describe('a server', () => {
-  it('is believed what it says of its tools only where a person says so', async () => {
+  it('is trusted about its own tools only if its entry says so', async () => {
     const { settings } = await loadConfig(
       'mcp_servers: {a: {command: x, trusted: true}, b: {command: x}, c: {command: x, trust: true}}',
     )

@@ -18,9 +18,12 @@ interface SectionContext {
 
 export function readGovernance(section: GovernanceSection, report: SectionContext): GovernanceSettings {
   const enforce = section.enforce ?? DEFAULT_GOVERNANCE.enforce
-  // Whoever tried something in the evening should not find the doors open in the morning without a word.
+  // A person who switched rules off for a test should be reminded of it at the next start.
   if (!enforce)
-    report.log.warn(childOf(report, 'enforce').node, 'rules are only watched: no call is refused or asked about.')
+    report.log.warn(
+      childOf(report, 'enforce').node,
+      'rules are only watched: no call is refused or waits for approval.',
+    )
   return {
     enforce,
     defaults: readDefaults(section.defaults ?? {}),
@@ -46,7 +49,7 @@ function readDefaults(given: NonNullable<GovernanceSection['defaults']>): Govern
   return { low: low ?? defaults.low, medium: medium ?? defaults.medium, high: high ?? defaults.high }
 }
 
-/** What belongs to one tool cannot be said of many. */
+/** Fields that make sense only for a single tool. */
 const SINGLE_TOOL_FIELDS = ['pin', 'rename', 'descriptionOverride'] as const
 
 function readPatterns(patterns: Readonly<Record<string, unknown>>, report: SectionContext): readonly PolicyPattern[] {
@@ -54,27 +57,28 @@ function readPatterns(patterns: Readonly<Record<string, unknown>>, report: Secti
     const inner = childOf(report, tool)
     const { fields } = readPolicy(value, [], inner)
     const own = SINGLE_TOOL_FIELDS.filter((field) => fields[field] !== undefined)
-    for (const field of own) inner.log.error(inner.node, `"${field}" belongs to one tool. Write it into tools.yaml.`)
-    if (!couldMatch(tool)) inner.log.warn(inner.node, 'no name of a tool fits this: all begin with "mcp__".')
-    return { tool, fields, place: locationOf(inner) }
+    for (const field of own)
+      inner.log.error(inner.node, `"${field}" can only be set for one tool. Write it in tools.yaml.`)
+    if (!couldMatch(tool)) inner.log.warn(inner.node, 'no tool name can match this pattern: all begin with "mcp__".')
+    return { tool, fields, location: locationOf(inner) }
   })
 }
 
-/** Whether what stands before the first wildcard is the beginning of a canonical name. */
+/** Whether the part before the first wildcard can be the beginning of a canonical name. */
 function couldMatch(pattern: string): boolean {
   const [head = ''] = pattern.split(/[*?]/)
   return 'mcp__'.startsWith(head.slice(0, 5))
 }
 
-/** Judges the fields of a policy that stand at a place; `under` is where the reader is to think it begins. */
-function readPolicy(value: unknown, under: readonly PathStep[], { node, log }: SectionContext): PolicyResult {
-  const spotAt = (path: readonly PathStep[]): ConfigNode =>
-    path.slice(under.length).reduce((at: ConfigNode, step) => at.children.get(step) ?? at, node)
+/** Validates policy fields and logs their issues at `node`. `prefix` is the part of the paths above `node`. */
+function readPolicy(value: unknown, prefix: readonly PathStep[], { node, log }: SectionContext): PolicyResult {
+  const nodeAt = (path: readonly PathStep[]): ConfigNode =>
+    path.slice(prefix.length).reduce((at: ConfigNode, step) => at.children.get(step) ?? at, node)
   const reading = readPolicyFields(value, (path) =>
-    spotAt(path).origin === 'variable' ? 'something else from a variable' : undefined,
+    nodeAt(path).origin === 'variable' ? 'something else from a variable' : undefined,
   )
   for (const { path, problem, severity } of reading.issues) {
-    const at = spotAt(path)
+    const at = nodeAt(path)
     if (at.origin === 'unresolved') continue
     if (severity === 'error') log.error(at, problem)
     else log.warn(at, problem)
@@ -96,7 +100,7 @@ function readAutoApproval(entry: AutoApprovalEntry, report: SectionContext): rea
     rules === undefined ? undefined : readPolicy({ arguments: rules }, ['arguments'], childOf(report, 'arguments'))
   const isBound = [agent, profile, paths, rules].some((condition) => condition !== undefined)
   if (!isBound && /^(mcp__)?[*_]*\*$/.test(tool)) log.warn(node, 'this approves every call of every tool.')
-  return [{ tool, agent, profile, paths, arguments: reading?.fields.arguments, place: locationOf(report) }]
+  return [{ tool, agent, profile, paths, arguments: reading?.fields.arguments, location: locationOf(report) }]
 }
 
 const locationOf = ({ file, node, log }: SectionContext) => ({ file, line: log.lineOf(node) })
@@ -121,7 +125,7 @@ function checkHookUrl(address: string, at: ConfigNode, log: IssueLog): void {
   if (url === undefined) return
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !isLoopback(hostname.replaceAll(/[[\]]/g, '')))
-    log.error(at, 'expected an https address: requests for approval show what tools are called with.')
+    log.error(at, 'expected an https address: approval requests contain the arguments of calls.')
 }
 
 function readEscalation(given: NonNullable<GovernanceSection['escalation']>): EscalationSettings {
@@ -134,7 +138,7 @@ function readEscalation(given: NonNullable<GovernanceSection['escalation']>): Es
   }
 }
 
-/** What is left unsaid is as without a word; `false` switches it off. */
+/** Fields that are not set get their defaults; `false` switches the trigger off. */
 const mergeTrigger = <Given extends object, Default extends object>(
   given: Given | false | undefined,
   fallback: Default,

@@ -23,7 +23,7 @@ const LIMITS = {
   maxTime: optional(duration({ defaultUnit: 's', min: 1 })),
 } as const
 
-/** A misspelt word here would mean less protection than was wanted. */
+/** With a misspelt key, calls would be less protected than intended. */
 export const isolationFields = strict(
   object('a mapping such as {strategy: bounded}', {
     ...LIMITS,
@@ -41,7 +41,7 @@ const modelSchema = object('a mapping such as {provider: anthropic, api_key: "${
   provider: optional(oneOf(MODEL_PROVIDERS)),
   name: optional(nonEmptyString('the name of a model')),
   baseUrl: optional(nonEmptyString('an address such as "http://127.0.0.1:11434/v1"')),
-  apiKey: optional(nonEmptyString('a text, best as "${ANTHROPIC_API_KEY}"')),
+  apiKey: optional(nonEmptyString('a string, best as "${ANTHROPIC_API_KEY}"')),
   apiKeyFile: optional(nonEmptyString('an absolute path such as "/run/secrets/anthropic"')),
 })
 
@@ -51,14 +51,14 @@ const isolationParts = object('a mapping such as {strategy: bounded}', {
   model: optional(modelSchema),
 })
 
-/** Without `model` nothing is opened: results are bounded then. */
+/** Without `model`, no connection to a model is opened: results are bounded instead. */
 export const isolationSchema = restricting(isolationParts, [...Object.keys(isolationFields.shape), 'engine'])
 
-/** What the sub-agent is told of a call. */
+/** The variables of a call that prompts of the sub-agent can use. */
 export const TEMPLATE_VARIABLES: readonly string[] = ['serverName', 'toolName', 'toolInput']
 
 const template: Schema<string> = {
-  ...nonEmptyString('a text such as "Run {{toolName}}"'),
+  ...nonEmptyString('a string such as "Run {{toolName}}"'),
   templateVariables: TEMPLATE_VARIABLES,
 }
 
@@ -71,7 +71,7 @@ const executorParts = object('a mapping such as {max_turns: 3}', {
   query: optional(template),
 })
 
-/** The built-in sub-agent, any part of which may be said otherwise. */
+/** The built-in sub-agent. Every key overrides one of its defaults. */
 const agentsParts = object('a mapping such as {mcp-executor: {max_turns: 3}}', {
   'mcp-executor': optional(restricting(executorParts, [...Object.keys(LIMITS), 'enabled'])),
 })

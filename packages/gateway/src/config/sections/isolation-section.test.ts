@@ -8,7 +8,7 @@ import { describeIssue } from '../reading/config-issue.ts'
 const KEY = { MODEL_KEY: 'a key of the test' }
 
 describe('the isolation section', () => {
-  it('is bounded and asks no model where nothing is said', async () => {
+  it('by default uses bounded results and no model', async () => {
     const { settings } = await loadConfig('mcp_servers: {}')
     expect(settings.isolation).toMatchObject({ fallback: 'bounded', budget: 5_000, engine: 'auto', maxTurns: 3 })
     expect(settings.isolation).toMatchObject({ model: undefined, maxTime: 120_000, maxTokens: 2_000 })
@@ -16,7 +16,7 @@ describe('the isolation section', () => {
     expect(settings.context).toMatchObject({ cap: 8_000, presets: { sql_query: { threshold: 2_000 } } })
   })
 
-  it('says how isolated calls run, and by which model', async () => {
+  it('sets how isolated calls run, and with which model', async () => {
     const { settings, warnings } = await loadConfig(
       'isolation: {strategy: agent, fallback: error, max_time: 30, model: {provider: openai-compatible, name: m, base_url: "http://127.0.0.1:1/v1", api_key: "${MODEL_KEY}"}}',
       KEY,
@@ -52,17 +52,17 @@ describe('the isolation section', () => {
     ['mcp_servers: {a: {command: x, isolated: maybe}}', 'mcp_servers.a.isolated: expected true or false; got "maybe"'],
     ['mcp_servers: {a: {command: x, isolatedTools: query}}', 'mcp_servers.a.isolatedTools: expected a list'],
     ['mcp_servers: {a: {command: x, isolated_tools: [1]}}', 'mcp_servers.a.isolated_tools[0]'],
-  ])('names what is wrong in %s', async (yaml, problem) => {
+  ])('reports the error in %s', async (yaml, problem) => {
     expect((await loadProblems(yaml)).join()).toContain(problem)
   })
 
-  it('warns of a key in the file, without repeating it', async () => {
+  it('warns of an API key in the file, without showing it', async () => {
     const { warnings } = await loadConfig('isolation: {model: {provider: openai, api_key: "made up for the test"}}')
-    expect(warnings.map(describeIssue).join()).toContain('a key stands in the file')
+    expect(warnings.map(describeIssue).join()).toContain('this API key is written in the file')
     expect(warnings.map(describeIssue).join()).not.toContain('made up')
   })
 
-  it('takes other words for the built-in sub-agent', async () => {
+  it('overrides settings of the built-in sub-agent', async () => {
     const { settings } = await loadConfig(
       'agents: {mcp-executor: {enabled: false, max_turns: 5, system_prompt: x, query: "run $${toolName}"}}',
     )
@@ -81,14 +81,14 @@ describe('the isolation section', () => {
     },
   )
 
-  it('may have variables of the environment besides', async () => {
+  it('may also contain environment variables', async () => {
     const { settings } = await loadConfig('agents: {mcp-executor: {query: "${WHO}: {{toolName}}"}}', { WHO: 'ops' })
     expect(settings.executor.query).toBe('ops: {{toolName}}')
   })
 })
 
 describe('what reaches a context', () => {
-  it('can be uncapped, kept for another time, and shaped by presets of one’s own', async () => {
+  it('can have no limit, another retention, and custom presets', async () => {
     const { settings } = await loadConfig(
       'context: {cap: off, presets: {mine: {threshold: 1000}}, retention: {age: 1d, size: 2MB}}\nmcp_servers: {a: {command: x, isolatedTools: [q], result: mine}}',
     )

@@ -16,33 +16,33 @@ import {
   TEMPLATE_VARIABLES,
 } from './isolation-schema.ts'
 
-export function readIsolation(section: IsolationSection, spot: ConfigNode, log: IssueLog): IsolationSettings {
+export function readIsolation(section: IsolationSection, node: ConfigNode, log: IssueLog): IsolationSettings {
   const { model, ...fields } = section
   const settings = {
     ...DEFAULT_ISOLATION,
     ...fields,
-    model: model && readModel(model, spot.children.get('model') ?? spot, log),
+    model: model && readModel(model, node.children.get('model') ?? node, log),
   }
   if (settings.engine === 'provider' && model === undefined)
-    log.error(spot, 'the engine is "provider"; expected "model", such as {provider: anthropic}; got none.')
+    log.error(node, 'the engine is "provider"; expected "model", such as {provider: anthropic}; got none.')
   return settings
 }
 
-export function readExecutor(section: AgentsSection, spot: ConfigNode, log: IssueLog): ExecutorSettings {
+export function readExecutor(section: AgentsSection, node: ConfigNode, log: IssueLog): ExecutorSettings {
   const { model: given, enabled = true, ...fields } = section['mcp-executor'] ?? {}
-  const at = spot.children.get('mcp-executor')?.children.get('model') ?? spot
+  const at = node.children.get('mcp-executor')?.children.get('model') ?? node
   const model = given && readModel(given, at, log)
   for (const key of ['query', 'systemPrompt'] as const)
-    checkTemplate(fields[key] ?? '', spot.children.get('mcp-executor')?.children.get(key) ?? spot, log)
+    checkTemplate(fields[key] ?? '', node.children.get('mcp-executor')?.children.get(key) ?? node, log)
   return { ...fields, enabled, ...(model && { model }) }
 }
 
-function checkTemplate(template: string, spot: ConfigNode, log: IssueLog): void {
+function checkTemplate(template: string, node: ConfigNode, log: IssueLog): void {
   for (const [written] of template.matchAll(TEMPLATE_PLACEHOLDER)) {
     const name = placeholderName(written)
     if (TEMPLATE_VARIABLES.includes(name)) continue
     const guess = didYouMean(name, TEMPLATE_VARIABLES)
-    log.error(spot, `expected only the variables ${TEMPLATE_VARIABLES.join(', ')}; got ${written}.${guess}`)
+    log.error(node, `expected only the variables ${TEMPLATE_VARIABLES.join(', ')}; got ${written}.${guess}`)
   }
 }
 
@@ -54,21 +54,24 @@ export const placeholderName = (written: string): string =>
     .replace(/\}+$/, '')
     .trim()
 
-/** Nothing after it was logged that there is no provider. An endpoint of one's own has no model that we could know. */
+/** Without a provider, it logs an error and returns `undefined`. A custom endpoint has no default model, so it needs a name. */
 function readModel(
   { provider, name, baseUrl, apiKey, apiKeyFile }: ModelSection,
-  spot: ConfigNode,
+  node: ConfigNode,
   log: IssueLog,
 ): ModelSettings | undefined {
   if (provider === undefined) {
-    log.error(spot, `expected "provider", one of ${MODEL_PROVIDERS.join(', ')}; got none.`)
+    log.error(node, `expected "provider", one of ${MODEL_PROVIDERS.join(', ')}; got none.`)
     return undefined
   }
-  const at = (key: string): ConfigNode => spot.children.get(key) ?? spot
+  const at = (key: string): ConfigNode => node.children.get(key) ?? node
   if (provider === 'openai-compatible' && (name === undefined || baseUrl === undefined))
-    log.error(spot, `expected "name" and "base_url"; got no "${name === undefined ? 'name' : 'base_url'}".`)
+    log.error(node, `expected "name" and "base_url"; got no "${name === undefined ? 'name' : 'base_url'}".`)
   if (at('apiKey').origin === 'written' && apiKey !== undefined)
-    log.warn(at('apiKey'), 'a key stands in the file. Write it as a variable, such as "${ANTHROPIC_API_KEY}".')
+    log.warn(
+      at('apiKey'),
+      'this API key is written in the file. Use a variable instead, such as "${ANTHROPIC_API_KEY}".',
+    )
   if (apiKeyFile !== undefined) checkKeyFile(apiKeyFile, at('apiKeyFile'), { apiKey, log })
   const isKnown = baseUrl !== undefined && at('baseUrl').origin !== 'unresolved'
   return {
@@ -82,22 +85,22 @@ function readModel(
 
 function checkKeyFile(
   path: string,
-  spot: ConfigNode,
+  node: ConfigNode,
   { apiKey, log }: { readonly apiKey: string | undefined; readonly log: IssueLog },
 ): void {
-  if (apiKey !== undefined) log.error(spot, 'expected a key or the file that holds it; got both.')
-  if (!isAbsolute(path) && spot.origin !== 'unresolved')
-    log.error(spot, `expected an absolute path, such as "/run/secrets/anthropic"; got ${JSON.stringify(path)}.`)
+  if (apiKey !== undefined) log.error(node, 'expected "api_key" or "api_key_file"; got both.')
+  if (!isAbsolute(path) && node.origin !== 'unresolved')
+    log.error(node, `expected an absolute path, such as "/run/secrets/anthropic"; got ${JSON.stringify(path)}.`)
 }
 
 export function readContext(
   { cap, presets, retention }: ContextSection,
-  spot: ConfigNode,
+  node: ConfigNode,
   log: IssueLog,
 ): ContextSettings {
   return {
     cap: cap === 'off' ? undefined : (cap ?? DEFAULT_CONTEXT.cap),
-    presets: presets === undefined ? DEFAULT_CONTEXT.presets : readAllPresets(presets, spot, log),
+    presets: presets === undefined ? DEFAULT_CONTEXT.presets : readAllPresets(presets, node, log),
     retention: {
       age: retention?.age ?? DEFAULT_CONTEXT.retention.age,
       bytes: retention?.size ?? DEFAULT_CONTEXT.retention.bytes,
@@ -105,12 +108,12 @@ export function readContext(
   }
 }
 
-function readAllPresets(written: JsonObject, spot: ConfigNode, log: IssueLog): Presets {
+function readAllPresets(written: JsonObject, node: ConfigNode, log: IssueLog): Presets {
   try {
     return readPresets(written)
   } catch (error) {
     if (!(error instanceof SallyportError)) throw error
-    log.error(spot.children.get('presets') ?? spot, error.text)
+    log.error(node.children.get('presets') ?? node, error.text)
     return DEFAULT_CONTEXT.presets
   }
 }

@@ -14,7 +14,7 @@ const EDDSA_NAMES = ['EdDSA', 'Ed25519']
 
 const isSymmetric = (algorithm: string): boolean => algorithm.startsWith('HS')
 
-/** The only judge of `auth.jwt`: what it lets pass can be verified without a further look. */
+/** The only place where `auth.jwt` is validated: users of the result need no further checks. */
 export function readJwt(section: JwtSection, node: ConfigNode, log: IssueLog): JwtSettings {
   const algorithms = section.algorithms ?? defaultAlgorithms(section)
   checkKeys(section, algorithms, { node, log })
@@ -37,7 +37,7 @@ interface SectionContext {
   readonly log: IssueLog
 }
 
-/** Only what the given keys can verify: a public key must never be taken as a shared secret. */
+/** Only algorithms for the configured keys: a public key must never be used as a shared secret. */
 function defaultAlgorithms({ secret, jwksUri }: JwtSection): readonly string[] {
   return [
     ...(secret === undefined ? [] : DEFAULT_SECRET_ALGORITHMS),
@@ -45,7 +45,7 @@ function defaultAlgorithms({ secret, jwksUri }: JwtSection): readonly string[] {
   ]
 }
 
-/** Both kinds of keys may stand side by side, each with algorithms of its own. */
+/** Both kinds of keys may be configured together, each with its own algorithms. */
 function checkKeys(
   { secret, jwksUri }: JwtSection,
   algorithms: readonly string[],
@@ -69,10 +69,10 @@ function checkKeys(
 
 function checkIssuers({ issuers = [], jwksUri }: JwtSection, { node, log }: SectionContext): void {
   if (jwksUri !== undefined && issuers.length === 0)
-    log.error(node, 'expected "issuers", since the keys of "jwks_uri" may sign for others too; got none.')
+    log.error(node, 'expected "issuers", because the keys of "jwks_uri" may sign for other issuers too; got none.')
   for (const [index, issuer] of issuers.entries()) {
     const at = node.children.get('issuers')?.children.get(index) ?? node
-    // Users are told apart as `<issuer>#<sub>`.
+    // Users are identified as `<issuer>#<sub>`.
     if (issuer.includes('#') && at.origin !== 'unresolved')
       log.error(at, 'expected the exact `iss` of an issuer, which has no "#".')
   }
@@ -85,7 +85,7 @@ function checkJwksUri({ jwksUri }: JwtSection, { node, log }: SectionContext): v
   if (url === undefined) return
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !isLoopback(hostname.replaceAll(/[[\]]/g, '')))
-    log.error(at, 'expected an https address: keys that came over plain http could be anybody’s.')
+    log.error(at, 'expected an https address: keys that are loaded over plain http could be forged.')
 }
 
 function checkSecret({ secret }: JwtSection, algorithms: readonly string[], { node, log }: SectionContext): void {
@@ -100,13 +100,13 @@ const MIN_BYTES_SHA256 = 32
 
 interface SharedSecret {
   readonly secret: string
-  /** The variable that a message suggests. */
+  /** The name of the variable that a message suggests. */
   readonly variable: string
-  /** What it signs with; HS256 if missing. */
+  /** The algorithms that use the secret. Default: HS256. */
   readonly algorithms?: readonly string[]
 }
 
-/** Refuses a key that others could guess, and warns of one that others could read. */
+/** Rejects a secret that can be guessed, and warns of one that is written in the file. */
 export function checkSharedSecret(
   { secret, variable, algorithms = [] }: SharedSecret,
   at: ConfigNode,
@@ -114,7 +114,7 @@ export function checkSharedSecret(
 ): void {
   if (at.origin === 'unresolved') return
   if (at.origin === 'written')
-    log.warn(at, `a secret stands in the file. Write "\${${variable}}" and set the variable.`)
+    log.warn(at, `this secret is written in the file. Write "\${${variable}}" instead, and set the variable.`)
   const minBytes = Math.max(MIN_BYTES_SHA256, ...algorithms.map((name) => MIN_BYTES[name] ?? 0))
   const weakness = findWeakness(secret, minBytes)
   if (weakness !== undefined)

@@ -22,19 +22,19 @@ const at = (principal: Principal, agent: string, variant: string) => {
 }
 
 describe('a caller', () => {
-  it('is held to its profile, however agent and variant are written', () => {
+  it('is limited to its profile, however agent and variant are written', () => {
     for (const agent of ['codex', 'CODEX', 'Codex']) expect(selectedFor(caller(agent, 'Reviewer'))).toEqual([['b']])
     expect(selectedFor(caller('amp', 'default'))).toEqual([])
     expect(selectedFor(caller('cursor', 'default'))).toEqual([])
     expect(selectedFor(caller('cursor', 'whatever'))).toEqual([[]])
   })
 
-  it('has no tool where its profile was removed', () => {
+  it('has no tool if its profile was removed', () => {
     const [choice] = findSelections(profiles, caller('codex', 'gone'))
     expect(choice).toMatchObject({ selectors: [], whose: expect.stringContaining('codex.gone, which is not in') })
   })
 
-  it('is held to all that counts: its profile, the one of the path, and its launch', () => {
+  it('is limited by all selections: of its profile, of the path, and of its launch', () => {
     expect(at(caller('any', 'default'), 'codex', 'reviewer')).toEqual([['b'], ['a', 'b']])
     expect(at(caller('codex', 'default', { tools: ['c'] }), 'codex', 'REVIEWER')).toEqual([['b'], ['a'], ['c']])
     expect(at(caller('codex', 'reviewer'), 'codex', 'Reviewer')).toEqual([['b']])
@@ -42,19 +42,19 @@ describe('a caller', () => {
     expect(at(caller('codex', 'gone'), 'codex', 'gone')).toEqual([[]])
   })
 
-  it('can choose no other profile than it was made for, and none that there is not', () => {
+  it('cannot choose another profile than the one of its credential, and no unknown one', () => {
     expect(at(caller('codex', 'reviewer'), 'codex', 'default')).toBe('FORBIDDEN')
     expect(at(caller('amp', 'default'), 'codex', 'default')).toBe('FORBIDDEN')
     expect(at(caller('any', 'default'), 'codex', 'revewer')).toBe('PROFILE_UNKNOWN')
     expect(at(caller('any', 'default'), 'cursor', 'reviewer')).toBe('PROFILE_UNKNOWN')
   })
 
-  it('who chose a profile is known to have only claimed it', () => {
+  it('that chose a profile is marked as having only claimed it', () => {
     const claimed = narrowPrincipal(profiles, caller('any', 'default'), { agent: 'claude', variant: 'default' })
     expect(claimed).toMatchObject({ agent: 'claude-code', isClaimed: true, madeFor: { agent: 'any' } })
   })
 
-  it('is the same object for as long as it chooses the same', () => {
+  it('is the same object as long as it chooses the same profile', () => {
     const ann = caller('any', 'default')
     const chosen = (variant: string, who = ann) => narrowPrincipal(profiles, who, { agent: 'codex', variant })
     expect(chosen('reviewer')).toBe(chosen('reviewer'))
@@ -66,7 +66,7 @@ describe('a caller', () => {
     expect(chosen('default')).toEqual(first)
   })
 
-  it('is let in no longer where its profile was removed since', () => {
+  it('is refused if its profile was removed in the meantime', () => {
     const ann = caller('any', 'default')
     const asked = { agent: 'codex', variant: 'reviewer' }
     expect(narrowPrincipal(profiles, ann, asked)).not.toBeInstanceOf(SallyportError)

@@ -107,7 +107,7 @@ describe('the fields of a tool', () => {
         arguments: { fields: { 'user.max_length': { min: 0, max: 1 } }, denyPatterns: [] },
       },
     ],
-  ])('are understood in %j', (given, fields) => {
+  ])('are read from %j', (given, fields) => {
     expect(readPolicyFields(given)).toEqual({ fields, issues: [] })
   })
 
@@ -152,7 +152,7 @@ describe('the fields of a tool', () => {
     [{ arguments: { a: { patern: 'x' } } }, 'error arguments.a.patern: this key is not known. Did you mean "pattern"?'],
     [
       { risk_level: 'low', riskLevel: 'high' },
-      'error riskLevel: the same key stands here in another spelling. Keep one of them.',
+      'error riskLevel: the same key is also here in another spelling. Keep one of them.',
     ],
     [
       { alowed_paths: [] },
@@ -165,15 +165,15 @@ describe('the fields of a tool', () => {
     [{ hiden: false }, 'warning hiden: this key is not known and is ignored. Did you mean "hidden"?'],
     [{ nota: 'x' }, 'warning nota: this key is not known and is ignored. Did you mean "note"?'],
     [{ constructor: 1 }, 'warning constructor: this key is not known and is ignored.'],
-  ])('are complained about in %j', (given, problem) => {
+  ])('are reported as wrong in %j', (given, problem) => {
     expect(problemsOf(given)).toEqual([problem])
   })
 
-  it('are all judged at once', () => {
+  it('are all validated in one run', () => {
     expect(problemsOf({ risk_level: 1, hidden: 'x', allowed_paths: [''], whatever: 1 })).toHaveLength(4)
   })
 
-  it('of a hostile value reach no prototype', () => {
+  it('of a hostile value cannot change a prototype', () => {
     const given = JSON.parse('{"__proto__": {"hidden": true}, "arguments": {"__proto__": {"forbidden": true}}}')
     const { fields, issues } = readPolicyFields(given)
     expect(issues).toMatchObject([{ path: ['__proto__'], severity: 'warning' }])
@@ -181,7 +181,7 @@ describe('the fields of a tool', () => {
     expect(Object.keys(fields.arguments?.fields ?? {})).toEqual(['__proto__'])
   })
 
-  it('may be nested as deep as they like', () => {
+  it('may be nested to any depth', () => {
     let deep: unknown = 1
     for (let level = 0; level < 20_000; level++) deep = level % 2 === 0 ? [deep] : { deep }
     const everywhere = {

@@ -3,14 +3,14 @@ import { quote } from '../reading/config-issue.ts'
 import { anything, type PathStep, type Schema, type SchemaIssue, type Shape } from '../reading/schema.ts'
 import { policySchema } from './policy-schema.ts'
 
-/** Something that is wrong in what a person wrote about a tool. */
+/** An error or a warning about the fields of a tool. */
 export interface PolicyIssue {
-  /** As it is written. */
+  /** The keys as written in the file. */
   readonly path: readonly PathStep[]
   readonly problem: string
-  /** A warning leaves the rest in force. */
+  /** With a warning, the other fields stay in force. */
   readonly severity: 'error' | 'warning'
-  /** What is wrong with a key that was probably meant to isolate or restrict: its tools are refused. */
+  /** Set if a misspelt key was probably meant to isolate or restrict. Calls of its tools are refused. */
   readonly misspelt?: string
 }
 
@@ -20,14 +20,14 @@ export interface PolicyResult {
   readonly issues: readonly PolicyIssue[]
 }
 
-/** Other words for what was got, where it may be secret. */
+/** Describes a value that may be secret; `undefined` if the value may be shown. */
 type DescribeValue = (path: readonly PathStep[]) => string | undefined
 
-/** Reads the fields of one tool out of a plain value, with every key in either spelling. It does not throw. */
+/** Reads the fields of one tool from a plain value. Keys may have either spelling. It does not throw. */
 export function readPolicyFields(value: unknown, describe?: DescribeValue): PolicyResult {
   const issues: PolicyIssue[] = []
-  const respelled = normalizeKeys({ value, path: [] }, policySchema, issues)
-  const reading = policySchema.read(respelled)
+  const normalized = normalizeKeys({ value, path: [] }, policySchema, issues)
+  const reading = policySchema.read(normalized)
   const misspelt = issues.find((issue) => issue.misspelt !== undefined)?.misspelt
   if (reading.ok) return { fields: { ...reading.value, ...(misspelt && { misspelt }) }, issues }
   for (const issue of reading.issues) {
@@ -43,27 +43,27 @@ interface Located {
   readonly path: readonly PathStep[]
 }
 
-/** The same value with the keys of the schema in one spelling, and without those it does not have. */
+/** The same value with all keys in one spelling, and without unknown keys. */
 function normalizeKeys({ value, path }: Located, part: Schema, issues: PolicyIssue[]): unknown {
   const known = part.unwrap?.() ?? part
   const { shape, member = anything } = known
   const inside = (step: PathStep, inner: unknown, of: Schema): unknown =>
     normalizeKeys({ value: inner, path: [...path, step] }, of, issues)
-  // Also what keeps a value of any depth from being followed further down than the schema goes.
+  // This also stops the recursion where the schema ends, however deep the value is.
   if (shape === undefined && member === anything) return value
   if (Array.isArray(value)) return value.map((item, index) => inside(index, item, member))
   if (!isJsonObject(value)) return value
   if (shape === undefined)
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inside(key, inner, member)]))
-  const kept = new Map<string, unknown>()
+  const normalized = new Map<string, unknown>()
   for (const [key, inner] of Object.entries(value)) {
     const spelled = toCamelCase(key)
     const of = Object.hasOwn(shape, spelled) ? shape[spelled] : undefined
     if (of === undefined) issues.push(unknownKeyIssue([...path, key], inner, { ...known, shape }))
-    else if (kept.has(spelled)) issues.push(duplicateKeyIssue([...path, key]))
-    else kept.set(spelled, inside(key, inner, of))
+    else if (normalized.has(spelled)) issues.push(duplicateKeyIssue([...path, key]))
+    else normalized.set(spelled, inside(key, inner, of))
   }
-  return Object.fromEntries(kept)
+  return Object.fromEntries(normalized)
 }
 
 function unknownKeyIssue(
@@ -89,11 +89,11 @@ function unknownKeyIssue(
 
 const duplicateKeyIssue = (path: readonly PathStep[]): PolicyIssue => ({
   path,
-  problem: 'the same key stands here in another spelling. Keep one of them.',
+  problem: 'the same key is also here in another spelling. Keep one of them.',
   severity: 'error',
 })
 
-/** What stands at a path of the schema, and the path as it is written. */
+/** The value at a path of the schema, and the path as written in the file. */
 function findWritten(
   value: unknown,
   path: readonly PathStep[],
@@ -114,7 +114,7 @@ function describeWritten(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'object') return 'a mapping'
-  if (value === '') return 'an empty text'
+  if (value === '') return 'an empty string'
   return typeof value === 'string' ? quote(value) : String(value)
 }
 

@@ -38,7 +38,7 @@ const MAX_COUNT = 1_000_000
 export const modes = list('a list of modes, such as [NORMAL, ALERT]', oneOfAnyCase(MODES))
 export const paths = stringList('a list of path patterns, such as ["/srv/data/**"]')
 
-/** One, or a list of at least one; in a fixed order. */
+/** One permission, or a list of at least one. The result has a fixed order. */
 const permission: Schema<readonly Permission[]> = {
   jsonSchema: () => ({ anyOf: [oneOfAnyCase(PERMISSIONS).jsonSchema(), permissionList.jsonSchema()] }),
   read: (given) => {
@@ -60,7 +60,7 @@ function sortPermissions(
   return { ok: true, value: PERMISSIONS.filter((known) => reading.value.includes(known)) }
 }
 
-/** As our settings have it: seconds, since the key says so. */
+/** Returns seconds, as the key's name says. */
 const seconds: Schema<number> = {
   jsonSchema: () => duration({ defaultUnit: 's', min: 1 }).jsonSchema(),
   read: (given) => {
@@ -69,11 +69,11 @@ const seconds: Schema<number> = {
   },
 }
 
-/** A rule whose only word is misspelt would let everything pass. */
+/** A rule whose only key is misspelt would let everything pass. */
 const argumentRule: Schema<ArgumentRule> = strict(
   object('a rule such as {enum: [a, b]}, {pattern: "^x"} or {forbidden: true}', {
     const: optional(json),
-    enum: optional(list('a list of the values that are allowed', json)),
+    enum: optional(list('a list of the allowed values', json)),
     pattern: optional(nonEmptyString('a regular expression')),
     max: optional(finiteNumber),
     min: optional(finiteNumber),
@@ -108,7 +108,7 @@ const argumentRules: Schema<ArgumentRules> = {
   },
 }
 
-/** All that a tool's entry in tools.yaml may say, and `governance.patterns` of config.yaml (GOV-5). */
+/** All fields of an entry in tools.yaml, and of `governance.patterns` in config.yaml (GOV-5). */
 const policyParts = object('a mapping such as {risk_level: high}', {
   category: optional(nonEmptyString()),
   permission: optional(permission),
@@ -139,7 +139,7 @@ const policyParts = object('a mapping such as {risk_level: high}', {
   note: optional(anyString()),
 })
 
-/** Keys that only describe, or that widen: a slip in one of them takes no protection away. */
+/** Keys that only describe or that allow more: misspelling one of them does not reduce protection. */
 const NON_RESTRICTING_KEYS: readonly string[] = [
   'category',
   'descriptionOverride',
@@ -150,7 +150,7 @@ const NON_RESTRICTING_KEYS: readonly string[] = [
   'unattendedPaths',
 ]
 
-/** The same, with the keys of which a misspelt one keeps its tools from being called. */
+/** The same, with the list of restricting keys: if one is misspelt, calls of its tools are refused. */
 export const policySchema = restricting(
   policyParts,
   Object.keys(policyParts.shape).filter((key) => !NON_RESTRICTING_KEYS.includes(key)),

@@ -11,10 +11,9 @@ interface SectionContext {
 
 type Given = NonNullable<GovernanceSection['riskTokens']>
 
-/** The built-in words with those of the operator: `word` adds one, `!word` takes one away. */
+/** The built-in words plus the changes of the operator: `word` adds a word, `!word` removes one. */
 export function readRiskTokens(given: Given, report: SectionContext): RiskTokens {
-  const built = DEFAULT_GOVERNANCE.riskTokens
-  if (Object.keys(given).length === 0) return built
+  if (Object.keys(given).length === 0) return DEFAULT_GOVERNANCE.riskTokens
   const lists = {
     high: applyChanges('high', given, report),
     low: applyChanges('low', given, report),
@@ -24,7 +23,7 @@ export function readRiskTokens(given: Given, report: SectionContext): RiskTokens
     if (lists.high.includes(word))
       report.log.warn(
         nodeOf('low', index, report),
-        `"${word}" stands among the high words too, and these win. Write "!${word}" there.`,
+        `"${word}" is also in the list "high", which takes precedence. Write "!${word}" there.`,
       )
   return lists
 }
@@ -36,7 +35,7 @@ function applyChanges(list: keyof RiskTokens, given: Given, report: SectionConte
     else if (!words.delete(word.slice(1)))
       report.log.warn(
         nodeOf(list, index, report),
-        `there is no such word to take away.${didYouMean(word.slice(1), words)}`,
+        `this word is not in the list, so it cannot be removed.${didYouMean(word.slice(1), words)}`,
       )
   }
   return [...words]

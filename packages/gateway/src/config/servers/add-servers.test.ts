@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references stand as they are written.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references are part of what is tested.
 
 import fc from 'fast-check'
 import { load } from 'js-yaml'
@@ -29,12 +29,12 @@ const BLOCK = `  # from claude-code
 `
 
 describe('adding servers to a config', () => {
-  it('begins a file that is not there with a header', () => {
+  it('starts a new file with a header', () => {
     expect(added('')).toMatch(/^# The servers behind the gateway/)
     expect(added('').endsWith(`mcp_servers:\n${BLOCK}`)).toBe(true)
   })
 
-  it('puts them behind the last server, before what belongs to the next section', () => {
+  it('puts them after the last server, before the comments of the next section', () => {
     const text = `# mine
 gateway: { port: 4000 }   # odd
 
@@ -68,7 +68,7 @@ governance:
     ['in empty JSON', '{}'],
     ['with an explicit document', '---\nmcp_servers:\n  a: {command: x}\n'],
     ['with a byte order mark', '\ufeffmcp_servers:\n  a: {command: x}\n'],
-  ])('keeps a file %s byte for byte around them', (_kind, text) => {
+  ])('preserves all other bytes of a file %s', (_kind, text) => {
     const result = added(text)
     const before = readWrittenServers('c', parseTree(text))
     const after = readWrittenServers('c', parseTree(result))
@@ -78,7 +78,7 @@ governance:
     expect(isSubsequenceInOnePlace(text, result)).toBe(true)
   })
 
-  it('opens the braces of a section that is empty', () => {
+  it('replaces the braces of an empty section', () => {
     expect(added('mcp_servers: {}   # none yet\naudit: {}\n')).toBe(`mcp_servers:   # none yet\n${BLOCK}audit: {}\n`)
   })
 
@@ -90,17 +90,17 @@ governance:
 
   it.each([
     ['that cannot be read', 'a: [', 'it cannot be read'],
-    ['that is a list', '- a\n', 'it is not a mapping, or its mcp_servers is none'],
-    ['whose section is a text', 'mcp_servers: x\n', 'it is not a mapping, or its mcp_servers is none'],
+    ['that is a list', '- a\n', 'it is not a mapping, or its mcp_servers is not a mapping'],
+    ['whose section is a string', 'mcp_servers: x\n', 'it is not a mapping, or its mcp_servers is not a mapping'],
     ['whose section is an alias', 'a: &a { x: { command: y } }\nmcp_servers: *a\n', undefined],
     ['that has ended', 'mcp_servers:\n  a: {command: x}\n...\n', undefined],
-  ])('leaves a file alone %s, or does it right', (_kind, text, why) => {
+  ])('does not change a file %s, or changes it correctly', (_kind, text, why) => {
     const result = addServers(parsed(text), [FILES])
     if (why !== undefined) expect(result).toEqual({ ok: false, why })
     else if (result.ok) expect(readWrittenServers('c', parseTree(result.text))).toMatchObject({ ok: true })
   })
 
-  it('writes every text so that YAML 1.1 and 1.2 read it back', () => {
+  it('writes every string so that YAML 1.1 and 1.2 read it back', () => {
     const hostile = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 40 }),
       fc.constantFrom(
@@ -139,7 +139,7 @@ governance:
         'é',
       ),
     )
-    // Merge keys are refused wherever they stand.
+    // Merge keys are always refused.
     const name = fc.oneof(hostile, fc.constantFrom('__proto__', 'constructor')).filter((one) => one !== '<<')
     fc.assert(
       fc.property(
@@ -159,7 +159,7 @@ governance:
   })
 })
 
-/** Whether the second is the first with something put in at one place. */
+/** Whether the second text is the first one with an insertion at one position. */
 function isSubsequenceInOnePlace(before: string, after: string): boolean {
   let head = 0
   while (head < before.length && before[head] === after[head]) head++

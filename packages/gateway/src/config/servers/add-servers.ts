@@ -4,13 +4,13 @@ import { type LocatedNode, type LocatedTree, parseTree } from '../reading/locate
 import { parseYaml } from '../reading/parse-yaml.ts'
 import { toPlainValue } from './written-servers.ts'
 
-/** A config as it is written and as it is read: with thousands of servers, reading it again takes a second. */
+/** The text of a config and its parsed tree, together, because parsing thousands of servers again takes a second. */
 export interface ParsedConfig {
   readonly text: string
   readonly tree: LocatedTree
 }
 
-/** The config with the servers in it, or why it is left alone. */
+/** The config with the new servers, or why it was not changed. */
 export type AddServersResult = ({ readonly ok: true } & ParsedConfig) | { readonly ok: false; readonly why: string }
 
 const HEADER = `# The servers behind the gateway, and its settings. Every key is explained in docs/configuration.md.
@@ -20,23 +20,23 @@ const HEADER = `# The servers behind the gateway, and its settings. Every key is
 
 `
 const STEP = '  '
-const NOT_EDITABLE = 'it is written so that nothing can be added to mcp_servers without changing what else it says'
+const NOT_EDITABLE = 'its style does not allow adding to mcp_servers without changing other parts of the file'
 
-/** Adds servers at the end of `mcp_servers`. Everything else stays as it is, byte for byte. */
+/** Adds servers at the end of `mcp_servers`. All other bytes stay the same. */
 export function addServers(config: ParsedConfig, servers: readonly NewServer[]): AddServersResult {
   if (servers.length === 0) return { ok: true, ...config }
   const { root, problems } = config.tree
   if (problems.length > 0) return { ok: false, why: 'it cannot be read' }
-  const meant = mergeServers(toPlainValue(root), servers)
-  if (meant === undefined) return { ok: false, why: 'it is not a mapping, or its mcp_servers is none' }
+  const expected = mergeServers(toPlainValue(root), servers)
+  if (expected === undefined) return { ok: false, why: 'it is not a mapping, or its mcp_servers is not a mapping' }
   for (const attempt of buildAttempts(config.text, servers)) {
     const tree = parseTree(attempt)
-    if (tree.problems.length === 0 && hasSameValue(tree.root, meant)) return { ok: true, text: attempt, tree }
+    if (tree.problems.length === 0 && hasSameValue(tree.root, expected)) return { ok: true, text: attempt, tree }
   }
   return { ok: false, why: NOT_EDITABLE }
 }
 
-/** What the file has to say afterwards. */
+/** The value that the file must have after the change. */
 function mergeServers(value: Json, servers: readonly NewServer[]): JsonObject | undefined {
   const root = value ?? {}
   if (!isJsonObject(root)) return undefined
@@ -47,7 +47,7 @@ function mergeServers(value: Json, servers: readonly NewServer[]): JsonObject | 
   return { ...root, [key]: { ...section, ...added } }
 }
 
-/** Whether a node says this value and nothing else. The order of members does not count. */
+/** Whether a node has exactly this value. The order of members does not matter. */
 function hasSameValue(node: LocatedNode, value: Json | undefined): boolean {
   if (node.kind === 'scalar') return node.value === value
   if (node.kind === 'list')
@@ -60,7 +60,7 @@ function hasSameValue(node: LocatedNode, value: Json | undefined): boolean {
   return node.entries.every((entry) => Object.hasOwn(value, entry.key) && hasSameValue(entry.node, value[entry.key]))
 }
 
-/** The ways to write it, the nicest first. Which of them means the right thing is found out by reading it. */
+/** Possible ways to write the change, the best style first. The caller parses each one to check that it is correct. */
 function* buildAttempts(text: string, servers: readonly NewServer[]): Iterable<string> {
   const end = text.includes('\r\n') ? '\r\n' : '\n'
   const block = (indent: string, step: string): string =>
@@ -76,7 +76,7 @@ function* buildAttempts(text: string, servers: readonly NewServer[]): Iterable<s
   else yield insertAt(text, lineStartAfter(text, pair.key.range[1]), { inserted: block(STEP, STEP), end })
 }
 
-/** At the end, with a blank line before; the first in a file that says nothing is preceded by a header. */
+/** Adds the section at the end, after a blank line. A new file gets a header. */
 function appendSection(text: string, { block, end }: Block): string {
   const isNew = text.trim() === ''
   const gap = isNew || /(?:^|\n)\r?\n$/.test(text) ? '' : end
@@ -84,7 +84,7 @@ function appendSection(text: string, { block, end }: Block): string {
   return `${text}${open}${isNew ? HEADER.replaceAll('\n', end) : gap}mcp_servers:${end}${block(STEP, STEP)}`
 }
 
-/** Nobody who wrote `{}` for none wants all of them between these braces. */
+/** Replaces `{}` with block style: a person who wrote it for "no servers" does not want them inside the braces. */
 function* replaceEmptyBraces(text: string, { items, range }: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
   if (items.length > 0) return
   const opened = text.slice(0, range[0]).trimEnd() + text.slice(range[1])
@@ -103,7 +103,7 @@ interface Block {
   readonly end: string
 }
 
-/** Behind the last server, and behind the comments that are indented like it; then with a blank line before. */
+/** Inserts after the last server and the comments that are indented like it, with a blank line if the file uses them. */
 function* buildBlockAttempts(text: string, section: YAMLMap.Parsed, { block, end }: Block): Iterable<string> {
   const last = section.items.at(-1)
   const [first] = section.items
@@ -123,7 +123,7 @@ function* buildBlockAttempts(text: string, section: YAMLMap.Parsed, { block, end
   yield insertAt(text, behind, { inserted, end })
 }
 
-/** Whether blank lines stand between the servers that are there. */
+/** Whether the servers are separated by blank lines. */
 function hasBlank(text: string, { items }: YAMLMap.Parsed): boolean {
   const [first, second] = items
   return (
@@ -135,19 +135,19 @@ function hasBlank(text: string, { items }: YAMLMap.Parsed): boolean {
 
 function skipComments(text: string, from: number, column: number): number {
   let at = from
-  for (let look = from; look < text.length; ) {
-    const next = nextLine(text, look)
-    const line = text.slice(look, next)
+  for (let lineStart = from; lineStart < text.length; ) {
+    const next = nextLine(text, lineStart)
+    const line = text.slice(lineStart, next)
     if (line.trim() !== '' && !new RegExp(`^ {${Math.max(1, column)},}#`).test(line)) break
     if (line.trim() !== '') at = next
-    look = next
+    lineStart = next
   }
   return at
 }
 
 const columnOf = (text: string, offset: number): number => offset - (text.lastIndexOf('\n', offset - 1) + 1)
 
-/** Where the line after the one of an offset begins. A text in block style ends behind its line break. */
+/** The start of the next line after an offset. The range of a block scalar already ends after its line break. */
 function lineStartAfter(text: string, offset: number): number {
   return offset > 0 && text[offset - 1] === '\n' ? offset : nextLine(text, offset)
 }
@@ -172,7 +172,7 @@ interface Flow {
   readonly servers: readonly NewServer[]
 }
 
-/** Within braces, which JSON has everywhere: each server on a line of its own, as JSON. */
+/** Inserts inside braces, as in JSON: each server on its own line, written as JSON. */
 function* buildFlowAttempts(text: string, { root, section, servers }: Flow): Iterable<string> {
   const members = servers.map(({ id, entry }) => `${JSON.stringify(id)}: ${JSON.stringify(entry)}`)
   const isFresh = section === undefined
@@ -194,18 +194,18 @@ function* buildFlowAttempts(text: string, { root, section, servers }: Flow): Ite
 export interface NewServer {
   readonly id: string
   readonly entry: JsonObject
-  /** Lines of a comment before it. */
+  /** Comment lines before the entry. */
   readonly comment: readonly string[]
 }
 
 const MAX_WIDTH = 100
 
-/** What means a text and nothing else in YAML 1.1 and 1.2, in block and, without braces, in flow style. */
+/** Unquoted values that YAML 1.1 and 1.2 both read as strings, in block style and in flow style. */
 const PLAIN_TEXT = /^(?:[A-Za-z_./~]|\$(?=\{))(?:[\w./@~+=${}-]|:(?=[\w/]))*$/
 const PLAIN_IN_FLOW = /^[A-Za-z_./][\w./@~+=-]*$/
 const AMBIGUOUS_SCALAR = /^(?:y|n|yes|no|on|off|true|false|null|~|\.|\.\.|\.(?:inf|nan)|[-+.\d][\d.,_eExXoO:+-]*)$/i
 
-/** A server as a person would write it, for one who reads it: one key on each line, short lists on one. */
+/** Formats a server as a person would write it: one key per line, short lists on one line. */
 export function formatServer({ id, entry, comment }: NewServer, step: string): readonly string[] {
   const lines = Object.entries(entry).flatMap(([key, value]) => formatField(key, value, step))
   return [...comment.map((line) => `# ${line}`), `${formatScalar(id)}:`, ...lines.map((line) => step + line)]
@@ -235,7 +235,7 @@ const formatScalar = (text: string): string => (isPlain(text, PLAIN_TEXT) ? text
 const isPlain = (text: string, pattern: RegExp): boolean =>
   pattern.test(text) && !AMBIGUOUS_SCALAR.test(text) && !text.endsWith(':')
 
-/** In double quotes, in printable ASCII: every YAML reads it alike, and JSON too. */
+/** Double quotes and printable ASCII only: every YAML version and JSON read it the same way. */
 function quoteScalar(text: string): string {
   return JSON.stringify(text).replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

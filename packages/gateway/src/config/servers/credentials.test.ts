@@ -11,7 +11,7 @@ it.each([
   ['AWS_SECRET_ACCESS_KEY', '/wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'],
   ['OPAQUE', '/9j4AAQSkZJRgABAQEAYABgAAD2Q83vT1x'],
   ['API_URL', 'https://host.example/?key=abc'],
-])('what the variable %s gives is a credential: %s', (name, value) => {
+])('the value of the variable %s is a credential: %s', (name, value) => {
   expect(among({ [name]: value })).toContain(value)
 })
 
@@ -27,11 +27,11 @@ it.each([
   ['FLAG', 'true'],
   ['API_BASE', 'https://api.example.org/v1'],
   ['SHORT', 'seven77'],
-])('what the variable %s gives is none: %s', (name, value) => {
+])('the value of the variable %s is not a credential: %s', (name, value) => {
   expect(among({ [name]: value })).toEqual([])
 })
 
-it('headers, variables and parameters whose names say so hold credentials, wherever they come from', () => {
+it('headers, variables and parameters with secret names contain credentials, wherever they come from', () => {
   const basic = Buffer.from('ann:pass:word:1').toString('base64')
   const given = {
     fromVariables: new Map([['DB', 'postgres://ann:p%40ssw0rd1@db.example/x']]),

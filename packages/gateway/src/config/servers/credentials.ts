@@ -1,17 +1,17 @@
 import { isSecretFieldName, looksRandom } from '@sallyport/core'
 
-/** Variables that hold no credential, by their names. */
+/** Names of variables that do not contain credentials. */
 const NON_SECRET_VARIABLE =
   /^(?:HOME|USERPROFILE|PATH|PWD|USER|USERNAME|LOGNAME|SHELL|LANG|LC_\w+|TERM|TZ|TMP|TEMP|TMPDIR|HOSTNAME|NODE_ENV|XDG_\w+)$|_(?:PATH|DIR|ROOT|HOME|ENV|REGION|HOST|PORT|MODEL|VERSION|LEVEL|USER|NAME)$/i
 const PATH = /^(?:~?\/|\.{1,2}\/|[A-Za-z]:[\\/])/
 const AUTHORIZATION = /^(?:proxy-)?authorization$/i
 const SCHEME = /^[\w-]+\s+/
-/** What is shorter is found in ordinary words. */
+/** Shorter values would also match parts of ordinary words. */
 const MIN_LENGTH = 8
 
-/** What the configuration gives to a server, by the names it is given under. */
+/** The values that the configuration passes to a server, by name. */
 export interface ConfiguredValues {
-  /** By the variable. */
+  /** By name of the variable. */
   readonly fromVariables: ReadonlyMap<string, string>
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
@@ -19,9 +19,9 @@ export interface ConfiguredValues {
 }
 
 /**
- * The credentials among what a server is given, which nothing that it says may show: what came from a variable, unless
- * its name or its value says that it is something else, and what a header, a variable of its environment or a parameter
- * of its address holds whose name says that it is secret.
+ * Finds the credentials among the values that a server receives. They are removed from everything that the server sends.
+ * A value from a variable is a credential unless its name or its content shows that it is something else. A header, an
+ * environment variable or a query parameter is a credential if its name says so.
  */
 export function findCredentials({ fromVariables, headers = {}, env = {}, url }: ConfiguredValues): readonly string[] {
   const variables = [...fromVariables].filter(([name, value]) => !isNotSecret(name, value)).map(([, value]) => value)
@@ -51,7 +51,7 @@ function isPlainUrl(value: string): boolean {
 const listQueryParameters = (url: string | undefined): readonly (readonly [string, string])[] =>
   url !== undefined && URL.canParse(url) ? [...new URL(url).searchParams] : []
 
-/** What stands behind the scheme; of `Basic` the password too. */
+/** The part after the scheme, and for `Basic` also the password. */
 function parseAuthorization(header: string): readonly string[] {
   const value = header.replace(SCHEME, '')
   if (!/^basic\s/i.test(header)) return [value]
@@ -59,7 +59,7 @@ function parseAuthorization(header: string): readonly string[] {
   return [value, password.join(':')]
 }
 
-/** Of an address such as `postgres://user:password@host`. */
+/** The password of an address such as `postgres://user:password@host`. */
 function findPasswords(value: string): readonly string[] {
   if (!value.includes('://') || !URL.canParse(value)) return []
   const { password } = new URL(value)

@@ -49,7 +49,7 @@ describe('an entry of the Docker MCP Gateway', () => {
         credentials: [],
         fromVariables: [],
         trusted: false,
-        place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
+        location: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
       },
     ])
   })
@@ -75,14 +75,14 @@ describe('an entry of the Docker MCP Gateway', () => {
     expect(await wordsOf(entry)).toBe(`docker mcp gateway run ${options}`.trim())
   })
 
-  it('takes another command, as a list or in words, and adds the options to it', async () => {
+  it('accepts another command, as a list or a string, and adds the options to it', async () => {
     expect(await wordsOf('command: [/opt/docker, mcp, gateway, run], servers: [a]')).toBe(
       '/opt/docker mcp gateway run --servers a',
     )
     expect(await wordsOf(`command: "podman 'mcp x' run"`)).toBe('podman mcp x run')
   })
 
-  it('knows what of it may be secret', async () => {
+  it('knows which of its values may be secret', async () => {
     const server = await serverOf('env: {KEY: "${GIVEN}"}, extra_args: ["--log=${GIVEN}"]', { GIVEN: 'given-value' })
     expect(collectSecrets(server)).toEqual(['given-value'])
   })
@@ -99,26 +99,26 @@ describe('an entry of the Docker MCP Gateway', () => {
     ['enabled_servers: github', 'enabled_servers: expected a list such as [github, duckduckgo]; got "github".'],
     [
       'servers: [a], enabled_servers: [b]',
-      'servers: this means the same as "enabledServers", which stands here too. Keep one of them.',
+      'servers: this means the same as "enabledServers", which is also set here. Keep one of them.',
     ],
     ['transport: sse', 'transport: expected one of "stdio", "streaming"; got "sse".'],
-    ['port: 8811', 'port: a port is of use with "transport: streaming" only. Add that, or remove the port.'],
+    ['port: 8811', 'port: a port is used only with "transport: streaming". Add that, or remove the port.'],
     ['memory: 2', 'memory: expected a size with its unit, such as "2Gb"; got 2.'],
     ['cpus: 0', 'cpus: expected a whole number from 1 to 1024; got 0.'],
     [
       'interceptors: ["sh -c x"]',
-      'interceptors[0]: expected an interceptor such as "before:exec:/usr/local/bin/check"; got a text.',
+      'interceptors[0]: expected an interceptor such as "before:exec:/usr/local/bin/check"; got a string.',
     ],
-    ['profile: p, servers: [a]', 'servers: Docker does not take this together with "profile". Keep one of them.'],
-    ['command: "docker \'mcp"', 'command: expected a command in which every quote is closed.'],
-    ['command: []', 'command: expected a program, such as "npx"; got an empty text.'],
+    ['profile: p, servers: [a]', 'servers: Docker does not accept this together with "profile". Keep one of them.'],
+    ['command: "docker \'mcp"', 'command: expected a command in which all quotes are closed.'],
+    ['command: []', 'command: expected a program, such as "npx"; got an empty string.'],
   ])('refuses {%s}', async (entry, problem) => {
     const [line, ...others] = await loadProblems(docker(entry))
     expect(line?.replace(/^config\.yaml:\d+:\d+ mcp_servers\.docker\./, '')).toBe(problem)
     expect(others).toEqual([])
   })
 
-  it('has no use for the keys of other servers, and guesses what was meant', async () => {
+  it('warns of keys of other servers, and suggests known ones', async () => {
     const { warnings } = await loadConfig(docker('url: http://localhost/mcp, enabled_server: [a]'))
     expect(warnings.map(describeIssue).map((line) => line.replace(/^.*docker\./, ''))).toEqual([
       'url: this key is not known and is ignored.',
@@ -133,27 +133,27 @@ describe('an entry of the Docker MCP Gateway', () => {
     ['blockSecret: true', 'blockSecrets'],
     ['verify_signature: true', 'verify_signatures'],
     ['interceptor: ["before:exec:/check"]', 'interceptors'],
-  ])(`${promise('ISO-1')} is not started where %s was to restrict it`, async (entry, meant) => {
+  ])(`${promise('ISO-1')} is not started if a misspelt key in %s was meant to restrict it`, async (entry, meant) => {
     const { settings } = await loadConfig(docker(entry))
     const heldBack = expect.stringContaining(`Did you mean "${meant}"?`)
     expect(settings.servers[0]).toMatchObject({ enabled: false, heldBack })
   })
 
-  it('is told by its type as it is written, since other keys go with it', async () => {
+  it('must have its type written without a variable', async () => {
     const lines = await loadProblems('mcp_servers: {a: {type: "${T}"}}', { T: 'docker-gateway' })
     expect(lines).toEqual([
-      'config.yaml:1:19 mcp_servers.a.type: expected this type without a variable, since other keys go with it.',
+      'config.yaml:1:19 mcp_servers.a.type: expected this type to be written without a variable, because it determines which keys are allowed.',
     ])
   })
 
-  it('leaves the same keys of other servers alone', async () => {
+  it('does not affect the same keys of other servers', async () => {
     const { settings } = await loadConfig('mcp_servers: {a: {command: x, transport: http, tools: ["*"], port: 0}}')
     expect(settings.servers[0]).toMatchObject({ kind: 'stdio', command: 'x' })
   })
 })
 
 describe('the variables of the Docker MCP Gateway', () => {
-  it('give what an entry leaves out', async () => {
+  it('fill in the missing keys of an entry', async () => {
     const environment = {
       MCP_GATEWAY_COMMAND: '["/opt/docker","mcp"]',
       MCP_GATEWAY_TIMEOUT_SECONDS: '2.5',
@@ -167,7 +167,7 @@ describe('the variables of the Docker MCP Gateway', () => {
     expect(own.timeouts).toMatchObject({ startup: 7_000, call: 9_000 })
   })
 
-  it('add an entry when they are told to, and only then', async () => {
+  it('add an entry only if MCP_GATEWAY_ENABLED is true', async () => {
     const servers = async (environment: Record<string, string>, yaml = 'mcp_servers: {a: {command: x}}') =>
       (await loadConfig(yaml, environment)).settings.servers.map(({ id }) => id)
     expect(await servers({ MCP_GATEWAY_COMMAND: 'docker' })).toEqual(['a'])
@@ -176,12 +176,12 @@ describe('the variables of the Docker MCP Gateway', () => {
     expect(await servers({ MCP_GATEWAY_ENABLED: '1' }, '')).toEqual(['docker'])
   })
 
-  it('leave an entry of the same name to config.yaml, switched off as it may be', async () => {
+  it('do not replace an entry of the same name in config.yaml, even if it is switched off', async () => {
     const { settings } = await loadConfig(docker('enabled: false'), { MCP_GATEWAY_ENABLED: 'true' })
     expect(settings.servers).toMatchObject([{ id: 'docker', enabled: false }])
   })
 
-  it('count where only one server can be', async () => {
+  it('count for the limit of one server with bare names', async () => {
     const yaml = 'gateway: {naming: bare}\nmcp_servers: {a: {command: x}}'
     expect(await loadProblems(yaml, { MCP_GATEWAY_ENABLED: 'true' })).toHaveLength(1)
   })

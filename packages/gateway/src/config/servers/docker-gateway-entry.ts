@@ -4,19 +4,19 @@ import type { DockerGatewayConfig } from '../settings.ts'
 import type { DockerGatewayEntry } from './docker-gateway-schema.ts'
 import type { DockerVariables } from './docker-variables.ts'
 
-/** Of the entry that MCP_GATEWAY_ENABLED adds. */
+/** The id of the server that MCP_GATEWAY_ENABLED adds. */
 export const DOCKER_ID = 'docker'
 
-/** Of its start, and of each call. */
+/** For the start, and for each call. */
 const DEFAULT_TIMEOUT_MS = 30_000
 
 type Source = EntrySource<DockerGatewayEntry>
 
-/** An entry of `type: docker-gateway`; variables give what it leaves out. Nothing after its problems were logged. */
+/** Reads an entry with `type: docker-gateway`. Variables fill in missing keys. If it is invalid, it logs its problems and returns `undefined`. */
 export function readDockerGateway(source: Source, variables: DockerVariables): DockerGatewayConfig | undefined {
   const { entry } = source
-  const words = readCommand(source) ?? variables.command ?? DOCKER_GATEWAY_COMMAND
-  const program = readProgram(source, words)
+  const command = readCommand(source) ?? variables.command ?? DOCKER_GATEWAY_COMMAND
+  const program = readProgram(source, command)
   if (program === undefined) return undefined
   const servers = readServers(source, variables)
   checkOptions(source)
@@ -26,7 +26,7 @@ export function readDockerGateway(source: Source, variables: DockerVariables): D
     ...common,
     ...program,
     kind: 'docker-gateway',
-    // A start takes long: it is not made twice to find out that the server knows no other era.
+    // Starting is slow, so it is not done twice only to find out that the server supports no other era.
     era: entry.era ?? 'legacy',
     args: [...program.args, ...buildDockerGatewayArguments({ ...entry, servers })],
     transport: entry.transport ?? 'stdio',
@@ -34,7 +34,7 @@ export function readDockerGateway(source: Source, variables: DockerVariables): D
   }
 }
 
-/** The entry that variables alone ask for. */
+/** The server for an environment in which only the variables ask for one. */
 export function createDefaultDockerServer(
   reading: Pick<Source, 'home' | 'userHome' | 'log'> & { readonly docker: DockerVariables },
 ): DockerGatewayConfig | undefined {
@@ -48,7 +48,7 @@ export function createDefaultDockerServer(
     fromVariables: [],
     credentials: [],
     node: { offset: 0, key: '', origin: 'written', children: new Map() },
-    place: { file: 'MCP_GATEWAY_ENABLED', line: 0 },
+    location: { file: 'MCP_GATEWAY_ENABLED', line: 0 },
   }
   return readDockerGateway(source, docker)
 }
@@ -57,7 +57,7 @@ function readCommand({ entry: { command }, node, log }: Source): readonly string
   if (command === undefined || typeof command !== 'string') return command
   const words = splitShellWords(command)
   if (words !== undefined) return words
-  log.error(node.children.get('command') ?? node, 'expected a command in which every quote is closed.')
+  log.error(node.children.get('command') ?? node, 'expected a command in which all quotes are closed.')
   return undefined
 }
 
@@ -70,9 +70,9 @@ function readServers(source: Source, variables: DockerVariables): readonly strin
 function checkOptions({ entry, node, log }: Source): void {
   const at = (key: string) => node.children.get(key) ?? node
   if (entry.port !== undefined && entry.transport !== 'streaming')
-    log.error(at('port'), 'a port is of use with "transport: streaming" only. Add that, or remove the port.')
+    log.error(at('port'), 'a port is used only with "transport: streaming". Add that, or remove the port.')
   if (entry.profile === undefined) return
   for (const key of ['enabledServers', 'servers', 'catalogs'] as const)
     if (entry[key] !== undefined && entry[key].length > 0)
-      log.error(at(key), 'Docker does not take this together with "profile". Keep one of them.')
+      log.error(at(key), 'Docker does not accept this together with "profile". Keep one of them.')
 }

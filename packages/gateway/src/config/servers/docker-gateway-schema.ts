@@ -2,7 +2,7 @@ import { either, leaf, list, object, optional, restricting, type Schema, type Va
 import { coercedString, flag, integer, nonEmptyString, oneOf } from '../reading/value-schemas.ts'
 import { COMMON_KEYS, PROGRAM_KEYS, RESTRICTING_KEY_HINTS, RESTRICTING_SERVER_KEYS } from './server-keys.ts'
 
-/** Docker reads its lists as CSV: a comma would make two of one, a quote one of two, and a hyphen in front an option. */
+/** Docker reads its lists as CSV: a comma would split an item, a quote would join two, and a leading hyphen is an option. */
 export const LIST_ITEM = /^[^-\s,"'][^\s,"']*$/
 
 interface Pattern {
@@ -15,7 +15,7 @@ const matching = ({ expected, pattern }: Pattern): Schema<string> =>
     expected,
     jsonSchema: { type: 'string', pattern: pattern.source },
     convert: (value) => (typeof value === 'string' ? value : undefined),
-    fault: (value) => (pattern.test(value) ? undefined : expected),
+    findProblem: (value) => (pattern.test(value) ? undefined : expected),
   })
 
 const names = (what: string, example: string): Schema<readonly string[]> =>
@@ -54,16 +54,16 @@ const dockerGatewayParts = object('a mapping with "type: docker-gateway"', {
   secrets: optional(nonEmptyString('where secrets are looked up, such as "docker-desktop:./.env"')),
   catalogs: optional(names('the name of a catalog', '[my-catalog.yaml]')),
   interceptors: optional(list('a list such as ["before:exec:/usr/local/bin/check"]', interceptor)),
-  extraArgs: optional(list('a list of texts, such as ["--verbose"]', coercedString)),
+  extraArgs: optional(list('a list of strings, such as ["--verbose"]', coercedString)),
 })
 
-/** Options of Docker's that restrict: without them all servers and tools are there, or nothing holds them back. */
+/** Docker options that restrict: without them, all servers and tools are available, or run without limits. */
 const RESTRICTING_OPTIONS = [
   ...['enabledServers', 'servers', 'profile', 'tools', 'cpus', 'memory'],
   ...['blockNetwork', 'blockSecrets', 'verifySignatures', 'interceptors'],
 ]
 
-/** An entry of `type: docker-gateway`: the options of `docker mcp gateway run`, by their own names. */
+/** An entry with `type: docker-gateway`. Its keys are named like the options of `docker mcp gateway run`. */
 export const dockerGatewaySchema = restricting(
   dockerGatewayParts,
   [...RESTRICTING_SERVER_KEYS, ...RESTRICTING_OPTIONS],

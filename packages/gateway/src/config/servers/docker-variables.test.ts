@@ -6,7 +6,7 @@ import { readDockerVariables } from './docker-variables.ts'
 const NOTHING = { enabled: false, command: undefined, timeout: undefined, servers: undefined }
 
 describe('the variables for the Docker MCP Gateway', () => {
-  it('say nothing when they are not there', () => {
+  it('have no effect if they are not set', () => {
     expect(readDockerVariables({})).toEqual(NOTHING)
     expect(readDockerVariables({ MCP_GATEWAY_AUTH_TOKEN: 'x', MCP_GATEWAY_ENABLE: 'x' })).toEqual(NOTHING)
   })
@@ -19,8 +19,8 @@ describe('the variables for the Docker MCP Gateway', () => {
     ['MCP_GATEWAY_TIMEOUT_SECONDS', '45', { timeout: 45_000 }],
     ['MCP_GATEWAY_ENABLED_SERVERS', 'github,, duckduckgo ,', { servers: ['github', 'duckduckgo'] }],
     ['MCP_GATEWAY_ENABLED_SERVERS', '', { servers: [] }],
-  ])('%s=%j', (name, value, told) => {
-    expect(readDockerVariables({ [name]: value })).toEqual({ ...NOTHING, ...told })
+  ])('%s=%j', (name, value, expected) => {
+    expect(readDockerVariables({ [name]: value })).toEqual({ ...NOTHING, ...expected })
   })
 
   it.each([
@@ -39,7 +39,7 @@ describe('the variables for the Docker MCP Gateway', () => {
     ['MCP_GATEWAY_TIMEOUT_SECONDS', '86401'],
     ['MCP_GATEWAY_ENABLED_SERVERS', '["a"]'],
     ['MCP_GATEWAY_ENABLED_SERVERS', 'a,--tools'],
-  ])('are refused by name, and not shown: %s=%j', async (name, value) => {
+  ])('are refused with their name, and without their value: %s=%j', async (name, value) => {
     const error = await catchError(Promise.resolve().then(() => readDockerVariables({ [name]: value })))
     expect(error.code).toBe('CONFIG_INVALID')
     expect(error.message).toContain(`The variable ${name} `)
@@ -47,7 +47,7 @@ describe('the variables for the Docker MCP Gateway', () => {
     if (value.length > 3) expect(error.text.replace(example, '')).not.toContain(value)
   })
 
-  it('are judged whether or not there is a config.yaml, and suffice for a server without one', async () => {
+  it('are checked with or without a config.yaml, and can add a server without one', async () => {
     const environment = { HOME: '/home/ann', MCP_GATEWAY_ENABLED: 'true' }
     const { settings, warnings } = await loadSettings({ home: await temporaryFolder(), environment })
     expect(settings.servers).toMatchObject([{ id: 'docker', kind: 'docker-gateway' }])

@@ -2,18 +2,18 @@ import { SallyportError, splitShellWords } from '@sallyport/core'
 import { createLookup, type Environment } from '../reading/environment.ts'
 import { LIST_ITEM } from './docker-gateway-schema.ts'
 
-/** What the variables for the Docker MCP Gateway say; undefined where they say nothing. */
+/** The variables for the Docker MCP Gateway; `undefined` if a variable is not set. */
 export interface DockerVariables {
-  /** Whether there is an entry for it without a word in config.yaml. */
+  /** Whether a server is added even if config.yaml has no entry for it. */
   readonly enabled: boolean
   readonly command: readonly string[] | undefined
-  /** How long a call may take, and wait for a start, in milliseconds. */
+  /** The timeout of a call, and of the start, in milliseconds. */
   readonly timeout: number | undefined
-  /** Empty: all. */
+  /** Empty: all servers. */
   readonly servers: readonly string[] | undefined
 }
 
-/** Those that we read. MCP_GATEWAY_AUTH_TOKEN and the others are Docker's own. */
+/** The variables that Sallyport reads. MCP_GATEWAY_AUTH_TOKEN and others are read by Docker itself. */
 export const DOCKER_VARIABLES = [
   'MCP_GATEWAY_ENABLED',
   'MCP_GATEWAY_COMMAND',
@@ -23,7 +23,7 @@ export const DOCKER_VARIABLES = [
 
 type Variable = (typeof DOCKER_VARIABLES)[number]
 
-/** The variables, checked: a malformed one is an error that names it, and does not show it. */
+/** Reads and checks the variables. The error for an invalid one contains its name, but not its value. */
 export function readDockerVariables(environment: Environment): DockerVariables {
   const lookup = createLookup(environment)
   const read = <Value>(name: Variable, expected: string, parse: (text: string) => Value | undefined) => {
@@ -40,7 +40,7 @@ export function readDockerVariables(environment: Environment): DockerVariables {
 }
 
 function throwInvalid(name: Variable, text: string, expected: string): never {
-  const got = text.trim() === '' ? 'is empty' : 'cannot be understood'
+  const got = text.trim() === '' ? 'is empty' : 'is not valid'
   throw new SallyportError('CONFIG_INVALID', `The variable ${name} ${got}; expected ${expected}.`, {
     hint: `Correct ${name}, or unset it.`,
   })

@@ -14,7 +14,7 @@ import { describeIssue } from '../reading/config-issue.ts'
 
 const ENVIRONMENT = { HOME: '/home/ann', TOKEN: 'a value of the test' }
 
-/** A home beside a folder of Gemini CLI. */
+/** Creates a home beside a folder of Gemini CLI. */
 async function homeIncluding(settings: object | string, config = 'include: [../.gemini/settings.json]') {
   const root = await temporaryFolder()
   const [home, folder] = [join(root, 'home'), join(root, '.gemini')]
@@ -28,7 +28,7 @@ async function homeIncluding(settings: object | string, config = 'include: [../.
 const load = (home: string) => loadSettings({ home, environment: ENVIRONMENT })
 
 describe('an included file', () => {
-  it(`gives its servers, with what it says of isolation (${promise('ISO-1')})`, async () => {
+  it(`adds its servers, with their isolation settings (${promise('ISO-1')})`, async () => {
     const { home, file } = await homeIncluding({
       theme: 'dark',
       mcpServers: {
@@ -50,18 +50,18 @@ describe('an included file', () => {
       { id: 'external-api', title: 'external api', kind: 'http', isolated: true },
       { id: 'old', kind: 'sse', isolated: false, isolatedTools: [] },
     ])
-    expect(settings.servers[0]?.place).toEqual({ file, line: 4 })
+    expect(settings.servers[0]?.location).toEqual({ file, line: 4 })
     expect(await readFile(file)).toEqual(before)
   })
 
-  it('may hold comments, and is otherwise taken for what it says', async () => {
+  it('may contain comments', async () => {
     const { home } = await homeIncluding(
       '// mine\n{ /* some */ "mcpServers": { "a": { "command": "x", "args": ["http://y"] }, } }',
     )
     expect((await load(home)).settings.servers).toMatchObject([{ id: 'a', args: ['http://y'] }])
   })
 
-  it(`has its mistakes named by file and line, and loses only the servers that have them (${promise('ISO-1')})`, async () => {
+  it(`reports errors with file and line, and leaves out only the servers that have them (${promise('ISO-1')})`, async () => {
     const { home } = await homeIncluding({
       mcpServers: {
         a: { command: 'x', isolated: 'yes' },
@@ -72,8 +72,8 @@ describe('an included file', () => {
     })
     const { settings, warnings } = await load(home)
     expect(settings.servers.map(({ id }) => id)).toEqual(['d'])
-    const told = warnings.map(describeIssue)
-    expect(told).toEqual([
+    const output = warnings.map(describeIssue)
+    expect(output).toEqual([
       expect.stringContaining('settings.json:5:7 mcpServers.a.isolated: expected true or false'),
       expect.stringContaining('settings.json:9:7 mcpServers.b.isolatedTools: expected a list'),
       expect.stringMatching(
@@ -85,7 +85,7 @@ describe('an included file', () => {
   it.each([
     ['{"mcpServers": {"a": ', 'settings.json:1:'],
     ['{"mcpServers": [1]}', 'settings.json:1:2 mcpServers: expected a mapping of names to servers'],
-  ])('that cannot be understood is a mistake of the config: %s', async (text, problem) => {
+  ])('that cannot be read is an error of the config: %s', async (text, problem) => {
     const { home } = await homeIncluding(text)
     expect((await catchError(load(home))).message).toContain(problem)
   })
@@ -95,12 +95,12 @@ describe('an included file', () => {
     ['include: [.]', 'this is not a regular file.'],
     ['include: [{a: 1}]', 'expected a list of files'],
     ['{"include": [5]}', 'expected a list of files'],
-  ])('that cannot be read is named: %s', async (config, problem) => {
+  ])('that does not exist or cannot be read is reported: %s', async (config, problem) => {
     const { home } = await homeIncluding('{}', config)
     expect((await catchError(load(home))).message).toContain(problem)
   })
 
-  it('never gives this gateway a place behind itself', async () => {
+  it('never makes this gateway one of its own servers', async () => {
     const { home } = await homeIncluding({
       mcpServers: {
         gw: { command: 'npx', args: ['-y', 'sallyport', 'serve', '--stdio'] },
@@ -110,7 +110,7 @@ describe('an included file', () => {
     expect((await load(home)).settings.servers).toEqual([])
   })
 
-  it('gives way to the config where both have a server, and gives another one of that name another', async () => {
+  it('yields to the config if both have the same server, and renames another server with that name', async () => {
     const { home } = await homeIncluding(
       { mcpServers: { same: { command: 'x', isolated: true }, other: { command: 'y' }, sallyport: { command: 'z' } } },
       'mcp_servers: {same: {command: x}, other: {command: x}}\ninclude: ../.gemini/settings.json',
@@ -123,11 +123,11 @@ describe('an included file', () => {
       ['sallyport-gemini', false],
     ])
     expect(warnings.map(describeIssue).join()).toContain(
-      'there is another server "other": this one is called "other-gemini"',
+      'there is another server named "other": this one is renamed to "other-gemini"',
     )
   })
 
-  it('is part of what is trusted with a home that came with a folder', async () => {
+  it('is covered by the trust in a project home', async () => {
     const { home: path, file, state } = await homeIncluding({ mcpServers: {} })
     const question = async () => ({ home: { path, origin: 'project' } as const, content: await readHome(path), state })
     await recordTrust(await question())
@@ -136,7 +136,7 @@ describe('an included file', () => {
     expect(await checkTrust(await question())).toBe('changed')
   })
 
-  it('is followed like the config', async () => {
+  it('is watched like the config', async () => {
     const { home, file } = await homeIncluding({ mcpServers: { a: { command: 'x' } } })
     const changes = new EventEmitter()
     const watch = watchSettings({

@@ -9,9 +9,9 @@ import { type EntryContext, entriesOf, readServerEntry, readType } from './read-
 import { toPlainValue } from './written-servers.ts'
 
 export interface IncludeContext extends Omit<EntryContext, 'log' | 'file' | 'spelling'> {
-  /** What config.yaml has itself: it counts more. */
+  /** The servers of config.yaml, which take precedence. */
   readonly servers: readonly ServerConfig[]
-  /** Where this gateway listens, so that it is not taken for a server. */
+  /** The port of this gateway, so that the gateway is not added as its own server. */
   readonly port: number
 }
 
@@ -21,11 +21,11 @@ export interface IncludedServers {
   readonly warnings: readonly ConfigIssue[]
 }
 
-/** The servers of an agent's own file (ISO-1). A file that cannot be understood is an error; an entry is left out. */
+/** Reads the servers of an agent's own file (ISO-1). An unreadable file is an error; an unreadable entry is left out. */
 export function readIncludedServers(file: IncludedFile, reading: IncludeContext): IncludedServers {
-  const { path: place, bytes } = file
-  const tree = parseTree(stripComments(decoded(bytes)))
-  const log = createIssueLog(place, tree.positionOf)
+  const { path, bytes } = file
+  const tree = parseTree(stripComments(decode(bytes)))
+  const log = createIssueLog(path, tree.positionOf)
   for (const { offset, problem } of tree.problems) log.error({ offset, key: '' }, problem)
   const section = entriesOf(tree.root).find(({ key }) => toCamelCase(key) === 'mcpServers')
   if (section !== undefined && section.node.kind !== 'map')
@@ -33,7 +33,7 @@ export function readIncludedServers(file: IncludedFile, reading: IncludeContext)
   const servers: ServerConfig[] = []
   const warnings: ConfigIssue[] = []
   for (const entry of section === undefined ? [] : entriesOf(section.node)) {
-    const read = readIncludedEntry({ entry, tree, key: joinKey(section?.key ?? '', entry.key) }, place, {
+    const read = readIncludedEntry({ entry, tree, key: joinKey(section?.key ?? '', entry.key) }, path, {
       ...reading,
       servers: [...reading.servers, ...servers],
     })
@@ -43,7 +43,7 @@ export function readIncludedServers(file: IncludedFile, reading: IncludeContext)
   return { servers, errors: log.errors, warnings }
 }
 
-const decoded = (bytes: Buffer | undefined): string => bytes?.toString('utf8').replace(/^\uFEFF/, '') ?? ''
+const decode = (bytes: Buffer | undefined): string => bytes?.toString('utf8').replace(/^\uFEFF/, '') ?? ''
 
 interface OneEntry {
   readonly entry: LocatedEntry
@@ -51,7 +51,7 @@ interface OneEntry {
   readonly key: string
 }
 
-/** The agent may rewrite its file at any time: what we cannot take of it must not stop all other servers. */
+/** The agent may rewrite its file at any time, so one unusable entry must not stop all other servers. */
 function readIncludedEntry(
   { entry, tree, key }: OneEntry,
   file: string,
@@ -66,7 +66,8 @@ function readIncludedEntry(
   const written = toPlainValue(entry.node)
   if (isJsonObject(written) && isOwnGateway(written, reading.port)) return { servers: [], warnings: [] }
   const type = readType(entry.node)
-  if (type === 'server' || type === 'client' || type === 'docker-gateway') return leftOut('no agent has such a type.')
+  if (type === 'server' || type === 'client' || type === 'docker-gateway')
+    return leftOut('this type is not allowed in the file of an agent.')
   const id = isServerId(entry.key) ? entry.key : slugServerId(entry.key)
   if (id === '') return leftOut('expected a name with a letter a-z or a digit in it.')
   const node = isGeminiFile(file) ? addSseType(entry.node) : entry.node
@@ -83,11 +84,11 @@ function readIncludedEntry(
   const same = reading.servers.find((other) => other.id === id)
   if (same !== undefined && isSameTarget(same, server)) return { servers: [], warnings: log.warnings }
   const free = findFreeId(id, guessAgent(file), reading.servers)
-  if (free !== id) log.warn(subject, `there is another server "${id}": this one is called "${free}".`)
+  if (free !== id) log.warn(subject, `there is another server named "${id}": this one is renamed to "${free}".`)
   return { servers: [{ ...server, id: free }], warnings: log.warnings }
 }
 
-/** Gemini CLI, and Qwen Code after it, take `url` for the older transport unless a type says otherwise. */
+/** Gemini CLI and Qwen Code treat `url` as the older SSE transport unless a type says otherwise. */
 function addSseType(node: LocatedNode): LocatedNode {
   const entries = entriesOf(node)
   const url = entries.find(({ key }) => key === 'url')
@@ -97,7 +98,7 @@ function addSseType(node: LocatedNode): LocatedNode {
   return { kind: 'map', entries: [...entries, type] }
 }
 
-/** They also take `$NAME` for a variable, and leave the text as it is where there is none. */
+/** They also treat `$NAME` as a variable, and leave the text as it is if the variable is not set. */
 function addBraces(text: string, lookup: EntryContext['lookup']): string {
   return text.replaceAll(/\$([A-Za-z_]\w*)/g, (found, name: string) =>
     lookup(name) === undefined ? found : `\${${name}}`,
@@ -106,7 +107,7 @@ function addBraces(text: string, lookup: EntryContext['lookup']): string {
 
 const isGeminiFile = (file: string): boolean => /^\.(?:gemini|qwen)$/.test(basename(dirname(file)))
 
-/** The word that tells a server of this file from another of the same name. */
+/** A word that distinguishes a server of this file from another one with the same name. */
 function guessAgent(file: string): string {
   if (/^\.(?:mcp|claude)\.json$/.test(basename(file))) return 'claude'
   return slugServerId(basename(dirname(file))) || 'included'
@@ -117,8 +118,8 @@ function findFreeId(id: string, agent: string, servers: readonly ServerConfig[])
   if (!taken.has(id)) return id
   const base = slugServerId(`${id.slice(0, 24)}-${agent.slice(0, 12)}`)
   for (let number = 1; ; number++) {
-    const wish = number === 1 ? base : `${base}-${number}`
-    if (!taken.has(wish)) return wish
+    const candidate = number === 1 ? base : `${base}-${number}`
+    if (!taken.has(candidate)) return candidate
   }
 }
 
@@ -128,7 +129,7 @@ function isSameTarget(one: ServerConfig, other: ServerConfig): boolean {
   return JSON.stringify([one.command, one.args]) === JSON.stringify([other.command, other.args])
 }
 
-/** JSON as agents take it, without its comments. Everything else keeps its place, so that problems can be located. */
+/** Replaces comments in JSON with spaces, so that the positions of everything else stay the same. */
 function stripComments(text: string): string {
   return text.replaceAll(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (found) =>
     found.startsWith('"') ? found : found.replaceAll(/[^\n]/g, ' '),
@@ -137,7 +138,7 @@ function stripComments(text: string): string {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i
 
-/** Whether an entry of an agent leads to this very gateway, which must not become a server behind itself. */
+/** Whether an entry points to this gateway itself, which must not become one of its own servers. */
 export function isOwnGateway(entry: JsonObject, port: number): boolean {
   const { command, args, url, httpUrl, http_url } = entry
   const address = url ?? httpUrl ?? http_url

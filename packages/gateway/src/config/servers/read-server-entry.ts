@@ -14,7 +14,7 @@ import type { DockerVariables } from './docker-variables.ts'
 import { readServer } from './server-entry.ts'
 import type { CommonEntry } from './server-keys.ts'
 
-/** What is known of the file in which an entry stands. */
+/** The file that an entry is in, and what is needed to read it. */
 export interface EntryContext {
   readonly file: string
   readonly home: string
@@ -22,7 +22,7 @@ export interface EntryContext {
   readonly lookup: (name: string) => string | undefined
   readonly docker: DockerVariables
   readonly log: IssueLog
-  /** A text as our own files would write it, where another program's file is read. */
+  /** For files of other programs: converts a string to our own syntax for variables. */
   readonly spelling?: (text: string) => string
 }
 
@@ -40,7 +40,7 @@ export function readType(node: LocatedNode): unknown {
   return type?.kind === 'scalar' ? type.value : undefined
 }
 
-/** Which keys an entry has depends on its type, so that is looked at first. */
+/** The type is read first, because it determines which keys an entry may have. */
 export function readServerEntry(located: Located, named: EntryName, reading: EntryContext): ServerConfig | undefined {
   if (readType(located.node) !== 'docker-gateway') {
     const source = readSource(located, serverSchema, { ...named, reading })
@@ -83,17 +83,17 @@ function readSource<Entry extends CommonEntry>(
     fromVariables: listSecretForms(fromVariables.values()),
     credentials: findCredentials({ fromVariables, ...collectValues(entry) }),
     node: normalised.node,
-    place: { file, line: log.lineOf(located) },
+    location: { file, line: log.lineOf(located) },
   }
 }
 
-/** Both kinds of servers, whichever this one is. */
+/** Reads the keys of all kinds of servers, whichever kind this one is. */
 function collectValues(entry: CommonEntry): Omit<ConfiguredValues, 'fromVariables'> {
   const { headers, env, environment, url, httpUrl } = entry as CommonEntry & Partial<ServerEntry>
   return { headers, env: env ?? environment, url: url ?? httpUrl }
 }
 
-/** Keys whose values may be secret even when they are written out in the file. */
+/** Keys whose values may be secret even if they are written in the file. */
 const SECRET_KEYS: ReadonlySet<PathStep> = new Set([
   'args',
   'command',
@@ -110,7 +110,7 @@ const SECRET_KEYS: ReadonlySet<PathStep> = new Set([
   'url',
 ])
 
-/** The typed value, or nothing after every problem was logged at the place where it stands. */
+/** Returns the typed value. If it is invalid, it logs every problem with its location and returns `undefined`. */
 export function validate<Value>(part: Schema<Value>, normalised: Normalized, log: IssueLog): Value | undefined {
   const reading = part.read(normalised.value)
   if (reading.ok) return reading.value
@@ -125,7 +125,7 @@ export function validate<Value>(part: Schema<Value>, normalised: Normalized, log
   return undefined
 }
 
-/** As far down the path as there is something in the file. */
+/** Follows the path as far as the file has values. */
 function findDeepest(normalised: Normalized, path: readonly PathStep[]): Normalized {
   let { value, node }: { value: unknown; node: ConfigNode } = normalised
   for (const step of path) {
@@ -141,9 +141,9 @@ function describeValue({ value, node }: Normalized, path: readonly PathStep[]): 
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a mapping'
-  if (value === '') return 'an empty text'
+  if (value === '') return 'an empty string'
   if (node.origin === 'variable') return 'something else from a variable'
-  if (path.some((step) => SECRET_KEYS.has(step))) return typeof value === 'string' ? 'a text' : `a ${typeof value}`
+  if (path.some((step) => SECRET_KEYS.has(step))) return typeof value === 'string' ? 'a string' : `a ${typeof value}`
   return typeof value === 'string' ? quote(value) : String(value)
 }
 

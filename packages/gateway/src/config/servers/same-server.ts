@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerConfig } from '../settings.ts'
 
-/** Would both run the same? Where they stand in the file does not matter, nor what of them may be shown. */
+/** Whether both run in the same way. Their location in the file and their secrets for masking do not matter. */
 export function isSameServer(a: ServerConfig, b: ServerConfig): boolean {
   return isDeepStrictEqual(toRuntimeConfig(a), toRuntimeConfig(b))
 }
 
 const toRuntimeConfig = (config: ServerConfig) => ({
   ...config,
-  place: undefined,
+  location: undefined,
   fromVariables: undefined,
   credentials: undefined,
 })

@@ -10,7 +10,7 @@ import { collectSecrets } from './collect-secrets.ts'
 const serverOf = async (entry: string): Promise<ServerConfig | undefined> =>
   (await loadConfig(`mcp_servers: {a: {${entry}}}`)).settings.servers[0]
 
-const mistakesOf = (entry: string): Promise<readonly string[]> => loadProblems(`mcp_servers: {a: {${entry}}}`)
+const problemsOf = (entry: string): Promise<readonly string[]> => loadProblems(`mcp_servers: {a: {${entry}}}`)
 
 describe('a server that is started by its command', () => {
   it('has every default filled in', async () => {
@@ -36,11 +36,11 @@ describe('a server that is started by its command', () => {
       credentials: [],
       fromVariables: [],
       trusted: false,
-      place: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
+      location: { file: expect.stringMatching(/config\.yaml$/), line: 2 },
     })
   })
 
-  it('knows what variables gave it, and what else of it may be secret', async () => {
+  it('knows which values came from variables, and which others may be secret', async () => {
     const { settings } = await loadConfig(
       'mcp_servers: {a: {command: x, args: ["--key=${KEY}", "${MODE:-a-default}", "${SHORT}"], env: {OWN: written-out}}}',
       { KEY: 'key-of-a', SHORT: 'abc' },
@@ -50,7 +50,7 @@ describe('a server that is started by its command', () => {
     expect(collectSecrets(server as ServerConfig)).toEqual(['written-out', 'key-of-a'])
   })
 
-  it('takes paths from the home and the user, and leaves bare names to PATH', async () => {
+  it('resolves paths from the home and the user’s folder, and leaves bare names to PATH', async () => {
     const { settings } = await loadConfig(
       'mcp_servers: {a: {command: ./bin/a, cwd: work}, b: {command: bin/b, cwd: "~"}, c: {command: ~/c, cwd: ~/d}, d: {command: /usr/bin/d, cwd: /d}}',
     )
@@ -62,11 +62,11 @@ describe('a server that is started by its command', () => {
     expect([d?.command, d?.cwd]).toEqual(['/usr/bin/d', '/d'])
   })
 
-  it('keeps a command with spaces as it is', async () => {
+  it('does not split a command with spaces', async () => {
     expect(await serverOf('command: "npx -y thing"')).toMatchObject({ command: 'npx -y thing', args: [] })
   })
 
-  it('may give its command as a list', async () => {
+  it('may have its command as a list', async () => {
     expect(await serverOf('type: local, command: [npx, -y, x], args: [z], environment: {A: b}')).toMatchObject({
       command: 'npx',
       args: ['-y', 'x', 'z'],
@@ -74,7 +74,7 @@ describe('a server that is started by its command', () => {
     })
   })
 
-  it('gets numbers and booleans as they are written where texts are needed', async () => {
+  it('gets numbers and booleans as they are written where strings are needed', async () => {
     expect(
       await serverOf('command: x, args: [--port, 8080, 1.10, true], env: {V: 1.10, D: true, E: ""}'),
     ).toMatchObject({
@@ -84,13 +84,13 @@ describe('a server that is started by its command', () => {
   })
 
   it.each([
-    ['command: ""', 'an empty text'],
+    ['command: ""', 'an empty string'],
     ['command: []', 'expected a program'],
     ['command: {a: b}', 'got a mapping'],
-    ['command: x, args: "-y x"', 'expected a list of texts, such as ["-y", "my-server"]; got a text'],
-    ['command: x, args: [[a]]', 'mcp_servers.a.args[0]: expected a text; got a list'],
+    ['command: x, args: "-y x"', 'expected a list of strings, such as ["-y", "my-server"]; got a string'],
+    ['command: x, args: [[a]]', 'mcp_servers.a.args[0]: expected a string; got a list'],
     ['command: x, args: ["a\\0b"]', 'without NUL'],
-    ['command: x, env: {A: null}', 'mcp_servers.a.env.A: expected a text; got nothing'],
+    ['command: x, env: {A: null}', 'mcp_servers.a.env.A: expected a string; got nothing'],
     ['command: x, env: {"A=B": c}', 'expected the name of a variable'],
     ['command: x, env: {A: b}, environment: {C: d}', 'means the same as "env"'],
     ['command: x, per: sesion', 'one of "gateway", "session"; got "sesion". Did you mean "session"?'],
@@ -100,7 +100,7 @@ describe('a server that is started by its command', () => {
     ['type: stdio, url: "http://h"', 'expected "command", since its type is "stdio"'],
     ['type: ws, url: "ws://h"', 'got "ws"'],
   ])('is refused for {%s}', async (entry, problem) => {
-    expect((await mistakesOf(entry)).join('\n')).toContain(problem)
+    expect((await problemsOf(entry)).join('\n')).toContain(problem)
   })
 })
 
@@ -113,17 +113,17 @@ describe('a server that is reached by its URL', () => {
     ['type: streamableHttp, url: "http://h/mcp"', 'http'],
     ['type: remote, url: "http://h/mcp"', 'http'],
     ['type: sse, url: "http://h/sse"', 'sse'],
-  ])('by {%s} is of the kind %s', async (entry, kind) => {
+  ])('with {%s} is of the kind %s', async (entry, kind) => {
     expect(await serverOf(entry)).toMatchObject({ kind })
   })
 
-  it('is asked about its type when the address looks like the older transport', async () => {
+  it('causes a warning about its type if the address looks like the older transport', async () => {
     const { settings, warnings } = await loadConfig('mcp_servers: {a: {url: "http://h/sse?x=1"}}')
     expect(settings.servers[0]?.kind).toBe('http')
     expect(warnings.map(describeIssue).join()).toContain('add "type: sse"')
   })
 
-  it('has no say in the headers of the transport', async () => {
+  it('cannot set the headers of the transport', async () => {
     const { settings, warnings } = await loadConfig(
       'mcp_servers: {a: {url: "http://h", headers: {Content-Type: x, Mcp-Session-Id: y, Accept-Encoding: br, Host: h, X-Key: z}, cwd: /x}}',
     )
@@ -132,7 +132,7 @@ describe('a server that is reached by its URL', () => {
   })
 
   it.each([
-    ['url: "not a url"', 'is no URL'],
+    ['url: "not a url"', 'is not a valid URL'],
     ['url: "file:///etc/passwd"', 'another scheme'],
     ['url: "https://ann:pw@h/"', 'without a user name'],
     ['type: http', 'expected "url"'],
@@ -141,12 +141,12 @@ describe('a server that is reached by its URL', () => {
     ['url: "http://h", headers: {A: "b\\r\\nC: d"}', 'on one line'],
     ['url: "http://h", headers: {A: b, a: c}', 'the same header as "A"'],
   ])('is refused for {%s}', async (entry, problem) => {
-    expect((await mistakesOf(entry)).join('\n')).toContain(problem)
+    expect((await problemsOf(entry)).join('\n')).toContain(problem)
   })
 })
 
 describe('the name of a server', () => {
-  it('becomes an id where it can, and stays as the title where it had to change', async () => {
+  it('becomes an id if possible, and is preserved as the title if it had to change', async () => {
     const { settings } = await loadConfig(
       'mcp_servers: {db-1: {command: x}, "My Dätabase (new)": {command: x}, myServer: {command: x, title: Mine}, 7: {command: x}, __proto__: {command: x}}',
     )
@@ -159,23 +159,23 @@ describe('the name of a server', () => {
     ])
   })
 
-  it('is refused when it leads to the id of another, with both places', async () => {
+  it('is refused if its id is the same as another one, with both locations', async () => {
     expect(
       await loadProblems('mcp_servers:\n  my-db: {command: x}\n  my_db: {command: x}\n  MyDb: {command: x}'),
     ).toEqual([
-      'config.yaml:3:3 mcp_servers.my_db: its id would be "my-db", as that of mcp_servers.my-db in line 2. Rename one of them.',
-      'config.yaml:4:3 mcp_servers.MyDb: its id would be "my-db", as that of mcp_servers.my-db in line 2. Rename one of them.',
+      'config.yaml:3:3 mcp_servers.my_db: its id would be "my-db", the same as that of mcp_servers.my-db in line 2. Rename one of them.',
+      'config.yaml:4:3 mcp_servers.MyDb: its id would be "my-db", the same as that of mcp_servers.my-db in line 2. Rename one of them.',
     ])
   })
 
-  it.each(['sallyport', 'Sallyport', '"日本"', '"—"'])('is refused when it is %s', async (name) => {
+  it.each(['sallyport', 'Sallyport', '"日本"', '"—"'])('is refused if it is %s', async (name) => {
     expect(await loadProblems(`mcp_servers: {${name}: {command: x}}`)).toHaveLength(1)
   })
 
-  it('cannot write to the terminal', async () => {
-    const said = (await loadProblems('mcp_servers: {"\\e[31m\\u202E\\n": {}}')).join('\n')
-    expect(said).toContain('\\u')
-    expect(said).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+  it('cannot write control characters to the terminal', async () => {
+    const output = (await loadProblems('mcp_servers: {"\\e[31m\\u202E\\n": {}}')).join('\n')
+    expect(output).toContain('\\u')
+    expect(output).not.toMatch(/[\p{Cc}\p{Cf}]/u)
   })
 })
 
@@ -224,6 +224,6 @@ describe('the timeouts of a server', () => {
     ['timeout: 1000, timeouts: {call: 1s}', 'the same limit as mcp_servers.a.timeouts.call'],
     ['timeouts: 5', 'expected a mapping'],
   ])('are refused for {%s}', async (entry, problem) => {
-    expect((await mistakesOf(`command: x, ${entry}`)).join('\n')).toContain(problem)
+    expect((await problemsOf(`command: x, ${entry}`)).join('\n')).toContain(problem)
   })
 })

@@ -5,11 +5,14 @@ import { readHeaders, readUrl } from './server-address.ts'
 
 type Source = EntrySource<ServerEntry>
 
-/** One entry of `mcp_servers` as the gateway will use it, or nothing after its problems were logged. */
+/** Reads one entry of `mcp_servers`. If it is invalid, it logs its problems and returns `undefined`. */
 export function readServer(source: Source): ServerConfig | undefined {
   const { entry, node, log } = source
   if (entry.type === 'docker-gateway') {
-    log.error(node.children.get('type') ?? node, 'expected this type without a variable, since other keys go with it.')
+    log.error(
+      node.children.get('type') ?? node,
+      'expected this type to be written without a variable, because it determines which keys are allowed.',
+    )
     return undefined
   }
   const url = readEitherKey(source, ['url', 'httpUrl'])

@@ -13,7 +13,7 @@ import {
   unchecked,
 } from '../reading/value-schemas.ts'
 
-/** Keys of a server that ask for a protection which this version does not give. */
+/** Keys of a server that ask for a protection which this version does not provide. */
 export const NOT_ENFORCED_SERVER_KEYS = [
   'clientApproval',
   'detect',
@@ -50,9 +50,9 @@ export const RESTRICTING_SERVER_KEYS = [
 
 const INCLUDE = 'Did you mean "includeTools"?'
 const EXCLUDE = 'Did you mean "excludeTools"?'
-const OF_TOOLS = 'It belongs to tools: write it in tools.yaml, or under governance.patterns.'
+const OF_TOOLS = 'It is a setting of tools: write it in tools.yaml, or under governance.patterns.'
 
-/** What people write in a server's entry when they want one of these, or what stands in another file. */
+/** Other names that people use for restricting keys, and keys that belong in another file. */
 export const RESTRICTING_KEY_HINTS = {
   ...{ include: INCLUDE, tools: INCLUDE, allowTools: INCLUDE, allowedTools: INCLUDE },
   ...{ exclude: EXCLUDE, denyTools: EXCLUDE, deniedTools: EXCLUDE, blockTools: EXCLUDE, blockedTools: EXCLUDE },
@@ -75,11 +75,11 @@ const timeouts = object('a mapping such as {startup: 30s, call: 60s}', {
   health: optional(duration({ defaultUnit: 'none', min: 0 })),
 })
 
-export const stringMap = (example: string) => record(`a mapping of names to texts, such as ${example}`, coercedString)
+export const stringMap = (example: string) => record(`a mapping of names to strings, such as ${example}`, coercedString)
 
-/** What every entry may say, whatever kind of server it is. */
+/** The keys that all kinds of servers share. */
 export const COMMON_KEYS = {
-  title: optional(nonEmptyString('a text', 200)),
+  title: optional(nonEmptyString('a string', 200)),
   description: optional(anyString()),
   enabled: optional(flag()),
   disabled: optional(flag()),
@@ -106,7 +106,7 @@ export const COMMON_KEYS = {
   ...unchecked(UNCHECKED_SERVER_KEYS),
 } as const
 
-/** What an entry may say of a program that is to be started. */
+/** The keys of a program that the gateway starts. */
 export const PROGRAM_KEYS = {
   env: optional(stringMap('{TOKEN: "${MY_TOKEN}"}')),
   environment: optional(stringMap('{TOKEN: "${MY_TOKEN}"}')),

@@ -3,7 +3,7 @@ import { describeIssue } from '../reading/config-issue.ts'
 import { createIssueLog } from '../reading/issue-log.ts'
 import { type LocatedNode, type LocatedTree, parseTree } from '../reading/located-tree.ts'
 
-/** The servers of a config as they are written, with references instead of what variables hold. */
+/** The servers of a config as they are written: references to variables are not expanded. */
 export type WrittenServersResult =
   | { readonly ok: true; readonly servers: ReadonlyMap<string, JsonObject> }
   | { readonly ok: false; readonly why: string }
@@ -20,7 +20,7 @@ export function readWrittenServers(file: string, tree: LocatedTree): WrittenServ
   return { ok: true, servers }
 }
 
-/** All that a text says; nothing where it is no YAML. */
+/** Parses YAML into a plain value; `undefined` if it is not valid YAML. */
 export function parseYamlValue(text: string): { readonly value: Json } | undefined {
   const { root, problems } = parseTree(text)
   return problems.length > 0 ? undefined : { value: toPlainValue(root) }
@@ -32,7 +32,7 @@ export function toPlainValue(node: LocatedNode): Json {
   return Object.fromEntries(node.entries.map((entry) => [entry.key, toPlainValue(entry.node)]))
 }
 
-/** `environment` is another word for `env`. */
+/** `environment` is another name for `env`. */
 function toPlainEntry(value: Json): JsonObject {
   if (!isJsonObject(value)) return {}
   const { environment, ...entry } = value

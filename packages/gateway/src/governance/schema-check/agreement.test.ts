@@ -76,7 +76,7 @@ const object = schema.filter((candidate): candidate is JsonObject => typeof cand
 const whole = fc.record({ main: object, one: scalar.map((option) => ({ const: option })), two: object })
 
 describe('our validator and AJV', () => {
-  it('accept the same values, and what one refuses it also explains', () => {
+  it('accept the same values, and explain every refusal', () => {
     const judged = { accepted: 0, refused: 0 }
     fc.assert(
       fc.property(whole, fc.array(value, { minLength: 5, maxLength: 10 }), ({ main, one, two }, values) => {
@@ -100,10 +100,10 @@ describe('our validator and AJV', () => {
   })
 })
 
-/** As it would have come: the objects of a generator have no prototype. */
+/** A copy with normal prototypes: generated objects have none. */
 const read = <Value>(made: Value): Value => JSON.parse(JSON.stringify(made))
 
-/** Both options of an enum may be 0, which AJV takes for a fault of the schema. */
+/** Removes duplicates: an enum may contain 0 twice, which AJV treats as an error of the schema. */
 function fullCheck(root: JsonObject): ReturnType<typeof compileSchema> | undefined {
   try {
     return compileSchema(root)
@@ -112,7 +112,7 @@ function fullCheck(root: JsonObject): ReturnType<typeof compileSchema> | undefin
   }
 }
 
-/** A reference that leads to itself. */
+/** Whether a reference leads to itself. */
 function outcome<Result>(run: () => Result): Result | 'endless' {
   try {
     return run()

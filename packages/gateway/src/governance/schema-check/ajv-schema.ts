@@ -17,21 +17,21 @@ import { Ajv, type AnySchemaObject, type ErrorObject, type Options } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
-/** What is wrong with a value; nothing where it fits. */
+/** The violations of a value; `undefined` if it fits. */
 export type FullCheck = (value: unknown) => readonly Violation[] | undefined
 
 const DIALECTS = { 'draft-07': Ajv, '2019-09': Ajv2019, '2020-12': Ajv2020 } as const
 type Dialect = keyof typeof DIALECTS
 
 const OPTIONS: Options = {
-  // Words that nobody knows are annotations, and formats are too: JSON Schema 2020-12, 4.3.1 and 7.2.1.
+  // Unknown keywords and formats are annotations: JSON Schema 2020-12, 4.3.1 and 7.2.1.
   strict: false,
   validateFormats: false,
   allErrors: true,
   verbose: true,
   messages: false,
   logger: false,
-  // Else every object would have a `constructor`.
+  // Otherwise every object would have a property `constructor`.
   ownProperties: true,
   inlineRefs: false,
   code: { regExp: Object.assign(toRegExp, { code: 'new RegExp' }) },
@@ -39,11 +39,11 @@ const OPTIONS: Options = {
 
 const metaValidators = new Map<Dialect, Ajv>()
 
-/** Compiles any schema. It may take for ever, and throws what cannot be compiled: only for a thread that can be ended. */
+/** Compiles any schema, or throws. It may never return, so use it only in a thread that can be terminated. */
 export function compileSchema(schema: Json): FullCheck {
   if (!isJsonObject(schema)) throw new Error('it is not an object')
   const [dialect, ...others] = detectDialects(schema.$schema)
-  if (dialect === undefined) throw new Error('its $schema names a dialect that is not known here')
+  if (dialect === undefined) throw new Error('its $schema is not a supported dialect')
   try {
     return compileAs(dialect, schema)
   } catch (error) {
@@ -56,17 +56,17 @@ export function compileSchema(schema: Json): FullCheck {
   }
 }
 
-/** A schema, or as much of it as can be checked. */
+/** A compiled schema, or the part of it that can be compiled. */
 export interface CompiledSchema {
   readonly check?: FullCheck
-  /** Why it could not be compiled as it is. */
+  /** Why the schema could not be compiled completely. */
   readonly problem?: string
 }
 
-/** So often a part that cannot be compiled is left out. */
+/** The maximum number of attempts to leave out a part that cannot be compiled. */
 const MAX_DROPPED = 20
 
-/** Compiles a schema; where that fails, what is left of it without the parts that cannot be compiled. */
+/** Compiles a schema. If that fails, it compiles the schema without the parts that cannot be compiled. */
 export function compilePartially(schema: Json): CompiledSchema {
   try {
     return { check: compileSchema(schema) }
@@ -78,39 +78,39 @@ export function compilePartially(schema: Json): CompiledSchema {
 
 function compileUsablePart(schema: JsonObject): CompiledSchema {
   const dialect = detectDialects(schema.$schema)[0] ?? '2020-12'
-  const lost = new Set<string>()
-  let met: string[] = []
+  const dropped = new Set<string>()
+  let visited: string[] = []
   const resolves = createRefCheck(schema)
-  const isUsable: IsUsable = (keyword, value, way) => {
-    const place = `/${way.join('/')}`
-    met.push(place)
-    if (keyword === '$schema' || (UNRELIABLE_KEYWORDS as readonly string[]).includes(keyword) || lost.has(place))
+  const isUsable: IsUsable = (keyword, value, path) => {
+    const pointer = `/${path.join('/')}`
+    visited.push(pointer)
+    if (keyword === '$schema' || (UNRELIABLE_KEYWORDS as readonly string[]).includes(keyword) || dropped.has(pointer))
       return false
     if (keyword === 'pattern') return isPattern(value)
     if (keyword === 'patternProperties') return isJsonObject(value) && Object.keys(value).every(isPattern)
     return keyword !== '$ref' || resolves(value)
   }
-  for (let losses = 0; losses < MAX_DROPPED; losses++) {
-    met = []
+  for (let attempts = 0; attempts < MAX_DROPPED; attempts++) {
+    visited = []
     const part = dropUnusableParts(schema, isUsable)
-    const judge = metaValidatorFor(dialect)
+    const metaValidator = metaValidatorFor(dialect)
     try {
-      if (judge.validateSchema(part) === true) return { check: compileAs(dialect, part) }
+      if (metaValidator.validateSchema(part) === true) return { check: compileAs(dialect, part) }
     } catch {
       return {}
     }
-    const flawed = findKeyword(judge.errors?.[0]?.instancePath ?? '', met)
-    if (flawed === undefined) return {}
-    lost.add(flawed)
+    const invalid = findKeyword(metaValidator.errors?.[0]?.instancePath ?? '', visited)
+    if (invalid === undefined) return {}
+    dropped.add(invalid)
   }
   return {}
 }
 
-/** The innermost keyword that a flaw is in: what is deeper is its value. */
+/** The innermost keyword that contains the error. Anything deeper is its value. */
 function findKeyword(pointer: string, keywords: readonly string[]): string | undefined {
-  const place = `${pointer.replaceAll('~1', '/').replaceAll('~0', '~')}/`
-  const around = keywords.filter((keyword) => place.startsWith(`${keyword}/`))
-  return around.sort((a, b) => b.length - a.length)[0]
+  const path = `${pointer.replaceAll('~1', '/').replaceAll('~0', '~')}/`
+  const containing = keywords.filter((keyword) => path.startsWith(`${keyword}/`))
+  return containing.sort((a, b) => b.length - a.length)[0]
 }
 
 function isPattern(value: Json): boolean {
@@ -122,7 +122,7 @@ function isPattern(value: Json): boolean {
   }
 }
 
-/** References within the schema, by a plain pointer: all others are left to whoever wrote them. */
+/** Accepts only references to other parts of the same schema, as a plain JSON pointer. */
 function createRefCheck(schema: JsonObject): (value: Json) => boolean {
   return (value) => {
     if (typeof value !== 'string' || !value.startsWith('#')) return false
@@ -144,7 +144,7 @@ function decodeStep(step: string): string {
   }
 }
 
-/** Without a word it is the newest one, but many who say nothing mean the one that was common for years. */
+/** Without `$schema` the dialect is the newest one, but many authors mean draft-07, which was common for years. */
 function detectDialects($schema: Json | undefined): readonly Dialect[] {
   if ($schema === undefined) return ['2020-12', 'draft-07']
   const [, name] =
@@ -155,19 +155,19 @@ function detectDialects($schema: Json | undefined): readonly Dialect[] {
 }
 
 function compileAs(dialect: Dialect, schema: AnySchemaObject): FullCheck {
-  const judge = metaValidatorFor(dialect)
-  if (judge.validateSchema(schema) !== true) throw new Error(describeSchemaError(judge))
-  // Names that a schema gives to its parts stay with its instance: none may lead into the schema of another server.
+  const metaValidator = metaValidatorFor(dialect)
+  if (metaValidator.validateSchema(schema) !== true) throw new Error(describeSchemaError(metaValidator))
+  // Each schema has its own instance, so that its `$id` names cannot refer to the schema of another server.
   const ajv = patchKeywords(new DIALECTS[dialect]({ ...OPTIONS, meta: false, validateSchema: false }))
   const validate = ajv.compile(schema)
   return (value) => (validate(value) ? undefined : toViolations(validate.errors ?? []))
 }
 
 function metaValidatorFor(dialect: Dialect): Ajv {
-  const judge =
+  const metaValidator =
     metaValidators.get(dialect) ?? new DIALECTS[dialect]({ ...OPTIONS, allErrors: false, addUsedSchema: false })
-  metaValidators.set(dialect, judge)
-  return judge
+  metaValidators.set(dialect, metaValidator)
+  return metaValidator
 }
 
 function describeSchemaError({ errors }: Ajv): string {
@@ -175,10 +175,10 @@ function describeSchemaError({ errors }: Ajv): string {
   return `${first?.instancePath || 'the whole'} breaks the rule ${first?.keyword ?? 'of its dialect'}`
 }
 
-/** Keywords that AJV judges wrongly in some cases of the official test suite: it must refuse nobody for them. */
+/** AJV fails some cases of the official test suite for these keywords, so it must not refuse values because of them. */
 const UNRELIABLE_KEYWORDS = ['$dynamicRef', '$recursiveRef', 'unevaluatedItems'] as const
 
-/** Reads what is written as it is meant: decimal steps are exact, and `id` is no word of today. */
+/** Makes decimal steps of `multipleOf` exact, and ignores `id`, which is not a keyword any more. */
 function patchKeywords(ajv: Ajv): Ajv {
   for (const keyword of ['id', 'multipleOf', ...UNRELIABLE_KEYWORDS]) ajv.removeKeyword(keyword)
   for (const keyword of UNRELIABLE_KEYWORDS) ajv.addKeyword({ keyword, compile: () => refuse(keyword) })
@@ -191,10 +191,10 @@ function patchKeywords(ajv: Ajv): Ajv {
 }
 
 function refuse(keyword: string): never {
-  throw new Error(`${keyword} is not understood here`)
+  throw new Error(`${keyword} is not supported`)
 }
 
-/** Patterns are Unicode ones by the specification; many in use are valid only without. */
+/** By the specification, patterns use Unicode mode, but many real patterns are valid only without it. */
 function toRegExp(pattern: string, flags: string): RegExp {
   try {
     return new RegExp(pattern, flags)
@@ -203,8 +203,8 @@ function toRegExp(pattern: string, flags: string): RegExp {
   }
 }
 
-/** Whether a keyword of a schema, at this way into it, can be used. */
-type IsUsable = (keyword: string, value: Json, way: readonly string[]) => boolean
+/** Whether a keyword at this path of a schema can be used. */
+type IsUsable = (keyword: string, value: Json, path: readonly string[]) => boolean
 
 const SUBSCHEMA_KEYWORDS = [
   'additionalProperties',
@@ -217,9 +217,9 @@ const SUBSCHEMA_KEYWORDS = [
 ]
 const SUBSCHEMA_LIST_KEYWORDS = ['allOf', 'anyOf', 'prefixItems']
 const SUBSCHEMA_MAP_KEYWORDS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions']
-/** With less in them they could refuse more. */
+/** If a part inside these is left out, they could refuse more. */
 const INVERTING_KEYWORDS = ['not', 'oneOf', 'if', 'contains', 'dependencies']
-/** These look at what was said beside them. */
+/** The meaning of these depends on keywords beside them. */
 const SIBLING_KEYWORDS = [
   'unevaluatedProperties',
   'unevaluatedItems',
@@ -230,16 +230,16 @@ const SIBLING_KEYWORDS = [
 const DEFINITION_KEYWORDS = ['$defs', 'definitions']
 
 /**
- * What is left of a schema without the parts that cannot be used. It refuses nothing that the whole would accept,
- * whatever those parts mean: one part that nobody understands is no reason not to check the others.
+ * Removes the parts of a schema that cannot be used, so that the other parts can still be checked. Whatever the removed
+ * parts mean, the result refuses nothing that the complete schema would accept.
  */
 function dropUnusableParts(schema: JsonObject, isUsable: IsUsable): JsonObject {
   const first = new SchemaWeakener(isUsable)
   const weaker = first.weaken(schema, [])
   if (!first.isShared) return weaker
-  // What is referred to may be referred to from anywhere, also from where less is more.
+  // A definition can be referenced from anywhere, also from an inverting keyword, so these are removed too.
   return new SchemaWeakener(
-    (keyword, value, way) => !INVERTING_KEYWORDS.includes(keyword) && isUsable(keyword, value, way),
+    (keyword, value, path) => !INVERTING_KEYWORDS.includes(keyword) && isUsable(keyword, value, path),
   ).weaken(schema, [])
 }
 
@@ -252,62 +252,62 @@ class SchemaWeakener {
     this.#isUsable = isUsable
   }
 
-  weaken(schema: JsonObject, way: readonly string[]): JsonObject {
+  weaken(schema: JsonObject, path: readonly string[]): JsonObject {
     const before = this.#changes
-    const kept: Record<string, Json> = {}
-    const lost = new Set<string>()
+    const result: Record<string, Json> = {}
+    const dropped = new Set<string>()
     for (const [keyword, value] of Object.entries(schema)) {
-      const part = this.#weakenKeyword(keyword, value as Json, [...way, keyword])
-      if (part === undefined) lost.add(keyword)
-      else kept[keyword] = part
+      const part = this.#weakenKeyword(keyword, value as Json, [...path, keyword])
+      if (part === undefined) dropped.add(keyword)
+      else result[keyword] = part
     }
-    if (this.#changes > before || lost.size > 0) this.#loosen(kept, lost)
-    return kept
+    if (this.#changes > before || dropped.size > 0) this.#loosen(result, dropped)
+    return result
   }
 
-  #loosen(kept: Record<string, Json>, lost: ReadonlySet<string>): void {
+  #loosen(result: Record<string, Json>, dropped: ReadonlySet<string>): void {
     const names = ['properties', 'patternProperties', 'prefixItems', 'items']
     for (const keyword of SIBLING_KEYWORDS)
-      if (keyword.startsWith('unevaluated') || names.some((name) => lost.has(name))) delete kept[keyword]
-    if (!lost.has('if')) return
-    delete kept.then
-    delete kept.else
+      if (keyword.startsWith('unevaluated') || names.some((name) => dropped.has(name))) delete result[keyword]
+    if (!dropped.has('if')) return
+    delete result.then
+    delete result.else
   }
 
-  #weakenKeyword(keyword: string, value: Json, way: readonly string[]): Json | undefined {
-    if (!this.#isUsable(keyword, value, way)) return this.#drop(way)
+  #weakenKeyword(keyword: string, value: Json, path: readonly string[]): Json | undefined {
+    if (!this.#isUsable(keyword, value, path)) return this.#drop(path)
     const before = this.#changes
-    const part = this.#weakenValue(keyword, value, way)
+    const part = this.#weakenValue(keyword, value, path)
     return INVERTING_KEYWORDS.includes(keyword) && this.#changes > before ? undefined : part
   }
 
-  #weakenValue(keyword: string, value: Json, way: readonly string[]): Json {
+  #weakenValue(keyword: string, value: Json, path: readonly string[]): Json {
     const inner = (one: Json, at: readonly string[]): Json => (isJsonObject(one) ? this.weaken(one, at) : one)
     if (Array.isArray(value))
       return [...SUBSCHEMA_LIST_KEYWORDS, ...INVERTING_KEYWORDS, 'items'].includes(keyword)
-        ? value.map((one, at) => inner(one, [...way, String(at)]))
+        ? value.map((one, at) => inner(one, [...path, String(at)]))
         : value
     if (!isJsonObject(value)) return value
     if (SUBSCHEMA_MAP_KEYWORDS.includes(keyword) || keyword === 'dependencies')
-      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one as Json, [...way, name])]))
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one as Json, [...path, name])]))
     return [...SUBSCHEMA_KEYWORDS, ...INVERTING_KEYWORDS, 'unevaluatedProperties', 'unevaluatedItems'].includes(keyword)
-      ? this.weaken(value, way)
+      ? this.weaken(value, path)
       : value
   }
 
-  #drop(way: readonly string[]): undefined {
+  #drop(path: readonly string[]): undefined {
     this.#changes++
-    if (way.some((step) => DEFINITION_KEYWORDS.includes(step))) this.isShared = true
+    if (path.some((step) => DEFINITION_KEYWORDS.includes(step))) this.isShared = true
     return undefined
   }
 }
 
 const MAX_PATTERN_LENGTH = 120
 
-/** What the others beside them are about. */
+/** Errors that summarize the other errors beside them. */
 const SUMMARY_KEYWORDS: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'if'])
 
-/** What AJV found, in the words of our own validator. */
+/** Converts the errors of AJV into the messages of our own validator. */
 function toViolations(errors: readonly ErrorObject[]): readonly Violation[] {
   const summaries = errors.filter(({ keyword }) => SUMMARY_KEYWORDS.has(keyword))
   const others = errors.filter(({ keyword }) => !SUMMARY_KEYWORDS.has(keyword))
@@ -322,9 +322,8 @@ function toViolation(error: ErrorObject): Violation {
     return unknownKeyViolation([...path, additionalProperty], knownKeys(error.parentSchema))
   if (unevaluatedProperty !== undefined)
     return unknownKeyViolation([...path, unevaluatedProperty], knownKeys(error.parentSchema))
-  if (propertyName !== undefined)
-    return { path: [...path, propertyName], message: 'is not a name that is allowed there' }
-  return { path, message: (WORDS[error.keyword] ?? otherWords)(error, path) }
+  if (propertyName !== undefined) return { path: [...path, propertyName], message: 'is not an allowed name there' }
+  return { path, message: (MESSAGES[error.keyword] ?? defaultMessage)(error, path) }
 }
 
 interface Params {
@@ -334,19 +333,19 @@ interface Params {
   readonly propertyName?: string
 }
 
-type Wording = (error: ErrorObject, path: ValuePath) => string
+type FormatMessage = (error: ErrorObject, path: ValuePath) => string
 
 const mismatch =
-  (expected: (operand: Json) => string): Wording =>
+  (expected: (operand: Json) => string): FormatMessage =>
   ({ schema, data }, path) =>
     formatMismatch(expected(schema as Json), data as Json, path)
 
 const size =
-  (words: string): Wording =>
+  (template: string): FormatMessage =>
   ({ schema }) =>
-    `must have ${words.replace('#', String(schema))}`
+    `must have ${template.replace('#', String(schema))}`
 
-const WORDS: Readonly<Record<string, Wording>> = {
+const MESSAGES: Readonly<Record<string, FormatMessage>> = {
   type: mismatch((types) => formatTypes((isJsonList(types) ? types : [types]).map(String))),
   const: mismatch((option) => formatOptions([option])),
   enum: mismatch((options) => formatOptions(isJsonList(options) ? options : [])),
@@ -372,9 +371,9 @@ const WORDS: Readonly<Record<string, Wording>> = {
       : 'fits none of its alternatives',
 }
 
-const otherWords: Wording = ({ keyword }) => `breaks the rule ${quoteText(keyword, 40)} of the schema`
+const defaultMessage: FormatMessage = ({ keyword }) => `breaks the rule ${quoteText(keyword, 40)} of the schema`
 
-/** A JSON pointer. It does not say whether a number is a place in a list or a key. */
+/** Parses a JSON pointer. A number in it may be an index or a key, which the pointer does not show. */
 function parsePointer(pointer: string): ValuePath {
   const parts = pointer
     .split('/')

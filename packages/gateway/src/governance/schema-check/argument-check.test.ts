@@ -23,7 +23,7 @@ const withPattern = (pattern: string): JsonObject => ({
   type: 'object',
   properties: { x: { type: 'string', pattern } },
 })
-/** Exponential for every engine that tracks back. */
+/** Takes exponential time in every backtracking engine. */
 const BOMB = withPattern('^(a+)+$')
 const SPARK = { x: `${'a'.repeat(60)}!` }
 const LOWER = withPattern('^[a-z]+$')
@@ -37,7 +37,7 @@ const denied = (code: string, reason: RegExp): unknown => ({
 describe(`${promise('GOV-17')} the check of arguments`, () => {
   const check = open()
 
-  it('leaves what is null and not required to the server, and nothing else', async () => {
+  it('leaves only arguments that are null and not required to the server', async () => {
     const properties = { region: { type: 'string' }, limit: { type: 'integer' } }
     const schema = { type: 'object', properties, required: ['limit'] }
     expect(check.check(schema, { region: null, limit: 1 })).toBe(ALLOW)
@@ -48,7 +48,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     expect(await check.check(patterned, { region: 'EU' })).toMatchObject({ code: 'ARGUMENTS_INVALID' })
   })
 
-  it('answers at once for plain schemas', () => {
+  it('answers at once for simple schemas', () => {
     const schema = { type: 'object', properties: { limit: { type: 'integer' } }, additionalProperties: false }
     expect(check.check(schema, { limit: 1 })).toBe(ALLOW)
     expect(check.check(schema, undefined)).toBe(ALLOW)
@@ -62,7 +62,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     expect(check.check({ ...schema, required: ['limit'] }, undefined)).toMatchObject({ code: 'ARGUMENTS_INVALID' })
   })
 
-  it('answers for all others a little later', async () => {
+  it('answers asynchronously for all other schemas', async () => {
     expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
     expect(await check.check(LOWER, { x: 'ABC' })).toEqual(
       denied('ARGUMENTS_INVALID', /: x must match the pattern "\^\[a-z\]\+\$"\.$/),
@@ -72,7 +72,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     )
   })
 
-  it('asks a person where a schema cannot be compiled, and says why', async () => {
+  it('asks a person if a schema cannot be compiled, with the reason', async () => {
     const remote = { $ref: 'https://example.com/schema.json' }
     const reason = expect.stringMatching(/its input schema cannot be used \(can't resolve reference/)
     expect(await check.check(remote, {})).toEqual({ outcome: 'ask', reason })
@@ -100,7 +100,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     expect(await check.check(schema, { bad: 1 })).toEqual(denied('ARGUMENTS_INVALID', /good/))
   })
 
-  it('takes members and numbers for what they are', async () => {
+  it('reads special member names and numbers correctly', async () => {
     const strict = { ...LOWER, additionalProperties: false }
     expect(await check.check(strict, JSON.parse('{"__proto__":{}}'))).toEqual(
       denied('ARGUMENTS_INVALID', /__proto__ is not known/),
@@ -110,7 +110,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     expect(await check.check(number, { n: 2 ** 53 })).toMatchObject({ outcome: 'deny' })
   })
 
-  it('judges values that are too long for the main thread in the other', async () => {
+  it('checks values that are too large for the main thread in the worker', async () => {
     const schema = { properties: { list: { type: 'array', items: { type: 'integer' } } } }
     const list = Array.from({ length: 100_000 }, (_, index) => index)
     expect(await check.check(schema, { list })).toBe(ALLOW)
@@ -119,7 +119,7 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     )
   })
 
-  it('takes a schema of ten thousand properties', () => {
+  it('accepts a schema with ten thousand properties', () => {
     const names = Array.from({ length: 10_000 }, (_, index) => `name${index}`)
     const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
     expect(check.check({ properties, additionalProperties: false }, { name9999: 'x' })).toBe(ALLOW)
@@ -128,14 +128,14 @@ describe(`${promise('GOV-17')} the check of arguments`, () => {
     )
   })
 
-  it('refuses arguments of more than it can look at', async () => {
+  it('refuses arguments that are too large to check', async () => {
     expect(await check.check(LOWER, { x: 'a'.repeat(8_000_001) })).toEqual(
-      denied('ARGUMENTS_UNCHECKED', /8000000 can be checked/),
+      denied('ARGUMENTS_UNCHECKED', /at most 8000000 can be checked/),
     )
   })
 })
 
-/** Every half of it is the same again. */
+/** A schema whose size doubles with every definition. */
 function doubled(times: number): JsonObject {
   const half = (index: number): JsonObject => ({ $ref: `#/$defs/d${index + 1}` })
   const entries = Array.from({ length: times }, (_, index) => [`d${index}`, { anyOf: [half(index), half(index)] }])
@@ -150,11 +150,15 @@ function nested(times: number): JsonObject {
 }
 
 const HOSTILE: readonly [string, JsonObject, JsonObject][] = [
-  ['a pattern that tracks back for ever', BOMB, SPARK],
-  ['one that only such engines know', withPattern('^(?=(a+)+$)a'), SPARK],
+  ['a pattern that backtracks for ever', BOMB, SPARK],
+  ['a pattern with a lookahead that backtracks', withPattern('^(?=(a+)+$)a'), SPARK],
   ['definitions that double thirty times', doubled(30), { x: 1 }],
   ['a reference to itself', { $ref: '#' }, {}],
-  ['items that each have to be compared with each', { properties: { x: { uniqueItems: true } } }, { x: pairs(20_000) }],
+  [
+    'items that must all be compared with each other',
+    { properties: { x: { uniqueItems: true } } },
+    { x: pairs(20_000) },
+  ],
 ]
 
 function pairs(count: number): Json {
@@ -165,23 +169,23 @@ function emptyLists(count: number): Json {
   return Array.from({ length: count }, () => [])
 }
 
-/** While others are at work a short budget may end with the compiler, and the verdict is to ask: the next one is longer. */
+/** On a busy machine, a short budget may already end during compilation, with the verdict "ask": then a longer one is used. */
 async function checkOnceCompiled(schema: JsonObject, args: JsonObject): Promise<Verdict> {
   const verdict = await open({ budget: 300 }).check(schema, args)
   return verdict.outcome === 'ask' ? open({ budget: 15_000 }).check(schema, args) : verdict
 }
 
 describe('a hostile schema', () => {
-  it.each(HOSTILE)('is ended: %s', async (_, schema, args) => {
+  it.each(HOSTILE)('is terminated: %s', async (_, schema, args) => {
     expect(await checkOnceCompiled(schema, args)).toEqual(
-      denied('ARGUMENTS_UNCHECKED', /could not be checked: .*takes more than it may/),
+      denied('ARGUMENTS_UNCHECKED', /could not be checked: .*takes too much time or memory/),
     )
-    // The next thread may need longer than that for its first schema while others are at work.
-    const patient = open()
-    expect(await patient.check(LOWER, { x: 'abc' })).toBe(ALLOW)
+    // On a busy machine, the next thread may need longer than that for its first schema.
+    const later = open()
+    expect(await later.check(LOWER, { x: 'abc' })).toBe(ALLOW)
   })
 
-  it('that takes too long to compile is asked about, one that takes too long to check is refused', async () => {
+  it('that takes too long to compile needs approval, one that takes too long to check is refused', async () => {
     const check = open({ budget: 300 })
     expect(await check.check(nested(14), SPARK)).toMatchObject({
       outcome: 'ask',
@@ -190,7 +194,7 @@ describe('a hostile schema', () => {
     expect(await checkOnceCompiled(BOMB, SPARK)).toMatchObject({ code: 'ARGUMENTS_UNCHECKED' })
   })
 
-  it('is ended by the memory that it takes, and the thread with it', async () => {
+  it('that takes too much memory is terminated together with its thread', async () => {
     const check = open({ budget: 60_000 })
     const schema = { properties: { x: { items: { not: { type: 'array' } } } } }
     const memory = check.check(schema, { x: emptyLists(2_000_000) })
@@ -201,22 +205,22 @@ describe('a hostile schema', () => {
     expect(await other).toBe(ALLOW)
   })
 
-  it('holds up neither the main thread nor the checks of others', async () => {
+  it('blocks neither the main thread nor other checks', async () => {
     const check = open({ budget: 2_000 })
     expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
     const done: string[] = []
     const bomb = Promise.resolve(check.check(BOMB, SPARK)).then((verdict) => note(done, 'bomb', verdict))
     const others = ['abc', 'ABC', 'def'].map((x) =>
-      Promise.resolve(check.check(LOWER, { x })).then((said) => note(done, x, said)),
+      Promise.resolve(check.check(LOWER, { x })).then((verdict) => note(done, x, verdict)),
     )
-    expect(check.check({ type: 'object' }, {}), 'what is plain does not wait').toBe(ALLOW)
+    expect(check.check({ type: 'object' }, {}), 'a simple schema does not wait').toBe(ALLOW)
     for (let turn = 0; turn < 100; turn++) await setImmediate()
-    expect(done, 'the main thread turned a hundred times meanwhile').toEqual([])
+    expect(done, 'the main thread ran a hundred turns in the meantime').toEqual([])
     await Promise.all([bomb, ...others])
     expect(done).toEqual(['bomb deny', 'abc allow', 'ABC deny', 'def allow'])
   })
 
-  it('goes behind those that were never late', async () => {
+  it('has a lower priority than schemas that were never slow', async () => {
     const check = open({ budget: 1_000 })
     expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
     const done: string[] = []
@@ -230,10 +234,10 @@ describe('a hostile schema', () => {
     expect(done).toEqual(['first deny', 'proven allow', 'second deny'])
   })
 
-  it('is left alone for a while, however often it is asked', async () => {
+  it('is not tried again for a while, however often it is checked', async () => {
     let now = 0
     const check = open({ budget: 300, cooldown: 1_000, now: () => now })
-    expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes more than it may/))
+    expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes too much time or memory/))
     expect(await check.check(BOMB, { x: 'aaa' })).toEqual(
       denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/),
     )
@@ -241,22 +245,25 @@ describe('a hostile schema', () => {
       denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/),
     )
     now = 1_000
-    expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes more than it may/))
+    expect(await check.check(BOMB, SPARK)).toEqual(denied('ARGUMENTS_UNCHECKED', /takes too much time or memory/))
   })
 
-  it('is tried once, however many wait for it', async () => {
+  it('is tried once, however many calls wait for it', async () => {
     const check = open({ budget: 1_000 })
-    const said = await Promise.all(Array.from({ length: 20 }, () => check.check(BOMB, SPARK)))
+    const verdicts = await Promise.all(Array.from({ length: 20 }, () => check.check(BOMB, SPARK)))
     const tooLong = denied('ARGUMENTS_UNCHECKED', /took too long to check a moment ago/)
-    expect(said).toEqual([denied('ARGUMENTS_UNCHECKED', /takes more than it may/), ...Array(19).fill(tooLong)])
+    expect(verdicts).toEqual([
+      denied('ARGUMENTS_UNCHECKED', /takes too much time or memory/),
+      ...Array(19).fill(tooLong),
+    ])
   })
 
-  it('is not what arguments make of it that are too large', async () => {
+  it('is still used for small arguments after large ones took too long', async () => {
     const check = open({ budget: 1_500 })
     const schema = { properties: { x: { uniqueItems: true } } }
     expect(await check.check(schema, { x: [{ a: 1 }, { a: 2 }] })).toBe(ALLOW)
     expect(await check.check(schema, { x: pairs(60_000) })).toEqual(
-      denied('ARGUMENTS_UNCHECKED', /takes more than it may/),
+      denied('ARGUMENTS_UNCHECKED', /takes too much time or memory/),
     )
     expect(await check.check(schema, { x: pairs(60_000) })).toEqual(denied('ARGUMENTS_UNCHECKED', /a moment ago/))
     expect(await check.check(schema, { x: [{ a: 1 }, { a: 1 }] })).toEqual(
@@ -270,7 +277,7 @@ function note(done: string[], name: string, { outcome }: Verdict): void {
 }
 
 describe('the thread of the check', () => {
-  it('that cannot be started refuses what it should have checked, and is tried again', async () => {
+  it('that cannot be started causes refusals, and is tried again', async () => {
     const check = openArgumentCheck({ threadFile: join(PACKAGE_ROOT, 'dist/no-such-file.js') })
     opened.push(check)
     for (const _ of [1, 2])
@@ -279,10 +286,10 @@ describe('the thread of the check', () => {
       )
   })
 
-  it('is not taken for late where the main thread is', async () => {
+  it('does not time out if only the main thread was blocked', async () => {
     const check = open({ budget: 200 })
     expect(await check.check(LOWER, { x: 'abc' })).toBe(ALLOW)
-    // From here the timers come first, and then what was heard.
+    // From here on, timers run first, and then incoming messages.
     await setImmediate()
     const verdict = check.check(LOWER, { x: 'def' })
     const until = performance.now() + 500
@@ -290,14 +297,14 @@ describe('the thread of the check', () => {
     expect(await verdict).toBe(ALLOW)
   })
 
-  it('takes no more than can wait', async () => {
+  it('limits the number of waiting jobs', async () => {
     const check = open()
     const verdicts = await Promise.all(Array.from({ length: 400 }, () => check.check(LOWER, { x: 'abc' })))
     expect(verdicts.filter(({ outcome }) => outcome === 'allow').length).toBeGreaterThanOrEqual(256)
     expect(verdicts.find(({ outcome }) => outcome === 'deny')).toMatchObject({ code: 'OVERLOADED' })
   })
 
-  it('ends with the check, and with it what waits', async () => {
+  it('ends when the check is closed, and waiting calls are refused', async () => {
     const check = open()
     const waiting = [BOMB, LOWER].map((schema) => check.check(schema, SPARK))
     await check.close()
@@ -308,7 +315,7 @@ describe('the thread of the check', () => {
   it.each([
     ['idle', ''],
     ['ended', 'await check.check(bomb, spark)'],
-  ])('keeps no process alive when it is %s', async (_, then) => {
+  ])('does not keep the process alive when it is %s', async (_, then) => {
     const program = `
       import { openArgumentCheck } from ${JSON.stringify(join(PACKAGE_ROOT, 'dist/governance/schema-check/schema-check.js'))}
       const check = openArgumentCheck({ threadFile: ${JSON.stringify(SCHEMA_THREAD_FILE)}, budget: 2000 })

@@ -13,20 +13,20 @@ import {
 import { type CheckJob, COMPILED, type JobOutcome, READY } from './job.ts'
 
 export interface ArgumentCheckOptions {
-  /** `schema-thread.js` as it was built: a thread cannot be started from the source, nor from what is joined. */
+  /** The built `schema-thread.js`: a thread cannot be started from TypeScript source or from inside a bundle. */
   readonly threadFile: string
-  /** How long one check off the main thread may take, in milliseconds. */
+  /** The maximum time of one check in the worker thread, in milliseconds. */
   readonly budget?: number
-  /** For how long a schema that took longer is not tried again. */
+  /** How long a schema that took longer is not tried again, in milliseconds. */
   readonly cooldown?: number
   readonly now?: () => number
 }
 
 interface KnownSchema {
   readonly plain: SchemaValidator | undefined
-  /** Made when the thread is needed for it. */
+  /** Created when the schema is first sent to the thread. */
   serialized?: { readonly digest: string; readonly text: string }
-  /** Why no part of it can be checked. */
+  /** Why no part of the schema can be checked. */
   unusable?: string
 }
 
@@ -35,30 +35,30 @@ const DEFAULT_COOLDOWN_MS = 60_000
 const LARGE = 65_536
 const MAX_CHARACTERS = 8_000_000
 const MAX_REASON_LENGTH = 200
-const REMEDY = 'If it stays so, the author of its server has to simplify the schema.'
+const REMEDY = 'If this continues, the author of the server has to simplify the schema.'
 const TIMED_OUT = 'its input schema took too long to check a moment ago.'
 const NO_ARGUMENTS: JsonObject = Object.freeze({})
 
 /**
- * Models write null for what they leave out, and the protocol itself knows arguments that are null (their headers are
- * left out). What is not required and null is the server's to judge.
+ * Models often write null for arguments that they leave out, and the protocol allows null arguments (their headers are
+ * left out). Arguments that are null and not required are left to the server.
  */
 function dropOptionalNulls({ required }: JsonObject, args: JsonObject): JsonObject {
   const needed: readonly unknown[] = Array.isArray(required) ? required : []
-  const said = Object.entries(args).filter(([name, value]) => value !== null || needed.includes(name))
-  return said.length === Object.keys(args).length ? args : Object.fromEntries(said)
+  const remaining = Object.entries(args).filter(([name, value]) => value !== null || needed.includes(name))
+  return remaining.length === Object.keys(args).length ? args : Object.fromEntries(remaining)
 }
 
 /**
- * Holds arguments against the schemas of their tools. Plain schemas are asked at once. All others, and values that would
- * take long, go to a thread that can be ended: whoever wrote a schema or a pattern must not be able to stop everybody.
+ * Checks arguments against the input schemas of tools. Simple schemas are checked at once. All other schemas, and large
+ * values, go to a worker thread that can be terminated: a slow schema or pattern must not block the whole gateway.
  */
 export class ArgumentCheck {
   readonly #queue: WorkerQueue
   readonly #cooldown: number
   readonly #now: () => number
   readonly #known = new WeakMap<JsonObject, KnownSchema>()
-  /** Schemas that took too long, and until when they are left alone. */
+  /** Schemas that took too long, and until when they are not tried. */
   readonly #coolingDown = new Map<string, number>()
 
   constructor({
@@ -72,15 +72,15 @@ export class ArgumentCheck {
     this.#now = now
   }
 
-  /** The verdict is there at once wherever it can be. A schema is known by its object: it must not be changed. */
+  /** Returns the verdict at once if possible. Schemas are cached by object identity, so they must not be changed. */
   check(schema: JsonObject, args: JsonObject = NO_ARGUMENTS): Verdict | Promise<Verdict> {
     const verdict = this.#check(schema, args)
     if (verdict === ALLOW) return verdict
-    const again = (first: Verdict): Verdict | Promise<Verdict> => {
-      const said = first.outcome === 'deny' ? dropOptionalNulls(schema, args) : args
-      return said === args ? first : this.#check(schema, said)
+    const retryWithoutNulls = (first: Verdict): Verdict | Promise<Verdict> => {
+      const remaining = first.outcome === 'deny' ? dropOptionalNulls(schema, args) : args
+      return remaining === args ? first : this.#check(schema, remaining)
     }
-    return verdict instanceof Promise ? verdict.then(again) : again(verdict)
+    return verdict instanceof Promise ? verdict.then(retryWithoutNulls) : retryWithoutNulls(verdict)
   }
 
   #check(schema: JsonObject, args: JsonObject): Verdict | Promise<Verdict> {
@@ -91,7 +91,7 @@ export class ArgumentCheck {
     return known.unusable === undefined ? this.#checkInWorker(known, schema, args) : uncheckable(known.unusable)
   }
 
-  /** What is wrong with any value by a schema of the operator's: what cannot be told is wrong too. */
+  /** Checks any value against a schema of the operator. A value that cannot be checked counts as a violation too. */
   async findViolation(schema: JsonObject, value: Json): Promise<string | undefined> {
     const known = this.#known.get(schema) ?? this.#compile(schema)
     const fits = known.plain?.accepts(value)
@@ -106,10 +106,10 @@ export class ArgumentCheck {
       value: JSON.stringify(value),
     })
     if (outcome.kind === 'fits') return undefined
-    return outcome.kind === 'violated' ? outcome.says : `it could not be checked (${outcome.kind})`
+    return outcome.kind === 'violated' ? outcome.message : `it could not be checked (${outcome.kind})`
   }
 
-  /** Why arguments cannot be checked by a schema, or not wholly. At once where it is plain. */
+  /** Why a schema cannot be checked completely; `undefined` if it can. Returns at once for a simple schema. */
   findSchemaProblem(schema: JsonObject): string | undefined | Promise<string | undefined> {
     const known = this.#known.get(schema) ?? this.#compile(schema)
     return known.plain === undefined ? this.#compileInWorker(known, schema) : undefined
@@ -120,7 +120,7 @@ export class ArgumentCheck {
     const { digest, text } = known.serialized
     const job = { digest, group: digest, schema: text }
     const first = await this.#queue.run(job)
-    // A busy machine is no fault of the schema's.
+    // Try again: the failure may be due to a busy machine and not to the schema.
     const outcome = first.kind === 'unusable' && first.final ? await this.#queue.run(job) : first
     if (outcome.kind !== 'unusable') return undefined
     if (outcome.final) known.unusable = outcome.why
@@ -141,11 +141,11 @@ export class ArgumentCheck {
     known.serialized ??= serializeSchema(schema)
     const { digest, text } = known.serialized
     const value = JSON.stringify(args)
-    // What large arguments bring about is no reason to refuse small ones.
+    // If large arguments take too long, small ones should still be checked.
     const group = value.length > LARGE ? `${digest} large` : digest
     if (this.#isCoolingDown(digest) || this.#isCoolingDown(group)) return unchecked(`${TIMED_OUT} ${REMEDY}`)
     if (value.length > MAX_CHARACTERS)
-      return unchecked(`they have ${value.length} characters, and ${MAX_CHARACTERS} can be checked.`)
+      return unchecked(`they have ${value.length} characters; at most ${MAX_CHARACTERS} can be checked.`)
     const outcome = await this.#queue.run({ digest, group, schema: text, value })
     if (outcome.kind === 'excess') this.#coolingDown.set(group, this.#now() + this.#cooldown)
     if (outcome.kind === 'unusable' && outcome.final) known.unusable = outcome.why
@@ -169,72 +169,80 @@ function toVerdict(outcome: JobOutcome): Verdict {
     case 'fits':
       return ALLOW
     case 'violated':
-      return invalid(outcome.says)
+      return invalid(outcome.message)
     case 'unusable':
       return uncheckable(outcome.why)
     case 'excess':
-      return unchecked(`with its input schema that takes more than it may (${shown(outcome.why)}). ${REMEDY}`)
+      return unchecked(
+        `checking them against its input schema takes too much time or memory (${shorten(outcome.why)}). ${REMEDY}`,
+      )
     case 'hopeless':
       return unchecked(`${TIMED_OUT} ${REMEDY}`)
     case 'unchecked':
-      return unchecked(`${shown(outcome.why)}.`)
+      return unchecked(`${shorten(outcome.why)}.`)
     case 'crowded':
-      return { outcome: 'deny', code: 'OVERLOADED', reason: 'Too many calls wait for their arguments to be checked.' }
+      return {
+        outcome: 'deny',
+        code: 'OVERLOADED',
+        reason: 'Too many calls are waiting for the check of their arguments.',
+      }
   }
 }
 
-const invalid = (says: string): Verdict => ({
+const invalid = (violations: string): Verdict => ({
   outcome: 'deny',
   code: 'ARGUMENTS_INVALID',
-  reason: `The arguments do not match the input schema of the tool: ${says}.`,
+  reason: `The arguments do not match the input schema of the tool: ${violations}.`,
 })
 
-/** Whatever could be checked is right. The rest a person has to look at. */
+/** Everything that could be checked is valid. A person has to check the rest. */
 const uncheckable = (why: string): Verdict => ({
   outcome: 'ask',
-  reason: `A person has to approve it: its arguments cannot be checked, since its input schema cannot be used (${shown(why)}).`,
+  reason: `A person has to approve it: its arguments cannot be checked, since its input schema cannot be used (${shorten(why)}).`,
 })
 
-/** Nobody knows whether the arguments are right, and whoever made it so may have meant to: the call is not made. */
+/** It is not known whether the arguments are valid, and somebody may have caused that on purpose: the call is refused. */
 const unchecked = (why: string): Verdict => ({
   outcome: 'deny',
   code: 'ARGUMENTS_UNCHECKED',
   reason: `The arguments of this tool could not be checked: ${why}`,
 })
 
-const shown = (why: string): string => excerpt(why, MAX_REASON_LENGTH)
+const shorten = (why: string): string => excerpt(why, MAX_REASON_LENGTH)
 
 interface WorkerQueueOptions {
-  /** The built program of the thread. */
+  /** The built file of the thread. */
   readonly threadFile: string
-  /** How long one job may take, in milliseconds. */
+  /** The maximum time of one job, in milliseconds. */
   readonly budget: number
 }
+
+type WorkerMessage = JobOutcome | typeof READY | typeof COMPILED
 
 interface Pending {
   readonly job: CheckJob
   readonly settle: (outcome: JobOutcome) => void
 }
 
-/** Loading takes a tenth of a second; a machine that needs this long has other troubles. */
+/** Loading usually takes a tenth of a second, so a start this slow means a problem with the machine. */
 const START_BUDGET = 15_000
 const MAX_WAITING = 256
 const MAX_PROVEN = 10_000
 const MEMORY = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 } as const
 
 /**
- * A thread that does one job at a time and is ended, whatever it is doing, when a job takes too long. Those that wait
- * are done by the next thread. It is started for the first job, and keeps no process alive.
+ * A worker thread that runs one job at a time. If a job takes too long, the thread is terminated, and a new thread runs
+ * the waiting jobs. The thread is started for the first job and does not keep the process alive.
  */
 class WorkerQueue {
   readonly #options: WorkerQueueOptions
   readonly #waiting: Pending[] = []
-  /** Schemas of which a job was done: theirs go first, so that no flood of others holds them up. */
+  /** Schemas with a completed job. Their jobs go first, so that many new schemas cannot delay them. */
   readonly #proven = new Set<string>()
   readonly #ending = new Set<Promise<unknown>>()
   #worker: Worker | undefined
   #isReady = false
-  /** Schemas that the thread of this moment has compiled. */
+  /** Schemas that the current thread has compiled. */
   #compiled = new Set<string>()
   #isClosed = false
   #current: Pending | undefined
@@ -256,9 +264,9 @@ class WorkerQueue {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#terminateWorker()
-    const left = [...(this.#current ? [this.#current] : []), ...this.#waiting.splice(0)]
+    const unfinished = [...(this.#current ? [this.#current] : []), ...this.#waiting.splice(0)]
     this.#current = undefined
-    for (const { settle } of left) settle({ kind: 'unchecked', why: 'the gateway is closing' })
+    for (const { settle } of unfinished) settle({ kind: 'unchecked', why: 'the gateway is closing' })
     await Promise.all(this.#ending)
   }
 
@@ -279,7 +287,7 @@ class WorkerQueue {
       name: 'schema-check',
       env: {},
       execArgv: [],
-      // Nothing of a thread may get among the lines of a protocol. It is not read either: who reads keeps it alive.
+      // Output of the thread must not mix with protocol lines. It is not read, because reading would keep the thread alive.
       stdout: true,
       stderr: true,
       resourceLimits: MEMORY,
@@ -287,28 +295,28 @@ class WorkerQueue {
     this.#worker = worker
     this.#isReady = false
     this.#compiled = new Set()
-    worker.on('message', (said: JobOutcome | typeof READY | typeof COMPILED) => this.#onMessage(worker, said))
-    // It ends after an error; that it ended is what counts.
-    let trouble = 'it ended'
+    worker.on('message', (message: WorkerMessage) => this.#onMessage(worker, message))
+    // After an error the thread always exits, so only the exit is handled.
+    let reason = 'it ended'
     worker.on('error', (error) => {
-      trouble = error.message
+      reason = error.message
     })
-    worker.on('exit', () => this.#onWorkerLost(worker, trouble))
-    // Only now: whoever listens to a thread keeps it alive.
+    worker.on('exit', () => this.#onWorkerLost(worker, reason))
+    // After the listeners were added: adding a listener refs the thread again.
     worker.unref()
     this.#startTimer(START_BUDGET, () => this.#onWorkerLost(worker, `it did not start within ${START_BUDGET} ms`))
   }
 
-  #onMessage(worker: Worker, said: JobOutcome | typeof READY | typeof COMPILED): void {
+  #onMessage(worker: Worker, message: WorkerMessage): void {
     if (worker !== this.#worker) return
     this.#clearTimer()
-    if (said === COMPILED) return this.#beginCheck()
-    if (said === READY) this.#isReady = true
-    else this.#settle(said)
+    if (message === COMPILED) return this.#beginCheck()
+    if (message === READY) this.#isReady = true
+    else this.#settle(message)
     this.#startNext()
   }
 
-  /** The value has a time of its own: a schema that compiles slowly is another fault than one that checks slowly. */
+  /** The check has its own time limit: compiling slowly and checking slowly are different problems. */
   #beginCheck(): void {
     if (this.#current !== undefined) this.#compiled.add(this.#current.job.digest)
     this.#startJobTimer()
@@ -328,7 +336,7 @@ class WorkerQueue {
     if (outcome.kind === 'excess') this.#settleHopeless(settled.job)
   }
 
-  /** A crowd of calls that each take all of the time would leave none for anybody else. */
+  /** Many calls that each take the maximum time would leave no time for others, so the whole group is given up. */
   #settleHopeless({ group }: CheckJob): void {
     const shares = ({ job }: Pending): boolean => job.group === group || job.digest === group
     const hopeless = this.#waiting.filter(shares)
@@ -336,13 +344,13 @@ class WorkerQueue {
     for (const { settle } of hopeless) settle({ kind: 'hopeless' })
   }
 
-  /** The thread is gone: by its memory if it was at work, and for good if it never was. */
-  #onWorkerLost(worker: Worker, trouble: string): void {
+  /** If the thread was ready, it probably ran out of memory. If it never was ready, it cannot be started at all. */
+  #onWorkerLost(worker: Worker, reason: string): void {
     if (worker !== this.#worker) return
-    if (this.#isReady) return this.#exceed(`its thread was lost (${trouble})`)
+    if (this.#isReady) return this.#exceed(`its thread was lost (${reason})`)
     this.#terminateWorker()
     for (const { settle } of this.#waiting.splice(0))
-      settle({ kind: 'unchecked', why: `the thread for it failed: ${trouble}` })
+      settle({ kind: 'unchecked', why: `the thread for it failed: ${reason}` })
   }
 
   #exceed(why: string): void {
@@ -361,13 +369,13 @@ class WorkerQueue {
     this.#ending.add(ending)
   }
 
-  #startTimer(time: number, late: () => void): void {
+  #startTimer(timeMs: number, onTimeout: () => void): void {
     const timer = setTimeout(() => {
-      // Where this thread itself was held up, the answer may be here already: it is heard before the next turn.
+      // If the main thread was blocked, the answer may already be in the queue: it is handled before this callback.
       setImmediate(() => {
-        if (timer === this.#timer) late()
+        if (timer === this.#timer) onTimeout()
       })
-    }, time)
+    }, timeMs)
     this.#timer = timer
   }
 

@@ -3,20 +3,20 @@ import { CheckCache } from './check-cache.ts'
 
 const check = { check: (): undefined => undefined }
 
-describe('kept checks', () => {
-  it('make room for new ones by their size, those first that were not needed for longest', () => {
-    const kept = new CheckCache()
-    kept.set('a', check, 900_000)
-    kept.set('b', check, 900_000)
-    expect(kept.get('a')).toBe(check)
-    kept.set('c', check, 900_000)
-    expect([kept.get('a'), kept.get('b'), kept.get('c')]).toEqual([check, undefined, check])
+describe('cached checks', () => {
+  it('are removed by size, the least recently used first', () => {
+    const cache = new CheckCache()
+    cache.set('a', check, 900_000)
+    cache.set('b', check, 900_000)
+    expect(cache.get('a')).toBe(check)
+    cache.set('c', check, 900_000)
+    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([check, undefined, check])
   })
 
-  it('are not too many, however small', () => {
-    const kept = new CheckCache()
-    for (let index = 0; index < 600; index++) kept.set(`${index}`, check, 10)
-    expect(kept.get('99')).toBeUndefined()
-    expect(kept.get('100')).toBe(check)
+  it('are limited in number, however small they are', () => {
+    const cache = new CheckCache()
+    for (let index = 0; index < 600; index++) cache.set(`${index}`, check, 10)
+    expect(cache.get('99')).toBeUndefined()
+    expect(cache.get('100')).toBe(check)
   })
 })

@@ -1,29 +1,30 @@
-/** One value to be checked, as it goes to the thread. Both are JSON texts: a copy of them is cheap, and theirs to parse. */
+/** One value to check. Schema and value are JSON strings: copying them to the thread is cheap, and the thread parses them. */
 export interface CheckJob {
   readonly digest: string
-  /** Those that need not be tried any more once one of them took too long: the digest, or for large values more than it. */
+  /** If a job takes too long, waiting jobs of the same group are not tried. It is the digest, with a suffix for large values. */
   readonly group: string
   readonly schema: string
   /** Absent: the schema is only compiled. */
   readonly value?: string
 }
 
-/** What became of it. */
+/** The result of a job. */
 export type JobOutcome =
   | { readonly kind: 'fits' }
-  | { readonly kind: 'violated'; readonly says: string }
-  /** The schema cannot be compiled, or not as a whole: the value is not known to fit. `final`: no part of it can. */
+  | { readonly kind: 'violated'; readonly message: string }
+  /** The schema cannot be compiled completely, so it is not known whether the value fits. `final`: no part can be compiled. */
   | { readonly kind: 'unusable'; readonly why: string; readonly final?: boolean }
-  /** It took more time or memory than one check may take. */
+  /** The check took too much time or memory. */
   | { readonly kind: 'excess'; readonly why: string }
-  /** Another one took too long, and this would too. */
+  /** A job of the same group took too long, so this one was not tried. */
   | { readonly kind: 'hopeless' }
-  /** It was never looked at. */
+  /** The value was not checked. */
   | { readonly kind: 'unchecked'; readonly why: string }
+  /** Too many jobs are waiting. */
   | { readonly kind: 'crowded' }
 
-/** What the thread says of a job whose schema it had to compile, before it looks at the value. */
+/** The thread sends this after it compiled the schema of a job and before it checks the value. */
 export const COMPILED = 'compiled'
 
-/** What the thread says first, once it can take jobs. */
+/** The thread sends this first, when it is ready for jobs. */
 export const READY = 'ready'

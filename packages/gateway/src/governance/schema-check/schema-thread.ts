@@ -4,9 +4,9 @@ import { type CompiledSchema, compilePartially, compileSchema } from './ajv-sche
 import { CheckCache } from './check-cache.ts'
 import { type CheckJob, COMPILED, type JobOutcome, READY } from './job.ts'
 
-/** The program of the thread in which foreign schemas and patterns run: it answers one job after the other, or is ended. */
+/** The worker thread that runs schemas and patterns of servers. It handles one job at a time and may be terminated at any moment. */
 const cache = new CheckCache()
-// The rules for schemas are compiled now, so that no job pays for it.
+// Compile the meta-schema now, so that no job has to wait for it.
 compileSchema({})
 parentPort?.on('message', (job: CheckJob) => parentPort?.postMessage(runJob(job)))
 parentPort?.postMessage(READY)
@@ -17,10 +17,10 @@ function runJob(job: CheckJob): JobOutcome {
   if (known.check === undefined) return unusable(known)
   try {
     const violations = known.check(JSON.parse(job.value))
-    if (violations !== undefined) return { kind: 'violated', says: formatViolations(violations) }
+    if (violations !== undefined) return { kind: 'violated', message: formatViolations(violations) }
     return known.problem === undefined ? { kind: 'fits' } : unusable(known)
   } catch (error) {
-    // A schema that leads to itself, or a value as deep as that.
+    // The schema refers to itself without end, or the value is nested too deeply.
     return { kind: 'excess', why: messageOf(error) }
   }
 }

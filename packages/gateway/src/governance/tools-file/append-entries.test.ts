@@ -25,7 +25,7 @@ const CATEGORY = `tool_categories:
     examples: ["mcp__github__search"]
 `
 
-/** The text of a file after an entry was added. */
+/** Returns the text of a file after an entry was added. */
 function added(text: string, ...entries: readonly NewEntry[]): string {
   const change = appendEntries(parseToolsFile(text), entries.length === 0 ? [createNewEntry()] : entries)
   if (!change.ok) expect.fail(change.why)
@@ -44,14 +44,14 @@ describe('a tool that is new', () => {
     expect(added(before + after)).toBe(`${before}\n${ENTRY}${after}`)
   })
 
-  it('gets an entry in a file that is made for it, under a heading for people', () => {
+  it('gets an entry in a new file, after a header comment', () => {
     const text = added('')
     expect(text).toMatch(/^# What each tool may do/)
     expect(text.endsWith(`\n\n${CATEGORY}\ntools:\n${ENTRY}`)).toBe(true)
     expect(readToolsFile(parseToolsFile(text), 'tools.yaml')).toMatchObject({ ok: true, warnings: [] })
   })
 
-  it('is written once, however often it is met', () => {
+  it('is written once, however often it is discovered', () => {
     const once = added('')
     expect(appendEntries(parseToolsFile(once), [createNewEntry({ description: 'other' })])).toMatchObject({
       ...{ ok: true, text: once, splices: [], skipped: [] },
@@ -59,89 +59,89 @@ describe('a tool that is new', () => {
     expect(added('', createNewEntry(), createNewEntry())).toBe(once)
   })
 
-  it('is known under a key in quotes', () => {
+  it('is recognized under a quoted key', () => {
     const text = `${CATEGORY}tools:\n  "mcp__github__search": {hidden: true}\n`
     expect(added(text)).toBe(text)
   })
 
-  it('may come with others, which stand apart', () => {
+  it('may be added together with others, separated by blank lines', () => {
     const text = added(`${CATEGORY}\ntools:\n`, createNewEntry(), createNewEntry({ name: 'mcp__a__b' }))
     expect(text).toBe(`${CATEGORY}\ntools:\n${ENTRY}\n${ENTRY.replace('mcp__github__search', 'mcp__a__b')}`)
   })
 
-  it('shows what was found in its texts', () => {
+  it('has comments with the findings in its description', () => {
     const findings = ['hidden characters in description', ...Array(9).fill('x')]
     expect(added('', createNewEntry({ findings }))).toContain(
       `repositories\n  # Warning: hidden characters in description\n${'  # Warning: x\n'.repeat(4)}  # Warning: and 5 more\n`,
     )
   })
 
-  it('has no line for a description that it does not have', () => {
+  it('has no description line if it has no description', () => {
     const { description: _, ...entry } = createNewEntry()
     expect(added('', entry)).toContain('45Z\n  mcp__github__search:')
   })
 })
 
-describe('the way a file is written', () => {
-  it.each([1, 3, 4, 8])('is kept: indentation by %i', (width) => {
+describe('the style of a file', () => {
+  it.each([1, 3, 4, 8])('is preserved: indentation by %i', (width) => {
     const by = ' '.repeat(width)
     const text = indented(`${CATEGORY}\ntools:\n  a:\n    hidden: true\n`, '  ', by)
     expect(added(text)).toBe(`${text}\n${indented(ENTRY, '  ', by)}`)
   })
 
-  it('is kept: indentation that is not the same everywhere', () => {
+  it('is preserved: indentation that is not the same everywhere', () => {
     const text = `${CATEGORY}\ntools:\n   a:\n        hidden: true\n`
     const entry = ENTRY.replaceAll(/^ {4}/gm, ' '.repeat(8)).replaceAll(/^ {2}(?! )/gm, ' '.repeat(3))
     expect(added(text)).toBe(`${text}\n${entry}`)
   })
 
-  it('is kept: line ends and the byte order mark', () => {
+  it('is preserved: line endings and the byte order mark', () => {
     const text = `\ufeff${CATEGORY}\ntools:\n  a:\n    hidden: true`.replaceAll('\n', '\r\n')
     expect(added(text)).toBe(`${text}\r\n\r\n${ENTRY.replaceAll('\n', '\r\n')}`)
   })
 
-  it('is kept: a last text whose blank lines count', () => {
+  it('is preserved: a block scalar at the end whose blank lines matter', () => {
     const text = `${CATEGORY}tools:\n  a:\n    note: |+\n      text\n\n\n`
     expect(added(`${text}version: 1\n`)).toBe(`${text}${ENTRY}version: 1\n`)
   })
 
-  it('is kept: the end of the document', () => {
+  it('is preserved: the end of the document', () => {
     expect(added(`${CATEGORY}tools:\n  a:\n...\n`)).toBe(`${CATEGORY}tools:\n  a:\n\n${ENTRY}...\n`)
     expect(added(`${CATEGORY}...\n`)).toBe(`${CATEGORY}\ntools:\n${ENTRY}...\n`)
   })
 
-  it('is kept: comments below an empty section', () => {
+  it('is preserved: comments below an empty section', () => {
     const text = `${CATEGORY}tools: # none so far\n  # add yours here\n\n# end\n`
     expect(added(text)).toBe(text.replace('here\n', `here\n\n${ENTRY}`))
   })
 })
 
 describe('sections that are missing', () => {
-  it('are added in one place where both are', () => {
+  it('are added in one place if both are missing', () => {
     const text = '# ours\nmode_policies:\n  ALERT: {}'
     expect(added(text)).toBe(`${text}\n\n${CATEGORY}\ntools:\n${ENTRY}`)
   })
 
-  it('are added in one place where the category has none', () => {
+  it('are added in one place if the section for the category is missing', () => {
     const change = appendEntries(parseToolsFile('tools:\n  a:\n\nversion: 1\n'), [createNewEntry()])
     expect(change).toMatchObject({ ok: true, splices: [{ at: 12, removed: '' }] })
     expect(change.ok && change.text).toBe(`tools:\n  a:\n\n${ENTRY}\n${CATEGORY}\nversion: 1\n`)
   })
 
-  it('take the category where they are there without it', () => {
+  it('get the category if they exist without it', () => {
     const text = 'tool_categories:\n  # ours\n  files:\n    risk_level: low\n  # more\n\ntools:\n'
     const category = CATEGORY.slice(CATEGORY.indexOf('\n') + 1)
     expect(added(text)).toBe(`${text.replace('# more\n', `# more\n${category}`)}${ENTRY}`)
   })
 
-  it('are added in one place where the category goes to the last section', () => {
+  it('are added in one place if the category goes into the last section', () => {
     const text = 'tool_categories:\n  files:\n    risk_level: low'
     const category = CATEGORY.slice(CATEGORY.indexOf('\n') + 1)
     expect(added(text)).toBe(`${text}\n${category}\ntools:\n${ENTRY}`)
     expect(added(`${text}\n\n# end\n`)).toBe(`${text}\n${category}\ntools:\n${ENTRY}\n# end\n`)
   })
 
-  it('keep the category out where they are in flow style, which is told', () => {
+  it('do not get the category if they are in flow style, and this is reported', () => {
     const change = appendEntries(parseToolsFile('tool_categories: {}\ntools:\n'), [createNewEntry()])
     expect(change).toMatchObject({
       text: `tool_categories: {}\ntools:\n${ENTRY}`,
@@ -150,7 +150,7 @@ describe('sections that are missing', () => {
   })
 })
 
-describe('a file that is left alone', () => {
+describe('a file that is not changed', () => {
   it.each([
     ['tools: {}\n', /^tools is not written in block style/],
     ['tools: {a: {hidden: true}}\n', /^tools is not written in block style/],
@@ -170,7 +170,7 @@ describe('a file that is left alone', () => {
   })
 })
 
-describe('what a server calls and says', () => {
+describe('text from a server', () => {
   const REDEFINITION = 'Search\r  mcp__shell__exec: {allowed_in_modes: [NORMAL]}'
   const SEPARATORS = ['\r', '\n', '\r\n', '\u0085', '\u2028', '\u2029', '\v', '\f', '\u001c', '\ufeff']
   const strict = `${CATEGORY}tools:\n  mcp__shell__exec:\n    allowed_in_modes: []\n`
@@ -208,7 +208,7 @@ describe('what a server calls and says', () => {
     expect(added(after, entry)).toBe(after)
   })
 
-  it('is left out where its name is longer than a key can be, and the others are written', () => {
+  it('is left out if the name is longer than a key can be, and the others are written', () => {
     const long = createNewEntry({ name: `mcp__a__${'x'.repeat(70_000)}` })
     const change = appendEntries(parseToolsFile(strict), [long, createNewEntry()])
     expect(change).toMatchObject({ ok: true, skipped: [{ name: long.name, why: expect.stringContaining('1024') }] })
@@ -216,7 +216,7 @@ describe('what a server calls and says', () => {
   })
 
   it.each(['mcp__a__*', 'mcp__a__get_?', 'mcp__a__*_page', 'mcp__a__? a'])(
-    'is left out where its name would be a pattern: %s',
+    'is left out if the name would be a pattern: %s',
     (name) => {
       const change = appendEntries(parseToolsFile(strict), [createNewEntry({ name }), createNewEntry()])
       expect(change).toMatchObject({ ok: true, skipped: [{ name, why: expect.stringContaining('* or ?') }] })
@@ -224,7 +224,7 @@ describe('what a server calls and says', () => {
     },
   )
 
-  it('may have a name of just the length that a key can have', () => {
+  it('may have a name of exactly the maximum length of a key', () => {
     const fits = createNewEntry({ name: `mcp__a__${'x'.repeat(1_024 - 8)}` })
     for (const oracle of Object.values(ORACLES)) {
       expect(oracle(added(strict, fits))).toMatchObject({ value: { tools: { [fits.name]: { category: 'mcp' } } } })
@@ -236,7 +236,7 @@ describe('what a server calls and says', () => {
     })
   })
 
-  it('is one line of seventy visible characters at the most', () => {
+  it('is one line of at most seventy visible characters', () => {
     expect(toCommentText('word '.repeat(14_000), 70)).toHaveLength(70)
     expect([...toCommentText('\u{1f600}'.repeat(100), 70)]).toHaveLength(70)
     expect(toCommentText(` a\u202eb\u200b\u{e0041}\ufe0f c\t\td\n`, 70)).toBe('a b c d')

@@ -15,22 +15,22 @@ import { quoteAscii } from './quoted-text.ts'
 import { findSection } from './read-sections.ts'
 import type { EditResult, SkippedEntry } from './splice.ts'
 
-/** The category that discovery puts a tool in. */
+/** The category of discovered tools. */
 const MCP_CATEGORY: NewCategory = { name: 'mcp', description: 'Tools from MCP servers', riskLevel: 'medium' }
 
 const HEADER = [
   '# What each tool may do, and on which conditions. Every field is explained in docs/tools-yaml.md.',
   '#',
-  '# A new tool gets an entry at the end of `tools`. Nothing that stands here is changed by that: it is yours to edit,',
-  '# to comment, to sort and to commit. What is marked `inferred` is a guess from names and hints: review it.',
-  '# `sallyport tools --risk high` lists what can do harm.',
+  '# A new tool gets an entry at the end of `tools`. Existing lines are never changed by that: you may edit, comment,',
+  '# sort and commit them. Values marked `inferred` are guesses from names and hints: review them.',
+  '# `sallyport tools --risk high` lists the tools that can do harm.',
   '#',
-  '# A saved change is in force within a second. A file with a mistake in it is not: what was in force before stays so.',
+  '# A saved change is in force within a second. A file with an error is not used: the last valid one stays in force.',
   '# A `pin` locks a tool to the definition it had here: `sallyport tools accept` shows what its server changed since.',
   '',
 ]
 
-/** Adds entries for tools that have none, at the end of `tools`. Everything else stays as it is, byte for byte. */
+/** Adds entries at the end of `tools` for tools that have none. All other bytes stay the same. */
 export function appendEntries(parsing: ParseResult, entries: readonly NewEntry[], category = MCP_CATEGORY): EditResult {
   if (!parsing.ok) return refuseUnparsed(parsing)
   const { file } = parsing
@@ -49,7 +49,7 @@ interface SelectedEntries {
   readonly skipped: readonly SkippedEntry[]
 }
 
-/** Those that are not in the file yet, once each, and can be. */
+/** Selects entries that are not in the file yet and can be written, each one once. */
 function selectNew(entries: readonly NewEntry[], file: ParsedFile): SelectedEntries {
   const known = new Set(file.entries.map(({ key }) => key))
   const fresh: NewEntry[] = []
@@ -64,11 +64,11 @@ function selectNew(entries: readonly NewEntry[], file: ParsedFile): SelectedEntr
   return { fresh, skipped }
 }
 
-/** Why a name cannot be a key. One with a `*` would be an entry about other tools too, which a server has no say in (GOV-4). */
+/** Why a name cannot be a key. A name with `*` would also apply to other tools, which a server must not influence (GOV-4). */
 function findNameProblem({ name }: NewEntry): string | undefined {
-  if (isNameGlob(name)) return 'its name has a * or ? in it, which stand for other names in a key'
+  if (isNameGlob(name)) return 'its name contains * or ?, which would make its key a pattern for other names'
   if (formatKey(name).length > MAX_KEY_LENGTH)
-    return `its key would be longer than the ${MAX_KEY_LENGTH} characters of YAML`
+    return `its key would be longer than ${MAX_KEY_LENGTH} characters, the maximum in YAML`
   return undefined
 }
 
@@ -76,9 +76,9 @@ interface Addition {
   readonly file: ParsedFile
   readonly intent: Intent
   readonly entries: readonly string[]
-  /** The lines of a section for the category, if there is none for any. */
+  /** The lines of a new `tool_categories` section, if there is none. */
   readonly section: readonly string[]
-  /** The category in the section that there is. */
+  /** The insertion of the category into the existing section. */
   readonly aside: readonly Insertion[]
   readonly skipped: readonly SkippedEntry[]
 }
@@ -90,25 +90,25 @@ function createAddition(file: ParsedFile, fresh: readonly NewEntry[], category: 
     ...formatEntry(entry, step).map((line) => level + line),
   ])
   const tools = new Map(fresh.map((entry) => [entry.name, toEntryValue(entry)]))
-  const place = hasCategory(file, category) ? undefined : findInsertionPoint(file, 'tool_categories')
-  const nothing = { file, entries, section: [], aside: [], skipped: [], intent: { tools, categories: new Map() } }
-  if (place === undefined) return nothing
-  if (place.kind === 'closed') {
-    return { ...nothing, skipped: [{ name: `tool_categories.${category.name}`, why: place.why }] }
+  const point = hasCategory(file, category) ? undefined : findInsertionPoint(file, 'tool_categories')
+  const base = { file, entries, section: [], aside: [], skipped: [], intent: { tools, categories: new Map() } }
+  if (point === undefined) return base
+  if (point.kind === 'closed') {
+    return { ...base, skipped: [{ name: `tool_categories.${category.name}`, why: point.why }] }
   }
   const examples = fresh.slice(0, 1).map(({ name }) => name)
   const intent = { tools, categories: new Map([[category.name, toCategoryValue(category, examples)]]) }
   const indented = (indent: string): readonly string[] =>
     formatCategory(category, examples, step).map((line) => indent + line)
-  if (place.kind === 'missing') return { ...nothing, intent, section: ['tool_categories:', ...indented(level)] }
-  const own = place.indent === undefined ? level : ' '.repeat(place.indent)
-  return { ...nothing, intent, aside: [{ line: place.line, lines: indented(own) }] }
+  if (point.kind === 'missing') return { ...base, intent, section: ['tool_categories:', ...indented(level)] }
+  const own = point.indent === undefined ? level : ' '.repeat(point.indent)
+  return { ...base, intent, aside: [{ line: point.line, lines: indented(own) }] }
 }
 
 const hasCategory = ({ root }: ParsedFile, { name }: NewCategory): boolean =>
   findPair(findSection(root, 'tool_categories')?.target, name) !== undefined
 
-/** The ways in which the entries can be put in: with a blank line before, or close, or behind all blank lines. */
+/** Possible insertions: after a blank line, directly after the last entry, or after all blank lines. */
 function buildAttempts(addition: Addition, tools: Exclude<InsertionPoint, { kind: 'closed' }>): readonly Insertion[] {
   const { entries, section } = addition
   if (tools.kind === 'missing') return buildNewSectionAttempts(addition, tools.line)
@@ -126,7 +126,7 @@ function buildNewSectionAttempts({ file, entries, section, aside }: Addition, en
   const isNew = file.source.text.trim() === ''
   const lines = [...(isNew ? HEADER : []), ...section, ...(section.length > 0 ? [''] : []), 'tools:', ...entries]
   if (isNew) return [{ line: end, lines }]
-  // Behind a category that goes to the last section, so that one place is changed and not two.
+  // After a category that is added to the last section, so that only one position of the file changes.
   const isLast = findSection(file.root, 'tool_categories')?.key === file.sections.at(-1)?.name
   const line = (isLast ? aside[0]?.line : undefined) ?? end
   return [
@@ -135,19 +135,19 @@ function buildNewSectionAttempts({ file, entries, section, aside }: Addition, en
   ]
 }
 
-/** A value that nobody wrote, and why it is this one. */
+/** An inferred value, and the reason for it. */
 interface Inferred<Value> {
   readonly value: Value
   readonly reason: string
 }
 
-/** A tool that was found, and what is to be written about it. Names and texts are the server's, and so are they treated. */
+/** A discovered tool and its new entry. Names and descriptions come from the server and are not trusted. */
 export interface NewEntry {
   /** The canonical name. */
   readonly name: string
   readonly description?: string
   readonly discoveredAt: Date
-  /** What the description and the schemas were found to hide. */
+  /** Suspicious findings in the description and the schemas. */
   readonly findings: readonly string[]
   readonly category: string
   readonly permission: Inferred<readonly Permission[]>
@@ -167,16 +167,16 @@ interface NewCategory {
 const MAX_DESCRIPTION = 70
 const MAX_REMARK = 100
 const MAX_FINDINGS = 5
-/** Where the reasons begin, seen from the key. */
+/** The column of the reasons, relative to the key. */
 const REASON_COLUMN = 'permission: [READ, CONNECT] '.length
 
-/** No other beginning could be taken for a number, a truth value or a date by YAML 1.1 or 1.2. */
+/** With this beginning, YAML 1.1 and 1.2 cannot read the key as a number, a boolean or a date. */
 const PLAIN_KEY = /^mcp__[A-Za-z0-9_.-]+$/
 
-/** A key as it is written. */
+/** Formats a key, with quotes if needed. */
 const formatKey = (name: string): string => (PLAIN_KEY.test(name) ? name : quoteAscii(name))
 
-/** The lines of an entry, each indented by so many steps. */
+/** The lines of an entry. Fields are indented by `step`. */
 function formatEntry(entry: NewEntry, step: string): readonly string[] {
   const { permission, riskLevel, requiresApproval, allowedInModes } = entry
   const fields = [
@@ -193,7 +193,7 @@ function formatEntry(entry: NewEntry, step: string): readonly string[] {
   return [...formatRemarks(entry), `${formatKey(entry.name)}:`, ...fields.map((field) => step + field)]
 }
 
-/** How many characters it takes, its blank line among them. */
+/** The number of characters of an entry, including the blank line before it. */
 export const measureEntry = (entry: NewEntry): number =>
   formatEntry(entry, '  ').reduce((size, line) => size + line.length + 3, 1)
 
@@ -212,7 +212,7 @@ function withReason(field: string, reason: string): string {
   return `${`${field} `.padEnd(REASON_COLUMN)}# ${toCommentText(reason, MAX_REMARK)}`
 }
 
-/** What an entry has to be once it is read again. */
+/** The value that an entry must have when it is read again. */
 export function toEntryValue(entry: NewEntry): JsonObject {
   return {
     category: entry.category,

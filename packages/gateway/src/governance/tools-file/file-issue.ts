@@ -1,6 +1,6 @@
 import { lineAt, lineStart, type TextLines } from './text-lines.ts'
 
-/** Something in the file that a person should look at. Line and column count from 1. */
+/** An error or a warning about the file. Line and column start at 1. */
 export interface FileIssue {
   readonly line: number
   readonly column: number
@@ -12,7 +12,7 @@ export function createFileIssue(source: TextLines, offset: number, problem: stri
   return { line: line + 1, column: Math.max(0, offset - lineStart(source, line)) + 1, problem }
 }
 
-/** Everything that is wrong, and everything that is only odd, in the order in which it was found. */
+/** All errors and warnings, in the order in which they were found. */
 export interface FileIssueLog {
   readonly errors: readonly FileIssue[]
   readonly warnings: readonly FileIssue[]

@@ -74,7 +74,7 @@ const oneLine = fc
 
 const empty = fc.tuple(pick('note', 'pin'), tail).map(([key, end]): Lines => [`${key}:${end}`])
 
-/** What could be taken for keys, sections or documents by who only looks at lines. */
+/** Text that looks like keys, sections or documents to a reader that works line by line. */
 const DECOYS = [
   'tools:',
   'mcp__evil__tool:',
@@ -120,7 +120,7 @@ const field = fc.oneof(
   multiLine,
 )
 
-/** Later keys of the same name would make the whole file invalid, which is rarely what is looked for. */
+/** Removes duplicate keys: they would make the whole file invalid, which would hide other cases. */
 function dropDuplicates(fields: readonly Lines[]): Lines {
   const seen = new Set<string>()
   return fields
@@ -183,13 +183,13 @@ const anchored = body.map(
 
 const entry = fc.oneof({ weight: 8, arbitrary: blockEntry }, oddEntry, { weight: 1, arbitrary: anchored })
 
-/** Rarely, one that stands there already. */
+/** Rarely, a key that is already in the file. */
 const numbered = fc.tuple(some(comment), entry, fc.integer({ min: 0, max: 30 }))
 
 const entries = fc.array(numbered, { maxLength: 6 }).map(
   (list) =>
     (step: number): Lines =>
-      list.flatMap(([before, make, twin], n) => [...before, ...make(twin === 0 ? 0 : n, step)]),
+      list.flatMap(([before, make, duplicate], n) => [...before, ...make(duplicate === 0 ? 0 : n, step)]),
 )
 
 const toolsSection = fc.oneof(
@@ -271,7 +271,7 @@ const habits: fc.Arbitrary<Habits> = fc.record({
   step: pick(1, 2, 2, 4, 3),
 })
 
-/** tools.yaml as people leave it: every habit that YAML allows, and some that it does not. */
+/** tools.yaml as people write it: in every style that YAML allows, and in some that it does not. */
 export const handEdited: fc.Arbitrary<string> = fc
   .record({
     habits,
@@ -295,7 +295,7 @@ export const handEdited: fc.Arbitrary<string> = fc
     return bom + lines.join(eol) + (finalNewline === '' || lines.length === 0 ? '' : eol)
   })
 
-/** The same with a slip of the hand in it. */
+/** The same with a typo in it. */
 export const withTypo: fc.Arbitrary<string> = fc
   .tuple(
     handEdited,
@@ -303,7 +303,7 @@ export const withTypo: fc.Arbitrary<string> = fc
     pick('"', "'", '[', '{', '}', ']', '|', ':', '#', ' ', '\n', '\t', '\r', '*', '&', '- ', ', '),
     fc.nat(2),
   )
-  .map(([text, place, slip, removed]) => {
-    const at = place % (text.length + 1)
-    return text.slice(0, at) + slip + text.slice(at + removed)
+  .map(([text, position, typo, removed]) => {
+    const at = position % (text.length + 1)
+    return text.slice(0, at) + typo + text.slice(at + removed)
   })

@@ -16,21 +16,21 @@ type Changed = Extract<EditResult, { ok: true }>
 
 const mappingOf = (value: unknown): Mapping => (value ?? {}) as Mapping
 
-/** The text before a change, from the text after it. */
+/** Restores the text before a change from the text after it. */
 function undo({ text, splices }: Changed): string {
   let moved = 0
   const back = splices.map(({ at, removed, inserted }): Splice => {
-    const place = at + moved
+    const position = at + moved
     moved += inserted.length - removed.length
-    return { at: place, removed: inserted, inserted: removed }
+    return { at: position, removed: inserted, inserted: removed }
   })
   return applySplices(text, back)
 }
 
-/** What a file has to mean after the entries were added, by the word of one parser about the file before. */
+/** Checks what a file must contain after entries were added, compared with how one parser read it before. */
 function expectAdded(oracle: Oracle, before: string, { change, entry }: { change: Changed; entry: NewEntry }): void {
   const was = oracle(before)
-  // Parsers differ in what they refuse; where one refuses the file as it was, it has no say.
+  // Parsers differ in what they reject. If one rejects the file before the change, it is not used.
   if (was === undefined) return
   const { tools, tool_categories: categories, toolCategories, ...rest } = mappingOf(was.value)
   const now = mappingOf(oracle(change.text)?.value)
@@ -57,7 +57,7 @@ describe('a file that people have edited', () => {
         added++
         expect(undo(change)).toBe(text)
         expect(change.splices.every(({ removed }) => removed === '')).toBe(true)
-        // Two only where the category has a section of its own to go to.
+        // Two splices only if the category goes into its own section.
         expect(change.splices.length).toBeLessThanOrEqual(/^\ufeff?tool_?[cC]ategories:/m.test(text) ? 2 : 1)
         for (const oracle of Object.values(ORACLES)) expectAdded(oracle, text, { change, entry })
         expect(appendEntries(parseToolsFile(change.text), [entry])).toMatchObject({
@@ -124,7 +124,7 @@ describe('a file that only discovery has written', () => {
         const expected = Object.fromEntries(written.map((entry) => [entry.name, toEntryValue(entry)]))
         for (const oracle of Object.values(ORACLES))
           expect(oracle(change.text)).toMatchObject({ value: { tools: expected } })
-        // Nothing but visible characters and our own line ends, so that no reader can see other lines.
+        // Only visible characters and our own line endings, so that every reader sees the same lines.
         expect(change.text).not.toMatch(/[^\n\p{L}\p{M}\p{N}\p{P}\p{S} ]/u)
       }
       void fc.assert(fc.property(fc.array(hostileEntry, { maxLength: 4 }), check), { numRuns: RUNS / 4 })

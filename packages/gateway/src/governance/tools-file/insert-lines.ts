@@ -5,13 +5,13 @@ import { type FileEntry, type ParsedFile, type ParseResult, parseChanged } from 
 import { applySplices, type EditResult, type Splice } from './splice.ts'
 import { detectLineEnding, lineStart, type TextLines } from './text-lines.ts'
 
-/** Whole lines that are to stand before a line. */
+/** Whole lines to insert before a line. */
 export interface Insertion {
   readonly line: number
   readonly lines: readonly string[]
 }
 
-/** Puts whole lines before a line, with line ends like those around. */
+/** Inserts whole lines before a line, with the same line endings as around it. */
 export function insertLines(source: TextLines, { line, lines }: Insertion): Splice {
   const at = lineStart(source, line)
   const end = detectLineEnding(source, at)
@@ -19,49 +19,49 @@ export function insertLines(source: TextLines, { line, lines }: Insertion): Spli
   return { at, removed: '', inserted: `${isOpen ? end : ''}${lines.join(end)}${end}` }
 }
 
-/** Several insertions in the order of the text; those at one line become one, in the order given. */
+/** Sorts insertions by position. Insertions at the same line are joined in the given order. */
 export function insertAll(source: TextLines, insertions: readonly Insertion[]): readonly Splice[] {
   const byLine = new Map<number, readonly string[]>()
   for (const { line, lines } of insertions) byLine.set(line, [...(byLine.get(line) ?? []), ...lines])
   return [...byLine].toSorted(([a], [b]) => a - b).map(([line, lines]) => insertLines(source, { line, lines }))
 }
 
-/** What does not show, what could end a line in some YAML or some editor, and what YAML does not allow at all. */
-const UNSEEN = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+/gu
+/** Invisible characters, characters that end a line in some YAML version or editor, and characters that YAML forbids. */
+const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]+/gu
 
-/** Foreign text as it may stand behind a `#`: one line, visible characters and single spaces, no longer than told. */
-export function toCommentText(text: string, length: number): string {
-  // Looked at in part, since a description can be of any size; what is left out of it could have been spaces only.
-  const seen = text
-    .slice(0, length * 16)
-    .replaceAll(UNSEEN, ' ')
+/** Makes untrusted text safe for a comment: one line, visible characters and single spaces, at most `maxLength` characters. */
+export function toCommentText(text: string, maxLength: number): string {
+  // Only the beginning is processed, because a description can be of any size.
+  const visible = text
+    .slice(0, maxLength * 16)
+    .replaceAll(INVISIBLE, ' ')
     .trim()
-  const characters = [...seen]
-  if (characters.length <= length) return seen
+  const characters = [...visible]
+  if (characters.length <= maxLength) return visible
   return `${characters
-    .slice(0, length - 1)
+    .slice(0, maxLength - 1)
     .join('')
     .trimEnd()}…`
 }
 
-const USUAL = '  '
+const DEFAULT_INDENT = '  '
 
-/** How a file is indented, as white space to put before a line. */
+/** The indentation of a file, as strings of spaces. */
 interface Indentation {
-  /** Of the entries. */
+  /** The indentation of entries. */
   readonly level: string
-  /** Of the fields, in addition. */
+  /** The additional indentation of fields. */
   readonly step: string
 }
 
-/** As the last entry is; else as the sections are. */
+/** Uses the indentation of the entries; if there are none, that of the sections. */
 export function detectIndentation(file: ParsedFile): Indentation {
   const sections = [...(file.root.pairs?.values() ?? [])].map(({ target }) => columnOf(target, file))
   const sectionLevel = spaces(sections.find((column) => column !== undefined && column > 0))
-  const cuts = file.entries.filter(({ range }) => range !== undefined)
-  const toolsLevel = cuts[0]?.range?.indent ?? columnOf(file.root.pairs?.get('tools')?.target, file)
-  const level = spaces(toolsLevel) ?? sectionLevel ?? USUAL
-  const step = spaces(cuts.map((entry) => stepOf(entry, file)).findLast((width) => width !== undefined))
+  const entries = file.entries.filter(({ range }) => range !== undefined)
+  const toolsLevel = entries[0]?.range?.indent ?? columnOf(file.root.pairs?.get('tools')?.target, file)
+  const level = spaces(toolsLevel) ?? sectionLevel ?? DEFAULT_INDENT
+  const step = spaces(entries.map((entry) => stepOf(entry, file)).findLast((width) => width !== undefined))
   return { level, step: step ?? level }
 }
 
@@ -79,7 +79,7 @@ interface PlannedChange {
   readonly attempts: readonly (readonly Splice[])[]
 }
 
-/** The first way after which the file, read again, says what it said and what was meant; else it is left alone. */
+/** Applies the first attempt after which the file has its old content plus the intended change. If none does, nothing is changed. */
 export function changeSafely({ file, intent, attempts }: PlannedChange): EditResult {
   for (const splices of attempts) {
     const text = applySplices(file.source.text, splices)
@@ -87,11 +87,11 @@ export function changeSafely({ file, intent, attempts }: PlannedChange): EditRes
     if (!parsing.ok || !matchesIntent(file, parsing.file, intent)) continue
     return { ok: true, text, splices, skipped: [], parsing }
   }
-  return { ok: false, why: 'it is written so that nothing can be added here without changing what else it says' }
+  return { ok: false, why: 'its style does not allow adding anything here without changing other parts of the file' }
 }
 
-/** Why a file that cannot be parsed is left alone. */
+/** Why a file that cannot be parsed is not changed. */
 export function refuseUnparsed({ source, problem }: Extract<ParseResult, { ok: false }>): EditResult {
-  const { line, column, problem: told } = createFileIssue(source, problem.offset, problem.problem)
-  return { ok: false, why: `it cannot be read: line ${line}, column ${column}: ${told}` }
+  const issue = createFileIssue(source, problem.offset, problem.problem)
+  return { ok: false, why: `it cannot be read: line ${issue.line}, column ${issue.column}: ${issue.problem}` }
 }

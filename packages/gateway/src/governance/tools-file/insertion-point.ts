@@ -6,19 +6,19 @@ import { findSection } from './read-sections.ts'
 import { BLANK, lineAt, lineStart, type TextLines } from './text-lines.ts'
 import type { YamlValue } from './yaml-tree.ts'
 
-/** Where something can be added to a section. Lines are told by what comes after the addition. */
+/** Where something can be added to a section. The addition goes before the given line. */
 export type InsertionPoint =
   | { readonly kind: 'missing'; readonly line: number }
   | { readonly kind: 'closed'; readonly why: string }
   | {
       readonly kind: 'open'
-      /** After what belongs to the section, and before the comments at the margin, which belong to the next. */
+      /** After the content of the section, and before unindented comments, which belong to the next section. */
       readonly line: number
       /** After the blank lines that follow. */
       readonly lineAfterBlanks: number
-      /** Nothing stands in the section yet. */
+      /** Whether the section is empty. */
       readonly empty: boolean
-      /** The indentation of its keys; undefined while there is none. */
+      /** The indentation of the keys; `undefined` if there are none. */
       readonly indent: number | undefined
     }
 
@@ -48,7 +48,7 @@ export function findInsertionPoint(file: ParsedFile, name: 'tools' | 'tool_categ
   }
 }
 
-/** Nothing at all, not even `~`. */
+/** Whether there is no value at all, not even `~`. */
 function isUnwritten({ node, value }: YamlValue): boolean {
   return value === null && (node === null || (isScalar(node) && node.source === ''))
 }

@@ -5,13 +5,13 @@ import type { PlainLine } from './plain-line.ts'
 import { findSection } from './read-sections.ts'
 import type { YamlValue } from './yaml-tree.ts'
 
-/** What is meant to be different in a changed file. */
+/** The intended differences in a changed file. */
 export interface Intent {
   readonly tools: ReadonlyMap<string, Json>
   readonly categories: ReadonlyMap<string, Json>
 }
 
-/** Whether a changed file says what it said before, but for what was meant. */
+/** Whether a changed file differs from the old one only by the intended changes. */
 export function matchesIntent(before: ParsedFile, after: ParsedFile, intent: Intent): boolean {
   return (
     hasIntendedEntries(before, after, intent) &&
@@ -23,19 +23,21 @@ export function matchesIntent(before: ParsedFile, after: ParsedFile, intent: Int
   )
 }
 
-/** No change moves entries: those of before stand in the same order, and between them only what was meant. */
+/** No change moves entries: the old ones keep their order, and only intended entries are between them. */
 function hasIntendedEntries(before: ParsedFile, after: ParsedFile, { tools }: Intent): boolean {
-  let kept = 0
+  let matched = 0
   for (const entry of after.entries) {
-    const earlier = before.entries[kept]
+    const earlier = before.entries[matched]
     const wasThere = earlier?.key === entry.key
-    if (wasThere) kept++
-    const meant = tools.get(entry.key)
+    if (wasThere) matched++
+    const intended = tools.get(entry.key)
     const isRight =
-      meant === undefined ? wasThere && isSameEntry(earlier, entry) : isDeepStrictEqual(readEntryValue(entry), meant)
+      intended === undefined
+        ? wasThere && isSameEntry(earlier, entry)
+        : isDeepStrictEqual(readEntryValue(entry), intended)
     if (!isRight) return false
   }
-  return kept === before.entries.length
+  return matched === before.entries.length
 }
 
 function isSameEntry(before: FileEntry, after: FileEntry): boolean {
@@ -46,15 +48,15 @@ function isSameEntry(before: FileEntry, after: FileEntry): boolean {
   return was.length === is.length && was.every(({ written }, index) => isSameLine(written, is[index]?.written))
 }
 
-/** Most come out of one memo, and so are one. */
+/** Most lines come from the same cache, so they are the same object. */
 function isSameLine(was: PlainLine, is: PlainLine | undefined): boolean {
   if (was === is) return true
-  // The pins: no two are alike, and most files hold one for each tool.
+  // A fast path for pins, which are all different: most files have one per tool.
   if (typeof was.value === 'string') return was.key === is?.key && was.value === is.value
   return was.key === is?.key && isDeepStrictEqual(was.value, is.value)
 }
 
-/** What an entry says, under the keys as they are written. */
+/** The value of an entry, with its keys as written in the file. */
 export function readEntryValue({ range, parsed }: FileEntry): unknown {
   if (range?.fields === undefined || range.fields.length === 0) return parsed?.value ?? null
   return Object.fromEntries(range.fields.map(({ written }) => [written.key, written.value]))

@@ -3,7 +3,7 @@ import type { NewEntry } from './append-entries.ts'
 
 export const DISCOVERED = new Date('2026-11-15T12:30:45.678Z')
 
-/** An entry that discovery would make, as the example in the documentation has it. */
+/** An entry as discovery creates it, the same as the example in the documentation. */
 export function createNewEntry(entry: Partial<NewEntry> = {}): NewEntry {
   return {
     name: 'mcp__github__search',
@@ -20,7 +20,7 @@ export function createNewEntry(entry: Partial<NewEntry> = {}): NewEntry {
   }
 }
 
-/** What breaks a line, ends a text or begins another one, for some reader of some YAML. */
+/** Characters and strings that can break a line or a string for some YAML reader. */
 const FRAGMENTS = [
   ...['\r', '\n', '\r\n', '\u0085', '\u2028', '\u2029', '\v', '\f', '\0', '\u001b[2J', '\u200b', '\u202e', '\ufeff'],
   ...['\ud800', '\udc00', '\u{e0041}', '\u{1f600}', '\ufffe', '\u034f', '\ufe0f', 'é', '\u00a0', '\u3000', '\t'],
@@ -59,7 +59,7 @@ const FRAGMENTS = [
   ],
 ]
 
-/** Text that a server chose with care. */
+/** Text as a hostile server might send it. */
 export const hostileText: fc.Arbitrary<string> = fc
   .array(
     fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...FRAGMENTS) }, fc.string({ unit: 'binary', maxLength: 4 })),
@@ -69,7 +69,7 @@ export const hostileText: fc.Arbitrary<string> = fc
   )
   .map((parts) => parts.join(''))
 
-/** Under a name that is no pattern: one that is gets no entry. */
+/** The name is never a pattern, because tools with such names get no entry. */
 export const hostileEntry: fc.Arbitrary<NewEntry> = fc
   .record({ tool: hostileText, description: hostileText, reason: hostileText, finding: hostileText, pin: hostileText })
   .map(({ tool, description, reason, finding, pin }) =>

@@ -11,7 +11,7 @@ import {
   type TextLines,
 } from './text-lines.ts'
 
-/** A top-level key and the lines up to the next one, or to the end of the document. */
+/** A top-level key and its lines, up to the next key or the end of the document. */
 export interface SectionRange {
   readonly name: string
   readonly line: number
@@ -24,27 +24,27 @@ export interface PlainField {
   readonly written: PlainLine
 }
 
-/** An entry of `tools` and the lines up to the next key at its level or above. */
+/** An entry of `tools` and its lines, up to the next key at the same level or above. */
 export interface EntryRange {
   readonly key: string
   readonly line: number
   readonly end: number
   readonly indent: number
-  /** What it says, when each of its lines is of the plainest kind. */
+  /** The fields, if every line of the entry is a simple line. */
   readonly fields?: readonly PlainField[]
 }
 
-/** How a file is cut into sections, and `tools` into entries. */
+/** How a file is split into sections, and `tools` into entries. */
 export interface Outline {
   readonly sections: readonly SectionRange[]
   readonly entries: readonly EntryRange[]
 }
 
-/** Lines that were read already, since most lines of a file stand in it many times: so many of them are kept. */
+/** The maximum number of cached lines. Most lines of a file are in it many times, so they are read once. */
 export const MAX_MEMO = 500
 export type LineMemo = Map<string, PlainLine | undefined>
 
-/** YAML has no longer keys than this on one line. */
+/** The maximum length of a key on one line in YAML. */
 export const MAX_KEY_LENGTH = 1_024
 
 const KEY = new RegExp(`^(?:([A-Za-z_][\\w./*?-]*)|(${QUOTED})|'([^'\\u0000-\\u001f]*)'):(?= |$)`)
@@ -54,7 +54,7 @@ const DOCUMENT_END = /^\.\.\.(?: |$)/
 
 interface KeyLine {
   readonly key: string
-  /** Nothing follows on the line. */
+  /** Nothing follows the key on its line. */
   readonly alone: boolean
 }
 
@@ -81,20 +81,20 @@ interface OpenEntry extends KeyLine {
 interface Scan {
   readonly source: TextLines
   readonly sections: OpenSection[]
-  /** Those that were cut before. */
+  /** Entries that are reused from an earlier scan. */
   readonly known: readonly EntryRange[]
   readonly entries: OpenEntry[]
-  /** Inside of `tools`, if nothing stands on the line of its key. */
+  /** Whether the scan is inside `tools`, and `tools:` has no value on its own line. */
   isInTools: boolean
-  /** The indentation of the entries, once there is one. */
+  /** The indentation of the entries; 0 before the first entry. */
   level: number
 }
 
 /**
- * Cuts by indentation alone, without looking into the entries; nothing where that cannot be right.
+ * Splits the file by indentation only, without reading the entries. Returns `undefined` if that cannot be correct.
  *
- * Whether it is right is for the parser to say: text in quotes that goes on over several lines may hold what looks like
- * a key, and a key may be written in a way that is not known here.
+ * The parser verifies the result later: a quoted string over several lines may contain something that looks like a key,
+ * and a key may be written in a way that is not supported here.
  */
 export function scanOutline(source: TextLines, memo: LineMemo, head?: OutlineHead): Outline | undefined {
   const scan = head ? resumeScan(source, head) : beginScan(source)
@@ -102,8 +102,8 @@ export function scanOutline(source: TextLines, memo: LineMemo, head?: OutlineHea
   for (let line = head?.lines ?? 0; line < indents.length; line++) {
     const indent = indents[line] ?? BLANK
     if (indent === BLANK || indent === COMMENT) continue
-    const isCut = indent === 0 ? scanSection(scan, line) : scanEntry(scan, line, indent)
-    if (!isCut) return undefined
+    const isValid = indent === 0 ? scanSection(scan, line) : scanEntry(scan, line, indent)
+    if (!isValid) return undefined
   }
   const { sections, level } = scan
   const entries = scan.entries.map(({ key, alone, line, end }): EntryRange => {
@@ -113,7 +113,7 @@ export function scanOutline(source: TextLines, memo: LineMemo, head?: OutlineHea
   return { sections, entries: [...scan.known, ...entries] }
 }
 
-/** What was cut of the lines of a file before one of its entries. */
+/** The outline of a file before one of its entries. */
 export interface OutlineHead extends SharedLines {
   readonly sections: readonly SectionRange[]
   readonly entries: readonly EntryRange[]
@@ -121,8 +121,8 @@ export interface OutlineHead extends SharedLines {
 }
 
 /**
- * What the outline of a file has in common with that of any text which is the same up to an offset: everything before
- * the last entry whose key stands there whole. The scan comes to that key in the same state each time.
+ * The part of an outline that is also valid for any text which is the same up to an offset: everything before the last
+ * entry whose key is completely before the offset. The scan always reaches that key in the same state.
  */
 export function findReusableHead(offset: number, source: TextLines, outline: Outline): OutlineHead | undefined {
   const last = outline.entries.findLastIndex(({ line }) => lineStart(source, line + 1) <= offset)
@@ -148,7 +148,7 @@ function resumeScan(source: TextLines, { sections, entries, level }: OutlineHead
   return { source, sections: open, known: entries, entries: [], isInTools: true, level }
 }
 
-/** False where the cuts that were made may be wrong. */
+/** Returns false if the split may be wrong. */
 function scanSection(scan: Scan, line: number): boolean {
   const { source, sections, entries } = scan
   const written = lineText(source, line)
@@ -201,7 +201,7 @@ function hasKey(fields: readonly PlainField[], key: string): boolean {
 }
 
 function readMemoized(line: string, memo: LineMemo): PlainLine | undefined {
-  // No two pins are alike: to look for one would cost more than to read it.
+  // Every pin is different, so a cache lookup would cost more than reading the line.
   if (line.startsWith('pin: ')) return readPlainLine(line)
   const known = memo.get(line)
   if (known !== undefined || memo.has(line)) return known

@@ -6,13 +6,13 @@ import { createNewEntry } from './new-entry.test-kit.ts'
 import { type ParseResult, parseChanged, parseToolsFile } from './parsed-file.ts'
 import { appendEntries, readToolsFile } from './tools-file.ts'
 
-/** Everything that can be known of a file, but for what only makes reading faster. */
+/** The complete result of parsing a file, except caches. */
 function known(parsing: ParseResult): unknown {
   if (!parsing.ok) return parsing
   const { source, sections, entries, root, originalOffset, outline } = parsing.file
   const offsets = Array.from({ length: 50 }, (_, offset) => originalOffset(offset))
-  const said = entries.map((entry) => [entry.key, entry.line, entry.range, readEntryValue(entry)])
-  return { source, sections, said, root: root.value, offsets, outline, read: readToolsFile(parsing, 'tools.yaml') }
+  const values = entries.map((entry) => [entry.key, entry.line, entry.range, readEntryValue(entry)])
+  return { source, sections, values, root: root.value, offsets, outline, read: readToolsFile(parsing, 'tools.yaml') }
 }
 
 const DISCOVERED = ['a', 'b'].reduce((text, name) => {
@@ -26,8 +26,8 @@ const inserted = fc.oneof(
   fc.string({ maxLength: 10 }),
 )
 
-/** A place in a text: the beginning of a line as often as not. */
-function placeIn(whole: string, at: number): number {
+/** A position in a text: in half of the cases the start of a line. */
+function positionIn(whole: string, at: number): number {
   const offset = at % (whole.length + 1)
   return at % 2 === 0 ? offset : whole.lastIndexOf('\n', offset) + 1
 }
@@ -42,14 +42,14 @@ const edited = (whole: string, { offset, more, removed }: Edit): string =>
   whole.slice(0, offset) + more + whole.slice(offset + removed)
 
 describe('a file that was changed somewhere', () => {
-  it('reads as if nothing had been known of it before', () => {
+  it('is parsed as if it were parsed for the first time', () => {
     fc.assert(
       fc.property(text, fc.nat(), inserted, fc.nat({ max: 20 }), (whole, at, more, removed) => {
         const before = parseToolsFile(whole)
         if (!before.ok) return
-        // It is read: what was found then must not be what is found now.
+        // Read it before the change: these cached results must not be reused wrongly.
         readToolsFile(before, 'tools.yaml')
-        const offset = placeIn(whole, at)
+        const offset = positionIn(whole, at)
         const now = edited(whole, { offset, more, removed })
         expect(known(parseChanged(now, before.file, offset))).toEqual(known(parseToolsFile(now)))
       }),
@@ -57,7 +57,7 @@ describe('a file that was changed somewhere', () => {
     )
   })
 
-  it('reads so around every line break of a file that discovery wrote', () => {
+  it('is parsed correctly for changes around every line break of a file that discovery wrote', () => {
     const whole = DISCOVERED.slice(DISCOVERED.indexOf('tools:'))
     const before = parseToolsFile(whole)
     if (!before.ok) expect.fail('it cannot be read')
@@ -70,7 +70,7 @@ describe('a file that was changed somewhere', () => {
         }
   })
 
-  it('says again what is odd in an entry before the change', () => {
+  it('repeats the warnings of entries before the change', () => {
     const whole = 'tools:\n  a:\n    colour: red\n  b:\n    hidden: true\n  c:\n    hidden: 7\n  d:\n'
     const before = parseToolsFile(whole)
     if (!before.ok) expect.fail('it cannot be read')
@@ -79,7 +79,7 @@ describe('a file that was changed somewhere', () => {
     expect(known(parseChanged(now, before.file, whole.length))).toEqual(known(parseToolsFile(now)))
   })
 
-  it('takes over what stood before the change, entry by entry', () => {
+  it('reuses the entries before the change', () => {
     const before = parseToolsFile(DISCOVERED)
     if (!before.ok) expect.fail('it cannot be read')
     const after = parseChanged(`${DISCOVERED}\n`, before.file, DISCOVERED.length)

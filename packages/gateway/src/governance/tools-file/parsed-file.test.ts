@@ -7,14 +7,14 @@ import { yaml12 } from './yaml-oracle.test-kit.ts'
 
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 1_000)
 
-/** The whole file as one plain value. */
+/** The whole file as a plain value. */
 function wholeOf({ root, entries }: ParsedFile): unknown {
   if (entries.length === 0) return root.value
   const tools = Object.fromEntries(entries.map((entry) => [entry.key, readEntryValue(entry)]))
   return { ...(root.value as object), tools }
 }
 
-/** What is refused here though the parser would take it. */
+/** Input that is refused here although the parser would accept it. */
 const STRICTER = /carriage return|as the key|merge key/
 
 function agrees(text: string): boolean {
@@ -25,8 +25,8 @@ function agrees(text: string): boolean {
   return parsing.ok
 }
 
-describe('a file that is read in part by line', () => {
-  it('means what the parser makes of it as a whole', () => {
+describe('a file that is partly read line by line', () => {
+  it('has the same meaning as if the parser had read all of it', () => {
     let read = 0
     const check = (text: string): void => {
       if (agrees(text)) read++
@@ -35,7 +35,7 @@ describe('a file that is read in part by line', () => {
     expect(read).toBeGreaterThan(RUNS / 3)
   })
 
-  it('is refused or understood as the parser does after any slip of the hand', () => {
+  it('is refused or read like the parser does, after any typo', () => {
     void fc.assert(
       fc.property(withTypo, (text) => void agrees(text)),
       { numRuns: RUNS },

@@ -12,30 +12,30 @@ import {
 import { lineAt, lineStart, lineText, splitLines, type TextLines } from './text-lines.ts'
 import { readYaml, type YamlPair, type YamlProblem, type YamlValue } from './yaml-tree.ts'
 
-/** An entry of `tools`: read line by line, or by the parser. */
+/** An entry of `tools`, read line by line or by the parser. */
 export interface FileEntry {
   readonly key: string
   readonly line: number
-  /** Where it stands; nothing when it comes from an alias, a merge key or a mapping in flow style. */
+  /** The lines of the entry; `undefined` if it comes from an alias, a merge key or a mapping in flow style. */
   readonly range?: EntryRange
-  /** What the parser made of it; nothing when it was read line by line. */
+  /** The value from the parser; `undefined` if the entry was read line by line. */
   readonly parsed?: YamlValue
 }
 
-/** tools.yaml as it is written: what stands where, before anything is made of it. Lines count from 0. */
+/** The structure of tools.yaml with positions, before its content is validated. Lines start at 0. */
 export interface ParsedFile {
   readonly source: TextLines
   readonly sections: readonly SectionRange[]
   readonly entries: readonly FileEntry[]
   /** Without the entries that were read line by line. */
   readonly root: YamlValue
-  /** Where something stands in the file that the parser was given. */
+  /** Converts an offset in the text that the parser got into an offset in the file. */
   originalOffset(offset: number): number
-  /** Its lines as they were read: after a change most of them are the same. */
+  /** Lines that were already read: after a change, most of them are the same. */
   readonly memo: LineMemo
-  /** How it was cut line by line; nothing where the parser had to read all of it. */
+  /** How the file was split line by line; `undefined` if the parser had to read all of it. */
   readonly outline?: Outline
-  /** What entries that were read line by line were found to say, where nothing is wrong with them. */
+  /** Cached results of entries that were read line by line and have no issues. */
   readonly readings: WeakMap<EntryRange, ToolEntry>
 }
 
@@ -43,12 +43,12 @@ export type ParseResult =
   | { readonly ok: true; readonly file: ParsedFile }
   | { readonly ok: false; readonly source: TextLines; readonly problem: YamlProblem }
 
-/** Reads plain entries line by line and gives only the rest to the parser, which is a hundred times slower. */
+/** Reads simple entries line by line and passes only the rest to the parser, which is a hundred times slower. */
 export const parseToolsFile = (text: string): ParseResult => parse(text, { memo: new Map(), readings: new WeakMap() })
 
 /**
- * Reads a text that is that of a file up to an offset. Of the entries before it only their cuts are taken over, since the
- * same lines are cut alike; whether the cuts are right is for the parser to say again.
+ * Parses a text that is the same as a file up to an offset. For the entries before the offset it reuses only how they were
+ * split, because the same lines are always split in the same way. The parser still verifies the split.
  */
 export function parseChanged(
   text: string,
@@ -62,8 +62,8 @@ type Memories = Pick<ParsedFile, 'memo' | 'readings'>
 
 function parse(text: string, memories: Memories, head?: OutlineHead): ParseResult {
   const source = splitLines(text, head)
-  const alone = findLoneCarriageReturn(text)
-  if (alone !== undefined) return { ok: false, source, problem: alone }
+  const problem = findLoneCarriageReturn(text)
+  if (problem !== undefined) return { ok: false, source, problem }
   const outline = scanOutline(source, memories.memo, head)
   const file = outline && parseInPart({ source, ...memories }, outline)
   return file === undefined ? parseInFull({ source, ...memories }) : { ok: true, file }
@@ -71,16 +71,16 @@ function parse(text: string, memories: Memories, head?: OutlineHead): ParseResul
 
 type ReadLines = Pick<ParsedFile, 'source' | 'memo' | 'readings'>
 
-/** For YAML it ends a line, for our parser and for editors it does not: a comment for one is policy for another. */
+/** A lone CR ends a line in YAML, but not for our parser or for editors: a comment for one would be a rule for the other. */
 function findLoneCarriageReturn(text: string): YamlProblem | undefined {
   const offset = text.includes('\r') ? text.search(/\r(?!\n)/) : -1
   if (offset === -1) return undefined
-  return { offset, problem: 'a carriage return stands here without a line feed. End lines with LF or CR LF.' }
+  return { offset, problem: 'here is a carriage return without a line feed. End lines with LF or CR LF.' }
 }
 
 /**
- * The parser is also the judge of the cuts: where it finds the same keys in the same lines, no quote and no bracket was
- * open there, so that the entries in between could be left out without another meaning for the rest.
+ * The parser also verifies the split. If it finds the same keys on the same lines, no quote or bracket was open there, so
+ * leaving out the entries in between did not change the meaning of the rest.
  */
 function parseInPart({ source, ...memories }: ReadLines, outline: Outline): ParsedFile | undefined {
   const { sections, entries: scanned } = outline
@@ -92,15 +92,23 @@ function parseInPart({ source, ...memories }: ReadLines, outline: Outline): Pars
   const lineOf = ({ at }: YamlPair): number => lineAt(source, originalOffset(at))
   const expected = sections.map(({ name, line }) => ({ key: name, line }))
   if (!hasKeysAt(root, expected, lineOf)) return undefined
-  const left = scanned.filter(({ fields }) => fields === undefined)
-  if (scanned.length > 0 && !hasKeysAt(tools, left, lineOf)) return undefined
+  const remaining = scanned.filter(({ fields }) => fields === undefined)
+  if (scanned.length > 0 && !hasKeysAt(tools, remaining, lineOf)) return undefined
   if (new Set(scanned.map(({ key }) => key)).size < scanned.length) return undefined
-  // Where nothing was cut by line, nothing was left out either.
-  const cuts = scanned.length > 0 ? scanned : buildOutline(root, source).entries
-  return { source, sections, entries: collectEntries(cuts, tools, lineOf), root, originalOffset, outline, ...memories }
+  // If no entry was split off by line, nothing was left out either.
+  const ranges = scanned.length > 0 ? scanned : buildOutline(root, source).entries
+  return {
+    source,
+    sections,
+    entries: collectEntries(ranges, tools, lineOf),
+    root,
+    originalOffset,
+    outline,
+    ...memories,
+  }
 }
 
-/** A member of a mapping. */
+/** Finds a member of a mapping. */
 export const findPair = (value: YamlValue | undefined, key: string): YamlPair | undefined => value?.pairs?.get(key)
 
 const pairsOf = (value: YamlValue | undefined): readonly YamlPair[] => [...(value?.pairs?.values() ?? [])]
@@ -127,26 +135,26 @@ function parseInFull({ source, ...memories }: ReadLines): ParseResult {
   const reading = readYaml(source.text)
   if (!reading.ok) return { ok: false, source, problem: reading.problem }
   const { root } = reading
-  const { sections, entries: cuts } = buildOutline(root, source)
-  const entries = collectEntries(cuts, findPair(root, 'tools')?.target, ({ at }) => lineAt(source, at))
+  const { sections, entries: ranges } = buildOutline(root, source)
+  const entries = collectEntries(ranges, findPair(root, 'tools')?.target, ({ at }) => lineAt(source, at))
   return { ok: true, file: { source, sections, entries, root, originalOffset: (offset) => offset, ...memories } }
 }
 
 function collectEntries(
-  cuts: readonly EntryRange[],
+  ranges: readonly EntryRange[],
   tools: YamlValue | undefined,
   lineOf: (pair: YamlPair) => number,
 ): readonly FileEntry[] {
-  const known = new Set(cuts.map(({ key }) => key))
-  const cutEntries = cuts.map((range): FileEntry => {
+  const known = new Set(ranges.map(({ key }) => key))
+  const withRange = ranges.map((range): FileEntry => {
     const parsed = range.fields === undefined ? findPair(tools, range.key)?.target : undefined
     return { key: range.key, line: range.line, range, ...(parsed && { parsed }) }
   })
   const others = pairsOf(tools).filter(({ key }) => !known.has(key))
-  return [...cutEntries, ...others.map((pair) => ({ key: pair.key, line: lineOf(pair), parsed: pair.target }))]
+  return [...withRange, ...others.map((pair) => ({ key: pair.key, line: lineOf(pair), parsed: pair.target }))]
 }
 
-/** What is left of a text for a parser, and where it stood. */
+/** The part of a text that the parser reads, and a mapping back to the original offsets. */
 interface RemainingText {
   readonly text: string
   originalOffset(offset: number): number
@@ -157,7 +165,7 @@ interface Piece {
   readonly original: number
 }
 
-/** The text without the entries that could be read line by line. */
+/** The text without the entries that were read line by line. */
 function extractRemaining(source: TextLines, entries: readonly EntryRange[]): RemainingText {
   const pieces: Piece[] = []
   let text = ''
@@ -195,7 +203,7 @@ interface KeyRange {
   readonly indent: number
 }
 
-/** The cuts of a file that was parsed as a whole. */
+/** The sections and entries of a file that was parsed as a whole. */
 function buildOutline(root: YamlValue, source: TextLines): Outline {
   const sections = listKeyRanges(root, documentEnd(source), source)
   const tools = sections.find(({ key }) => key === 'tools')
@@ -206,7 +214,7 @@ function buildOutline(root: YamlValue, source: TextLines): Outline {
   }
 }
 
-/** Whether a value is a mapping whose keys stand on lines of their own. */
+/** Whether a value is a mapping in block style, with each key on its own line. */
 export const isBlockMap = ({ node }: YamlValue): boolean => node !== null && isMap(node) && node.flow !== true
 
 function listKeyRanges(value: YamlValue, end: number, source: TextLines): readonly KeyRange[] {
@@ -219,7 +227,7 @@ function listKeyRanges(value: YamlValue, end: number, source: TextLines): readon
   })
 }
 
-/** The line of `...`, or the one after the last. */
+/** The line of `...`, or the line after the last one. */
 export function documentEnd(source: TextLines): number {
   const marked = source.indents.findIndex(
     (indent, line) => indent === 0 && /^\.\.\.\s*(?:#|$)/.test(lineText(source, line)),

@@ -78,8 +78,8 @@ const line = fc
   )
   .map(([key, colon, parts]) => key + colon + parts.join(''))
 
-describe('a line of the plainest kind', () => {
-  it('means what the parser makes of it, whatever else could have been meant', () => {
+describe('a simple line', () => {
+  it('has the same meaning as for the parser', () => {
     let plain = 0
     const check = (text: string): void => {
       const read = readPlainLine(text)
@@ -111,7 +111,7 @@ describe('a line of the plainest kind', () => {
     'null: a',
     '"a": b',
     'a: 007',
-  ])('is not this: %s', (text) => {
+  ])('is not: %s', (text) => {
     expect(readPlainLine(text)).toBeUndefined()
   })
 })

@@ -9,7 +9,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   t: '\t',
 }
 
-/** Any text as one that every YAML reads alike: in double quotes, printable ASCII only. */
+/** Quotes a string so that every YAML version reads it the same way: double quotes and printable ASCII only. */
 export function quoteAscii(text: string): string {
   const escaped = text.replaceAll(/["\\]|[^ -~]/gu, (char) => {
     if (char === '"' || char === '\\') return `\\${char}`
@@ -20,11 +20,11 @@ export function quoteAscii(text: string): string {
   return `"${escaped}"`
 }
 
-/** The inside of double quotes, of the kind that `unquote` understands and that stands on one line. */
+/** A double-quoted string on one line, as far as `unquote` supports it. */
 export const QUOTED =
   '"(?:[^"\\\\\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\ufeff]|\\\\(?:["\\\\/bfnrt]|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}))*"'
 
-/** What a text in double quotes means that `QUOTED` matches. */
+/** The value of a double-quoted string that `QUOTED` matches. */
 export function unquote(quoted: string): string {
   const inside = quoted.slice(1, -1)
   if (!inside.includes('\\')) return inside

@@ -14,7 +14,7 @@ import type { ParsedFile } from './parsed-file.ts'
 import { lineAt } from './text-lines.ts'
 import type { YamlPair, YamlValue } from './yaml-tree.ts'
 
-/** The top-level keys, in the spelling that is written for people. */
+/** The top-level keys, in the spelling that the documentation uses. */
 export const SECTIONS = ['tool_categories', 'mode_policies', 'tools'] as const
 
 const CATEGORY_KEYS = ['description', 'risk_level', 'requires_approval_in_modes', 'examples']
@@ -47,10 +47,10 @@ function readCategoryField({ key, at, target }: YamlPair, reader: SectionReader)
   if (key === 'examples') return {}
   if (key === 'description') {
     if (typeof target.value === 'string') return { description: target.value }
-    report(at, 'description: expected a text.', reader)
+    report(at, 'description: expected a string.', reader)
     return {}
   }
-  // These two mean what they mean in an entry.
+  // The other two keys have the same meaning as in an entry.
   const { fields, issues } = readPolicyFields({ [key]: target.value })
   for (const { problem } of issues) report(at, `${key}: ${problem}`, reader)
   const { riskLevel, requiresApprovalInModes } = fields
@@ -61,10 +61,11 @@ export function readModePolicies(reader: SectionReader): ModePolicies {
   const policies = new Map<Mode, ModePolicy>()
   for (const { pair, line } of members('mode_policies', reader)) {
     const mode = MODES.find((known) => known === pair.key.toUpperCase())
-    // Not a warning: who misspells a mode would believe its policy to be in force.
+    // An error and not a warning: with a misspelt mode, people would believe that its policy is in force.
     if (mode === undefined)
       report(pair.at, `expected a mode (${MODES.join(', ')}).${didYouMean(pair.key, MODES)}`, reader)
-    else if (policies.has(mode)) report(pair.at, 'this mode stands here in another spelling. Keep one of them.', reader)
+    else if (policies.has(mode))
+      report(pair.at, 'this mode is also here in another spelling. Keep one of them.', reader)
     else policies.set(mode, readModePolicy(pair, line, reader))
   }
   return policies
@@ -94,13 +95,13 @@ function members(name: string, reader: SectionReader): readonly Member[] {
   })
 }
 
-/** The members of a mapping, of which there may be none. */
+/** The members of a mapping, which may be empty. */
 function readMapping({ key, at, target }: YamlPair, reader: SectionReader): readonly YamlPair[] {
   if (target.pairs === undefined && target.value !== null) report(at, `${key}: expected a mapping.`, reader)
   return [...(target.pairs?.values() ?? [])]
 }
 
-/** The members that are known, with their keys in one spelling; the others are told. */
+/** The known members, with their keys in one spelling. Unknown ones are reported. */
 function listKnownFields(pair: YamlPair, known: readonly string[], reader: SectionReader): readonly YamlPair[] {
   return readMapping(pair, reader).flatMap((field) => {
     const key = known.find((name) => name === field.key || toCamelCase(name) === field.key)
@@ -114,11 +115,11 @@ const MAX_SHOWN = 60
 
 const DESCRIPTIVE_KEYS = ['description', 'examples']
 
-/** Tells of a key that is not read. What was probably meant to restrict is a mistake: ignored, it would leave tools open. */
+/** Reports an unknown key. It is an error if it was probably meant to restrict: ignoring it would leave tools open. */
 export function reportUnknown({ key, at }: YamlPair, known: readonly string[], { file, log }: SectionReader): void {
-  const meant = findClosest(key, known)
+  const closest = findClosest(key, known)
   const name = quoteText(key, MAX_SHOWN)
-  if (meant === undefined || DESCRIPTIVE_KEYS.includes(meant))
+  if (closest === undefined || DESCRIPTIVE_KEYS.includes(closest))
     log.warn(file.originalOffset(at), `${name} is not known and is ignored.${didYouMean(key, known)}`)
   else log.error(file.originalOffset(at), `${name} is not known.${didYouMean(key, known)}`)
 }

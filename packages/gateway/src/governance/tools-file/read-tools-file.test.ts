@@ -35,7 +35,7 @@ const EXAMPLE = [
   '    # timeout_seconds: 30',
 ]
 
-describe('what tools.yaml says', () => {
+describe('the content of tools.yaml', () => {
   it('is read with the line of every entry and every field', () => {
     expect(fileOf(read(...EXAMPLE))).toEqual({
       path: PATH,
@@ -58,12 +58,12 @@ describe('what tools.yaml says', () => {
     })
   })
 
-  it('has the same lines after a byte order mark and with other line ends', () => {
+  it('has the same lines after a byte order mark and with other line endings', () => {
     const { entries } = fileOf(readToolsFile(parseToolsFile(`\ufeff${EXAMPLE.join('\r\n')}`), PATH))
     expect(entries).toEqual(fileOf(read(...EXAMPLE)).entries)
   })
 
-  it('has the same lines where entries around are written in other styles', () => {
+  it('has the same lines if entries around are written in other styles', () => {
     const { entries } = fileOf(
       read(
         'tools:',
@@ -88,7 +88,7 @@ describe('what tools.yaml says', () => {
     ])
   })
 
-  it('follows merge keys to the lines where the values stand, and lets own values win', () => {
+  it('follows merge keys to the lines of the values, and prefers own values', () => {
     const { entries } = fileOf(
       read(
         'x-strict: &strict',
@@ -114,7 +114,7 @@ describe('what tools.yaml says', () => {
     ])
   })
 
-  it('holds the policies of modes, in any case', () => {
+  it('contains the policies of modes, in upper or lower case', () => {
     const { modePolicies } = fileOf(
       read('mode_policies:', '  lockdown:', '    allowed_categories: []', '  ALERT:', '    allowedCategories: [mcp]'),
     )
@@ -131,7 +131,7 @@ describe('what tools.yaml says', () => {
     },
   )
 
-  it('takes an entry without fields for one that leaves everything as it is', () => {
+  it('may have an entry without fields, which changes nothing', () => {
     expect(fileOf(read('tools:', '  a:', '  b: ~')).entries).toEqual([
       { key: 'a', line: 2, fields: {}, lines: {} },
       { key: 'b', line: 3, fields: {}, lines: {} },
@@ -150,7 +150,7 @@ describe('what tools.yaml says', () => {
     },
   )
 
-  it('keeps a key that every object has', () => {
+  it('may have a key with the name of an inherited property', () => {
     const { entries } = fileOf(read('tools:', '  __proto__:', '    risk_level: high', '  constructor: {hidden: true}'))
     expect(entries).toMatchObject([
       { key: '__proto__', fields: { riskLevel: 'high' } },
@@ -160,7 +160,7 @@ describe('what tools.yaml says', () => {
 })
 
 describe('a key that is not known', () => {
-  it('is a warning at its place, and says what may have been meant', () => {
+  it('is a warning with its location and a suggestion', () => {
     const reading = read('tools:', '  a:', '    risk_lvl: high', '  b: {hiden: true}', 'notes: {}')
     expect(reading).toMatchObject({
       ok: true,
@@ -192,15 +192,15 @@ describe('a key that is not known', () => {
     [['mode_policy: {ALERT: {}}'], '"mode_policy" is not known. Did you mean "mode_policies"?'],
     [['mode_policies:', '  ALERT: {allowed_categorys: []}'], 'Did you mean "allowed_categories"?'],
     [['tool_categories:', '  mcp: {risk_levl: high}'], 'Did you mean "risk_level"?'],
-  ])(`${promise('ISO-1')} is a mistake where %s was to restrict`, (lines, problem) => {
+  ])(`${promise('ISO-1')} is an error if a misspelt key in %s was meant to restrict`, (lines, problem) => {
     expect(read(...lines)).toMatchObject({ ok: false, issue: { problem: expect.stringContaining(problem) } })
   })
 
-  it('is a warning where it only describes', () => {
+  it('is a warning if it only describes', () => {
     expect(read('tool_categories:', '  mcp: {descripton: text}')).toMatchObject({ ok: true })
   })
 
-  it('is an error where it would be a mode, since its policy would not be in force', () => {
+  it('is an error in place of a mode, because its policy would not be in force', () => {
     expect(issueOf(read('mode_policies:', '  LOCKDWN:', '    allowed_categories: []'))).toEqual({
       line: 2,
       column: 3,
@@ -209,7 +209,7 @@ describe('a key that is not known', () => {
   })
 })
 
-describe('a mistake', () => {
+describe('an error', () => {
   it.each<readonly [string, readonly string[], number, number, RegExp]>([
     ['a wrong value', ['tools:', '  a:', '    risk_level: hihg'], 3, 5, /^risk_level: expected .*Did you mean "high"/],
     ['a wrong value in flow style', ['tools:', '  a: {hidden: 3}'], 2, 7, /^hidden: expected true or false; got 3/],
@@ -228,28 +228,28 @@ describe('a mistake', () => {
     ['a wrong risk of a category', ['tool_categories:', '  mcp:', '    risk_level: 3'], 3, 5, /^risk_level: expected/],
     ['categories that are no list', ['mode_policies:', '  ALERT:', '    allowed_categories: mcp'], 3, 5, /list of/],
     [
-      'an entry that stands twice',
+      'an entry that is there twice',
       ['tools:', '  a:', '    hidden: true', '  "a":', '    hidden: false'],
       4,
       3,
       /twice/,
     ],
     ['an entry twice in two styles', ['tools:', '  a:', '    hidden: true', '  a: {}'], 4, 3, /twice/],
-    ['a field that stands twice', ['tools:', '  a:', '    hidden: true', '    hidden: false'], 4, 5, /twice/],
+    ['a field that is there twice', ['tools:', '  a:', '    hidden: true', '    hidden: false'], 4, 5, /twice/],
     ['a field in two spellings', ['tools:', '  a:', '    riskLevel: low', '    risk_level: high'], 4, 5, /spelling/],
-    ['a section that stands twice', ['tools:', '  a:', 'tools:', '  b:'], 3, 1, /twice/],
+    ['a section that is there twice', ['tools:', '  a:', 'tools:', '  b:'], 3, 1, /twice/],
     ['a tab as indentation', ['tools:', '\ta:', '\t  hidden: true'], 2, 1, /tab/],
     ['a quote that stays open', ['tools:', '  a:', '    note: "x', '  b:', '    note: y"'], 3, 13, /missing/],
     ['two documents', ['tools:', '  a:', '---', 'tools:', '  b:'], 3, 1, /documents/],
     ['an alias without an anchor', ['tools:', '  a: *x'], 2, 6, /no anchor/],
     ['a merge of a word', ['tools:', '  a:', '    <<: low'], 3, 5, /merge key/],
     ['a carriage return alone', ['# x\rtools:', '  a:'], 1, 4, /carriage return/],
-  ])('is told by line and column: %s', (_, lines, line, column, problem) => {
+  ])('is reported with line and column: %s', (_, lines, line, column, problem) => {
     const issue = issueOf(read(...lines))
     expect(issue).toEqual({ line, column, problem: expect.stringMatching(problem) })
   })
 
-  it('is told by its place in the whole file, behind entries that were read by line', () => {
+  it('is reported with its position in the whole file, also after entries that were read line by line', () => {
     const many = Array.from({ length: 50 }, (_, index) => [`  tool_${index}:`, '    risk_level: low']).flat()
     expect(issueOf(read('tools:', ...many, '  odd:', '    isolated: {strategy: 3, x: [}'))).toMatchObject({ line: 103 })
     expect(
@@ -261,8 +261,8 @@ describe('a mistake', () => {
   })
 })
 
-describe('a file that is made to hurt', () => {
-  it('is refused when its aliases amount to more than anyone can mean', () => {
+describe('a hostile file', () => {
+  it('is refused if its aliases expand to too many values', () => {
     const levels = Array.from(
       { length: 30 },
       (_, n) => `x${n + 1}: &x${n + 1} [${Array(10).fill(`*x${n}`).join(', ')}]`,
@@ -270,12 +270,12 @@ describe('a file that is made to hurt', () => {
     expect(issueOf(read('x0: &x0 [a]', ...levels)).problem).toMatch(/too large/)
   })
 
-  it('is refused when it is nested too deeply', () => {
+  it('is refused if it is nested too deeply', () => {
     expect(issueOf(read('tools:', `  a: ${'['.repeat(100)}${']'.repeat(100)}`)).problem).toMatch(/nested/)
     expect(issueOf(read('tools:', `  a: ${'['.repeat(50_000)}`)).problem).not.toBe('')
   })
 
-  it('is read in time that grows with its size, whatever its lines are', () => {
+  it('is read in linear time, whatever its lines are', () => {
     const values = [
       `a${' '.repeat(200_000)}x"`,
       `${'a '.repeat(100_000)}"`,

@@ -18,7 +18,7 @@ export type ToolsFileResult =
   | { readonly ok: true; readonly file: ParsedToolsFile; readonly warnings: readonly FileIssue[] }
   | { readonly ok: false; readonly issue: FileIssue }
 
-/** What tools.yaml says. */
+/** Validates a parsed tools.yaml. */
 export function readToolsFile(parsing: ParseResult, path: string): ToolsFileResult {
   if (!parsing.ok)
     return { ok: false, issue: createFileIssue(parsing.source, parsing.problem.offset, parsing.problem.problem) }
@@ -46,7 +46,7 @@ function checkRoot({ root, originalOffset }: ParsedFile, error: (offset: number,
   const expected = 'expected a mapping'
   if (root.pairs === undefined && root.value !== null) error(0, `${expected} with the key tools.`)
   if (tools?.target.pairs === undefined && (tools?.target.value ?? null) !== null) {
-    error(originalOffset(tools?.at ?? 0), `tools: ${expected} of tools to what holds for them.`)
+    error(originalOffset(tools?.at ?? 0), `tools: ${expected} of tool names to their fields.`)
   }
 }
 
@@ -56,21 +56,21 @@ type PathStep = string | number
 interface EntryReader {
   readonly file: ParsedFile
   readonly log: FileIssueLog
-  /** What lines were found to say: most stand in the file many times. */
+  /** Results of lines that were already read: most lines are in the file many times. */
   readonly memo: Map<PlainLine, PolicyResult>
 }
 
-/** An entry that is being read. */
+/** An entry while it is being read. */
 interface Draft {
   readonly reader: EntryReader
   readonly fields: Partial<Record<PolicyField, unknown>>
   readonly lines: Partial<Record<PolicyField, number>>
 }
 
-/** What one entry says. Problems go into the log. */
+/** Reads one entry. Problems are added to the log. */
 function readToolEntry(entry: FileEntry, reader: EntryReader): ToolEntry {
   const { range } = entry
-  // What the parser reads, aliases for one, may mean something else after a change elsewhere.
+  // Entries from the parser are not cached: with aliases, a change elsewhere can change their meaning.
   if (range?.fields === undefined) return readUncached(entry, reader)
   const { file, log } = reader
   const known = file.readings.get(range)
@@ -100,7 +100,7 @@ const DIGEST = /^sha256-[0-9a-f]{64}$/
 
 function readLine(written: PlainLine, memo: EntryReader['memo']): PolicyResult {
   const { key, value } = written
-  // The one line that no two entries share: thousands of them would be all that takes long here.
+  // Every entry has a different pin, so caching does not help, and validating thousands of them would be slow.
   if (key === 'pin' && typeof value === 'string' && DIGEST.test(value)) return { fields: { pin: value }, issues: [] }
   const known = memo.get(written)
   if (known !== undefined) return known
@@ -123,7 +123,7 @@ function addParsed(draft: Draft, parsed: YamlValue, offset: number): void {
   }
 }
 
-const DUPLICATE_KEY = 'the same key stands here in another spelling. Keep one of them.'
+const DUPLICATE_KEY = 'the same key is also here in another spelling. Keep one of them.'
 
 interface FieldLocation {
   readonly line: number
@@ -142,12 +142,12 @@ function addFields({ reader, fields, lines }: Draft, reading: PolicyResult, { li
 
 function report({ reader }: Draft, { issues }: PolicyResult, offsetOf: (path: readonly PathStep[]) => number): void {
   for (const { path, problem, severity } of issues) {
-    const say = severity === 'error' ? reader.log.error : reader.log.warn
-    say(offsetOf(path), path.length === 0 ? problem : `${toVisibleText(path.join('.'))}: ${problem}`)
+    const addIssue = severity === 'error' ? reader.log.error : reader.log.warn
+    addIssue(offsetOf(path), path.length === 0 ? problem : `${toVisibleText(path.join('.'))}: ${problem}`)
   }
 }
 
-/** Where a part of a value stands, as far down the path as the file goes. */
+/** The offset of a part of a value. It follows the path as far as the file has values. */
 function findOffset(value: YamlValue, path: readonly PathStep[]): number | undefined {
   let found: number | undefined
   let inside: YamlValue | undefined = value

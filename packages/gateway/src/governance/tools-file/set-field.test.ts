@@ -29,7 +29,7 @@ describe('a field that an entry has', () => {
       'tools:\n  b:\n    pin: x\n  a:\n    ? b\n    : c\n    pin: x\n',
       'tools:\n  b:\n    pin: x\n  a:\n    ? b\n    : c\n    pin: "sha256-new"\n',
     ],
-  ])('gets another value, and everything else stays: %j', (before, after) => {
+  ])('gets another value, and everything else stays the same: %j', (before, after) => {
     expect(changed(before)).toBe(after)
   })
 
@@ -39,7 +39,7 @@ describe('a field that an entry has', () => {
     )
   })
 
-  it('gets another comment where one is given', () => {
+  it('gets another comment if one is given', () => {
     const text = 'tools:\n  a:\n    pin: old   # why\n    note: |\n      x\n'
     expect(changed(text, { comment: 'by me\n  b: {}' })).toBe(text.replace('old   # why', '"sha256-new" # by me b: {}'))
     expect(changed('tools:\n  a:\n    pin: old', { comment: 'x' })).toBe('tools:\n  a:\n    pin: "sha256-new" # x')
@@ -61,7 +61,7 @@ describe('a field that an entry has', () => {
     ['permission', ['READ', 'WRITE']],
     ['isolated', { strategy: 'bounded', returns: { 'odd: key': [1, null, { deep: true }] } }],
     ['hidden', false],
-  ])('can be of any kind: %s', (field, value) => {
+  ])('can have any type: %s', (field, value) => {
     const text = changed(`tools:\n  a:\n    ${field}: x\n`, { field, value })
     expect(yaml12(text)).toEqual({ value: { tools: { a: { [field]: value } } } })
   })
@@ -88,11 +88,11 @@ describe('a field that an entry does not have', () => {
       'x: &x\n  pin: y\ntools:\n  a:\n    <<: *x\n    pin: "sha256-new"\n  b:\n    <<: *x\n',
     ],
     ['tools:\r\n  a:\r\n    hidden: true', 'tools:\r\n  a:\r\n    hidden: true\r\n    pin: "sha256-new"\r\n'],
-  ])('is added to it in a line of its own: %j', (before, after) => {
+  ])('is added on its own line: %j', (before, after) => {
     expect(changed(before)).toBe(after)
   })
 
-  it('comes with its comment', () => {
+  it('is added with its comment', () => {
     expect(changed('tools:\n  a:\n', { comment: 'accepted' })).toBe('tools:\n  a:\n    pin: "sha256-new" # accepted\n')
   })
 })
@@ -107,15 +107,15 @@ describe('a field that is not set', () => {
     ['x: &x y\ntools:\n  a:\n    pin: *x\n', /the value of pin is an alias/, {}],
     ['tools:\n  a:\n    pin: &x y\n  b:\n    pin: *x\n', /anchor/, {}],
     ['tools:\n  a:\n    pin: !!str y\n', /tag/, {}],
-    ['tools:\n  a:\n    pin: |\n      y\n', /block of text/, {}],
-    ['tools:\n  a: &x\n    hidden: true\n  b: *x\n', /changing what else it says/, {}],
-    ['tools:\n  a: &x\n    pin: y\n  b:\n    <<: *x\n', /changing what else it says/, {}],
+    ['tools:\n  a:\n    pin: |\n      y\n', /block scalar/, {}],
+    ['tools:\n  a: &x\n    hidden: true\n  b: *x\n', /changing other parts/, {}],
+    ['tools:\n  a: &x\n    pin: y\n  b:\n    <<: *x\n', /changing other parts/, {}],
     ['tools:\n  a:\n    hidden: true\n    hidden: false\n', /^it cannot be read: line 4/, {}],
     ['tools:\n  a:\n    allowed_in_modes:\n      - ALERT # x\n', /comments/, { field: 'allowed_in_modes', value: [] }],
     ['tools:\n  a:\n', /^risk_level: expected/, { field: 'risk_level', value: 'hgih' }],
     ['tools:\n  a:\n', /not known/, { field: 'pins', value: 'x' }],
     ['tools:\n  a:\n', /not known/, { field: 'pin: x\n    hidden', value: true }],
-  ])('leaves the file alone and says why: %j', (text, why, change) => {
+  ])('leaves the file unchanged, with a reason: %j', (text, why, change) => {
     expect(refusal(setField(parseToolsFile(text), { ...PIN, ...change }))).toMatch(why)
   })
 })

@@ -11,14 +11,14 @@ import type { EditResult, Splice } from './splice.ts'
 import { BLANK, indentOf, lineStart, type TextLines } from './text-lines.ts'
 import type { YamlPair } from './yaml-tree.ts'
 
-/** A field of an entry that is there, and what it is to be. */
+/** A new value for a field of an existing entry. */
 export interface FieldChange {
-  /** The entry's key, without the quotes that the file may have around it. */
+  /** The key of the entry, without quotes. */
   readonly key: string
   /** Such as `requires_approval`. */
   readonly field: string
   readonly value: Json
-  /** Takes the place of the comment behind the value, which otherwise stays. */
+  /** Replaces the comment after the value. If missing, the old comment stays. */
   readonly comment?: string
 }
 
@@ -26,7 +26,7 @@ const MAX_DEPTH = 16
 const MAX_COMMENT = 100
 const MAX_SHOWN = 60
 
-/** Replaces the value of a field, or adds the field to its entry. Everything else stays as it is, byte for byte. */
+/** Replaces the value of a field, or adds the field to its entry. All other bytes stay the same. */
 export function setField(parsing: ParseResult, change: FieldChange): EditResult {
   if (!parsing.ok) return refuseUnparsed(parsing)
   const { file } = parsing
@@ -45,20 +45,20 @@ export function setField(parsing: ParseResult, change: FieldChange): EditResult 
 const refuse = (why: string): { readonly ok: false; readonly why: string } => ({ ok: false, why })
 
 interface Plan {
-  /** As the field's name is, or will be, written. */
+  /** The field's name as it is, or will be, written in the file. */
   readonly key: string
   readonly attempts: readonly (readonly Splice[])[]
 }
 
 function planChange(file: ParsedFile, entry: FileEntry, change: FieldChange): Plan | { readonly why: string } {
-  const flaw = findValueProblem(change) ?? findEntryProblem(file, entry)
-  if (flaw !== undefined) return { why: flaw }
+  const problem = findValueProblem(change) ?? findEntryProblem(file, entry)
+  if (problem !== undefined) return { why: problem }
   const span = findSpan(file, entry, change.field)
   if (span === undefined) return { key: change.field, attempts: planInsertions(file, entry, change) }
   if ('why' in span) return span
   const splice = planReplacement(file.source, span, change)
   return splice === undefined
-    ? { why: `something else stands behind the value of ${change.field}` }
+    ? { why: `there is something else after the value of ${change.field}` }
     : { key: span.key, attempts: [[splice]] }
 }
 
@@ -69,22 +69,22 @@ function findValueProblem({ field, value }: FieldChange): string | undefined {
 }
 
 function findEntryProblem(file: ParsedFile, { key, range, parsed }: FileEntry): string | undefined {
-  if (range === undefined) return 'the entry is inherited, or stands in a mapping in flow style ({…})'
+  if (range === undefined) return 'the entry is inherited, or is in a mapping in flow style ({…})'
   if (findPair(findPair(file.root, 'tools')?.target, key)?.aliased === true) return 'the entry is an alias (*…)'
   if (parsed === undefined || columnOf(parsed, file) !== undefined) return undefined
   return 'the entry is not written in block style, one field on each line'
 }
 
-/** A new line behind the last field; where a block of text would swallow it, behind everything or before everything. */
+/** Adds a line after the last field. If it would become part of a block scalar there, after or before all lines of the entry. */
 function planInsertions(file: ParsedFile, { range, parsed }: FileEntry, change: FieldChange): Plan['attempts'] {
   if (range === undefined) return []
   const { source } = file
   const own = parsed === undefined ? range.fields?.[0]?.indent : columnOf(parsed, file)
   const level = own === undefined ? ' '.repeat(range.indent) + detectIndentation(file).step : ' '.repeat(own)
   const line = `${level}${change.field}: ${formatValue(change.value)}${formatComment(change) ?? ''}`
-  const behindFields = findLineAfter(range, (at) => indentOf(source, at) > range.indent)
-  const behindAll = findLineAfter(range, (at) => indentOf(source, at) !== BLANK && isIndented(source, at, range.indent))
-  return [behindFields, behindAll, range.line + 1].map((place) => [insertLines(source, { line: place, lines: [line] })])
+  const afterFields = findLineAfter(range, (at) => indentOf(source, at) > range.indent)
+  const afterAll = findLineAfter(range, (at) => indentOf(source, at) !== BLANK && isIndented(source, at, range.indent))
+  return [afterFields, afterAll, range.line + 1].map((at) => [insertLines(source, { line: at, lines: [line] })])
 }
 
 function findLineAfter({ line, end }: EntryRange, belongs: (line: number) => boolean): number {
@@ -116,7 +116,7 @@ function planReplacement(
   return { at: from, removed: text.slice(from, to) + rest, inserted: value + comment }
 }
 
-/** A value on one line, in a form that every YAML reads alike. */
+/** Formats a value on one line, so that every YAML version reads it the same way. */
 function formatValue(value: Json): string {
   if (typeof value === 'string') return quoteAscii(value)
   if (typeof value !== 'object' || value === null) return String(value)
@@ -125,9 +125,9 @@ function formatValue(value: Json): string {
   return `{${members.join(', ')}}`
 }
 
-/** Where the value of a field stands, and what has to stand between its key and another one. */
+/** The range of a field's value, and the space that must be between the key and a new value. */
 interface ValueSpan {
-  /** As the field's name is written. */
+  /** The field's name as written in the file. */
   readonly key: string
   readonly from: number
   readonly to: number
@@ -136,7 +136,7 @@ interface ValueSpan {
 
 type SpanResult = ValueSpan | { readonly why: string } | undefined
 
-/** The value that an entry itself gives to a field; nothing when it gives none, or inherits it. */
+/** The range of the value that an entry itself sets; `undefined` if it does not set the field or inherits it. */
 function findSpan(file: ParsedFile, { range, parsed }: FileEntry, field: string): SpanResult {
   const isMeant = (key: string): boolean => toCamelCase(key) === toCamelCase(field)
   if (parsed !== undefined) {
@@ -161,13 +161,12 @@ function parsedSpan(file: ParsedFile, { key, target, aliased }: YamlPair, column
   if (node === null) return { why: `the value of ${key} cannot be found` }
   if (node.anchor !== undefined || node.tag !== undefined) return { why: `the value of ${key} has an anchor or a tag` }
   const from = file.originalOffset(node.range[0])
-  // Both ends stand in one entry, and what was cut out of the text is whole entries.
+  // Both ends are in the same entry, and only whole entries were removed from the parsed text.
   const to = from + node.range[1] - node.range[0]
-  if (isScalar(node) && node.type?.startsWith('BLOCK') === true)
-    return { why: `the value of ${key} is a block of text` }
+  if (isScalar(node) && node.type?.startsWith('BLOCK') === true) return { why: `the value of ${key} is a block scalar` }
   if (!isCollection(node) || node.flow === true) return spanOf(file, { key, from, to })
   const written = file.source.text.slice(from, to).trimEnd()
-  if (written.includes('#')) return { why: `comments stand in the value of ${key}` }
+  if (written.includes('#')) return { why: `the value of ${key} contains comments` }
   const start = file.source.text.lastIndexOf('\n', from) + 1
   return { key, from, to: from + written.length, prefix: ' '.repeat(Math.max(0, column + 1 - (from - start))) }
 }

@@ -1,6 +1,6 @@
 import type { ParseResult } from './parsed-file.ts'
 
-/** A place where a text was changed, told by the text before the change. */
+/** A change at one position of a text. The offset refers to the text before the change. */
 export interface Splice {
   readonly at: number
   readonly removed: string
@@ -12,16 +12,16 @@ export interface SkippedEntry {
   readonly why: string
 }
 
-/** A changed file, or why it is left alone. */
+/** A changed file, or why it was not changed. */
 export type EditResult =
   | {
       readonly ok: true
       readonly text: string
-      /** In the order of the text; none when there was nothing to do. */
+      /** In the order of the text; empty if nothing had to be changed. */
       readonly splices: readonly Splice[]
-      /** What could not be written though the rest could. */
+      /** Entries that could not be written, although the others could. */
       readonly skipped: readonly SkippedEntry[]
-      /** The new text, which was parsed to make sure of what it says. */
+      /** The parsed new text, which was checked before it is used. */
       readonly parsing: ParseResult
     }
   | { readonly ok: false; readonly why: string }

@@ -1,15 +1,15 @@
-/** Of a line that holds nothing but spaces or a comment. */
+/** The indent of a line with only spaces (BLANK) or only a comment (COMMENT). */
 export const BLANK = -1
 export const COMMENT = -2
-/** Of a line that a tab begins. Whether that may be depends on what is before it. */
+/** The indent of a line that starts with a tab. Whether that is allowed depends on the lines before it. */
 export const TABBED = -3
 
-/** A text and its lines, which count from 0 here. */
+/** A text and its lines. Lines start at 0. */
 export interface TextLines {
   readonly text: string
-  /** Where each line begins; that of the first is behind a byte order mark. */
+  /** The offset of each line. The first line starts after a byte order mark. */
   readonly starts: readonly number[]
-  /** How many spaces each line begins with, or one of the constants above. */
+  /** The number of leading spaces of each line, or one of the constants above. */
   readonly indents: readonly number[]
 }
 
@@ -19,16 +19,16 @@ const SPACE = 32
 const HASH = 35
 const TAB = 9
 
-/** The first lines of a text, which are those of another one. */
+/** The first lines of a text that are the same in another text. */
 export interface SharedLines {
   readonly source: TextLines
   readonly lines: number
 }
 
-export function splitLines(text: string, same?: SharedLines): TextLines {
-  const starts = same?.source.starts.slice(0, same.lines) ?? []
-  const indents = same?.source.indents.slice(0, same.lines) ?? []
-  let start = same ? lineStart(same.source, same.lines) : text.charCodeAt(0) === 0xfeff ? 1 : 0
+export function splitLines(text: string, shared?: SharedLines): TextLines {
+  const starts = shared?.source.starts.slice(0, shared.lines) ?? []
+  const indents = shared?.source.indents.slice(0, shared.lines) ?? []
+  let start = shared ? lineStart(shared.source, shared.lines) : text.charCodeAt(0) === 0xfeff ? 1 : 0
   while (start < text.length) {
     starts.push(start)
     indents.push(indentAt(text, start))
@@ -47,16 +47,16 @@ function indentAt(text: string, start: number): number {
   return first === TAB ? TABBED : at - start
 }
 
-/** Where a line begins; the end of the text for the line after the last. */
+/** The offset of a line; for the line after the last one, the end of the text. */
 export const lineStart = ({ starts, text }: TextLines, line: number): number => starts[line] ?? text.length
 
-/** How many characters there are from each of these lines to the next of them; the last one goes to the end. */
+/** The number of characters from each of these lines to the next one in the list, or to the end of the text. */
 export const measureLines = (source: TextLines, lines: readonly number[]): readonly number[] =>
   lines.map((line, at) => lineStart(source, lines[at + 1] ?? source.starts.length) - lineStart(source, line))
 
 export const indentOf = ({ indents }: TextLines, line: number): number => indents[line] ?? BLANK
 
-/** A line without the line break, and without so many characters at its beginning. */
+/** A line without its line break and without its first `indent` characters. */
 export function lineText(source: TextLines, line: number, indent = 0): string {
   const { text } = source
   let end = lineStart(source, line + 1)
@@ -64,7 +64,7 @@ export function lineText(source: TextLines, line: number, indent = 0): string {
   return text.slice(lineStart(source, line) + indent, end)
 }
 
-/** The line that an offset is in. */
+/** The line that contains an offset. */
 export function lineAt({ starts }: TextLines, offset: number): number {
   let low = 0
   let high = starts.length - 1
@@ -76,7 +76,7 @@ export function lineAt({ starts }: TextLines, offset: number): number {
   return low
 }
 
-/** How the line before an offset ends; where there is none, how the first one does. */
+/** The line ending before an offset; if there is none, the first line ending of the text. */
 export function detectLineEnding({ text }: TextLines, offset: number): '\n' | '\r\n' {
   const before = text.lastIndexOf('\n', offset - 1)
   const nearest = before === -1 ? text.indexOf('\n') : before

@@ -1,7 +1,7 @@
 import jsYaml from 'js-yaml'
 import { parseDocument } from 'yaml'
 
-/** What a parser that is not ours makes of a text; nothing when it refuses it. */
+/** Parses a text with another YAML parser; `undefined` if that parser rejects it. */
 export type Oracle = (text: string) => { readonly value: unknown } | undefined
 
 const byYaml =
@@ -18,7 +18,7 @@ const byYaml =
 
 export const yaml12: Oracle = byYaml('1.2', 'core')
 
-/** Every reader that a tools.yaml may meet: a second program, and the older version of the language. */
+/** Other readers of tools.yaml: another parser, and the older version of YAML. */
 export const ORACLES: Readonly<Record<string, Oracle>> = {
   'yaml 1.2': yaml12,
   'yaml 1.1': byYaml('1.1', 'yaml-1.1'),

@@ -1,26 +1,26 @@
 import { isAlias, isMap, isScalar, isSeq, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
 import { describeYamlProblem, parseYaml } from '../../config/config.ts'
 
-/** A value with its parts, and with the node of the parser that tells how it is written. */
+/** A value with its parts, and the parser's node, which shows how it is written. */
 export interface YamlValue {
   readonly node: ParsedNode | null
   readonly value: unknown
-  /** Of a mapping. */
+  /** Only for a mapping. */
   readonly pairs?: ReadonlyMap<string, YamlPair>
-  /** Of a list. */
+  /** Only for a list. */
   readonly items?: readonly YamlValue[]
-  /** How many values it amounts to, with all that its aliases stand for. */
+  /** The number of values inside, with aliases expanded. */
   readonly size: number
 }
 
 export interface YamlPair {
   readonly key: string
-  /** Where the key begins. */
+  /** The offset of the key. */
   readonly at: number
   readonly target: YamlValue
-  /** It comes from a merge key (`<<`). */
+  /** Whether it comes from a merge key (`<<`). */
   readonly inherited: boolean
-  /** Its value is written as `*name`. */
+  /** Whether its value is written as `*name`. */
   readonly aliased: boolean
 }
 
@@ -35,22 +35,22 @@ export type YamlResult =
 
 const NESTED = 'this is nested too deeply.'
 
-/** Reads YAML 1.2 with the merge keys of 1.1. Whatever the text is, it returns. */
+/** Reads YAML 1.2 with the merge keys of 1.1. It never throws. */
 export function readYaml(text: string): YamlResult {
   const document = parseYaml({ parse: parseDocument, text })
   if (document === undefined) return { ok: false, problem: { offset: 0, problem: NESTED } }
-  const [fault] = [...document.errors, ...document.warnings]
-  if (fault !== undefined)
-    return { ok: false, problem: { offset: fault.pos[0], problem: describeYamlProblem(fault.code) } }
+  const [error] = [...document.errors, ...document.warnings]
+  if (error !== undefined)
+    return { ok: false, problem: { offset: error.pos[0], problem: describeYamlProblem(error.code) } }
   const builder = new TreeBuilder()
   const root = builder.build(document.contents, 0)
   return builder.problem === undefined ? { ok: true, root } : { ok: false, problem: builder.problem }
 }
 
-/** Aliases can make a small file mean a huge tree ("billion laughs"). */
+/** Aliases can expand a small file into a huge tree ("billion laughs"). */
 const MAX_ALIASED = 500_000
 const MAX_DEPTH = 64
-const NOTHING: YamlValue = { node: null, value: null, size: 1 }
+const EMPTY: YamlValue = { node: null, value: null, size: 1 }
 
 class TreeBuilder {
   problem: YamlProblem | undefined
@@ -58,11 +58,11 @@ class TreeBuilder {
   #aliased = 0
 
   build(node: ParsedNode | null, depth: number): YamlValue {
-    if (node === null || this.problem !== undefined) return NOTHING
+    if (node === null || this.problem !== undefined) return EMPTY
     if (depth > MAX_DEPTH) return this.#refuse(node.range[0], NESTED)
     if (isAlias(node)) return this.#resolve(node.source, node.range[0])
     const built = this.#buildContent(node, depth)
-    // After its value was built, so that no alias can lead to itself.
+    // Set after the value was built, so that no alias can refer to itself.
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, built)
     return built
   }
@@ -79,7 +79,7 @@ class TreeBuilder {
     const target = this.#anchors.get(name)
     if (target === undefined) return this.#refuse(offset, 'there is no anchor ("&name") before this alias ("*name").')
     this.#aliased += target.size
-    if (this.#aliased > MAX_ALIASED) return this.#refuse(offset, 'aliases make this file too large to be meant.')
+    if (this.#aliased > MAX_ALIASED) return this.#refuse(offset, 'aliases make this file too large.')
     return target
   }
 
@@ -89,8 +89,8 @@ class TreeBuilder {
     for (const { key: keyNode, value } of node.items) {
       const at = keyNode?.range[0] ?? node.range[0]
       const key = isScalar(keyNode) ? toKey(keyNode.value, keyNode.source) : undefined
-      if (key === undefined) return this.#refuse(at, 'expected a text as the key.')
-      if (pairs.has(key) || (key === '<<' && merged !== undefined)) return this.#refuse(at, 'this key stands twice.')
+      if (key === undefined) return this.#refuse(at, 'expected a string as the key.')
+      if (pairs.has(key) || (key === '<<' && merged !== undefined)) return this.#refuse(at, 'this key is used twice.')
       if (keyNode?.anchor !== undefined) this.build(keyNode, depth + 1)
       const target = this.build(value as ParsedNode | null, depth + 1)
       if (key === '<<' && isScalar(keyNode) && keyNode.type === 'PLAIN') merged = this.#mergeable(target, at)
@@ -114,7 +114,7 @@ class TreeBuilder {
 
   #refuse(offset: number, problem: string): YamlValue {
     this.problem ??= { offset, problem }
-    return NOTHING
+    return EMPTY
   }
 }
 

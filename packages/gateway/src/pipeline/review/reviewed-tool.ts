@@ -1,15 +1,15 @@
 import type { ToolEntry, ToolPolicy } from '@sallyport/core'
 import type { PinState } from '../steps/pin-state.ts'
 
-/** What people see before they decide about a tool, or about anything else that a server offers. */
+/** What people see before they decide about a tool or another offer of a server. */
 export interface ReviewedTool {
   readonly policy: ToolPolicy
-  /** All that are about it, also by a pattern. */
+  /** All entries that match it, also by a pattern. */
   readonly entries: readonly ToolEntry[]
-  /** Whether one of them names just this tool. */
+  /** Whether one of them names only this tool. */
   readonly hasOwnEntry: boolean
   readonly pin: PinState
   readonly findings: readonly string[]
-  /** Those that nobody has accepted: each use asks. */
+  /** Findings that nobody has accepted: each use needs approval. */
   readonly doubts: readonly string[]
 }

@@ -11,12 +11,12 @@ const TOOL = 'mcp__wiki__read_page'
 
 interface TestDiscoveryOptions {
   readonly isolatedTools?: readonly string[]
-  readonly schemaFlaw?: (schema: JsonObject) => string | undefined
+  readonly findSchemaProblem?: (schema: JsonObject) => string | undefined
   readonly now?: () => number
 }
 
 function createTestDiscovery(entry?: ToolEntry['fields'], options: TestDiscoveryOptions = {}) {
-  const { isolatedTools = [], schemaFlaw: findSchemaProblem = () => undefined, now = () => 0 } = options
+  const { isolatedTools = [], findSchemaProblem = () => undefined, now = () => 0 } = options
   const catalog = new Catalog(['wiki'], 'prefixed')
   const known = new OfferRegistry({ load: () => [], save: () => true })
   const entries: readonly ToolEntry[] = entry ? [{ key: TOOL, fields: entry, line: 1, lines: {} }] : []
@@ -31,7 +31,7 @@ function createTestDiscovery(entry?: ToolEntry['fields'], options: TestDiscovery
     worldOf: () => REMOTE_PATH_WORLD,
     known,
   })
-  const shelf = new Map<string, string>()
+  const stored = new Map<string, string>()
   const events: SallyportEvent[] = []
   const warnings: string[] = []
   const record = (event: SallyportEvent): void => void events.push(event)
@@ -41,16 +41,16 @@ function createTestDiscovery(entry?: ToolEntry['fields'], options: TestDiscovery
     shares: new EntryQuota({ usageOf: () => ({ entries: 0, bytes: 0 }), now: () => 0 }),
     onRemembered: () => rules.invalidate(),
     definitions: {
-      load: (pin) => shelf.get(pin),
+      load: (pin) => stored.get(pin),
       save: (_server, definitions) => {
-        for (const { pin, text } of definitions) shelf.set(pin, text())
+        for (const { pin, text } of definitions) stored.set(pin, text())
       },
     },
     path: 'tools.yaml',
     append: async () => undefined,
     findUnmatched: () => [],
     findServerProblem: (id, tools) =>
-      findUnknownIsolatedTools({ id, isolatedTools, place: { file: 'config.yaml', line: 3 } }, tools),
+      findUnknownIsolatedTools({ id, isolatedTools, location: { file: 'config.yaml', line: 3 } }, tools),
     onWarning: (text) => warnings.push(text),
     onWritten: () => undefined,
     onBug: (error) => {
@@ -66,23 +66,23 @@ function createTestDiscovery(entry?: ToolEntry['fields'], options: TestDiscovery
     discovery.enqueue('wiki')
     await discovery.flush()
   }
-  return { offer, offerTools, shelf, events, warnings }
+  return { offer, offerTools, stored, events, warnings }
 }
 
-it('a tool that never gets an entry is held to what it was first, and leaves only that on the shelf', async () => {
-  const { offer, shelf, events } = createTestDiscovery()
+it('a tool that never gets an entry is pinned to its first definition, and only that one is stored', async () => {
+  const { offer, stored, events } = createTestDiscovery()
   for (let change = 0; change < 20; change++) await offer(`Reads a page, ${change}.`)
-  expect([...shelf.values()]).toEqual([expect.stringContaining('Reads a page, 0.')])
+  expect([...stored.values()]).toEqual([expect.stringContaining('Reads a page, 0.')])
   expect(events.filter(({ type }) => type === 'DEFINITION_DRIFTED')).toHaveLength(19)
 })
 
-it('a changed definition is told once while it stands, and again when it comes back: more is not remembered', async () => {
+it('a changed definition is reported once while it lasts, and again when it comes back', async () => {
   const { offer, events } = createTestDiscovery({ pin: 'sha256-0' })
   for (const description of ['one', 'one', 'two', 'two', 'one']) await offer(description)
   expect(events.map(({ type }) => type)).toEqual(Array(3).fill('DEFINITION_DRIFTED'))
 })
 
-it('a tool that is to be isolated and does not exist is told once, by name, with what was probably meant', async () => {
+it('an unknown name in isolatedTools is reported once, with the name that was probably meant', async () => {
   const { offer, warnings } = createTestDiscovery(undefined, { isolatedTools: ['read_pages', 'read_page', 'rm'] })
   for (const description of ['one', 'two']) await offer(description)
   expect(warnings).toEqual([
@@ -90,13 +90,13 @@ it('a tool that is to be isolated and does not exist is told once, by name, with
   ])
 })
 
-it('a tool is not doubted because a sibling is slow to compile; what was left has its turn with the next list', async () => {
+it('a tool is not suspicious because the schema of another one is slow to compile; the rest is compiled with the next list', async () => {
   let time = 0
-  const schemaFlaw = ({ title }: JsonObject): string | undefined => {
+  const findSchemaProblem = ({ title }: JsonObject): string | undefined => {
     if (title === 'slow') time += 60_000
     return title === 'broken' ? 'it is broken' : undefined
   }
-  const { offerTools, events } = createTestDiscovery(undefined, { schemaFlaw, now: () => time })
+  const { offerTools, events } = createTestDiscovery(undefined, { findSchemaProblem, now: () => time })
   const tools = ['slow', 'sound', 'broken'].map((title) => ({
     name: `read_${title}`,
     description: 'Reads.',

@@ -31,25 +31,25 @@ export interface ToolDiscoveryOptions {
   readonly inspection: OfferInspection
   /** How many entries each server may add. */
   readonly shares: Pick<EntryQuota, 'reserve'>
-  /** Of tools.yaml. */
+  /** The path of tools.yaml. */
   readonly path: string
-  /** Writes entries into it, if that can be done. */
+  /** Writes entries into tools.yaml, if possible. */
   readonly append: (entries: readonly NewEntry[]) => Promise<void>
   readonly record: (event: SallyportEvent) => void
-  /** What is wrong with the entry of a server that has these tools, if anything. */
+  /** What is wrong with the entry of a server that has these tools; `undefined` if nothing is. */
   readonly findServerProblem: (server: string, tools: readonly string[]) => string | undefined
-  /** Patterns of the operator's that fit no tool. */
+  /** Patterns of the operator that match no tool. */
   readonly findUnmatched: () => readonly UnmatchedPattern[]
   readonly onWarning: (text: string) => void
-  /** What is remembered of offers changed. */
+  /** The stored records of offers changed. */
   readonly onRemembered: () => void
-  /** These have an entry now. */
+  /** These offers have an entry now. */
   readonly onWritten: (offers: readonly Offer[]) => void
   readonly onBug: (error: unknown) => void
   readonly now: () => Date
 }
 
-/** Servers start together: what they offer is written down in one go. */
+/** Servers start together, so their new tools are written in one batch. */
 const BATCH_DELAY_MS = 100
 const MAX_NAMED = 100
 
@@ -60,14 +60,14 @@ export interface Drift {
   readonly now: string
 }
 
-/** Looks at what servers offer: it is inspected, new tools get an entry, and what changed is noticed. */
+/** Inspects what servers offer, writes entries for new tools, and reports changed definitions. */
 export class ToolDiscovery {
   readonly #options: ToolDiscoveryOptions
   readonly #servers = new Set<string>()
-  /** What stands is told once. By server, and no more of it than what the server offers. */
+  /** By server: drifts that were reported already. Only current ones are remembered, so the map stays small. */
   readonly #reportedDrifts = new Map<string, ReadonlySet<string>>()
   readonly #reportedProblems = new Map<string, string>()
-  /** Servers that were said to be beyond their share. */
+  /** Servers that were reported to be over their share of entries. */
   readonly #overShare = new Set<string>()
   readonly #reportedPatterns = new Set<string>()
   #timer: NodeJS.Timeout | undefined
@@ -77,13 +77,13 @@ export class ToolDiscovery {
     this.#options = options
   }
 
-  /** A server has told what it offers. */
+  /** A server has sent its catalog. */
   enqueue(server: string): void {
     this.#servers.add(server)
     this.#timer ??= setTimeout(() => void this.flush(), BATCH_DELAY_MS)
   }
 
-  /** Everything that was seen is written down, and on the shelf, when it resolves. */
+  /** When it resolves, everything that was discovered is written and stored. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -98,7 +98,7 @@ export class ToolDiscovery {
     const { inspection, rules, onRemembered } = this.#options
     let isNew = false
     for (const server of seen) isNew = (await inspection.inspect(server, this.#offersOf(server))) || isNew
-    // What inspection found is part of what is written.
+    // The findings of the inspection are part of the entries.
     if (isNew) rules.invalidate()
     for (const server of seen) {
       const offers = this.#offersOf(server)
@@ -115,26 +115,26 @@ export class ToolDiscovery {
     this.#reportUnmatched()
   }
 
-  /** Writes what the shares of the servers have room for, and gives the rest. */
+  /** Writes as many entries as the servers' shares allow, and returns the other offers. */
   async #write(servers: readonly string[], fresh: readonly Offer[]): Promise<ReadonlySet<Offer>> {
     const { shares, append, onWarning } = this.#options
     const entries: NewEntry[] = []
-    const beyond = new Set<Offer>()
+    const overShare = new Set<Offer>()
     for (const server of servers) {
       const own = fresh.filter((offer) => offer.server === server)
       const wanted = own.map((offer) => this.#createEntry(offer))
       const count = wanted.length === 0 ? 0 : shares.reserve(server, wanted)
       entries.push(...wanted.slice(0, count))
-      for (const offer of own.slice(count)) beyond.add(offer)
+      for (const offer of own.slice(count)) overShare.add(offer)
       if (count === own.length) this.#overShare.delete(server)
       else if (!this.#overShare.has(server)) onWarning(overShareWarning(server, own.length - count))
       if (count < own.length) this.#overShare.add(server)
     }
     if (entries.length > 0) await append(entries)
-    return beyond
+    return overShare
   }
 
-  /** Whether anything is remembered that was not before. */
+  /** Returns whether a stored record changed. */
   #remember(server: string, discovered: DiscoveryResult): boolean {
     const offers = this.#offersOf(server)
     const isNew = this.#options.inspection.remember(server, offers, discovered)
@@ -142,13 +142,13 @@ export class ToolDiscovery {
     return isNew
   }
 
-  /** Only what is pinned, which servers cannot have more of than can be remembered: nobody asks for the rest. */
+  /** Stores only pinned definitions: their number is limited, and nobody needs the others. */
   #storeDefinitions(server: string, offers: readonly Offer[]): void {
     const { rules, known, definitions } = this.#options
     const isPinned = (offer: Offer): boolean =>
       known.find(offer)?.pin === pinOf(offer) || rules.policyOf(offer).pin.some(({ value }) => value === pinOf(offer))
-    const kept = offers.filter(isPinned).map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
-    definitions.save(server, kept, () => new Set([...rules.pins(), ...known.pins]))
+    const pinned = offers.filter(isPinned).map((offer) => ({ pin: pinOf(offer), text: () => reviewedText(offer) }))
+    definitions.save(server, pinned, () => new Set([...rules.pins(), ...known.pins]))
   }
 
   #reportWritten(offers: readonly Offer[]): void {
@@ -159,7 +159,7 @@ export class ToolDiscovery {
     onWritten(offers)
   }
 
-  /** The gateway's own change with it, and nobody has to review that. */
+  /** Without the gateway's own offers: they change only with its version, and nobody has to review them. */
   #offersOf(server: string): readonly Offer[] {
     const { tools, prompts, resources, templates, instructions } = this.#options.catalog.snapshot
     return [tools, prompts, resources, templates, instructions].flatMap((offers) =>
@@ -173,33 +173,34 @@ export class ToolDiscovery {
   }
 
   #reportDrifts(server: string, offers: readonly Offer[]): void {
-    const told = this.#reportedDrifts.get(server)
-    const standing = new Set<string>()
-    this.#reportedDrifts.set(server, standing)
+    const reported = this.#reportedDrifts.get(server)
+    const current = new Set<string>()
+    this.#reportedDrifts.set(server, current)
     for (const offer of offers) {
       const drift = this.#findDrift(offer)
       if (drift === undefined) continue
       const { pin, now } = drift
       const name = reviewName(offer)
       const change = `${name}\n${pin}\n${now}`
-      standing.add(change)
-      if (!told?.has(change)) this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: name, pin, now })
+      current.add(change)
+      if (!reported?.has(change))
+        this.#options.record({ type: 'DEFINITION_DRIFTED', server, tool_name: name, pin, now })
     }
   }
 
-  /** A server that offers nothing may only not have started well. */
+  /** Skips a server without tools: it may just have failed to start. */
   #reportServerProblem(server: string, offers: readonly Offer[]): void {
     const names = offers.flatMap(({ kind, name }) => (kind === 'tool' ? name : []))
-    const flaw = names.length === 0 ? undefined : this.#options.findServerProblem(server, names)
-    if (flaw !== undefined && flaw !== this.#reportedProblems.get(server)) this.#options.onWarning(flaw)
-    if (flaw === undefined) this.#reportedProblems.delete(server)
-    else this.#reportedProblems.set(server, flaw)
+    const problem = names.length === 0 ? undefined : this.#options.findServerProblem(server, names)
+    if (problem !== undefined && problem !== this.#reportedProblems.get(server)) this.#options.onWarning(problem)
+    if (problem === undefined) this.#reportedProblems.delete(server)
+    else this.#reportedProblems.set(server, problem)
   }
 
   #reportUnmatched(): void {
     for (const { location, pattern, problem } of this.#options.findUnmatched()) {
       const where = `${location.file}:${location.line}: `
-      // Not by the problem, in which servers have a say.
+      // Not by the problem text, which servers can influence.
       if (!this.#reportedPatterns.has(where + pattern)) this.#options.onWarning(where + problem)
       this.#reportedPatterns.add(where + pattern)
     }
@@ -219,13 +220,13 @@ export class ToolDiscovery {
       riskLevel: inferred(risk),
       requiresApproval: requiresApproval.value || findings.length > 0,
       allowedInModes: allowedInModes.value,
-      // What changed while there was no entry is not accepted by writing one.
+      // Writing an entry must not accept a definition that changed while there was none.
       pin: known.find(offer)?.pin || pinOf(offer),
     }
   }
 }
 
-/** What a pattern of the operator says was not inferred from the tool. */
+/** The reason of a value. A value from a pattern of the operator was not inferred from the tool. */
 const inferred = <Value>({ value, reason, rule }: PolicyValue<Value>) => ({
   value,
   reason: rule ? 'governance.patterns' : reason,
@@ -242,21 +243,21 @@ const overShareWarning = (server: string, count: number): string =>
 interface OfferInspectionOptions {
   readonly rules: ActiveRules
   readonly known: OfferRegistry
-  /** Why arguments cannot be checked by a schema, if they cannot. */
+  /** Why arguments cannot be checked with a schema; `undefined` if they can. */
   readonly findSchemaProblem: (schema: JsonObject) => string | undefined | Promise<string | undefined>
   readonly record: (event: SallyportEvent) => void
   /** In milliseconds. */
   readonly now?: () => number
 }
 
-/** Others are served in between. */
+/** After this time the loop yields, so that other requests are served. */
 const SLICE_MS = 8
-/** Other servers wait while the schemas of one are compiled. Those that are left have their turn with the next list. */
+/** Other servers wait while the schemas of one are compiled. The remaining schemas are compiled with the next list. */
 const SCHEMA_BUDGET_MS = 3_000
 const MAX_REPORTED = 100
 const MAX_PROBLEM_LENGTH = 80
 
-/** Inspects what servers offer, once for each definition, and remembers what it was. */
+/** Inspects each definition once, and stores a record of it. */
 export class OfferInspection {
   readonly #options: OfferInspectionOptions
   readonly #now: () => number
@@ -267,14 +268,14 @@ export class OfferInspection {
   }
 
   /**
-   * Inspects what has not been yet, and tells whether there was any. What changed after it was reviewed stays as it was
-   * remembered until it is accepted.
+   * Inspects new definitions, and returns whether there were any. The record of an offer that changed after its review
+   * stays unchanged until the change is accepted.
    */
   async inspect(server: string, offers: readonly Offer[]): Promise<boolean> {
     const { known, rules, record } = this.#options
     const records: OfferRecord[] = []
     const budget = { left: SCHEMA_BUDGET_MS }
-    let told = 0
+    let reported = 0
     let sliceEnd = this.#now() + SLICE_MS
     for (const offer of offers) {
       if (this.#now() > sliceEnd) {
@@ -288,7 +289,7 @@ export class OfferInspection {
       const findings = [...inspectOffer(offer), ...(ofSchema ?? [])]
       records.push({ ...(before ?? newRecord(offer)), inspected: ofSchema ? inspected : '', findings })
       const all = [...findings, ...rules.neighbourFindingsOf(offer)]
-      if (all.length > 0 && told++ < MAX_REPORTED)
+      if (all.length > 0 && reported++ < MAX_REPORTED)
         record({
           type: 'DEFINITION_SUSPICIOUS',
           server,
@@ -300,25 +301,25 @@ export class OfferInspection {
     return records.length > 0
   }
 
-  /** What is quite new is held to nothing yet: its policy, which takes longer, is not asked for. */
+  /** A new offer has no pin yet, so its policy, which takes longer to resolve, is not needed. */
   #hasChanged(offer: Offer, before: OfferRecord | undefined): boolean {
     const { rules } = this.#options
     const isNew = before === undefined && (offer.kind !== 'tool' || !rules.hasOwnEntry(offer))
     return !isNew && findBrokenPin(offer, rules.policyOf(offer)) !== undefined
   }
 
-  /** Undefined if there was no time. Slow siblings are no fault of its own: a call compiles the schema, and asks if it cannot. */
+  /** `undefined` if there was no time left. That is not a finding: a call compiles the schema later, and needs approval if that fails. */
   async #schemaFindings(offer: Offer, budget: { left: number }): Promise<readonly Finding[] | undefined> {
     const { inputSchema } = offer.original
     if (offer.kind !== 'tool' || !isJsonObject(inputSchema)) return []
     if (budget.left <= 0) return undefined
     const start = this.#now()
-    const flaw = await this.#options.findSchemaProblem(inputSchema)
+    const problem = await this.#options.findSchemaProblem(inputSchema)
     budget.left -= this.#now() - start
-    return flaw === undefined ? [] : [schemaFinding(flaw)]
+    return problem === undefined ? [] : [schemaFinding(problem)]
   }
 
-  /** Pins what no entry does, and remembers which findings people have decided about. Whether anything is new. */
+  /** Pins offers without an entry, and stores which findings people have decided about. Returns whether a record changed. */
   remember(server: string, offers: readonly Offer[], { overShare, written }: DiscoveryResult): boolean {
     const changed = offers.flatMap((offer) => {
       const before = this.#options.known.find(offer)
@@ -338,19 +339,19 @@ export class OfferInspection {
     const isKnown = before.pin === now && !written.has(offer)
     if (isKnown || findBrokenPin(offer, rules.policyOf(offer)) !== undefined)
       return isKnown ? { ...before, findings } : before
-    // An entry that came with the definition, or was changed for it, knows what was found.
+    // An entry that was written or changed for this definition already takes the findings into account.
     if (rules.approvalInEntry(offer) === undefined) return { ...before, pin: now, findings }
     const all = [...findings, ...rules.neighbourFindingsOf(offer)]
-    const kept = before.accepted.filter((text) => all.some((finding) => formatFinding(finding) === text))
-    return { ...before, pin: now, findings, accepted: [...kept, ...all.map(notedText)] }
+    const stillFound = before.accepted.filter((text) => all.some((finding) => formatFinding(finding) === text))
+    return { ...before, pin: now, findings, accepted: [...stillFound, ...all.map(notedText)] }
   }
 }
 
-/** What discovery made of the tools that had no entry. */
+/** What happened to the tools that had no entry. */
 interface DiscoveryResult {
-  /** Those for which their server's share of entries has no room. */
+  /** Tools for which the server's share of entries has no room. */
   readonly overShare: ReadonlySet<Offer>
-  /** Those that have an entry now. */
+  /** Tools that have an entry now. */
   readonly written: ReadonlySet<Offer>
 }
 
@@ -374,8 +375,8 @@ const newRecord = ({ kind, name }: Offer): OfferRecord => ({
 
 const isSame = (one: OfferRecord, other: OfferRecord): boolean =>
   one.pin === other.pin &&
-  sameTexts(one.accepted, other.accepted) &&
-  sameTexts(one.findings.map(formatFinding), other.findings.map(formatFinding))
+  hasSameItems(one.accepted, other.accepted) &&
+  hasSameItems(one.findings.map(formatFinding), other.findings.map(formatFinding))
 
-const sameTexts = (one: readonly string[], other: readonly string[]): boolean =>
+const hasSameItems = (one: readonly string[], other: readonly string[]): boolean =>
   one.length === other.length && one.every((text, at) => text === other[at])

@@ -3,9 +3,9 @@ import { createCatalog } from '../../catalog/catalog.test-kit.ts'
 import { createTestPipeline } from '../pipeline.test-kit.ts'
 import { collectToolProblems } from './tool-problems.ts'
 
-it('tools that cannot be written down are told each with its own reason, or with the one that all have', () => {
+it('tools without an entry are reported with their own reason, or with the common one', () => {
   const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['one', 'two', 'three']) } })
-  const told = (notWritten: readonly string[], findings: readonly string[] = []): readonly string[] =>
+  const problemsWith = (notWritten: readonly string[], findings: readonly string[] = []): readonly string[] =>
     collectToolProblems({
       editor: {
         file: { path: 'tools.yaml', entries: [], categories: new Map(), modePolicies: new Map() },
@@ -24,12 +24,12 @@ it('tools that cannot be written down are told each with its own reason, or with
       }),
     }).map(({ problem }) => problem)
   const names = ['one', 'two', 'three'].map((name) => `mcp__files__${name}`)
-  const own = names.map((name) => `${name} has no entry: it is odd`)
-  expect(told(own)).toEqual(names.map((name, at) => `${name} has no entry in tools.yaml. ${own[at]}`))
-  expect(told(['The disk is full.'])).toEqual(
+  const own = names.map((name) => `${name} has no entry: its name is invalid`)
+  expect(problemsWith(own)).toEqual(names.map((name, at) => `${name} has no entry in tools.yaml. ${own[at]}`))
+  expect(problemsWith(['The disk is full.'])).toEqual(
     names.map((name) => `${name} has no entry in tools.yaml. The disk is full.`),
   )
-  expect(told([], ['share in tools.yaml: too many'])).toEqual([
+  expect(problemsWith([], ['share in tools.yaml: too many'])).toEqual([
     '3 tools of files have no entry in tools.yaml: their server has used up its share, or adds them too fast. Each of their calls asks a person.',
   ])
 })

@@ -8,12 +8,12 @@ import { findUnmatchedRules } from './unmatched-rules.ts'
 
 export const PROBLEM_KINDS = ['invalid', 'unwritten', 'drift', 'odd', 'doubled', 'suspicious'] as const
 
-/** Something about a tool, or about tools.yaml, that a person should look at. */
+/** Something about a tool, or about tools.yaml, that a person should check. */
 export interface ToolProblem {
   readonly kind: (typeof PROBLEM_KINDS)[number]
-  /** What is wrong keeps a check from passing. */
+  /** With `wrong`, `sallyport tools check` fails. */
   readonly level: 'wrong' | 'warning'
-  /** The canonical name, where it is about one tool. */
+  /** The canonical name, if the problem is about one tool. */
   readonly tool?: string
   readonly problem: string
   readonly fix: string
@@ -21,20 +21,20 @@ export interface ToolProblem {
 
 export interface ProblemSources {
   readonly editor: Pick<ToolsEditor, 'file' | 'unusableReason' | 'issue' | 'warnings' | 'notWritten'>
-  /** Those of servers. */
+  /** The tools of servers. */
   readonly tools: readonly Offer[]
   /** Their prompts, resources, templates and instructions. */
   readonly others: readonly Offer[]
   readonly reviewOf: (offer: Offer) => ReviewedTool
-  /** What of its rules cannot be followed. */
+  /** The rules of an offer that are invalid. */
   readonly problemsOf: (offer: Offer) => readonly string[]
-  /** Why what an entry says of results cannot be followed. */
+  /** Why the `result` of an entry is invalid; `undefined` if it is valid. */
   readonly findPresetProblem: (wanted: string | JsonObject) => string | undefined
-  /** What is wrong with the entries of servers in config.yaml, now that their tools are known. */
+  /** Problems in the server entries of config.yaml that show only when the tools are known. */
   readonly serverProblems: readonly string[]
-  /** Entries that are about nothing. */
+  /** Entries that match nothing. */
   readonly unmatchedEntries: readonly UnmatchedEntry[]
-  /** Patterns that fit nothing. */
+  /** Patterns that match nothing. */
   readonly unmatchedPatterns: readonly UnmatchedPattern[]
 }
 
@@ -50,12 +50,12 @@ export function collectToolProblems(sources: ProblemSources): readonly ToolProbl
     unmatchedPatterns,
     serverProblems,
   } = sources
-  // Whatever else could be said of tools would be said of a file that nobody can read.
+  // Other problems would be about the content of a file that cannot be read.
   if (editor.unusableReason !== undefined) return aboutFile(editor)
   const reviewed = tools.map((offer) => ({ offer, review: reviewOf(offer) }))
-  const beyond = new Set(reviewed.filter(({ review }) => review.findings.some(isAboutShare)))
+  const overShare = new Set(reviewed.filter(({ review }) => review.findings.some(isAboutShare)))
   const ofTools = reviewed
-    .filter((one) => !beyond.has(one) || one.review.pin === 'changed')
+    .filter((one) => !overShare.has(one) || one.review.pin === 'changed')
     .flatMap(({ offer, review }) => aboutTool(offer, review, editor))
   return [
     ...aboutFile(editor),
@@ -65,7 +65,7 @@ export function collectToolProblems(sources: ProblemSources): readonly ToolProbl
     ...aboutUnmatchedEntries(editor.file, unmatchedEntries),
     ...aboutUnmatchedPatterns(unmatchedPatterns),
     ...aboutShares(
-      [...beyond].map(({ offer }) => offer),
+      [...overShare].map(({ offer }) => offer),
       editor.file,
     ),
     ...ofTools,
@@ -75,10 +75,10 @@ export function collectToolProblems(sources: ProblemSources): readonly ToolProbl
 
 const isAboutShare = (finding: string): boolean => finding.startsWith('share in ')
 
-/** One for each server: it may be thousands of tools. */
-function aboutShares(beyond: readonly Offer[], { path }: ParsedToolsFile): readonly ToolProblem[] {
+/** One problem for each server, since there may be thousands of tools. */
+function aboutShares(offers: readonly Offer[], { path }: ParsedToolsFile): readonly ToolProblem[] {
   const counts = new Map<string, number>()
-  for (const { server } of beyond) counts.set(server, (counts.get(server) ?? 0) + 1)
+  for (const { server } of offers) counts.set(server, (counts.get(server) ?? 0) + 1)
   return [...counts].map(([server, count]) => ({
     ...{ kind: 'unwritten', level: 'wrong' },
     problem: `${count} tools of ${server} have no entry in ${path}: their server has used up its share, or adds them too fast. Each of their calls asks a person.`,
@@ -86,7 +86,7 @@ function aboutShares(beyond: readonly Offer[], { path }: ParsedToolsFile): reado
   }))
 }
 
-/** Of what has no entry: its pin is in the state. */
+/** For offers that are not tools. They have no entry: their pins are in the state. */
 function aboutOther(offer: Offer, { pin, doubts }: ReviewedTool): readonly ToolProblem[] {
   const name = reviewName(offer)
   const fix = `See it, and accept it: sallyport tools accept ${quoteForShell(name)}`
@@ -106,51 +106,54 @@ function aboutFindings(name: string, findings: readonly string[], doubts: readon
   }))
 }
 
-function aboutUnmatchedEntries({ path }: ParsedToolsFile, idle: readonly UnmatchedEntry[]): readonly ToolProblem[] {
-  const fix = 'Correct the name, or remove the entry: nothing follows from it.'
-  return idle.map(({ entry, problem, isMisspelled }) => ({
+function aboutUnmatchedEntries(
+  { path }: ParsedToolsFile,
+  unmatched: readonly UnmatchedEntry[],
+): readonly ToolProblem[] {
+  const fix = 'Correct the name, or remove the entry: it has no effect.'
+  return unmatched.map(({ entry, problem, isMisspelled }) => ({
     ...{ kind: 'odd', level: isMisspelled && isRestricting(entry.fields) ? 'wrong' : 'warning', fix },
     problem: `${path}:${entry.line}: ${problem}`,
   }))
 }
 
-const aboutServers = (flaws: readonly string[]): readonly ToolProblem[] =>
-  flaws.map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct it in config.yaml.' }))
+const aboutServers = (problems: readonly string[]): readonly ToolProblem[] =>
+  problems.map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct it in config.yaml.' }))
 
 function aboutUnmatchedPatterns(unmatched: readonly UnmatchedPattern[]): readonly ToolProblem[] {
   return unmatched.map(({ location, problem, leavesOpen }) => ({
     ...{ kind: 'odd', level: leavesOpen ? 'wrong' : 'warning' },
     problem: `${location.file}:${location.line}: ${problem}`,
-    fix: leavesOpen ? 'Correct it: what it was to restrict is open.' : 'Correct it, or remove it.',
+    fix: leavesOpen ? 'Correct it: the tools that it should restrict are not restricted.' : 'Correct it, or remove it.',
   }))
 }
 
-/** An entry for several tools has the same flaw for each of them. */
-const aboutRules = (flaws: readonly string[]): readonly ToolProblem[] =>
-  [...new Set(flaws)].map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct that pattern.' }))
+/** Without duplicates: an entry for several tools has the same problem for each of them. */
+const aboutRules = (problems: readonly string[]): readonly ToolProblem[] =>
+  [...new Set(problems)].map((problem) => ({ kind: 'invalid', level: 'wrong', problem, fix: 'Correct that pattern.' }))
 
 function aboutPresets(
   { path, entries }: ParsedToolsFile,
-  flawOf: ProblemSources['findPresetProblem'],
+  findPresetProblem: ProblemSources['findPresetProblem'],
 ): readonly ToolProblem[] {
   return entries.flatMap(({ fields: { result }, line, lines }): readonly ToolProblem[] => {
-    const flaw = result === undefined ? undefined : flawOf(result)
-    if (flaw === undefined) return []
-    const problem = `${path}:${lines.result ?? line}: result: ${flaw} Until then the preset "default" counts.`
+    const invalid = result === undefined ? undefined : findPresetProblem(result)
+    if (invalid === undefined) return []
+    const problem = `${path}:${lines.result ?? line}: result: ${invalid} Until then the preset "default" is used.`
     return [{ kind: 'invalid', level: 'wrong', problem, fix: 'Name a preset of config.yaml, or write its numbers.' }]
   })
 }
 
 function aboutFile({ file, issue, warnings }: ProblemSources['editor']): readonly ToolProblem[] {
   const misspelt = file.entries.flatMap(({ lines }) => (lines.misspelt ? `${file.path}:${lines.misspelt}:` : []))
-  const odd = [...warnings, ...findNotEnforced(file)].map((problem): ToolProblem => {
-    if (misspelt.some((place) => problem.startsWith(place)))
+  const suspect = [...warnings, ...findNotEnforced(file)].map((problem): ToolProblem => {
+    if (misspelt.some((location) => problem.startsWith(location)))
       return { kind: 'invalid', level: 'wrong', problem, fix: 'Correct that key: it may isolate or restrict.' }
-    return { kind: 'odd', level: 'warning', problem, fix: 'Look at that line.' }
+    return { kind: 'odd', level: 'warning', problem, fix: 'Check that line.' }
   })
-  if (issue === undefined) return odd
+  if (issue === undefined) return suspect
   const fix = 'Correct the file; it is in force as soon as it is saved.'
-  return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...odd]
+  return [{ kind: 'invalid', level: 'wrong', problem: issue, fix }, ...suspect]
 }
 
 function findNotEnforced({ path, entries }: ParsedToolsFile): readonly string[] {
@@ -169,13 +172,13 @@ function aboutTool(
   const { recordName: tool } = offer
   const problems: ToolProblem[] = []
   if (!hasOwnEntry) {
-    // Its own reason only: all of them for each tool would be as many texts as a hostile server likes, squared.
+    // Only its own reason: with all reasons for each tool, a hostile server could make this text grow quadratically.
     const why = notWritten.find((reason) => reason.startsWith(`${tool} has no entry: `)) ?? notWritten[0]
     const problem = `${tool} has no entry in ${file.path}.${why === undefined ? '' : ` ${why}`}`
     const fix =
       why === undefined
         ? 'The gateway writes one when it starts: review it, then commit the file.'
-        : 'Put that right, or write an entry yourself, by any of its names.'
+        : 'Fix that, or write an entry yourself, under any of its names.'
     problems.push({ kind: 'unwritten', level: 'wrong', tool, problem, fix })
   }
   if (pin === 'changed') {
@@ -187,14 +190,14 @@ function aboutTool(
   }
   const own = entries.filter(({ key }) => !isNameGlob(key))
   if (own.length > 1) {
-    const places = own.map(({ key, line }) => `${key} (line ${line})`).join(', ')
-    const problem = `${tool} has ${own.length} entries in ${file.path}: ${places}. Of each field the strictest value counts.`
-    problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Make one of them.' })
+    const found = own.map(({ key, line }) => `${key} (line ${line})`).join(', ')
+    const problem = `${tool} has ${own.length} entries in ${file.path}: ${found}. The strictest value of each field is used.`
+    problems.push({ kind: 'doubled', level: 'warning', tool, problem, fix: 'Merge them into one entry.' })
   }
   problems.push(...findUnmatchedRules(offer, { own, policy, path: file.path }))
   problems.push(...aboutFindings(tool, findings, doubts))
   return problems
 }
 
-/** What an entry may say and no rule acts on yet: whoever writes it should know. */
+/** Fields that an entry may have but that no rule enforces yet: whoever writes them should know. */
 export const NOT_ENFORCED_FIELDS = ['sensitivity', 'sensitivePaths'] as const satisfies readonly PolicyField[]

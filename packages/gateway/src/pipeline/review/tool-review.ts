@@ -27,25 +27,25 @@ export interface ToolReviewOptions {
   readonly discovery: ToolDiscovery
   readonly definitions: DefinitionStore
   readonly known: OfferRegistry
-  /** What is remembered of offers changed. */
+  /** The stored records of offers changed. */
   readonly onRemembered: () => void
-  /** The definition that a pin is about, where it was kept. */
+  /** The definition with this digest; `undefined` if it was not stored. */
   readonly loadPinned: (pin: string) => JsonObject | undefined
   readonly findPresetProblem: ProblemSources['findPresetProblem']
-  /** What is wrong with the entry of a server that has these tools, if anything. */
+  /** What is wrong with the entry of a server that has these tools; `undefined` if nothing is. */
   readonly findServerProblem: ToolDiscoveryOptions['findServerProblem']
   /** Servers that are not started until their entry is corrected, each with the reason. */
   readonly heldBack: () => readonly string[]
-  /** Patterns of the operator's that fit no tool. */
+  /** Patterns of the operator that match no tool. */
   readonly findUnmatched: () => readonly UnmatchedPattern[]
-  /** It is on disk when this resolves. */
+  /** The event is on disk when this resolves. */
   readonly record: (event: SallyportEvent) => Promise<void>
   readonly now: () => Date
 }
 
-/** The definition as it is, beside the one that was reviewed. */
+/** The current definition and the reviewed one. */
 export interface DefinitionReview {
-  /** The digest of the definition as it is: what somebody accepts who has seen it. */
+  /** The digest of the current definition, which a person accepts after seeing it. */
   readonly now: string
   readonly pin: string | undefined
   readonly reviewed: JsonObject | undefined
@@ -53,13 +53,13 @@ export interface DefinitionReview {
 }
 
 export interface Acceptance {
-  /** The digest of what was shown to whoever accepts it. */
+  /** The digest of the definition that was shown to the person who accepts it. */
   readonly shown: string
   readonly by: string
   readonly via: string
 }
 
-/** What people look at and decide about what servers offer. */
+/** What people see and decide about the offers of servers. */
 export class ToolReview {
   readonly #options: ToolReviewOptions
 
@@ -76,12 +76,12 @@ export class ToolReview {
     return this.#options.editor.file.entries.length
   }
 
-  /** Resolves when what was found has its entries, as far as it can. */
+  /** Resolves when the discovered tools have their entries, as far as possible. */
   flushDiscovery(): Promise<void> {
     return this.#options.discovery.flush()
   }
 
-  /** Why tools that were found have no entry. */
+  /** Why discovered tools have no entry. */
   get notWritten(): readonly string[] {
     return this.#options.editor.notWritten
   }
@@ -99,7 +99,7 @@ export class ToolReview {
     }
   }
 
-  /** Everything but tools that servers put before a model. */
+  /** All offers of servers that are not tools. */
   otherOffers(): readonly Offer[] {
     const { prompts, resources, templates, instructions } = this.#options.catalog.snapshot
     return [...prompts, ...resources, ...templates, ...instructions].filter(({ isMcp }) => isMcp)
@@ -114,35 +114,35 @@ export class ToolReview {
     return { now, pin, reviewed, changes }
   }
 
-  /** Where there are several, one that the definition is not. */
+  /** The pin of an offer. If there are several, one that does not match the definition. */
   #pinOf(offer: Offer): string | undefined {
     const policy = this.#options.rules.policyOf(offer)
     return (findBrokenPin(offer, policy) ?? policy.pin[0])?.value
   }
 
-  /** Everything about tools and their file that a person should look at. */
+  /** Everything about tools and tools.yaml that a person should check. */
   problems(): readonly ToolProblem[] {
     const { catalog, editor, findPresetProblem, rules } = this.#options
     const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
     const others = this.otherOffers()
-    const idle = findUnmatchedEntries({ catalog, entries: editor.file.entries, entriesOf: rules.entriesOf })
-    const unmatched = this.#options.findUnmatched()
+    const unmatchedEntries = findUnmatchedEntries({ catalog, entries: editor.file.entries, entriesOf: rules.entriesOf })
+    const unmatchedPatterns = this.#options.findUnmatched()
     const reviewOf = (offer: Offer): ReviewedTool => this.reviewOf(offer)
-    const flaws = groupByServer(tools).flatMap(
+    const invalid = groupByServer(tools).flatMap(
       ([server, names]) => this.#options.findServerProblem(server, names) ?? [],
     )
-    const serverFlaws = [...this.#options.heldBack(), ...flaws]
+    const serverProblems = [...this.#options.heldBack(), ...invalid]
     const problems = {
-      serverProblems: serverFlaws,
-      unmatchedPatterns: unmatched,
-      unmatchedEntries: idle,
-      findPresetProblem: findPresetProblem,
+      serverProblems,
+      unmatchedPatterns,
+      unmatchedEntries,
+      findPresetProblem,
       problemsOf: rules.problemsOf,
     }
     return collectToolProblems({ editor, tools, others, reviewOf, ...problems })
   }
 
-  /** Makes the definition that somebody has seen the reviewed one. What changed meanwhile stays refused. */
+  /** Accepts the definition that a person has seen. If it changed meanwhile, it stays refused. */
   async accept(offer: Offer, acceptance: Acceptance): Promise<void> {
     const { rules } = this.#options
     const { shown } = acceptance
@@ -162,26 +162,26 @@ export class ToolReview {
 
   async #acceptInFile(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
     const { editor, rules } = this.#options
-    const places = this.#entriesToPin(offer, shown)
-    if (places.length === 0) return
+    const entries = this.#entriesToPin(offer, shown)
+    if (entries.length === 0) return
     const from = this.#pinOf(offer) ?? ''
     this.#storeDefinition(offer)
     const event = { type: 'PIN_CHANGED', tool_name: offer.recordName, by, via } as const
-    // Recorded before it is kept: a crash must not leave an accepted definition of which the log knows nothing.
+    // Recorded first: after a crash there must be no accepted definition that is missing in the log.
     await this.#options.record({ ...event, from, to: shown })
     try {
       const comment = `accepted by ${by}, ${this.#options.now().toISOString().slice(0, 10)}`
-      for (const { key } of places) await editor.set({ key, field: 'pin', value: shown, comment })
+      for (const { key } of entries) await editor.set({ key, field: 'pin', value: shown, comment })
     } catch (error) {
       await this.#options.record({ ...event, from: shown, to: from })
       throw error
     }
-    // Until an entry named it, it may have had to make room for another.
+    // Stored again: before an entry named it, it may have been removed to make room.
     this.#storeDefinition(offer)
     if (resolvePinState(offer, rules.policyOf(offer)) !== 'pinned') throw notInForce(this.path)
   }
 
-  /** For what has no entry: its pin is in the state. */
+  /** For offers without an entry: their pins are in the state. */
   async #acceptInState(offer: Offer, { shown, by, via }: Acceptance): Promise<void> {
     const from = this.#pinOf(offer) ?? ''
     if (from === shown) return
@@ -200,7 +200,7 @@ export class ToolReview {
       await this.#options.editor.set({ key, field: 'requires_approval', value: false, comment })
   }
 
-  /** Whether its entry asks because of what was found when it was written, and for no other reason. */
+  /** Whether its entry requires approval only because of findings when it was written. */
   #asksForFindings(offer: Offer): boolean {
     const { rules } = this.#options
     const isKnown = rules.remainingDoubtsOf(offer).length < rules.doubtsOf(offer).length
@@ -213,23 +213,23 @@ export class ToolReview {
     const isStored = known.put(server, { ...before, kind, name, ...change })
     onRemembered()
     if (!isStored) throw notStored()
-    // What was not inspected while it was refused is now.
+    // The definition was not inspected while it was refused.
     discovery.enqueue(server)
   }
 
   #storeDefinition(offer: Offer): void {
     const { definitions, known, rules } = this.#options
-    const kept = [{ pin: pinOf(offer), text: () => reviewedText(offer) }]
-    definitions.save(offer.server, kept, () => new Set([...rules.pins(), ...known.pins]))
+    const pinned = [{ pin: pinOf(offer), text: () => reviewedText(offer) }]
+    definitions.save(offer.server, pinned, () => new Set([...rules.pins(), ...known.pins]))
   }
 
-  /** The entries in which the pin has to be another. */
+  /** The entries whose pin has to change. */
   #entriesToPin(offer: Offer, shown: string): readonly ToolEntry[] {
     const { rules } = this.#options
     const entries = rules.entriesOf(offer)
     const ownEntries = rules.ownEntriesOf(offer)
     const other = entries.filter(({ fields: { pin } }) => pin !== undefined && pin !== shown)
-    // Its pin would be that of other tools as well, which nobody was shown.
+    // Its pin would apply to other tools too, which the person was not shown.
     const shared = other.find((entry) => !ownEntries.includes(entry))
     if (shared) throw sharedPin(offer, shared, this.path)
     if (other.length > 0 || entries.some(({ fields: { pin } }) => pin === shown)) return other
@@ -244,30 +244,30 @@ const changedAgain = (offer: Offer): SallyportError =>
     'DEFINITION_CHANGED',
     `Server ${offer.server} has changed ${offer.name} again since it was shown.`,
     {
-      hint: `Look at it as it is now: sallyport tools accept ${quoteForShell(reviewName(offer))}`,
+      hint: `See the current definition: sallyport tools accept ${quoteForShell(reviewName(offer))}`,
     },
   )
 
 const noEntry = ({ recordName }: Offer, path: string): SallyportError =>
   new SallyportError('TOOLS_FILE_UNSAFE', `${recordName} has no entry in ${path} that could hold a pin.`, {
-    hint: 'The gateway writes one when it starts. `sallyport tools check` says why where it cannot.',
+    hint: 'The gateway writes one when it starts. If it cannot, `sallyport tools check` says why.',
   })
 
 const sharedPin = ({ recordName }: Offer, { key, line }: ToolEntry, path: string): SallyportError =>
   new SallyportError(
     'TOOLS_FILE_UNSAFE',
-    `The pin of ${recordName} stands in the entry ${JSON.stringify(key)} (${path}:${line}), which is about other tools too.`,
+    `The pin of ${recordName} is in the entry ${JSON.stringify(key)} (${path}:${line}), which is about other tools too.`,
     {
       hint: `Remove the pin there, or write the name in full if it is this tool's: ${recordName}. Then accept it again.`,
     },
   )
 
 const notInForce = (path: string): SallyportError =>
-  new SallyportError('TOOLS_FILE_UNSAFE', `The pin was written, but ${path} as it stands there is not in force.`, {
+  new SallyportError('TOOLS_FILE_UNSAFE', `The pin was written, but the current content of ${path} is not in force.`, {
     hint: '`sallyport tools check` says why.',
   })
 
-/** The servers with the names of their tools. */
+/** Each server with the names of its tools. */
 function groupByServer(tools: readonly Offer[]): readonly (readonly [server: string, names: readonly string[]])[] {
   const names = new Map<string, string[]>()
   for (const { server, name } of tools) {
@@ -287,7 +287,7 @@ const notStored = (): SallyportError =>
     },
   )
 
-/** A part of a definition that is not as it was reviewed. */
+/** A part of a definition that differs from the reviewed one. */
 interface PartDiff {
   readonly part: string
   readonly lines: readonly DiffLine[]
@@ -295,12 +295,12 @@ interface PartDiff {
 
 const PARTS = ['title', 'description', 'annotations', 'inputSchema', 'outputSchema'] as const
 const OTHER_PARTS = ['name', 'arguments', 'mimeType', 'text'] as const
-/** Prose is broken, so that a changed sentence is seen and not a changed page. */
+/** Long text is wrapped, so that a diff shows the changed sentence and not the whole text. */
 const PROSE_WIDTH = 100
 
-/** What differs, part by part. Without an earlier definition everything is new. */
+/** The differences, part by part. Without an earlier definition everything is new. */
 function diffDefinitions(before: JsonObject | undefined, after: JsonObject): readonly PartDiff[] {
-  // What is not a tool has a name of its own beside the one that it is found by.
+  // Offers that are not tools have a display name besides the name that identifies them.
   const parts = after.inputSchema === undefined ? [...PARTS, ...OTHER_PARTS] : PARTS
   return parts
     .map((part) => ({ part, lines: diffLines(linesOf(before?.[part]), linesOf(after[part])) }))

@@ -29,11 +29,11 @@ describe('an entry', () => {
     'mcp__wiki__resources/read',
     'wiki/resources/subscribe',
     'mcp__wiki__sampling/createMessage',
-  ])('that is about something is not told of: %s', (key) => {
+  ])('that matches something is not reported: %s', (key) => {
     expect(problemsOf([key])).toEqual([])
   })
 
-  it('with a slip in its name is told, with the name that was probably meant', () => {
+  it('with a misspelt name is reported, with the name that was probably meant', () => {
     expect(problemsOf(['mcp__wiki__drop_pgae', 'WIKI/drop_page', 'wiki/upload'])).toEqual([
       'no tool is called "mcp__wiki__drop_pgae". Did you mean "mcp__wiki__drop_page"?',
       'no tool is called "WIKI/drop_page". Did you mean "wiki/drop_page"?',
@@ -41,19 +41,19 @@ describe('an entry', () => {
     ])
   })
 
-  it('of a server that others have is not told of', () => {
+  it('for a server that is not configured here is not reported', () => {
     expect(problemsOf(['database/query', 'mcp__database__query'])).toEqual([])
   })
 
-  it('with a pattern is not told of: it may be meant for tools to come', () => {
+  it('with a pattern is not reported: it may be meant for future tools', () => {
     expect(problemsOf(['mcp__*__delete_*', 'wiki/?'])).toEqual([])
   })
 
-  it('of a tool that was there once is not told of: it may be there again', () => {
+  it('for a tool that existed once is not reported: it may come back', () => {
     expect(problemsOf(['mcp__wiki__gone'], { pin: 'sha256-1' })).toEqual([])
   })
 
-  it('is not told of while nobody knows what a server offers', () => {
+  it('is not reported while the catalog of a server is unknown', () => {
     expect(problemsOf(['mcp__wiki__drop_pgae'], { known: ['files'] })).toEqual([])
   })
 })

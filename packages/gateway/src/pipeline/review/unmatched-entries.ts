@@ -8,31 +8,33 @@ export interface EntrySources {
   readonly entriesOf: (offer: Offer) => readonly ToolEntry[]
 }
 
-/** An entry that people wrote and that is about nothing on offer, and what it was probably meant for. */
+/** An entry that matches no offer, with a guess at the intended tool. */
 export interface UnmatchedEntry {
   readonly entry: ToolEntry
   readonly problem: string
-  /** A tool is there that it was probably meant for. */
+  /** There is a tool with a similar name. */
   readonly isMisspelled: boolean
 }
 
-/** To compare thousands of entries with thousands of names would take minutes, in which nobody is served. */
+/** Comparing thousands of entries with thousands of names would block the gateway for minutes. */
 const MAX_COMPARED = 10_000
 
 /**
- * Rules with a slip in their name are not in force. An entry with a pin was about a tool once, which may only be gone
- * for now; and while a server is not known, nobody can tell.
+ * Rules with a misspelt name are not in force. An entry with a pin once matched a tool, which may be missing only
+ * temporarily. While the catalog of a server is unknown, nothing is reported.
  */
 export function findUnmatchedEntries({ catalog, entries, entriesOf }: EntrySources): readonly UnmatchedEntry[] {
   if (!catalog.servers.every((server) => catalog.knows(server))) return []
   const { tools } = catalog.snapshot
-  const busy = new Set(tools.flatMap((offer) => entriesOf(offer)))
-  const idle = entries.filter((entry) => isForOneTool(entry) && entry.fields.pin === undefined && !busy.has(entry))
-  if (idle.length === 0) return []
+  const matched = new Set(tools.flatMap((offer) => entriesOf(offer)))
+  const unmatched = entries.filter(
+    (entry) => isForOneTool(entry) && entry.fields.pin === undefined && !matched.has(entry),
+  )
+  if (unmatched.length === 0) return []
   const methods = catalog.servers.flatMap(governedMethodNames)
-  const likely = idle.length * tools.length > MAX_COMPARED ? [] : tools
+  const likely = unmatched.length * tools.length > MAX_COMPARED ? [] : tools
   const names = likely.flatMap(({ recordName, server, name, wire }) => [recordName, `${server}/${name}`, wire])
-  return idle.flatMap((entry) => {
+  return unmatched.flatMap((entry) => {
     const { key } = entry
     const guess = didYouMean(key, names)
     // One file may be shared by people who have different servers.
@@ -44,7 +46,7 @@ export function findUnmatchedEntries({ catalog, entries, entriesOf }: EntrySourc
   })
 }
 
-/** A pattern may be there for tools to come. */
+/** Not a pattern: a pattern may be meant for future tools. */
 const isForOneTool = ({ key }: ToolEntry): boolean => !isNameGlob(key)
 
 const governedMethodNames = (server: string): readonly string[] =>

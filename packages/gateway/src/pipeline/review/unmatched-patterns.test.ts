@@ -16,7 +16,7 @@ interface Written {
 }
 
 const HIDDEN = { hidden: true } as const
-const place = { file: 'config.yaml', line: 7 }
+const location = { file: 'config.yaml', line: 7 }
 
 function find({ tools = {}, patterns = {}, autoApprove = [], known = ['github', 'wiki'], ...written }: Written) {
   const catalog = new Catalog(['github', 'wiki'], 'prefixed')
@@ -25,29 +25,29 @@ function find({ tools = {}, patterns = {}, autoApprove = [], known = ['github', 
   const index = new EntryIndex(entries, catalog.snapshot)
   const { include: includeTools, exclude: excludeTools = [], select } = written
   const settings = {
-    servers: [{ id: 'github', place, includeTools, excludeTools }],
+    servers: [{ id: 'github', location, includeTools, excludeTools }],
     governance: {
-      patterns: Object.entries(patterns).map(([tool, fields]) => ({ tool, fields, place })),
-      autoApprove: autoApprove.map((tool) => ({ tool, place })),
+      patterns: Object.entries(patterns).map(([tool, fields]) => ({ tool, fields, location })),
+      autoApprove: autoApprove.map((tool) => ({ tool, location })),
     },
-    profiles: new Map(select && [['x', { agent: 'codex', variant: 'DEFAULT', selectedMcpTools: select, place }]]),
+    profiles: new Map(select && [['x', { agent: 'codex', variant: 'DEFAULT', selectedMcpTools: select, location }]]),
   } as unknown as PatternSources['settings']
   const file = { path: 'tools.yaml', entries, categories: new Map(), modePolicies: new Map() }
   const found = findUnmatchedPatterns({ catalog, settings, file, namesOf: (offer) => index.namesOf(offer) })
   return found.map(({ problem, leavesOpen }) => [problem, leavesOpen])
 }
 
-const slips = ['mcp_github_*', 'mcp__Github__*', 'mcp__githb__*', 'mcp__github_delete*']
+const misspelt = ['mcp_github_*', 'mcp__Github__*', 'mcp__githb__*', 'mcp__github_delete*']
 
-describe('a restricting pattern that fits no tool', () => {
-  it.each(slips)('is named wherever it stands, with a name that it was probably meant for: %s', (pattern) => {
+describe('a restricting pattern that matches no tool', () => {
+  it.each(misspelt)('is reported wherever it is written, with a guess at the intended name: %s', (pattern) => {
     const meant = expect.stringContaining(`no tool is called "${pattern}". Did you mean a name such as "`)
     expect(find({ tools: { [pattern]: HIDDEN } })).toEqual([[meant, true]])
     expect(find({ patterns: { [pattern]: { requiresApproval: true } } })).toEqual([[meant, true]])
     expect(find({ select: ['*', `!${pattern}`] })).toEqual([[meant, true]])
   })
 
-  it('is named in the entry of a server, also where it is written with the server before it', () => {
+  it('is reported in the entry of a server', () => {
     expect(find({ exclude: ['delete-*'] })).toEqual([[expect.stringContaining('"delete_repository"'), true]])
     expect(find({ exclude: ['delete_repositry'] })).toEqual([
       ['excludeTools of github: no tool is called "delete_repositry". Did you mean "delete_repository"?', true],
@@ -56,14 +56,14 @@ describe('a restricting pattern that fits no tool', () => {
     expect(find({ include: ['create_isue', 'delete_*'] })).toEqual([[expect.stringContaining('includeTools'), false]])
   })
 
-  it('opens nothing where it gives something, or where no tool is like it', () => {
+  it('leaves nothing open if it does not restrict, or if no tool has a similar name', () => {
     expect(find({ autoApprove: ['mcp_github_*'] })).toEqual([[expect.stringContaining('auto_approve'), false]])
     expect(find({ tools: { 'mcp_github_*': { requiresApproval: false } } })).toEqual([[expect.any(String), false]])
     expect(find({ patterns: { 'mcp__*__drop_*': HIDDEN } })).toEqual([[expect.any(String), false]])
     expect(find({ select: ['githb'] })).toEqual([[expect.stringContaining('codex.DEFAULT'), false]])
   })
 
-  it('is named though another server is not known, if it is a slip in the name of a tool that is', () => {
+  it('is reported while another server is unknown, if it misspells the name of a known tool', () => {
     const known = ['github']
     for (const pattern of ['mcp_github_*', 'mcp__Github__*', 'mcp__github_delete*'])
       expect(find({ tools: { [pattern]: HIDDEN }, known })).toEqual([[expect.stringContaining(pattern), true]])
@@ -71,7 +71,7 @@ describe('a restricting pattern that fits no tool', () => {
     expect(find({ tools: { 'mcp__wiki__*': HIDDEN, 'wiki/read_*': HIDDEN }, select: ['wiki/x'], known })).toEqual([])
   })
 
-  it('is not told of where it fits, where its server is not known yet, or where others have such a server', () => {
+  it('is not reported if it matches, if its server is unknown yet, or if its server is not configured here', () => {
     const right = ['mcp__github__*', 'github/*', 'mcp__*__delete_*', 'github_delete*', '*']
     for (const pattern of right) expect(find({ tools: { [pattern]: HIDDEN }, select: [pattern] })).toEqual([])
     expect(find({ tools: { 'mcp_github_*': HIDDEN }, known: ['wiki'] })).toEqual([])

@@ -16,14 +16,14 @@ interface RuledName extends Pick<ToolProblem, 'kind' | 'level'> {
 }
 
 export interface OwnEntries {
-  /** Those that are about the tool alone. */
+  /** The entries that are about this tool only. */
   readonly own: readonly ToolEntry[]
   readonly policy: ToolPolicy
-  /** Of the file that they stand in. */
+  /** The path of the file that contains them. */
   readonly path: string
 }
 
-/** What a tool's own entries say of arguments that it does not take: such a rule is about nothing, and nobody would notice. */
+/** Finds rules for arguments that the tool does not have: such a rule has no effect, and nobody would notice. */
 export const findUnmatchedRules = (offer: Offer, entries: OwnEntries): readonly ToolProblem[] => [
   ...unknownNames(offer, entries),
   ...findUnusedPathRules(offer, entries),
@@ -32,38 +32,38 @@ export const findUnmatchedRules = (offer: Offer, entries: OwnEntries): readonly 
 function unknownNames({ recordName: tool, original }: Offer, { own, path }: OwnEntries): readonly ToolProblem[] {
   return own.flatMap(({ fields, line, lines }) =>
     namesIn(fields).flatMap(({ kind, level, field, name }): readonly ToolProblem[] => {
-      const flaw = checkArgumentName(name, original.inputSchema)
-      if (flaw === undefined) return []
-      const problem = `${path}:${lines[field] ?? line}: ${toSnakeCase(field)}: ${tool}: ${flaw}`
+      const invalid = checkArgumentName(name, original.inputSchema)
+      if (invalid === undefined) return []
+      const problem = `${path}:${lines[field] ?? line}: ${toSnakeCase(field)}: ${tool}: ${invalid}`
       return [{ kind, level, tool, problem, fix: `See what it takes: sallyport tools show ${quoteForShell(tool)}` }]
     }),
   )
 }
 
 function namesIn({ pathArguments = [], arguments: rules }: PolicyFields): readonly RuledName[] {
-  // Where these are named, nothing else is taken for a path: with a slip there are no path rules.
+  // If these are named, no other argument is treated as a path: with a misspelt name there are no path rules.
   const paths = pathArguments.map(
     (name) => ({ name, field: 'pathArguments', kind: 'invalid', level: 'wrong' }) as const,
   )
-  // To forbid what no schema speaks of is no mistake.
+  // It is valid to forbid an argument that is not in the schema.
   const ruled = Object.entries(rules?.fields ?? {}).filter(([, { forbidden }]) => !forbidden)
   return [...paths, ...ruled.map(([name]) => ({ name, field: 'arguments', kind: 'odd', level: 'warning' }) as const)]
 }
 
-/** Path rules of a tool none of whose arguments is taken for a path. */
+/** Finds path rules of a tool whose arguments are never treated as paths. */
 function findUnusedPathRules(
   { recordName: tool, original }: Offer,
   { own, policy, path }: OwnEntries,
 ): readonly ToolProblem[] {
-  const fences = own.flatMap(({ fields, line, lines }) => {
+  const pathRules = own.flatMap(({ fields, line, lines }) => {
     const field = findPathRule(fields)
     return field === undefined ? [] : [`${path}:${lines[field] ?? line}: ${toSnakeCase(field)}`]
   })
-  if (fences.length === 0 || policy.pathArguments !== undefined || takesPath(original.inputSchema)) return []
-  return fences.map((where) => ({
+  if (pathRules.length === 0 || policy.pathArguments !== undefined || takesPath(original.inputSchema)) return []
+  return pathRules.map((where) => ({
     ...{ kind: 'odd', level: 'warning', tool },
-    problem: `${where}: ${tool}: none of its arguments is taken for a path, so that this holds it to nothing.`,
-    fix: 'Name those that hold paths in path_arguments.',
+    problem: `${where}: ${tool}: none of its arguments is treated as a path, so this rule has no effect.`,
+    fix: 'List the arguments that hold paths in path_arguments.',
   }))
 }
 

@@ -9,15 +9,15 @@ import { compileToolRules, type ToolRules } from './tool-rules.ts'
 export interface ActiveRulesOptions extends PoliciesOptions {
   /** The mode in force, and why it is. */
   readonly mode: () => { readonly mode: Mode; readonly why?: string | undefined }
-  /** Where the paths of a server's tools lead. */
+  /** How the paths of a server's tools are resolved. */
   readonly worldOf: (server: string) => PathContext
-  /** The roots that the client of a call gave to its server; absent: none. */
+  /** The roots that the client of a call gave to its server. If missing, there are none. */
   readonly rootsOf?: (call: Call) => readonly string[]
-  /** What goes back of the results of a tool; absent: all. */
+  /** Which part of a tool's results is returned. If missing, all of it. */
   readonly shapingOf?: (offer: Offer, policy: ToolPolicy) => ShapingRules
 }
 
-/** All rules in force, made ready for calls; read anew when any of them changes. */
+/** All rules in force, compiled for calls. They are compiled again when any of them changes. */
 export class ActiveRules {
   readonly #options: ActiveRulesOptions
   readonly #policies: Policies
@@ -39,43 +39,43 @@ export class ActiveRules {
 
   readonly policyOf = (offer: Offer): ToolPolicy => this.#policies.policyOf(offer)
 
-  /** Whether people have an entry for just this tool. */
+  /** Whether there is an entry for this tool only. */
   readonly hasOwnEntry = (offer: Offer): boolean => this.#policies.hasOwnEntry(offer)
 
-  /** Every entry of tools.yaml that is about it, also by a pattern. */
-  /** Every way in which people may write what it is called. */
+  /** Every name by which people may write it. */
   readonly namesOf = (offer: Offer): readonly string[] => this.#policies.namesOf(offer)
 
+  /** Every entry of tools.yaml that matches it, also by a pattern. */
   readonly entriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.entriesOf(offer)
 
-  /** Those that are about nothing else. */
+  /** The entries that match nothing else. */
   readonly ownEntriesOf = (offer: Offer): readonly ToolEntry[] => this.#policies.ownEntriesOf(offer)
 
-  /** What of its rules cannot be followed, and where that stands. */
+  /** The invalid rules of an offer, with their source locations. */
   readonly problemsOf = (offer: Offer): readonly string[] => {
     const policy = this.policyOf(offer)
     const known = this.#problems.get(policy)
     if (known) return known
-    const flaws = findRuleProblems(policy, this.#options.worldOf(offer.server))
-    this.#problems.set(policy, flaws)
-    return flaws
+    const problems = findRuleProblems(policy, this.#options.worldOf(offer.server))
+    this.#problems.set(policy, problems)
+    return problems
   }
 
-  /** What is suspicious about its definition. */
+  /** What is suspicious in its definition. */
   readonly findingsOf = (offer: Offer): readonly Finding[] => this.#policies.findingsOf(offer)
 
   readonly neighbourFindingsOf = (offer: Offer): readonly Finding[] => this.#policies.neighbourFindingsOf(offer)
 
-  /** What of that nobody has accepted: each use asks. */
+  /** The findings that nobody has accepted: each use needs approval. */
   readonly doubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).open
 
-  /** Those that would be left if its entry said that it needs no approval. */
+  /** The doubts that would remain if its entry said `requires_approval: false`. */
   readonly remainingDoubtsOf = (offer: Offer): readonly Finding[] => this.#policies.doubtsOf(offer).remaining
 
-  /** What an entry of its own says about approval; undefined where it says nothing. */
+  /** `requires_approval` in its own entries; `undefined` if it is missing. */
   readonly approvalInEntry = (offer: Offer): boolean | undefined => this.#policies.approvalInEntry(offer)
 
-  /** Whether its risk alone, had nothing been found in its definition, asks a person. */
+  /** Whether its risk alone, without any findings, requires approval. */
   readonly needsApprovalByRisk = (offer: Offer): boolean => this.#policies.needsApprovalByRisk(offer)
 
   /** Every pin that tools.yaml names. */

@@ -20,7 +20,7 @@ const key = fc.constantFrom(
 const entryOf = (written: string): ToolEntry => ({ key: written, line: 1, fields: {}, lines: {} })
 
 describe('the entries of tools.yaml by name', () => {
-  it('are looked up by one name only where no other name of the tool could find more', () => {
+  it('are looked up by one name only if no other name of the tool could match more', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(word, { minLength: 1, maxLength: 3 }),
@@ -41,7 +41,7 @@ describe('the entries of tools.yaml by name', () => {
     )
   })
 
-  it('are looked up by one name where discovery wrote all of them', () => {
+  it('are looked up by one name if discovery wrote all of them', () => {
     const catalog = new Catalog(['a'], 'prefixed')
     catalog.put('a', createCatalog(['b']))
     const [offer] = catalog.snapshot.tools

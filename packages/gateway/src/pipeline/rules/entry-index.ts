@@ -9,16 +9,16 @@ import {
 } from '@sallyport/core'
 import type { CatalogSnapshot, Offer } from '../../catalog/catalog.ts'
 
-/** Entries by the names that tools can have in them: looked up, never parsed. */
+/** Finds entries by the names of tools. Names are looked up, never taken apart. */
 export class EntryIndex {
   readonly snapshot: CatalogSnapshot
   readonly #byKey = new Map<string, ToolEntry[]>()
   readonly #globs: { readonly matches: (name: string) => boolean; readonly entry: ToolEntry }[] = []
   readonly #neighbours = new Map<string, Neighbors>()
-  /** Every key is a canonical name. */
+  /** Whether every key is a canonical name. */
   readonly #isCanonical: boolean
   #bareNames: ReadonlyMap<string, number> | undefined
-  /** What tools would be called on the wire, had nobody renamed them. */
+  /** The wire names that tools would have without renames. */
   #defaultWireNames: ReadonlySet<string> | undefined
 
   constructor(entries: readonly ToolEntry[], snapshot: CatalogSnapshot) {
@@ -32,14 +32,14 @@ export class EntryIndex {
     this.#isCanonical = this.#globs.length === 0 && entries.every(({ key }) => key.startsWith(CANONICAL))
   }
 
-  /** Whether the canonical name is the only one of its names that can be a key here. */
+  /** Whether only the canonical name of this tool can be a key here. */
   hasOnlyCanonicalName({ kind, server, name, wire, defaultWire }: Offer): boolean {
     if (!this.#isCanonical || kind !== 'tool') return false
-    // A bare name is written with `mcp_` before it as well.
+    // A bare name may also be written with the prefix `mcp_`.
     return ![server, name, `mcp_${name}`, wire, defaultWire].some((text) => text?.startsWith(CANONICAL))
   }
 
-  /** All forms in which a person may have written it; a bare one only where it means one tool. */
+  /** All names by which a person may write it. A bare name is included only if it matches one tool. */
   namesOf(offer: Offer): readonly string[] {
     const { name } = offer
     const names = fullNamesOf(offer)
@@ -47,7 +47,7 @@ export class EntryIndex {
     return names
   }
 
-  /** The bare forms, where they mean several tools. */
+  /** The bare names, if they match several tools. */
   sharedNamesOf({ name }: Offer): readonly string[] {
     return this.#isUnique(name) ? NONE : bareNamesOf(name)
   }
@@ -59,17 +59,17 @@ export class EntryIndex {
     return found
   }
 
-  /** Whether one of these is written out. */
+  /** Whether one of these names is a key, exactly as written. */
   has(names: readonly string[]): boolean {
     return names.some((name) => this.#byKey.has(name))
   }
 
-  /** The entries in which one of these is written out, and nothing else. */
+  /** The entries whose key is one of these names and not a pattern. */
   own(names: readonly string[]): readonly ToolEntry[] {
     return this.withExactKey(names).filter(({ key }) => !isNameGlob(key))
   }
 
-  /** The entries in which one of these is written out. */
+  /** The entries whose key is exactly one of these names. */
   withExactKey(names: readonly string[]): readonly ToolEntry[] {
     return names.flatMap((name) => this.#byKey.get(name) ?? [])
   }
@@ -87,7 +87,7 @@ export class EntryIndex {
     return neighbours
   }
 
-  /** A server that calls its tool what is written for another's would get the rules of that one. */
+  /** Whether a bare name cannot be the full name of another tool. Otherwise a server could choose a name to get the rules of that tool. */
   #isBare(name: string): boolean {
     this.#defaultWireNames ??= new Set(this.snapshot.tools.flatMap(({ defaultWire }) => defaultWire ?? []))
     return !QUALIFIED_NAME.test(name) && this.snapshot.tool(name) === undefined && !this.#defaultWireNames.has(name)
@@ -105,10 +105,10 @@ function addOnce(entries: ToolEntry[], entry: ToolEntry): void {
 
 const NONE: readonly never[] = Object.freeze([])
 
-/** How a canonical name begins. */
+/** The prefix of canonical names. */
 const CANONICAL = 'mcp__'
 
-/** With the server in them, which may not be there at the moment. Of the full forms only those on the wire look otherwise. */
+/** Names that contain their server, even one that is missing at the moment. Wire names have no such form. */
 const QUALIFIED_NAME = /^mcp__|\//
 
 function fullNamesOf({ server, name, wire, defaultWire, recordName }: Offer): string[] {
@@ -124,7 +124,7 @@ function countNames(offers: readonly Offer[]): ReadonlyMap<string, number> {
   return counts
 }
 
-/** What the entries of tools.yaml want tools to be called, by canonical names. Of several wishes the first counts. */
+/** The new names of tools from tools.yaml, by canonical name. If there are several for one tool, the first is used. */
 export function collectRenames(entries: readonly ToolEntry[], usual: NameTable): ReadonlyMap<string, string> {
   const renames = new Map<string, string>()
   for (const { key, fields } of entries) {
@@ -137,7 +137,7 @@ export function collectRenames(entries: readonly ToolEntry[], usual: NameTable):
   return renames
 }
 
-/** Those that an entry with this key is about: a bare name counts only where it means one tool. */
+/** The tools that this key matches. A bare name is used only if it matches one tool. */
 function toolsNamed(key: string, usual: NameTable): readonly ToolRef[] {
   const found = usual.find(key)
   if (found.length === 1 || isNameGlob(key)) return found

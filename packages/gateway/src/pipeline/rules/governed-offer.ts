@@ -2,7 +2,7 @@ import { canonicalName } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import type { Call } from '../call.ts'
 
-/** What is not a tool is governed as if its method were one: `mcp__files__resources/read`. */
+/** Offers that are not tools have rules under the name of their method, such as `mcp__files__resources/read`. */
 const METHOD_BY_KIND = {
   prompt: 'prompts/get',
   resource: 'resources/read',
@@ -10,17 +10,17 @@ const METHOD_BY_KIND = {
   instructions: 'instructions',
 } as const
 
-/** Other ways to the same data. Their own entries come on top of what holds for reading it. */
+/** Other methods that give access to the same data. Their own entries apply in addition to those for reading it. */
 const INDIRECT_METHODS: ReadonlySet<string> = new Set(['resources/subscribe', 'completion/complete'])
 
-/** Everything but tools that an entry can be about: what clients ask of servers, and servers of clients. */
+/** The methods that an entry can name, besides tools: requests of clients to servers, and of servers to clients. */
 export const GOVERNED_METHODS: readonly string[] = [
   ...new Set(Object.values(METHOD_BY_KIND)),
   ...INDIRECT_METHODS,
   ...['roots/list', 'elicitation/create', 'sampling/createMessage'],
 ]
 
-/** The names under which people write rules for what is not a tool; the first is the one that limits count by. */
+/** The names for rules about an offer that is not a tool. Limits count under the first one. */
 export function methodNames({ kind, server, name, askedBy }: Omit<Offer, 'kind'> & { readonly kind: MethodKind }) {
   const own = kind === 'question' ? name : METHOD_BY_KIND[kind]
   const methods = askedBy === undefined ? [own] : [askedBy, own]
@@ -31,7 +31,7 @@ type MethodKind = Exclude<Offer['kind'], 'tool'>
 
 const indirectOffers = new WeakMap<Offer, Map<string, Offer>>()
 
-/** What a call asks for, as the rules see it: to subscribe to a resource is more than to read it. */
+/** The offer to which the rules apply. Subscribing to a resource has rules besides those for reading it. */
 export function governedOffer({ offer, method }: Pick<Call, 'offer' | 'method'>): Offer {
   if (offer.kind === 'tool' || !INDIRECT_METHODS.has(method)) return offer
   const known = indirectOffers.get(offer) ?? new Map<string, Offer>()
@@ -40,7 +40,7 @@ export function governedOffer({ offer, method }: Pick<Call, 'offer' | 'method'>)
   return governed
 }
 
-/** What a server asks of clients, as a thing that rules can be about: `mcp__files__sampling/createMessage`. */
+/** A question of a server to clients as an offer, so that rules can name it: `mcp__files__sampling/createMessage`. */
 export function questionOffer(server: string, method: string): Offer {
   const recordName = canonicalName({ server, tool: method })
   const original = { name: method }

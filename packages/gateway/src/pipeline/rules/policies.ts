@@ -30,19 +30,19 @@ import { methodNames } from './governed-offer.ts'
 
 export interface PoliciesOptions {
   readonly catalog: Catalog
-  /** tools.yaml as it is in force. */
+  /** The tools.yaml that is in force. */
   readonly file: () => ParsedToolsFile
   readonly settings: () => GovernanceSettings
   readonly isTrusted: (server: string) => boolean
   /** Whether a server's entry starts a Docker MCP Gateway. */
   readonly isDockerGateway: (server: string) => boolean
-  /** Why nothing is known of what people decided: then everything is closed. */
+  /** Why tools.yaml cannot be used; then no call is allowed. */
   readonly fileProblem: () => string | undefined
-  /** What is remembered of offers; absent: nothing is. */
+  /** The stored records of offers. If missing, there are none. */
   readonly known?: Pick<OfferRegistry, 'find' | 'isFull'>
 }
 
-/** What governs each thing on offer, found and resolved once, until something changes. */
+/** The policy of each offer, resolved once until something changes. */
 export class Policies {
   readonly #options: PoliciesOptions
   #policies = new WeakMap<Offer, ToolPolicy>()
@@ -55,7 +55,6 @@ export class Policies {
     this.#options = options
   }
 
-  /** The rules changed. */
   invalidate(): void {
     this.#policies = new WeakMap()
     this.#doubts = new WeakMap()
@@ -72,12 +71,12 @@ export class Policies {
     return policy
   }
 
-  /** Every entry of tools.yaml that is about it, also by a pattern. */
+  /** Every entry of tools.yaml that matches it, also by a pattern. */
   entriesOf(offer: Offer): readonly ToolEntry[] {
     return this.#entries.find([...this.namesOf(offer), ...this.#sharedNamesOf(offer)])
   }
 
-  /** Those that are about nothing else. */
+  /** The entries that match nothing else. */
   ownEntriesOf(offer: Offer): readonly ToolEntry[] {
     return this.#entries.own(this.namesOf(offer))
   }
@@ -86,7 +85,7 @@ export class Policies {
     return this.#entries.has(this.namesOf(offer))
   }
 
-  /** What inspection found in it: in the definition itself, and for the servers that are there. */
+  /** The findings of the inspection: in the definition itself, and in relation to the other servers. */
   findingsOf(offer: Offer): readonly Finding[] {
     if (!isInspected(offer)) return NONE
     const item = offer.through ?? offer
@@ -95,12 +94,12 @@ export class Policies {
     return other.length === 0 ? own : [...own, ...other]
   }
 
-  /** The part of it that hangs on which other servers are there. */
+  /** The findings that depend on which other servers there are. */
   neighbourFindingsOf(offer: Offer): readonly Finding[] {
     return findNeighborMentions(offer, this.#entries.neighboursOf(offer.server))
   }
 
-  /** What of that nobody has accepted. Each use asks a person until somebody does. */
+  /** The findings that nobody has accepted. Until then each use needs approval. */
   doubtsOf(offer: Offer): Doubts {
     const known = this.#doubts.get(offer)
     if (known !== undefined) return known
@@ -109,13 +108,13 @@ export class Policies {
     return doubts
   }
 
-  /** What an entry of its own says about approval; undefined where it says nothing. */
+  /** `requires_approval` in its own entries; `undefined` if it is missing. */
   approvalInEntry(offer: Offer): boolean | undefined {
-    const said = this.ownEntriesOf(offer).flatMap(({ fields }) => fields.requiresApproval ?? [])
-    return said.length === 0 ? undefined : said.includes(true)
+    const values = this.ownEntriesOf(offer).flatMap(({ fields }) => fields.requiresApproval ?? [])
+    return values.length === 0 ? undefined : values.includes(true)
   }
 
-  /** Whether its risk alone, had nothing been found in its definition, asks a person. */
+  /** Whether its risk alone, without any findings, requires approval. */
   needsApprovalByRisk({ original }: Offer): boolean {
     const { riskTokens: tokens, defaults } = this.#options.settings()
     return defaults[inferRisk(original as ToolDefinition, { tokens, findings: NONE }).level].requiresApproval
@@ -124,22 +123,22 @@ export class Policies {
   #findDoubts(offer: Offer): Doubts {
     const findings = this.findingsOf(offer)
     const record = this.#recordOf(offer)
-    const isBeyond = record === undefined && this.#isOverMemoryLimit(offer)
-    if (findings.length === 0 && !isBeyond) return NO_DOUBTS
-    // An entry that spares the question was written by somebody who knew what was found by then.
+    const isOverLimit = record === undefined && this.#isOverMemoryLimit(offer)
+    if (findings.length === 0 && !isOverLimit) return NO_DOUBTS
+    // Whoever wrote `requires_approval: false` knew the findings at that time.
     const isSpared = offer.kind === 'tool' && this.approvalInEntry(offer) === false
     if (record === undefined && isSpared) return NO_DOUBTS
     const accepted = new Set(record?.accepted)
-    const lasting = findings.filter(
+    const remaining = findings.filter(
       (finding) => !accepted.has(formatFinding(finding)) && !accepted.has(notedText(finding)),
     )
-    const open = isSpared ? lasting : findings.filter((finding) => !accepted.has(formatFinding(finding)))
-    const beyond = isBeyond ? [OVER_MEMORY_LIMIT] : NONE
+    const open = isSpared ? remaining : findings.filter((finding) => !accepted.has(formatFinding(finding)))
+    const overLimit = isOverLimit ? [OVER_MEMORY_LIMIT] : NONE
     const isSchemaAccepted = findings.some(isAboutSchema) && !open.some(isAboutSchema)
-    return { open: [...open, ...beyond], remaining: [...lasting, ...beyond], isSchemaAccepted }
+    return { open: [...open, ...overLimit], remaining: [...remaining, ...overLimit], isSchemaAccepted }
   }
 
-  /** Resources come and go by the thousand on honest servers; the rest does not. */
+  /** Not for resources: honest servers may add and remove thousands of them. */
   #isOverMemoryLimit(offer: Offer): boolean {
     if (!isInspected(offer) || offer.kind === 'resource') return false
     return this.#options.known?.isFull(offer.server, offer.kind) === true
@@ -149,22 +148,22 @@ export class Policies {
     return this.#options.known?.find(offer.through ?? offer)
   }
 
-  /** A tool without an entry, and all that is not a tool, is held to the definition that the state remembers. */
+  /** For a tool without an entry, and for all other offers, the pin in the state applies. */
   #withPin(offer: Offer, policy: ToolPolicy): ToolPolicy {
     if (policy.pin.length > 0 || !isInspected(offer)) return policy
     if (offer.kind === 'tool' && this.hasOwnEntry(offer)) return policy
     const pin = this.#recordOf(offer)?.pin
-    // Each its own object: what is compiled for calls hangs on it, and findings are about one offer.
-    return { ...policy, pin: pin ? [{ value: pin, reason: 'kept in the state' }] : NONE }
+    // A new object for each offer: compiled rules are cached by policy object, and findings belong to one offer.
+    return { ...policy, pin: pin ? [{ value: pin, reason: 'stored in the state' }] : NONE }
   }
 
-  /** Every way in which people may write what it is called. */
+  /** Every name by which people may write it. */
   namesOf(offer: Offer): readonly string[] {
     const { kind } = offer
     return kind === 'tool' ? this.#entries.namesOf(offer) : methodNames({ ...offer, kind })
   }
 
-  /** Of a URI that no server lists there is an offer for each moment. */
+  /** Cached by names: an unlisted URI gets a new offer each time. */
   #policyOfMethod(offer: Offer): ToolPolicy {
     const names = this.namesOf(offer).join(' ')
     const known = this.#methodPolicies.get(names) ?? this.#resolve(offer)
@@ -181,7 +180,7 @@ export class Policies {
     return reason === undefined ? policy : { ...policy, hidden: hideAll(reason, file().path) }
   }
 
-  /** Whether no other name of it than the canonical one can have a rule: it is so for thousands that discovery wrote. */
+  /** Whether only the canonical name can have a rule. This is true for thousands of tools that discovery wrote. */
   #hasOnlyCanonicalName(offer: Offer): boolean {
     return this.#options.settings().patterns.length === 0 && this.#entries.hasOnlyCanonicalName(offer)
   }
@@ -210,8 +209,8 @@ export class Policies {
   }
 
   /**
-   * Names that people have rules for and that are not its alone. A server may take the name of another's tool at any
-   * time: that neither frees the other from its rules nor lends them to its own.
+   * Names with rules that several tools share. A server may give its tool the name of another server's tool at any time:
+   * this must neither remove the rules of the other tool nor apply them to its own.
    */
   #sharedNamesOf(offer: Offer): readonly string[] {
     if (offer.kind !== 'tool') return NONE
@@ -226,7 +225,7 @@ export class Policies {
     return isDockerGateway(server) || isDockerInfo(catalog.serverCatalog(server)?.serverInfo)
   }
 
-  /** A pattern that spares approval was hardly meant for what adds servers: only an entry of its own does. */
+  /** A pattern without approval is hardly meant for tools that add servers: only an own entry can remove their approval. */
   #hasNoApprovalEntry(names: readonly string[]): boolean {
     return this.#entries.withExactKey(names).every(({ fields }) => fields.requiresApproval === undefined)
   }
@@ -245,9 +244,9 @@ export class Policies {
   }
 
   #matchingPatterns(names: readonly string[]): readonly SourcedFields[] {
-    this.#patterns ??= this.#options.settings().patterns.map(({ tool, fields, place }) => ({
+    this.#patterns ??= this.#options.settings().patterns.map(({ tool, fields, location }) => ({
       matches: compileNameGlob(tool),
-      written: { fields, locateRule: () => place },
+      written: { fields, locateRule: () => location },
     }))
     if (this.#patterns.length === 0) return NONE
     return this.#patterns.filter(({ matches }) => names.some(matches)).map(({ written }) => written)
@@ -256,18 +255,18 @@ export class Policies {
 
 export interface Doubts {
   readonly open: readonly Finding[]
-  /** Those that would be left if its entry said that it needs no approval. */
+  /** The doubts that would remain if its entry said `requires_approval: false`. */
   readonly remaining: readonly Finding[]
   /** Whether somebody accepted that its arguments cannot be checked. */
   readonly isSchemaAccepted: boolean
 }
 
-/** As a record keeps what was known when its entry was written or changed. */
+/** The form in which a record stores findings that were known when the entry was written or changed. */
 export const notedText = (finding: Finding): string => `noted: ${formatFinding(finding)}`
 
 const isAboutSchema = ({ kind }: Finding): boolean => kind === 'schema'
 
-/** What servers offer to clients. Our own offers, and what servers ask, are no text of a stranger's for a model. */
+/** Whether an offer is inspected. The gateway's own offers, and questions of servers, contain no foreign text for a model. */
 const isInspected = ({ isMcp, kind, isUnlisted, through }: Offer): boolean =>
   isMcp && kind !== 'question' && (!isUnlisted || through !== undefined)
 
@@ -277,7 +276,7 @@ const OVER_MEMORY_LIMIT: Finding = {
   text: 'its server offers, or has offered, more than can be remembered of one',
 }
 
-/** What a Docker MCP Gateway's own tools say of themselves is not asked. */
+/** For the management tools of a Docker MCP Gateway. Their own annotations are ignored. */
 const CHANGING_GATEWAY: PolicySources['inferred'] = {
   category: 'mcp',
   risk: { value: 'high', reason: 'it changes what the Docker MCP Gateway offers' },

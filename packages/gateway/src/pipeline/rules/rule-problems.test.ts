@@ -7,8 +7,8 @@ import { REMOTE_PATH_WORLD } from '../../governance/path-world.ts'
 import { createTestPipeline } from '../pipeline.test-kit.ts'
 import { findRuleProblems } from './rule-problems.ts'
 
-/** What is found in an entry whose fields stand in lines of their own. */
-function flawsOf(fields: PolicyFields): readonly string[] {
+/** The problems of an entry whose fields are each on their own line. */
+function problemsOf(fields: PolicyFields): readonly string[] {
   const lines = { allowedPaths: 3, forbiddenPaths: 4, arguments: 5 }
   const entries = [{ key: 'mcp__files__read', line: 2, fields, lines }]
   const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['read']) }, entries })
@@ -22,27 +22,27 @@ const NOT_SET = 'sallyport_no_such_variable'
 it.each<[PolicyFields, string]>([
   [
     { allowedPaths: ['/srv', `\${${NOT_SET}}/x`] },
-    `tools.yaml:3: allowed_paths: "\${${NOT_SET}}/x" cannot be used: the variable ${NOT_SET} is not set. It allows nothing until it is mended.`,
+    `tools.yaml:3: allowed_paths: "\${${NOT_SET}}/x" cannot be used: the variable ${NOT_SET} is not set. It allows nothing until it is corrected.`,
   ],
   [
     { forbiddenPaths: ['src'] },
-    'tools.yaml:4: forbidden_paths: "src" cannot be used: it is relative, and the working folder of the server is not known. Every path is refused until it is mended.',
+    'tools.yaml:4: forbidden_paths: "src" cannot be used: it is relative, and the working folder of the server is not known. Every path is refused until it is corrected.',
   ],
   [
     { arguments: { fields: { branch: { pattern: '(' } }, denyPatterns: [] } },
-    'tools.yaml:5: arguments: "(" cannot be used: missing closing ): `(`. Every "branch" is refused until it is mended.',
+    'tools.yaml:5: arguments: "(" cannot be used: missing closing ): `(`. Every "branch" is refused until it is corrected.',
   ],
   [
     { arguments: { fields: {}, denyPatterns: ['fine', '(?=no)'] } },
     'tools.yaml:5: arguments: "(?=no)" cannot be used: ',
   ],
-])('%j is told with its place, and what it does until it is mended', (fields, told) => {
-  const [flaw, ...others] = flawsOf(fields)
-  expect(flaw).toContain(told)
+])('%j is reported with its source location, and with its effect until it is corrected', (fields, expected) => {
+  const [problem, ...others] = problemsOf(fields)
+  expect(problem).toContain(expected)
   expect(others).toEqual([])
 })
 
-it('rules that can be followed are not mentioned', () => {
+it('valid rules are not reported', () => {
   const fine = { fields: { branch: { pattern: '^x' }, count: { max: 3 } }, denyPatterns: ['rm\\s+-rf'] }
-  expect(flawsOf({ allowedPaths: ['/srv/**'], forbiddenPaths: ['**/.env'], arguments: fine })).toEqual([])
+  expect(problemsOf({ allowedPaths: ['/srv/**'], forbiddenPaths: ['**/.env'], arguments: fine })).toEqual([])
 })

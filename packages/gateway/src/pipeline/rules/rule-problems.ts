@@ -12,7 +12,7 @@ const SHOWN = 120
 
 type ProblemFinder<Value> = (value: Value) => readonly string[]
 
-/** What stands in the rules of a tool and cannot be used, each with its place. Such rules refuse calls until they are mended. */
+/** The invalid rules of a tool, each with its source location. Such rules refuse calls until they are corrected. */
 export function findRuleProblems(
   { allowedPaths, forbiddenPaths, ...policy }: ToolPolicy,
   world: PathContext,
@@ -44,14 +44,16 @@ function expressionProblem(source: string): string | undefined {
 }
 
 const formatProblem = (pattern: string, problem: string | undefined, after: string): readonly string[] =>
-  problem === undefined ? [] : [`${quoteText(pattern, SHOWN)} cannot be used: ${problem}. ${after} until it is mended.`]
+  problem === undefined
+    ? []
+    : [`${quoteText(pattern, SHOWN)} cannot be used: ${problem}. ${after} until it is corrected.`]
 
 function withLocation<Value>(
   field: string,
   rules: readonly PolicyValue<Value>[],
-  flawsIn: ProblemFinder<Value>,
+  findProblems: ProblemFinder<Value>,
 ): readonly string[] {
   return rules.flatMap(({ value, rule }) =>
-    flawsIn(value).map((flaw) => `${rule ? `${rule.file}:${rule.line}: ` : ''}${field}: ${flaw}`),
+    findProblems(value).map((problem) => `${rule ? `${rule.file}:${rule.line}: ` : ''}${field}: ${problem}`),
   )
 }

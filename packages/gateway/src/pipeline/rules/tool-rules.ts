@@ -29,25 +29,25 @@ import { type Call, isAboutTask } from '../call.ts'
 import { collectPaths } from '../steps/collect-paths.ts'
 import type { Doubts } from './policies.ts'
 
-/** A policy made ready for calls: what can be compiled once is. */
+/** A policy that is compiled for calls. */
 export interface ToolRules {
-  /** As records and entries write it; of what is not a tool, its method. Limits count by it. */
+  /** The name in records and entries; for offers that are not tools, the method. Limits count under this name. */
   readonly name: string
   readonly policy: ToolPolicy
   readonly mode: Mode
-  /** How long a call may take, where an entry says so. */
+  /** The timeout of a call; `undefined` if no entry sets one. */
   readonly limit: CallLimit | undefined
-  /** What goes back of its results. */
+  /** Which part of its results is returned. */
   readonly shaping: ShapingRules
-  /** Whether somebody has to be asked, in the mode that is in force. */
+  /** Whether a call needs approval in the current mode. */
   readonly approval: PolicyValue<boolean>
-  /** Whether anything about a call hangs on where its paths lead. */
+  /** Whether the decision depends on paths. */
   readonly dependsOnPaths: boolean
   /** Whether somebody accepted that its arguments cannot be checked. */
   readonly isSchemaAccepted: boolean
-  /** Paths, rules for arguments, secrets. */
+  /** Checks paths, rules for arguments, and secrets. */
   readonly checkArguments: (call: Call) => Verdict
-  /** Why nobody has to be asked about this call, though the tool needs approval. */
+  /** Why this call needs no approval, although the tool does; `undefined` if it needs one. */
   readonly findAutoApproval: (call: Call) => Omit<PolicyValue<true>, 'value'> | undefined
 }
 
@@ -55,15 +55,15 @@ export interface RuleSources {
   readonly offer: Offer
   readonly policy: ToolPolicy
   readonly state: ModeRules
-  /** Every way to write its name. */
+  /** Every name by which people may write it. */
   readonly names: readonly string[]
-  /** Where its paths lead. */
+  /** How its paths are resolved. */
   readonly world: PathContext
   /** The roots that the client of a call gave to its server. */
   readonly rootsOf: (call: Call) => readonly string[]
   readonly autoApprove: readonly AutoApproval[]
   readonly shaping: ShapingRules
-  /** What of its definition nobody has accepted. */
+  /** Findings in its definition that nobody has accepted. */
   readonly doubts: Doubts
 }
 
@@ -94,12 +94,12 @@ function toCallLimit({ timeoutSeconds }: ToolPolicy, name: string): CallLimit | 
   return { timeout: value * 1_000, setBy: `timeout_seconds of ${name}${rule ? ` (${rule.file}:${rule.line})` : ''}` }
 }
 
-/** What was found in its definition comes first: it is what the person has to know who is asked. */
+/** Findings are the first reason: the person who is asked has to know them. */
 function approvalOfDoubts(offer: Offer, { open: [first, ...others] }: Doubts): PolicyValue<true> | undefined {
   if (first === undefined) return undefined
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
   const accept = `sallyport tools accept ${quoteForShell(reviewName(offer))}`
-  const reason = `A person has to approve it: its definition was found suspicious (${formatFinding(first)}${more}). To be asked no more, accept it: ${accept}`
+  const reason = `A person has to approve it: its definition was found suspicious (${formatFinding(first)}${more}). To stop being asked, accept it: ${accept}`
   return { value: true, reason }
 }
 
@@ -113,7 +113,7 @@ function explainApproval(policy: ToolPolicy, state: ModeRules): PolicyValue<bool
   return { value: needed.value, reason, ...(rule && { rule }) }
 }
 
-/** What the server would get, as the thing that rules are about. */
+/** The arguments that the server would get, to which rules apply. */
 export const argumentsOf = ({ offer, params }: Pick<Call, 'offer' | 'params'>): JsonObject => {
   if (offer.kind === 'tool') return (params.arguments ?? NOTHING) as JsonObject
   const { _meta, ...asked } = params
@@ -124,7 +124,7 @@ const NOTHING: JsonObject = Object.freeze({})
 
 type CallCheck = (call: Call) => Verdict
 
-/** A modern client answers a server's questions with the call that it makes again. */
+/** The arguments, with a modern client's answers to questions, which it sends when it repeats the call. */
 const collectInputs = (call: Call): JsonObject => {
   const { inputResponses } = call.params
   const given = argumentsOf(call)
@@ -132,59 +132,59 @@ const collectInputs = (call: Call): JsonObject => {
 }
 
 function compileArguments({ offer, policy, world, rootsOf }: RuleSources): CallCheck {
-  const judges: CallCheck[] = []
-  // What a server asks of a client comes from the server, as a result does: there secrets are taken out.
+  const checks: CallCheck[] = []
+  // A question comes from the server, like a result: secrets are removed from it, not refused.
   if (policy.secrets.value === 'refuse' && offer.kind !== 'question')
-    judges.push((call) => checkSecrets(collectInputs(call)))
-  const fences = [
+    checks.push((call) => checkSecrets(collectInputs(call)))
+  const pathChecks = [
     ...policy.forbiddenPaths.map((forbiddenPaths) => compilePathRules({ forbiddenPaths }, world)),
     ...policy.allowedPaths.map((allowedPaths) => compilePathRules({ allowedPaths }, world)),
   ]
-  if (fences.length > 0) {
-    judges.push((call) => {
+  if (pathChecks.length > 0) {
+    checks.push((call) => {
       const found = collectPaths(call, policy.pathArguments)
       if (found.length === 0) return ALLOW
       const bases = { roots: rootsOf(call) }
-      return findFirstDenial(fences, (fence) => fence(found, bases))
+      return findFirstDenial(pathChecks, (check) => check(found, bases))
     })
   }
   for (const { value, rule } of policy.arguments) {
-    const judge = compileArgumentRules(value, { compilePattern, locateRule: () => rule })
-    // What looks after a task has none: they came with the call that made it.
-    judges.push((call) => (isAboutTask(call) ? ALLOW : judge(argumentsOf(call))))
+    const check = compileArgumentRules(value, { compilePattern, locateRule: () => rule })
+    // A call about a task has no arguments: they came with the call that created it.
+    checks.push((call) => (isAboutTask(call) ? ALLOW : check(argumentsOf(call))))
   }
-  const [only, ...others] = judges
+  const [only, ...others] = checks
   if (only === undefined) return () => ALLOW
-  return others.length === 0 ? only : (call) => findFirstDenial(judges, (judge) => judge(call))
+  return others.length === 0 ? only : (call) => findFirstDenial(checks, (check) => check(call))
 }
 
-function findFirstDenial<Rule>(rules: readonly Rule[], judge: (rule: Rule) => Verdict): Verdict {
+function findFirstDenial<Rule>(rules: readonly Rule[], check: (rule: Rule) => Verdict): Verdict {
   for (const rule of rules) {
-    const verdict = judge(rule)
+    const verdict = check(rule)
     if (verdict !== ALLOW) return verdict
   }
   return ALLOW
 }
 
-/** In a lockdown nothing spares anybody, nor where nobody has accepted what was found in the definition. */
+/** There is no automatic approval in a lockdown, or while findings in the definition are not accepted. */
 function compileAutoApproval(sources: RuleSources): ToolRules['findAutoApproval'] {
   const { policy, state, names, world, autoApprove, rootsOf, doubts } = sources
   if (state.mode === 'LOCKDOWN' || doubts.open.length > 0) return () => undefined
   const isUnattended = policy.unattendedPaths.length > 0 ? compilePathMatcher(policy.unattendedPaths, world) : undefined
-  const sparing = autoApprove
+  const approving = autoApprove
     .filter(({ tool }) => names.some(compileNameGlob(tool)))
     .map((rule) => compileAutoApproveRule(rule, world))
-  if (isUnattended === undefined && sparing.length === 0) return () => undefined
+  if (isUnattended === undefined && approving.length === 0) return () => undefined
   return (call) => {
     const found = collectPaths(call, policy.pathArguments)
     const bases = { roots: rootsOf(call) }
     if (isUnattended?.(found, bases)) return { reason: 'all of its paths are in unattended_paths' }
-    const rule = sparing.find(({ spares }) => spares(call, found, bases))?.rule
-    return rule && { reason: 'governance.auto_approve spares it', rule: rule.place }
+    const rule = approving.find(({ matches }) => matches(call, found, bases))?.rule
+    return rule && { reason: 'governance.auto_approve matches', rule: rule.location }
   }
 }
 
-/** What spares a person has to be seen: an argument that is left out is whatever its server takes it for. */
+/** Automatic approval needs the actual value: for a missing argument the server chooses its own default. */
 function requireAllFields({ fields, denyPatterns }: ArgumentRules): ArgumentRules {
   const required = Object.entries(fields).map(([name, field]) => [name, { ...field, required: !field.forbidden }])
   return { fields: Object.fromEntries(required), denyPatterns }
@@ -192,15 +192,15 @@ function requireAllFields({ fields, denyPatterns }: ArgumentRules): ArgumentRule
 
 function compileAutoApproveRule(rule: AutoApproval, world: PathContext) {
   const covers = rule.paths && compilePathMatcher(rule.paths, world)
-  const judge = rule.arguments && compileArgumentRules(requireAllFields(rule.arguments), { compilePattern })
-  const spares = (call: Call, found: readonly FoundPath[], bases: CallRoots): boolean =>
+  const check = rule.arguments && compileArgumentRules(requireAllFields(rule.arguments), { compilePattern })
+  const matches = (call: Call, found: readonly FoundPath[], bases: CallRoots): boolean =>
     isFor(rule, call.principal) &&
     (covers?.(found, bases) ?? true) &&
-    (judge === undefined || judge(argumentsOf(call)) === ALLOW)
-  return { rule, spares }
+    (check === undefined || check(argumentsOf(call)) === ALLOW)
+  return { rule, matches }
 }
 
-/** Whoever only claims to be an agent, by the URL, is spared nothing that is meant for it. */
+/** A caller that only claims to be an agent, by its URL, gets no automatic approval for that agent. */
 function isFor(rule: AutoApproval, { agent, profile, isClaimed }: Principal): boolean {
   if (rule.agent === undefined && rule.profile === undefined) return true
   return !isClaimed && (rule.agent ?? agent) === agent && (rule.profile ?? profile) === profile

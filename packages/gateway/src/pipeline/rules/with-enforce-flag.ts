@@ -2,7 +2,7 @@ import type { Step, ToolPolicy, Verdict } from '@sallyport/core'
 
 const passing = new WeakMap<Verdict, Verdict>()
 
-/** A step whose rules are only watched where `enforce` is false: what it would have refused passes, and is recorded. */
+/** A step that only reports if `enforce` is false: what it would refuse is allowed, and recorded. */
 export function withEnforceFlag<Subject>(
   step: Step<Subject>,
   policyOf: (subject: Subject) => ToolPolicy,

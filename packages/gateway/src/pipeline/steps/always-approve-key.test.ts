@@ -26,14 +26,14 @@ function decide(entries: readonly ToolEntry[], categories: Record<string, object
 
 const refusal = (text: string) => ['ALWAYS_REFUSED', expect.stringContaining(text)]
 
-describe('what would end the asking about a tool', () => {
-  it('is its own entry, under whatever name it stands there', () => {
+describe('the entry that would stop approval requests for a tool', () => {
+  it('is its own entry, under whichever name it is written', () => {
     expect(decide([entry('notes/delete', { requiresApproval: true })])).toBe('notes/delete')
     expect(decide([entry('mcp__notes__delete', {})])).toBe('mcp__notes__delete')
     expect(decide([entry('delete', {}), entry('notes/delete', { requiresApproval: true })])).toBe('notes/delete')
   })
 
-  it('is nothing that a single entry could say, where an entry for several tools asks, or two do', () => {
+  it('does not exist if an entry for several tools requires approval, or two entries do', () => {
     expect(decide([entry('mcp__notes__delete', {}), entry('mcp__notes__*', { requiresApproval: true }, 9)])).toEqual(
       refusal('"mcp__notes__*" in line 9'),
     )
@@ -42,7 +42,7 @@ describe('what would end the asking about a tool', () => {
     expect(decide([])).toEqual(refusal('no entry'))
   })
 
-  it('is nothing where the mode or the category asks', () => {
+  it('does not exist if the mode or the category requires approval', () => {
     const own = entry('notes/delete', { requiresApproval: true, requiresApprovalInModes: ['NORMAL'] })
     expect(decide([own])).toEqual(refusal('while the mode is NORMAL'))
     const ofCategory = { mcp: { requiresApprovalInModes: ['NORMAL'] } }

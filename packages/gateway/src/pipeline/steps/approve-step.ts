@@ -4,7 +4,7 @@ import { approvalReason, approvalSubject } from '../approval-subject.ts'
 import { type Call, isAboutTask } from '../call.ts'
 import type { CallContext } from './call-context.ts'
 
-/** Asks for a person where the rules want one, unless they, or somebody before, have spared it. */
+/** Asks for approval if the rules require it, unless a rule or an earlier answer approves the call. */
 export function approveStep(approvals: Pick<Approvals, 'grantFor'>): Step<CallContext> {
   return {
     name: 'approve',
@@ -14,11 +14,11 @@ export function approveStep(approvals: Pick<Approvals, 'grantFor'>): Step<CallCo
       if (!rules.approval.value && !isUnchecked) return allowWithoutApproval(rules.approval)
       if (grant && grant.definition !== pinOf(call.offer)) return denyChangedDefinition(call)
       if (grant) return granted(`approved (${grant.scope}) by ${grant.by}`, rules.approval, grant)
-      // A task is there because the call that made it was approved; to look after it is no new call.
+      // A task exists because its call was approved; a request about the task is not a new call.
       if (isAboutTask(call) && rules.mode !== 'LOCKDOWN') return allowed('its task was approved', rules.approval)
       const auto = isUnchecked ? undefined : rules.findAutoApproval(call)
       if (auto) return allowed(auto.reason, auto)
-      // In a lockdown what was approved before does not count.
+      // In a lockdown, earlier approvals are not valid.
       const earlier = rules.mode === 'LOCKDOWN' ? undefined : approvals.grantFor(approvalSubject(subject))
       if (earlier) return granted(`approved for this session by ${earlier.by}`, rules.approval, earlier)
       return { outcome: 'ask', reason: approvalReason(subject), ...ruleOf(rules.approval) }
@@ -28,7 +28,7 @@ export function approveStep(approvals: Pick<Approvals, 'grantFor'>): Step<CallCo
 
 const verdicts = new WeakMap<PolicyValue<boolean>, Verdict>()
 
-/** The same object each time: most calls are decided as the one before was. */
+/** Returns the same object each time, so that equal decisions can be cached. */
 function allowWithoutApproval(approval: PolicyValue<boolean>): Verdict {
   const known = verdicts.get(approval)
   if (known) return known
@@ -48,11 +48,11 @@ const granted = (reason: string, { rule }: PolicyValue<boolean>, { approval }: G
   ...(rule && { rule }),
 })
 
-/** Nobody has reviewed it, pinned or not: what a person read is not what would be called. */
+/** Pinned or not, nobody has reviewed the new definition: the person read another one. */
 const denyChangedDefinition = ({ offer: { server, name } }: Call): Verdict => ({
   outcome: 'deny',
   code: 'DEFINITION_CHANGED',
-  reason: `Server ${server} changed the definition of ${name} while the call waited for approval (definition_changed). It was not made.`,
+  reason: `Server ${server} changed the definition of ${name} while the call waited for approval (definition_changed). The call was not made.`,
 })
 
 const ruleOf = ({ rule }: PolicyValue<boolean>) => (rule ? { rule } : {})

@@ -3,16 +3,16 @@ import type { Grant } from '../../governance/governance.ts'
 import type { Call } from '../call.ts'
 import type { ToolRules } from '../rules/tool-rules.ts'
 
-/** A call as the steps see it: with the rules that govern it, and what was found out about it before they are asked. */
+/** A call as the steps see it: with its rules, and with facts that were determined before the steps run. */
 export interface CallContext {
   readonly call: Call
   readonly principal: Principal
   readonly params: JsonObject
   readonly rules: ToolRules
-  /** What its input schema says to its arguments. */
+  /** The result of checking its arguments against the input schema. */
   readonly checked: Verdict
-  /** What somebody answered who was asked. */
+  /** The approval of a person, if there is one. */
   readonly grant: Grant | undefined
-  /** By which rules it is among the calls under way already: it must not be crowded out by itself. */
+  /** The rules with which it is already counted as in flight: limits must not count it twice. */
   readonly counted?: ToolRules | undefined
 }

@@ -23,25 +23,25 @@ import { isMcpExec } from './meta-tools.ts'
 export interface CallDeciderOptions {
   readonly listings: Listings
   readonly rulesOf: (offer: Offer) => ToolRules
-  /** What a tool's input schema says to arguments. A schema that is more than plain is asked elsewhere. */
+  /** Checks arguments against a tool's input schema. A complex schema is checked in another thread. */
   readonly check: (schema: JsonObject, args: JsonObject) => Verdict | Promise<Verdict>
   readonly steps: readonly Step<CallContext>[]
 }
 
-/** What a call brings along that was judged before. */
+/** Facts from an earlier decision about the same call. */
 type PriorFacts = Pick<CallContext, 'grant' | 'counted'>
 
 const NO_PRIOR_FACTS: PriorFacts = Object.freeze({ grant: undefined })
 
-/** A call that was judged. */
+/** A call with the decision about it. */
 export interface JudgedCall {
   readonly context: CallContext
   readonly decision: Decision
-  /** Of the rules by which it was. */
+  /** The epoch of the rules that were used. */
   readonly epoch: number
 }
 
-/** Decides about calls, starting from what listing decided. What is judged is the call that is meant. */
+/** Decides about calls, starting from the decision for lists. If a call contains another one (mcp-exec), it decides about the inner call. */
 export class CallDecider {
   readonly #options: CallDeciderOptions
   readonly #runSteps: (subject: CallContext, listed: Decision) => Decision
@@ -51,7 +51,7 @@ export class CallDecider {
     this.#runSteps = compileSteps(options.steps)
   }
 
-  /** At once where that can be. A bug of ours is told by a promise in any case. */
+  /** Returns a value if no schema has to be checked elsewhere. A bug is always a rejected promise. */
   decide(asked: Call, before = NO_PRIOR_FACTS): JudgedCall | Promise<JudgedCall> {
     try {
       return this.#decideCall(asked, before)
@@ -60,7 +60,7 @@ export class CallDecider {
     }
   }
 
-  /** Of what is no call of a tool no schema has to be asked. */
+  /** For requests that are not tool calls: no schema has to be checked. */
   decideSync(asked: Call): JudgedCall {
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
     return this.#applySteps({ call, checked: ALLOW, before: NO_PRIOR_FACTS }, listingDecision)
@@ -70,7 +70,7 @@ export class CallDecider {
     const { call, listingDecision } = resolveInnerCall(asked, this.#options.listings)
     const checked = listingDecision.outcome === 'deny' ? ALLOW : this.#checkSchema(call)
     if (!(checked instanceof Promise)) return this.#applySteps({ call, checked, before }, listingDecision)
-    // Meanwhile the rules may have changed, and the schema itself.
+    // Meanwhile the rules, or the schema itself, may have changed.
     return checked.then((verdict) => {
       const current = this.#withCurrentOffer(asked)
       if (current !== asked) return this.#decideCall(current, before)
@@ -79,12 +79,12 @@ export class CallDecider {
     })
   }
 
-  /** The same for a call that has waited: its server may have changed what it offers, and that is what would be called. */
+  /** Decides again about a call that has waited. Its server may have changed the tool, so the current offer is used. */
   recheck(asked: Call, before: PriorFacts): JudgedCall | Promise<JudgedCall> {
     return this.decide(this.#withCurrentOffer(asked), before)
   }
 
-  /** The very same while its server offers what it did. */
+  /** The call with the current offer. It is the same object if the offer did not change. */
   #withCurrentOffer(asked: Call): Call {
     const { offer } = asked
     const now =
@@ -92,7 +92,7 @@ export class CallDecider {
     return now && now !== offer ? { ...asked, offer: now } : asked
   }
 
-  /** Whether what was decided would be decided again. */
+  /** Whether nothing has changed since the decision. */
   isStillValid({ epoch }: JudgedCall): boolean {
     return epoch === this.#options.listings.epoch
   }
@@ -114,13 +114,13 @@ export class CallDecider {
   }
 }
 
-/** What is judged and recorded, with the part of the decision that listing made. */
+/** The call that is decided about and recorded, with the decision for lists. */
 interface ResolvedCall {
   readonly call: Call
   readonly listingDecision: Decision
 }
 
-/** What is known without a call. */
+/** Lookups that do not depend on a call. */
 interface CallLookup {
   decisionFor(offer: Offer, principal: Call['principal']): Decision
   runsDockerGateway(server: string): boolean
@@ -128,8 +128,8 @@ interface CallLookup {
 }
 
 /**
- * The call that is meant. `mcp-exec` of a Docker MCP Gateway carries the name and the arguments of another tool: then
- * that one is judged and recorded, if `mcp-exec` is open at all, while the server gets what was asked.
+ * Resolves the call to decide about. `mcp-exec` of a Docker MCP Gateway contains the name and the arguments of another
+ * tool. If `mcp-exec` is allowed, that inner call is decided about and recorded, while the server gets the outer one.
  */
 function resolveInnerCall(asked: Call, known: CallLookup): ResolvedCall {
   const { principal } = asked
@@ -155,15 +155,15 @@ interface InnerCall {
   readonly arguments?: JsonObject
 }
 
-/** What stands inside, or why that cannot be told with certainty. */
+/** The inner call, or why it cannot be determined with certainty. */
 function parseInnerCall(args: Json | undefined): InnerCall | string {
   if (!isJsonObject(args)) return 'takes the name of a tool and its arguments.'
-  // Go takes "Name" for "name", and the last of them counts: it would run another tool than the one that was judged.
-  const stray = Object.keys(args).find((key) => key !== 'name' && key !== 'arguments')
-  if (stray !== undefined) return `takes "name" and "arguments" and nothing else; got ${shown(stray)}.`
+  // Go reads "Name" as "name" and uses the last one: it would run another tool than the one that was checked.
+  const unexpected = Object.keys(args).find((key) => key !== 'name' && key !== 'arguments')
+  if (unexpected !== undefined) return `takes "name" and "arguments" and nothing else; got ${shown(unexpected)}.`
   const { name, arguments: inner } = args
-  if (typeof name !== 'string') return 'takes the name of a tool as a text.'
-  // Docker trims the name; the catalogue does not.
+  if (typeof name !== 'string') return 'takes the name of a tool as a string.'
+  // Docker trims the name; the catalog does not.
   if (!/^[\x21-\x7e]+$/.test(name)) return `takes the exact name of a tool; got ${shown(name)}.`
   if (isMcpExec(name)) return 'may not run itself.'
   if (inner !== undefined && !isJsonObject(inner)) return 'takes the arguments of the tool as an object.'

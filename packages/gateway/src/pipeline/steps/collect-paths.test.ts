@@ -22,7 +22,7 @@ describe('the paths of a call', () => {
     ['{+uri}', { uri: 'file:///etc/passwd' }, 'file:///etc/passwd'],
     ['file:///a/{missing}', {}, 'file:///a/'],
     ['file:///{__proto__}{toString}', {}, 'file:///'],
-  ])('of a completion are those of %s filled in with %j', (uri, known, expected) => {
+  ])('for a completion are those of %s filled with %j', (uri, known, expected) => {
     const params = {
       ref: { type: 'ref/resource', uri },
       argument: { name: 'x', value: '' },
@@ -31,7 +31,7 @@ describe('the paths of a call', () => {
     expect(valuesOf(template, params)).toEqual([expected])
   })
 
-  it('take the value that is being completed before one of the context', () => {
+  it('use the value that is being completed instead of one from the context', () => {
     const params = {
       ref: { type: 'ref/resource', uri: 'file://{+path}' },
       argument: { name: 'path', value: '/etc/' },
@@ -40,14 +40,14 @@ describe('the paths of a call', () => {
     expect(valuesOf(template, params)).toEqual(['file:///etc/'])
   })
 
-  it('are none where nothing names a file', () => {
+  it('are empty if nothing names a file', () => {
     expect(valuesOf(offerOf('resource', 'demo://a'), { uri: 'demo://a' })).toEqual([])
     expect(valuesOf(offerOf('question', 'sampling/createMessage'), { path: '/etc/passwd' })).toEqual([])
     expect(valuesOf(offerOf('prompt', 'p'), { arguments: { topic: 'x' } })).toEqual([])
     expect(valuesOf(template, { ref: 1, argument: [], context: 'x' })).toEqual(['file://{+path}'])
   })
 
-  it('of a prompt are found by the names of its arguments, or by what the operator named', () => {
+  it('for a prompt are found by the names of its arguments, or by path_arguments', () => {
     const prompt = offerOf('prompt', 'p')
     const params = { arguments: { file: '/a', topic: '/b' } }
     expect(valuesOf(prompt, params)).toEqual(['/a'])

@@ -1,7 +1,7 @@
 import { type FoundPath, findPaths, findUriPaths, isJsonObject, type JsonObject } from '@sallyport/core'
 import type { Call } from '../call.ts'
 
-/** Every path that a call names, wherever its method has them. */
+/** Every path in a call. Where paths are depends on the method. */
 export function collectPaths(
   call: Pick<Call, 'offer' | 'params'>,
   pathArguments?: readonly string[],
@@ -19,14 +19,14 @@ export function collectPaths(
   }
 }
 
-/** The URI that is asked for; to complete a template is to look at what it leads to with the values so far. */
+/** The requested URI. For the completion of a template, the template filled with the values so far. */
 function uriIn(params: JsonObject): string | undefined {
   if (typeof params.uri === 'string') return params.uri
   const { uri } = objectIn(params.ref)
   return typeof uri === 'string' ? expandTemplate(uri, valuesIn(params)) : undefined
 }
 
-/** What a prompt is given; of a completion what is known so far, and the beginning that is to be completed. */
+/** The arguments of a prompt. For a completion, the known values and the value to complete. */
 function valuesIn(params: JsonObject): JsonObject {
   const { name, value } = objectIn(params.argument)
   const known = { ...objectIn(objectIn(params.context).arguments), ...objectIn(params.arguments) }
@@ -36,7 +36,7 @@ function valuesIn(params: JsonObject): JsonObject {
 const EXPRESSION = /\{[+#./;?&]?([^{}]*)\}/g
 const MODIFIER = /(\*|:\d+)$/
 
-/** As RFC 6570 fills a template in, but for the encoding, which the rules look through anyway. */
+/** Expands a template like RFC 6570, but without encoding, since path rules decode values anyway. */
 const expandTemplate = (template: string, values: JsonObject): string =>
   template.replaceAll(EXPRESSION, (_whole, names: string) =>
     names

@@ -1,11 +1,11 @@
 import { ALLOW, type JsonObject, type Verdict } from '@sallyport/core'
 
-/** The members of a request that say what it is about. */
+/** The members of a request that determine what it does. */
 const SIGNIFICANT_KEYS: readonly string[] = ['name', 'arguments', 'uri', 'ref', 'argument', 'taskId', '_meta']
 
 /**
- * Refuses `Name` beside `name`. What is judged is the one, but many servers (Go's JSON reads keys without regard to
- * case, and the last one counts) would take the other: they would do something that nobody judged.
+ * Refuses `Name` in place of `name`. The gateway checks `name`, but many servers would use `Name` (Go's JSON parser ignores
+ * the case of keys and uses the last one), and so do something that was not checked.
  */
 export function checkDuplicateKeys(params: JsonObject): Verdict {
   for (const key in params) {
@@ -15,7 +15,7 @@ export function checkDuplicateKeys(params: JsonObject): Verdict {
   return ALLOW
 }
 
-/** Also of letters that only look different to us: ſ is an s to whoever folds case as Unicode does. */
+/** Also folds letters such as ſ, which is an s under Unicode case folding. */
 const folded = (key: string): string => key.normalize('NFKC').toLowerCase()
 
 const KEY_BY_FOLDED: ReadonlyMap<string, string> = new Map(SIGNIFICANT_KEYS.map((key) => [folded(key), key]))
@@ -23,5 +23,5 @@ const KEY_BY_FOLDED: ReadonlyMap<string, string> = new Map(SIGNIFICANT_KEYS.map(
 const refusal = (key: string, meant: string): Verdict => ({
   outcome: 'deny',
   code: 'INVALID_PARAMS',
-  reason: `The member "${meant}" is spelled in this way and no other; got ${JSON.stringify(key)}.`,
+  reason: `The member "${meant}" must be spelled exactly like this; got ${JSON.stringify(key)}.`,
 })

@@ -3,17 +3,17 @@ import type { ToolRules } from '../rules/tool-rules.ts'
 import type { CallContext } from './call-context.ts'
 import type { ToolLimits } from './tool-limits.ts'
 
-/** What one caller may have of all the calls at once: the rest is there for the others. */
+/** The maximum share of in-flight calls for one caller: the rest is for the others. */
 const MAX_CALLER_SHARE = 0.75
 
-/** How many calls are under way, in the whole gateway and for each caller. */
+/** How many calls are in flight, in the whole gateway and for each caller. */
 export class CallGauge {
   readonly #max: () => number
   readonly #byOwner = new Map<string, number>()
   #inFlight = 0
 
-  constructor(most: () => number) {
-    this.#max = most
+  constructor(max: () => number) {
+    this.#max = max
   }
 
   get inFlight(): number {
@@ -34,14 +34,14 @@ export class CallGauge {
     else this.#byOwner.delete(owner)
   }
 
-  /** Why one more would be too many beside all but those `counted` for itself; undefined when it is not. */
+  /** Why one more call is not allowed; `undefined` if it is. `counted`: how many of the counted calls are this call itself. */
   refusal(principal: Principal, counted = 0): string | undefined {
-    const most = this.#max()
+    const max = this.#max()
     const all = this.#inFlight - counted
-    if (all >= most) return `${all} calls are under way, which is the limit (gateway.max_calls_in_flight).`
+    if (all >= max) return `${all} calls are in flight, which is the limit (gateway.max_calls_in_flight).`
     const own = this.#countOf(toOwnerKey(principal)) - counted
-    if (own < Math.max(1, Math.floor(most * MAX_CALLER_SHARE))) return undefined
-    return `${own} calls of this session are under way, which is its share of gateway.max_calls_in_flight.`
+    if (own < Math.max(1, Math.floor(max * MAX_CALLER_SHARE))) return undefined
+    return `${own} calls of this session are in flight, which is its share of gateway.max_calls_in_flight.`
   }
 
   #countOf(owner: string): number {
@@ -49,13 +49,13 @@ export class CallGauge {
   }
 }
 
-/** Refuses at once what would only wait behind too much else, or comes too often. */
+/** Refuses a call at once if too many calls are in flight, or if it comes too often. */
 export function limitsStep(gauge: CallGauge, tools: ToolLimits): Step<CallContext> {
   return {
     name: 'limits',
     evaluate: ({ principal, rules, counted }) => {
-      const crowded = gauge.refusal(principal, counted ? 1 : 0)
-      if (crowded !== undefined) return { outcome: 'deny', code: 'OVERLOADED', reason: crowded }
+      const overLimit = gauge.refusal(principal, counted ? 1 : 0)
+      if (overLimit !== undefined) return { outcome: 'deny', code: 'OVERLOADED', reason: overLimit }
       return checkToolLimits(rules, tools, counted)
     },
   }
@@ -66,16 +66,16 @@ interface Limiters {
   readonly tools: ToolLimits
 }
 
-/** Why a call that was judged in an earlier turn cannot begin now: others may have begun meanwhile. */
+/** Why an allowed call cannot start now: other calls may have started since the decision. */
 export function recheckLimits(subject: CallContext, { gauge, tools }: Limiters): SallyportError | undefined {
   const verdict = limitsStep(gauge, tools).evaluate(subject)
   return verdict.outcome === 'deny' ? new SallyportError(verdict.code, verdict.reason) : undefined
 }
 
-/** What its own entry says of how often it may be used. */
+/** Checks the limits in the tool's own entry. */
 export function checkToolLimits({ name, policy }: ToolRules, tools: ToolLimits, counted?: ToolRules): Verdict {
-  const tooMuch = tools.refusal(name, policy, counted?.name === name ? counted.policy : undefined)
-  if (tooMuch === undefined) return ALLOW
-  const { reason, rule } = tooMuch
+  const exceeded = tools.refusal(name, policy, counted?.name === name ? counted.policy : undefined)
+  if (exceeded === undefined) return ALLOW
+  const { reason, rule } = exceeded
   return { outcome: 'deny', code: 'RATE_LIMITED', reason, ...(rule && { rule }) }
 }

@@ -3,8 +3,8 @@ import type { JsonObject } from '@sallyport/core'
 import type { ServerConfig } from '../../config/config.ts'
 
 /**
- * Tools of the Docker MCP Gateway itself. They find, add and run other tools, so that rules about those would not be
- * asked: `mcp-exec` runs any tool by its name, `code-mode` writes programs that call several.
+ * Tools of the Docker MCP Gateway itself. They find, add and run other tools, which would bypass the rules of those
+ * tools: `mcp-exec` runs any tool by its name, `code-mode` writes programs that call several.
  */
 const META_TOOLS: ReadonlySet<string> = new Set([
   'code-mode',
@@ -19,7 +19,7 @@ const META_TOOLS: ReadonlySet<string> = new Set([
   'mcp-remove',
 ])
 
-/** Those that change what it offers, or run what nobody has looked at. */
+/** Tools that change what it offers, or that run code that nobody has reviewed. */
 const CHANGING: ReadonlySet<string> = new Set([
   'code-mode',
   'mcp-activate-profile',
@@ -30,10 +30,10 @@ const CHANGING: ReadonlySet<string> = new Set([
   'mcp-remove',
 ])
 
-/** However it is spelled: another version may write it with underscores. */
+/** Normalizes a name: another version may write it with underscores. */
 const plainName = (tool: string): string => tool.trim().toLowerCase().replaceAll('_', '-')
 
-/** Whether a Docker MCP Gateway would be another one after it. */
+/** Whether the tool changes what a Docker MCP Gateway offers. */
 export const changesGateway = (tool: string): boolean => CHANGING.has(plainName(tool))
 
 const isMetaTool = (tool: string): boolean => META_TOOLS.has(plainName(tool))
@@ -45,15 +45,15 @@ interface MetaToolAccess {
   readonly named: ReadonlySet<string>
 }
 
-/** A meta tool is closed unless its entry names it; a pattern is not enough. */
+/** A meta tool is closed unless the server's entry names it; a pattern is not enough. */
 export const isClosedMetaTool = (tool: string, { isDockerGateway, named }: MetaToolAccess): boolean =>
   isDockerGateway && isMetaTool(tool) && !named.has(tool)
 
-/** One that was started by somebody else is known by its own word: it can only lose by it. */
+/** Recognizes a Docker MCP Gateway by its own name. Trusting it is safe: the name only adds restrictions. */
 export const isDockerInfo = (serverInfo: JsonObject | undefined): boolean =>
   serverInfo?.name === 'Docker AI MCP Gateway'
 
-/** As an entry of its own type, or pasted from another program that starts it as any other server. */
+/** Recognizes its own kind of entry, and a stdio entry that starts it like any other server. */
 export function runsDockerGateway(config: ServerConfig | undefined): boolean {
   if (config?.kind === 'docker-gateway') return true
   if (config?.kind !== 'stdio') return false

@@ -2,7 +2,7 @@ import type { PolicyValue, ToolPolicy } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { pinOf } from '../../governance/governance.ts'
 
-/** How a tool stands to what was reviewed. `unpinned`: any definition will do. */
+/** How a definition compares to the reviewed one. `unpinned`: any definition is accepted. */
 export const PIN_STATES = ['pinned', 'changed', 'unpinned'] as const
 export type PinState = (typeof PIN_STATES)[number]
 
@@ -13,10 +13,10 @@ export function resolvePinState(offer: Offer, policy: Pinned): PinState {
   return findBrokenPin(offer, policy) ? 'changed' : 'pinned'
 }
 
-/** The first pin that the definition is not. Entries may have different ones: then no definition is all of them. */
+/** The first pin that does not match the definition. If entries have different pins, no definition matches all of them. */
 export function findBrokenPin(offer: Offer, { pin }: Pinned): PolicyValue<string> | undefined {
   if (pin.length === 0) return undefined
-  // An address that no list names is as good as the template that it matches.
+  // An unlisted URI has the pin of the template that it matches.
   const now = pinOf(offer.through ?? offer)
   return pin.find(({ value }) => value !== now)
 }

@@ -14,23 +14,23 @@ import type { Catalog, CatalogSnapshot, Offer } from '../../catalog/catalog.ts'
 import type { ToolSelection } from '../../config/config.ts'
 import { isClosedMetaTool } from './meta-tools.ts'
 
-/** What a list and a call both ask about: a thing on offer, and what its server's entry and the caller's profile leave of it. */
+/** The input of the steps for lists and calls: an offer, and what its server's entry and the caller's profile select. */
 export interface ListingContext {
   readonly offer: Offer
   readonly selection: Selection
   readonly named: ReadonlySet<string>
   readonly isDockerGateway: boolean
-  /** What the caller's profile and launch select; all of them must. */
+  /** The selections of the caller's profile and launch. All of them must include the offer. */
   readonly choices: readonly CompiledChoice[]
-  /** Whether entry and profile leave any tool of the server, where it has tools at all. */
+  /** Whether entry and profile select any tool of the server; true for a selected server without tools. */
   readonly hasTools: boolean
   readonly location: { readonly file: string; readonly line: number } | undefined
   readonly policy: ToolPolicy
 }
 
 /**
- * `hidden`, the server's own `includeTools` and `excludeTools`, and what the caller's profile selects. Where no tool is
- * left, nothing else of the server is either.
+ * Checks `hidden`, the `includeTools` and `excludeTools` of the server, and the selection of the caller's profile. If no
+ * tool of a server is selected, its other offers are not either.
  */
 export const selectStep: Step<ListingContext> = { name: 'select', evaluate: checkSelection }
 
@@ -42,19 +42,19 @@ function checkSelection(listed: ListingContext): Verdict {
   if (!selection(offer.name)) return denial(listed, 'does not include this tool')
   if (isClosedMetaTool(offer.name, listed)) return denial(listed, closedText(offer.name))
   const ref = { server: offer.server, tool: offer.name }
-  const unwilling = listed.choices.find((one) => !one.includes(ref))
-  return unwilling ? notSelected(unwilling, `the tool ${offer.server}/${offer.name}`) : ALLOW
+  const excluding = listed.choices.find((one) => !one.includes(ref))
+  return excluding ? notSelected(excluding, `the tool ${offer.server}/${offer.name}`) : ALLOW
 }
 
 function noToolLeft(listed: ListingContext): Verdict {
   const { server } = listed.offer
-  const unwilling = listed.choices.find((one) => !one.includesServer(server)) ?? listed.choices.at(-1)
-  return unwilling ? notSelected(unwilling, `any tool of ${server}`) : denial(listed, 'includes none of its tools')
+  const excluding = listed.choices.find((one) => !one.includesServer(server)) ?? listed.choices.at(-1)
+  return excluding ? notSelected(excluding, `any tool of ${server}`) : denial(listed, 'includes none of its tools')
 }
 
-function notSelected({ choice: { whose, place } }: CompiledChoice, what: string): Verdict {
+function notSelected({ choice: { whose, location: rule } }: CompiledChoice, what: string): Verdict {
   const reason = `${whose} does not select ${what}.`
-  return { outcome: 'deny', code: 'CALL_DENIED', reason, ...(place && { rule: place }) }
+  return { outcome: 'deny', code: 'CALL_DENIED', reason, ...(rule && { rule }) }
 }
 
 function hidden({ hidden: { reason, rule } }: ToolPolicy): Verdict {
@@ -73,27 +73,27 @@ function denial({ offer, location }: ListingContext, what: string): Verdict {
 }
 
 const closedText = (name: string): string =>
-  `does not open ${name}, a tool of the Docker MCP Gateway itself that could reach past the rules for others; to open it, name it in includeTools, as ["*", "${name}"]`
+  `does not open ${name}, a tool of the Docker MCP Gateway itself that could bypass the rules for other tools; to open it, name it in includeTools, as ["*", "${name}"]`
 
-/** A list of selectors made ready for what is on offer now. */
+/** A selector list, compiled for the current catalog. */
 export interface CompiledChoice extends CompiledSelectors {
   readonly choice: ToolSelection
 }
 
 export interface ToolChoicesOptions {
   readonly catalog: Catalog
-  /** All lists of selectors that count for a caller. */
+  /** All selector lists that apply to a caller. */
   readonly choicesFor: (principal: Principal) => readonly ToolSelection[]
 }
 
 interface Compiled {
   readonly snapshot: CatalogSnapshot
   readonly tools: readonly ToolRef[]
-  /** By the list itself: the same one may count for very many callers. */
+  /** By list object: the same list may apply to very many callers. */
   readonly bySelectors: WeakMap<readonly string[], CompiledSelectors>
 }
 
-/** What profiles and launches select, compiled once for each list and each state of the catalogue. */
+/** The selections of profiles and launches, compiled once for each list and catalog snapshot. */
 export class ToolChoices {
   readonly #options: ToolChoicesOptions
   #compiled: Compiled | undefined

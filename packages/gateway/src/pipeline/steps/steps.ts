@@ -21,14 +21,14 @@ import { findBrokenPin } from './pin-state.ts'
 import { type ListingContext, selectStep } from './select-step.ts'
 import type { ToolLimits } from './tool-limits.ts'
 
-/** What a list and a call both ask. */
+/** The steps for lists and calls. */
 export const listingSteps = (mode: () => ModeRules): readonly Step<ListingContext>[] => [
   selectStep,
   modeStep(mode),
   withEnforceFlag(pinStep, ({ policy }) => policy),
 ]
 
-/** What only a call asks, after the above. */
+/** The additional steps for calls. They run after the steps above. */
 export const callSteps = ({ gauge, tools, approvals }: CallStepsOptions): readonly Step<CallContext>[] => [
   validateStep,
   createPassThroughStep('permission'),
@@ -44,15 +44,15 @@ export interface CallStepsOptions {
   readonly approvals: Pick<Approvals, 'grantFor'>
 }
 
-/** The mode in force. That rules are only watched does not hold against a lockdown. */
+/** Checks the current mode. A lockdown is enforced even with `enforce: false`. */
 function modeStep(state: () => ModeRules): Step<ListingContext> {
   const evaluate = ({ policy }: ListingContext): Verdict => evaluateMode(policy, state())
   const step: Step<ListingContext> = { name: 'mode', evaluate }
-  const softly = withEnforceFlag(step, ({ policy }) => policy)
-  return { name: 'mode', evaluate: (listed) => (state().mode === 'LOCKDOWN' ? step : softly).evaluate(listed) }
+  const optional = withEnforceFlag(step, ({ policy }) => policy)
+  return { name: 'mode', evaluate: (listed) => (state().mode === 'LOCKDOWN' ? step : optional).evaluate(listed) }
 }
 
-/** The request says one thing only, and its arguments are what the tool takes. */
+/** Checks that the request is unambiguous, and that its arguments match the input schema. */
 const validateStep: Step<CallContext> = {
   name: 'validate',
   evaluate: ({ params, checked }) => {
@@ -64,7 +64,7 @@ const validateStep: Step<CallContext> = {
 
 const passing = new WeakMap<Verdict, Verdict>()
 
-/** What could not be checked is asked about by the last step, which knows whether somebody has approved it. */
+/** If arguments could not be checked, the last step asks a person: it knows whether somebody has approved the call. */
 function allowUnchecked(checked: Verdict): Verdict {
   const known = passing.get(checked)
   if (known) return known
@@ -73,7 +73,7 @@ function allowUnchecked(checked: Verdict): Verdict {
   return verdict
 }
 
-/** A definition that was reviewed is a lock: another one is refused until a person accepts it. */
+/** A changed definition is refused until a person accepts it. */
 const pinStep: Step<{ readonly offer: Offer; readonly policy: ToolPolicy }> = {
   name: 'pin',
   evaluate: ({ offer, policy }) => {

@@ -20,7 +20,7 @@ const UNLIMITED: Limited = Object.freeze({ rateLimitPerMinute: undefined, maxCon
 const isLimited = ({ rateLimitPerMinute, maxConcurrent }: Limited): boolean =>
   rateLimitPerMinute !== undefined || maxConcurrent !== undefined
 
-/** How often tools were called lately, where an entry limits that. */
+/** Counts the recent calls of tools that have limits in their entries. */
 export class ToolLimits {
   readonly #now: () => number
   readonly #uses = new Map<string, ToolUse>()
@@ -30,17 +30,17 @@ export class ToolLimits {
   }
 
   /**
-   * Why one more call would be too many, and by which rule; undefined when it is not. One that has entered does not
-   * count itself: `entered` are the limits with which it did.
+   * Why one more call is not allowed, and by which rule; `undefined` if it is allowed. A call that has already entered
+   * does not count itself: `entered` are the limits with which it entered.
    */
   refusal(tool: string, limited: Limited, entered: Limited = UNLIMITED): LimitRefusal | undefined {
     if (!isLimited(limited)) return undefined
     const { rateLimitPerMinute: rate, maxConcurrent } = limited
     const use = this.#currentUse(tool)
     const own = isLimited(entered) ? 1 : 0
-    const underWay = use.inFlight - own
-    if (maxConcurrent && underWay >= maxConcurrent.value) {
-      const reason = `${underWay} calls of ${tool} are under way, which is its limit (max_concurrent).`
+    const inFlight = use.inFlight - own
+    if (maxConcurrent && inFlight >= maxConcurrent.value) {
+      const reason = `${inFlight} calls of ${tool} are in flight, which is its limit (max_concurrent).`
       return { reason, rule: maxConcurrent.rule }
     }
     const started = use.started.length - own
@@ -57,7 +57,7 @@ export class ToolLimits {
     use.started.push(this.#now())
   }
 
-  /** By the limits with which it entered: a call that was not counted then must not make room for another now. */
+  /** Takes the limits with which the call entered: a call that was not counted must not make room for another. */
   leave(tool: string, limited: Limited): void {
     if (!isLimited(limited)) return
     const use = this.#uses.get(tool)

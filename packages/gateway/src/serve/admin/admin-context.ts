@@ -45,6 +45,6 @@ export interface AdminContext {
   /** Where clients reach it over HTTP. */
   urls(): readonly string[]
   record(event: SallyportEvent): void
-  /** What /metrics answers; undefined where it is off. */
+  /** The answer of /metrics; `undefined` if metrics are off. */
   metrics(accept: string | undefined): Exposition | undefined
 }

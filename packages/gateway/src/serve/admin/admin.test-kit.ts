@@ -61,14 +61,14 @@ export interface AdminTestGateway {
   readonly origin: string
   readonly operatorToken: string
   readonly agentToken: string
-  /** Asks without any credential. */
+  /** Sends a request without any credential. */
   ask(path: string, options?: AskOptions): Promise<TestReply>
-  /** Asks with the operator's token. */
+  /** Sends a request with the operator's token. */
   api(path: string, options?: AskOptions): Promise<TestReply>
 }
 
-/** A gateway with real servers behind it and the admin plane before it, until the test ends. `asked` is whose token /mcp wants. */
-export async function openAdminTestGateway(asked: CredentialPolicy = 'of everybody'): Promise<AdminTestGateway> {
+/** A gateway with real servers and an admin plane, until the test ends. `policy`: whether /mcp requires a token. */
+export async function openAdminTestGateway(policy: CredentialPolicy = 'required'): Promise<AdminTestGateway> {
   const [home, state] = await Promise.all([temporaryFolder(), temporaryFolder()])
   await writeFile(join(home, 'config.yaml'), JSON.stringify(CONFIG))
   const gateway = await startGateway({ path: home, origin: 'flag' }, state)
@@ -76,7 +76,7 @@ export async function openAdminTestGateway(asked: CredentialPolicy = 'of everybo
   const context = buildContext(gateway, urls)
   const listener = await openHttpServer({
     mcp: gateway.httpMcp,
-    authenticator: () => gateway.gatekeeper.authenticatorFor(asked),
+    authenticator: () => gateway.gatekeeper.authenticatorFor(policy),
     failures: gateway.failures,
     admin: createAdmin(context),
     narrow: (principal, agent, variant) => narrowPrincipal(gateway.settings.profiles, principal, { agent, variant }),
@@ -151,7 +151,7 @@ function exchange(url: string, { body, ...options }: AskOptions = {}): Promise<T
   const text = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   const headers = { ...(text !== undefined && { 'content-type': 'application/json' }), ...options.headers }
   return new Promise((resolve, reject) => {
-    const asked = request(url, { agent: false, ...options, headers }, (response) => {
+    const outgoing = request(url, { agent: false, ...options, headers }, (response) => {
       let answer = ''
       response.setEncoding('utf8').on('data', (chunk: string) => {
         answer += chunk
@@ -163,7 +163,7 @@ function exchange(url: string, { body, ...options }: AskOptions = {}): Promise<T
         resolve({ status, headers: got, text: answer, body: json ? JSON.parse(answer || 'null') : undefined })
       })
     })
-    asked.once('error', reject)
-    asked.end(text)
+    outgoing.once('error', reject)
+    outgoing.end(text)
   })
 }

@@ -11,11 +11,11 @@ import { UI_FOLDER } from './ui-files.ts'
 const answerPlainly = async (_request: IncomingMessage, response: ServerResponse): Promise<void> =>
   void response.end('ok')
 
-const browser = (cookie: string, bench: AdminTestGateway): AskOptions => ({
-  headers: { cookie, origin: bench.origin, 'x-sallyport': '1' },
+const browser = (cookie: string, admin: AdminTestGateway): AskOptions => ({
+  headers: { cookie, origin: admin.origin, 'x-sallyport': '1' },
 })
 
-describe('the admin plane, asked by nobody', () => {
+describe('the admin plane without a credential', () => {
   it('answers the API with 401 and how to authenticate', async () => {
     const { ask } = await openAdminTestGateway()
     for (const path of ['/api', '/api/status', '/api/nothing', '/api/openapi.json']) {
@@ -25,7 +25,7 @@ describe('the admin plane, asked by nobody', () => {
     }
   })
 
-  it('shows the login page on every other path, and it says what to run', async () => {
+  it('shows the login page, which says what to run, on every other path', async () => {
     const { ask } = await openAdminTestGateway()
     for (const path of ['/', '/index.html', '/assets/x.js', '/metrics', '/login', '/login?token=']) {
       const { status, text } = await ask(path)
@@ -39,14 +39,14 @@ describe('the admin plane, asked by nobody', () => {
     expect((await ask('/logout', { method: 'POST' })).status).toBe(401)
   })
 
-  it('does not take a cookie that was never given out', async () => {
+  it('refuses a cookie that was never issued', async () => {
     const { ask } = await openAdminTestGateway()
     const cookie = `sallyport=${'A'.repeat(43)}`
     expect((await ask('/api/status', { headers: { cookie } })).status).toBe(401)
   })
 })
 
-it('loads its API again for the next who asks, when that failed', async () => {
+it('tries to load the API again at the next request if loading failed', async () => {
   const { context } = await openAdminTestGateway()
   let loads = 0
   const admin = createAdmin(context, async () => {
@@ -64,33 +64,33 @@ it('loads its API again for the next who asks, when that failed', async () => {
   expect(loads).toBe(2)
 })
 
-it('refuses an agent’s token everywhere, even beside a good cookie', async () => {
-  const bench = await openAdminTestGateway()
-  const cookie = await logIn(bench)
-  const authorization = `Bearer ${bench.agentToken}`
+it('refuses an agent’s token on every path, even with a valid cookie', async () => {
+  const admin = await openAdminTestGateway()
+  const cookie = await logIn(admin)
+  const authorization = `Bearer ${admin.agentToken}`
   for (const path of ['/', '/api/status', '/api/tokens', '/login?token=x', '/assets/x.js']) {
     for (const headers of [{ authorization }, { authorization, cookie }]) {
-      const { status, body } = await bench.ask(path, { headers })
+      const { status, body } = await admin.ask(path, { headers })
       expect({ path, status, code: body.error.code }).toEqual({ path, status: 403, code: 'FORBIDDEN' })
     }
   }
 })
 
-it('stays closed where /mcp asks nobody for a token', async () => {
-  const { ask } = await openAdminTestGateway('of nobody')
+it('still requires a credential if /mcp does not', async () => {
+  const { ask } = await openAdminTestGateway('none')
   expect((await ask('/api/status')).status).toBe(401)
   expect((await ask('/')).status).toBe(401)
   expect((await ask('/api/status', { headers: { authorization: 'Bearer anything' } })).status).toBeGreaterThan(400)
 })
 
-it('lets the operator’s token in without a browser’s headers', async () => {
+it('accepts the operator’s token without a browser’s headers', async () => {
   const { api } = await openAdminTestGateway()
   expect((await api('/api/status')).status).toBe(200)
   expect((await api('/api/login-links', { method: 'POST' })).status).toBe(201)
 })
 
 describe('a login link', () => {
-  it('becomes a cookie that scripts and other sites cannot use, and leads to the UI', async () => {
+  it('sets a cookie that scripts and other sites cannot use, and redirects to the UI', async () => {
     const { gateway, ask } = await openAdminTestGateway()
     const { status, headers } = await ask(`/login?token=${gateway.logins.mintLoginCode()}`)
     expect(status).toBe(303)
@@ -100,7 +100,7 @@ describe('a login link', () => {
     expect(headers['referrer-policy']).toBe('no-referrer')
   })
 
-  it('works once', async () => {
+  it('works only once', async () => {
     const { gateway, ask } = await openAdminTestGateway()
     const path = `/login?token=${gateway.logins.mintLoginCode()}`
     expect((await ask(path)).status).toBe(303)
@@ -126,20 +126,20 @@ describe('a login link', () => {
 })
 
 describe('the login cookie', () => {
-  it('reads without more', async () => {
-    const bench = await openAdminTestGateway()
-    const cookie = await logIn(bench)
-    expect((await bench.ask('/api/status', { headers: { cookie } })).status).toBe(200)
+  it('is enough for reading', async () => {
+    const admin = await openAdminTestGateway()
+    const cookie = await logIn(admin)
+    expect((await admin.ask('/api/status', { headers: { cookie } })).status).toBe(200)
   })
 
   it.each([
     ['the custom header', { 'x-sallyport': undefined }],
     ['the right value of the custom header', { 'x-sallyport': 'true' }],
     ['an Origin', { origin: undefined }],
-  ])('does not write without %s', async (_what, change) => {
-    const bench = await openAdminTestGateway()
-    const cookie = await logIn(bench)
-    const merged = { ...browser(cookie, bench).headers, ...change } as Record<string, string | undefined>
+  ])('does not allow a write without %s', async (_what, change) => {
+    const admin = await openAdminTestGateway()
+    const cookie = await logIn(admin)
+    const merged = { ...browser(cookie, admin).headers, ...change } as Record<string, string | undefined>
     const headers = Object.fromEntries(
       Object.entries(merged).flatMap(([name, value]) => (value ? [[name, value]] : [])),
     )
@@ -148,51 +148,51 @@ describe('the login cookie', () => {
       ['DELETE', '/api/tokens/0123456789abcdef'],
       ['POST', '/logout'],
     ] as const) {
-      const { status, body } = await bench.ask(path, { method, headers })
+      const { status, body } = await admin.ask(path, { method, headers })
       expect({ path, status, code: body.error.code }).toEqual({ path, status: 403, code: 'FORBIDDEN' })
     }
-    expect((await bench.ask('/api/status', { headers: { cookie } })).status).toBe(200)
+    expect((await admin.ask('/api/status', { headers: { cookie } })).status).toBe(200)
   })
 
-  it('writes with both, and not from another origin', async () => {
-    const bench = await openAdminTestGateway()
-    const own = browser(await logIn(bench), bench)
-    expect((await bench.ask('/api/login-links', { ...own, method: 'POST' })).status).toBe(201)
+  it('allows a write with the header and our own Origin, but not from another origin', async () => {
+    const admin = await openAdminTestGateway()
+    const own = browser(await logIn(admin), admin)
+    expect((await admin.ask('/api/login-links', { ...own, method: 'POST' })).status).toBe(201)
     const foreign = { ...own, headers: { ...own.headers, origin: 'http://localhost:1' } } as AskOptions
-    expect((await bench.ask('/api/login-links', { ...foreign, method: 'POST' })).status).toBe(403)
+    expect((await admin.ask('/api/login-links', { ...foreign, method: 'POST' })).status).toBe(403)
   })
 
-  it('does not serve a page on another port of the same host', async () => {
-    const bench = await openAdminTestGateway()
-    const cookie = await logIn(bench)
-    const ask = (headers: Record<string, string>) => bench.ask('/api/events', { headers: { cookie, ...headers } })
+  it('does not work for a page on another port of the same host', async () => {
+    const admin = await openAdminTestGateway()
+    const cookie = await logIn(admin)
+    const ask = (headers: Record<string, string>) => admin.ask('/api/events', { headers: { cookie, ...headers } })
     expect((await ask({ 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
     expect((await ask({ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' })).status).toBe(403)
     expect((await ask({ 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' })).status).toBe(200)
     expect((await ask({ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' })).status).toBe(200)
   })
 
-  it('ends with the logout', async () => {
-    const bench = await openAdminTestGateway()
-    const own = browser(await logIn(bench), bench)
-    const { status, headers } = await bench.ask('/logout', { ...own, method: 'POST' })
+  it('is no longer valid after the logout', async () => {
+    const admin = await openAdminTestGateway()
+    const own = browser(await logIn(admin), admin)
+    const { status, headers } = await admin.ask('/logout', { ...own, method: 'POST' })
     expect(status).toBe(204)
     expect(headers['set-cookie']?.[0]).toContain('Max-Age=0')
-    expect((await bench.ask('/api/status', own)).status).toBe(401)
+    expect((await admin.ask('/api/status', own)).status).toBe(401)
   })
 })
 
-it('says the same security headers on every answer', async () => {
-  const bench = await openAdminTestGateway()
-  const token = { headers: { authorization: `Bearer ${bench.operatorToken}` } }
+it('sends the same security headers with every answer', async () => {
+  const admin = await openAdminTestGateway()
+  const token = { headers: { authorization: `Bearer ${admin.operatorToken}` } }
   const answers = await Promise.all([
-    bench.ask('/'),
-    bench.ask('/api/status'),
-    bench.ask('/api/status', token),
-    bench.ask('/api/nothing', token),
-    bench.ask('/nothing', token),
-    bench.ask(`/login?token=${bench.gateway.logins.mintLoginCode()}`),
-    bench.ask('/api/status', { headers: { authorization: `Bearer ${bench.agentToken}` } }),
+    admin.ask('/'),
+    admin.ask('/api/status'),
+    admin.ask('/api/status', token),
+    admin.ask('/api/nothing', token),
+    admin.ask('/nothing', token),
+    admin.ask(`/login?token=${admin.gateway.logins.mintLoginCode()}`),
+    admin.ask('/api/status', { headers: { authorization: `Bearer ${admin.agentToken}` } }),
   ])
   expect(answers.map(({ status }) => status)).toEqual([401, 401, 200, 404, 404, 303, 403])
   for (const { headers } of answers) {
@@ -208,16 +208,19 @@ it('says the same security headers on every answer', async () => {
   }
 })
 
-it.skipIf(!existsSync(join(UI_FOLDER, 'index.html')))('serves a UI that its own policy lets run', async () => {
-  const bench = await openAdminTestGateway()
-  const cookie = await logIn(bench)
-  const page = await bench.ask('/', { headers: { cookie } })
-  expect(page.status).toBe(200)
-  expect(page.text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|https?:/i)
-  const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => String(path))
-  expect(files.length).toBeGreaterThanOrEqual(3)
-  for (const path of files) {
-    expect({ path, status: (await bench.ask(path, { headers: { cookie } })).status }).toEqual({ path, status: 200 })
-    expect({ path, status: (await bench.ask(path)).status }).toEqual({ path, status: 401 })
-  }
-})
+it.skipIf(!existsSync(join(UI_FOLDER, 'index.html')))(
+  'serves a UI that works with its own content security policy',
+  async () => {
+    const admin = await openAdminTestGateway()
+    const cookie = await logIn(admin)
+    const page = await admin.ask('/', { headers: { cookie } })
+    expect(page.status).toBe(200)
+    expect(page.text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|https?:/i)
+    const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => String(path))
+    expect(files.length).toBeGreaterThanOrEqual(3)
+    for (const path of files) {
+      expect({ path, status: (await admin.ask(path, { headers: { cookie } })).status }).toEqual({ path, status: 200 })
+      expect({ path, status: (await admin.ask(path)).status }).toEqual({ path, status: 401 })
+    }
+  },
+)

@@ -30,11 +30,11 @@ const METRICS_PATH = '/metrics'
 
 type LoadApi = (context: AdminContext) => Promise<ApiListener>
 
-/** So many files are open at once while the API is loaded. */
+/** File descriptors that loading the API needs at the same time. */
 const API_FILE_COUNT = 128
 
 const loadApiListener: LoadApi = async (context) => {
-  // Node remembers for ever that a module could not be read.
+  // Node caches a failed module load forever, so check before importing.
   requireFreeDescriptors(API_FILE_COUNT)
   const { createApiListener } = await import('../api/api-listener.ts')
   return createApiListener(context)
@@ -46,7 +46,7 @@ export function createAdmin(context: AdminContext, load: LoadApi = loadApiListen
   // Loading Hono and the schemas takes longer than the whole start may: the first request pays for it.
   const loadApi = (): Promise<ApiListener> => {
     api ??= load(context).catch((error: unknown) => {
-      // What failed for one may succeed for the next.
+      // A load that failed once may succeed on the next request.
       api = undefined
       throw error
     })
@@ -102,7 +102,7 @@ async function routeAdminRequest(visit: AdminRequest, { context, bearer, loadApi
   return sendUiFile(response, path)
 }
 
-/** Counts a credential that was refused, and waits where its source has to. Throws if the answer is another. */
+/** Counts a refused credential, and waits if its source has to wait. Throws if the source gets another error instead. */
 async function penalize(
   { request, response }: AdminRequest,
   kind: CredentialKind,
@@ -117,7 +117,7 @@ async function penalize(
 const isUnauthenticated = (error: unknown): boolean =>
   error instanceof SallyportError && error.code === 'UNAUTHENTICATED'
 
-/** Trades the one-time code of a link for a cookie. A HEAD request must not use it up. */
+/** Exchanges the one-time code of a login link for a cookie. A HEAD request must not use up the code. */
 async function logIn(visit: AdminRequest, context: AdminContext): Promise<void> {
   const { request, response } = visit
   requireMethod(visit, ['GET', 'HEAD'])
@@ -146,10 +146,10 @@ function refuseAnonymous({ request, response, path }: AdminRequest): void {
 function sendMetrics(visit: AdminRequest, { metrics }: AdminContext): void {
   requireMethod(visit, ['GET', 'HEAD'])
   const { request, response } = visit
-  const told = metrics(request.headers.accept)
-  if (told === undefined)
-    throw new SallyportError('ROUTE_UNKNOWN', 'There are no figures here: telemetry.prometheus is false.')
-  const { type, text } = told
+  const exposition = metrics(request.headers.accept)
+  if (exposition === undefined)
+    throw new SallyportError('ROUTE_UNKNOWN', 'Metrics are off: telemetry.prometheus is false.')
+  const { type, text } = exposition
   response.writeHead(200, { 'content-type': type, vary: 'accept', 'content-length': Buffer.byteLength(text) }).end(text)
 }
 
@@ -166,7 +166,7 @@ function sendLoginPage(response: ServerResponse): void {
 
 const isApiPath = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 
-/** What a browser without a login sees. It stands alone: style and script are for those who are in. */
+/** What a browser without a login sees. It is self-contained: style and script are served only after login. */
 const LOGIN_PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -185,7 +185,7 @@ const LOGIN_PAGE = `<!doctype html>
 </html>
 `
 
-/** Refuses unless so many files could be opened at this moment. */
+/** Throws OVERLOADED unless the process can open this many more files now. */
 function requireFreeDescriptors(count: number): void {
   const opened: number[] = []
   try {
@@ -216,12 +216,12 @@ const ADMIN_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
-  // Cookies and "same site" know no ports: a page on another port of this host must not even embed an answer.
+  // Cookies and "same site" ignore ports: a page on another port of this host must not even embed an answer.
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/** Said on every answer of the admin plane. A file whose name is its hash may be cached all the same. */
+/** Sent with every answer of the admin plane. A file with a hashed name overrides `cache-control`. */
 function setAdminHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(ADMIN_HEADERS)) response.setHeader(name, value)
 }
@@ -233,10 +233,10 @@ interface PanicOptions {
   readonly mode: ModeState
 }
 
-/** LOCKDOWN without the API: that may have to be loaded first, which takes time and descriptors that a flood may have taken. */
+/** LOCKDOWN without the API: loading the API takes time and file descriptors, and an attack may have used up both. */
 async function servePanic({ request, response, principal, mode }: PanicOptions): Promise<void> {
   const query = new URLSearchParams(request.url?.split('?')[1])
-  const via = OPERATOR_INTERFACES.find((means) => means === query.get('via')) ?? 'api'
+  const via = OPERATOR_INTERFACES.find((name) => name === query.get('via')) ?? 'api'
   const before = await mode.change({ to: 'LOCKDOWN', by: principal.user, via, why: query.get('why') ?? 'panic' })
   const body = JSON.stringify({ ...modeView(mode), before })
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }).end(body)
@@ -245,7 +245,7 @@ async function servePanic({ request, response, principal, mode }: PanicOptions):
 const ANSWER_PATH = /^\/api\/approvals\/([0-9a-zA-Z_-]{1,64})\/answer$/
 const MAX_BODY_BYTES = 16_384
 
-/** The request for approval that a web hook answers at this path, if it is one for that. */
+/** The id of the approval request that a web hook answers at this path; `undefined` for other paths. */
 const parseAnswerPath = (path: string): string | undefined => ANSWER_PATH.exec(path)?.[1]
 
 interface HookAnswerRequest {
@@ -258,21 +258,21 @@ interface HookAnswerRequest {
 
 /** The one write without a token: the signature of the body is the credential. */
 async function serveHookAnswer({ request, response, id, hook, bodies }: HookAnswerRequest): Promise<void> {
-  const hint = 'Send the decision and a reason alone.'
+  const hint = 'Send only the decision and a reason.'
   const body = await readBody(request, { limit: MAX_BODY_BYTES, hint, budget: bodies, owner: 'anybody' })
   const { notMade } = await hook.acceptAnswer(id, { headers: request.headers, body })
   if (notMade === undefined) response.writeHead(204).end()
   else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ not_made: notMade }))
 }
 
-/** A browser must say this on every write: no form and no foreign page can. */
+/** A browser must send this header with every write: forms and pages of other origins cannot. */
 const WRITE_HEADER = 'x-sallyport'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 /** `none` is a person who typed the address or opened a bookmark. */
 const ALLOWED_FETCH_SITES = new Set([undefined, 'same-origin', 'none'])
 
-/** Who uses the admin plane: the operator, or nobody. Throws FORBIDDEN for everybody else. */
+/** The operator, or `undefined` if the request has no credential. Throws FORBIDDEN for everybody else. */
 function authenticateAdmin(
   request: IncomingMessage,
   bearer: Principal | undefined,
@@ -287,12 +287,12 @@ function authenticateAdmin(
 
 function requireOperatorRole(principal: Principal): Principal {
   if (principal.role === 'operator') return principal
-  throw new SallyportError('FORBIDDEN', 'This token is an agent’s; the admin plane is the operator’s alone.', {
+  throw new SallyportError('FORBIDDEN', 'This is an agent’s token; only the operator may use the admin plane.', {
     hint: 'Run `sallyport ui` for a login link, or use the operator’s token.',
   })
 }
 
-/** A cookie comes along by itself, so that a request has to show that our own page sent it. */
+/** Browsers attach cookies on their own, so a request has to prove that our own page sent it. */
 function refuseCrossSite({ method = 'GET', headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
   if (!ALLOWED_FETCH_SITES.has(site as string | undefined) && headers['sec-fetch-mode'] !== 'navigate')
@@ -300,7 +300,7 @@ function refuseCrossSite({ method = 'GET', headers }: IncomingMessage): void {
   if (SAFE_METHODS.has(method)) return
   if (headers[WRITE_HEADER] !== '1')
     throw new SallyportError('FORBIDDEN', `A write with the login cookie needs the header ${WRITE_HEADER}: 1.`)
-  // The request guard has proven already that an Origin which is there is ours.
+  // The request guard has already checked that an Origin, if present, is ours.
   if (headers.origin === undefined)
     throw new SallyportError('FORBIDDEN', 'A write with the login cookie needs an Origin header.')
 }

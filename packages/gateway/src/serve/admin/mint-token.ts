@@ -4,39 +4,39 @@ import type { MintedToken, MintRequest } from '../../sessions/sessions.ts'
 import type { AdminContext } from './admin-context.ts'
 
 interface TokenRequestFields extends Omit<MintRequest, 'user'> {
-  /** What gives its client servers that are not governed; it is recorded. */
+  /** Sources of servers that the client gets and the gateway does not govern. They are only recorded. */
   readonly otherServers: readonly string[]
 }
 
-/** What a token is to be for. */
+/** What a new token is for. */
 export type TokenRequest = { readonly [Name in keyof TokenRequestFields]?: TokenRequestFields[Name] | undefined }
 
 type TokenContext = Pick<AdminContext, 'tokens' | 'settings' | 'store' | 'record'>
 
-/** A token of which there is no record is not given out. */
-export async function mintToken(desk: TokenContext, wish: TokenRequest): Promise<MintedToken> {
-  const minted = await desk.tokens.mint(toMintRequest(wish, desk))
+/** Creates a token. If it cannot be recorded, it is revoked and not returned. */
+export async function mintToken(context: TokenContext, request: TokenRequest): Promise<MintedToken> {
+  const minted = await context.tokens.mint(toMintRequest(request, context))
   const { id, agent, profile } = minted.record
-  const others = wish.otherServers ?? []
+  const others = request.otherServers ?? []
   try {
     const event = { type: 'TOKEN_MINTED', token_id: id, agent, profile } as const
-    await recordDurably(desk, others.length === 0 ? event : { ...event, other_servers: others })
+    await recordDurably(context, others.length === 0 ? event : { ...event, other_servers: others })
     return minted
   } catch (error) {
-    await desk.tokens.revoke(id)
+    await context.tokens.revoke(id)
     throw error
   }
 }
 
-export async function revokeToken(desk: TokenContext, id: string): Promise<void> {
-  if (!(await desk.tokens.revoke(id))) throw unknownToken(id)
-  // It is gone already: a log that cannot be written must not make that look undone.
-  desk.record({ type: 'TOKEN_REVOKED', token_id: id })
+export async function revokeToken(context: TokenContext, id: string): Promise<void> {
+  if (!(await context.tokens.revoke(id))) throw unknownToken(id)
+  // The token is already gone: a failing log must not make it look as if it still existed.
+  context.record({ type: 'TOKEN_REVOKED', token_id: id })
 }
 
-/** Where nobody names a session, the profile may. */
-function toMintRequest(wish: TokenRequest, { settings }: TokenContext): MintRequest {
-  const { agent = 'any', profile = 'default', session, ttlMs, tools, attended } = wish
+/** If the request names no session, the profile may name one. */
+function toMintRequest(request: TokenRequest, { settings }: TokenContext): MintRequest {
+  const { agent = 'any', profile = 'default', session, ttlMs, tools, attended } = request
   const chosen = session ?? settings.profiles.get(profileKey(agentSlug(agent), profile))?.session
   return {
     agent,

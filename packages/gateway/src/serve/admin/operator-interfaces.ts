@@ -1,2 +1,2 @@
-/** By what means the operator can say that something was done. */
+/** The interfaces that the operator can use; recorded with each change. */
 export const OPERATOR_INTERFACES = ['api', 'cli', 'web'] as const

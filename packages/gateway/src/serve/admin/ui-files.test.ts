@@ -35,7 +35,7 @@ async function openUi() {
     })
 }
 
-it('the page is fetched anew each time, and what its name’s hash describes never again', async () => {
+it('the page is never cached, and a file with a hash in its name always is', async () => {
   const fetchFile = await openUi()
   const page = await fetchFile('/')
   expect(page.statusCode).toBe(200)
@@ -58,7 +58,7 @@ it.each([
   '/assets',
   '/assets/',
   '/assets/nothing.js',
-])('nothing is found at %s', async (path) => {
+])('there is no file at %s', async (path) => {
   const fetchFile = await openUi()
   expect((await fetchFile(path)).statusCode).toBe(404)
 })

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 import { PACKAGE_ROOT } from '../../package-root.ts'
 
-/** Where the built web UI lies. */
+/** Folder of the built web UI. */
 export const UI_FOLDER = join(PACKAGE_ROOT, 'ui')
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -16,12 +16,12 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Every dot stands between word characters, so that no name can lead out of the folder. */
+/** Every dot is between word characters, so no name can lead out of the folder. */
 const UI_PATH = /^\/((?:assets\/)?[\w-]+(?:\.[\w-]+)+)$/
-/** The build puts only files there whose names carry a hash of their content. */
+/** The build puts only files there whose names contain a hash of their content. */
 const HASHED_PATH = /^\/assets\//
 
-/** Serves one file of the UI. Throws ROUTE_UNKNOWN for everything that is none. */
+/** Serves one file of the UI. Throws ROUTE_UNKNOWN for every other path. */
 export async function sendUiFile(response: ServerResponse, path: string, folder: string = UI_FOLDER): Promise<void> {
   const name = path === '/' ? 'index.html' : UI_PATH.exec(path)?.[1]
   const type = name === undefined ? undefined : CONTENT_TYPES[extname(name)]

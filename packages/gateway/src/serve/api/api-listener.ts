@@ -6,13 +6,13 @@ import type { AdminContext } from '../admin/admin-context.ts'
 import { createApi } from './api.ts'
 import { API_BODY_LIMIT } from './strict-body.ts'
 
-/** Carries the API over node:http, for callers whose role has been judged. */
+/** Serves the API over node:http, for callers whose role was already checked. */
 export function createApiListener(context: AdminContext) {
   const api = createApi(context)
   const principals = new WeakMap<IncomingMessage, Principal>()
   const listener = getRequestListener(
     (request, env) => api.fetch(request, { principal: principals.get((env as HttpBindings).incoming) }),
-    // Request and Response of the whole process are not ours to replace: programs embed the gateway.
+    // Programs embed the gateway: do not replace the global Request and Response of the process.
     { overrideGlobalObjects: false, hostname: 'localhost' },
   )
   return async (request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void> => {
@@ -22,7 +22,7 @@ export function createApiListener(context: AdminContext) {
   }
 }
 
-/** Within the bounds of all bodies, which Hono's adapter does not know; it takes one that was read already. */
+/** Reads the body within the shared budget, which Hono's adapter does not know. The adapter accepts a body that was read already. */
 async function readRequestBody(
   request: IncomingMessage,
   principal: Principal,

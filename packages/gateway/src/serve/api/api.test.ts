@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { OPERATOR, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import { type Api, createApi } from './api.ts'
 
-describe('what is wrong with a request', () => {
-  it('is answered with one shape, whatever it is', async () => {
+describe('an error in a request', () => {
+  it('always gets an answer of the same shape', async () => {
     const { api } = await openAdminTestGateway()
     const cases: readonly (readonly [string, object, number, string])[] = [
       ['/api/statsu', {}, 404, 'ROUTE_UNKNOWN'],
@@ -36,7 +36,7 @@ describe('what is wrong with a request', () => {
     }
   })
 
-  it('comes with what was probably meant', async () => {
+  it('gets a suggestion of what was probably meant', async () => {
     const { api } = await openAdminTestGateway()
     const message = async (path: string): Promise<string> => (await api(path)).body.error.message
     expect(await message('/api/statsu')).toContain('Did you mean "/api/status"?')
@@ -46,7 +46,7 @@ describe('what is wrong with a request', () => {
     expect(await message('/api/tools/ehco')).toContain('Did you mean "echo"?')
   })
 
-  it('is found in a body of unknown length before it is read to its end', async () => {
+  it('is found in a body of unknown length before the end of the body', async () => {
     const { url, operatorToken } = await openAdminTestGateway()
     const agent = new Agent()
     const status = await new Promise((resolve, reject) => {
@@ -56,7 +56,7 @@ describe('what is wrong with a request', () => {
         asked.destroy()
       })
       asked.on('error', reject)
-      // It is never ended: the answer must not wait for that.
+      // The request never ends: the answer must not wait for its end.
       asked.write(' '.repeat(1_000_001))
     })
     expect(status).toBe(413)
@@ -73,7 +73,7 @@ it('serves only the operator, even inside one process', async () => {
   expect((await api.request('/api/status', {}, { principal: OPERATOR })).status).toBe(200)
 })
 
-it('answers a bug with an incident and nothing of its inside', async () => {
+it('answers a bug with an incident id and no internal details', async () => {
   const { context } = await openAdminTestGateway()
   const broken = { ...context, urls: () => JSON.parse('a secret') }
   const response = await createApi(broken).request('/api/status', {}, { principal: OPERATOR })
@@ -83,11 +83,11 @@ it('answers a bug with an incident and nothing of its inside', async () => {
   )
 })
 
-it('has a client whose types come from the routes', async () => {
+it('has a client with types from the routes', async () => {
   const { url, operatorToken, gateway } = await openAdminTestGateway()
   const client = hc<Api>(url, { headers: { authorization: `Bearer ${operatorToken}` } })
   const answer = await client.api.status.$get()
-  if (!answer.ok) throw new Error('It was expected to answer.')
+  if (!answer.ok) throw new Error('An answer was expected.')
   const status = await answer.json()
   expect(status).toMatchObject({
     version: '1.2.3',
@@ -100,6 +100,6 @@ it('has a client whose types come from the routes', async () => {
     servers: { disabled: 1 },
   })
   const refused = await client.api.servers[':id'].$get({ param: { id: 'nowhere' } })
-  if (refused.ok) throw new Error('It was expected to refuse.')
+  if (refused.ok) throw new Error('A refusal was expected.')
   expect((await refused.json()).error.code).toBe('SERVER_UNKNOWN')
 })

@@ -42,10 +42,10 @@ export type { TokenView } from './tokens.ts'
 export type { ToolDetail, ToolView } from './tools.ts'
 export type { ToolsFileView } from './tools-file.ts'
 
-/** For `hc<Api>`: every path, what it takes and what it answers. */
+/** For `hc<Api>`: every path with its input and output types. */
 export type Api = ReturnType<typeof createApi>
 
-/** The API as a function from Request to Response. `principal` of its bindings is who asks. */
+/** The API as a function from Request to Response. The binding `principal` is the caller. */
 export function createApi(context: AdminContext) {
   const app = new OpenAPIHono<ApiEnv>({
     defaultHook: (result) => {
@@ -87,15 +87,15 @@ function errorResponse(error: unknown, c: Context<ApiEnv>, { ids }: AdminContext
 
 function toExpectedError(error: unknown): SallyportError | undefined {
   if (error instanceof SallyportError) return error
-  // The validators of the router say it in their own way.
+  // The validators of the router throw their own exception.
   if (error instanceof HTTPException && error.status < 500)
     return new SallyportError('INVALID_REQUEST', `${error.message}.`, { cause: error })
   return undefined
 }
 
 function reportBug(error: unknown, where: string, incident: string): SallyportError {
-  const told = error instanceof Error ? error.stack : String(error)
-  process.stderr.write(`sallyport: incident ${incident} in ${where}: ${told}\n`)
+  const details = error instanceof Error ? error.stack : String(error)
+  process.stderr.write(`sallyport: incident ${incident} in ${where}: ${details}\n`)
   return new SallyportError('INTERNAL', `Something broke inside the gateway (incident ${incident}).`, { cause: error })
 }
 
@@ -104,7 +104,7 @@ const mintLoginLink = createRoute({
   path: '/login-links',
   summary: 'A link that logs a browser in, once, within ten minutes',
   responses: {
-    201: jsonResponse(z.object({ path: z.string() }), 'The path, to be put behind a URL of the gateway.'),
+    201: jsonResponse(z.object({ path: z.string() }), 'The path; append it to a URL of the gateway.'),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -114,11 +114,11 @@ const loginLinkRoutes = ({ logins }: AdminContext) =>
 
 interface KnownRoute {
   readonly method: string
-  /** As the router writes it: `/api/servers/:id`. */
+  /** In the router's notation: `/api/servers/:id`. */
   readonly path: string
 }
 
-/** Why nothing answers there: a verb that the path does not take, or a path that is none. */
+/** Either the path does not accept this verb, or there is no such path. */
 function unknownRoute(method: string, path: string, known: readonly KnownRoute[]): SallyportError {
   const verbs = known.filter((route) => toPattern(route.path).test(path)).map((route) => route.method)
   if (verbs.length > 0)
@@ -130,14 +130,14 @@ function unknownRoute(method: string, path: string, known: readonly KnownRoute[]
   })
 }
 
-/** The paths are our own, so that they may become regular expressions. */
+/** The paths are our own, so it is safe to turn them into regular expressions. */
 const toPattern = (path: string): RegExp => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
 
 const claimSchema = z.string().min(1).max(256).refine(isPrintableName, 'expected printable text')
 
 const verdictBody = strictInput({
   agent: claimSchema.openapi({
-    description: 'Whose tool it is, such as claude-code: what tools.yaml calls its server.',
+    description: 'The agent that has the tool, such as claude-code; tools.yaml uses this as the server name.',
   }),
   tool: claimSchema.openapi({ description: 'The agent’s own name for it, such as Bash.' }),
   arguments: looseObject.optional(),
@@ -146,8 +146,8 @@ const verdictBody = strictInput({
 const postVerdict = createRoute({
   method: 'post',
   path: '/verdict',
-  summary: 'Decide about a tool that an agent has built in and calls itself',
-  description: 'By the entries of tools.yaml for `<agent>/<tool>` and by the mode. A refusal is recorded.',
+  summary: 'Decide about a call of an agent’s built-in tool',
+  description: 'Decided by the entries of tools.yaml for `<agent>/<tool>` and by the mode. A refusal is recorded.',
   request: { body: { required: true, content: { 'application/json': { schema: verdictBody } } } },
   responses: { 200: jsonResponse(decisionSchema, 'What the agent should do with the call.') },
 })
@@ -167,7 +167,7 @@ const verdictRoutes = (context: AdminContext) =>
     return c.json(decisionView(decision), 200)
   })
 
-/** No server defined it: of its arguments nothing is known but what entries say. */
+/** No server defined this tool: only entries of tools.yaml describe its arguments. */
 function builtInOffer(agent: string, tool: string): Offer {
   const definition = { name: tool, inputSchema: { type: 'object' } }
   const recordName = canonicalName({ server: agent, tool })

@@ -29,27 +29,27 @@ async function ask({ gateway }: AdminTestGateway, changes: Partial<ApprovalSubje
 
 describe('approvals over the API', () => {
   it('are listed newest last, shown, and answered once', async () => {
-    const bench = await openAdminTestGateway()
-    const [first, second] = [await ask(bench), await ask(bench, { callId: 'c2' })]
-    const { approvals } = (await bench.api('/api/approvals')).body
+    const admin = await openAdminTestGateway()
+    const [first, second] = [await ask(admin), await ask(admin, { callId: 'c2' })]
+    const { approvals } = (await admin.api('/api/approvals')).body
     expect(approvals.map(({ id }: { id: string }) => id)).toEqual([first.id, second.id])
-    expect((await bench.api(`/api/approvals/${first.id}`)).body).toEqual(approvals[0])
-    const answered = await bench.api(`/api/approvals/${first.id}`, { method: 'POST', body: { answer: 'once' } })
+    expect((await admin.api(`/api/approvals/${first.id}`)).body).toEqual(approvals[0])
+    const answered = await admin.api(`/api/approvals/${first.id}`, { method: 'POST', body: { answer: 'once' } })
     expect(answered.body).toEqual({ approval: approvals[0], answer: 'once' })
     expect(await first.outcome).toMatchObject({ scope: 'once', via: 'api' })
-    const again = await bench.api(`/api/approvals/${first.id}`, { method: 'POST', body: { answer: 'deny' } })
+    const again = await admin.api(`/api/approvals/${first.id}`, { method: 'POST', body: { answer: 'deny' } })
     expect([again.status, again.body.error.code]).toEqual([409, 'APPROVAL_SETTLED'])
-    const shown = await bench.api(`/api/approvals/${first.id}`)
+    const shown = await admin.api(`/api/approvals/${first.id}`)
     expect([shown.status, shown.body.error.code]).toEqual([409, 'APPROVAL_SETTLED'])
-    expect((await bench.api('/api/approvals/none')).body.error.code).toBe('APPROVAL_UNKNOWN')
+    expect((await admin.api('/api/approvals/none')).body.error.code).toBe('APPROVAL_UNKNOWN')
   })
 
-  it('are not made to hold for good for what is no tool, and then still wait', async () => {
-    const bench = await openAdminTestGateway()
-    const { id } = await ask(bench)
-    const refused = await bench.api(`/api/approvals/${id}`, { method: 'POST', body: { answer: 'always' } })
+  it('stay pending if `always` is refused because it is not for a tool', async () => {
+    const admin = await openAdminTestGateway()
+    const { id } = await ask(admin)
+    const refused = await admin.api(`/api/approvals/${id}`, { method: 'POST', body: { answer: 'always' } })
     expect([refused.status, refused.body.error.code]).toEqual([409, 'ALWAYS_REFUSED'])
-    expect((await bench.api('/api/approvals')).body.approvals).toHaveLength(1)
+    expect((await admin.api('/api/approvals')).body.approvals).toHaveLength(1)
   })
 
   it.each([
@@ -60,39 +60,39 @@ describe('approvals over the API', () => {
     { answer: 'deny', why: 'x'.repeat(501) },
     { answer: 'always', dryRun: 'true' },
   ])('are not answered by %j', async (body) => {
-    const bench = await openAdminTestGateway()
-    const { id } = await ask(bench)
-    expect((await bench.api(`/api/approvals/${id}`, { method: 'POST', body })).status).toBe(400)
-    expect((await bench.api('/api/approvals')).body.approvals).toHaveLength(1)
+    const admin = await openAdminTestGateway()
+    const { id } = await ask(admin)
+    expect((await admin.api(`/api/approvals/${id}`, { method: 'POST', body })).status).toBe(400)
+    expect((await admin.api('/api/approvals')).body.approvals).toHaveLength(1)
   })
 
-  it('are the operator’s alone', async () => {
-    const bench = await openAdminTestGateway()
-    const { id } = await ask(bench)
-    const authorization = `Bearer ${bench.agentToken}`
+  it('are only for the operator', async () => {
+    const admin = await openAdminTestGateway()
+    const { id } = await ask(admin)
+    const authorization = `Bearer ${admin.agentToken}`
     for (const [path, method] of [
       ['/api/approvals', 'GET'],
       [`/api/approvals/${id}`, 'GET'],
       [`/api/approvals/${id}`, 'POST'],
     ] as const) {
       const body = method === 'POST' ? { answer: 'once' } : undefined
-      expect((await bench.ask(path, { method, body, headers: { authorization } })).status, path).toBe(403)
-      expect((await bench.ask(path, { method, body })).status, path).toBe(401)
+      expect((await admin.ask(path, { method, body, headers: { authorization } })).status, path).toBe(403)
+      expect((await admin.ask(path, { method, body })).status, path).toBe(401)
     }
-    const hook = await bench.ask(`/api/approvals/${id}/answer`, { method: 'POST', body: { id, answer: 'once' } })
+    const hook = await admin.ask(`/api/approvals/${id}/answer`, { method: 'POST', body: { id, answer: 'once' } })
     expect(hook.status).toBe(403)
-    expect((await bench.api('/api/approvals')).body.approvals).toHaveLength(1)
+    expect((await admin.api('/api/approvals')).body.approvals).toHaveLength(1)
   })
 
-  it('can be looked up as soon as the log tells of them', async () => {
-    const bench = await openAdminTestGateway()
-    const told = new Promise<string>((resolve) => {
-      bench.gateway.store.log.watch((event) => {
+  it('can be found as soon as they are in the log', async () => {
+    const admin = await openAdminTestGateway()
+    const logged = new Promise<string>((resolve) => {
+      admin.gateway.store.log.watch((event) => {
         if (event.type === 'APPROVAL_REQUESTED') resolve(event.approval)
       })
     })
-    const found = told.then((id) => bench.gateway.governance.approvals.find(id))
-    void ask(bench)
+    const found = logged.then((id) => admin.gateway.governance.approvals.find(id))
+    void ask(admin)
     expect((await found).tool).toBe(SUBJECT.tool)
   })
 })

@@ -21,9 +21,11 @@ const approvalSchema = z
     server: z.string(),
     tool: z.string().openapi({ description: 'Its canonical name.' }),
     method: z.string(),
-    arguments: z.unknown().openapi({ description: 'In full, as the server would get them, without keys and tokens.' }),
+    arguments: z
+      .unknown()
+      .openapi({ description: 'Complete, as the server would get them, with keys and tokens masked.' }),
     risk: z.enum(RISK_LEVELS),
-    reason: z.string().openapi({ description: 'Why somebody is asked.' }),
+    reason: z.string().openapi({ description: 'Why approval is needed.' }),
     rule: z.object({ file: z.string(), line: z.number() }).optional(),
     requestedAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
@@ -35,7 +37,7 @@ const approvalSchema = z
 const changeSchema = z
   .object({
     file: z.string(),
-    line: z.number().openapi({ description: 'Where the change begins.' }),
+    line: z.number().openapi({ description: 'First line of the change.' }),
     removed: z.array(z.string()),
     added: z.array(z.string()),
   })
@@ -44,14 +46,15 @@ const changeSchema = z
 const answeredSchema = z
   .object({
     approval: approvalSchema,
-    answer: z.enum(APPROVAL_ANSWERS).openapi({ description: 'As it counts.' }),
+    answer: z.enum(APPROVAL_ANSWERS).openapi({ description: 'The answer that takes effect.' }),
     unwritten: z.string().optional().openapi({
-      description: 'Why tools.yaml could not be changed: then `always` counts once, and the rule was not written.',
+      description:
+        'Why tools.yaml could not be changed. Then `always` takes effect as `once`, and no rule was written.',
     }),
     notMade: z.string().optional().openapi({
-      description: 'Why the call was not made, or how it failed at once, though it was approved.',
+      description: 'Why the approved call was not made, or how it failed immediately.',
     }),
-    change: changeSchema.optional().openapi({ description: 'Of `always`: what it writes into tools.yaml.' }),
+    change: changeSchema.optional().openapi({ description: 'For `always`: the change of tools.yaml.' }),
   })
   .openapi('AnsweredApproval')
 
@@ -59,10 +62,10 @@ type ApprovalJson = z.infer<typeof approvalSchema>
 export type AnsweredApproval = z.infer<typeof answeredSchema>
 
 const answerBody = strictInput({
-  answer: z.enum(APPROVAL_ANSWERS).openapi({ description: '`once` and `session` hold for these arguments alone.' }),
-  why: z.string().max(500).optional().openapi({ description: 'Of a denial it reaches the model.' }),
+  answer: z.enum(APPROVAL_ANSWERS).openapi({ description: '`once` and `session` apply only to these arguments.' }),
+  why: z.string().max(500).optional().openapi({ description: 'For a denial, the model gets to see this.' }),
   via: viaField,
-  dryRun: z.boolean().default(false).openapi({ description: 'Only say what `always` would write.' }),
+  dryRun: z.boolean().default(false).openapi({ description: 'Only return what `always` would write.' }),
 })
 
 const idParam = strictInput({ id: z.string().max(64) })
@@ -70,9 +73,9 @@ const idParam = strictInput({ id: z.string().max(64) })
 const listApprovals = createRoute({
   method: 'get',
   path: '/approvals',
-  summary: 'The calls that wait for approval, newest last',
+  summary: 'The calls that are waiting for approval, newest last',
   responses: {
-    200: jsonResponse(z.object({ approvals: z.array(approvalSchema) }), 'Those that wait.'),
+    200: jsonResponse(z.object({ approvals: z.array(approvalSchema) }), 'The pending approvals.'),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -80,15 +83,15 @@ const listApprovals = createRoute({
 const getApproval = createRoute({
   method: 'get',
   path: '/approvals/{id}',
-  summary: 'One call that waits for approval',
+  summary: 'One call that is waiting for approval',
   request: { params: idParam },
-  responses: { 200: jsonResponse(approvalSchema, 'It waits.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(approvalSchema, 'It is pending.'), ...PROBLEM_RESPONSES },
 })
 
 const answerApproval = createRoute({
   method: 'post',
   path: '/approvals/{id}',
-  summary: 'Answer one; the first answer counts',
+  summary: 'Answer an approval request; only the first answer takes effect',
   request: {
     params: idParam,
     body: { required: true, content: { 'application/json': { schema: answerBody } } },
@@ -108,12 +111,12 @@ export const approvalRoutes = ({ approving }: AdminContext) =>
       const by = requireOperator(c.env).user
       const approval = await approving.approvals.find(id)
       const change = answer === 'always' ? await approving.preview(approval, by) : undefined
-      const said = { answer, by, via, ...(why && { why }) }
-      const counted = dryRun ? said : await approving.approvals.answer(id, said)
-      return c.json(answeredView(toApprovalJson(approval), counted, change), 200)
+      const given = { answer, by, via, ...(why && { why }) }
+      const effective = dryRun ? given : await approving.approvals.answer(id, given)
+      return c.json(answeredView(toApprovalJson(approval), effective, change), 200)
     })
 
-/** To the compiler JSON without an end is too much; the schema says no more of it than this. */
+/** The compiler cannot compare the recursive JSON type, so the schema declares `arguments` as `unknown`. */
 const toApprovalJson = (approval: PendingApproval): ApprovalJson => toApprovalView(approval)
 
 function answeredView(

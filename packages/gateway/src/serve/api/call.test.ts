@@ -4,129 +4,129 @@ import { describe, expect, it, vi } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
 import { type AdminTestGateway, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
-const call = (bench: AdminTestGateway, body: object) => bench.api('/api/call', { method: 'POST', body })
+const call = (admin: AdminTestGateway, body: object) => admin.api('/api/call', { method: 'POST', body })
 
 const callsIn = async ({ gateway }: AdminTestGateway): Promise<readonly string[]> =>
   (await gateway.store.find({ server: 'hostile' })).flatMap((event) => ('call_id' in event ? [event.type] : []))
 
 describe('a call over the API', () => {
-  it('goes through the pipeline and is recorded under the ids that it answers', async () => {
-    const bench = await openAdminTestGateway()
-    const { status, body } = await call(bench, { tool: 'hostile/echo', arguments: { text: 'hello' } })
+  it('goes through the pipeline and is recorded with the ids in its answer', async () => {
+    const admin = await openAdminTestGateway()
+    const { status, body } = await call(admin, { tool: 'hostile/echo', arguments: { text: 'hello' } })
     expect(status).toBe(200)
     expect(body).toMatchObject({ outcome: 'allow', result: { content: [{ type: 'text' }] } })
     expect(body.result.content[0].text).toContain('hello')
     expect(body.steps.map(({ step }: { step: string }) => step)).toContain('limits')
-    const records = await bench.gateway.store.find({ callId: body.call_id })
+    const records = await admin.gateway.store.find({ callId: body.call_id })
     expect(records.map(({ type }) => type)).toEqual(['TOOL_CALL_STARTED', 'TOOL_CALL_COMPLETED'])
     expect(records[0]).toMatchObject({ trace_id: body.trace_id, session: 'operator', tool_name: 'mcp__hostile__echo' })
   })
 
-  it('carries any key of the arguments to the server', async () => {
-    const bench = await openAdminTestGateway()
+  it('sends every key of the arguments to the server', async () => {
+    const admin = await openAdminTestGateway()
     const body = '{"tool":"hostile/echo","arguments":{"__proto__":{"a":1},"constructor":0,"":[]}}'
-    const reply = await bench.api('/api/call', { method: 'POST', body })
+    const reply = await admin.api('/api/call', { method: 'POST', body })
     expect(JSON.parse(reply.body.result.content[0].text)).toEqual(
       JSON.parse('{"__proto__":{"a":1},"constructor":0,"":[]}'),
     )
   })
 
   it('belongs to the trace that the caller names', async () => {
-    const bench = await openAdminTestGateway()
+    const admin = await openAdminTestGateway()
     const trace = '0af7651916cd43dd8448eb211c80319c'
     const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` }
-    const { body } = await bench.api('/api/call', { method: 'POST', body: { tool: 'echo' }, headers })
+    const { body } = await admin.api('/api/call', { method: 'POST', body: { tool: 'echo' }, headers })
     expect(body.trace_id).toBe(trace)
   })
 
-  it('answers a tool’s own error as a result, and a protocol error as what the server said', async () => {
-    const bench = await openAdminTestGateway()
-    expect(await call(bench, { tool: 'hostile/tool-error' })).toMatchObject({
+  it('returns a tool’s own error as a result, and a protocol error as the server sent it', async () => {
+    const admin = await openAdminTestGateway()
+    expect(await call(admin, { tool: 'hostile/tool-error' })).toMatchObject({
       status: 200,
       body: { result: { isError: true } },
     })
-    expect(await call(bench, { tool: 'hostile/error' })).toMatchObject({
+    expect(await call(admin, { tool: 'hostile/error' })).toMatchObject({
       status: 200,
       body: { outcome: 'allow', rpc_error: { code: expect.any(Number), message: expect.any(String) } },
     })
   })
 
-  it('that is refused says by whom, and is recorded as refused', async () => {
-    const bench = await openAdminTestGateway()
-    const { status, body } = await call(bench, { tool: 'hostile/die' })
+  it('that is refused names the step that refused, and is recorded as refused', async () => {
+    const admin = await openAdminTestGateway()
+    const { status, body } = await call(admin, { tool: 'hostile/die' })
     expect(status).toBe(403)
     expect(body).toMatchObject({ outcome: 'deny', decidedBy: { step: 'select' }, error: { code: 'CALL_DENIED' } })
-    expect(await bench.gateway.store.find({ callId: body.call_id })).toMatchObject([{ type: 'POLICY_DENIED' }])
+    expect(await admin.gateway.store.find({ callId: body.call_id })).toMatchObject([{ type: 'POLICY_DENIED' }])
   })
 
-  it('that the server does not live through is answered with the status of that failure', async () => {
-    const bench = await openAdminTestGateway()
-    const { status, body } = await call(bench, { tool: 'hostile/kill-self' })
+  it('that crashes the server is answered with the status of that failure', async () => {
+    const admin = await openAdminTestGateway()
+    const { status, body } = await call(admin, { tool: 'hostile/kill-self' })
     expect(status).toBe(502)
     expect(body).toMatchObject({ outcome: 'allow', error: { code: 'UPSTREAM_DIED' } })
   })
 
-  it('is made in the name of an agent when the operator says so', async () => {
-    const bench = await openAdminTestGateway()
-    const { body } = await call(bench, { tool: 'echo', as: { agent: 'codex', profile: 'reviewer' } })
-    expect((await bench.gateway.store.find({ callId: body.call_id }))[0]).toMatchObject({
+  it('can be made by the operator in the name of an agent', async () => {
+    const admin = await openAdminTestGateway()
+    const { body } = await call(admin, { tool: 'echo', as: { agent: 'codex', profile: 'reviewer' } })
+    expect((await admin.gateway.store.find({ callId: body.call_id }))[0]).toMatchObject({
       agent: 'codex',
       profile: 'reviewer',
     })
   })
 })
 
-describe('a call in the name of somebody', () => {
+describe('a call in the name of an agent', () => {
   it.each([
     { agent: 'co\ndex' },
     { agent: ' ' },
     { agent: '' },
     { agent: 'x'.repeat(257) },
     { agent: 'codex', profile: '\u202eevil' },
-  ])('is refused as %j, and not recorded', async (as) => {
-    const bench = await openAdminTestGateway()
-    const { status, body } = await call(bench, { tool: 'echo', as })
+  ])('is refused for %j, and not recorded', async (as) => {
+    const admin = await openAdminTestGateway()
+    const { status, body } = await call(admin, { tool: 'echo', as })
     expect({ status, code: body.error.code }).toEqual({ status: 400, code: 'INVALID_PARAMS' })
-    expect(await callsIn(bench)).toEqual([])
+    expect(await callsIn(admin)).toEqual([])
   })
 })
 
 describe('a dry run', () => {
-  it('decides, and neither calls nor records', async () => {
-    const bench = await openAdminTestGateway()
-    await bench.api('/api/tools')
-    const allowed = await call(bench, { tool: 'hostile/kill-self', dryRun: true })
+  it('decides, but neither calls nor records', async () => {
+    const admin = await openAdminTestGateway()
+    await admin.api('/api/tools')
+    const allowed = await call(admin, { tool: 'hostile/kill-self', dryRun: true })
     expect(allowed).toMatchObject({ status: 200, body: { outcome: 'allow' } })
     expect(allowed.body.result).toBeUndefined()
-    const denied = await call(bench, { tool: 'hostile/die', dryRun: true })
+    const denied = await call(admin, { tool: 'hostile/die', dryRun: true })
     expect(denied).toMatchObject({ status: 200, body: { outcome: 'deny', decidedBy: { step: 'select' } } })
-    expect(await callsIn(bench)).toEqual([])
-    expect(bench.gateway.fleet.get('hostile')?.status().state).toBe('ready')
+    expect(await callsIn(admin)).toEqual([])
+    expect(admin.gateway.fleet.get('hostile')?.status().state).toBe('ready')
   })
 })
 
-it('a client that goes away takes its call with it', async () => {
-  const bench = await openAdminTestGateway()
-  // A call that comes before the server is up may be refused, and is then never started.
+it('a client that disconnects cancels its call', async () => {
+  const admin = await openAdminTestGateway()
+  // A call before the server is ready may be refused, and then never starts.
   await eventually(
-    () => bench.api('/api/call', { method: 'POST', body: { tool: 'hostile/echo' } }),
+    () => admin.api('/api/call', { method: 'POST', body: { tool: 'hostile/echo' } }),
     ({ status }) => status === 200,
   )
-  const heard = (type: string): Promise<LoggedEvent> =>
+  const nextEvent = (type: string): Promise<LoggedEvent> =>
     new Promise((resolve) => {
-      const stop = bench.gateway.store.log.watch((event) => {
+      const stop = admin.gateway.store.log.watch((event) => {
         if (event.type !== type) return
         stop()
         resolve(event)
       })
     })
-  const [started, failed] = [heard('TOOL_CALL_STARTED'), heard('TOOL_CALL_FAILED')]
-  const headers = { authorization: `Bearer ${bench.operatorToken}`, 'content-type': 'application/json' }
-  const asked = request(`${bench.url}/api/call`, { method: 'POST', headers, agent: false })
-  asked.on('error', () => {})
-  asked.end(JSON.stringify({ tool: 'hostile/hang' }))
+  const [started, failed] = [nextEvent('TOOL_CALL_STARTED'), nextEvent('TOOL_CALL_FAILED')]
+  const headers = { authorization: `Bearer ${admin.operatorToken}`, 'content-type': 'application/json' }
+  const outgoing = request(`${admin.url}/api/call`, { method: 'POST', headers, agent: false })
+  outgoing.on('error', () => {})
+  outgoing.end(JSON.stringify({ tool: 'hostile/hang' }))
   await started
-  asked.destroy()
+  outgoing.destroy()
   expect(await failed).toMatchObject({ error: 'CALL_CANCELLED', tool_name: 'mcp__hostile__hang' })
-  await vi.waitFor(() => expect(bench.gateway.gauge.inFlight).toBe(0))
+  await vi.waitFor(() => expect(admin.gateway.gauge.inFlight).toBe(0))
 })

@@ -13,13 +13,13 @@ import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
 import { type ApiEnv, createRoutes, jsonResponse, problemSchema, requireOperator } from './routes.ts'
 
-/** Such as a token could carry: it stands in the record. */
+/** The same rule as for the claims of a token, because the value is recorded. */
 const claimSchema = z.string().min(1).max(256).refine(isPrintableName, 'expected printable text')
 
 const callBody = strictInput({
-  tool: z.string().min(1).max(500).openapi({ description: 'Its name in any form.' }),
+  tool: z.string().min(1).max(500).openapi({ description: 'Any form of its name.' }),
   arguments: looseObject.optional(),
-  dryRun: z.boolean().optional().openapi({ description: 'Decide, and do nothing else.' }),
+  dryRun: z.boolean().optional().openapi({ description: 'Only decide: do not call the tool.' }),
   as: strictInput({ agent: claimSchema, profile: claimSchema.optional() })
     .optional()
     .openapi({ description: 'Call as this agent would.' }),
@@ -27,14 +27,14 @@ const callBody = strictInput({
 
 const callSchema = decisionSchema
   .extend({
-    call_id: z.string().openapi({ description: 'Under which it was recorded; a dry run is recorded nowhere.' }),
+    call_id: z.string().openapi({ description: 'The id in the records; a dry run is not recorded.' }),
     trace_id: z.string(),
-    result: looseObject.optional().openapi({ description: 'What the tool answered; it may say `isError`.' }),
-    rpc_error: looseObject.optional().openapi({ description: 'The JSON-RPC error that the server answered instead.' }),
+    result: looseObject.optional().openapi({ description: 'The result of the tool; it may have `isError`.' }),
+    rpc_error: looseObject.optional().openapi({ description: 'The JSON-RPC error that the server returned instead.' }),
   })
   .openapi('CallAnswer')
 
-/** A call that was judged says so even where it failed. */
+/** Includes the decision if there was one, even if the call failed. */
 const callProblemSchema = callSchema.partial().extend(problemSchema.shape).openapi('CallProblem')
 
 export type CallAnswer = z.infer<typeof callSchema>
@@ -46,7 +46,7 @@ const postCall = createRoute({
   summary: 'Call a tool through the same pipeline as any agent',
   request: { body: { required: true, content: { 'application/json': { schema: callBody } } } },
   responses: {
-    200: jsonResponse(callSchema, 'The server’s answer; for a dry run the decision alone.'),
+    200: jsonResponse(callSchema, 'The server’s answer; for a dry run only the decision.'),
     '4XX': jsonResponse(callProblemSchema, 'The call was not acceptable, or was refused.'),
     '5XX': jsonResponse(callProblemSchema, 'The server could not answer.'),
   },
@@ -55,28 +55,28 @@ const postCall = createRoute({
 export const callRoutes = (context: AdminContext) =>
   createRoutes().openapi(postCall, async (c) => {
     const call = await buildCall(context, c, c.req.valid('json'))
-    const judged = { call_id: call.id, trace_id: call.traceId, ...decisionView(await context.pipeline.decide(call)) }
-    if (c.req.valid('json').dryRun) return c.json(judged, 200)
+    const decided = { call_id: call.id, trace_id: call.traceId, ...decisionView(await context.pipeline.decide(call)) }
+    if (c.req.valid('json').dryRun) return c.json(decided, 200)
     const answer = await context.pipeline.run(call)
     return answer.kind === 'failure'
-      ? c.json(...failureResponse(judged, answer.error))
-      : answerResponse(judged, answer.frame)
+      ? c.json(...failureResponse(decided, answer.error))
+      : answerResponse(decided, answer.frame)
   })
 
-async function buildCall(context: AdminContext, c: Context<ApiEnv>, wish: z.infer<typeof callBody>): Promise<Call> {
-  const offer = await findTool(context, wish.tool)
+async function buildCall(context: AdminContext, c: Context<ApiEnv>, input: z.infer<typeof callBody>): Promise<Call> {
+  const offer = await findTool(context, input.tool)
   return {
     id: context.ids.callId(),
     traceId: parseTraceId(c.req.header('traceparent')) ?? context.ids.traceId(),
-    principal: impersonate(requireOperator(c.env), wish.as),
+    principal: impersonate(requireOperator(c.env), input.as),
     method: 'tools/call',
     offer,
-    params: { name: offer.name, arguments: (wish.arguments ?? {}) as JsonObject },
+    params: { name: offer.name, arguments: (input.arguments ?? {}) as JsonObject },
     cancellation: cancelOnAbort(c.req.raw.signal),
   }
 }
 
-/** In somebody else's place the operator has no more rights than they have. */
+/** When impersonating an agent, the operator has only the rights of that agent. */
 function impersonate(operator: Principal, as: z.infer<typeof callBody>['as']): Principal {
   if (!as) return operator
   return { ...operator, agent: as.agent, profile: as.profile ?? 'default', role: 'agent' }
@@ -90,19 +90,19 @@ function cancelOnAbort(signal: AbortSignal): Cancellation {
   return cancellation
 }
 
-/** One status cannot be of both ranges for the compiler; that it may be one of 5XX is part of the route. */
-function failureResponse(judged: CallAnswer, error: SallyportError): [CallProblem, ClientErrorStatusCode] {
-  return [{ ...judged, ...toProblem(error) }, error.kind.http as ClientErrorStatusCode]
+/** The status may also be 5XX, as the route declares; the type allows only one range. */
+function failureResponse(decided: CallAnswer, error: SallyportError): [CallProblem, ClientErrorStatusCode] {
+  return [{ ...decided, ...toProblem(error) }, error.kind.http as ClientErrorStatusCode]
 }
 
-/** What the server said goes out as its bytes: to parse and print it again would change large numbers. */
+/** Copies the server's bytes into the answer: parsing and printing them again would change large numbers. */
 function answerResponse(
-  judged: CallAnswer,
+  decided: CallAnswer,
   { parts, envelope }: Frame,
 ): Response & TypedResponse<CallAnswer, 200, 'json'> {
   const { start, end } = envelope.result ?? envelope.error ?? { start: 0, end: 0 }
-  const said = Buffer.concat(parts).subarray(start, end)
-  const head = `${JSON.stringify(judged).slice(0, -1)},"${envelope.result ? 'result' : 'rpc_error'}":`
-  const body = Buffer.concat([Buffer.from(head), said, Buffer.from('}')])
+  const payload = Buffer.concat(parts).subarray(start, end)
+  const head = `${JSON.stringify(decided).slice(0, -1)},"${envelope.result ? 'result' : 'rpc_error'}":`
+  const body = Buffer.concat([Buffer.from(head), payload, Buffer.from('}')])
   return new Response(body, { headers: { 'content-type': 'application/json' } }) as never
 }

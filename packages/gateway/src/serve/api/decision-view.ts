@@ -13,7 +13,7 @@ const stepSchema = z
   })
   .openapi('Step')
 
-/** What every step said, in the order of judgement, and which of them decided. */
+/** The verdict of every step, in order, and the step that decided. */
 export const decisionSchema = z
   .object({ outcome: outcomeSchema, steps: z.array(stepSchema), decidedBy: stepSchema.optional() })
   .openapi('Decision')

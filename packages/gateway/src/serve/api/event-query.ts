@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { didYouMean, type EventType } from '@sallyport/core'
 import type { EventFilter } from '../../store/store.ts'
 
-/** A record of the compiler's: a type that is missing here does not build. */
+/** A record and not a list, so that a missing type is a compile error. */
 const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   TOOL_CALL_STARTED: true,
   TOOL_CALL_COMPLETED: true,
@@ -44,7 +44,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
 
 export const EVENT_TYPES = Object.keys(KNOWN_TYPES) as EventType[]
 
-/** An event as it stands in the log. */
+/** An event of the log. */
 export const eventSchema = z
   .looseObject({ seq: z.number().int(), time: z.iso.datetime(), type: z.enum(EVENT_TYPES) })
   .openapi('Event')
@@ -56,10 +56,10 @@ const typesSchema = z
     for (const type of types.filter((each) => !Object.hasOwn(KNOWN_TYPES, each)))
       issues.addIssue({
         code: 'custom',
-        message: `no event is a ${JSON.stringify(type)}.${didYouMean(type, EVENT_TYPES)}`,
+        message: `${JSON.stringify(type)} is not an event type.${didYouMean(type, EVENT_TYPES)}`,
       })
   })
-  .openapi({ type: 'string', description: `One or more of these, with commas between: ${EVENT_TYPES.join(', ')}.` })
+  .openapi({ type: 'string', description: `One or more of these, separated by commas: ${EVENT_TYPES.join(', ')}.` })
 
 const timestampSchema = z.iso.datetime({ offset: true }).openapi({ description: 'ISO 8601 with Z or an offset.' })
 
@@ -69,24 +69,20 @@ export const filterFields = {
   agent: z.string().optional(),
   session: z.string().optional(),
   server: z.string().optional(),
-  tool: z
-    .string()
-    .max(500)
-    .optional()
-    .openapi({ description: 'A tool, in any way to write it, or a glob over these.' }),
+  tool: z.string().max(500).optional().openapi({ description: 'Any form of a tool’s name, or a glob.' }),
   type: typesSchema.optional(),
   trace: z.string().optional(),
   call: z.string().optional(),
 }
 
-/** The newest so many. */
-export const limitField = (most: number) =>
+/** Returns only the newest events. */
+export const limitField = (max: number) =>
   z
     .string()
     .regex(/^\d{1,6}$/, 'expected a whole number')
     .transform(Number)
-    .refine((limit) => limit <= most, `expected at most ${most}`)
-    .openapi({ type: 'integer', minimum: 0, maximum: most })
+    .refine((limit) => limit <= max, `expected at most ${max}`)
+    .openapi({ type: 'integer', minimum: 0, maximum: max })
 
 const filterSchema = z.object(filterFields)
 

@@ -8,14 +8,14 @@ import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const DEFAULT_LIMIT = 200
 const MAX_LIMIT = 10_000
-/** What stood before is read at once and stays in memory until it was sent. */
+/** Earlier events are read all at once and stay in memory until they are sent. */
 const MAX_EARLIER = 1_000
 const STREAM_HEADERS = { 'content-type': 'text/event-stream' }
 
 const listEvents = createRoute({
   method: 'get',
   path: '/events',
-  summary: 'What happened: the newest events that match, oldest first',
+  summary: 'The newest events that match, oldest first',
   request: { query: strictInput({ ...filterFields, limit: limitField(MAX_LIMIT).optional() }) },
   responses: { 200: jsonResponse(z.object({ events: z.array(eventSchema) }), 'The events.'), ...PROBLEM_RESPONSES },
 })
@@ -23,10 +23,13 @@ const listEvents = createRoute({
 const followEvents = createRoute({
   method: 'get',
   path: '/events/follow',
-  summary: 'What happens, as server-sent events; `limit` asks for so many that were before',
+  summary: 'New events as server-sent events; `limit` is the number of earlier events to send first',
   request: { query: strictInput({ ...filterFields, limit: limitField(MAX_EARLIER).optional() }) },
   responses: {
-    200: { description: 'One event of the log in each.', content: { 'text/event-stream': { schema: z.string() } } },
+    200: {
+      description: 'Each server-sent event is one event of the log.',
+      content: { 'text/event-stream': { schema: z.string() } },
+    },
     ...PROBLEM_RESPONSES,
   },
 })
@@ -53,22 +56,22 @@ export const eventRoutes = ({ store }: AdminContext) =>
 
 export type EventView = LoggedEvent & z.infer<typeof eventSchema>
 
-/** Who reads so slowly that this much waits for him is let go: the log holds what he missed. */
+/** A reader with a larger backlog is disconnected: it can get what it missed from the log. */
 const MAX_BACKLOG_BYTES = 4_000_000
-/** And so much may happen while the earlier events are looked for. */
+/** New events that are held while the earlier ones are being read. */
 const MAX_BUFFERED = 10_000
 const KEEP_ALIVE_INTERVAL_MS = 25_000
 
 interface EventFeedOptions {
   readonly watch: (listener: (event: LoggedEvent) => void) => () => void
   readonly matches: (event: LoggedEvent) => boolean
-  /** What happened before, oldest first. */
+  /** Earlier events, oldest first. */
   readonly earlier: () => Promise<readonly LoggedEvent[]>
 }
 
 const encoder = new TextEncoder()
 
-/** Events as server-sent events: some that were, then each as it happens, none twice and none left out. */
+/** Server-sent events: first the earlier ones, then each new one, without a gap or a duplicate. */
 export function createEventFeed({ watch, matches, earlier }: EventFeedOptions): ReadableStream<Uint8Array> {
   let stop = (): void => {}
   return new ReadableStream<Uint8Array>(
@@ -92,7 +95,7 @@ export function createEventFeed({ watch, matches, earlier }: EventFeedOptions): 
 }
 
 class Feed {
-  /** What happens while the earlier ones are still looked for. */
+  /** New events, while the earlier ones are being read; `undefined` afterwards. */
   #buffered: LoggedEvent[] | undefined = []
   readonly #controller: ReadableStreamDefaultController<Uint8Array>
   readonly #onStop: () => void
@@ -132,11 +135,11 @@ class Feed {
 
   #overrun(): void {
     if (this.#ended) return
-    this.send('event: overrun\ndata: {"reason":"Too much was waiting to be read. Connect again."}\n\n')
+    this.send('event: overrun\ndata: {"reason":"Too many events are unread. Connect again."}\n\n')
     this.stop()
     this.#controller.close()
   }
 }
 
-/** JSON holds no line breaks, so that one `data` line always suffices. */
+/** Printed JSON has no line breaks, so one `data` line is always enough. */
 const formatEvent = (event: LoggedEvent): string => `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`

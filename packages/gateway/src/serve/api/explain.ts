@@ -11,26 +11,26 @@ import { readRuleLines } from './rule-lines.ts'
 type CallEvent = LoggedEvent & CallFacts
 
 const MIN_PREFIX = 6
-/** A client chooses its trace ids, so that one trace may hold any number of calls. */
+/** Clients choose their trace ids, so one trace may have any number of calls. */
 const MAX_RECORDS = 10_000
-/** A beginning is looked for among so many of the newest calls; a whole id is found wherever it stands. */
+/** The beginning of an id is searched only in the newest calls; a complete id is found anywhere in the log. */
 const MAX_PREFIX_CALLS = 5_000
 
 const ruleLineSchema = z
   .object({
     file: z.string(),
     line: z.number().int(),
-    text: z.string().optional().openapi({ description: 'Absent where there is no such line any more.' }),
-    changed: z.iso.datetime().optional().openapi({ description: 'When the file was changed last.' }),
+    text: z.string().optional().openapi({ description: 'Missing if the line no longer exists.' }),
+    changed: z.iso.datetime().optional().openapi({ description: 'When the file was last changed.' }),
   })
   .openapi('RuleLine')
 
 const explanationSchema = z
   .object({
-    id: z.string().openapi({ description: 'The whole id that was found.' }),
+    id: z.string().openapi({ description: 'The complete id.' }),
     kind: z.enum(['trace', 'call']),
     calls: z.array(z.object({ call_id: z.string(), trace_id: z.string(), records: z.array(eventSchema) })),
-    rules: z.array(ruleLineSchema).openapi({ description: 'What stands now where the rules stood that decided.' }),
+    rules: z.array(ruleLineSchema).openapi({ description: 'The current content of the lines whose rules decided.' }),
   })
   .openapi('Explanation')
 
@@ -52,7 +52,7 @@ async function explainId(store: Store, typed: string): Promise<Explanation> {
   if (!/^[0-9a-f]+$/.test(id) || id.length < MIN_PREFIX)
     throw new SallyportError(
       'INVALID_PARAMS',
-      `${JSON.stringify(typed.slice(0, 100))} is no trace id or call id, nor the first ${MIN_PREFIX} digits of one.`,
+      `${JSON.stringify(typed.slice(0, 100))} is not a trace id or call id, nor at least the first ${MIN_PREFIX} digits of one.`,
       { hint: 'Ids are hexadecimal; `sallyport audit` shows them.' },
     )
   return (await findExact(store, id)) ?? (await findExact(store, await resolvePrefix(store, id))) ?? throwUnknownId(id)

@@ -1,13 +1,13 @@
 import type { Offer } from '../../catalog/catalog.ts'
 import type { AdminContext } from '../admin/admin-context.ts'
 
-/** Resolves when servers of which nothing is known yet have had their chance to tell, and that is written down. */
+/** Waits until all servers are known or the startup wait is over, and until new tools are written to tools.yaml. */
 export async function waitForServers({ fleet, settings, review }: AdminContext): Promise<void> {
   await fleet.waitUntilKnown(settings.gateway.startupWait)
   await review.flushDiscovery()
 }
 
-/** The one tool that a name in any form stands for. Throws TOOL_UNKNOWN, NAME_AMBIGUOUS, or why its server is not there. */
+/** Finds the one tool that has this name, in any form. Throws TOOL_UNKNOWN, NAME_AMBIGUOUS, or why its server is not available. */
 export async function findTool(context: AdminContext, name: string): Promise<Offer> {
   const isKnown = context.catalog.snapshot.toolNames.find(name).length === 1
   await (isKnown ? context.review.flushDiscovery() : waitForServers(context))

@@ -3,7 +3,7 @@ import { didYouMean, quoteText, SallyportError } from '@sallyport/core'
 
 const INPUT_PARTS: Readonly<Record<string, string>> = { json: 'the body', query: 'the query', param: 'the path' }
 
-/** An object with these members and no others: a misspelt filter must not silently filter nothing. */
+/** An object with only these members: a misspelt filter must not be ignored silently. */
 export function strictInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const known = Object.keys(shape)
   return z.strictObject(shape, {
@@ -14,15 +14,15 @@ export function strictInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   })
 }
 
-/** What is wrong with an input, for each place that is wrong. */
+/** Lists the problems of an input, each with the path of the invalid member. */
 export function invalidInput(target: string, error: z.core.$ZodError): SallyportError {
   const part = INPUT_PARTS[target] ?? target
-  const flaws = error.issues.slice(0, 5).map(({ path, message }) => {
-    const place = path.length === 0 ? '' : `${quote(path.join('.'))}: `
-    return `${place}${message.replace(/\.$/, '')}`
+  const problems = error.issues.slice(0, 5).map(({ path, message }) => {
+    const location = path.length === 0 ? '' : `${quote(path.join('.'))}: `
+    return `${location}${message.replace(/\.$/, '')}`
   })
-  return new SallyportError('INVALID_PARAMS', `In ${part}: ${flaws.join('; ')}.`, {
-    hint: 'What each route takes is described at /api/openapi.json.',
+  return new SallyportError('INVALID_PARAMS', `In ${part}: ${problems.join('; ')}.`, {
+    hint: 'The input of each route is described at /api/openapi.json.',
   })
 }
 

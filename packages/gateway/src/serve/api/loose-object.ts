@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { isJsonObject } from '@sallyport/core'
 
-/** An object that is passed through as it came. */
+/** An object that is passed through unchanged. */
 export const looseObject = z
   .custom<Record<string, unknown>>(isJsonObject, 'expected an object')
   .openapi({ type: 'object', additionalProperties: true })

@@ -5,7 +5,7 @@ import { ANN } from '../../pipeline/pipeline.test-kit.ts'
 import { logIn, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
 describe('the mode', () => {
-  it('is shown, set, kept and recorded with who did it and why', async () => {
+  it('is shown, set, stored and recorded with who set it and why', async () => {
     const { api, gateway } = await openAdminTestGateway()
     expect((await api('/api/mode')).body).toMatchObject({ mode: 'NORMAL', next: expect.arrayContaining(['ALERT']) })
     const put = await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT', why: 'odd calls' } })
@@ -20,7 +20,7 @@ describe('the mode', () => {
     ])
   })
 
-  it('that may not follow is refused with what can, and one without a reason with what is missing', async () => {
+  it('is refused if it may not follow, with the modes that may, or if its reason is missing', async () => {
     const { api } = await openAdminTestGateway()
     await api('/api/mode', { method: 'PUT', body: { mode: 'LOCKDOWN' } })
     const back = await api('/api/mode', { method: 'PUT', body: { mode: 'NORMAL', why: 'over' } })
@@ -43,19 +43,19 @@ describe('the mode', () => {
     expect((await api('/api/mode')).body.mode).toBe('NORMAL')
   })
 
-  it('is told to whoever watches the lists, and decided anew for each', async () => {
+  it('change is decided again for each watcher of the lists, and sent to it', async () => {
     const { api, gateway } = await openAdminTestGateway()
-    const told = new Promise((resolve) => {
+    const notified = new Promise((resolve) => {
       const wants = { tools: true, resources: false, prompts: false }
       gateway.hub.add({ principal: ANN, wants, notify: resolve })
     })
     await api('/api/mode', { method: 'PUT', body: { mode: 'ALERT' } })
-    expect(await told).toEqual({ method: 'notifications/tools/list_changed' })
+    expect(await notified).toEqual({ method: 'notifications/tools/list_changed' })
   })
 })
 
 describe('panic', () => {
-  it('is LOCKDOWN, also for who asks twice', async () => {
+  it('sets LOCKDOWN, also if it is sent twice', async () => {
     const { api } = await openAdminTestGateway()
     const first = await api('/panic?why=a%20key%20leaked', { method: 'POST' })
     expect(first.body).toMatchObject({ mode: 'LOCKDOWN', why: 'a key leaked', via: 'api', before: 'NORMAL' })
@@ -63,7 +63,7 @@ describe('panic', () => {
     expect(second.body).toMatchObject({ mode: 'LOCKDOWN', why: 'a key leaked', via: 'api', before: 'LOCKDOWN' })
   })
 
-  it('and the mode are the operator’s alone', async () => {
+  it('and the mode are only for the operator', async () => {
     const { ask, agentToken, gateway } = await openAdminTestGateway()
     const authorization = `Bearer ${agentToken}`
     const tries: [string, string][] = [
@@ -79,14 +79,14 @@ describe('panic', () => {
     expect(gateway.governance.modes.state.current.mode).toBe('NORMAL')
   })
 
-  it('cannot be caused by another page, nor by a link', async () => {
-    const bench = await openAdminTestGateway()
-    const cookie = await logIn(bench)
+  it('cannot be triggered by another page or by a link', async () => {
+    const admin = await openAdminTestGateway()
+    const cookie = await logIn(admin)
     const post = (headers: Record<string, string>) =>
-      bench.ask('/panic', { method: 'POST', headers: { cookie, ...headers } })
+      admin.ask('/panic', { method: 'POST', headers: { cookie, ...headers } })
     expect((await post({})).status).toBe(403)
-    expect((await bench.ask('/panic', { headers: { cookie } })).status).toBe(405)
-    expect(bench.gateway.governance.modes.state.current.mode).toBe('NORMAL')
-    expect((await post({ origin: bench.origin, 'x-sallyport': '1' })).status).toBe(200)
+    expect((await admin.ask('/panic', { headers: { cookie } })).status).toBe(405)
+    expect(admin.gateway.governance.modes.state.current.mode).toBe('NORMAL')
+    expect((await post({ origin: admin.origin, 'x-sallyport': '1' })).status).toBe(200)
   })
 })

@@ -9,16 +9,16 @@ const modeSchema = z
   .object({
     mode: z.enum(MODES),
     since: z.iso.datetime(),
-    by: z.string().openapi({ description: '`automatic` where no person set it.' }),
+    by: z.string().openapi({ description: '`automatic` if no person set it.' }),
     via: z.string(),
-    why: z.string().openapi({ description: 'Empty where nobody said.' }),
-    next: z.array(z.enum(MODES)).openapi({ description: 'Where a person can go from here.' }),
-    trouble: z.string().optional().openapi({ description: 'Why a restart may not bring back exactly this.' }),
+    why: z.string().openapi({ description: 'Empty if no reason was given.' }),
+    next: z.array(z.enum(MODES)).openapi({ description: 'The modes that a person can set next.' }),
+    trouble: z.string().optional().openapi({ description: 'Why a restart may not restore exactly this mode.' }),
   })
   .openapi('Mode')
 
 const changedSchema = modeSchema
-  .extend({ before: z.enum(MODES).openapi({ description: 'What was in force; the same where nothing changed.' }) })
+  .extend({ before: z.enum(MODES).openapi({ description: 'The mode before; the same if nothing changed.' }) })
   .openapi('ChangedMode')
 
 export type ModeView = z.infer<typeof modeSchema>
@@ -26,7 +26,7 @@ export type ChangedMode = z.infer<typeof changedSchema>
 
 const modeBody = strictInput({
   mode: z.enum(MODES),
-  why: z.string().max(1_000).optional().openapi({ description: 'Needed for whatever is less strict.' }),
+  why: z.string().max(1_000).optional().openapi({ description: 'Required if the new mode is less strict.' }),
   via: viaField,
 })
 
@@ -45,11 +45,11 @@ const putMode = createRoute({
   responses: { 200: jsonResponse(changedSchema, 'It is in force.'), ...PROBLEM_RESPONSES },
 })
 
-export const modeRoutes = ({ mode: keeper }: AdminContext) =>
+export const modeRoutes = ({ mode: state }: AdminContext) =>
   createRoutes()
-    .openapi(getMode, (c) => c.json(modeView(keeper), 200))
+    .openapi(getMode, (c) => c.json(modeView(state), 200))
     .openapi(putMode, async (c) => {
       const { mode: to, why, via } = c.req.valid('json')
-      const before = await keeper.change({ to, why, via, by: requireOperator(c.env).user })
-      return c.json({ ...modeView(keeper), before }, 200)
+      const before = await state.change({ to, why, via, by: requireOperator(c.env).user })
+      return c.json({ ...modeView(state), before }, 200)
     })

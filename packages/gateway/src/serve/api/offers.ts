@@ -8,12 +8,14 @@ import { strictInput } from './invalid-input.ts'
 import { looseObject } from './loose-object.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
 
-/** The definition beside the one that was reviewed. */
+/** The current definition compared with the reviewed one. */
 export const definitionSchema = z
   .object({
-    now: z.string().openapi({ description: 'The digest of the definition as it is: what is accepted by it.' }),
-    pin: z.string().optional().openapi({ description: 'The digest of the one that was reviewed.' }),
-    reviewed: looseObject.optional().openapi({ description: 'That one, where it was kept.' }),
+    now: z
+      .string()
+      .openapi({ description: 'The digest of the current definition; send it to accept that definition.' }),
+    pin: z.string().optional().openapi({ description: 'The digest of the reviewed definition.' }),
+    reviewed: looseObject.optional().openapi({ description: 'The reviewed definition, if it was stored.' }),
     changes: z
       .array(
         z.object({
@@ -21,7 +23,9 @@ export const definitionSchema = z
           lines: z.array(z.object({ mark: z.enum(['-', '+', ' ', '…']), text: z.string() })),
         }),
       )
-      .openapi({ description: 'What differs, line by line; without a kept definition everything.' }),
+      .openapi({
+        description: 'The differences, line by line. Everything, if the reviewed definition was not stored.',
+      }),
   })
   .openapi('DefinitionReview')
 
@@ -39,15 +43,18 @@ const KINDS = ['prompt', 'resource', 'template', 'instructions'] as const
 const offerSchema = z
   .object({
     name: z.string().openapi({
-      description: 'As `server/prompts/name`, `server/resources/uri`, `server/templates/…` or `server/instructions`.',
+      description:
+        'In the form `server/prompts/name`, `server/resources/uri`, `server/templates/…` or `server/instructions`.',
     }),
     kind: z.enum(KINDS),
     server: z.string(),
     pin: z
       .enum(PIN_STATES)
-      .openapi({ description: '`changed`: it is not what was first seen or accepted, and is refused.' }),
+      .openapi({ description: '`changed`: it differs from what was first seen or accepted, and is refused.' }),
     findings: z.array(z.string()).openapi({ description: 'What is suspicious about it.' }),
-    doubts: z.array(z.string()).openapi({ description: 'Findings that nobody has accepted: each use asks.' }),
+    doubts: z
+      .array(z.string())
+      .openapi({ description: 'Findings that nobody has accepted yet: each use needs approval.' }),
   })
   .openapi('Offer')
 
@@ -66,7 +73,7 @@ const listQuery = strictInput({
   pin: z
     .enum(['changed'])
     .optional()
-    .openapi({ description: 'Only those that are not what was first seen or accepted.' }),
+    .openapi({ description: 'Only those that differ from what was first seen or accepted.' }),
 })
 
 const nameParam = strictInput({ name: z.string().max(5_000) })
@@ -77,7 +84,7 @@ const listOffers = createRoute({
   summary: 'Prompts, resources, templates and instructions of all servers',
   request: { query: listQuery },
   responses: {
-    200: jsonResponse(z.object({ offers: z.array(offerSchema) }), 'Those that match.'),
+    200: jsonResponse(z.object({ offers: z.array(offerSchema) }), 'The matching ones.'),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -85,22 +92,25 @@ const listOffers = createRoute({
 const getOffer = createRoute({
   method: 'get',
   path: '/offers/{name}',
-  summary: 'One of them, and what its server changed since it was first seen or accepted',
+  summary: 'One prompt, resource, template or instructions, and what changed since it was first seen or accepted',
   request: { params: nameParam },
   responses: { 200: jsonResponse(offerDetailSchema, 'Its definition and its review.'), ...PROBLEM_RESPONSES },
 })
 
 const acceptBody = strictInput({
-  pin: z.string().max(200).openapi({ description: '`review.now` of what was shown to whoever accepts it.' }),
+  pin: z
+    .string()
+    .max(200)
+    .openapi({ description: '`review.now` of the definition that was shown to the person who accepts it.' }),
   via: viaField,
 })
 
 const acceptOffer = createRoute({
   method: 'post',
   path: '/offers/{name}/accept',
-  summary: 'Accept it as it is now, with what was found in it',
+  summary: 'Accept the current definition and its findings',
   request: { params: nameParam, body: { required: true, content: { 'application/json': { schema: acceptBody } } } },
-  responses: { 200: jsonResponse(offerDetailSchema, 'As it is then.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(offerDetailSchema, 'Its state after the change.'), ...PROBLEM_RESPONSES },
 })
 
 export const offerRoutes = (context: AdminContext) =>
@@ -124,7 +134,7 @@ export const offerRoutes = (context: AdminContext) =>
 
 async function findOffer(context: AdminContext, name: string): Promise<Offer> {
   await waitForServers(context)
-  const offer = context.review.otherOffers().find((one) => reviewName(one) === name)
+  const offer = context.review.otherOffers().find((candidate) => reviewName(candidate) === name)
   if (offer !== undefined) return offer
   throw new SallyportError('RESOURCE_UNKNOWN', `No server offers "${name}".`, {
     hint: 'Names are server/prompts/name, server/resources/uri, server/templates/uriTemplate and server/instructions.',

@@ -6,10 +6,10 @@ const getDocument = createRoute({
   method: 'get',
   path: '/openapi.json',
   summary: 'This description',
-  responses: { 200: jsonResponse(looseObject, 'OpenAPI 3.1, made from the routes themselves.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(looseObject, 'OpenAPI 3.1, generated from the routes.'), ...PROBLEM_RESPONSES },
 })
 
-/** Describes the app that these routes will be part of. */
+/** `app` is the app that these routes become part of. */
 export const documentRoutes = (app: OpenAPIHono<ApiEnv>, version: string) =>
   createRoutes().openapi(getDocument, (c) => c.json(buildDocument(app, version), 200))
 

@@ -21,9 +21,9 @@ const profileFields = {
   selectedMcpTools: z
     .array(z.string())
     .optional()
-    .openapi({ description: 'Selectors. Absent: all tools; empty: none.' }),
+    .openapi({ description: 'Selectors. Missing: all tools; empty: no tool.' }),
   inheritsSelection: z.literal(true).optional().openapi({
-    description: 'The selection stands beside the variants of its agent, for all without one of their own.',
+    description: 'The selection comes from the agent’s entry and applies to all variants without their own.',
   }),
   tokenBudget: z.number().int().positive().optional(),
   session: z.string().optional(),
@@ -33,17 +33,16 @@ const profileSchema = z
   .object({
     name: z.string().openapi({ description: 'Such as `claude-code.reviewer`.' }),
     agent: z.string(),
-    variant: z.string().openapi({ description: 'As it is written in the file.' }),
+    variant: z.string().openapi({ description: 'As written in the file.' }),
     ...profileFields,
-    clientApproval: z
-      .boolean()
-      .optional()
-      .openapi({ description: 'Whether its client may approve. Absent: where `run` started it in a terminal.' }),
-    line: z.number().int().openapi({ description: 'Of the selection, or of the variant, in the file.' }),
+    clientApproval: z.boolean().optional().openapi({
+      description: 'Whether its client may approve calls. Missing: only if `run` started it in a terminal.',
+    }),
+    line: z.number().int().openapi({ description: 'Line of the selection, or else of the variant, in the file.' }),
     tools: z.object({
       selected: z.number().int(),
       available: z.number().int(),
-      unmatched: z.array(z.string()).openapi({ description: 'Selectors that match nothing that is known now.' }),
+      unmatched: z.array(z.string()).openapi({ description: 'Selectors that match no known tool.' }),
     }),
   })
   .openapi('Profile')
@@ -54,20 +53,20 @@ const agentToolsSchema = z
   .object({
     agent: z.string(),
     variant: z.string(),
-    supportsMcp: z.boolean().openapi({ description: 'Where it is false there are no servers.' }),
+    supportsMcp: z.boolean().openapi({ description: 'If false, `servers` is empty.' }),
     servers: z.array(
       z.object({
         id: z.string(),
         selected: z.enum(['all', 'some', 'none']),
         tools: z.array(
           z.object({
-            name: z.string().openapi({ description: 'What clients call it.' }),
+            name: z.string().openapi({ description: 'Its name for clients.' }),
             canonical: z.string(),
             tool: z.string(),
             title: z.string().optional(),
             description: z.string().optional(),
             selected: z.boolean().openapi({ description: 'Whether the profile selects it.' }),
-            offered: z.boolean().openapi({ description: 'Whether all other rules leave it, too.' }),
+            offered: z.boolean().openapi({ description: 'Whether all other rules allow it, too.' }),
           }),
         ),
       }),
@@ -79,9 +78,9 @@ type AgentTools = z.infer<typeof agentToolsSchema>
 
 type ToolSources = Pick<AdminContext, 'catalog' | 'listings'>
 
-/** What the file says of a profile, and what that comes to now. */
+/** A profile of the file, and the tools that it selects now. */
 function profileView(profile: ProfileSettings, { catalog, listings }: ToolSources): ProfileView {
-  const { agent, variant, clientApproval, selectedMcpTools, inheritsSelection, place, ...more } = profile
+  const { agent, variant, clientApproval, selectedMcpTools, inheritsSelection, location, ...more } = profile
   const { title, tokenBudget, session } = more
   const { tools } = catalog.snapshot
   const selection = listings.selection(selectedMcpTools)
@@ -94,7 +93,7 @@ function profileView(profile: ProfileSettings, { catalog, listings }: ToolSource
     ...(inheritsSelection && { inheritsSelection }),
     ...(tokenBudget !== undefined && { tokenBudget }),
     ...(session !== undefined && { session }),
-    line: place.line,
+    line: location.line,
     tools: {
       selected: tools.filter((offer) => selection.includes(toToolRef(offer))).length,
       available: tools.length,
@@ -108,10 +107,10 @@ interface AgentToolsRequest {
   readonly selectors: readonly string[] | undefined
 }
 
-/** Every server and tool, with what the selection makes of it. */
+/** Every server and tool, and whether it is selected. */
 function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, listings }: ToolSources): AgentTools {
   const selection = listings.selection(selectors)
-  const viewOf = (offer: Offer) => ({
+  const toView = (offer: Offer) => ({
     name: offer.wire,
     canonical: offer.recordName,
     tool: offer.name,
@@ -119,8 +118,8 @@ function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, 
     selected: selection.includes(toToolRef(offer)),
     offered: listings.decisionFor(offer, principal).outcome !== 'deny',
   })
-  const byServer = new Map<string, ReturnType<typeof viewOf>[]>(catalog.servers.map((id) => [id, []]))
-  for (const offer of catalog.snapshot.tools) byServer.get(offer.server)?.push(viewOf(offer))
+  const byServer = new Map<string, ReturnType<typeof toView>[]>(catalog.servers.map((id) => [id, []]))
+  for (const offer of catalog.snapshot.tools) byServer.get(offer.server)?.push(toView(offer))
   const servers = [...byServer].map(([id, tools]) => ({
     id,
     selected: selection.includesServer(id) ? selectionExtent(tools) : ('none' as const),
@@ -131,7 +130,7 @@ function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, 
 
 const toToolRef = ({ server, name }: Offer) => ({ server, tool: name })
 
-/** Of a server of which anything is selected; one that lists nothing is then selected whole. */
+/** For a server of which something is selected; a server without tools counts as `all`. */
 const selectionExtent = (tools: readonly { readonly selected: boolean }[]): 'all' | 'some' =>
   tools.every(({ selected }) => selected) ? 'all' : 'some'
 
@@ -146,10 +145,10 @@ const ifMatch = z.object({
     .string()
     .max(1_000)
     .optional()
-    .openapi({ description: 'The ETag of what was read; `*` overwrites whatever there is.' }),
+    .openapi({ description: 'The ETag of what was read; `*` overwrites in any case.' }),
 })
 
-/** PUT says all of it: what is left out of the body is taken out of the file. Fields that are not ours stay. */
+/** PUT replaces the profile: members missing in the body are removed from the file. Unknown fields are preserved. */
 const profileBody = strictInput({
   title: z.string().max(1_000).optional(),
   selectedMcpTools: z.array(z.string().min(1).max(1_000)).max(10_000).optional(),
@@ -158,7 +157,7 @@ const profileBody = strictInput({
   clientApproval: z.boolean().optional(),
 })
 
-const etagHeader = z.object({ etag: z.string().openapi({ description: 'Of profiles.json as a whole.' }) })
+const etagHeader = z.object({ etag: z.string().openapi({ description: 'The ETag of the whole profiles.json.' }) })
 
 const withEtag = <Schema extends z.ZodType>(schema: Schema, description: string) => ({
   ...jsonResponse(schema, description),
@@ -170,7 +169,10 @@ const listProfiles = createRoute({
   path: '/profiles',
   summary: 'All profiles of all agents',
   responses: {
-    200: withEtag(z.object({ file: z.string(), profiles: z.array(profileSchema) }), 'As profiles.json has them now.'),
+    200: withEtag(
+      z.object({ file: z.string(), profiles: z.array(profileSchema) }),
+      'The current content of profiles.json.',
+    ),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -180,13 +182,13 @@ const getProfile = createRoute({
   path: '/profiles/{agent}/{variant}',
   summary: 'One profile',
   request: { params: profileParams },
-  responses: { 200: withEtag(profileSchema, 'As profiles.json has it now.'), ...PROBLEM_RESPONSES },
+  responses: { 200: withEtag(profileSchema, 'The profile, as profiles.json has it now.'), ...PROBLEM_RESPONSES },
 })
 
 const putProfile = createRoute({
   method: 'put',
   path: '/profiles/{agent}/{variant}',
-  summary: 'Change a profile, or make one',
+  summary: 'Change or create a profile',
   request: {
     params: profileParams,
     headers: ifMatch,
@@ -198,7 +200,7 @@ const putProfile = createRoute({
 const deleteProfile = createRoute({
   method: 'delete',
   path: '/profiles/{agent}/{variant}',
-  summary: 'Delete a profile; whoever has a token for it has no tool then',
+  summary: 'Delete a profile; tokens for it then select no tool',
   request: { params: profileParams, headers: ifMatch },
   responses: { 200: withEtag(z.object({ name: z.string() }), 'It is gone.'), ...PROBLEM_RESPONSES },
 })
@@ -212,14 +214,14 @@ const agentSchema = z
     enforcement: z
       .enum(['strict', 'partial', 'none'])
       .optional()
-      .openapi({ description: 'What a launch can hold it to. Absent: it is known from profiles.json alone.' }),
+      .openapi({ description: 'How much a launch can enforce. Missing: the agent is known only from profiles.json.' }),
   })
   .openapi('Agent')
 
 const listAgents = createRoute({
   method: 'get',
   path: '/agents',
-  summary: 'The types of agents: those that are known, and those that profiles.json names',
+  summary: 'The agents: the supported ones, and those that profiles.json names',
   responses: {
     200: jsonResponse(z.object({ agents: z.array(agentSchema) }), 'In the order of `sallyport agents`.'),
     ...PROBLEM_RESPONSES,
@@ -229,12 +231,12 @@ const listAgents = createRoute({
 const listAgentTools = createRoute({
   method: 'get',
   path: '/agents/{agent}/tools',
-  summary: 'The servers and tools that an agent can be given, and which of them its profile selects',
+  summary: 'The servers and tools that an agent can get, and which of them its profile selects',
   request: {
     params: strictInput({ agent: z.string().max(100) }),
     query: strictInput({ variant: z.string().max(300).optional().openapi({ description: '`default` unless given.' }) }),
   },
-  responses: { 200: jsonResponse(agentToolsSchema, 'All of them, in the order of the servers.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(agentToolsSchema, 'All tools, in the order of the servers.'), ...PROBLEM_RESPONSES },
 })
 
 export const profileRoutes = (context: AdminContext) =>
@@ -257,8 +259,8 @@ export const profileRoutes = (context: AdminContext) =>
       const ref = c.req.valid('param')
       const { title = null, selectedMcpTools = null, tokenBudget = null, ...more } = c.req.valid('json')
       const { session = null, clientApproval = null } = more
-      const wish = { title, selectedMcpTools, tokenBudget, session, clientApproval }
-      const file = await context.profiles.set(ref, wish, parseIfMatch(c.req.valid('header')['if-match']))
+      const change = { title, selectedMcpTools, tokenBudget, session, clientApproval }
+      const file = await context.profiles.set(ref, change, parseIfMatch(c.req.valid('header')['if-match']))
       setEtag(c, file)
       return c.json(profileView(requireProfile(file.profiles, ref), context), 200)
     })
@@ -281,7 +283,7 @@ export const profileRoutes = (context: AdminContext) =>
 
 type AgentView = z.infer<typeof agentSchema>
 
-/** Tokens and profiles may be for agents of which we know nothing but the name. */
+/** Includes agents that are known only by a name in a profile. */
 function listKnownAgents({ settings }: AdminContext): readonly AgentView[] {
   const known = ADAPTERS.map(({ id, title, aliases, supportsMcp, enforcement }) => ({
     ...{ id, title, aliases: [...aliases], supportsMcp, enforcement: enforcement.level },
@@ -296,8 +298,8 @@ function requireAgent(name: string, context: AdminContext): AgentView {
   const agents = listKnownAgents(context)
   const found = agents.find(({ id, aliases }) => id === slug || aliases.includes(slug))
   if (found !== undefined) return found
-  const words = agents.flatMap(({ id, aliases }) => [id, ...aliases])
-  throw new SallyportError('AGENT_UNKNOWN', `There is no agent ${quoteText(name, 100)}.${didYouMean(slug, words)}`, {
+  const names = agents.flatMap(({ id, aliases }) => [id, ...aliases])
+  throw new SallyportError('AGENT_UNKNOWN', `There is no agent ${quoteText(name, 100)}.${didYouMean(slug, names)}`, {
     hint: 'See `GET /api/agents`.',
   })
 }
@@ -306,7 +308,7 @@ function setEtag(c: Context<ApiEnv>, { etag }: ProfilesFile): void {
   c.header('etag', `"${etag}"`)
 }
 
-/** Undefined: whatever there is. Without a word of what was read, two editors would overwrite each other. */
+/** `undefined` means overwrite in any case. The header is required: otherwise two editors would overwrite each other. */
 function parseIfMatch(header: string | undefined): string | undefined {
   if (header === undefined)
     throw new SallyportError('PROFILES_UNREAD', 'The header If-Match is missing.', {

@@ -2,15 +2,15 @@ import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
 import { OPERATOR_INTERFACES } from '../admin/operator-interfaces.ts'
 
-/** Who asks comes with each request, from whoever judged the credential. */
+/** The caller comes with each request, from the code that checked the credential. */
 export interface ApiEnv {
   readonly Bindings: { readonly principal: Principal | undefined }
 }
 
-/** The operator behind a request: nobody else gets as far as a route. */
+/** Returns the caller if it is the operator, and throws FORBIDDEN otherwise. */
 export function requireOperator({ principal }: ApiEnv['Bindings']): Principal {
   if (principal?.role === 'operator') return principal
-  throw new SallyportError('FORBIDDEN', 'The API is the operator’s alone.')
+  throw new SallyportError('FORBIDDEN', 'Only the operator may use the API.')
 }
 
 export const createRoutes = () => new OpenAPIHono<ApiEnv>()
@@ -29,13 +29,10 @@ export const jsonResponse = <Schema extends z.ZodType>(schema: Schema, descripti
 export const viaField = z
   .enum(OPERATOR_INTERFACES)
   .default('api')
-  .openapi({ description: 'By what means, for the record.' })
+  .openapi({ description: 'The interface that was used, for the record.' })
 
 /** Every route may answer with these. */
 export const PROBLEM_RESPONSES = {
-  '4XX': jsonResponse(
-    problemSchema,
-    'The request is not acceptable, not allowed, or about something that is not there.',
-  ),
+  '4XX': jsonResponse(problemSchema, 'The request is invalid, not allowed, or about something that does not exist.'),
   '5XX': jsonResponse(problemSchema, 'The gateway or a server behind it could not answer.'),
 } as const

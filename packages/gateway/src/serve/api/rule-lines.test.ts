@@ -24,7 +24,7 @@ const textAt = async (file: string, line = 1): Promise<string | undefined> =>
   (await readRuleLines([decidedBy(file, line)]))[0]?.text
 
 describe('the line of a rule', () => {
-  it('is shown as it is now, with the time of the last change, once for all who name it', async () => {
+  it('is shown in its current form, with the time of the last change, once for all records that name it', async () => {
     const file = fileWith('tools:\r\n  a:\r\n    hidden: true\r\n')
     utimesSync(file, 0, 1_000)
     const found = await readRuleLines([decidedBy(file, 3), decidedBy(file, 3), decidedBy(file, 9)])
@@ -34,7 +34,7 @@ describe('the line of a rule', () => {
     ])
   })
 
-  it('tells nothing of what stands in the entry of a server', async () => {
+  it('does not reveal the content of a server’s entry', async () => {
     const entry = '{ command: npx, args: [--key, hidden-value], env: { KEY: hidden-value } }'
     for (const text of [`  clock: ${entry}`, `{"mcp_servers": {"clock": ${entry}}}`, '  url: http://a/?k=hidden-value'])
       expect(await textAt(fileWith(text, 'config.yaml')), text).toMatch(/^(clock: |url: )?…$/)
@@ -45,7 +45,7 @@ describe('the line of a rule', () => {
     expect(await textAt(fileWith('password: hunter2'))).not.toContain('hunter2')
   })
 
-  it('is not looked for in what is no file of rules', async () => {
+  it('is read only from files that can contain rules', async () => {
     expect(await readRuleLines([decidedBy('/etc/passwd', 1)])).toEqual([{ file: '/etc/passwd', line: 1 }])
     expect(await readRuleLines([decidedBy('/nowhere/tools.yaml', 1)])).toEqual([
       { file: '/nowhere/tools.yaml', line: 1 },

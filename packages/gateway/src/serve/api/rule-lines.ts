@@ -2,13 +2,13 @@ import { constants, open } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { type LoggedEvent, type RuleSource, toRecordedArguments } from '@sallyport/core'
 
-/** What stands where a rule stood when it decided. */
+/** The current line at the location of a rule that decided. */
 export interface RuleLine {
   readonly file: string
   readonly line: number
-  /** As it is now; nothing where the file or the line is no longer there. */
+  /** The current text; missing if the file or the line no longer exists. */
   readonly text?: string
-  /** When the file was changed last. */
+  /** When the file was last changed. */
   readonly changed?: string
 }
 
@@ -44,22 +44,22 @@ function toRuleLine(rule: RuleSource, file: RuleFile | undefined): RuleLine {
   return { ...rule, changed: file.changed, ...(text && { text: redactLine(rule.file, text) }) }
 }
 
-/** What may stand behind it is nobody's business. */
+/** Keys whose values may be secret. */
 const SERVER_KEY = /["']?\b(command|args|env|headers|url|secret)\b["']?\s*:/i
 
-/** A server's entry may stand in one line of the config, with its keys: then its name is enough. */
+/** A server's whole entry may be on one line of the config, with its secrets: then only its name is shown. */
 function redactLine(file: string, line: string): string {
   const isEntry = basename(file) !== 'tools.yaml' && SERVER_KEY.test(line)
   const [name = ''] = line.split(/[:{]/, 1)
   const text = isEntry ? `${name}${name && ': '}…` : line
-  const kept = toRecordedArguments({ text }, 'redacted') as { readonly text?: string } | undefined
-  return kept?.text ?? ''
+  const redacted = toRecordedArguments({ text }, 'redacted') as { readonly text?: string } | undefined
+  return redacted?.text ?? ''
 }
 
-/** A record is no reason to read any file whatever. */
+/** Reads only files that can hold rules: a record must not make us read arbitrary files. */
 async function readRuleFile(path: string): Promise<RuleFile | undefined> {
   if (!RULE_FILE_EXTENSIONS.has(extname(path))) return undefined
-  // Without O_NONBLOCK a named pipe would hold us up for ever.
+  // Without O_NONBLOCK, opening a named pipe would block forever.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined)
   if (file === undefined) return undefined
   try {

@@ -6,16 +6,19 @@ import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 
 const SAVINGS_GROUPINGS = ['tool', 'agent', 'session'] as const
-/** Sessions may be very many: those that kept out least are added up in one row. */
+/** There may be many sessions: those that saved least are summed up in one row. */
 const MAX_ROWS = 1_000
 const OTHERS_ROW = '(others)'
 
 const sumSchema = z.object({
-  calls: z.number().int().openapi({ description: 'Calls of which not all went back, or which were isolated.' }),
-  bytes: z.number().int().openapi({ description: 'What came of their servers.' }),
+  calls: z.number().int().openapi({ description: 'Calls whose result was shortened or isolated.' }),
+  bytes: z.number().int().openapi({ description: 'Size of the results from servers.' }),
   returned_bytes: z.number().int(),
   tokens_kept: z.number().int().openapi({ description: 'Estimated: four bytes are one token.' }),
-  tokens_spent: z.number().int().openapi({ description: 'What models of `extract` and `agent` read and wrote.' }),
+  tokens_spent: z
+    .number()
+    .int()
+    .openapi({ description: 'Tokens that the models of `extract` and `agent` read and wrote.' }),
 })
 
 const savingsSchema = z
@@ -29,7 +32,7 @@ const savingsSchema = z
 export type Savings = z.infer<typeof savingsSchema>
 export type SavingsBy = Savings['by']
 type Sum = z.infer<typeof sumSchema>
-/** A failed call may have asked a model too. */
+/** A failed call may have used a model, too. */
 const END_TYPES = ['TOOL_CALL_COMPLETED', 'TOOL_CALL_FAILED'] as const
 type EndEvent = Extract<LoggedEvent, { type: (typeof END_TYPES)[number] }>
 
@@ -38,9 +41,9 @@ const { trace: _trace, call: _call, type: _type, ...fields } = filterFields
 const showSavings = createRoute({
   method: 'get',
   path: '/savings',
-  summary: 'How many tokens stayed out of agents’ contexts, by the records that are kept',
+  summary: 'How many tokens were kept out of agents’ contexts, according to the retained records',
   request: { query: strictInput({ ...fields, by: z.enum(SAVINGS_GROUPINGS).optional() }) },
-  responses: { 200: jsonResponse(savingsSchema, 'The most first.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(savingsSchema, 'Largest savings first.'), ...PROBLEM_RESPONSES },
 })
 
 export const savingsRoutes = ({ store }: AdminContext) =>

@@ -14,7 +14,7 @@ const serverSchema = z
     state: z.enum(['disabled', 'stopped', 'starting', 'ready', 'restarting', 'broken', 'needs-login', 'closed']),
     since: z.number().openapi({ description: 'Milliseconds since 1970.' }),
     reason: z.string().optional().openapi({ description: 'Why it is not ready.' }),
-    retryAt: z.number().optional().openapi({ description: 'When the next attempt is made, as `since`.' }),
+    retryAt: z.number().optional().openapi({ description: 'Time of the next attempt, in the same format as `since`.' }),
     restarts: z.number().int(),
     era: z.string().optional(),
     pid: z.number().int().optional(),
@@ -23,20 +23,20 @@ const serverSchema = z
       .optional()
       .openapi({
         description:
-          'Of a server that not all clients share: how many have a connection of their own, and the latest processes.',
+          'For a server that is not shared by all clients: how many have their own connection, and the latest processes.',
       }),
     messages: z
       .array(z.string())
-      .openapi({ description: 'The last lines that it, or the gateway about it, had to say.' }),
+      .openapi({ description: 'The last messages of the server, and of the gateway about it.' }),
     health: z
       .object({
         isHealthy: z.boolean(),
-        since: z.number().openapi({ description: 'Since when that is so, as `since`.' }),
+        since: z.number().openapi({ description: 'Time of the last change, in the same format as `since`.' }),
         checkedAt: z.number(),
         reason: z.string().optional(),
       })
       .optional()
-      .openapi({ description: 'What its health checks found; absent before the first one, and where there are none.' }),
+      .openapi({ description: 'Result of its health checks; missing before the first one, or if there are none.' }),
     dropped: z
       .record(z.string(), z.number().int())
       .openapi({ description: 'How many of its messages were not passed on, by reason.' }),
@@ -50,16 +50,16 @@ const serverSchema = z
         enabled: z.boolean(),
         place: z.object({ file: z.string(), line: z.number() }),
         command: z.string().optional(),
-        args: z.array(z.string()).optional().openapi({ description: 'What came from variables is masked.' }),
+        args: z.array(z.string()).optional().openapi({ description: 'Values from variables are masked.' }),
         cwd: z.string().optional(),
         per: z.enum(['gateway', 'session']).optional(),
         url: z.string().optional().openapi({ description: 'Without user, password and query.' }),
-        env: z.array(z.string()).optional().openapi({ description: 'Names alone.' }),
-        headers: z.array(z.string()).optional().openapi({ description: 'Names alone.' }),
+        env: z.array(z.string()).optional().openapi({ description: 'Only the names.' }),
+        headers: z.array(z.string()).optional().openapi({ description: 'Only the names.' }),
         includeTools: z.array(z.string()).optional(),
         excludeTools: z.array(z.string()),
       })
-      .openapi({ description: 'Its entry, without anything that may be secret.' }),
+      .openapi({ description: 'Its config entry, without anything that may be secret.' }),
   })
   .openapi('Server')
 
@@ -67,7 +67,7 @@ export type ServerView = z.infer<typeof serverSchema>
 
 function serverView(upstream: Upstream, catalog: Catalog): ServerView {
   const { reason, retryAt, era, pid, ownConnections, messages, dropped, health, ...status } = upstream.status()
-  const catalogue = catalog.serverCatalog(status.id)
+  const serverCatalog = catalog.serverCatalog(status.id)
   return {
     ...status,
     ...withoutUndefined({ reason, retryAt, era, pid }),
@@ -82,20 +82,20 @@ function serverView(upstream: Upstream, catalog: Catalog): ServerView {
         checkedAt: health.checkedAt,
       },
     }),
-    tools: catalogue?.tools.length ?? 0,
-    resources: (catalogue?.resources.length ?? 0) + (catalogue?.resourceTemplates.length ?? 0),
-    prompts: catalogue?.prompts.length ?? 0,
-    leftOut: catalogue?.leftOut.map(({ name, reason: why }) => ({ name, reason: why })) ?? [],
+    tools: serverCatalog?.tools.length ?? 0,
+    resources: (serverCatalog?.resources.length ?? 0) + (serverCatalog?.resourceTemplates.length ?? 0),
+    prompts: serverCatalog?.prompts.length ?? 0,
+    leftOut: serverCatalog?.leftOut.map(({ name, reason: why }) => ({ name, reason: why })) ?? [],
     config: configView(upstream.config),
   }
 }
 
-/** Only what is named here is shown: a new setting stays hidden until somebody has judged it. */
+/** Shows only what is listed here: a new setting stays hidden until somebody decides that it is not secret. */
 function configView(config: UpstreamConfig): ServerView['config'] {
-  const { title, enabled, place, includeTools, excludeTools } = config
+  const { title, enabled, location, includeTools, excludeTools } = config
   return {
     enabled,
-    place: { file: place.file, line: place.line },
+    place: { file: location.file, line: location.line },
     excludeTools: [...excludeTools],
     ...withoutUndefined({ title, includeTools: includeTools && [...includeTools] }),
     ...addressView(config),
@@ -119,14 +119,14 @@ function addressView(config: UpstreamConfig): Partial<ServerView['config']> {
   }
 }
 
-/** Tokens travel in the user part and in queries. */
+/** The user part and the query of a URL may contain tokens. */
 function redactUrl(text: string): string {
   if (!URL.canParse(text)) return '(not a URL)'
   const { origin, pathname } = new URL(text)
   return `${origin}${pathname}`
 }
 
-/** Without the members that are undefined: JSON would drop them, and the types must agree. */
+/** Removes undefined members: JSON would drop them, and the types must match. */
 function withoutUndefined<Fields extends object>(fields: Fields): { [Key in keyof Fields]?: NonNullable<Fields[Key]> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
@@ -136,7 +136,7 @@ const listServers = createRoute({
   path: '/servers',
   summary: 'The servers behind the gateway',
   responses: {
-    200: jsonResponse(z.object({ servers: z.array(serverSchema) }), 'All of them, the gateway’s own first.'),
+    200: jsonResponse(z.object({ servers: z.array(serverSchema) }), 'All servers, the gateway’s own first.'),
     ...PROBLEM_RESPONSES,
   },
 })
@@ -146,7 +146,7 @@ const getServer = createRoute({
   path: '/servers/{id}',
   summary: 'One server',
   request: { params: strictInput({ id: z.string() }) },
-  responses: { 200: jsonResponse(serverSchema, 'The server as it is now.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(serverSchema, 'The current state of the server.'), ...PROBLEM_RESPONSES },
 })
 
 export const serverRoutes = (context: AdminContext) =>

@@ -26,8 +26,8 @@ export type Status = z.infer<typeof statusSchema>
 const getStatus = createRoute({
   method: 'get',
   path: '/status',
-  summary: 'How the gateway is doing',
-  responses: { 200: jsonResponse(statusSchema, 'The gateway as it is now.'), ...PROBLEM_RESPONSES },
+  summary: 'The status of the gateway',
+  responses: { 200: jsonResponse(statusSchema, 'The current status.'), ...PROBLEM_RESPONSES },
 })
 
 export const statusRoutes = (context: AdminContext) =>
@@ -55,16 +55,16 @@ function buildStatus(context: AdminContext): Status {
   }
 }
 
-/** The rest is told by /api/tools-file. */
+/** The others are in /api/tools-file. */
 const MAX_TOOL_WARNINGS = 50
 
 function toolWarnings({ review }: AdminContext): readonly string[] {
-  // A tool that was just found is about to get its entry.
+  // A tool that was just discovered will soon get its entry.
   const problems = review.problems().filter(({ kind }) => kind !== 'unwritten')
   const texts = [...review.notWritten, ...problems.map(({ problem }) => problem)]
-  const told = texts.slice(0, MAX_TOOL_WARNINGS)
-  const more = texts.length - told.length
-  return more > 0 ? [...told, `and ${more} more: sallyport tools check`] : told
+  const shown = texts.slice(0, MAX_TOOL_WARNINGS)
+  const more = texts.length - shown.length
+  return more > 0 ? [...shown, `and ${more} more: sallyport tools check`] : shown
 }
 
 function countStates({ fleet }: AdminContext): Record<string, number> {

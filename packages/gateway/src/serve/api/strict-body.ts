@@ -2,11 +2,11 @@ import { SallyportError } from '@sallyport/core'
 import type { MiddlewareHandler } from 'hono'
 import { readStrictJson } from '../rpc/strict-json.ts'
 
-/** Of a body of the API. */
+/** Size limit for the body of an API request. */
 export const API_BODY_LIMIT = { limit: 1_000_000, hint: 'Large data belongs in a file that the tool reads.' } as const
 const JSON_TYPE = /^application\/json\s*(;|$)/i
 
-/** Refuses JSON that two readers could take for different things. */
+/** Refuses JSON that two parsers could read differently. */
 export const strictBody: MiddlewareHandler = async (c, next) => {
   const { raw } = c.req
   if (raw.method === 'GET' || raw.method === 'HEAD') return next()
@@ -15,7 +15,7 @@ export const strictBody: MiddlewareHandler = async (c, next) => {
     if (!JSON_TYPE.test(raw.headers.get('content-type') ?? ''))
       throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
     const read = readStrictJson(bytes)
-    if ('flaw' in read) throw new SallyportError('PARSE_ERROR', `The body is not acceptable JSON: ${read.flaw}.`)
+    if ('problem' in read) throw new SallyportError('PARSE_ERROR', `The body is not acceptable JSON: ${read.problem}.`)
   }
   const { url, method, headers, signal } = raw
   c.req.raw = new Request(url, { method, headers, signal, ...(bytes.length > 0 && { body: bytes }) })

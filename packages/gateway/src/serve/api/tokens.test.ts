@@ -4,7 +4,7 @@ import { OPERATOR, openAdminTestGateway } from '../admin/admin.test-kit.ts'
 import { createApi } from './api.ts'
 
 describe('tokens', () => {
-  it('are minted, shown once, listed without themselves, and revoked', async () => {
+  it('are minted, shown once, listed without the token itself, and revoked', async () => {
     const { api, gateway } = await openAdminTestGateway()
     const minted = await api('/api/tokens', { method: 'POST', body: { agent: 'codex', ttlMs: 60_000 } })
     expect(minted.status).toBe(201)
@@ -32,7 +32,7 @@ describe('tokens', () => {
   })
 
   it.each(['0123456789abcdef', '..%2Foperator', 'operator', '%00'])(
-    'that are none (%s) are not revoked',
+    'are not revoked by an invalid id (%s)',
     async (id) => {
       const { api } = await openAdminTestGateway()
       const { status, body } = await api(`/api/tokens/${id}`, { method: 'DELETE' })
@@ -53,7 +53,7 @@ describe('tokens', () => {
     },
   )
 
-  it('that cannot be recorded are not given out', async () => {
+  it('that cannot be recorded are not returned', async () => {
     const { context, gateway } = await openAdminTestGateway()
     const fullDisk = (): never => {
       throw new SallyportError('AUDIT_UNAVAILABLE', 'The disk is full.')

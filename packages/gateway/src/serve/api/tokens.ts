@@ -13,7 +13,10 @@ const tokenSchema = z
     user: z.string(),
     session: z.string(),
     created: z.iso.datetime(),
-    tools: z.array(z.string()).optional().openapi({ description: 'What narrows the selection of its profile.' }),
+    tools: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'Selectors that narrow the selection of its profile.' }),
     attended: z
       .literal(true)
       .optional()
@@ -25,9 +28,9 @@ const tokenSchema = z
 export type TokenView = z.infer<typeof tokenSchema>
 
 const mintBody = strictInput({
-  agent: z.string().optional().openapi({ description: 'The kind of client it is for; `any` unless given.' }),
-  profile: z.string().optional().openapi({ description: '`default` unless given.' }),
-  session: z.string().optional().openapi({ description: 'A session of its own unless given.' }),
+  agent: z.string().optional().openapi({ description: 'The agent that it is for; `any` if missing.' }),
+  profile: z.string().optional().openapi({ description: '`default` if missing.' }),
+  session: z.string().optional().openapi({ description: 'A new session if missing.' }),
   tools: z
     .array(z.string())
     .optional()
@@ -36,18 +39,20 @@ const mintBody = strictInput({
     .boolean()
     .optional()
     .openapi({ description: 'A person sits in front of its client, and may approve what it does.' }),
-  otherServers: z
-    .array(z.string().max(4_096))
-    .max(1_000)
+  otherServers: z.array(z.string().max(4_096)).max(1_000).optional().openapi({
+    description: 'Sources of MCP servers that the client gets and the gateway does not govern; they are recorded.',
+  }),
+  ttlMs: z
+    .number()
+    .positive()
     .optional()
-    .openapi({ description: 'What gives its client MCP servers that are not governed; it is recorded.' }),
-  ttlMs: z.number().positive().optional().openapi({ description: 'Until it is revoked unless given.' }),
+    .openapi({ description: 'If missing, the token is valid until it is revoked.' }),
 })
 
 const listRoute = createRoute({
   method: 'get',
   path: '/tokens',
-  summary: 'The minted tokens that count, oldest first',
+  summary: 'The valid minted tokens, oldest first',
   responses: {
     200: jsonResponse(z.object({ tokens: z.array(tokenSchema) }), 'Without the tokens themselves.'),
     ...PROBLEM_RESPONSES,
@@ -62,7 +67,7 @@ const mintRoute = createRoute({
   responses: {
     201: jsonResponse(
       z.object({ token: z.string(), record: tokenSchema }),
-      'The token: shown this once, kept nowhere.',
+      'The token. It is shown only once and not stored.',
     ),
     ...PROBLEM_RESPONSES,
   },
@@ -73,7 +78,7 @@ const revokeRoute = createRoute({
   path: '/tokens/{id}',
   summary: 'Revoke a token',
   request: { params: strictInput({ id: z.string() }) },
-  responses: { 200: jsonResponse(z.object({ id: z.string() }), 'It no longer counts.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(z.object({ id: z.string() }), 'It is no longer valid.'), ...PROBLEM_RESPONSES },
 })
 
 export const tokenRoutes = (context: AdminContext) =>

@@ -7,7 +7,7 @@ import { createRoutes, jsonResponse, PROBLEM_RESPONSES } from './routes.ts'
 const toolsFileSchema = z
   .object({
     path: z.string(),
-    entries: z.number().int().openapi({ description: 'How many are in force.' }),
+    entries: z.number().int().openapi({ description: 'Number of entries in force.' }),
     problems: z.array(
       z.object({
         kind: z.enum(PROBLEM_KINDS),
@@ -25,7 +25,7 @@ export type ToolsFileView = z.infer<typeof toolsFileSchema>
 const getToolsFile = createRoute({
   method: 'get',
   path: '/tools-file',
-  summary: 'tools.yaml, and everything about it and the tools that a person should look at',
+  summary: 'tools.yaml, and the problems of it and of the tools that a person should check',
   responses: { 200: jsonResponse(toolsFileSchema, 'The file that is in force.'), ...PROBLEM_RESPONSES },
 })
 

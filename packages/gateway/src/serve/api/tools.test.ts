@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { eventually } from '../../../../../tests/processes.ts'
 import { openAdminTestGateway } from '../admin/admin.test-kit.ts'
 
-it('lists every tool, and says of one that is not offered who decided that', async () => {
+it('lists every tool, and for one that is not offered the step that decided', async () => {
   const { api } = await openAdminTestGateway()
   const { body } = await api('/api/tools?server=hostile')
   const byName = Object.fromEntries(body.tools.map((tool: { tool: string }) => [tool.tool, tool]))
@@ -19,7 +19,7 @@ it('lists every tool, and says of one that is not offered who decided that', asy
   expect(byName.die.decidedBy.rule).toMatchObject({ file: expect.stringContaining('config.yaml'), line: 1 })
 })
 
-it('narrows the list by a server and by a glob', async () => {
+it('filters the list by server and by glob', async () => {
   const { api } = await openAdminTestGateway()
   const names = async (query: string): Promise<string[]> =>
     (await api(`/api/tools${query}`)).body.tools.map((tool: { canonical: string }) => tool.canonical)
@@ -44,7 +44,7 @@ it('finds one tool by any of its names', async () => {
   }
 })
 
-it('says of each tool what governs it and why, and narrows the list by risk', async () => {
+it('shows the fields that govern each tool, with reasons, and filters the list by risk', async () => {
   const { api } = await openAdminTestGateway()
   const { body } = await eventually(
     () => api('/api/tools/echo'),
@@ -60,14 +60,14 @@ it('says of each tool what governs it and why, and narrows the list by risk', as
     reason: 'as written',
     rule: { file, line: line + 3 },
   })
-  expect(field('hidden')).toEqual({ field: 'hidden', value: false, reason: 'nothing else is said' })
+  expect(field('hidden')).toEqual({ field: 'hidden', value: false, reason: 'the default' })
   expect(body.review).toMatchObject({ now: body.review.pin, changes: [] })
   const { tools } = (await api('/api/tools?risk=high')).body
   expect(new Set(tools.map(({ risk }: { risk: string }) => risk))).toEqual(new Set(['high']))
   expect((await api('/api/tools?risk=huge')).body.error.code).toBe('INVALID_PARAMS')
 })
 
-it('accepts only the definition that was shown, and changes nothing where that is the pinned one', async () => {
+it('accepts only the definition that was shown, and changes nothing if it is already pinned', async () => {
   const { api, gateway } = await openAdminTestGateway()
   const { body } = await eventually(
     () => api('/api/tools/echo'),
@@ -80,7 +80,7 @@ it('accepts only the definition that was shown, and changes nothing where that i
   expect(gateway.governance.tools.file).toBe(before)
 })
 
-it('tells what a person should look at in tools.yaml', async () => {
+it('lists the problems in tools.yaml that a person should check', async () => {
   const { api, gateway } = await openAdminTestGateway()
   expect((await api('/api/tools-file')).body).toMatchObject({ entries: expect.any(Number), problems: [] })
   const key = 'mcp__hostile__echo'

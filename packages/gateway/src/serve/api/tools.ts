@@ -24,14 +24,14 @@ const ruleSchema = z.object({ file: z.string(), line: z.number() })
 
 const fieldSchema = z
   .object({
-    field: z.string().openapi({ description: 'As tools.yaml calls it, such as `risk_level`.' }),
+    field: z.string().openapi({ description: 'Its name in tools.yaml, such as `risk_level`.' }),
     value: z.unknown(),
     reason: z.string(),
-    rule: ruleSchema.optional().openapi({ description: 'Where it is written, if it is.' }),
+    rule: ruleSchema.optional().openapi({ description: 'Where it is defined, if it is.' }),
   })
   .openapi('PolicyField')
 
-/** Everything that governs a tool, each value with why it is this one and where that is written. */
+/** Every field that governs a tool, with its value, the reason for it, and where it is defined. */
 const policySchema = z.array(fieldSchema)
 
 const entriesSchema = z.array(
@@ -60,13 +60,13 @@ const entriesView = ({ entries }: Pick<ReviewedTool, 'entries'>, file: string): 
 const toFieldName = (name: string): string =>
   name === 'risk' ? 'risk_level' : name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** A field holds one value, several that all count, or a plain list. */
+/** A field has one value, several values that all apply, or a plain list. */
 function fieldViews(field: string, value: unknown): readonly FieldView[] {
   if (value === undefined) return []
   if (!Array.isArray(value)) return [ruledView(field, value as PolicyValue<unknown>)]
   if (value.length === 0) return []
   return value.every(isRuled)
-    ? value.map((one: PolicyValue<unknown>) => ruledView(field, one))
+    ? value.map((entry: PolicyValue<unknown>) => ruledView(field, entry))
     : [{ field, value, reason: 'as written' }]
 }
 
@@ -84,34 +84,38 @@ const SOURCES = ['tools.yaml', 'config.yaml', 'inferred'] as const
 
 const toolSchema = z
   .object({
-    name: z.string().openapi({ description: 'What clients call it.' }),
-    canonical: z.string().openapi({ description: 'What rules and records call it.' }),
+    name: z.string().openapi({ description: 'Its name for clients.' }),
+    canonical: z.string().openapi({ description: 'Its name in rules and records.' }),
     server: z.string(),
-    tool: z.string().openapi({ description: 'What its server calls it.' }),
+    tool: z.string().openapi({ description: 'Its name on its server.' }),
     title: z.string().optional(),
     description: z.string().optional(),
     annotations: looseObject.optional(),
     offered: z.boolean(),
-    tokens: z.number().openapi({ description: 'What its definition costs an agent in every turn: an estimate.' }),
+    tokens: z.number().openapi({ description: 'Estimated tokens that its definition costs an agent in every turn.' }),
     risk: z.enum(RISK_LEVELS),
     permission: z.array(z.enum(PERMISSIONS)),
     requiresApproval: z.boolean(),
     allowedInModes: z.array(z.enum(MODES)),
-    source: z.enum(SOURCES).openapi({ description: 'Who says of what risk it is.' }),
+    source: z.enum(SOURCES).openapi({ description: 'Where the risk level comes from.' }),
     written: z.boolean().openapi({ description: 'Whether tools.yaml has an entry for just this tool.' }),
-    pin: z.enum(PIN_STATES).openapi({ description: '`changed`: it is not what was reviewed, and cannot be called.' }),
+    pin: z
+      .enum(PIN_STATES)
+      .openapi({ description: '`changed`: it differs from what was reviewed, and cannot be called.' }),
     findings: z.array(z.string()).openapi({ description: 'What is suspicious about its definition.' }),
-    doubts: z.array(z.string()).openapi({ description: 'Findings that nobody has accepted: each call asks.' }),
-    decidedBy: decisionSchema.shape.decidedBy.openapi({ description: 'Why it is not offered, or not without asking.' }),
+    doubts: z
+      .array(z.string())
+      .openapi({ description: 'Findings that nobody has accepted yet: each call needs approval.' }),
+    decidedBy: decisionSchema.shape.decidedBy.openapi({ description: 'Why it is not offered, or needs approval.' }),
   })
   .openapi('Tool')
 
 const toolDetailSchema = toolSchema
   .extend({
-    definition: looseObject.openapi({ description: 'As its server wrote it, under the name that clients see.' }),
+    definition: looseObject.openapi({ description: 'The server’s definition, with the name that clients see.' }),
     decision: decisionSchema,
     policy: policySchema.openapi({ description: 'Every field in force.' }),
-    entries: entriesSchema.openapi({ description: 'The entries of tools.yaml that are about it.' }),
+    entries: entriesSchema.openapi({ description: 'The entries of tools.yaml that match it.' }),
     review: definitionSchema,
   })
   .openapi('ToolDetail')
@@ -144,7 +148,7 @@ function toolView({ offer, decision, review }: InspectedTool): ToolView {
   }
 }
 
-/** A definition is counted once, as long as its server offers it. */
+/** Caches the count for as long as the server offers the definition. */
 const TOKEN_COUNTS = new WeakMap<object, number>()
 
 function countToolTokens({ wire, definition }: Offer): number {
@@ -171,19 +175,19 @@ function governedView({ policy, entries, hasOwnEntry, pin, findings, doubts }: R
   }
 }
 
-function toolDetail(sight: InspectedTool, review: ToolReview): ToolDetail {
-  const { offer, decision } = sight
+function toolDetail(tool: InspectedTool, review: ToolReview): ToolDetail {
+  const { offer, decision } = tool
   return {
-    ...toolView(sight),
+    ...toolView(tool),
     definition: offer.definition,
     decision: decisionView(decision),
-    policy: policyView(sight.review, review.path),
-    entries: entriesView(sight.review, review.path),
+    policy: policyView(tool.review, review.path),
+    entries: entriesView(tool.review, review.path),
     review: definitionView(review.definitionOf(offer)),
   }
 }
 
-/** Older servers put it among the annotations. */
+/** Older servers put the title among the annotations. */
 function readTitle({ title, annotations }: JsonObject): string | undefined {
   const found = title ?? (isJsonObject(annotations) ? annotations.title : undefined)
   return typeof found === 'string' ? found : undefined
@@ -191,9 +195,9 @@ function readTitle({ title, annotations }: JsonObject): string | undefined {
 
 const listQuery = strictInput({
   server: z.string().optional(),
-  match: z.string().max(500).optional().openapi({ description: 'A name in any form, or a glob over names.' }),
+  match: z.string().max(500).optional().openapi({ description: 'Any form of a name, or a glob.' }),
   risk: z.enum(RISK_LEVELS).optional(),
-  pin: z.enum(['changed']).optional().openapi({ description: 'Only those that are not what was reviewed.' }),
+  pin: z.enum(['changed']).optional().openapi({ description: 'Only those that differ from what was reviewed.' }),
 })
 
 const nameParam = strictInput({ name: z.string().max(500) })
@@ -203,7 +207,10 @@ const listTools = createRoute({
   path: '/tools',
   summary: 'The tools of all servers, offered or not',
   request: { query: listQuery },
-  responses: { 200: jsonResponse(z.object({ tools: z.array(toolSchema) }), 'Those that match.'), ...PROBLEM_RESPONSES },
+  responses: {
+    200: jsonResponse(z.object({ tools: z.array(toolSchema) }), 'The matching tools.'),
+    ...PROBLEM_RESPONSES,
+  },
 })
 
 const getTool = createRoute({
@@ -212,22 +219,25 @@ const getTool = createRoute({
   summary: 'One tool, by its canonical, wire or unique bare name, or as server%2Ftool',
   request: { params: nameParam },
   responses: {
-    200: jsonResponse(toolDetailSchema, 'Its definition, its rules, and what was decided about it.'),
+    200: jsonResponse(toolDetailSchema, 'Its definition, its rules, and the decision about it.'),
     ...PROBLEM_RESPONSES,
   },
 })
 
 const acceptBody = strictInput({
-  pin: z.string().max(200).openapi({ description: '`review.now` of what was shown to whoever accepts it.' }),
+  pin: z
+    .string()
+    .max(200)
+    .openapi({ description: '`review.now` of the definition that was shown to the person who accepts it.' }),
   via: viaField,
 })
 
 const acceptTool = createRoute({
   method: 'post',
   path: '/tools/{name}/accept',
-  summary: 'Accept the definition that a tool has now',
+  summary: 'Accept the current definition of a tool',
   request: { params: nameParam, body: { required: true, content: { 'application/json': { schema: acceptBody } } } },
-  responses: { 200: jsonResponse(toolDetailSchema, 'The tool as it stands then.'), ...PROBLEM_RESPONSES },
+  responses: { 200: jsonResponse(toolDetailSchema, 'The tool after the change.'), ...PROBLEM_RESPONSES },
 })
 
 export const toolRoutes = (context: AdminContext) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openPairs } from '../event-reader.test-kit.ts'
 import { Backpressure } from './backpressure.ts'
 
-/** Far more than the system itself takes for a client that does not read. */
+/** Far more than the system buffers for a client that does not read. */
 const LARGE = Buffer.alloc(30_000_000, 0x20)
 
 async function openAnswers() {
@@ -16,8 +16,8 @@ async function openAnswers() {
   return { unread, answer }
 }
 
-describe('answers that nobody reads', () => {
-  it('make room for newer ones, the oldest first', async () => {
+describe('answers that are not read', () => {
+  it('are closed for newer ones, the oldest first', async () => {
     const { unread, answer } = await openAnswers()
     const all = [await answer(), await answer(), await answer()]
     for (const { send, response } of all) {
@@ -27,7 +27,7 @@ describe('answers that nobody reads', () => {
     expect(all.map(({ response }) => response.destroyed)).toEqual([true, false, false])
   })
 
-  it('on one stream count once, however often something is sent over it', async () => {
+  it('on one stream count once, however many messages it has', async () => {
     const { unread, answer } = await openAnswers()
     const stream = await answer()
     stream.send()

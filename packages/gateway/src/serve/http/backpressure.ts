@@ -1,23 +1,23 @@
 import type { ServerResponse } from 'node:http'
 
-/** Less than this is not worth an entry. */
+/** Smaller responses are not tracked. */
 const MIN_TRACKED_BYTES = 1_000_000
-/** So much may wait for clients to read it, all together. */
+/** Limit for the unread bytes of all clients together. */
 const MAX_UNREAD_BYTES = 128_000_000
-/** A client that takes nothing at all for so long has stopped reading; one that is slow has not. */
+/** A client that reads nothing at all for this long is considered stalled; a slow client is not. */
 const STALL_TIMEOUT_MS = 30_000
 
-/** Large answers on their way to clients. Whoever asks and does not read must not fill our memory. */
+/** Tracks large answers that clients have not read yet: a client that does not read must not fill our memory. */
 export class Backpressure {
   readonly #maxBytes: number
-  /** In the order in which they were sent. */
+  /** In the order of sending. */
   readonly #waiting = new Set<ServerResponse>()
 
-  constructor(most = MAX_UNREAD_BYTES) {
-    this.#maxBytes = most
+  constructor(maxBytes = MAX_UNREAD_BYTES) {
+    this.#maxBytes = maxBytes
   }
 
-  /** Call when an answer has been handed to its connection; a stream may be handed several. */
+  /** Call this after an answer was written to its connection; for a stream, after each message. */
   watch(response: ServerResponse): void {
     if (response.writableLength < MIN_TRACKED_BYTES || response.destroyed) return
     const isNew = !this.#waiting.delete(response)
@@ -25,11 +25,11 @@ export class Backpressure {
     this.#closeOldest()
     if (!isNew) return
     response.once('close', () => this.#waiting.delete(response))
-    // The socket's timer starts anew with every byte that leaves.
+    // The socket's timer restarts with every byte that leaves.
     response.setTimeout(STALL_TIMEOUT_MS, () => response.destroy())
   }
 
-  /** Whoever has had the most time to read goes first; the newest always stays, and so does a stream that was read. */
+  /** Closes the oldest unread answers first. The newest always stays, and so does a stream that was read. */
   #closeOldest(): void {
     const unread = [...this.#waiting].filter(({ writableLength }) => writableLength >= MIN_TRACKED_BYTES)
     let bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0)

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 const large = 'x'.repeat(20_000_000)
 
 describe('an event stream', () => {
-  it('is kept alive while there is nothing to say', async () => {
+  it('is kept alive while there is no message', async () => {
     const pairs = await openPairs()
     const { response, reader } = await pairs()
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
@@ -18,7 +18,7 @@ describe('an event stream', () => {
     await reader.sees(': still here')
   })
 
-  it('is left alone once it has ended, though its client is still reading', async () => {
+  it('gets no more keep-alives after its end, even if the client is still reading', async () => {
     const pairs = await openPairs()
     const { response, reader } = await pairs()
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
@@ -30,7 +30,7 @@ describe('an event stream', () => {
     expect(failed).not.toHaveBeenCalled()
   })
 
-  it('drops notices for a client that does not read, and no request', async () => {
+  it('drops notices for a client that does not read, but no requests', async () => {
     const pairs = await openPairs()
     const { response, reader } = await pairs()
     const stream = openPlainStream(response)
@@ -43,7 +43,7 @@ describe('an event stream', () => {
     expect(text).toMatch(/"asked","id":7}\n\n.*\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n\n$/)
   })
 
-  it('takes nothing more once its connection has closed', async () => {
+  it('accepts no more messages after its connection has closed', async () => {
     const pairs = await openPairs()
     const { response } = await pairs()
     const stream = openPlainStream(response)

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { JsonObject } from '@sallyport/core'
 import type { WireMessage } from '../rpc/wire-message.ts'
 
-/** A client that reads so slowly gets fewer notices instead of our memory. */
+/** Above this backlog, notices for a slow client are dropped, to save memory. */
 export const MAX_STREAM_BACKLOG_BYTES = 1_000_000
 const KEEP_ALIVE_INTERVAL_MS = 25_000
 
@@ -13,26 +13,26 @@ export type EventKind = 'notice' | 'request' | 'answer'
 export const eventKindOf = (message: JsonObject): 'notice' | 'request' =>
   message.id === undefined ? 'notice' : 'request'
 
-/** What a call says before its answer, and the answer. */
+/** The notifications of a call, and then its answer. */
 export interface EventStream {
-  /** The connection that it goes over now, if there is one. */
+  /** The current connection; `undefined` if there is none. */
   readonly connection: ServerResponse | undefined
-  /** False when it will not reach the client. */
-  send(message: WireMessage, weight: 'notice' | 'request'): boolean
+  /** Returns false if the message will not reach the client. */
+  send(message: WireMessage, kind: 'notice' | 'request'): boolean
   /** Ends the stream. */
   finish(answer: WireMessage): void
 }
 
-/** A stream that is lost with its connection. */
+/** A stream that cannot be resumed after its connection closes. */
 export function openPlainStream(connection: ServerResponse): EventStream {
   beginEventStream(connection)
   return {
     connection,
-    send: (message, weight) => {
+    send: (message, kind) => {
       if (connection.destroyed || connection.writableEnded) return false
-      const isTaken = weight === 'request' || connection.writableLength <= MAX_STREAM_BACKLOG_BYTES
-      if (isTaken) writeEvent(connection, message)
-      return isTaken
+      const isAccepted = kind === 'request' || connection.writableLength <= MAX_STREAM_BACKLOG_BYTES
+      if (isAccepted) writeEvent(connection, message)
+      return isAccepted
     },
     finish: (answer) => {
       if (connection.destroyed || connection.writableEnded) return
@@ -43,7 +43,7 @@ export function openPlainStream(connection: ServerResponse): EventStream {
 }
 
 export function beginEventStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
-  // One that is closed already will not say so again, and the timer would stay.
+  // A response that is already closed emits no other `close`, so the timer would leak.
   if (response.destroyed || response.headersSent) return
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', ...headers })
   response.flushHeaders()
@@ -52,7 +52,7 @@ export function beginEventStream(response: ServerResponse, headers: Readonly<Rec
   response.once('close', () => clearInterval(timer))
 }
 
-/** One that has ended may still be on its way to a slow reader, and would throw at every further word. */
+/** After `end`, the response may still be open for a slow reader, and another write would throw. */
 function keepAlive(response: ServerResponse): void {
   if (!response.writableEnded) response.write(': still here\n\n')
 }
@@ -60,7 +60,7 @@ function keepAlive(response: ServerResponse): void {
 export function writeEvent(response: ServerResponse, message: WireMessage, id?: string): void {
   const head = id === undefined ? 'event: message\ndata: ' : `id: ${id}\nevent: message\ndata: `
   const [text] = message
-  // Every write is a chunk of its own on the wire: most events are one text.
+  // Every write becomes a separate chunk on the wire; most events are a single string.
   if (message.length === 1 && typeof text === 'string') return void response.write(`${head}${text}\n\n`)
   response.cork()
   response.write(head)

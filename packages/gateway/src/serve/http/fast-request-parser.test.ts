@@ -15,8 +15,8 @@ const written = (lines: readonly string[], body = BODY, first = 'POST /mcp HTTP/
 
 const sized = (body = BODY): string => `Content-Length: ${Buffer.byteLength(body, 'latin1')}`
 
-describe(`a request that came whole (${promise('GW-23')})`, () => {
-  it('is read with its headers as node:http gives them', () => {
+describe(`a request that arrived in one piece (${promise('GW-23')})`, () => {
+  it('is parsed with the same headers as in node:http', () => {
     const request = parseFastRequest(written([...HEAD, sized(), 'X-Blank:', 'X-Padded: \t a  b \t']))
     expect(request).toMatchObject({ method: 'POST', url: '/mcp' })
     expect({ ...request?.headers }).toEqual({
@@ -31,12 +31,12 @@ describe(`a request that came whole (${promise('GW-23')})`, () => {
     expect(request?.body.toString()).toBe(BODY)
   })
 
-  it('may name a profile in its path, and ask for its connection to be kept', () => {
+  it('may name a profile in its path, and have connection: keep-alive', () => {
     const kept = written([...HEAD, sized(), 'connection: Keep-Alive'], BODY, 'POST /mcp/claude-code.main HTTP/1.1')
     expect(parseFastRequest(kept)?.url).toBe('/mcp/claude-code.main')
   })
 
-  it('has a head that is read once where the next one is the same, byte for byte', () => {
+  it('reuses the previous head if it is identical', () => {
     const first = parseFastRequest(written([...HEAD, sized()]))
     const same = parseFastRequest(written([...HEAD, sized()], BODY.toUpperCase()), first?.head)
     expect(same?.head).toBe(first?.head)
@@ -53,36 +53,36 @@ describe(`a request that came whole (${promise('GW-23')})`, () => {
     ['a query', written([...HEAD, sized()], BODY, 'POST /mcp?a=1 HTTP/1.1')],
     ['an absolute target', written([...HEAD, sized()], BODY, 'POST http://127.0.0.1/mcp HTTP/1.1')],
     ['an older version', written([...HEAD, sized()], BODY, 'POST /mcp HTTP/1.0')],
-    ['two blanks in its first line', written([...HEAD, sized()], BODY, 'POST  /mcp HTTP/1.1')],
+    ['two spaces in its first line', written([...HEAD, sized()], BODY, 'POST  /mcp HTTP/1.1')],
     ['an empty line before it', Buffer.concat([Buffer.from('\r\n'), written([...HEAD, sized()])])],
     ['no length', written(HEAD)],
     ['two lengths', written([...HEAD, sized(), sized()])],
     ['a signed length', written([...HEAD, `Content-Length: +${BODY.length}`])],
     ['a list of lengths', written([...HEAD, `Content-Length: ${BODY.length}, ${BODY.length}`])],
-    ['a length with a leading nought', written([...HEAD, `Content-Length: 0${BODY.length}`])],
-    ['a body in chunks', written([...HEAD, sized(), 'Transfer-Encoding: chunked'])],
-    ['a body that is not all there', written([...HEAD, 'Content-Length: 1000'])],
-    ['another request behind it', Buffer.concat([written([...HEAD, sized()]), written([...HEAD, sized()])])],
+    ['a length with a leading zero', written([...HEAD, `Content-Length: 0${BODY.length}`])],
+    ['a chunked body', written([...HEAD, sized(), 'Transfer-Encoding: chunked'])],
+    ['an incomplete body', written([...HEAD, 'Content-Length: 1000'])],
+    ['another request after it', Buffer.concat([written([...HEAD, sized()]), written([...HEAD, sized()])])],
     ['a header twice', written([...HEAD, sized(), 'host: evil'])],
     ['a folded line', written([...HEAD, sized(), 'X-A: 1', ' 2'])],
-    ['a blank before a colon', written([...HEAD, sized(), 'X-A : 1'])],
+    ['a space before a colon', written([...HEAD, sized(), 'X-A : 1'])],
     ['a header without a name', written([...HEAD, sized(), ': 1'])],
     ['a bare line feed', written([...HEAD, sized(), 'X-A: 1\nX-B: 2'])],
     ['a bare carriage return', written([...HEAD, sized(), 'X-A: 1\rX-B: 2'])],
     ['a NUL', written([...HEAD, sized(), 'X-A: 1\0'])],
     ['bytes beyond ASCII', written([...HEAD, sized(), 'X-A: \xfc'])],
-    ['a wish to close', written([...HEAD, sized(), 'Connection: close'])],
+    ['connection: close', written([...HEAD, sized(), 'Connection: close'])],
     ['an upgrade', written([...HEAD, sized(), 'Connection: upgrade', 'Upgrade: websocket'])],
-    ['a client that waits to be told to go on', written([...HEAD, sized(), 'Expect: 100-continue'])],
+    ['expect: 100-continue', written([...HEAD, sized(), 'Expect: 100-continue'])],
     ['too many headers', written([...HEAD, sized(), ...Array.from({ length: 100 }, (_, at) => `x-${at}: 1`)])],
     ['a head that is too long', written([...HEAD, sized(), `x: ${'a'.repeat(17_000)}`])],
-    ['nothing', Buffer.alloc(0)],
-  ])('is left to node:http where it has %s', (_what, bytes) => {
+    ['no bytes', Buffer.alloc(0)],
+  ])('is left to node:http if it has %s', (_what, bytes) => {
     expect(parseFastRequest(bytes)).toBeUndefined()
   })
 })
 
-describe('what is read without node:http', () => {
+describe('what is parsed without node:http', () => {
   interface Seen {
     readonly url: string | undefined
     readonly method: string | undefined
@@ -108,7 +108,7 @@ describe('what is read without node:http', () => {
     await once(server, 'close')
   })
 
-  /** What node:http makes of the same bytes, and whether it would have read on over the same connection. */
+  /** How node:http reads the same bytes, and whether it would keep the connection open. */
   async function byNode(bytes: Buffer): Promise<{ readonly seen: readonly Seen[]; readonly isKept: boolean }> {
     seen = []
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -161,12 +161,12 @@ describe('what is read without node:http', () => {
     })
     .map(({ first, lines, body, at }) => {
       const bytes = written([...lines, sized(body)], body, first)
-      // One byte of it is another one now and then.
+      // Sometimes one byte is changed.
       if (at && at[0] < bytes.length) bytes[at[0]] = at[1]
       return bytes
     })
 
-  it('is what node:http reads in the same bytes, and nothing else', async () => {
+  it('is exactly what node:http reads from the same bytes', async () => {
     let accepted = 0
     await fc.assert(
       fc.asyncProperty(requests, async (bytes) => {

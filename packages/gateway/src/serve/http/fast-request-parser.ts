@@ -1,17 +1,17 @@
 import { type IncomingHttpHeaders, maxHeaderSize } from 'node:http'
 
-/** As much as node:http itself reads of a head. */
+/** The limit of node:http. */
 const MAX_HEAD_BYTES = maxHeaderSize
 const MAX_HEADERS = 100
-/** Nothing but what every reader of HTTP understands alike: no folded lines, no blanks before a colon, no bytes beyond ASCII. */
+/** Only what every HTTP parser reads in the same way: no folded lines, no spaces before a colon, only ASCII. */
 const HEAD = /^POST (?:\/mcp|\/mcp\/[\w.-]{1,130}) HTTP\/1\.1\r\n(?:[!#$%&'*+.^`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n)+$/
 const CONTENT_LENGTH = /^(?:0|[1-9]\d{0,7})$/
-/** What these ask for concerns the connection, or says where the body ends in another way. */
+/** These headers control the connection, or define the end of the body in another way. */
 const UNSUPPORTED_HEADERS = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection', 'set-cookie'] as const
 
-/** What stands before a body, and how long that is. */
+/** The request line and the headers, and the length of the body. */
 export interface RequestHead {
-  /** With the empty line at its end. */
+  /** Includes the empty line at the end. */
   readonly bytes: Buffer
   readonly url: string
   readonly rawHeaders: readonly string[]
@@ -19,7 +19,7 @@ export interface RequestHead {
   readonly bodyBytes: number
 }
 
-/** A POST to the MCP endpoint that came in one piece, with all its body: what nearly every call is. */
+/** A POST to the MCP endpoint that arrived in one piece, with its whole body. Nearly every call does. */
 export class FastRequest {
   readonly method = 'POST'
   readonly head: RequestHead
@@ -44,11 +44,11 @@ export class FastRequest {
 }
 
 /**
- * The request, where these bytes are exactly one that can be read in one way only. All else is for node:http to judge.
- * Clients say much the same before every body: a head that is byte for byte the one before it is not read again.
+ * Parses bytes that are exactly one request and can be read in only one way. Everything else is left to node:http.
+ * Clients send nearly the same head with every request: one that is identical to the previous one is not parsed again.
  */
-export function parseFastRequest(bytes: Buffer, before?: RequestHead): FastRequest | undefined {
-  const head = before && beginsWith(bytes, before.bytes) ? before : readHead(bytes)
+export function parseFastRequest(bytes: Buffer, previous?: RequestHead): FastRequest | undefined {
+  const head = previous && beginsWith(bytes, previous.bytes) ? previous : readHead(bytes)
   if (head === undefined || bytes.length !== head.bytes.length + head.bodyBytes) return undefined
   return new FastRequest(head, bytes.subarray(head.bytes.length))
 }
@@ -67,7 +67,7 @@ function readHead(bytes: Buffer): RequestHead | undefined {
   const headers = readHeaders(text, first + 2, rawHeaders)
   const bodyBytes = headers && readContentLength(headers)
   if (headers === undefined || bodyBytes === undefined) return undefined
-  // A copy: the body need not be kept for as long as the head is.
+  // Copied, so that the cached head does not keep the body in memory.
   return { bytes: Buffer.from(bytes.subarray(0, end + 4)), url, rawHeaders, headers, bodyBytes }
 }
 
@@ -87,7 +87,7 @@ function readHeaders(head: string, from: number, raw: string[]): IncomingHttpHea
   return headers
 }
 
-/** Nothing where the headers ask for more than a body of a known length. */
+/** `undefined` if the headers ask for anything but a body of known length. */
 function readContentLength(headers: IncomingHttpHeaders): number | undefined {
   const { 'content-length': length, connection } = headers
   if (length === undefined || !CONTENT_LENGTH.test(length)) return undefined

@@ -17,8 +17,8 @@ function stream(answer: ResponseWriter): ServerResponse {
   return response
 }
 
-describe(`the answer to a whole request (${promise('GW-23')})`, () => {
-  it('tells for how long the connection is kept, as node:http does', async () => {
+describe(`the answer to a request that arrived in one piece (${promise('GW-23')})`, () => {
+  it('contains how long the connection is kept open, like node:http', async () => {
     const { dial } = await openConnections((request, answer) => {
       if (request.body.toString() === 'plain') echo(request, answer)
       else stream(answer).end()
@@ -31,7 +31,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     expect(client.text.match(/\r\nkeep-alive: timeout=120\r\n/gi)).toHaveLength(2)
   })
 
-  it('may be a whole message after all, where a stream was made ready', async () => {
+  it('may be one complete message, even if a stream was prepared', async () => {
     const events: string[] = []
     const { dial } = await openConnections((request, answer) => {
       const response = answer.open().on('finish', () => events.push('finish'))
@@ -47,7 +47,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     await vi.waitFor(() => expect(events).toEqual(['finish', 'close', 'finish', 'close']))
   })
 
-  it('is finished before it is closed, for everybody who listens', async () => {
+  it('emits `finish` to all listeners before `close`', async () => {
     const events: string[] = []
     const closed = deferred<ServerResponse>()
     const { dial } = await openConnections((_request, answer) => {
@@ -64,7 +64,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     expect(events).toEqual(['finish', 'close'])
   })
 
-  it('that can be resumed is known to have been delivered', async () => {
+  it('that can be resumed is marked as delivered', async () => {
     const last = resultMessage(1, {})
     const resumable = new ResumableStream({
       name: 'a',
@@ -84,7 +84,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     expect(resumable.isDelivered).toBe(true)
   })
 
-  it('is told when nothing of it was taken for a while, and leaves no such patience behind', async () => {
+  it('emits a timeout if the client reads nothing for a while, and leaves no timeout behind', async () => {
     const late = deferred<ServerResponse>()
     const { dialBoth } = await openConnections((_request, answer) => {
       const response = stream(answer)
@@ -98,7 +98,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     expect(served.timeout).toBe(0)
   })
 
-  it('leaves nothing at the connection, however many there are', async () => {
+  it('leaves no listeners on the connection, however many answers there are', async () => {
     const { dialBoth } = await openConnections((request, answer) => {
       if (request.body.toString() === 'plain') echo(request, answer)
       else stream(answer).end()
@@ -114,7 +114,7 @@ describe(`the answer to a whole request (${promise('GW-23')})`, () => {
     await vi.waitFor(() => expect(listenersOf(served)).toEqual(before))
   })
 
-  it('is not given over a connection that was ended', async () => {
+  it('is not sent over a connection that was ended', async () => {
     const answered = deferred<ResponseWriter>()
     const { dialBoth } = await openConnections((_request, answer) => answered.resolve(answer))
     const { client, served } = await dialBoth()

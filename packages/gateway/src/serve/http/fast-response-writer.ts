@@ -5,10 +5,10 @@ import { asLatin1, messageBytes, type WireMessage } from '../rpc/wire-message.ts
 import { sendReply } from './node-response-writer.ts'
 import type { ResponseWriter } from './response-writer.ts'
 
-/** A longer message is written in its pieces, as node does it. */
+/** Longer messages are written in pieces by node:http. */
 const MAX_JOINED_BYTES = 32_768
 
-/** The answer to a request that came whole: a small message leaves in one write, all else by a response of node's. */
+/** Answers a request that arrived in one piece: a small message is one write, everything else uses a response of node:http. */
 export class FastResponseWriter implements ResponseWriter {
   readonly #socket: Socket
   readonly #keepAliveSeconds: number
@@ -17,10 +17,10 @@ export class FastResponseWriter implements ResponseWriter {
   #isSent = false
   #onDisconnect: (() => void) | undefined
 
-  /** The connection is kept for so many seconds after it. */
-  constructor(socket: Socket, keptFor: number, done: () => void) {
+  /** The connection stays open for `keepAliveSeconds` after the answer. */
+  constructor(socket: Socket, keepAliveSeconds: number, done: () => void) {
     this.#socket = socket
-    this.#keepAliveSeconds = keptFor
+    this.#keepAliveSeconds = keepAliveSeconds
     this.#done = done
   }
 
@@ -56,12 +56,12 @@ export class FastResponseWriter implements ResponseWriter {
     return this.#response
   }
 
-  onDisconnect(told: () => void): void {
-    if (this.isDisconnected) told()
-    else this.#onDisconnect = told
+  onDisconnect(callback: () => void): void {
+    if (this.isDisconnected) callback()
+    else this.#onDisconnect = callback
   }
 
-  /** The connection closed before all was said. */
+  /** Call this if the connection closes before the answer is complete. */
   handleDisconnect(): void {
     this.#onDisconnect?.()
   }
@@ -79,10 +79,10 @@ export class FastResponseWriter implements ResponseWriter {
     const onTimeout = (): void => void response.emit('timeout', socket)
     socket.on('timeout', onTimeout)
     response.once('finish', () => {
-      // The patience of one answer is not that of the next, nor of node's, which may get this connection.
+      // Remove the timeout of this answer: the next answer, or node:http, uses the same connection.
       socket.off('timeout', onTimeout).setTimeout(0)
       response.detachSocket(socket)
-      // Others still have to hear that it is finished.
+      // The other `finish` listeners run before `close`.
       process.nextTick(closeResponse, response)
       this.#done()
     })
@@ -95,7 +95,7 @@ function closeResponse(response: ServerResponse): void {
   response.emit('close')
 }
 
-/** Read from the clock once a second. */
+/** Formatted once a second. */
 let second = 0
 let dateLine = ''
 
@@ -108,8 +108,8 @@ function formatDate(now: number): string {
   return dateLine
 }
 
-function formatHead(status: number, bytes: number, keptFor: number): string {
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${formatDate(Date.now())}\r\nconnection: keep-alive\r\nkeep-alive: timeout=${keptFor}\r\n\r\n`
+function formatHead(status: number, bytes: number, keepAliveSeconds: number): string {
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\ndate: ${formatDate(Date.now())}\r\nconnection: keep-alive\r\nkeep-alive: timeout=${keepAliveSeconds}\r\n\r\n`
 }
 
 function joinPieces(message: WireMessage): string {

@@ -8,7 +8,7 @@ import { echo, openConnections, post, type TestClient, TIMEOUTS } from './http-c
 
 const TEXT = 'x'.repeat(30_000)
 
-/** A client that asks and asks without reading, until nobody listens to it any more or it is tired. */
+/** A client that sends requests without reading, until the server stops reading or the limit is reached. */
 async function openUnread() {
   let asked = 0
   const { connections, dialBoth } = await openConnections((_request, answer) => {
@@ -29,7 +29,7 @@ async function openUnread() {
 const isWaiting = (socket: Socket): boolean => socket.isPaused() && socket.writableLength > 0
 
 describe(`a client that does not read its answers (${promise('GW-21')})`, () => {
-  it('is not listened to until it does', async () => {
+  it('is not read from until it does', async () => {
     const { client, served, sent, asked } = await openUnread()
     expect(served.writableLength).toBeLessThan(4 * TEXT.length)
     expect(asked()).toBeLessThan(sent)
@@ -37,7 +37,7 @@ describe(`a client that does not read its answers (${promise('GW-21')})`, () => 
     expect(await client.answers(sent)).toHaveLength(sent)
   })
 
-  it('is cut off when it has taken nothing for as long as one may be silent', async () => {
+  it('is disconnected if it reads nothing until the idle timeout', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const { served } = await openUnread()
     const closed = once(served, 'close')
@@ -48,7 +48,7 @@ describe(`a client that does not read its answers (${promise('GW-21')})`, () => 
     await closed
   })
 
-  it('may leave', async () => {
+  it('may disconnect', async () => {
     const { client, served } = await openUnread()
     const closed = new Promise((resolve) => served.once('close', resolve))
     client.socket.resetAndDestroy()
@@ -57,7 +57,7 @@ describe(`a client that does not read its answers (${promise('GW-21')})`, () => 
 })
 
 describe('a connection that was ended', () => {
-  it('carries out nothing more: nobody would get the answer', async () => {
+  it('handles no more requests, because nobody would get the answers', async () => {
     const asked: string[] = []
     const { connections, dialBoth } = await openConnections((request, answer) => {
       asked.push(request.body.toString())
@@ -73,7 +73,7 @@ describe('a connection that was ended', () => {
   })
 })
 
-describe('what comes while an answer is under way', () => {
+describe('what arrives before the current answer is sent', () => {
   async function openBusy() {
     const arrived = deferred<() => void>()
     const { dialBoth } = await openConnections((request, answer) => {
@@ -105,8 +105,8 @@ describe('what comes while an answer is under way', () => {
 
   it.each([
     ['another protocol', '\x16\x03\x01\x02'],
-    ['no request', '{"jsonrpc":"2.0"}'],
-  ])('ends the connection where it is %s', async (_what, text) => {
+    ['not a request', '{"jsonrpc":"2.0"}'],
+  ])('ends the connection if it is %s', async (_what, text) => {
     const { client } = await openBusy()
     client.socket.write(text, 'latin1')
     await client.closed

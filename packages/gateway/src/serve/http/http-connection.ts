@@ -4,21 +4,21 @@ import { FastResponseWriter } from './fast-response-writer.ts'
 
 export interface HttpConnectionOptions {
   readonly onRequest: (request: FastRequest, answer: FastResponseWriter) => void
-  /** What came otherwise waits in the socket: the connection is node's from here on. */
+  /** Hands the connection to node:http for good. The bytes that we could not parse are back in the socket. */
   readonly handOver: (socket: Socket) => void
   readonly onClose: (connection: HttpConnection) => void
-  /** For how long the client may take to ask again, in seconds. */
+  /** How long an idle connection stays open, in seconds. */
   readonly keepAliveSeconds: number
 }
 
-/** So much that came while an answer was under way is held before the client has to wait. */
+/** Limit for bytes that arrive before the current answer is sent. Above it, the socket is paused. */
 const MAX_BUFFERED_BYTES = 65_536
 
-/** How a request begins, whatever it asks for: empty lines before it are passed over (RFC 9112, 2.2). */
+/** How any request begins; empty lines before it are skipped (RFC 9112, 2.2). */
 const REQUEST_START = /^[\r\n]*(?:[A-Z-]+(?: |$)|$)/
 const REQUEST_START_BYTES = 16
 
-/** A connection whose requests came whole so far. The first one that does not makes it one of node's. */
+/** A connection whose requests have each arrived in one piece so far. The first other request moves it to node:http. */
 export class HttpConnection {
   readonly #socket: Socket
   readonly #options: HttpConnectionOptions
@@ -37,18 +37,18 @@ export class HttpConnection {
     return this.#answer === undefined
   }
 
-  /** Whether something was asked over it before. */
+  /** Whether it has received a complete request before. */
   get hasReceivedRequest(): boolean {
     return this.#lastHead !== undefined
   }
 
-  /** Call from time to time: tells how often it was, this time included, since something was asked or answered. */
+  /** Call this at a regular interval. Returns the number of calls, this one included, since the last request or answer. */
   countIdleChecks(): number {
     this.#idleChecks = this.#answer && this.#socket.writable ? 0 : this.#idleChecks + 1
     return this.#idleChecks
   }
 
-  /** What was written still leaves; whoever has not taken it by the second time does not get it. */
+  /** Sends what was written, then closes. A second call closes at once, even if the client has not read everything. */
   end(): void {
     if (this.#socket.writableEnded) this.destroy()
     else this.#socket.destroySoon()
@@ -59,7 +59,7 @@ export class HttpConnection {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    // A call that cannot be answered any more is not made.
+    // Do not make a call that can no longer be answered.
     if (!this.#socket.writable) return
     if (this.#answer || this.#buffered) this.#buffer(chunk)
     else this.#read(chunk)
@@ -74,23 +74,23 @@ export class HttpConnection {
     this.#options.onRequest(request, this.#answer)
   }
 
-  /** Paused from the first byte on, it would not notice that the client leaves. */
+  /** Not paused at the first byte: a paused socket would not notice that the client disconnects. */
   #buffer(chunk: Buffer): void {
-    const held = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
-    this.#buffered = held
-    // A stream may last for days; nonsense need not wait for its end.
-    if (!REQUEST_START.test(held.toString('latin1', 0, REQUEST_START_BYTES))) this.#socket.destroySoon()
-    else if (held.length > MAX_BUFFERED_BYTES) this.#socket.pause()
+    const buffered = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
+    this.#buffered = buffered
+    // The current answer may be a stream that lasts for days; invalid bytes are rejected now.
+    if (!REQUEST_START.test(buffered.toString('latin1', 0, REQUEST_START_BYTES))) this.#socket.destroySoon()
+    else if (buffered.length > MAX_BUFFERED_BYTES) this.#socket.pause()
   }
 
   readonly #onAnswered = (): void => {
     this.#answer = undefined
     if (this.#socket.writableNeedDrain) this.#waitForDrain()
-    // Not from here: answers that are given at once would pile up on the stack.
+    // In a microtask: synchronous answers would grow the stack.
     else if (this.#buffered) queueMicrotask(() => this.#readBuffered())
   }
 
-  /** Whoever asks and does not read must not fill our memory with answers. */
+  /** A client that does not read its answers must not fill our memory with them. */
   #waitForDrain(): void {
     this.#socket.pause().once('drain', () => {
       if (this.#buffered) this.#readBuffered()
@@ -99,11 +99,11 @@ export class HttpConnection {
   }
 
   #readBuffered(): void {
-    const held = this.#buffered
+    const buffered = this.#buffered
     this.#buffered = undefined
-    if (held === undefined || !this.#socket.writable) return
+    if (buffered === undefined || !this.#socket.writable) return
     this.#socket.resume()
-    this.#read(held)
+    this.#read(buffered)
   }
 
   #handOver(bytes: Buffer): void {
@@ -116,7 +116,7 @@ export class HttpConnection {
     socket.resume()
   }
 
-  /** As node:http does it: whoever says nothing more is not answered either. */
+  /** Like node:http: a client that closes its side gets no further answers. */
   readonly #onEnd = (): void => {
     this.#socket.end()
   }
@@ -127,5 +127,5 @@ export class HttpConnection {
   }
 }
 
-/** `close` follows, and says enough. */
+/** The `close` event follows and is handled. */
 function ignore(): void {}

@@ -21,7 +21,7 @@ type OnRequest = (request: FastRequest, answer: ResponseWriter) => void
 export const echo: OnRequest = (request, answer) =>
   answer.send({ message: resultMessage(1, { whole: request.body.toString() }), status: 200 })
 
-/** What comes otherwise than whole is answered by node, and says so. */
+/** Requests that do not arrive in one piece are answered by node:http, with a member `node`. */
 export async function openConnections(onRequest: OnRequest = echo) {
   const server: Server = createServer(async (request, response) => {
     const body = await readBody(request, { limit: 1e7, hint: '' })
@@ -44,7 +44,7 @@ export async function openConnections(onRequest: OnRequest = echo) {
     closers.push(() => socket.destroy())
     return new TestClient(socket)
   }
-  /** With the other end of the connection. */
+  /** Also returns the server's end of the connection. */
   const dialBoth = async () => {
     const accepted = once(server, 'connection') as Promise<[Socket]>
     const client = await dial()
@@ -66,7 +66,7 @@ export class TestClient {
     })
   }
 
-  /** The bodies of so many answers, in their order. */
+  /** Waits for this many answers and returns their bodies, in order. */
   async answers(count: number): Promise<readonly unknown[]> {
     while (this.#bodies().length < count) await once(this.socket, 'data')
     return this.#bodies()

@@ -4,8 +4,8 @@ import { describe, expect, it, vi } from 'vitest'
 import { deferred } from '../deferred.test-kit.ts'
 import { echo, openConnections, post, type TestClient, TIMEOUTS } from './http-connections.test-kit.ts'
 
-describe('a connection that asks', () => {
-  it('is answered without node:http for as long as what it asks comes whole, then by it', async () => {
+describe('a connection that sends requests', () => {
+  it('is answered without node:http while its requests arrive in one piece, then by node:http', async () => {
     const { dial } = await openConnections()
     const client = await dial()
     client.socket.write(post('one'))
@@ -14,7 +14,7 @@ describe('a connection that asks', () => {
     await client.answers(2)
     const parts = post('three')
     client.socket.write(parts.slice(0, -2))
-    // The rest follows when the beginning must have been read.
+    // Send the rest when the beginning must have been read.
     const other = await dial()
     other.socket.write(post('x'))
     await other.answers(1)
@@ -27,7 +27,7 @@ describe('a connection that asks', () => {
   it.each([
     ['byte by byte', [...post('slow')]],
     ['with its head first', [post('slow').slice(0, -4), 'slow']],
-    ['with a wish to close', [post('slow', 'connection: close\r\n')]],
+    ['with connection: close', [post('slow', 'connection: close\r\n')]],
     [
       'as a chunked body',
       ['POST /mcp HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n4\r\nslow\r\n0\r\n\r\n'],
@@ -36,18 +36,18 @@ describe('a connection that asks', () => {
     const { dial } = await openConnections()
     const client = await dial()
     for (const part of parts) await new Promise((resolve) => client.socket.write(part, resolve))
-    // Some of it may come together after all.
+    // Some parts may arrive together.
     expect((await client.answers(1)).map((answer) => Object.values(answer as object)[0])).toEqual(['slow'])
   })
 
-  it('with a body larger than a read is answered by node', async () => {
+  it('with a body larger than one read is answered by node:http', async () => {
     const { dial } = await openConnections()
     const client = await dial()
     client.socket.write(post('b'.repeat(1_000_000)))
     expect(await client.answers(1)).toEqual([{ node: 1_000_000 }])
   })
 
-  it('without waiting for answers gets them in order, whoever gives them', async () => {
+  it('without waiting for answers gets them in order, whoever writes them', async () => {
     const waiting: (() => void)[] = []
     const { dial } = await openConnections((request, answer) => waiting.push(() => echo(request, answer)))
     const client = await dial()
@@ -62,7 +62,7 @@ describe('a connection that asks', () => {
     expect(others.map((answer) => Object.values(answer as object)[0])).toEqual(['two', 'three', 'four', ''])
   })
 
-  it('for more than can be held while it waits gets everything in the end', async () => {
+  it('beyond the buffer limit gets all answers in the end', async () => {
     const arrived = deferred<() => void>()
     const { dial, server } = await openConnections((request, answer) => arrived.resolve(() => echo(request, answer)))
     const accepted = once(server, 'connection') as Promise<[Socket]>
@@ -76,7 +76,7 @@ describe('a connection that asks', () => {
     expect(await client.answers(2)).toEqual([{ whole: 'one' }, { node: 3_000_000 }])
   })
 
-  it('over and over in one packet does not exhaust the stack', async () => {
+  it('many times in one packet does not overflow the stack', async () => {
     const { dial } = await openConnections()
     const client = await dial()
     client.socket.write(post('first'))
@@ -86,7 +86,7 @@ describe('a connection that asks', () => {
   })
 })
 
-/** Answers what comes until five bodies are there. */
+/** Holds answers back until five requests have arrived. */
 async function served(client: TestClient, waiting: (() => void)[]): Promise<readonly unknown[]> {
   const timer = setInterval(() => waiting.shift()?.(), 5)
   try {
@@ -97,7 +97,7 @@ async function served(client: TestClient, waiting: (() => void)[]): Promise<read
 }
 
 describe('a connection that ends', () => {
-  it('tells of a call under way, and only then', async () => {
+  it('reports the disconnect only to a call in flight', async () => {
     const left: string[] = []
     const arrived = deferred<undefined>()
     const { dial } = await openConnections((request, answer) => {
@@ -115,7 +115,7 @@ describe('a connection that ends', () => {
     await vi.waitFor(() => expect(left).toEqual(['left']))
   })
 
-  it('while its answer is a stream tells so too', async () => {
+  it('reports the disconnect also while its answer is a stream', async () => {
     const left = deferred<string>()
     const { dial } = await openConnections((_request, answer) => {
       answer.onDisconnect(() => left.resolve('left'))
@@ -128,7 +128,7 @@ describe('a connection that ends', () => {
     expect(await left.promise).toBe('left')
   })
 
-  it('is free for the next request when its stream has ended', async () => {
+  it('can serve the next request when its stream has ended', async () => {
     const { dial } = await openConnections((request, answer) => {
       if (request.body.toString() !== 'stream') return echo(request, answer)
       const response = answer.open()
@@ -146,7 +146,7 @@ describe('a connection that ends', () => {
     expect(client.text.match(/\r\n0\r\n\r\n/g)).toHaveLength(3)
   })
 
-  it('by saying nothing is closed, sooner where it never asked', async () => {
+  it('is closed if it is idle, sooner if it never sent a request', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const { dial } = await openConnections()
     const [silent, asked] = [await dial(), await dial()]
@@ -164,7 +164,7 @@ describe('a connection that ends', () => {
     expect(silent.text).toBe('')
   })
 
-  it('is not closed for being quiet while its call is under way', async () => {
+  it('is not closed as idle while its call is in flight', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     const arrived = deferred<() => void>()
     const { dial } = await openConnections((request, answer) => arrived.resolve(() => echo(request, answer)))
@@ -176,7 +176,7 @@ describe('a connection that ends', () => {
     expect(await client.answers(1)).toEqual([{ whole: 'long' }])
   })
 
-  it('with the server is left alone until its call was answered', async () => {
+  it('because the server closes stays open until its call is answered', async () => {
     const arrived = deferred<() => void>()
     const { dial, server, connections } = await openConnections((request, answer) =>
       arrived.resolve(() => echo(request, answer)),

@@ -21,7 +21,7 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
-/** Of every connection so far, at the server's end. */
+/** The server's end of every connection so far. */
 const closings: Promise<unknown>[] = []
 
 async function listen(server: Server): Promise<number> {
@@ -57,10 +57,10 @@ async function listenForWhole(handler: Handler): Promise<number> {
   return listen(server)
 }
 
-/** Both ways in which a request is read have to be answered alike. */
+/** Requests of both parsers must get the same answers. */
 const READERS = [
   ['by node:http', listenByNode],
-  ['whole', listenForWhole],
+  ['in one piece', listenForWhole],
 ] as const
 
 interface Asked {
@@ -76,7 +76,7 @@ async function ask(port: number, { body = '{}', accept = 'application/json, text
 const ANSWER = { message: resultMessage(1, { text: 'grüße' }), status: 200 }
 
 describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen) => {
-  it('is plain JSON where there is nothing to say before it, however many pieces it has', async () => {
+  it('is plain JSON if no notice comes before it, however many pieces it has', async () => {
     const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
     for (const message of [
       resultMessage(1, { text: 'grüße' }),
@@ -90,7 +90,7 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
     }
   })
 
-  it('is a stream of events from the first notice on', async () => {
+  it('becomes an event stream with the first notice', async () => {
     const port = await listen((request, answer) => {
       const exchange = new HttpExchange(request, answer)
       exchange.notify({ method: 'n', params: { text: 'one\ntwo' } })
@@ -106,7 +106,7 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
     ])
   })
 
-  it('leaves the notices out for a client that takes no streams', async () => {
+  it('omits the notices for a client that accepts no streams', async () => {
     const port = await listen((request, answer) => {
       const exchange = new HttpExchange(request, answer)
       exchange.notify({ method: 'n' })
@@ -115,7 +115,7 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
     expect(await ask(port, { accept: 'application/json' })).toMatchObject({ type: 'application/json' })
   })
 
-  it('is a stream for a client that expects one, where the call took long', async () => {
+  it('is a stream for a client that accepts one, if the call takes long', async () => {
     const port = await listen((request, answer) => {
       const exchange = new HttpExchange(request, answer)
       exchange.beginStream()
@@ -127,7 +127,7 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
       expect(await ask(port, { accept })).toMatchObject({ type: 'application/json' })
   })
 
-  it('is written once', async () => {
+  it('is written only once', async () => {
     const port = await listen((request, answer) => {
       const exchange = new HttpExchange(request, answer)
       exchange.reply(ANSWER)
@@ -138,7 +138,7 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
     expect((await ask(port)).text).toBe('{"jsonrpc":"2.0","id":1,"result":{"text":"grüße"}}')
   })
 
-  it('is a refusal with the status of its kind', async () => {
+  it('can be a refusal with the status of its kind', async () => {
     const port = await listen((_request, answer) =>
       sendRefusal(answer, new SallyportError('SESSION_UNKNOWN', 'None.'), { id: 7, headers: { allow: 'POST' } }),
     )
@@ -148,102 +148,105 @@ describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen
   })
 })
 
-describe.each(READERS)(`a client read %s that leaves before its answer (${promise('GW-6')})`, (_reader, listen) => {
-  it('cancels the call where that is what leaving means', async () => {
-    const cancelled = deferred<string>()
-    const arrived = deferred<undefined>()
-    const port = await listen((request, answer) => {
-      const exchange = new HttpExchange(request, answer)
-      exchange.cancelOnClose()
-      exchange.cancellation.onCancel(cancelled.resolve)
-      arrived.resolve(undefined)
+describe.each(READERS)(
+  `a client read %s that disconnects before its answer (${promise('GW-6')})`,
+  (_reader, listen) => {
+    it('cancels the call if a disconnect means that', async () => {
+      const cancelled = deferred<string>()
+      const arrived = deferred<undefined>()
+      const port = await listen((request, answer) => {
+        const exchange = new HttpExchange(request, answer)
+        exchange.cancelOnClose()
+        exchange.cancellation.onCancel(cancelled.resolve)
+        arrived.resolve(undefined)
+      })
+      const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+      asked.end('{}')
+      await arrived.promise
+      asked.destroy()
+      expect(await cancelled.promise).toBe('the client closed the stream')
     })
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
-    asked.end('{}')
-    await arrived.promise
-    asked.destroy()
-    expect(await cancelled.promise).toBe('the client closed the stream')
-  })
 
-  it('cancels it too where that happened before anybody looked', async () => {
-    const arrived = deferred<() => HttpExchange>()
-    const gone = deferred<undefined>()
-    const port = await listen((request, answer) => {
-      answer.onDisconnect(() => gone.resolve(undefined))
-      arrived.resolve(() => new HttpExchange(request, answer))
-    })
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
-    asked.end('{}')
-    const takeUp = await arrived.promise
-    asked.destroy()
-    await gone.promise
-    const exchange = takeUp()
-    exchange.cancelOnClose()
-    expect(exchange.cancellation.reason).toBe('the client closed the stream')
-  })
-
-  it('does not cancel an answer that was given', async () => {
-    const answered = deferred<HttpExchange>()
-    const port = await listen((request, answer) => {
-      const exchange = new HttpExchange(request, answer)
+    it('cancels it also if it disconnected before the check', async () => {
+      const arrived = deferred<() => HttpExchange>()
+      const gone = deferred<undefined>()
+      const port = await listen((request, answer) => {
+        answer.onDisconnect(() => gone.resolve(undefined))
+        arrived.resolve(() => new HttpExchange(request, answer))
+      })
+      const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+      asked.end('{}')
+      const takeUp = await arrived.promise
+      asked.destroy()
+      await gone.promise
+      const exchange = takeUp()
       exchange.cancelOnClose()
+      expect(exchange.cancellation.reason).toBe('the client closed the stream')
+    })
+
+    it('does not cancel a call that was answered', async () => {
+      const answered = deferred<HttpExchange>()
+      const port = await listen((request, answer) => {
+        const exchange = new HttpExchange(request, answer)
+        exchange.cancelOnClose()
+        exchange.reply(ANSWER)
+        answered.resolve(exchange)
+      })
+      const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' })
+      asked.end('{}')
+      const [response] = (await once(asked, 'response')) as [IncomingMessage]
+      const { socket } = response
+      response.resume()
+      await once(response, 'end')
+      // Destroying a finished request leaves its connection to the next one.
+      socket.destroy()
+      await Promise.all(closings)
+      expect((await answered.promise).cancellation.reason).toBeUndefined()
+    })
+
+    it('leaves no timer behind if a notice follows', async () => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+      const left = deferred<HttpExchange>()
+      const arrived = deferred<undefined>()
+      const port = await listen((request, answer) => {
+        const exchange = new HttpExchange(request, answer)
+        answer.onDisconnect(() => left.resolve(exchange))
+        arrived.resolve(undefined)
+      })
+      const before = vi.getTimerCount()
+      const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+      asked.end('{}')
+      await arrived.promise
+      asked.destroy()
+      const exchange = await left.promise
+      exchange.notify({ method: 'n' })
       exchange.reply(ANSWER)
-      answered.resolve(exchange)
+      expect(vi.getTimerCount()).toBe(before)
     })
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' })
-    asked.end('{}')
-    const [response] = (await once(asked, 'response')) as [IncomingMessage]
-    const { socket } = response
-    response.resume()
-    await once(response, 'end')
-    // Destroying a request that is over leaves its connection to the next.
-    socket.destroy()
-    await Promise.all(closings)
-    expect((await answered.promise).cancellation.reason).toBeUndefined()
-  })
 
-  it('leaves no timer behind when a notice comes after it', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const left = deferred<HttpExchange>()
-    const arrived = deferred<undefined>()
-    const port = await listen((request, answer) => {
-      const exchange = new HttpExchange(request, answer)
-      answer.onDisconnect(() => left.resolve(exchange))
-      arrived.resolve(undefined)
+    it('ends the timer of its stream', async () => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+      const closed = deferred<undefined>()
+      const port = await listen((_request, answer) => {
+        const response = answer.open()
+        beginEventStream(response)
+        beginEventStream(response)
+        response.once('close', () => closed.resolve(undefined))
+      })
+      const before = vi.getTimerCount()
+      const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
+      asked.end('{}')
+      await once(asked, 'response')
+      expect(vi.getTimerCount()).toBe(before + 1)
+      asked.destroy()
+      await closed.promise
+      expect(vi.getTimerCount()).toBe(before)
     })
-    const before = vi.getTimerCount()
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
-    asked.end('{}')
-    await arrived.promise
-    asked.destroy()
-    const exchange = await left.promise
-    exchange.notify({ method: 'n' })
-    exchange.reply(ANSWER)
-    expect(vi.getTimerCount()).toBe(before)
-  })
-
-  it('takes the timer of its stream with it', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    const closed = deferred<undefined>()
-    const port = await listen((_request, answer) => {
-      const response = answer.open()
-      beginEventStream(response)
-      beginEventStream(response)
-      response.once('close', () => closed.resolve(undefined))
-    })
-    const before = vi.getTimerCount()
-    const asked = httpRequest({ port, host: '127.0.0.1', method: 'POST', path: '/mcp' }).on('error', () => {})
-    asked.end('{}')
-    await once(asked, 'response')
-    expect(vi.getTimerCount()).toBe(before + 1)
-    asked.destroy()
-    await closed.promise
-    expect(vi.getTimerCount()).toBe(before)
-  })
-})
+  },
+)
 
 describe(`the body of a request (${promise('GW-21')})`, () => {
-  /** What came of reading the bodies that arrive, in their order. */
+  /** The outcomes of reading the bodies, in the order of arrival. */
   async function bodies(limit: number) {
     const outcomes: Promise<string>[] = []
     const waiting: (() => void)[] = []
@@ -263,14 +266,14 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
     return { port, first }
   }
 
-  it('is read whole, in however many pieces it comes', async () => {
+  it('is read completely, in however many pieces it arrives', async () => {
     const { port, first } = await bodies(1_000_000)
     const body = 'ü'.repeat(300_000)
     await ask(port, { body })
     expect(await first()).toBe(body)
   })
 
-  it('that says it is too large is refused unread, one that does not when it is', async () => {
+  it('is refused unread if its declared length is too large, otherwise as soon as it is too large', async () => {
     for (const headers of ['content-length: 5000', 'transfer-encoding: chunked']) {
       const { port, first } = await bodies(1_000)
       const socket = connect(port, '127.0.0.1').on('error', () => {})
@@ -281,7 +284,7 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
     }
   })
 
-  it('that breaks off is a refusal and no bug', async () => {
+  it('that breaks off is a refusal, not a bug', async () => {
     const { port, first } = await bodies(1_000)
     const socket = connect(port, '127.0.0.1').on('error', () => {})
     socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n123')
@@ -291,7 +294,7 @@ describe(`the body of a request (${promise('GW-21')})`, () => {
     expect(await outcome).toBe('INVALID_REQUEST')
   })
 
-  it('of somebody who left before it was looked at is a refusal too', async () => {
+  it('of a client that disconnected before it was read is a refusal, too', async () => {
     const outcome = deferred<string>()
     const port = await listenByNode((request) => {
       request.once('close', () =>

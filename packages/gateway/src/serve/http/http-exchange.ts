@@ -7,16 +7,16 @@ import { errorMessage, notificationMessage } from '../rpc/wire-message.ts'
 import { type EventStream, eventKindOf, openPlainStream } from './event-stream.ts'
 import type { ResponseWriter } from './response-writer.ts'
 
-/** What the MCP path looks at of a request, whoever read it. */
+/** The parts of a request that MCP needs, whichever parser read it. */
 export type HttpRequest = Pick<IncomingMessage, 'method' | 'headers'>
 
-/** Where a call of the legacy era can be resumed. */
+/** Where the stream of a legacy call can be resumed. */
 export interface Resumption {
   readonly streams: SessionStreams
   readonly requestId: string | number
 }
 
-/** One POST and its answer: plain JSON, or an event stream as soon as there is something to say before the answer. */
+/** One POST and its answer: plain JSON, or an event stream if something is sent before the answer. */
 export class HttpExchange implements LongCall {
   readonly cancellation = new Cancellation()
   index = -1
@@ -31,28 +31,28 @@ export class HttpExchange implements LongCall {
     this.#resumption = resumption
   }
 
-  /** What the answer goes over: not the POST's own connection any more once the call was resumed on another. */
+  /** The connection for the answer. After a resumption it is no longer the connection of the POST. */
   get connection(): ServerResponse | undefined {
     return this.#stream ? this.#stream.connection : this.#answer.response
   }
 
-  /** Whether anybody can still get the answer over what it goes over now. */
+  /** Whether the answer can still reach the client over the current connection. */
   get isAwaited(): boolean {
     return this.#stream ? this.#stream.connection?.destroyed === false : !this.#answer.isDisconnected
   }
 
-  /** In the modern era a closed stream is the cancellation; in the legacy era it means nothing. */
+  /** In the modern era, closing the stream cancels the call; in the legacy era it does not. */
   cancelOnClose(): void {
     this.#answer.onDisconnect(() => this.cancellation.cancel('the client closed the stream'))
   }
 
-  /** A notification, or a request that the client will answer. False when it cannot reach the client before the answer. */
+  /** Sends a notification, or a request that the client will answer. Returns false if it cannot reach the client before the answer. */
   notify(message: JsonObject): boolean {
     this.#stream ??= this.#openStream()
     return this.#stream?.send(notificationMessage(message), eventKindOf(message)) ?? false
   }
 
-  /** Becomes a stream with nothing to say yet, unless the client might expect none: a call without progress has been JSON so far. */
+  /** Opens the stream before there is a message, if the client explicitly accepts streams. Others may expect plain JSON for a call without progress. */
   beginStream(): void {
     if (/text\/event-stream/.test(this.#request.headers.accept ?? '')) this.#stream ??= this.#openStream()
   }
@@ -70,7 +70,7 @@ export class HttpExchange implements LongCall {
   }
 }
 
-/** A refusal that concerns the transport: it has the status that the error's kind names. */
+/** Sends an error of the transport, with the HTTP status of its kind. */
 export function sendRefusal(answer: ResponseWriter, error: SallyportError, details: RefusalDetails = {}): void {
   const rpc = { code: error.kind.rpc, message: error.text, data: { code: error.code, ...details.data } }
   answer.send({ message: errorMessage(details.id, rpc), status: error.kind.http }, details.headers)

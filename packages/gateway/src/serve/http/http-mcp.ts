@@ -35,15 +35,15 @@ export interface HttpMcpOptions {
   readonly methods: Methods
   readonly sessions: LegacySessions
   readonly maxBodyBytes: () => number
-  /** What requests share that are still coming in. */
+  /** Shared memory budget of requests that are still being received. */
   readonly bodies: BodyBudget
-  /** What happens in a conversation that servers may have to know. */
+  /** Called for events of a conversation that servers may need to know. */
   readonly onConversation: (conversation: string, notice: ConversationEvent) => void
-  /** Says what broke, once; returns the incident that the answer names. */
+  /** Logs a bug once and returns the incident id for the answer. */
   readonly onBug: (error: unknown, where: string) => string
 }
 
-/** Calls back as soon as what this header proves counts no longer. Returns the end of watching. */
+/** Calls `onEnd` as soon as the credential in this header is no longer valid. Returns a function that stops watching. */
 export type WatchCredential = (authorization: string, onEnd: () => void) => () => void
 
 interface AuthenticatedRequest {
@@ -55,9 +55,9 @@ interface AuthenticatedRequest {
 
 type RequestMessage = Extract<ClientMessage, { kind: 'request' }>
 
-const BODY_HINT = 'Raise gateway.max_body if it has to be.'
+const BODY_HINT = 'Raise gateway.max_body if the message has to be this large.'
 
-/** MCP over HTTP: both eras on one endpoint, told apart message by message. */
+/** MCP over HTTP: both eras on one endpoint, decided per message. */
 export class HttpMcp {
   readonly #options: HttpMcpOptions
   readonly #backpressure = new Backpressure()
@@ -67,7 +67,7 @@ export class HttpMcp {
     this.#options = options
   }
 
-  /** Answers every request itself, whatever happens. Without promises of its own: each would cost a call more than its checks do. */
+  /** Answers every request, also after an error. It uses no promises: each would cost more than all the checks of a call. */
   handle(visit: AuthenticatedRequest): void {
     const { request } = visit
     try {
@@ -82,26 +82,26 @@ export class HttpMcp {
     }
   }
 
-  /** One that is here already needs no part of what others share. */
+  /** A body that is already in memory needs no share of the budget. */
   #bodyLimit({ request, principal }: AuthenticatedRequest): BodyLimit {
     const bounds = { limit: this.#options.maxBodyBytes(), hint: BODY_HINT }
     if (request instanceof FastRequest) return bounds
     return { ...bounds, budget: this.#options.bodies, owner: toOwnerKey(principal) }
   }
 
-  /** Reads the message, finds its client by its era, and answers. */
+  /** Reads the message, prepares it for its era, and answers. */
   #post(visit: AuthenticatedRequest, body: Buffer | SallyportError): void {
     try {
       if (body instanceof SallyportError) throw body
       const message = readMessage(body)
       if ('error' in message)
         return sendRefusal(visit.answer, message.error, { id: message.id as string | number | undefined })
-      const isOfModern = message.kind !== 'response' && isModern(message, visit.request.headers)
-      const asked = isOfModern ? this.#prepareModern(visit, message) : this.#prepareLegacy(visit, message)
-      if (asked === undefined) return
-      const reply = this.#options.methods.answer(asked.request)
-      if (!(reply instanceof Promise)) return this.#reply(asked, reply)
-      void reply.then((later) => this.#reply(asked, later)).catch((error: unknown) => this.#fail(visit, error))
+      const isModernMessage = message.kind !== 'response' && isModern(message, visit.request.headers)
+      const pending = isModernMessage ? this.#prepareModern(visit, message) : this.#prepareLegacy(visit, message)
+      if (pending === undefined) return
+      const reply = this.#options.methods.answer(pending.request)
+      if (!(reply instanceof Promise)) return this.#reply(pending, reply)
+      void reply.then((later) => this.#reply(pending, later)).catch((error: unknown) => this.#fail(visit, error))
     } catch (error) {
       this.#fail(visit, error)
     }
@@ -121,16 +121,16 @@ export class HttpMcp {
     if (exchange.connection) this.#backpressure.watch(exchange.connection)
   }
 
-  /** What a message asks for; undefined if it was answered already. */
+  /** `undefined` if the message was already answered. */
   #prepareModern(
     visit: AuthenticatedRequest,
     message: Exclude<ClientMessage, { kind: 'response' }>,
   ): PendingRequest | undefined {
     const { request, answer, principal } = visit
-    const flaw = checkModernRequest(message, request.headers)
-    if (flaw) {
+    const problem = checkModernRequest(message, request.headers)
+    if (problem) {
       const id = message.kind === 'request' ? message.id : undefined
-      sendRefusal(answer, flaw, { id, data: versionErrorData(flaw, message) })
+      sendRefusal(answer, problem, { id, data: versionErrorData(problem, message) })
       return undefined
     }
     if (message.kind === 'notification') return sendAccepted(answer)
@@ -143,8 +143,8 @@ export class HttpMcp {
     exchange.cancelOnClose()
     const client = new ModernClient(params, exchange)
     const { cancellation } = exchange
-    const asked = { id, method, params, principal, era: 'modern', client, cancellation, carrier: request } as const
-    return { exchange, session: undefined, request: asked }
+    const prepared = { id, method, params, principal, era: 'modern', client, cancellation, carrier: request } as const
+    return { exchange, session: undefined, request: prepared }
   }
 
   #prepareLegacy(visit: AuthenticatedRequest, message: ClientMessage): PendingRequest | undefined {
@@ -162,7 +162,7 @@ export class HttpMcp {
     }
     const { id, method, params } = message
     if (session.inFlight.has(id))
-      throw new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)
+      throw new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request in flight.`)
     const { streams, subscriptions } = session
     const exchange = new HttpExchange(request, answer, { streams, requestId: id })
     const { cancellation } = exchange
@@ -170,8 +170,8 @@ export class HttpMcp {
     this.#longCalls.add(exchange)
     const client = new CallingClient(session.client, exchange)
     const isAwaited = (): boolean => exchange.isAwaited
-    // Written out: to add to a copied object costs more than all else here.
-    const asked = {
+    // Written out: adding members to a copied object costs more than everything else here.
+    const prepared = {
       id,
       method,
       params,
@@ -183,7 +183,7 @@ export class HttpMcp {
       subscriptions,
       carrier: request,
     } as const
-    return { exchange, session, request: asked }
+    return { exchange, session, request: prepared }
   }
 
   async #initialize({ answer, principal }: AuthenticatedRequest, { id, params }: RequestMessage): Promise<void> {
@@ -222,7 +222,7 @@ export class HttpMcp {
 
   #requireSession({ request, principal }: AuthenticatedRequest): LegacySession {
     const id = request.headers['mcp-session-id']
-    // The modern era knows neither sessions nor the verbs that belong to them.
+    // The modern era has neither sessions nor their verbs.
     const isModern = request.headers['mcp-protocol-version'] === MODERN_VERSION
     if (typeof id !== 'string' || isModern) {
       if (request.method !== 'POST') throw methodNotAllowed()
@@ -232,7 +232,7 @@ export class HttpMcp {
     }
     const session = this.#options.sessions.find(id, principal)
     if (!session)
-      throw new SallyportError('SESSION_UNKNOWN', 'There is no such session (any more).', {
+      throw new SallyportError('SESSION_UNKNOWN', 'There is no such session, or it has ended.', {
         hint: 'Send initialize again.',
       })
     return session
@@ -253,10 +253,10 @@ interface PendingRequest {
   readonly request: ClientRequest
 }
 
-/** Other requests prove anew who makes them; a stream was let in once, and may stay for days. */
+/** Every other request is authenticated again. A stream is authenticated once and may stay open for days. */
 function closeOnRevocation({ request, answer, watch }: AuthenticatedRequest): void {
   const { authorization } = request.headers
-  // Nobody would say that one without a connection has closed, and it would be watched for ever.
+  // A closed connection emits no other `close`, so the watch would never end.
   if (authorization === undefined || answer.isDisconnected) return
   const response = answer.open()
   response.once(
@@ -276,15 +276,12 @@ function receive(
 
 function checkMediaTypes(request: HttpRequest): void {
   const { 'content-type': type = '', accept } = request.headers
-  // As the SDKs write it, and so nearly everybody.
+  // The values that the SDKs send, and so nearly every client.
   if (type === 'application/json' && accept === 'application/json, text/event-stream') return
   if (!/^application\/json\s*(;|$)/i.test(type))
     throw new SallyportError('MEDIA_REFUSED', 'The body must be application/json.')
   if (!acceptsJson(request) && !acceptsStream(request))
-    throw new SallyportError(
-      'ACCEPT_REFUSED',
-      'The answer comes as application/json or text/event-stream: accept both.',
-    )
+    throw new SallyportError('ACCEPT_REFUSED', 'The answer is application/json or text/event-stream: accept both.')
 }
 
 function checkLegacyVersion(request: HttpRequest): void {
@@ -294,18 +291,18 @@ function checkLegacyVersion(request: HttpRequest): void {
     'INVALID_REQUEST',
     `The header MCP-Protocol-Version names ${JSON.stringify(version)}, which is unknown.`,
     {
-      hint: `Known are ${[MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')}.`,
+      hint: `Known versions: ${[MODERN_VERSION, ...LEGACY_VERSIONS].join(', ')}.`,
     },
   )
 }
 
 function requireStream(request: HttpRequest): void {
   if (acceptsStream(request)) return
-  throw new SallyportError('ACCEPT_REFUSED', 'The stream comes as text/event-stream: accept that.')
+  throw new SallyportError('ACCEPT_REFUSED', 'The stream is text/event-stream: accept that type.')
 }
 
 const methodNotAllowed = (): SallyportError =>
-  new SallyportError('VERB_REFUSED', 'This endpoint takes POST; GET and DELETE only with a session.')
+  new SallyportError('VERB_REFUSED', 'This endpoint accepts POST; GET and DELETE only with a session.')
 
 function sendAccepted(answer: ResponseWriter): undefined {
   if (!answer.isSpent) answer.open().writeHead(202, { 'content-length': 0 }).end()

@@ -20,17 +20,17 @@ import type { HttpMcp, WatchCredential } from './http-mcp.ts'
 import { NodeResponseWriter } from './node-response-writer.ts'
 import type { ResponseWriter } from './response-writer.ts'
 
-/** What /readyz says: `lockdown` is what the operator wants, the other two are waited out. */
+/** The answer of /readyz. `lockdown` is set by the operator; `starting` and `audit-unavailable` are temporary. */
 export type Readiness = 'ready' | 'lockdown' | 'starting' | 'audit-unavailable'
 
 export interface Routes {
   readonly mcp: HttpMcp
-  /** Asked anew for every request: a changed configuration brings another. */
+  /** Called for every request, because a configuration change replaces the authenticator. */
   readonly authenticator: () => Authenticator
   readonly failures: CredentialFailures
-  /** The admin plane; it judges the caller's role itself, since browsers come with a cookie. */
+  /** The admin plane. It checks the caller's role itself, because browsers send a cookie. */
   readonly admin: (request: IncomingMessage, response: ServerResponse, bearer: Principal | undefined) => Promise<void>
-  /** Who a caller is on a path that names a profile, or why it is not let in there. */
+  /** The principal on a path that names a profile, or why the caller may not use that profile. */
   readonly narrow: (principal: Principal, agent: string, variant: string) => Principal | SallyportError
   readonly watch: WatchCredential
   readonly readiness: () => Readiness
@@ -49,7 +49,7 @@ export interface HttpListener {
   close(): Promise<void>
 }
 
-/** Slow or silent peers lose their connection; a call under way may take as long as it likes. */
+/** Slow or silent clients are disconnected; a call in flight has no limit here. */
 const TIMEOUTS = {
   headersTimeout: 15_000,
   requestTimeout: 60_000,
@@ -57,7 +57,7 @@ const TIMEOUTS = {
   connectionsCheckingInterval: 5_000,
 }
 
-/** The same for the connections that node does not see. */
+/** The same limits for connections that node:http does not serve. */
 const CONNECTION_TIMEOUTS = {
   firstRequestMs: TIMEOUTS.headersTimeout,
   nextRequestMs: TIMEOUTS.keepAliveTimeout,
@@ -71,20 +71,20 @@ const HINTS = {
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpListener> {
   let guard: RequestGuard | undefined
-  const judge = (visit: RoutedRequest, enter: RouteHandler): void => {
+  const guarded = (visit: RoutedRequest, handler: RouteHandler): void => {
     const refused = guard?.(visit.request)
     if (refused) sendRefusal(visit.answer, refused)
-    else runHandler(visit, enter)
+    else runHandler(visit, handler)
   }
   const answers = new WeakMap<Duplex, ServerResponse>()
   const server = createServer({ ...TIMEOUTS, noDelay: true, requireHostHeader: false }, (request, response) => {
     answers.set(request.socket, response)
     const visit = { request, answer: new NodeResponseWriter(request, response), routes: options }
-    judge(visit, () => routePath(visit, response))
+    guarded(visit, () => routePath(visit, response))
   })
   refuseInvalidHttp(server, answers)
   const connections = new HttpConnections(server, CONNECTION_TIMEOUTS, (request, answer) =>
-    judge({ request, answer, routes: options }, (visit) => routeMcp(request.url, visit)),
+    guarded({ request, answer, routes: options }, (visit) => routeMcp(request.url, visit)),
   )
   const { port } = await listen(server, options)
   const { host, allowedHosts, allowedOrigins } = options
@@ -103,16 +103,16 @@ interface RoutedRequest<Request extends IncomingMessage | FastRequest = Incoming
 
 type RouteHandler = (visit: RoutedRequest) => Promise<void> | undefined
 
-/** A bug is an answer, whether it shows at once or later: nobody above catches what is thrown here. */
-function runHandler(visit: RoutedRequest, enter: RouteHandler): void {
+/** Answers bugs too, synchronous or not: no caller catches what is thrown here. */
+function runHandler(visit: RoutedRequest, handler: RouteHandler): void {
   try {
-    enter(visit)?.catch((error: unknown) => refuse(visit, error))
+    handler(visit)?.catch((error: unknown) => refuse(visit, error))
   } catch (error) {
     refuse(visit, error)
   }
 }
 
-/** Every path that the gateway answers on. */
+/** Routes every path of the gateway. */
 function routePath(visit: RoutedRequest<IncomingMessage>, response: ServerResponse): Promise<void> | undefined {
   const { request, routes } = visit
   const path = pathOf(request)
@@ -128,11 +128,11 @@ function refuse({ request, answer, routes }: RoutedRequest, error: unknown): voi
   sendRefusal(answer, refusal)
 }
 
-/** A caller who was seen before is known at once; to wait for that too would cost every call a turn. */
+/** A cached caller is known synchronously; awaiting it would delay every call by a microtask. */
 function routeMcp(path: string, visit: RoutedRequest): Promise<void> | undefined {
-  const asked = visit.routes.authenticator().authenticate(visit.request.headers.authorization)
-  if (asked instanceof Promise) return asked.then((caller) => serveMcp(path, caller, visit))
-  serveMcp(path, asked, visit)
+  const authentication = visit.routes.authenticator().authenticate(visit.request.headers.authorization)
+  if (authentication instanceof Promise) return authentication.then((caller) => serveMcp(path, caller, visit))
+  serveMcp(path, authentication, visit)
   return undefined
 }
 
@@ -154,7 +154,7 @@ async function routeAdmin(request: IncomingMessage, response: ServerResponse, ro
   await routes.admin(request, response, caller)
 }
 
-/** A browser comes without a token: its cookie is judged by the admin plane itself. */
+/** A browser sends no token: the admin plane checks its cookie. */
 async function authenticateBearer(
   { headers }: IncomingMessage,
   { authenticator }: Routes,
@@ -172,7 +172,7 @@ interface PenaltyTarget {
   readonly routes: Pick<Routes, 'failures'>
 }
 
-/** Who brings a wrong credential again and again waits for the answer. */
+/** Delays the answer for a source that repeatedly sends wrong credentials. */
 function withPenalty(caller: Refusal, { answer, routes }: PenaltyTarget, send: (refusal: RefusalReply) => void): void {
   const plain = { refused: caller.refused, headers: challengeHeaders(caller) }
   if (caller.credential !== 'wrong') return send(plain)
@@ -184,7 +184,7 @@ function withPenalty(caller: Refusal, { answer, routes }: PenaltyTarget, send: (
 const challengeHeaders = ({ challenge }: Refusal): Readonly<Record<string, string>> =>
   challenge === undefined ? {} : { 'www-authenticate': challenge }
 
-/** `/mcp/<agent>.<variant>` narrows what the credential gives to a profile. */
+/** `/mcp/<agent>.<variant>` narrows the principal to a profile. */
 function narrowToProfile(principal: Principal, path: string, { narrow }: Routes): Principal | SallyportError {
   if (path === '/mcp') return principal
   const match = /^\/mcp\/([a-z0-9-]{1,64})\.([A-Za-z0-9_-]{1,64})$/.exec(path)
@@ -194,18 +194,18 @@ function narrowToProfile(principal: Principal, path: string, { narrow }: Routes)
 }
 
 export function pathOf(request: Pick<IncomingMessage, 'url'>): string {
-  // A proxy may ask in absolute form; the guard has compared its authority with the Host already.
-  const asked = request.url ?? '/'
-  const url = asked.startsWith('/') ? asked : asked.replace(/^https?:\/\/[^/?#]*/i, '') || '/'
+  // A proxy may send the URL in absolute form; the guard has already compared its authority with Host.
+  const target = request.url ?? '/'
+  const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '') || '/'
   const end = url.indexOf('?')
   return end < 0 ? url : url.slice(0, end)
 }
 
-const sendReadiness = (response: ServerResponse, word: Readiness): void =>
-  sendText(response, word === 'ready' || word === 'lockdown' ? 200 : 503, word)
+const sendReadiness = (response: ServerResponse, readiness: Readiness): void =>
+  sendText(response, readiness === 'ready' || readiness === 'lockdown' ? 200 : 503, readiness)
 
-function sendText(response: ServerResponse, status: number, word: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain', 'content-length': word.length }).end(word)
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', 'content-length': text.length }).end(text)
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<AddressInfo> {
@@ -232,7 +232,7 @@ function listenFailure(error: NodeJS.ErrnoException, host: string, port: number)
   })
 }
 
-/** What is no HTTP at all gets a status that says why, and the connection ends. `answers` are the last of each connection. */
+/** Answers invalid HTTP with a status and closes the connection. `answers` has the last response of each connection. */
 function refuseInvalidHttp(server: Server, answers: WeakMap<Duplex, ServerResponse>): void {
   const statuses: Readonly<Record<string, string>> = {
     HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
@@ -240,16 +240,16 @@ function refuseInvalidHttp(server: Server, answers: WeakMap<Duplex, ServerRespon
   }
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const answer = answers.get(socket)
-    // Within an answer that is under way ours would be taken for a part of it.
+    // In the middle of another answer, this one would be read as a part of it.
     const interrupts = answer?.headersSent && !answer.writableFinished
-    // To a client that has asked for nothing yet it would be the answer to what it is about to ask.
+    // A client that has sent nothing yet would take it for the answer to its first request.
     const isSilent = (socket as Socket).bytesRead === 0
     if (socket.writable && !interrupts && !isSilent)
       socket.write(rawResponse(statuses[error.code ?? ''] ?? '400 Bad Request'))
     ;(socket as Socket).destroySoon()
   })
   server.on('connect', (_request, socket) => socket.end(rawResponse('405 Method Not Allowed')))
-  // There is no listener for `upgrade`: node then serves the request as if the offer had not been made (RFC 9110, 7.8).
+  // Without a listener for `upgrade`, node ignores the header and serves the request (RFC 9110, 7.8).
 }
 
 const rawResponse = (status: string): string => `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`
@@ -259,7 +259,7 @@ function closeServer(server: Server, connections: HttpConnections): Promise<void
     server.close(() => resolve())
     server.closeIdleConnections()
     connections.closeIdle()
-    // Calls under way have been answered or cancelled by now; what is left is idle streams.
+    // All calls have been answered or cancelled by now; only idle streams are left.
     setTimeout(() => {
       server.closeAllConnections()
       connections.closeAll()

@@ -35,11 +35,11 @@ export class NodeResponseWriter implements ResponseWriter {
     return this.response
   }
 
-  onDisconnect(told: () => void): void {
-    if (this.isDisconnected) return told()
-    // It happens once; `once` would make an object more for every call.
+  onDisconnect(callback: () => void): void {
+    if (this.isDisconnected) return callback()
+    // `close` is emitted only once; `once` would allocate one more object per call.
     this.response.on('close', () => {
-      if (!this.response.writableFinished) told()
+      if (!this.response.writableFinished) callback()
     })
   }
 }
@@ -50,17 +50,17 @@ export function sendReply(
   headers?: Readonly<Record<string, string>>,
 ): void {
   const length = String(messageBytes(message))
-  // A list is written as it is; an object would be made into one first.
+  // An array is written directly; an object would be converted to an array first.
   const head = ['content-type', 'application/json', 'content-length', length]
   for (const name in headers) head.push(name, headers[name] as string)
   response.writeHead(status, head)
   writePieces(response, message)
 }
 
-/** A shorter piece is cheaper to copy than to write by itself. */
+/** Shorter pieces are cheaper to copy together than to write separately. */
 const MIN_WRITE_BYTES = 256
 
-/** Node sends a text together with the head, and what follows in the same system call: ending uncorks. */
+/** Node sends a string together with the head, and the rest in the same system call: `end` uncorks. */
 function writePieces(response: ServerResponse, message: WireMessage): void {
   response.cork()
   let text = ''
@@ -76,10 +76,10 @@ function writePieces(response: ServerResponse, message: WireMessage): void {
   response.end(text, 'latin1')
 }
 
-/** So long a client that was answered may go on sending its body. */
+/** How long a client may continue to send its body after it was answered. */
 const DRAIN_TIMEOUT_MS = 1_000
 
-/** Reads past the rest of a body: hanging up while it comes would reset the connection, and the answer with it. */
+/** Skips the rest of a body: closing now would reset the connection, and the client would lose the answer. */
 function drainBody(request: IncomingMessage): void {
   request.resume()
   const timer = setTimeout(() => request.complete || request.destroy(), DRAIN_TIMEOUT_MS).unref()

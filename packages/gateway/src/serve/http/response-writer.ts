@@ -1,20 +1,20 @@
 import type { ServerResponse } from 'node:http'
 import type { Reply } from '../rpc/client-request.ts'
 
-/** The way back to whoever made a request over HTTP: one whole message, or whatever node's own response can say. */
+/** Writes the answer to an HTTP request: one complete message, or anything else through a response of node:http. */
 export interface ResponseWriter {
-  /** Where the request came from. */
+  /** The client's address. */
   readonly address: string | undefined
-  /** The connection is not there any more. */
+  /** The connection is closed. */
   readonly isDisconnected: boolean
-  /** It has been begun, or nobody is left to take it. */
+  /** The answer has begun, or the client is gone: nothing more can be sent. */
   readonly isSpent: boolean
-  /** What the answer goes over, where that is a response of node's. */
+  /** The response of node:http, if the answer uses one. */
   readonly response: ServerResponse | undefined
-  /** Nothing happens where it is spent. */
+  /** Does nothing if `isSpent`. */
   send(reply: Reply, headers?: Readonly<Record<string, string>>): void
-  /** For all that is no whole message: a stream, a status alone. */
+  /** For answers that are not one complete message: a stream, or only a status. */
   open(): ServerResponse
-  /** Calls back when the client leaves before the answer is whole; at once where it has left already. */
-  onDisconnect(told: () => void): void
+  /** Calls back if the client disconnects before the answer is complete; immediately if it already has. */
+  onDisconnect(callback: () => void): void
 }

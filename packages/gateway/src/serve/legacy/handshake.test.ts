@@ -3,15 +3,15 @@ import { readHandshake } from './handshake.ts'
 
 const VERSION = '2025-11-25'
 
-describe('what a client says when it opens a session', () => {
-  it('is kept as it is', () => {
+describe('what a client sends when it opens a session', () => {
+  it('is stored unchanged', () => {
     const capabilities = { sampling: {}, elicitation: { url: {} }, 'x-own': [1] }
     const clientInfo = { name: 'a', version: '1', icons: [{ src: 'https://a.example/i.png' }] }
-    const opening = readHandshake({ protocolVersion: '1999-01-01', capabilities, clientInfo }, VERSION)
-    expect(opening).toEqual({ protocolVersion: VERSION, capabilities, clientInfo })
+    const handshake = readHandshake({ protocolVersion: '1999-01-01', capabilities, clientInfo }, VERSION)
+    expect(handshake).toEqual({ protocolVersion: VERSION, capabilities, clientInfo })
   })
 
-  it('is empty where it says nothing, or something else', () => {
+  it('is empty if it is missing or has another type', () => {
     for (const params of [{}, { capabilities: [], clientInfo: 'me' }, { capabilities: null, clientInfo: 7 }])
       expect(readHandshake(params, VERSION)).toEqual({ protocolVersion: VERSION, capabilities: {}, clientInfo: {} })
   })

@@ -5,7 +5,7 @@ const WAY = { send: () => true, isOpen: () => true }
 const OPENING = { protocolVersion: '2025-11-25', clientInfo: { name: 'c' }, capabilities: { sampling: {} } }
 
 describe('a legacy client, as it is introduced to modern servers', () => {
-  it('is told with the level that it set last, also in calls', () => {
+  it('has the log level that it set last, also in calls', () => {
     const client = new LegacyClient('conversation', OPENING, WAY)
     const calling = new CallingClient(client, { notify: () => true })
     const introduced = (): unknown => JSON.parse(`{${calling.introduction}}`)

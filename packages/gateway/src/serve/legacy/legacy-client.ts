@@ -10,13 +10,13 @@ import {
 import type { ClientChannel } from '../rpc/client-request.ts'
 import type { Handshake } from './handshake.ts'
 
-/** How a client is reached outside of its calls. */
+/** How to reach a client outside of its calls. */
 export interface StandingChannel {
   readonly send: SendToClient
   readonly isOpen: () => boolean
 }
 
-/** A client that began with `initialize`: what it declared then, and what it has not answered yet. */
+/** A client that began with `initialize`: what it declared, and which questions it has not answered yet. */
 export class LegacyClient implements StandingClient {
   readonly era = 'legacy'
   readonly answersInCall = true
@@ -25,13 +25,13 @@ export class LegacyClient implements StandingClient {
   readonly #channel: StandingChannel
   #logLevel: LogLevel | undefined
   #introduction: string | undefined
-  /** Most are never asked anything. */
+  /** Created at the first question: most clients never get one. */
   #questions: ClientQuestions | undefined
 
-  constructor(conversation: string, opening: Handshake, way: StandingChannel) {
+  constructor(conversation: string, handshake: Handshake, channel: StandingChannel) {
     this.conversation = conversation
-    this.handshake = opening
-    this.#channel = way
+    this.handshake = handshake
+    this.#channel = channel
   }
 
   get isReachable(): boolean {
@@ -68,7 +68,7 @@ export class LegacyClient implements StandingClient {
     this.#channel.send(notification)
   }
 
-  /** Outside of any call; false when there is no way to it. */
+  /** Sends a message outside of any call. Returns false if the client cannot be reached. */
   trySend(message: JsonObject): boolean {
     return this.#channel.send(message)
   }
@@ -87,16 +87,16 @@ export class LegacyClient implements StandingClient {
   }
 }
 
-/** A legacy client during one of its calls: what concerns the call goes onto the call's own stream. */
+/** A legacy client during one of its calls: messages about the call use the call's own stream. */
 export class CallingClient implements Client {
   readonly era = 'legacy'
   readonly answersInCall = true
   readonly standing: LegacyClient
   readonly #channel: ClientChannel
 
-  constructor(standing: LegacyClient, way: ClientChannel) {
+  constructor(standing: LegacyClient, channel: ClientChannel) {
     this.standing = standing
-    this.#channel = way
+    this.#channel = channel
   }
 
   get capabilities(): JsonObject {
@@ -119,7 +119,7 @@ export class CallingClient implements Client {
     return this.standing.introduction
   }
 
-  /** A client that takes no stream as the answer to its call may have another one open. */
+  /** A client that accepts no stream as the answer to its call may have another stream open. */
   ask(question: Question): Promise<QuestionAnswer> {
     return this.standing.askOver((message) => this.#channel.notify(message) || this.standing.trySend(message), question)
   }
@@ -129,22 +129,22 @@ export class CallingClient implements Client {
   }
 }
 
-/** Sends a message to the client; false when there is no way to it. */
+/** Sends a message to the client; returns false if it cannot be reached. */
 type SendToClient = (message: JsonObject) => boolean
 
-/** A person may have to be found before anybody answers. */
+/** Long, because a person may have to answer. */
 const ANSWER_TIMEOUT_MS = 600_000
 
-/** The questions of servers that one legacy client has not answered yet. */
+/** Questions of servers that one legacy client has not answered yet. */
 class ClientQuestions {
   readonly #open = new Map<string, (answer: QuestionAnswer) => void>()
 
   ask({ method, params, cancellation }: Question, send: SendToClient): Promise<QuestionAnswer> {
     if (cancellation.reason !== undefined) return Promise.resolve(withdrawnAnswer(cancellation.reason))
-    // Never used before by this client, not even in a conversation that it began anew.
+    // Unique for this client, even if it starts a new conversation.
     const id = randomUUID()
     if (!send({ id, method, params: withoutProgressToken(params) }))
-      return Promise.resolve(failedAnswer('The client keeps no stream open on which it could be asked.'))
+      return Promise.resolve(failedAnswer('The client has no open stream on which it could be asked.'))
     return new Promise((resolve) => {
       const close = (answer: QuestionAnswer): void => {
         clearTimeout(timer)
@@ -152,17 +152,17 @@ class ClientQuestions {
         this.#open.delete(id)
         resolve(answer)
       }
-      const takeBack = (reason: string): void => {
+      const withdraw = (reason: string): void => {
         send({ method: 'notifications/cancelled', params: { requestId: id, reason } })
         close(withdrawnAnswer(reason))
       }
-      const timer = setTimeout(() => takeBack('it was not answered in time'), ANSWER_TIMEOUT_MS)
+      const timer = setTimeout(() => withdraw('it was not answered in time'), ANSWER_TIMEOUT_MS)
       this.#open.set(id, close)
-      cancellation.onCancel(takeBack)
+      cancellation.onCancel(withdraw)
     })
   }
 
-  /** An answer to no open question changes nothing. */
+  /** Ignores an answer without an open question. */
   receiveAnswer(id: string | number, { result, error }: JsonObject): void {
     const close = typeof id === 'string' ? this.#open.get(id) : undefined
     close?.(isJsonObject(error) ? { error } : { result: result ?? {} })
@@ -173,13 +173,13 @@ class ClientQuestions {
   }
 }
 
-/** Its token belongs to the server; ours would mean nothing to it. */
+/** The progress token belongs to the server and means nothing to this client. */
 function withoutProgressToken(params: JsonObject): JsonObject {
   if (!isJsonObject(params._meta) || params._meta.progressToken === undefined) return params
   const { progressToken: _token, ..._meta } = params._meta
   return { ...params, _meta }
 }
 
-const withdrawnAnswer = (reason: string): QuestionAnswer => failedAnswer(`Nobody waits for the answer: ${reason}.`)
+const withdrawnAnswer = (reason: string): QuestionAnswer => failedAnswer(`The answer is no longer needed: ${reason}.`)
 
 const failedAnswer = (message: string): QuestionAnswer => ({ error: { code: -32603, message } })

@@ -6,15 +6,15 @@ import { LegacySessions } from './legacy-sessions.ts'
 const ANN: Principal = { user: 'ann', agent: 'any', profile: 'default', session: 's', role: 'agent' }
 const OPENING = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {} }
 
-function openSessions(most = 3) {
+function openSessions(maxSessions = 3) {
   const hub = new ChangeHub()
   const clock = { now: 0 }
-  const sessions = new LegacySessions({ hub, maxSessions: () => most, now: () => clock.now, onEnd: () => {} })
+  const sessions = new LegacySessions({ hub, maxSessions: () => maxSessions, now: () => clock.now, onEnd: () => {} })
   return { hub, clock, sessions }
 }
 
 describe('legacy sessions', () => {
-  it('are found again by the one who opened them, and by nobody else', () => {
+  it('are found only by the caller that opened them', () => {
     const { sessions } = openSessions()
     const session = sessions.open(ANN, OPENING)
     expect(sessions.find(session.id, { ...ANN })).toBe(session)
@@ -30,7 +30,7 @@ describe('legacy sessions', () => {
     expect(sessions.find('__proto__', ANN)).toBeUndefined()
   })
 
-  it('end with everything that is under way in them, and listen no more', () => {
+  it('cancel their requests in flight when they end, and get no more notifications', () => {
     const { hub, sessions } = openSessions()
     const session = sessions.open(ANN, OPENING)
     const cancellation = new Cancellation()
@@ -43,7 +43,7 @@ describe('legacy sessions', () => {
     expect(sessions.find(session.id, ANN)).toBeUndefined()
   })
 
-  it('that were not seen for the longest time make room for new ones', () => {
+  it('are ended for new ones, the least recently used first', () => {
     const { clock, sessions } = openSessions()
     const [first, second] = [sessions.open(ANN, OPENING), sessions.open(ANN, OPENING)]
     sessions.open(ANN, OPENING)
@@ -55,7 +55,7 @@ describe('legacy sessions', () => {
     expect(sessions.find(second.id, ANN)).toBeUndefined()
   })
 
-  it('of one caller are not pushed out by another who opens many', () => {
+  it('of one caller are not displaced by another that opens many', () => {
     const { clock, sessions } = openSessions(4)
     const bob = { ...ANN, user: 'bob' }
     const own = sessions.open(ANN, OPENING)
@@ -67,7 +67,7 @@ describe('legacy sessions', () => {
     expect(sessions.find(own.id, ANN)).toBe(own)
   })
 
-  it('that were idle for an hour go all at once when room is needed', () => {
+  it('that were idle for an hour are all ended when the limit is reached', () => {
     const { clock, sessions, hub } = openSessions()
     for (let index = 0; index < 3; index++) sessions.open(ANN, OPENING)
     clock.now = 3_600_001
@@ -75,7 +75,7 @@ describe('legacy sessions', () => {
     expect([sessions.size, hub.size]).toEqual([1, 1])
   })
 
-  it('that are busy stay; a new one is refused', () => {
+  it('that are busy stay, and a new one is refused', () => {
     const { sessions } = openSessions(1)
     const session = sessions.open(ANN, OPENING)
     session.inFlight.set(1, new Cancellation())
@@ -85,12 +85,17 @@ describe('legacy sessions', () => {
     expect(sessions.open(ANN, OPENING)).not.toBe(session)
   })
 
-  it('keep to a limit that was lowered, once a new one comes', () => {
-    const clock = { now: 0, most: 5 }
+  it('are reduced to a lowered limit when a new one is opened', () => {
+    const clock = { now: 0, maxSessions: 5 }
     const hub = new ChangeHub()
-    const sessions = new LegacySessions({ hub, maxSessions: () => clock.most, now: () => clock.now, onEnd: () => {} })
+    const sessions = new LegacySessions({
+      hub,
+      maxSessions: () => clock.maxSessions,
+      now: () => clock.now,
+      onEnd: () => {},
+    })
     for (; clock.now < 5; clock.now++) sessions.open(ANN, OPENING)
-    clock.most = 2
+    clock.maxSessions = 2
     clock.now = 3_600_001
     const last = sessions.open(ANN, OPENING)
     expect([sessions.size, hub.size]).toEqual([2, 2])

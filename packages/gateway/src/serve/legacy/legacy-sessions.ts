@@ -7,13 +7,13 @@ import { LegacyClient } from './legacy-client.ts'
 import { ReplayBudget } from './replay-budget.ts'
 import { SessionStreams } from './session-streams.ts'
 
-/** A conversation that began with `initialize` over HTTP. It carries no label: see Principal.session for that. */
+/** A conversation that began with `initialize` over HTTP. It has no sensitivity label: that belongs to Principal.session. */
 export interface LegacySession {
   readonly id: string
   readonly principal: Principal
   readonly client: LegacyClient
   readonly subscriptions: ClientSubscriptions
-  /** Requests under way, by the client's id. */
+  /** Requests in flight, by the client's request id. */
   readonly inFlight: ShortLivedMap<string | number, Cancellation>
   readonly streams: SessionStreams
   seenAt: number
@@ -25,11 +25,11 @@ export interface LegacySessionsOptions {
   readonly hub: ChangeHub
   readonly maxSessions: () => number
   readonly now: () => number
-  /** Nobody will speak in this conversation again. */
+  /** Called when a conversation has ended. */
   readonly onEnd: (conversation: string) => void
 }
 
-/** The open legacy sessions. Those that a client forgot about make room for new ones. */
+/** The open legacy sessions. If there are too many, abandoned ones are ended. */
 export class LegacySessions {
   readonly #hub: ChangeHub
   readonly #maxSessions: () => number
@@ -49,14 +49,14 @@ export class LegacySessions {
     return this.#sessions.size
   }
 
-  open(principal: Principal, opening: Handshake): LegacySession {
+  open(principal: Principal, handshake: Handshake): LegacySession {
     if (this.#sessions.size >= this.#maxSessions()) this.#evict()
     const id = randomUUID()
-    const { protocolVersion } = opening
+    const { protocolVersion } = handshake
     const session: LegacySession = {
       id,
       principal,
-      client: new LegacyClient(id, opening, {
+      client: new LegacyClient(id, handshake, {
         send: (message) => session.streams.send(message),
         isOpen: () => session.streams.isListening,
       }),
@@ -74,7 +74,7 @@ export class LegacySessions {
     return session
   }
 
-  /** The session, if this caller may use it: knowing its id is not enough. */
+  /** The session, if this caller opened it: knowing its id is not enough. */
   find(id: string, principal: Principal): LegacySession | undefined {
     const session = this.#sessions.get(id)?.session
     if (!session || !samePrincipal(session.principal, principal)) return undefined
@@ -96,7 +96,7 @@ export class LegacySessions {
     for (const { session } of [...this.#sessions.values()]) this.end(session, reason)
   }
 
-  /** Forgotten ones go first. Then the oldest of whoever has the most: nobody can push out another by opening many. */
+  /** Ends idle sessions first, then the oldest session of the owner with the most: nobody can displace others by opening many. */
   #evict(): void {
     const before = this.#now() - IDLE_TIMEOUT_MS
     const idle = [...this.#sessions.values()]
@@ -104,7 +104,7 @@ export class LegacySessions {
       .filter((session) => !session.streams.isConnected && session.inFlight.size === 0)
     for (const session of idle) if (session.seenAt < before) this.end(session, 'the session was idle for too long')
     const left = new Set(idle.filter(({ id }) => this.#sessions.has(id)))
-    // More than one has to go where the limit was lowered meanwhile.
+    // More than one has to end if the limit was lowered.
     while (this.#sessions.size >= this.#maxSessions()) {
       const oldest = oldestOfLargestOwner([...left])
       if (!oldest)
@@ -126,8 +126,8 @@ function oldestOfLargestOwner(sessions: readonly LegacySession[]): LegacySession
     if (owned) owned.push(session)
     else byOwner.set(owner, [session])
   }
-  const [most = []] = [...byOwner.values()].sort((a, b) => b.length - a.length)
-  return most.reduce<LegacySession | undefined>(
+  const [largest = []] = [...byOwner.values()].sort((a, b) => b.length - a.length)
+  return largest.reduce<LegacySession | undefined>(
     (oldest, session) => (oldest && oldest.seenAt <= session.seenAt ? oldest : session),
     undefined,
   )
@@ -142,7 +142,7 @@ const samePrincipal = (a: Principal, b: Principal): boolean =>
     a.role === b.role &&
     sameNarrowing(a, b))
 
-/** Tokens may differ in nothing but what a launch left of their profile. */
+/** Two tokens may differ only in how a launch narrowed their profile. */
 const sameNarrowing = (a: Principal, b: Principal): boolean =>
   a.madeFor?.agent === b.madeFor?.agent &&
   a.madeFor?.profile === b.madeFor?.profile &&

@@ -3,16 +3,16 @@ import type { Answer } from '../../pipeline/pipeline.ts'
 import type { Client, Question, QuestionAnswer } from '../../upstream/upstream.ts'
 import type { ClientRequest } from '../rpc/client-request.ts'
 
-/** Where a call stands when its client gets a reply: it is over, or it needs something of the client. */
+/** What the client gets as the reply to one of its requests: the call has ended, or it needs input from the client. */
 export type RoundOutcome =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'questions'; readonly inputRequests: JsonObject }
-  /** The client made the same request again while this one waited. */
+  /** The client repeated the request while this one was waiting. */
   | { readonly kind: 'superseded' }
   /** A bug of ours. */
   | { readonly kind: 'broken'; readonly error: unknown }
 
-/** What a server asks in one go may come in pieces, and is told in one go: whoever answers will not notice the wait. */
+/** Questions that a server asks together may arrive separately. They are collected for this time and sent together. */
 const DEBOUNCE_MS = 20
 
 interface PendingQuestion {
@@ -21,8 +21,8 @@ interface PendingQuestion {
 }
 
 /**
- * A call of a modern client to a legacy server. It goes on while the server waits for the client's answers, which come
- * with a later request; whatever it has to say goes to the request that waits at the moment.
+ * A call of a modern client to a legacy server. It continues while the server waits for the client's answers, which
+ * come with a later request. Its messages go to the request that is waiting at the moment.
  */
 export class ParkedCall implements Client {
   readonly era: Era = 'modern'
@@ -34,24 +34,24 @@ export class ParkedCall implements Client {
   readonly #logLevel: LogLevel | undefined
   readonly #questions = new Map<string, PendingQuestion>()
   #waiting: ClientRequest | undefined
-  #resolveRound: ((turn: RoundOutcome) => void) | undefined
+  #resolveRound: ((outcome: RoundOutcome) => void) | undefined
   #finalOutcome: RoundOutcome | undefined
   #questionCount = 0
   #debounceTimer: NodeJS.Timeout | undefined
 
-  /** Of the first request only what it said is kept: its connection may be gone long before the call is over. */
+  /** Stores only data of the first request: its connection may close long before the call ends. */
   constructor({ client }: ClientRequest) {
     this.capabilities = client.capabilities
     this.clientInfo = client.clientInfo
     this.#logLevel = client.logLevel
   }
 
-  /** Each round says for itself what it wants to hear. */
+  /** Each request sets its own log level. */
   get logLevel(): LogLevel | undefined {
     return this.#waiting ? this.#waiting.client.logLevel : this.#logLevel
   }
 
-  /** A request of the client waits for what comes next. */
+  /** Whether a request of the client is waiting for the next reply. */
   get hasWaitingRequest(): boolean {
     return this.#waiting !== undefined
   }
@@ -60,7 +60,7 @@ export class ParkedCall implements Client {
     this.#waiting?.client.notify(notification)
   }
 
-  /** Under the token of whichever request waits now. */
+  /** Uses the progress token of the request that is waiting now. */
   notifyProgress(progress: JsonObject): void {
     const meta = this.#waiting?.params._meta
     const progressToken = isJsonObject(meta) ? meta.progressToken : undefined
@@ -78,7 +78,7 @@ export class ParkedCall implements Client {
     })
   }
 
-  /** The call is over. */
+  /** Ends the call. */
   end(end: Extract<RoundOutcome, { kind: 'answer' | 'broken' }>): void {
     this.#finalOutcome = end
     clearTimeout(this.#debounceTimer)
@@ -87,11 +87,11 @@ export class ParkedCall implements Client {
     this.#replyIfReady()
   }
 
-  /** Takes what this request brings, and waits with it for the next turn. */
+  /** Accepts the answers of this request, and waits for the next reply. */
   nextRound(request: ClientRequest): Promise<RoundOutcome> {
     this.#reply({ kind: 'superseded' })
     const responses = isJsonObject(request.params.inputResponses) ? request.params.inputResponses : {}
-    // A server would take nothing else for an answer, and wait: what is none has not been given yet.
+    // A server accepts only objects as answers, so anything else counts as not answered yet.
     for (const [key, result] of Object.entries(responses))
       if (this.#questions.has(key) && isJsonObject(result)) this.#closeQuestion(key, { result })
     this.#waiting = request
@@ -103,10 +103,10 @@ export class ParkedCall implements Client {
   }
 
   #closeQuestion(key: string, answer: QuestionAnswer): void {
-    const asked = this.#questions.get(key)
+    const pending = this.#questions.get(key)
     this.#questions.delete(key)
-    asked?.question.cancellation.onCancel(undefined)
-    asked?.resolve(answer)
+    pending?.question.cancellation.onCancel(undefined)
+    pending?.resolve(answer)
   }
 
   #replyIfReady(): void {
@@ -114,16 +114,16 @@ export class ParkedCall implements Client {
     else if (this.#questions.size > 0) this.#reply({ kind: 'questions', inputRequests: this.#inputRequests() })
   }
 
-  #reply(turn: RoundOutcome): void {
+  #reply(outcome: RoundOutcome): void {
     this.#waiting?.cancellation.onCancel(undefined)
     this.#waiting = undefined
-    this.#resolveRound?.(turn)
+    this.#resolveRound?.(outcome)
     this.#resolveRound = undefined
   }
 
   #inputRequests(): JsonObject {
     const entries = [...this.#questions].map(([key, { question }]) => {
-      // The legacy era's names for itself mean nothing in the modern one.
+      // These members have no meaning in the modern era.
       const { _meta, elicitationId: _name, ...params } = question.params
       return [key, { method: question.method, params }] as const
     })

@@ -17,23 +17,23 @@ function ask(more: JsonObject = {}, args: JsonObject = { a: 1, b: 2 }) {
   })
 }
 
-/** Under a clock that stands still: what is gathered for a moment is told by turning it. */
-function openCalls(patience?: number) {
-  const calls = new ParkedCalls(patience)
-  const told = async (outcome: Promise<ParkedCallOutcome>): Promise<ParkedCallOutcome> => {
+/** With fake timers: advancing them sends the collected questions. */
+function openCalls(timeoutMs?: number) {
+  const calls = new ParkedCalls(timeoutMs)
+  const settled = async (outcome: Promise<ParkedCallOutcome>): Promise<ParkedCallOutcome> => {
     outcome.catch(() => {})
     await vi.advanceTimersByTimeAsync(20)
     return outcome
   }
   return {
-    begin: (...asked: Parameters<ParkedCalls['begin']>) => told(calls.begin(...asked)),
-    resume: (...asked: Parameters<ParkedCalls['resume']>) => told(calls.resume(...asked)),
+    begin: (...args: Parameters<ParkedCalls['begin']>) => settled(calls.begin(...args)),
+    resume: (...args: Parameters<ParkedCalls['resume']>) => settled(calls.resume(...args)),
   }
 }
 
-/** A call whose server asks this often, one after the other. */
+/** A call whose server asks this many questions, one after the other. */
 function serverThatAsks(times: number) {
-  const heard: unknown[] = []
+  const answers: unknown[] = []
   const seen: { cancelled?: string } = {}
   const run = async (call: ParkedCall): Promise<Answer> => {
     const cancelled = new Promise<void>((resolve) =>
@@ -44,11 +44,11 @@ function serverThatAsks(times: number) {
     )
     for (let round = 0; round < times && seen.cancelled === undefined; round++) {
       const question = { method: 'elicitation/create', params: {}, cancellation: new Cancellation() }
-      heard.push(await Promise.race([call.ask(question), cancelled]))
+      answers.push(await Promise.race([call.ask(question), cancelled]))
     }
     return ANSWER
   }
-  return { run, heard, seen }
+  return { run, answers, seen }
 }
 
 function inputOf(outcome: ParkedCallOutcome): { readonly requestState: string; readonly keys: readonly string[] } {
@@ -61,7 +61,7 @@ describe('a call that waits for its client', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
   afterEach(() => void vi.useRealTimers())
 
-  it('is given up when the client does not come back, and leaves nothing behind', async () => {
+  it('is cancelled if the client does not come back, and leaves nothing behind', async () => {
     const calls = openCalls(1_000)
     const { run, seen } = serverThatAsks(1)
     const { requestState } = inputOf(await calls.begin(ask().request, run))
@@ -73,9 +73,9 @@ describe('a call that waits for its client', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('waits anew after each round, and not while the server works', async () => {
+  it('restarts the timeout after each round, and has none while the server works', async () => {
     const calls = openCalls(1_000)
-    const { run, heard, seen } = serverThatAsks(2)
+    const { run, answers, seen } = serverThatAsks(2)
     let { requestState, keys } = inputOf(await calls.begin(ask().request, run))
     vi.advanceTimersByTime(900)
     const inputResponses = { [String(keys[0])]: { action: 'accept' } }
@@ -83,12 +83,12 @@ describe('a call that waits for its client', () => {
     vi.advanceTimersByTime(900)
     const last = { [String(keys[0])]: { action: 'decline' } }
     expect(await calls.resume(ask({ requestState, inputResponses: last }).request)).toMatchObject({ answer: ANSWER })
-    expect(heard).toEqual([{ result: { action: 'accept' } }, { result: { action: 'decline' } }])
+    expect(answers).toEqual([{ result: { action: 'accept' } }, { result: { action: 'decline' } }])
     expect(seen.cancelled).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('takes arguments whose members come in another order for the same, and nothing else', async () => {
+  it('ignores the order of members in the arguments, but no other difference', async () => {
     const calls = openCalls()
     const { requestState } = inputOf(await calls.begin(ask().request, serverThatAsks(1).run))
     await expect(calls.resume(ask({ requestState }, { a: 1, b: 3 }).request)).rejects.toThrow('not one that belongs')
@@ -98,18 +98,18 @@ describe('a call that waits for its client', () => {
     await expect(other.resume(ask({ requestState }).request)).rejects.toThrow('not one that belongs')
   })
 
-  it('asks again for what was answered with no object', async () => {
+  it('asks again if the answer is not an object', async () => {
     const calls = openCalls()
-    const { run, heard } = serverThatAsks(1)
+    const { run, answers } = serverThatAsks(1)
     const { requestState, keys } = inputOf(await calls.begin(ask().request, run))
     for (const answer of [null, 5, 'x', []]) {
       const inputResponses = { [String(keys[0])]: answer }
       expect(inputOf(await calls.resume(ask({ requestState, inputResponses }).request)).keys).toEqual(keys)
     }
-    expect(heard).toEqual([])
+    expect(answers).toEqual([])
   })
 
-  it('keeps no more answers for clients that are away than there is room for', async () => {
+  it('retains answers for clients that are away only up to a limit', async () => {
     const calls = openCalls()
     const large = { kind: 'frame', frame: { envelope: { bytes: 30_000_000 } } } as unknown as Answer
     /** Its server asks, and ends without the answer. */
@@ -136,7 +136,7 @@ describe('a call that waits for its client', () => {
     for (const resume of [second, fourth]) expect(await resume()).toMatchObject({ answer: large })
   })
 
-  it('ends with a bug of ours as every call does', async () => {
+  it('ends with a bug like every other call', async () => {
     const calls = openCalls()
     const broken = calls.begin(ask().request, () => Promise.reject(new TypeError('a bug')))
     await expect(broken).rejects.toThrow('a bug')
@@ -152,7 +152,7 @@ describe('a call that waits for its client', () => {
     )
   })
 
-  it('is cancelled with the request that waits for it, and with no earlier one', async () => {
+  it('is cancelled with the request that waits for it, but not with an earlier one', async () => {
     const calls = openCalls()
     const { run, seen } = serverThatAsks(2)
     const first = ask()

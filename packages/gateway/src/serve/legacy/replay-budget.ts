@@ -1,18 +1,18 @@
-/** Somebody who keeps events, so that streams can be resumed. */
+/** Buffers events, so that streams can be resumed. */
 export interface ReplayBuffer {
   readonly bytes: number
-  /** Gives up the least useful until so many bytes are left. */
-  shrink(most: number): void
-  /** Gives up what nobody will ask for any more. */
+  /** Removes the least useful events until at most `maxBytes` are left. */
+  shrink(maxBytes: number): void
+  /** Removes what no client will request any more. */
   forgetStale(): void
 }
 
-/** Kept for one session, and for all of them. */
+/** Limits for one session and for all sessions together. */
 const MAX_SESSION_BYTES = 8_000_000
 const MAX_TOTAL_BYTES = 64_000_000
 const SWEEP_INTERVAL_MS = 5_000
 
-/** How much may be kept for clients that come back, all together. */
+/** Limits the memory that all replay buffers use together. */
 export class ReplayBudget {
   readonly #buffers = new Set<ReplayBuffer>()
   #bytes = 0
@@ -22,22 +22,22 @@ export class ReplayBudget {
     return this.#bytes
   }
 
-  /** Call when somebody keeps so many bytes more, or fewer. */
-  changed(keeper: ReplayBuffer, difference: number): void {
+  /** Call this after the size of a buffer has changed by `difference` bytes. */
+  changed(buffer: ReplayBuffer, difference: number): void {
     this.#bytes += difference
-    if (keeper.bytes > 0) this.#buffers.add(keeper)
-    else this.#buffers.delete(keeper)
-    if (difference > 0) this.#limit(keeper)
+    if (buffer.bytes > 0) this.#buffers.add(buffer)
+    else this.#buffers.delete(buffer)
+    if (difference > 0) this.#limit(buffer)
     this.#watch()
   }
 
   sweep(): void {
-    for (const keeper of [...this.#buffers]) keeper.forgetStale()
+    for (const buffer of [...this.#buffers]) buffer.forgetStale()
   }
 
-  /** Whoever keeps the most gives way: many small ones are not pushed out by a large one. */
-  #limit(keeper: ReplayBuffer): void {
-    if (keeper.bytes > MAX_SESSION_BYTES) keeper.shrink(MAX_SESSION_BYTES)
+  /** Shrinks the largest buffers first: a large one must not displace many small ones. */
+  #limit(buffer: ReplayBuffer): void {
+    if (buffer.bytes > MAX_SESSION_BYTES) buffer.shrink(MAX_SESSION_BYTES)
     if (this.#bytes <= MAX_TOTAL_BYTES) return
     for (const largest of [...this.#buffers].sort((a, b) => b.bytes - a.bytes)) {
       if (this.#bytes <= MAX_TOTAL_BYTES) return
@@ -45,7 +45,7 @@ export class ReplayBudget {
     }
   }
 
-  /** While nothing is kept there is no timer. */
+  /** Runs the timer only while there is a buffer. */
   #watch(): void {
     if (this.#buffers.size > 0) {
       this.#timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref()

@@ -9,16 +9,16 @@ import {
 import { messageBytes, type WireMessage } from '../rpc/wire-message.ts'
 
 export interface ResumableStreamOptions {
-  /** The beginning of its events' ids. */
+  /** Prefix of its event ids. */
   readonly name: string
-  /** Whether the client knows events that carry nothing but an id. */
+  /** Whether the client understands events with only an id. */
   readonly sendsPrimingEvent: boolean
   readonly now: () => number
-  /** Told of how many bytes more, or fewer, are kept. */
+  /** Called with the change of the buffered bytes. */
   readonly onBytesChange: (difference: number) => void
-  /** Its first event comes after this number; 0 unless the stream goes on with one that was forgotten. */
+  /** The first event has the number after this one. Missing (0), unless the stream continues one that was removed. */
   readonly after?: number
-  /** Takes the place of an answer that could not be kept. A stream without it has no answer, and never ends by itself. */
+  /** Replaces an answer that could not be retained. A stream without this has no answer, and never ends on its own. */
   readonly lost?: () => WireMessage
 }
 
@@ -32,27 +32,27 @@ interface BufferedEvent {
 
 interface Connection {
   readonly response: ServerResponse
-  /** The number of the last event that it was given. */
-  given: number
+  /** Number of the last event sent over it. */
+  lastSent: number
   isWaiting: boolean
 }
 
 const MAX_NOTICES = 500
 const MAX_NOTICE_BYTES = 256_000
-/** What an event weighs besides its text. */
+/** Estimated size of an event without its message. */
 const EVENT_OVERHEAD_BYTES = 100
 const SMALL_BYTES = 65_536
-/** So much may wait for a reader before it is asked nothing more. */
+/** Above this backlog, no more requests are sent to the client. */
 const MAX_UNREAD_BYTES = 16_000_000
-/** In milliseconds: how soon a client shall come back. */
+/** Tells a client when to reconnect. */
 const RETRY_MS = 1_000
-/** What a connection took may still be lost behind it, in a proxy for one. */
+/** Delivered events are retained, because they may still get lost, for example in a proxy. */
 const DELIVERED_RETENTION_MS = 60_000
 const UNDELIVERED_RETENTION_MS = 300_000
-/** Nobody waits longer for the answer to a request. */
+/** No server waits longer for the answer to a request. */
 const REQUEST_RETENTION_MS = 600_000
 
-/** Events in order, each with an id, for whichever connection came last: a client whose connection broke goes on where it was. */
+/** Events in order, each with an id, sent over the newest connection. A client can reconnect and continue where it was. */
 export class ResumableStream implements EventStream {
   readonly #options: ResumableStreamOptions
   #events: BufferedEvent[] = []
@@ -61,7 +61,7 @@ export class ResumableStream implements EventStream {
   #noticeBytes = 0
   #notices = 0
   #connection: Connection | undefined
-  /** The newest event that any connection was given. */
+  /** Number of the newest event that was sent over any connection. */
   #lastSent = 0
   #disconnectedAt: number | undefined
   #finishedAt: number | undefined
@@ -93,7 +93,7 @@ export class ResumableStream implements EventStream {
     return this.#deliveredAt !== undefined
   }
 
-  /** Nobody will ask for it any more. A call that is under way is never stale. */
+  /** No client will resume it any more. A call in flight is never stale. */
   get isStale(): boolean {
     if (this.#connection) return false
     const now = this.#options.now()
@@ -102,27 +102,27 @@ export class ResumableStream implements EventStream {
     return since !== undefined && now - since >= UNDELIVERED_RETENTION_MS
   }
 
-  /** For how long nobody has been connected, in milliseconds. */
+  /** How long there has been no connection, in milliseconds. */
   get absenceMs(): number {
     return this.#connection ? 0 : this.#options.now() - (this.#disconnectedAt ?? 0)
   }
 
-  /** The same words wait to be heard already. */
+  /** Whether an identical message is already waiting to be sent. */
   isPending([text]: WireMessage): boolean {
     return (
       !this.#connection && this.#events.some(({ number, message }) => number > this.#lastSent && message[0] === text)
     )
   }
 
-  /** The newest connection takes over, and is given what came after that event. */
+  /** Replaces the connection, and sends all events after number `after`. */
   connect(response: ServerResponse, after: number, headers?: Readonly<Record<string, string>>): void {
     if (response.destroyed) return
     const former = this.#connection
-    const connection = { response, given: after, isWaiting: false }
+    const connection = { response, lastSent: after, isWaiting: false }
     this.#connection = connection
     if (former) closeFormer(former.response)
     beginEventStream(response, headers)
-    // Without an event of its own a connection that breaks early could not be resumed.
+    // Without a first event, a connection that breaks early could not be resumed.
     if (this.#options.sendsPrimingEvent) response.write(`id: ${this.#formatId(after)}\nretry: ${RETRY_MS}\ndata:\n\n`)
     response.once('finish', () => this.#delivered(connection))
     response.once('close', () => {
@@ -133,11 +133,11 @@ export class ResumableStream implements EventStream {
     this.#pump()
   }
 
-  send(message: WireMessage, weight: 'notice' | 'request'): boolean {
-    // A notice can be dropped later; a server that asks without end must not fill our memory for a client that does not read.
+  send(message: WireMessage, kind: 'notice' | 'request'): boolean {
+    // Notices can be dropped later, requests cannot: they must not fill our memory for a client that does not read.
     const unread = this.#connection?.response.writableLength ?? 0
-    if (this.isFinished || (weight === 'request' && unread > MAX_UNREAD_BYTES)) return false
-    this.#append(message, weight)
+    if (this.isFinished || (kind === 'request' && unread > MAX_UNREAD_BYTES)) return false
+    this.#append(message, kind)
     return true
   }
 
@@ -152,7 +152,7 @@ export class ResumableStream implements EventStream {
     this.#connection?.response.end()
   }
 
-  /** What a connection was given a while ago has arrived; without one it waits longer. */
+  /** Removes old events. Without a connection they are retained longer. */
   forgetOld(): void {
     const now = this.#options.now()
     const ages = {
@@ -166,7 +166,7 @@ export class ResumableStream implements EventStream {
     this.#replaceEvents(this.#events.filter(({ kind }) => kind !== 'notice'))
   }
 
-  /** Makes room: whoever resumes it later is told that its answer was lost. A connection still gets everything. */
+  /** Frees memory: a client that resumes later gets an error instead of the answer. The current connection still gets everything. */
   releaseMemory(): void {
     this.#sendAll()
     const { lost } = this.#options
@@ -174,18 +174,18 @@ export class ResumableStream implements EventStream {
     this.#replaceEvents(isOwed && lost ? [this.#createEvent(lost(), 'answer', this.#last)] : [])
   }
 
-  /** Cannot be resumed from now on. A connection still gets everything. */
+  /** After this, the stream cannot be resumed. The current connection still gets everything. */
   forget(): void {
     this.#sendAll()
     this.#replaceEvents([])
   }
 
-  #append(message: WireMessage, weight: EventKind): void {
-    const event = this.#createEvent(copyIfSmall(message), weight, ++this.#last)
+  #append(message: WireMessage, kind: EventKind): void {
+    const event = this.#createEvent(copyIfSmall(message), kind, ++this.#last)
     this.#events.push(event)
     this.#bytes += event.bytes
     this.#countNotice(event, 1)
-    // Given first: what is told below may be that there is no room for it.
+    // Sent first: the budget that is notified next may remove the event.
     this.#pump()
     this.#options.onBytesChange(event.bytes)
     this.#limitNotices()
@@ -206,14 +206,14 @@ export class ResumableStream implements EventStream {
     const connection = this.#connection
     if (!connection || connection.isWaiting || connection.response.destroyed) return
     const { response } = connection
-    for (const event of this.#eventsAfter(connection.given)) {
+    for (const event of this.#eventsAfter(connection.lastSent)) {
       if (response.writableLength > MAX_STREAM_BACKLOG_BYTES) return this.#waitForReader(connection)
       this.#sendEvent(connection, event)
     }
     if (this.isFinished) response.end()
   }
 
-  /** A `drain` does not always follow a corked write; that this comment has left says the same. */
+  /** `drain` is not always emitted after a corked write, so this waits until a written SSE comment has left. */
   #waitForReader(connection: Connection): void {
     connection.isWaiting = true
     connection.response.write(':\n\n', () => {
@@ -225,21 +225,21 @@ export class ResumableStream implements EventStream {
   #sendEvent(connection: Connection, event: BufferedEvent): void {
     if (connection.response.destroyed || connection.response.writableEnded) return
     writeEvent(connection.response, event.message, this.#formatId(event.number))
-    connection.given = event.number
+    connection.lastSent = event.number
     this.#lastSent = Math.max(this.#lastSent, event.number)
   }
 
-  /** However slow the reader is. */
+  /** Also for a slow reader. */
   #sendAll(): void {
     const connection = this.#connection
     if (!connection) return
-    for (const event of this.#eventsAfter(connection.given))
+    for (const event of this.#eventsAfter(connection.lastSent))
       if (event.kind !== 'notice') this.#sendEvent(connection, event)
     if (this.isFinished) connection.response.end()
   }
 
   #delivered(connection: Connection): void {
-    if (this.#connection === connection && this.isFinished && connection.given === this.#last)
+    if (this.#connection === connection && this.isFinished && connection.lastSent === this.#last)
       this.#deliveredAt = this.#options.now()
   }
 
@@ -273,13 +273,13 @@ export class ResumableStream implements EventStream {
   }
 }
 
-/** What it has not read is told again from where it was: much of it need not wait for a reader that was given up. */
+/** The new connection repeats what the former one has not read, so a large backlog is dropped and not flushed. */
 function closeFormer(response: ServerResponse): void {
   if (response.writableLength > SMALL_BYTES) response.destroy()
   else response.end()
 }
 
-/** A piece of what a server sent holds on to all that came with it; what is small is copied instead. */
+/** A slice keeps the whole buffer that it came from in memory, so small messages are copied. */
 function copyIfSmall(message: WireMessage): WireMessage {
   if (message.every((piece) => typeof piece === 'string')) return message
   const bytes = messageBytes(message)

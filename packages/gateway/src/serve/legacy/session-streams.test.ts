@@ -25,13 +25,13 @@ async function close(response: ServerResponse): Promise<void> {
   await closed
 }
 
-const said = (events: readonly (readonly [string, string])[]): readonly unknown[] =>
+const textsOf = (events: readonly (readonly [string, string])[]): readonly unknown[] =>
   events.filter(([, data]) => data !== '').map(([, data]) => textIn(JSON.parse(data)))
 
 const textIn = ({ params, result, error }: any): unknown => params?.text ?? result?.text ?? error?.data.code
 
 describe(`${promise('GW-17')} a stream that is resumed`, () => {
-  it('brings what came after the event that is named, and ends with the answer', async () => {
+  it('sends what followed the named event, and ends with the answer', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const first = await pairs()
     const stream = streams.open(first.response, 1)
@@ -44,10 +44,10 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     streams.listen(second.response, first.reader.events[2]?.[0])
     await second.reader.ends()
     expect(second.reader.events.map(([id]) => id)).toEqual(['2', '3', '4', '5'].map((number) => `${TAG}-1-${number}`))
-    expect(said(second.reader.events)).toEqual(['three', 'four', 'done'])
+    expect(textsOf(second.reader.events)).toEqual(['three', 'four', 'done'])
   })
 
-  it('asks nothing more of a client that leaves megabytes unread', async () => {
+  it('sends no more requests to a client that leaves megabytes unread', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const { response } = await pairs()
     const stream = streams.open(response, 1)
@@ -57,7 +57,7 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     await close(response)
   })
 
-  it('says nothing after its answer', async () => {
+  it('sends no message after its answer', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const { response, reader } = await pairs()
     const stream = streams.open(response, 1)
@@ -68,10 +68,10 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     const again = await pairs()
     streams.listen(again.response, `${TAG}-1-0`)
     await again.reader.ends()
-    for (const { events } of [reader, again.reader]) expect(said(events)).toEqual(['done'])
+    for (const { events } of [reader, again.reader]) expect(textsOf(events)).toEqual(['done'])
   })
 
-  it('is not taken up by a connection that has closed already', async () => {
+  it('ignores a connection that is already closed', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const { response } = await pairs()
     await close(response)
@@ -79,7 +79,7 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     expect(streams.isConnected).toBe(false)
   })
 
-  it('keeps bytes as they came, in however many pieces', async () => {
+  it('preserves the bytes, in however many pieces they arrived', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const first = await pairs()
     const stream = streams.open(first.response, 1)
@@ -88,12 +88,12 @@ describe(`${promise('GW-17')} a stream that is resumed`, () => {
     const second = await pairs()
     streams.listen(second.response, `${TAG}-1-0`)
     await second.reader.ends()
-    expect(said(second.reader.events)).toEqual(['grüße 😀'])
+    expect(textsOf(second.reader.events)).toEqual(['grüße 😀'])
   })
 })
 
 describe('a client that reads slowly', () => {
-  it('misses notices, but no request and no answer, and nothing comes out of order', async () => {
+  it('misses notices, but no request and no answer, and everything comes in order', async () => {
     const [pairs, { streams, budget }] = [await openPairs(), openStreams()]
     const { response, reader } = await pairs()
     const stream = streams.open(response, 1)
@@ -105,14 +105,14 @@ describe('a client that reads slowly', () => {
     expect(budget.bytes).toBeLessThan(1_000_000)
     stream.finish(answer('done'))
     await reader.ends()
-    const numbers = said(reader.events).map((text) => Number.parseInt(String(text), 10))
+    const numbers = textsOf(reader.events).map((text) => Number.parseInt(String(text), 10))
     expect(numbers.length).toBeLessThan(3_000)
     expect(numbers).toEqual(expect.arrayContaining([0, 500, 1_500, 2_500]))
-    expect(said(reader.events).at(-1)).toBe('done')
+    expect(textsOf(reader.events).at(-1)).toBe('done')
     expect(numbers.slice(0, -1)).toEqual([...numbers.slice(0, -1)].sort((a, b) => a - b))
   })
 
-  it('still gets an answer that is too large to be kept', async () => {
+  it('still gets an answer that is too large to be retained', async () => {
     const [pairs, { streams, budget }] = [await openPairs(), openStreams()]
     const { response, reader } = await pairs()
     const stream = streams.open(response, 1)
@@ -121,10 +121,10 @@ describe('a client that reads slowly', () => {
     stream.finish(answer(text))
     expect(budget.bytes).toBeLessThan(1_000)
     await reader.ends()
-    expect(said(reader.events).at(-1)).toBe(text)
+    expect(textsOf(reader.events).at(-1)).toBe(text)
   })
 
-  it('does not hold on to what it has not read once another connection took over', async () => {
+  it('frees what it has not read once another connection replaced it', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const [first, second] = [await pairs(), await pairs()]
     const stream = streams.open(first.response, 1)
@@ -134,14 +134,14 @@ describe('a client that reads slowly', () => {
   })
 })
 
-describe('what is kept for clients that come back', () => {
-  it('is nothing for a session that nobody listens to', () => {
+describe('what is retained for clients that reconnect', () => {
+  it('is empty for a session without a listener', () => {
     const { streams, budget } = openStreams()
     streams.send({ method: 'notifications/tools/list_changed' })
     expect([streams.bytes, budget.bytes]).toEqual([0, 0])
   })
 
-  it('says the same thing once while nobody is there', async () => {
+  it('contains a repeated notice only once while the client is away', async () => {
     const [pairs, { streams }] = [await openPairs(), openStreams()]
     const first = await pairs()
     streams.listen(first.response, undefined)
@@ -156,7 +156,7 @@ describe('what is kept for clients that come back', () => {
     expect(second.reader.events.map(([, data]) => data && JSON.parse(data).method)).toEqual(['', 'a', 'b', 'b'])
   })
 
-  it('goes a while after it was delivered, and later where it was not', async () => {
+  it('is removed some time after delivery, and later if it was not delivered', async () => {
     const [pairs, { streams, clock, budget }] = [await openPairs(), openStreams()]
     const [near, gone] = [await pairs(), await pairs()]
     const [delivered, lost] = [streams.open(near.response, 1), streams.open(gone.response, 2)]
@@ -174,7 +174,7 @@ describe('what is kept for clients that come back', () => {
     expect(budget.bytes).toBe(0)
   })
 
-  it('does not grow old with a call that is under way', async () => {
+  it('does not expire while the call is in flight', async () => {
     const [pairs, { streams, clock, budget }] = [await openPairs(), openStreams()]
     const { response } = await pairs()
     const stream = streams.open(response, 1)
@@ -187,7 +187,7 @@ describe('what is kept for clients that come back', () => {
     await again.reader.sees('asked')
   })
 
-  it('takes a request to a client that comes back, and none to one that has been away for long', async () => {
+  it('includes a request for a client that reconnects, but not for one that has been away for long', async () => {
     const [pairs, { streams, clock }] = [await openPairs(), openStreams()]
     expect(streams.send({ id: 'q', method: 'ping' })).toBe(false)
     const first = await pairs()
@@ -203,7 +203,7 @@ describe('what is kept for clients that come back', () => {
     expect(second.reader.text).not.toContain('late')
   })
 
-  it('ends with the session: whoever is there still gets the answer, and nobody else', async () => {
+  it('ends with the session: only a client that is still connected gets the answer', async () => {
     const [pairs, { streams, budget }] = [await openPairs(), openStreams()]
     const [here, gone, listening] = [await pairs(), await pairs(), await pairs()]
     const calls = [streams.open(here.response, 1), streams.open(gone.response, 2)]
@@ -213,11 +213,11 @@ describe('what is kept for clients that come back', () => {
     streams.close()
     for (const stream of calls) stream.finish(answer('cancelled'))
     await Promise.all([here.reader.ends(), listening.reader.ends()])
-    expect(said(here.reader.events)).toEqual(['before', 'cancelled'])
+    expect(textsOf(here.reader.events)).toEqual(['before', 'cancelled'])
     expect([streams.bytes, budget.bytes]).toEqual([0, 0])
   })
 
-  it('has ids that never come twice, though the stream was forgotten meanwhile', async () => {
+  it('has unique ids, even if the stream was removed in between', async () => {
     const [pairs, { streams, clock, budget }] = [await openPairs(), openStreams()]
     const first = await pairs()
     streams.listen(first.response, undefined)
@@ -234,7 +234,7 @@ describe('what is kept for clients that come back', () => {
     expect(second.reader.events.map(([id]) => id)).toEqual([`${TAG}-0-1`, `${TAG}-0-2`])
   })
 
-  it('is limited: an answer that is too large is lost, and whoever asks for it is told so', async () => {
+  it('is limited: an answer that is too large is lost, and a client that resumes gets an error', async () => {
     const [pairs, { streams, budget }] = [await openPairs(), openStreams()]
     const first = await pairs()
     const stream = streams.open(first.response, 1)
@@ -244,20 +244,20 @@ describe('what is kept for clients that come back', () => {
     const second = await pairs()
     streams.listen(second.response, `${TAG}-1-0`)
     await second.reader.ends()
-    expect(said(second.reader.events)).toEqual(['RESULT_WITHHELD'])
+    expect(textsOf(second.reader.events)).toEqual(['RESULT_WITHHELD'])
   })
 
-  it('is limited: a large answer that is on its way is not kept', async () => {
+  it('is limited: a large answer that is being sent is not retained', async () => {
     const [pairs, { streams, budget }] = [await openPairs(), openStreams()]
     const { response, reader } = await pairs()
     const text = 'x'.repeat(9_000_000)
     streams.open(response, 1).finish(answer(text))
     expect(budget.bytes).toBeLessThan(1_000)
     await reader.ends()
-    expect(said(reader.events)).toEqual([text])
+    expect(textsOf(reader.events)).toEqual([text])
   })
 
-  it('is limited by the number of calls: those that were delivered go first', async () => {
+  it('is limited by the number of calls: delivered ones are removed first', async () => {
     const [pairs, { streams, budget }] = [await openPairs(), openStreams()]
     const lost = await pairs()
     const first = streams.open(lost.response, 'first')
@@ -274,10 +274,10 @@ describe('what is kept for clients that come back', () => {
     const again = await pairs()
     streams.listen(again.response, `${TAG}-1-0`)
     await again.reader.ends()
-    expect(said(again.reader.events)).toEqual(['first'])
+    expect(textsOf(again.reader.events)).toEqual(['first'])
   })
 
-  it('is limited for all sessions together: whoever keeps the most gives way', async () => {
+  it('is limited for all sessions together: the largest one is reduced first', async () => {
     const pairs = await openPairs()
     const budget = new ReplayBudget()
     const keep = async (bytes: number): Promise<SessionStreams> => {

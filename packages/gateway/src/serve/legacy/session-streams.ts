@@ -12,21 +12,21 @@ export interface SessionStreamsOptions {
   readonly now: () => number
 }
 
-/** The first version whose clients know an event that carries nothing but an id. */
+/** The first version whose clients understand an event with only an id. */
 const PRIMING_VERSION = '2025-11-25'
-/** Calls that have ended and whose answers are kept yet. */
+/** Limit for finished calls whose answers are still retained. */
 const MAX_FINISHED = 64
-/** In milliseconds: so long a client may take to come back. */
+/** How long a client may take to reconnect and still get requests. */
 const MAX_ABSENCE_MS = 30_000
-/** The stream that a client opens to listen; those of calls are numbered from 1. */
+/** The stream that a client opens with GET; the streams of calls are numbered from 1. */
 const LISTENER_STREAM = 0
 
-/** The event streams of one session: each keeps its own messages, and none is told what belongs to another. */
+/** The event streams of one session. Each has its own messages, which are never sent on another stream. */
 export class SessionStreams implements ReplayBuffer {
   readonly #options: SessionStreamsOptions
   readonly #streams = new Map<number, ResumableStream>()
   #lastStream = LISTENER_STREAM
-  /** Its numbers go on when the stream was forgotten and is opened anew: no id comes twice. */
+  /** The numbering continues when the stream was removed and is opened again, so that ids stay unique. */
   #lastListenerEvent = 0
   #bytes = 0
   #isClosed = false
@@ -43,30 +43,30 @@ export class SessionStreams implements ReplayBuffer {
     return [...this.#streams.values()].some(({ connection }) => connection)
   }
 
-  /** Whether somebody listens, or was there just now and may come back. */
+  /** Whether the client listens, or disconnected so recently that it may come back. */
   get isListening(): boolean {
     const stream = this.#streams.get(LISTENER_STREAM)
     return stream !== undefined && stream.absenceMs <= MAX_ABSENCE_MS
   }
 
-  /** For a client that listens, or has listened and may come back. False when it will not be heard. */
+  /** Sends to the listening stream, also if its client is away and may come back. Returns false if the message will not arrive. */
   send(message: JsonObject): boolean {
     const stream = this.#streams.get(LISTENER_STREAM)
-    const weight = eventKindOf(message)
-    // Somebody waits for the answer to a request: it is not put to a client that has been away for long.
-    if (!stream || (weight === 'request' && !this.isListening)) return false
+    const kind = eventKindOf(message)
+    // A server waits for the answer to a request, so it is not sent to a client that has been away for long.
+    if (!stream || (kind === 'request' && !this.isListening)) return false
     const event = notificationMessage(message)
-    return stream.isPending(event) || stream.send(event, weight)
+    return stream.isPending(event) || stream.send(event, kind)
   }
 
-  /** The stream of a call, on the connection that it came over. */
+  /** Opens the stream of a call, on the connection of its POST. */
   open(response: ServerResponse, requestId: string | number): ResumableStream {
     const stream = this.#create(++this.#lastStream, () => lostAnswer(requestId))
     stream.connect(response, 0)
     return stream
   }
 
-  /** Answers a GET: goes on with the stream of that event, or listens from now on where there is no such stream. */
+  /** Answers a GET: resumes the stream of that event, or opens the listening stream if the event is unknown. */
   listen(response: ServerResponse, lastEventId: string | undefined): void {
     const headers = { 'mcp-session-id': this.#options.sessionId }
     const { number, after } = this.#parseEventId(lastEventId) ?? {
@@ -75,7 +75,7 @@ export class SessionStreams implements ReplayBuffer {
     }
     const stream = this.#streams.get(number) ?? (number === LISTENER_STREAM ? this.#create(LISTENER_STREAM) : undefined)
     if (stream && !(stream.isFinished && after === stream.last)) return stream.connect(response, after, headers)
-    // Nothing follows: this is how a reader of events is told not to come back (HTML, 9.2.5).
+    // Nothing follows: 204 tells an event reader not to reconnect (HTML, 9.2.5).
     this.#remove(number)
     response.writeHead(204, headers).end()
   }
@@ -86,11 +86,11 @@ export class SessionStreams implements ReplayBuffer {
     for (const number of [...this.#streams.keys()]) this.#remove(number)
   }
 
-  shrink(most: number): void {
+  shrink(maxBytes: number): void {
     const streams = [...this.#streams]
-    for (const [number, { isDelivered }] of streams) if (this.#bytes > most && isDelivered) this.#remove(number)
-    for (const [, stream] of streams) if (this.#bytes > most) stream.forgetNotices()
-    for (const [, stream] of streams) if (this.#bytes > most) stream.releaseMemory()
+    for (const [number, { isDelivered }] of streams) if (this.#bytes > maxBytes && isDelivered) this.#remove(number)
+    for (const [, stream] of streams) if (this.#bytes > maxBytes) stream.forgetNotices()
+    for (const [, stream] of streams) if (this.#bytes > maxBytes) stream.releaseMemory()
   }
 
   forgetStale(): void {
@@ -116,7 +116,7 @@ export class SessionStreams implements ReplayBuffer {
   #addBytes(stream: ResumableStream, difference: number): void {
     this.#bytes += difference
     this.#options.budget.changed(this, difference)
-    // Whoever still waits for an answer when the session ends gets it, and nobody can resume it.
+    // A connection that still waits when the session ends gets its answer, but cannot resume.
     if (this.#isClosed && difference > 0) stream.forget()
     else if (stream.isFinished) this.#limitFinished()
   }
@@ -137,7 +137,7 @@ export class SessionStreams implements ReplayBuffer {
     stream?.forget()
   }
 
-  /** An id of another session, or one that was never given, names nothing. */
+  /** `undefined` for an id of another session, or one that was never sent. */
   #parseEventId(id = ''): { readonly number: number; readonly after: number } | undefined {
     const [, tag, number, after] = /^([0-9a-f]{8})-(\d{1,15})-(\d{1,15})$/.exec(id) ?? []
     if (tag !== sessionTag(this.#options.sessionId) || Number(number) > this.#lastStream) return undefined
@@ -145,13 +145,13 @@ export class SessionStreams implements ReplayBuffer {
     return event.after > this.#lastEventNumber(event.number) ? undefined : event
   }
 
-  /** The number of a stream's newest event. What a forgotten call said last is not known any more. */
+  /** The number of a stream's newest event. For a removed call it is unknown, so every number is accepted. */
   #lastEventNumber(number: number): number {
     return this.#streams.get(number)?.last ?? (number === LISTENER_STREAM ? this.#lastListenerEvent : Infinity)
   }
 }
 
-/** Enough to tell the ids of a client's former sessions from those of this one. */
+/** Long enough to distinguish the event ids of this session from those of the client's earlier sessions. */
 const sessionTag = (sessionId: string): string => sessionId.slice(0, 8)
 
 function lostAnswer(requestId: string | number): WireMessage {

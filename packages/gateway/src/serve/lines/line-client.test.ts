@@ -23,13 +23,13 @@ afterEach(async () => {
 })
 
 function createMethods(serve: Serve | undefined) {
-  const bench = createTestPipeline({
+  const testPipeline = createTestPipeline({
     maxCalls: 100,
     catalogues: { files: createCatalog(['read']) },
     ...(serve && { serve }),
   })
   const hub = new ChangeHub()
-  const { catalog, listings, pipeline } = bench
+  const { catalog, listings, pipeline } = testPipeline
   const methods = new Methods({
     catalog,
     listings,
@@ -42,14 +42,14 @@ function createMethods(serve: Serve | undefined) {
     waitForServers: () => undefined,
     findAbsentServer: () => undefined,
   })
-  return { bench, hub, methods }
+  return { testPipeline, hub, methods }
 }
 
-/** A gateway's end of a real socket, and ours. */
+/** Both ends of a real socket: the gateway's and the test's. */
 const ROOM = { maxBytesPerOwner: () => 1_000_000, maxTotalBytes: () => 1_000_000 }
 
 async function openClient(serve?: Serve, maxMessageBytes = 100_000, bodies = new BodyBudget(ROOM)) {
-  const { bench, hub, methods } = createMethods(serve)
+  const { testPipeline, hub, methods } = createMethods(serve)
   let served: Promise<void> | undefined
   const server = createServer({ allowHalfOpen: true }, (stream) => {
     served = new LineClient({
@@ -71,11 +71,11 @@ async function openClient(serve?: Serve, maxMessageBytes = 100_000, bodies = new
     server.close()
     await once(server, 'close')
     expect(hub.size).toBe(0)
-    expect(bench.gauge.inFlight).toBe(0)
+    expect(testPipeline.gauge.inFlight).toBe(0)
   })
   const lines = createInterface({ input: socket })[Symbol.asyncIterator]()
   const next = async (): Promise<JsonObject> => JSON.parse((await lines.next()).value as string) as JsonObject
-  return { ...bench, hub, socket, next, served: () => served, lines }
+  return { ...testPipeline, hub, socket, next, served: () => served, lines }
 }
 
 const send = (socket: Socket, message: JsonObject | string): void =>
@@ -88,7 +88,7 @@ const call = (id: string | number, params: JsonObject = {}): JsonObject => ({
 const INITIALIZE = { id: 'i', method: 'initialize', params: { protocolVersion: '2025-06-18' } }
 
 describe(`a client over lines (${promise('GW-21')})`, () => {
-  it('is greeted in its own version, lists and calls', async () => {
+  it('is initialized with its own version, lists and calls', async () => {
     const { socket, next } = await openClient()
     send(socket, INITIALIZE)
     expect(await next()).toMatchObject({ id: 'i', result: { protocolVersion: '2025-06-18' } })
@@ -98,7 +98,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 'two', result: { content: [] } })
   })
 
-  it('is answered under the ids that it chose, in whatever order servers answer', async () => {
+  it('gets answers with its own ids, in whatever order servers answer', async () => {
     const waiting = new Map<unknown, (frame: Frame) => void>()
     const { socket, next } = await openClient(
       ({ params }) =>
@@ -116,7 +116,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     for (const [n, id] of ids.entries()) expect(answers.find((answer) => answer.id === id)?.result).toEqual({ n })
   })
 
-  it('is told precisely what was wrong, and goes on', async () => {
+  it('gets a precise error for an invalid message, and continues', async () => {
     const { socket, next } = await openClient(undefined, 200)
     send(socket, '{"jsonrpc":')
     expect(await next()).toMatchObject({ id: null, error: { code: -32700 } })
@@ -130,7 +130,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 7, result: {} })
   })
 
-  it('is told which of its requests was too large, however it came', async () => {
+  it('learns which of its requests was too large, however it arrived', async () => {
     const { socket, next } = await openClient(undefined, 200)
     const large = 'x'.repeat(100_000)
     const refusal = { error: { code: -32600, data: { code: 'BODY_TOO_LARGE', retryable: false } } }
@@ -156,7 +156,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 11, result: {} })
   })
 
-  it('may not use an id again while its request is under way', async () => {
+  it('may not reuse an id while its request is in flight', async () => {
     let finish = (): void => {}
     const { socket, next } = await openClient(
       () => new Promise((resolve) => (finish = () => resolve(toTestFrame({ id: 9, result: {} })))),
@@ -170,14 +170,14 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 1, result: {} })
   })
 
-  it('gets no answer to what it cancelled, and the server is told', async () => {
-    const heard = deferred<ClientCall>()
+  it('gets no answer to a cancelled request, and the server is notified', async () => {
+    const received = deferred<ClientCall>()
     const { socket, next } = await openClient((request) => {
-      heard.resolve(request)
+      received.resolve(request)
       return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(toTestFrame({ id: 9, result: {} }))))
     })
     send(socket, call(1))
-    const { cancellation } = await heard.promise
+    const { cancellation } = await received.promise
     send(socket, { method: 'notifications/cancelled', params: { requestId: 1 } })
     send(socket, { method: 'notifications/cancelled', params: { requestId: 'unknown' } })
     for (const id of [2, 3]) {
@@ -187,11 +187,11 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(cancellation?.reason).toBe('the client cancelled it')
   })
 
-  it('gets an answer in another turn than the progress before it, which the SDKs lose otherwise', async () => {
-    const heard: string[] = []
+  it('gets the answer in a later event-loop turn than the progress, which the SDKs would otherwise lose', async () => {
+    const received: string[] = []
     const { hub, methods } = createMethods(async ({ onProgress }) => {
       onProgress?.({ progress: 1 })
-      setImmediate(() => heard.push('the turn is over'))
+      setImmediate(() => received.push('the turn is over'))
       return toTestFrame({ jsonrpc: '2.0', id: 1, result: { content: [] } })
     })
     const [near, far] = duplexPair()
@@ -207,7 +207,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     const answered = new Promise<void>((resolve) => {
       createInterface({ input: near }).on('line', (line) => {
         const { method = 'the answer' } = JSON.parse(line)
-        heard.push(method)
+        received.push(method)
         if (method === 'the answer') setImmediate(resolve)
       })
     })
@@ -215,21 +215,21 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     await answered
     near.end()
     await served
-    expect(heard).toEqual(['notifications/progress', 'the turn is over', 'the answer'])
+    expect(received).toEqual(['notifications/progress', 'the turn is over', 'the answer'])
   })
 
-  it('whose line does not end is told so at its end, and goes on', async () => {
+  it('whose line stalls gets an error at its end, and continues', async () => {
     const stalling = new BodyBudget({ ...ROOM, stallTimeoutMs: 5 })
     const { socket, next } = await openClient(undefined, 100_000, stalling)
     socket.write('{"jsonrpc":"2.0","id":4,"method":"ping","params":{"a":"')
-    // Nothing but the time that it takes shows that the line was given up.
+    // Only waiting can show that the line was given up.
     await new Promise((resolve) => setTimeout(resolve, 100))
     socket.write('"}}\n{"jsonrpc":"2.0","id":5,"method":"ping"}\n')
     expect(await next()).toMatchObject({ id: 4, error: { data: { code: 'BODY_STALLED', retryable: true } } })
     expect(await next()).toMatchObject({ id: 5, result: {} })
   })
 
-  it('whose line takes more than its share of what comes in is refused, and goes on', async () => {
+  it('whose line exceeds its share of the budget is refused, and continues', async () => {
     const { socket, next } = await openClient(
       undefined,
       100_000,
@@ -246,7 +246,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 5, result: {} })
   })
 
-  it('gets progress before the answer, under its own token', async () => {
+  it('gets progress before the answer, with its own token', async () => {
     const { socket, next } = await openClient(async ({ onProgress }) => {
       onProgress?.({ progress: 1 })
       onProgress?.({ progress: 2 })
@@ -262,7 +262,7 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toMatchObject({ id: 1 })
   })
 
-  it('hears of changes once it is ready for them, and not before', async () => {
+  it('is notified of changes only after it is initialized', async () => {
     const { socket, next, hub, catalog } = await openClient()
     catalog.onChange((change) => hub.listsChanged(change))
     expect(hub.size).toBe(0)
@@ -277,20 +277,20 @@ describe(`a client over lines (${promise('GW-21')})`, () => {
     expect(await next()).toEqual({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
   })
 
-  it('that goes away cancels what it asked for', async () => {
-    const heard = deferred<ClientCall>()
+  it('that disconnects cancels its requests', async () => {
+    const received = deferred<ClientCall>()
     const { socket, served } = await openClient((request) => {
-      heard.resolve(request)
+      received.resolve(request)
       return new Promise((resolve) => request.cancellation?.onCancel(() => resolve(toTestFrame({ id: 9, result: {} }))))
     })
     send(socket, call(1))
-    const { cancellation } = await heard.promise
+    const { cancellation } = await received.promise
     socket.resetAndDestroy()
     await served()
     expect(cancellation?.reason).toBe('the client went away')
   })
 
-  it('that does not read is not read from either, and loses nothing', async () => {
+  it('that does not read is not read from, and loses nothing', async () => {
     const big = 'x'.repeat(1_000_000)
     const { socket, next, requests } = await openClient(async () => toTestFrame({ id: 9, result: { big } }))
     for (let id = 0; id < 40; id++) send(socket, call(id))

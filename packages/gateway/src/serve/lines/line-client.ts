@@ -33,38 +33,38 @@ export interface LineClientOptions {
   readonly methods: Methods
   readonly hub: ChangeHub
   readonly maxMessageBytes: number
-  /** What messages share that are still coming in. */
+  /** Shared memory budget of messages that are still being received. */
   readonly bodies: BodyBudget
-  /** What happens in the conversation that servers may have to know. */
+  /** Called for events of the conversation that servers may need to know. */
   readonly onConversation: (conversation: string, notice: ConversationEvent) => void
 }
 
-/** A client that reads so slowly is not read from either, until it caught up. */
+/** Above this backlog, we stop reading from the client until it has caught up. */
 const PAUSE_BACKLOG_BYTES = 8_000_000
-/** One that does not read at all is given up, before the answers to what it asked fill our memory. */
+/** Above this backlog, the client is disconnected, before its unread answers fill our memory. */
 const MAX_BACKLOG_BYTES = 256_000_000
 
-/** The SDKs lose progress that they read in one go with its answer (typescript-sdk#2580): so long it goes ahead. */
+/** The SDKs drop progress that they read together with its answer (typescript-sdk#2580), so the answer waits this long. */
 const PROGRESS_LEAD_MS = 5
 
 type RequestMessage = Extract<ClientMessage, { kind: 'request' }>
 
-/** MCP over a stream of lines: what an agent's stdio becomes once it reached the gateway. */
+/** MCP over a stream of lines: the gateway's end of an agent's stdio. */
 export class LineClient implements ClientChannel {
   readonly #options: LineClientOptions
   readonly #inFlight = new ShortLivedMap<string | number, Cancellation>()
   readonly #subscriptions = new ClientSubscriptions((notification) => this.#write(notificationMessage(notification)))
   readonly #conversation = randomUUID()
-  /** What it is before it says `initialize`, and all that a modern one ever is. */
+  /** The client before `initialize`; for a modern client it never changes. */
   #client = this.#createClient({ protocolVersion: '', capabilities: {}, clientInfo: {} })
-  /** Looks for the id in a message that is too large to be kept. */
+  /** Finds the id in a message that is skipped because it is too large. */
   #skippedScanner = new JsonScanner()
   #leaveHub: (() => void) | undefined
-  /** Of the line that has begun and not ended. */
+  /** Budget of the line that is being received. */
   #claim: BodyReservation | undefined
-  /** Why it is passed over, where it is not for its own length. */
+  /** Why the line is skipped, if the reason is not its own length. */
   #refusal: SallyportError | undefined
-  /** By its token, when the client was last told of a request's progress. */
+  /** When progress was last sent, by progress token. */
   readonly #progressAt = new Map<unknown, number>()
 
   constructor(options: LineClientOptions) {
@@ -89,12 +89,12 @@ export class LineClient implements ClientChannel {
         resolve()
       })
       stream.on('error', () => stream.destroy())
-      // A client that is dead and one that said all it had to say look the same: both have gone.
+      // A dead client and one that has closed its side look the same: both are gone.
       stream.once('end', () => stream.end())
     })
   }
 
-  /** A line whose end does not come counts like a body that is still coming in. */
+  /** An unfinished line uses the same budget as an HTTP body that is still being received. */
   #claimBytes(bytes: number, drop: () => void): boolean {
     const { bodies, principal } = this.#options
     this.#claim ??= bodies.open(toOwnerKey(principal), (stalled) => {
@@ -122,21 +122,21 @@ export class LineClient implements ClientChannel {
     this.#options.onConversation(this.#conversation, 'over')
   }
 
-  #createClient(opening: Handshake): LegacyClient {
-    return new LegacyClient(this.#conversation, opening, {
+  #createClient(handshake: Handshake): LegacyClient {
+    return new LegacyClient(this.#conversation, handshake, {
       send: (message) => this.notify(message),
       isOpen: () => true,
     })
   }
 
-  /** Over one line everything goes the same way. */
+  /** There is only one stream, so messages of all kinds use it. */
   notify(message: JsonObject): boolean {
     if (message.method === 'notifications/progress' && isJsonObject(message.params))
       this.#progressAt.set(message.params.progressToken, performance.now())
     return this.#write(notificationMessage(message))
   }
 
-  /** Over a pipe nothing but its id tells a client which of its requests was refused. */
+  /** Over a pipe, only the id tells a client which of its requests was refused. */
   #refuseSkipped(): void {
     const envelope = this.#skippedScanner.end()
     this.#skippedScanner = new JsonScanner()
@@ -160,10 +160,10 @@ export class LineClient implements ClientChannel {
   async #handleRequest(message: RequestMessage): Promise<void> {
     const { id, method, params } = message
     const era: Era = isModern(message) ? 'modern' : 'legacy'
-    const flaw = this.#inFlight.has(id) ? duplicateId(id) : era === 'modern' ? checkEnvelope(message) : undefined
-    if (flaw)
+    const problem = this.#inFlight.has(id) ? duplicateId(id) : era === 'modern' ? checkEnvelope(message) : undefined
+    if (problem)
       return void this.#write(
-        failureReply({ id, method, era }, flaw, { data: versionErrorData(flaw, message) }).message,
+        failureReply({ id, method, era }, problem, { data: versionErrorData(problem, message) }).message,
       )
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
@@ -187,13 +187,13 @@ export class LineClient implements ClientChannel {
     if (cancellation.reason === undefined) this.#write(reply.message)
   }
 
-  /** How long the answer still has to wait for the progress that was told before it. */
+  /** How long the answer still has to wait after the last progress. */
   #remainingLead({ _meta }: JsonObject): number {
     const token = isJsonObject(_meta) ? _meta.progressToken : undefined
-    const toldAt = this.#progressAt.get(token)
+    const sentAt = this.#progressAt.get(token)
     this.#progressAt.delete(token)
-    // Time may have passed in this very turn: then both would still leave in one go.
-    return toldAt === undefined ? 0 : Math.max(1, toldAt + PROGRESS_LEAD_MS - performance.now())
+    // At least 1 ms: without a new turn of the event loop, both would still be written together.
+    return sentAt === undefined ? 0 : Math.max(1, sentAt + PROGRESS_LEAD_MS - performance.now())
   }
 
   async #initialize(message: RequestMessage): Promise<void> {
@@ -201,7 +201,7 @@ export class LineClient implements ClientChannel {
     const { id, method, params } = message
     try {
       const result = await methods.initializeResult(principal, params.protocolVersion)
-      this.#client.close('it began anew')
+      this.#client.close('it sent initialize again')
       this.#client = this.#createClient(readHandshake(params, String(result.protocolVersion)))
       this.#write(resultMessage(id, result))
     } catch (error) {
@@ -210,7 +210,7 @@ export class LineClient implements ClientChannel {
     }
   }
 
-  /** A legacy client hears of changes once it has said that it is ready for them. */
+  /** A legacy client gets notifications of changes only after `notifications/initialized`. */
   #watchChanges(): void {
     this.#leaveHub ??= this.#options.hub.add({
       principal: this.#options.principal,
@@ -227,7 +227,7 @@ export class LineClient implements ClientChannel {
     this.#inFlight.get(id)?.cancel('the client cancelled it')
   }
 
-  /** False when nobody is there to read it. */
+  /** Returns false if the client is gone. */
   #write(message: WireMessage): boolean {
     const { stream } = this.#options
     if (stream.destroyed || stream.writableEnded) return false
@@ -250,4 +250,4 @@ const messageTooLarge = (limit: number): SallyportError =>
   })
 
 const duplicateId = (id: string | number): SallyportError =>
-  new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request under way.`)
+  new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request in flight.`)

@@ -19,7 +19,7 @@ async function ask(stream: Duplex, request: object | string): Promise<any> {
 }
 
 describe('a run', () => {
-  it('gets its tokens over the stream by which it holds the gateway, and ends them there, both recorded', async () => {
+  it('gets and revokes its tokens over its connection to the gateway, and both are recorded', async () => {
     const { gateway, here } = await openRun()
     const { token, record } = await ask(here, { mint: { agent: 'codex', otherServers: ['~/.codex'] } })
     expect(gateway.tokens.verify(token)?.principal).toMatchObject({ agent: 'codex', role: 'agent' })
@@ -31,14 +31,14 @@ describe('a run', () => {
     ])
   })
 
-  it('that ends takes its tokens along', async () => {
+  it('that ends revokes its tokens', async () => {
     const { gateway, run, here } = await openRun()
     const { token } = await ask(here, { mint: {} })
     await run.end()
     expect(gateway.tokens.verify(token)).toBeUndefined()
   })
 
-  it('that ends while a token is being made takes that along too', async () => {
+  it('that ends while a token is being created revokes that token, too', async () => {
     const { gateway, run, here, there } = await openRun()
     const isRead = once(there, 'data')
     here.write(`${JSON.stringify({ mint: { agent: 'late' } })}\n`)
@@ -48,7 +48,7 @@ describe('a run', () => {
     expect(gateway.tokens.list()).toEqual([])
   })
 
-  it('is told what was wrong with a request, and can go on', async () => {
+  it('gets an error for an invalid request, and can continue', async () => {
     const { here } = await openRun()
     expect((await ask(here, 'no JSON')).error.code).toBe('INTERNAL')
     expect((await ask(here, { revoke: 'none' })).error.code).toBe('TOKEN_UNKNOWN')

@@ -5,19 +5,19 @@ import type { AdminContext } from '../admin/admin-context.ts'
 import { mintToken, revokeToken, type TokenRequest } from '../admin/mint-token.ts'
 import { toProblem } from '../problem.ts'
 
-/** What a run asks, one request in each line; each is answered with one line, in order. */
+/** A request of `sallyport run`: one per line. Each is answered with one line, in order. */
 export type RunRequest = { readonly mint: TokenRequest } | { readonly revoke: string }
 
 export interface RunConnectionOptions {
   readonly stream: Duplex
   readonly context: AdminContext
-  /** Those that it has from an earlier gateway. */
+  /** Ids of the tokens that it got from an earlier gateway. */
   readonly tokens: readonly string[]
 }
 
 const MAX_LINE_BYTES = 1_048_576
 
-/** The stream by which a run holds the gateway open and gets its tokens. */
+/** The connection with which a run keeps the gateway alive and gets its tokens. */
 export class RunConnection {
   readonly #stream: Duplex
   readonly #context: AdminContext
@@ -38,7 +38,7 @@ export class RunConnection {
     stream.on('data', (chunk: Buffer) => reader.feed(chunk)).once('end', () => stream.end())
   }
 
-  /** Ends its tokens, also one that is still being made. One that a failing disk keeps is left to the sweep at the next run. */
+  /** Revokes its tokens, also one that is still being created. If the disk fails, the next run cleans up. */
   async end(): Promise<void> {
     await this.#replies
     for (const id of this.#tokens) await this.#context.tokens.revoke(id).catch(() => false)

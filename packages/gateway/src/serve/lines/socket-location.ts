@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SallyportError } from '@sallyport/core'
 
-/** Where the gateway of a state listens for its own user's programs. */
+/** Where the gateway of a state folder listens for programs of the same user. */
 export interface SocketLocation {
   readonly folder: string
   readonly name: string
-  /** What the kernel is given: short enough for it, and good until the place is closed. */
+  /** The path for the kernel: short enough, and valid until `close`. */
   readonly path: string
   close(): void
 }
@@ -19,7 +19,7 @@ export interface SocketEnvironment {
   readonly tempFolder: string
 }
 
-/** The BSDs take 103 bytes for a socket (sun_path without its final NUL), some cut the rest off; it is born as `….new`. */
+/** The BSDs allow 103 bytes for a socket path (sun_path without its final NUL), and some truncate it silently. The suffix `.new` needs 4 of them. */
 const MAX_PATH_BYTES = 99
 const SOCKET_NAME = 'gateway.sock'
 
@@ -32,7 +32,7 @@ export function openSocketLocation(
   return platform === 'linux' ? locateByDescriptor(state) : locateByAlias(state, tempFolder)
 }
 
-/** The folder may have any path: its descriptor has a short one, which means the same to every process. */
+/** The folder's path may be too long. The path through its descriptor is short, and leads to the same socket in every process. */
 function locateByDescriptor(state: string): SocketLocation {
   const descriptor = openSync(state, constants.O_RDONLY | constants.O_DIRECTORY)
   let open = true
@@ -50,14 +50,14 @@ function locateByAlias(state: string, temporary: string): SocketLocation {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new SallyportError(
       'STATE_UNUSABLE',
-      `The state ${state} is too long a path for a socket, and so is ${temporary}, where an alias of it would be.`,
+      `The path of the state folder ${state} is too long for a socket, and so is that of its alias in ${temporary}.`,
       { hint: 'Choose a shorter state folder with --state.' },
     )
   requireOwnFolder(folder)
   return { folder, name, path, close: () => {} }
 }
 
-/** Anybody can make a folder where temporary files are: a gateway in it would be theirs. */
+/** Any user can create a folder among the temporary files, and could control a gateway in it. */
 export function requireOwnFolder(folder: string): void {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (!found || !process.getuid || (found.isDirectory() && found.uid === process.getuid())) return
@@ -66,9 +66,9 @@ export function requireOwnFolder(folder: string): void {
   })
 }
 
-/** Connects to the gateway of a state. Throws where there is no such place. */
+/** Connects to the gateway of a state folder. Throws if the folder does not exist. */
 export function connectSocket(state: string): Socket {
-  const place = openSocketLocation(state)
-  const close = (): void => place.close()
-  return connect(place.path).once('connect', close).once('close', close)
+  const location = openSocketLocation(state)
+  const close = (): void => location.close()
+  return connect(location.path).once('connect', close).once('close', close)
 }

@@ -5,20 +5,20 @@ import { ANN } from '../../pipeline/pipeline.test-kit.ts'
 import { ChangeHub } from './change-hub.ts'
 
 function listening(hub: ChangeHub, wants: { tools?: boolean } = {}, principal = ANN) {
-  const heard: JsonObject[] = []
+  const received: JsonObject[] = []
   const leave = hub.add({
     principal,
     wants: { tools: wants.tools ?? false, resources: false, prompts: false },
-    notify: (notification) => heard.push(notification),
+    notify: (notification) => received.push(notification),
   })
-  return { heard, leave }
+  return { received, leave }
 }
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-describe('news of changes', () => {
-  it('reach those who want them, each kind for itself', () => {
+describe('notifications of changes', () => {
+  it('reach the clients that want them, separately for each kind', () => {
     const hub = new ChangeHub()
     const tools = listening(hub, { tools: true })
     const nobody = listening(hub)
@@ -26,11 +26,11 @@ describe('news of changes', () => {
     vi.runAllTimers()
     hub.listsChanged({ tools: false, resources: true, prompts: true })
     vi.runAllTimers()
-    expect(tools.heard).toEqual([{ method: 'notifications/tools/list_changed' }])
-    expect(nobody.heard).toEqual([])
+    expect(tools.received).toEqual([{ method: 'notifications/tools/list_changed' }])
+    expect(nobody.received).toEqual([])
   })
 
-  it('of a change that some see reach those alone, whatever else happens meanwhile', () => {
+  it('of a change that only some clients see reach only those, whatever else changes', () => {
     const hub = new ChangeHub()
     const [own, other] = [ANN, { ...ANN, profile: 'other' }].map((who) => listening(hub, { tools: true }, who))
     const [before, after] = [{} as Offer, {} as Offer]
@@ -46,39 +46,39 @@ describe('news of changes', () => {
     turn(after)
     hub.listsChanged({ tools: false, resources: true, prompts: false })
     vi.runAllTimers()
-    expect([own?.heard.length, other?.heard.length]).toEqual([1, 0])
+    expect([own?.received.length, other?.received.length]).toEqual([1, 0])
     turn(before)
     turn(before)
     hub.listsChanged({ tools: true, resources: false, prompts: false })
     vi.runAllTimers()
-    expect([own?.heard.length, other?.heard.length]).toEqual([2, 1])
+    expect([own?.received.length, other?.received.length]).toEqual([2, 1])
   })
 
-  it('that come in quick succession are told once', () => {
+  it('in quick succession are sent once', () => {
     const hub = new ChangeHub()
-    const { heard } = listening(hub, { tools: true })
+    const { received } = listening(hub, { tools: true })
     for (let index = 0; index < 1_000; index++) hub.listsChanged({ tools: true, resources: false, prompts: false })
-    expect(heard).toEqual([])
+    expect(received).toEqual([])
     vi.runAllTimers()
-    expect(heard).toHaveLength(1)
+    expect(received).toHaveLength(1)
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('reach nobody who left, not even one who leaves while they are told', () => {
+  it('do not reach a client that left, not even one that leaves while they are sent', () => {
     const hub = new ChangeHub()
-    const heard: string[] = []
+    const received: string[] = []
     const wants = { tools: true, resources: true, prompts: true }
     const leave = hub.add({
       principal: ANN,
       wants,
       notify: ({ method }) => {
-        heard.push(String(method))
+        received.push(String(method))
         leave()
       },
     })
     hub.listsChanged({ tools: true, resources: true, prompts: true })
     vi.runAllTimers()
-    expect(heard).toHaveLength(1)
+    expect(received).toHaveLength(1)
     leave()
     expect(hub.size).toBe(0)
   })

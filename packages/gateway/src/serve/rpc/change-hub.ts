@@ -2,7 +2,7 @@ import type { JsonObject, Principal } from '@sallyport/core'
 import type { CatalogChange } from '../../catalog/catalog.ts'
 import type { VisibleOffers } from '../../pipeline/pipeline.ts'
 
-/** Somebody who wants to hear that a list changed. */
+/** A client that wants to be notified of changed lists. */
 export interface Watcher {
   readonly principal: Principal
   readonly wants: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
@@ -17,13 +17,13 @@ const LIST_CHANGED: readonly (readonly [keyof CatalogChange, string])[] = [
 
 const UNCHANGED: CatalogChange = { tools: false, resources: false, prompts: false }
 
-/** Servers come up in quick succession: one notice for all of them is enough. */
+/** Servers start in quick succession: one notification for all of them is enough. */
 const BATCH_DELAY_MS = 50
 
-/** Carries news of changed lists to every client that listens. News of resources go to those who subscribed. */
+/** Notifies every listening client of changed lists. Updates of single resources go only to their subscribers. */
 export class ChangeHub {
   readonly #watchers = new Set<Watcher>()
-  /** What concerns everybody, and what concerns only some. */
+  /** Changes for all watchers, and changes for single watchers. */
   #pendingForAll: CatalogChange = UNCHANGED
   #pendingByWatcher = new Map<Watcher, CatalogChange>()
   #timer: NodeJS.Timeout | undefined
@@ -42,12 +42,12 @@ export class ChangeHub {
     this.#scheduleNotices()
   }
 
-  /** Makes a change after which some may see other lists; those, and nobody else, are told. */
-  applyChange(sightOf: (principal: Principal) => VisibleOffers, change: () => void): void {
-    const before = [...this.#watchers].map((watcher) => ({ watcher, sight: sightOf(watcher.principal) }))
+  /** Makes a change after which some watchers may see other lists, and notifies only those. */
+  applyChange(visibleTo: (principal: Principal) => VisibleOffers, change: () => void): void {
+    const before = [...this.#watchers].map((watcher) => ({ watcher, visible: visibleTo(watcher.principal) }))
     change()
-    for (const { watcher, sight } of before) {
-      const differing = compareViews(sight, sightOf(watcher.principal))
+    for (const { watcher, visible } of before) {
+      const differing = compareViews(visible, visibleTo(watcher.principal))
       this.#pendingByWatcher.set(watcher, mergeChanges(this.#pendingByWatcher.get(watcher) ?? UNCHANGED, differing))
     }
     this.#scheduleNotices()
@@ -65,8 +65,8 @@ export class ChangeHub {
     this.#timer = undefined
     for (const [family, method] of LIST_CHANGED) {
       for (const watcher of this.#watchers) {
-        const isNews = forAll[family] || forSome.get(watcher)?.[family]
-        if (isNews && watcher.wants[family]) watcher.notify({ method })
+        const isChanged = forAll[family] || forSome.get(watcher)?.[family]
+        if (isChanged && watcher.wants[family]) watcher.notify({ method })
       }
     }
   }
@@ -80,6 +80,7 @@ const mergeChanges = (a: CatalogChange, b: CatalogChange): CatalogChange => ({
 
 function compareViews(before: VisibleOffers, after: VisibleOffers): CatalogChange {
   const differs = (family: keyof VisibleOffers): boolean =>
-    before[family].length !== after[family].length || before[family].some((one, at) => one !== after[family][at])
+    before[family].length !== after[family].length ||
+    before[family].some((offer, index) => offer !== after[family][index])
   return { tools: differs('tools'), resources: differs('resources'), prompts: differs('prompts') }
 }

@@ -17,14 +17,14 @@ export interface ClientCallsOptions {
   readonly catalog: Catalog
   readonly pipeline: Pipeline
   readonly ids: Ids
-  /** Who we are. */
+  /** Name and version of the gateway. */
   readonly serverInfo: JsonObject
 }
 
-/** What a modern client can be asked for in between, and then makes again. */
+/** Methods that a modern client repeats with answers, if it is asked for input. */
 const RESUMABLE_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** Requests for something on offer, from the client's parameters to the reply. */
+/** Calls of tools, prompts and resources, from the client's parameters to the reply. */
 export class ClientCalls {
   readonly #options: ClientCallsOptions
   readonly #parked = new ParkedCalls()
@@ -46,20 +46,20 @@ export class ClientCalls {
   }
 
   /**
-   * Something about a task goes where the task was made; undefined when nobody knows where that was. Then it is not known
-   * either whose it is, nor by which tool's rules its result may be seen.
+   * Sends a request about a task to the server that created it. `undefined` if the creator is unknown: then neither the
+   * owner is known, nor the tool whose rules apply to the result.
    */
   runForTask(request: ClientRequest, taskId: string): Promise<Reply> | undefined {
     const offer = this.#tasks.find(request.principal, taskId)
     return offer && this.run(request, offer, request.params)
   }
 
-  /** A modern client answers by calling again what a legacy server asks while a call runs, and what we ask before it. */
+  /** A modern client answers by repeating its call: questions of a legacy server during the call, and ours before it. */
   #mayPark({ era, method, client, params: { requestState } }: ClientRequest, offer: Offer): boolean {
     if (era !== 'modern' || !RESUMABLE_METHODS.has(method)) return false
     const { catalog, pipeline } = this.#options
     const isLegacy = catalog.serverCatalog(offer.server)?.era === 'legacy'
-    // A modern server has states of its own.
+    // A modern server has its own states.
     if (requestState !== undefined) return isLegacy || isParkedState(requestState)
     return canAnswerQuestions(client) && (isLegacy || pipeline.needsApproval(offer))
   }
@@ -112,7 +112,7 @@ export class ClientCalls {
     }
   }
 
-  /** What the message says of its trace comes before what the transport says. */
+  /** The trace of the message takes precedence over that of the transport. */
   resolveTraceId({ params, carrier }: ClientRequest): string {
     const meta = isJsonObject(params._meta) ? params._meta : {}
     return parseTraceId(meta.traceparent) ?? parseTraceId(carrier?.headers.traceparent) ?? this.#options.ids.traceId()
@@ -127,7 +127,7 @@ interface CallInput {
   readonly onProgress: ((progress: JsonObject) => void) | undefined
 }
 
-/** Under the client's own token; undefined when it does not want to hear. */
+/** Sends progress with the client's token; `undefined` if the client did not ask for progress. */
 function createProgressSender(client: Client, { _meta }: JsonObject): CallInput['onProgress'] {
   const progressToken = isJsonObject(_meta) ? _meta.progressToken : undefined
   if (progressToken === undefined) return undefined

@@ -27,7 +27,7 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     expect(read('{"jsonrpc":"2.0","id":0,"error":{}}')).toMatchObject({ kind: 'response' })
   })
 
-  it('is read as JSON reads it', () => {
+  it('is read like JSON.parse reads it', () => {
     const params = fc.dictionary(fc.string(), fc.jsonValue({ noUnicodeString: false } as object))
     fc.assert(
       fc.property(params, (given) => {
@@ -39,7 +39,7 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     )
   })
 
-  it('is never more than refused, whatever bytes come', () => {
+  it('is at worst refused, whatever its bytes', () => {
     const likely = fc.array(
       fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '1', 'e', '\\', '"jsonrpc"', '"2.0"', '"id"', '"method"'),
     )
@@ -56,13 +56,13 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     )
   })
 
-  it('keeps keys that every object has, and they change nothing', () => {
+  it('preserves keys that every JavaScript object has, without side effects', () => {
     const message = read(request('"params":{"__proto__":{"polluted":1},"constructor":2}'))
     expect(JSON.stringify((message as { params: unknown }).params)).toBe('{"__proto__":{"polluted":1},"constructor":2}')
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
   })
 
-  it('that is no JSON, no UTF-8 or nested too deeply is a parse error', () => {
+  it('that is not JSON, not UTF-8 or nested too deeply is a parse error', () => {
     const deep = request(`"params":${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
     for (const text of ['', ' ', '{', 'nul', '{"a":1,}', "{'a':1}", '{} {}', Buffer.from([0x22, 0xff, 0x22])]) {
       expect(refusal(text)).toEqual(['PARSE_ERROR', undefined])
@@ -70,7 +70,7 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     expect(refusal(deep)).toEqual(['PARSE_ERROR', 1])
   })
 
-  it('in which a key stands twice is refused, wherever it stands', () => {
+  it('with a duplicate key is refused, wherever the key is', () => {
     for (const members of [
       '"params":{"a":1,"a":1}',
       '"params":{"x":[{"b":1,"\\u0062":2}]}',
@@ -81,26 +81,26 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     expect(refusal('{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}')[0]).toBe('PARSE_ERROR')
   })
 
-  it('with a number that would change on its way is refused', () => {
+  it('with a number that cannot be represented exactly is refused', () => {
     for (const number of ['9007199254740993', '1e400', '-1e999', '123456789012345678901234567890']) {
       expect(refusal(request(`"params":{"a":${number}}`))).toEqual(['PARSE_ERROR', 1])
     }
     expect(refusal(request('"params":{"a":9007199254740991,"b":0.1,"c":1e300}'))[0]).toBe('request')
   })
 
-  it('is an object, and no batch', () => {
+  it('is an object, not a batch', () => {
     expect(refusal('[{"jsonrpc":"2.0","id":1,"method":"m"}]')).toEqual(['INVALID_REQUEST', undefined])
     for (const text of ['1', '"a"', 'null', 'true', '[]']) expect(refusal(text)[0]).toBe('INVALID_REQUEST')
   })
 
-  it('says that it is JSON-RPC 2.0', () => {
+  it('declares JSON-RPC 2.0', () => {
     for (const version of ['"1.0"', '2.0', 'null']) {
       expect(refusal(`{"jsonrpc":${version},"id":7,"method":"m"}`)).toEqual(['INVALID_REQUEST', 7])
     }
     expect(refusal('{"id":7,"method":"m"}')).toEqual(['INVALID_REQUEST', 7])
   })
 
-  it('has an id that can be answered to, or none', () => {
+  it('has a valid id, or none', () => {
     for (const id of ['null', '1.5', 'true', '{}', '[]', `"${'x'.repeat(257)}"`]) {
       expect(refusal(`{"jsonrpc":"2.0","id":${id},"method":"m"}`)).toEqual(['INVALID_REQUEST', undefined])
     }
@@ -109,7 +109,7 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
     }
   })
 
-  it('has a short method and parameters that are an object', () => {
+  it('has a short method, and an object as parameters', () => {
     expect(refusal('{"jsonrpc":"2.0","id":1,"method":5}')).toEqual(['INVALID_REQUEST', 1])
     expect(refusal(`{"jsonrpc":"2.0","id":1,"method":"${'m'.repeat(257)}"}`)).toEqual(['INVALID_REQUEST', 1])
     for (const params of ['[]', 'null', '"a"', '{"_meta":1}', '{"_meta":null}', '{"_meta":[]}']) {

@@ -8,7 +8,7 @@ import {
 } from '@sallyport/core'
 import { readStrictJson } from './strict-json.ts'
 
-/** A message from a client, after the strict reading. */
+/** A message from a client, after strict parsing. */
 export type ClientMessage =
   | { readonly kind: 'request'; readonly id: string | number; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
@@ -16,20 +16,20 @@ export type ClientMessage =
 
 export interface InvalidMessage {
   readonly error: SallyportError
-  /** The id to answer to, when one could be read. */
+  /** The id for the answer, if it could be read. */
   readonly id: Json | undefined
 }
 
 const MAX_ID_LENGTH = 256
 const MAX_METHOD_LENGTH = 256
-/** A refusal must cost little: of a larger message that was refused the id is not looked for. */
+/** A refusal must be cheap: in a larger refused message, the id is not searched. */
 const MAX_ID_SEARCH_BYTES = 65_536
 
-/** Reads one message strictly: what passes here is sent on in our own serialisation, so that no two readers can differ. */
+/** Parses one message strictly. An accepted message is sent on in our own serialization, so no two parsers can read it differently. */
 export function readMessage(bytes: Buffer): ClientMessage | InvalidMessage {
   const read = readStrictJson(bytes)
-  if ('flaw' in read)
-    return invalidMessage('PARSE_ERROR', `The message is not acceptable JSON: ${read.flaw}.`, findId(bytes))
+  if ('problem' in read)
+    return invalidMessage('PARSE_ERROR', `The message is not acceptable JSON: ${read.problem}.`, findId(bytes))
   const { value } = read
   if (Array.isArray(value))
     return invalidMessage('INVALID_REQUEST', 'Batches are not part of the protocol: send one message at a time.')
@@ -37,7 +37,7 @@ export function readMessage(bytes: Buffer): ClientMessage | InvalidMessage {
   return classify(value)
 }
 
-/** Over a pipe nothing but its id tells a client which of its requests was refused. */
+/** Over a pipe, only the id tells a client which of its requests was refused. */
 function findId(bytes: Buffer): Json | undefined {
   if (bytes.length > MAX_ID_SEARCH_BYTES) return undefined
   try {
@@ -50,11 +50,11 @@ function findId(bytes: Buffer): Json | undefined {
 
 function classify(message: JsonObject): ClientMessage | InvalidMessage {
   const { id, method, params = {} } = message
-  if (message.jsonrpc !== '2.0') return invalidMessage('INVALID_REQUEST', 'The member "jsonrpc" must be "2.0".', id)
+  if (message.jsonrpc !== '2.0') return invalidMessage('INVALID_REQUEST', '"jsonrpc" must be "2.0".', id)
   if (id !== undefined && !isId(id)) {
     return invalidMessage(
       'INVALID_REQUEST',
-      `An id is a text of at most ${MAX_ID_LENGTH} characters or a whole number that JSON keeps exact.`,
+      `"id" must be a string of at most ${MAX_ID_LENGTH} characters or an integer that JSON represents exactly.`,
     )
   }
   if (method === undefined) return classifyResponse(message)
@@ -66,16 +66,16 @@ function classify(message: JsonObject): ClientMessage | InvalidMessage {
     )
   if (message.result !== undefined || message.error !== undefined)
     return invalidMessage('INVALID_REQUEST', 'A message with a method must have neither a result nor an error.', id)
-  if (!isJsonObject(params)) return invalidMessage('INVALID_PARAMS', 'The member "params" must be an object.', id)
+  if (!isJsonObject(params)) return invalidMessage('INVALID_PARAMS', '"params" must be an object.', id)
   if (params._meta !== undefined && !isJsonObject(params._meta))
-    return invalidMessage('INVALID_PARAMS', 'The member "_meta" must be an object.', id)
+    return invalidMessage('INVALID_PARAMS', '"_meta" must be an object.', id)
   const clean = withoutGatewayFields(params)
   return id === undefined
     ? { kind: 'notification', method, params: clean }
     : { kind: 'request', id, method, params: clean }
 }
 
-/** What only the gateway may say is not for clients to say, neither to us nor to servers. Arguments are data. */
+/** Removes metadata that only the gateway may set, so that clients cannot send it to us or to servers. Arguments are data and stay unchanged. */
 function withoutGatewayFields(params: JsonObject): JsonObject {
   const { _meta, inputResponses } = params
   const meta = isJsonObject(_meta) ? sanitizeClientMeta(_meta) : _meta

@@ -4,7 +4,7 @@ import type { Carrier } from './carrier.ts'
 import type { ClientSubscriptions } from './client-subscriptions.ts'
 import type { WireMessage } from './wire-message.ts'
 
-/** A request of a client, whatever it came over. */
+/** A request of a client, over any transport. */
 export interface ClientRequest {
   readonly id: string | number
   readonly method: string
@@ -12,28 +12,28 @@ export interface ClientRequest {
   readonly principal: Principal
   readonly era: Era
   readonly cancellation: Cancellation
-  /** Whether the client can still get the answer; nothing where its leaving is a cancellation. */
+  /** Whether the client can still get the answer. Missing if a disconnect cancels the call. */
   readonly isAwaited?: (() => boolean) | undefined
-  /** What it came in, where that was HTTP. */
+  /** The HTTP request; missing for other transports. */
   readonly carrier?: Carrier | undefined
-  /** Who asks. What it is told goes onto this request's own stream, before the answer. */
+  /** The caller. Messages to it go onto this request's own stream, before the answer. */
   readonly client: Client
-  /** What this legacy session wants to hear of. */
+  /** The resource subscriptions of this legacy session. */
   readonly subscriptions?: ClientSubscriptions | undefined
-  /** With `resources/subscribe`: whom to tell, and until when. */
+  /** For `resources/subscribe`: the subscription that is to be created. */
   readonly subscription?: ResourceSubscription | undefined
 }
 
-/** Where a client hears what concerns its request, before the answer. */
+/** Sends messages about a request to its client, before the answer. */
 export interface ClientChannel {
-  /** A notification, or a request that the client will answer. False when it cannot reach the client. */
+  /** Sends a notification, or a request that the client will answer. Returns false if it cannot reach the client. */
   notify(message: JsonObject): boolean
 }
 
 export interface Reply {
   readonly message: WireMessage
-  /** For HTTP: the modern era gives some errors a status of their own. */
+  /** The HTTP status: the modern era defines one for some errors. */
   readonly status: number
-  /** The server gave what was asked for. */
+  /** The server returned a result. */
   readonly granted?: boolean
 }

@@ -1,19 +1,19 @@
 import { type JsonObject, SallyportError } from '@sallyport/core'
 import { ResourceSubscription, type SubscriptionEvents } from '../../upstream/upstream.ts'
 
-/** So many resources can one client hear of. */
+/** Limit for the resource subscriptions of one client. */
 export const MAX_SUBSCRIBED_RESOURCES = 1_000
 
-/** The resources that one client wants to hear of, and the way to tell it. */
+/** The resource subscriptions of one client, and how to notify it. */
 export class ClientSubscriptions {
   readonly notify: (notification: JsonObject) => void
   readonly #granted = new Map<string, ResourceSubscription>()
-  /** Those that are still being asked for count too: many could be asked for at once. */
+  /** Requested, but not granted yet. They count for the limit: a client may request many at once. */
   readonly #pending = new Set<ResourceSubscription>()
   #isClosed = false
 
-  constructor(tell: (notification: JsonObject) => void) {
-    this.notify = tell
+  constructor(notify: (notification: JsonObject) => void) {
+    this.notify = notify
   }
 
   get size(): number {
@@ -28,7 +28,7 @@ export class ClientSubscriptions {
     if (!this.#granted.has(uri) && this.#granted.size + this.#pending.size >= MAX_SUBSCRIBED_RESOURCES)
       throw new SallyportError(
         'OVERLOADED',
-        `This client subscribes to ${MAX_SUBSCRIBED_RESOURCES} resources, the most it may.`,
+        `This client subscribes to ${MAX_SUBSCRIBED_RESOURCES} resources, which is the limit.`,
         {
           hint: 'Unsubscribe from what is no longer needed.',
         },
@@ -39,7 +39,7 @@ export class ClientSubscriptions {
     return subscription
   }
 
-  /** It was granted. One for the same resource ends only now, so that the server is not left in between. */
+  /** Marks it as granted. An earlier one for the same resource ends only now, so that the server does not unsubscribe in between. */
   grant(subscription: ResourceSubscription): void {
     this.#pending.delete(subscription)
     if (subscription.hasEnded) return
@@ -48,18 +48,18 @@ export class ClientSubscriptions {
     former?.end()
   }
 
-  /** It was not granted. */
+  /** Ends a subscription that was not granted. */
   discard(subscription: ResourceSubscription): void {
     this.#pending.delete(subscription)
     if (this.has(subscription)) this.#granted.delete(subscription.uri)
     subscription.end()
   }
 
-  /** The client wants to hear of it no longer, whether it was granted already or not. */
+  /** Ends the client's subscription to a resource, granted or not. */
   end(uri: string): void {
     for (const subscription of [...this.#pending]) if (subscription.uri === uri) this.discard(subscription)
-    const kept = this.#granted.get(uri)
-    if (kept) this.discard(kept)
+    const granted = this.#granted.get(uri)
+    if (granted) this.discard(granted)
   }
 
   close(): void {

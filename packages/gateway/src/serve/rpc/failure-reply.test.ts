@@ -10,8 +10,8 @@ const reply = (code: ErrorCode, method: string, era: 'legacy' | 'modern') => {
   return { status, ...(JSON.parse(message.join('')) as { result?: object; error?: { code: number } }) }
 }
 
-describe('the answer to what failed', () => {
-  it('is one that the model can read, where a tool failed for a reason that concerns it', () => {
+describe('the answer to a failed request', () => {
+  it('is readable for the model if a tool call failed for a reason that concerns the model', () => {
     expect(reply('UPSTREAM_TIMEOUT', 'tools/call', 'legacy')).toEqual({
       status: 200,
       jsonrpc: '2.0',
@@ -25,7 +25,7 @@ describe('the answer to what failed', () => {
     expect(reply('UPSTREAM_TIMEOUT', 'tools/call', 'modern').result).toMatchObject({ resultType: 'complete' })
   })
 
-  it('is a protocol error everywhere else', () => {
+  it('is a protocol error otherwise', () => {
     expect(reply('UPSTREAM_TIMEOUT', 'resources/read', 'modern')).toMatchObject({
       status: 200,
       error: { code: -32000, message: 'So it is. Try.', data: { code: 'UPSTREAM_TIMEOUT', retryable: false } },
@@ -33,18 +33,18 @@ describe('the answer to what failed', () => {
     expect(reply('TOOL_UNKNOWN', 'tools/call', 'legacy')).toMatchObject({ error: { code: -32602 } })
   })
 
-  it('has a status of its own only in the modern era, and only for what the transport refuses', () => {
+  it('has an HTTP error status only in the modern era, and only for errors of the transport', () => {
     expect(reply('METHOD_UNKNOWN', 'm', 'modern').status).toBe(404)
     expect(reply('METHOD_UNKNOWN', 'm', 'legacy').status).toBe(200)
     expect(reply('TOOL_UNKNOWN', 'tools/call', 'modern').status).toBe(200)
   })
 
-  it('tells a legacy client of a missing resource by the code that it knows', () => {
+  it('uses the legacy code for a missing resource for legacy clients', () => {
     expect(reply('RESOURCE_UNKNOWN', 'resources/read', 'legacy').error?.code).toBe(-32002)
     expect(reply('RESOURCE_UNKNOWN', 'resources/read', 'modern').error?.code).toBe(-32602)
   })
 
-  it('is exactly one of a result and an error, for every code', () => {
+  it('is either a result or an error, for every code', () => {
     for (const code of Object.keys(ERRORS) as ErrorCode[]) {
       for (const method of ['tools/call', 'prompts/get']) {
         const { result, error } = reply(code, method, 'legacy')

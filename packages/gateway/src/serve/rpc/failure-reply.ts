@@ -2,7 +2,7 @@ import type { ErrorCode, Json, JsonObject, SallyportError } from '@sallyport/cor
 import type { ClientRequest, Reply } from './client-request.ts'
 import { errorMessage, resultMessage } from './wire-message.ts'
 
-/** In the modern era these are refused by the transport already; everything else is an answer like any other. */
+/** In the modern era these errors have an HTTP status; all others are answers with status 200. */
 const CODES_WITH_HTTP_STATUS: ReadonlySet<ErrorCode> = new Set([
   'METHOD_UNKNOWN',
   'INVALID_REQUEST',
@@ -11,17 +11,17 @@ const CODES_WITH_HTTP_STATUS: ReadonlySet<ErrorCode> = new Set([
   'CAPABILITY_MISSING',
 ])
 
-/** A legacy client knows a missing resource by a code of its own. */
+/** The legacy era has its own code for a missing resource. */
 const LEGACY_RESOURCE_UNKNOWN = -32002
 
 interface FailureDetails {
-  /** Of the error. */
+  /** More members for the data of the error. */
   readonly data?: JsonObject
-  /** Besides the error. */
+  /** Metadata beside the error. */
   readonly meta?: JsonObject | undefined
 }
 
-/** The answer to a request that failed: for a tool call one that the model can read, else a protocol error. */
+/** The answer to a failed request: for a tool call a result that the model can read, otherwise a protocol error. */
 export function failureReply(
   request: Pick<ClientRequest, 'id' | 'method' | 'era'>,
   error: SallyportError,
@@ -29,8 +29,8 @@ export function failureReply(
 ): Reply {
   const details = { code: error.code, retryable: error.kind.retryable, ...data }
   if (request.method === 'tools/call' && error.kind.forModel) {
-    const told = { ...meta, 'sallyport/error': details }
-    return { message: resultMessage(request.id, toolError(error, told, request.era)), status: 200 }
+    const resultMeta = { ...meta, 'sallyport/error': details }
+    return { message: resultMessage(request.id, toolError(error, resultMeta, request.era)), status: 200 }
   }
   const code = error.code === 'RESOURCE_UNKNOWN' && request.era === 'legacy' ? LEGACY_RESOURCE_UNKNOWN : error.kind.rpc
   const status = request.era === 'modern' && CODES_WITH_HTTP_STATUS.has(error.code) ? error.kind.http : 200

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createIds } from './ids.ts'
 
 describe('identifiers', () => {
-  it('have the lengths that traces want, and none comes twice', () => {
+  it('have the lengths that traces require, and are unique', () => {
     const ids = createIds()
     const seen = new Set<string>()
     for (let index = 0; index < 2_000; index++) {

@@ -7,7 +7,7 @@ export interface Ids {
 
 const POOL_BYTES = 4_096
 
-/** Random identifiers. Many are drawn and printed at once: by itself each would cost a call as much as its decision. */
+/** Random ids. Many are generated at once: generating each id separately would cost as much as the decision about a call. */
 export function createIds(): Ids {
   let digits = ''
   let next = 0

@@ -18,7 +18,7 @@ describe('a call that takes long', () => {
     expect(call.beginStream).toHaveBeenCalledOnce()
   })
 
-  it('does not once it has ended, and leaves no timer', () => {
+  it('does not become a stream after its end, and leaves no timer', () => {
     const calls = new LongCalls()
     const [early, late] = [newCall(), newCall()]
     for (const call of [early, late]) calls.add(call)

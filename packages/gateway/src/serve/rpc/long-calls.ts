@@ -1,6 +1,6 @@
-/** A call that can become a stream before it has anything to say. */
+/** A call that can open its stream before it has a message to send. */
 export interface LongCall {
-  /** Where it stands; only the table writes it. */
+  /** Its index in the array; only `LongCalls` writes it. */
   index: number
   beginStream(): void
 }
@@ -8,9 +8,9 @@ export interface LongCall {
 const STREAM_DELAY_MS = 10_000
 
 /**
- * Calls that take long become streams though they say nothing: proxies see a sign of life, and a client whose
- * connection breaks can resume. Two tables instead of a timer for each call, of which nearly all end at once; arrays,
- * since a Set keeps what has left it alive through the tables that it outgrew.
+ * Opens a stream for calls that take long, although there is no message yet: proxies see that the call is alive, and a
+ * client whose connection breaks can resume. Nearly all calls end quickly, so there are two generations instead of a
+ * timer per call. They are arrays: the old tables of a grown Set keep deleted entries alive.
  */
 export class LongCalls {
   #young: LongCall[] = []
@@ -23,7 +23,7 @@ export class LongCalls {
     this.#timer ??= setInterval(() => this.#age(), STREAM_DELAY_MS).unref()
   }
 
-  /** The last one fills the gap. */
+  /** Moves the last call into the gap. */
   delete(call: LongCall): void {
     const calls = this.#young[call.index] === call ? this.#young : this.#old
     if (calls[call.index] !== call) return

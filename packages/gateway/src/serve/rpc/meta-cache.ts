@@ -16,26 +16,26 @@ interface CachedMeta {
 
 const META_MEMBER = '"_meta":'
 const MAX_META_LENGTH = 2_000
-/** As many kinds of client as call at once; one more takes the place of the oldest. */
+/** Enough for the kinds of clients that call at the same time; another one replaces the oldest. */
 const MAX_CACHED = 8
 
-/** Stands where a known `_meta` was. No message holds it: nobody is told. */
+/** Replaces a cached `_meta` while the rest is parsed. No message can contain it, because nobody else knows it. */
 const PLACEHOLDER = randomUUID()
 const PLACEHOLDER_JSON = `"${PLACEHOLDER}"`
 
 /**
- * Modern clients say who they are with every request, in the same words and in more of them than the rest of the
- * message has. What comes again is neither parsed nor printed again.
+ * Modern clients send the same `_meta` with every request, and it is often longer than the rest of the message.
+ * A repeated `_meta` is neither parsed nor printed again.
  */
 export class MetaCache {
   readonly #cached: CachedMeta[] = []
-  /** The last one that was not known: only what comes twice in a row is worth keeping. */
+  /** The last `_meta` that was not cached: only one that comes twice in a row is cached. */
   #lastSeen = ''
 
   /**
-   * The message, where its `_meta` is known and printing it would give the very same text; undefined where it has to be
-   * read as a whole. What stands around the `_meta` is compared with its print, as all of a message is; that the `_meta`
-   * is its own print was seen when it was kept.
+   * Parses a message whose `_meta` is cached, if printing the message would give exactly the same text. `undefined` if
+   * the whole message has to be parsed. The text around the `_meta` is compared with its printed form here; the `_meta`
+   * itself was compared when it was cached.
    */
   read(text: string): JsonObject | undefined {
     const member = this.#cached.length === 0 ? -1 : text.indexOf(META_MEMBER)
@@ -48,21 +48,21 @@ export class MetaCache {
     return undefined
   }
 
-  /** Keeps the `_meta` of a message that was read as a whole and is its own print, when it comes again. */
+  /** Caches the `_meta` of a message that equals its printed form, if it came twice in a row. */
   remember(message: Json): void {
     const meta = isJsonObject(message) && isJsonObject(message.params) ? message.params._meta : undefined
-    // A token is another one each time.
+    // Progress tokens differ each time.
     if (!isJsonObject(meta) || meta.progressToken !== undefined) return
     const text = JSON.stringify(meta)
-    // One that is known was not found where an argument has the same name: kept again, it would push out the others.
-    if (text === this.#lastSeen && !this.#cached.some((known) => known.text === text)) this.#add({ text, meta })
+    // A cached one is not found if an argument has the same name. Cached again, it would displace the others.
+    if (text === this.#lastSeen && !this.#cached.some((cached) => cached.text === text)) this.#add({ text, meta })
     this.#lastSeen = text.length > MAX_META_LENGTH ? '' : text
   }
 
-  #add(known: CachedMeta): void {
-    cachePrinted(known.meta, known.text)
+  #add(cached: CachedMeta): void {
+    cachePrinted(cached.meta, cached.text)
     if (this.#cached.length === MAX_CACHED) this.#cached.shift()
-    this.#cached.push(known)
+    this.#cached.push(cached)
   }
 }
 
@@ -70,7 +70,7 @@ function parseWithMeta(text: string, meta: JsonObject): JsonObject | undefined {
   const message = tryParseJson(text)
   if (!isJsonObject(message) || JSON.stringify(message) !== text || isDeeperThan(message, MAX_DEPTH)) return undefined
   const { params } = message as { readonly params?: { _meta?: Json } }
-  // It may have stood in an argument, or in a text.
+  // The placeholder may be in an argument or in a string.
   if (!isJsonObject(params) || params._meta !== PLACEHOLDER) return undefined
   params._meta = meta
   return message

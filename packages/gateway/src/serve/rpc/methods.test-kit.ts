@@ -12,10 +12,10 @@ export interface TestMethodsOptions extends TestPipelineOptions {
   readonly maxListeners?: () => number
 }
 
-/** Every method, through a real pipeline, in front of servers that the test plays. */
+/** All methods, with a real pipeline and servers that the test simulates. */
 export function createTestMethods({ maxListeners = () => 10, ...options }: TestMethodsOptions) {
-  const bench = createTestPipeline(options)
-  const { catalog, listings, pipeline } = bench
+  const testPipeline = createTestPipeline(options)
+  const { catalog, listings, pipeline } = testPipeline
   const hub = new ChangeHub()
   const methods = new Methods({
     ...{ catalog, listings, pipeline, hub, maxListeners },
@@ -25,14 +25,14 @@ export function createTestMethods({ maxListeners = () => 10, ...options }: TestM
     waitForServers: () => undefined,
     findAbsentServer: () => undefined,
   })
-  return { ...bench, hub, methods }
+  return { ...testPipeline, hub, methods }
 }
 
-/** A request of Ann's, and what she is told on its stream before the answer. */
+/** A request of Ann, and the notifications on its stream before the answer. */
 export function createRequest(method: string, params: JsonObject, changes: Partial<ClientRequest> = {}) {
-  const told: JsonObject[] = []
+  const sent: JsonObject[] = []
   const cancellation = new Cancellation()
-  const notify = (notification: JsonObject): boolean => told.push(notification) > 0
+  const notify = (notification: JsonObject): boolean => sent.push(notification) > 0
   const request: ClientRequest = {
     id: 1,
     method,
@@ -43,7 +43,7 @@ export function createRequest(method: string, params: JsonObject, changes: Parti
     client: new CallingClient(new LegacyClient('c', HANDSHAKE, { send: () => false, isOpen: () => false }), { notify }),
     ...changes,
   }
-  return { request, told, cancellation }
+  return { request, sent, cancellation }
 }
 
 export function parseReply({ message }: Reply): JsonObject {

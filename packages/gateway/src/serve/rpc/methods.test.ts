@@ -9,7 +9,7 @@ const SENT = 'a'.repeat(32)
 const CARRIED = 'b'.repeat(32)
 const parentOf = (trace: string): string => `00-${trace}-00f067aa0ba902b7-01`
 
-/** Each asks for something that nobody has. */
+/** Each requests something that no server offers. */
 const UNKNOWN: readonly (readonly [string, JsonObject, string, string])[] = [
   ['tools/call', { name: 'files_raed' }, 'files_raed', 'TOOL_UNKNOWN'],
   ['prompts/get', { name: 'nothing' }, 'nothing', 'PROMPT_UNKNOWN'],
@@ -19,8 +19,8 @@ const UNKNOWN: readonly (readonly [string, JsonObject, string, string])[] = [
   ['completion/complete', { ref: { type: 'ref/resource', uri: 'x://y' } }, 'x://y', 'RESOURCE_UNKNOWN'],
 ]
 
-describe(`asking for what is not there (${promise('GOV-24')})`, () => {
-  it.each(UNKNOWN)('%s %j is recorded in the trace of who asked', async (method, params, name, error) => {
+describe(`a request for something that does not exist (${promise('GOV-24')})`, () => {
+  it.each(UNKNOWN)('%s %j is recorded in the caller’s trace', async (method, params, name, error) => {
     const { methods, log, requests } = createTestMethods({ catalogues: { files: createCatalog(['read']) } })
     const answer = async (sent: JsonObject, traceparent?: string): Promise<string> => {
       const { request } = createRequest(method, sent, {

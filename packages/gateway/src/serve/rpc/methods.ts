@@ -33,13 +33,13 @@ export interface MethodsOptions {
   readonly hub: ChangeHub
   readonly ids: Ids
   readonly version: string
-  /** How many may listen for changes at once. */
+  /** How many clients may listen for changes at the same time. */
   readonly maxListeners: () => number
-  /** Says what broke, once; returns the incident that the answer names. */
+  /** Logs a bug once and returns the incident id for the answer. */
   readonly onBug: (error: unknown, where: string) => string
-  /** Resolves when the servers that are not known yet have had their chance; undefined when there are none. */
+  /** Waits for the servers that are not known yet, for a limited time; `undefined` if all are known. */
   readonly waitForServers: () => Promise<void> | undefined
-  /** The server that a name means and that has not come up yet. */
+  /** The server that a name refers to, if that server is not available. */
   readonly findAbsentServer: (name: string) => AbsentServer | undefined
 }
 
@@ -62,7 +62,7 @@ const CAPABILITIES: JsonObject = {
   logging: {},
 }
 
-/** Every method of the protocol that we answer, in both eras, whatever the transport. */
+/** Every supported method of the protocol, in both eras, for any transport. */
 export class Methods {
   readonly #options: MethodsOptions
   readonly #subscriptions: Subscriptions
@@ -114,7 +114,7 @@ export class Methods {
     this.#subscriptions.close()
   }
 
-  /** Never rejects: what goes wrong is an answer too. */
+  /** Never rejects: an error becomes an answer, too. */
   answer(request: ClientRequest): Reply | Promise<Reply> {
     try {
       const method = this.#methods.get(request.method)
@@ -131,7 +131,7 @@ export class Methods {
     return failureReply(request, refusal)
   }
 
-  /** Waits for servers of which nothing is known yet: what they want the model to know is asked for only once. */
+  /** Waits for servers that are not known yet: clients read the instructions of the servers only once. */
   initializeResult(principal: Principal, wanted: unknown): JsonObject | Promise<JsonObject> {
     const protocolVersion =
       typeof wanted === 'string' && LEGACY_VERSIONS.includes(wanted) ? wanted : LATEST_LEGACY_VERSION
@@ -158,14 +158,14 @@ export class Methods {
       cacheScope: 'private',
       supportedVersions: [MODERN_VERSION],
       ...introduction,
-      // Where the era wants it; beside it, where its first clients look.
+      // The specification wants it here; the first clients of this era read it at the top level.
       _meta: { [META.serverInfo]: introduction.serverInfo ?? {} },
     }
   }
 
   #list(request: ClientRequest, method: ListMethod): Reply | Promise<Reply> {
     if (request.params.cursor !== undefined)
-      throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list comes in one page.')
+      throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list has only one page.')
     const print = (): Reply => {
       const printed = this.#options.listings.renderList(method, request.principal, request.era)
       return { message: preserializedMessage(request.id, printed), status: 200 }
@@ -178,12 +178,12 @@ export class Methods {
     if (typeof name !== 'string') throw new SallyportError('INVALID_PARAMS', '"name" must be a string.')
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
-      throw new SallyportError('INVALID_PARAMS', 'The member "arguments" must be an object.')
+      throw new SallyportError('INVALID_PARAMS', '"arguments" must be an object.')
     const offer = this.#options.catalog.snapshot[kind](name)
     return offer ? this.#callOffer(request, offer) : this.#callOnceKnown(request, kind, name)
   }
 
-  /** Its server may be one of those that have not been heard of yet. */
+  /** Its server may be one that is not known yet. */
   async #callOnceKnown(request: ClientRequest, kind: 'tool' | 'prompt', name: string): Promise<Reply> {
     const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#throwUnknownName(kind, name, request)
     return this.#callOffer(request, offer)
@@ -191,8 +191,8 @@ export class Methods {
 
   #callOffer(request: ClientRequest, offer: Offer): Promise<Reply> {
     const { params, era, carrier } = request
-    const flaw = era === 'modern' && carrier && checkParamHeaders(offer, params, carrier)
-    if (flaw) throw flaw
+    const problem = era === 'modern' && carrier && checkParamHeaders(offer, params, carrier)
+    if (problem) throw problem
     return this.#calls.run(request, offer, params.name === offer.name ? params : { ...params, name: offer.name })
   }
 
@@ -210,8 +210,8 @@ export class Methods {
   #checkUpdate({ principal, params }: ClientRequest, update: JsonObject): ServerUpdate | undefined {
     const { catalog, pipeline } = this.#options
     const offer = catalog.snapshot.resource(String(params.uri))
-    const heard = offer && pipeline.updates.check({ principal, offer }, update)
-    return heard && { ...heard, server: offer.server }
+    const permitted = offer && pipeline.updates.check({ principal, offer }, update)
+    return permitted && { ...permitted, server: offer.server }
   }
 
   async #findResource(uri: unknown, request: ClientRequest): Promise<Offer> {
@@ -222,13 +222,13 @@ export class Methods {
     throw this.#recordUnknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
   }
 
-  /** Looks again once the servers that were still unknown have had their chance. */
-  async #find(look: (snapshot: Catalog['snapshot']) => Offer | undefined): Promise<Offer | undefined> {
-    const found = look(this.#options.catalog.snapshot)
+  /** Searches, and if nothing is found, waits for servers that are not known yet and searches once more. */
+  async #find(search: (snapshot: Catalog['snapshot']) => Offer | undefined): Promise<Offer | undefined> {
+    const found = search(this.#options.catalog.snapshot)
     const waiting = found ? undefined : this.#options.waitForServers()
     if (!waiting) return found
     await waiting
-    return look(this.#options.catalog.snapshot)
+    return search(this.#options.catalog.snapshot)
   }
 
   async #complete(request: ClientRequest): Promise<Reply> {
@@ -245,13 +245,13 @@ export class Methods {
         request.params,
       )
     }
-    throw new SallyportError('INVALID_PARAMS', 'The member "ref" must name a prompt or a resource.')
+    throw new SallyportError('INVALID_PARAMS', '"ref" must name a prompt or a resource.')
   }
 
   #throwUnknownName(kind: 'tool' | 'prompt', name: string, request: ClientRequest): never {
     const { listings, findAbsentServer } = this.#options
     const absence = findAbsentServer(name)
-    // Who may not use a server is not told about it.
+    // A caller that may not use a server must not learn about it.
     if (absence && listings.includesServer(request.principal, absence.server))
       throw this.#recordUnknown(request, name, absence.refusal)
     const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
@@ -267,14 +267,14 @@ export class Methods {
 
   #recordUnknown(request: ClientRequest, name: string, error: SallyportError): SallyportError {
     const { principal, method } = request
-    const asked = {
+    const unknownCall = {
       id: this.#options.ids.callId(),
       traceId: this.#calls.resolveTraceId(request),
       principal,
       method,
       name,
     }
-    this.#options.pipeline.recordUnknown(asked, error)
+    this.#options.pipeline.recordUnknown(unknownCall, error)
     return error
   }
 }
@@ -283,8 +283,7 @@ const serverInfo = (version: string): JsonObject => ({ name: 'sallyport', title:
 
 function setLogLevel(request: ClientRequest): Reply {
   const { level } = request.params
-  if (!isLogLevel(level))
-    throw new SallyportError('INVALID_PARAMS', `The member "level" must be one of ${LOG_LEVELS.join(', ')}.`)
+  if (!isLogLevel(level)) throw new SallyportError('INVALID_PARAMS', `"level" must be one of ${LOG_LEVELS.join(', ')}.`)
   const client = request.client.standing
   if (client instanceof LegacyClient) client.logLevel = level
   return ok(request, {})
@@ -301,22 +300,22 @@ function unknownMethod(request: ClientRequest, known: Iterable<string>): Sallypo
   )
 }
 
-/** Why something about a task cannot be told: it is nobody's, or another caller's. */
+/** The answer for a task that does not exist or belongs to another caller. */
 function taskRefusal(request: ClientRequest, taskId: string): Reply {
-  if (request.era === 'modern' && !knowsTasks(request.client)) {
+  if (request.era === 'modern' && !supportsTasks(request.client)) {
     const requiredCapabilities = { extensions: { [MODERN_TASKS]: {} } }
     return failureReply(request, tasksUndeclared(), { data: { requiredCapabilities } })
   }
   const unknown = new SallyportError('INVALID_PARAMS', `There is no task ${JSON.stringify(taskId.slice(0, 200))}.`, {
-    hint: 'Only its own caller can ask for it, and only until the gateway ends. Call the tool again.',
+    hint: 'Only the caller that created it can use it, and only until the gateway stops. Call the tool again.',
   })
   return failureReply(request, unknown)
 }
 
 const tasksUndeclared = (): SallyportError =>
-  new SallyportError('CAPABILITY_MISSING', 'The client does not say that it knows tasks.', {
-    hint: `It has to declare ${MODERN_TASKS} among the extensions of its capabilities.`,
+  new SallyportError('CAPABILITY_MISSING', 'The client does not declare support for tasks.', {
+    hint: `It has to declare ${MODERN_TASKS} in the extensions of its capabilities.`,
   })
 
-const knowsTasks = ({ capabilities: { extensions } }: ClientRequest['client']): boolean =>
+const supportsTasks = ({ capabilities: { extensions } }: ClientRequest['client']): boolean =>
   isJsonObject(extensions) && extensions[MODERN_TASKS] !== undefined

@@ -2,7 +2,7 @@ import { isJsonObject, isLogLevel, type JsonObject, type LogLevel, META } from '
 import type { Client, QuestionAnswer } from '../../upstream/upstream.ts'
 import type { ClientChannel } from './client-request.ts'
 
-/** A client of the modern era: it says who it is with every request, and can be asked only by what a request returns. */
+/** A client of the modern era: it identifies itself with every request, and can be asked only in the result of a request. */
 export class ModernClient implements Client {
   readonly era = 'modern'
   readonly answersInCall = false
@@ -10,9 +10,9 @@ export class ModernClient implements Client {
   readonly #meta: JsonObject
   readonly #channel: ClientChannel
 
-  constructor({ _meta }: JsonObject, way: ClientChannel) {
+  constructor({ _meta }: JsonObject, channel: ClientChannel) {
     this.#meta = isJsonObject(_meta) ? _meta : {}
-    this.#channel = way
+    this.#channel = channel
   }
 
   notify(notification: JsonObject): void {
@@ -35,6 +35,6 @@ export class ModernClient implements Client {
   }
 
   async ask(): Promise<QuestionAnswer> {
-    return { error: { code: -32601, message: 'Only a call that can be resumed can ask a client of this era.' } }
+    return { error: { code: -32601, message: 'A client of this era can be asked only by a call that can be resumed.' } }
   }
 }

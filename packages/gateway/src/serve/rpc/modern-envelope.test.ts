@@ -12,14 +12,14 @@ const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/cal
 const call = asked('tools/call', { name: 'echo', _meta: META })
 
 describe(`the envelope of the modern era (${promise('GW-21')})`, () => {
-  it('is known by the version in it, or by the header', () => {
+  it('is recognized by its version, or by the header', () => {
     expect(isModern(call)).toBe(true)
     expect(isModern(asked('ping'))).toBe(false)
     expect(isModern(asked('ping'), { 'mcp-protocol-version': '2026-07-28' })).toBe(true)
     expect(isModern(asked('ping'), { 'mcp-protocol-version': '2025-11-25' })).toBe(false)
   })
 
-  it('names a version that is known, and the client’s capabilities', () => {
+  it('has a known version and the client’s capabilities', () => {
     expect(checkEnvelope(call)).toBeUndefined()
     expect(checkEnvelope(asked('m'))?.code).toBe('INVALID_PARAMS')
     expect(checkEnvelope(asked('m', { _meta: { [VERSION]: 5 } }))?.code).toBe('INVALID_PARAMS')
@@ -33,14 +33,14 @@ describe(`the envelope of the modern era (${promise('GW-21')})`, () => {
     }
   })
 
-  it('asks no capabilities of a notification', () => {
+  it('needs no capabilities for a notification', () => {
     const _meta = { [VERSION]: '2026-07-28' }
     expect(checkEnvelope({ kind: 'notification', method: 'n', params: { _meta } })).toBeUndefined()
   })
 })
 
 describe('the headers that repeat it', () => {
-  it('say what the body says', () => {
+  it('match the body', () => {
     expect(checkHeaders(call, headers)).toBeUndefined()
     for (const name of Object.keys(headers)) {
       expect(checkHeaders(call, { ...headers, [name]: undefined })).toMatchObject({
@@ -51,39 +51,39 @@ describe('the headers that repeat it', () => {
     }
   })
 
-  it('are believed no more than the body where the two name different versions', () => {
+  it('are a mismatch if their version differs from that of the body', () => {
     const other = asked('tools/call', { name: 'echo', _meta: { ...META, [VERSION]: '1999-01-01' } })
     expect(checkModernRequest(call, headers)).toBeUndefined()
     expect(checkModernRequest(other, headers)?.code).toBe('HEADER_MISMATCH')
-    const flaw = checkModernRequest(other, { ...headers, 'mcp-protocol-version': '1999-01-01' })
-    expect(flaw?.code).toBe('VERSION_UNSUPPORTED')
-    expect(flaw && versionErrorData(flaw, other)).toEqual({ supported: ['2026-07-28'], requested: '1999-01-01' })
+    const problem = checkModernRequest(other, { ...headers, 'mcp-protocol-version': '1999-01-01' })
+    expect(problem?.code).toBe('VERSION_UNSUPPORTED')
+    expect(problem && versionErrorData(problem, other)).toEqual({ supported: ['2026-07-28'], requested: '1999-01-01' })
     expect(checkModernRequest(asked('tools/list'), { ...headers, 'mcp-method': 'tools/list' })?.code).toBe(
       'INVALID_PARAMS',
     )
   })
 
-  it('name what is read or fetched, and nothing where a method has no name', () => {
+  it('name what is read or called, and are not needed for a method without a name', () => {
     const read = asked('resources/read', { uri: 'a://b', _meta: META })
     expect(checkHeaders(read, { ...headers, 'mcp-method': 'resources/read', 'mcp-name': 'a://b' })).toBeUndefined()
     const list = asked('tools/list', { _meta: META })
     expect(checkHeaders(list, { ...headers, 'mcp-method': 'tools/list', 'mcp-name': undefined })).toBeUndefined()
   })
 
-  it('ask no name for a method that is called like a member of every object', () => {
+  it('need no name for a method that is named like a member of every object', () => {
     for (const method of ['constructor', '__proto__', 'toString']) {
       expect(checkHeaders(asked(method, { _meta: META }), { ...headers, 'mcp-method': method })).toBeUndefined()
     }
   })
 
-  it('may be encoded, where a name is no plain text', () => {
+  it('may be encoded if a name is not plain ASCII', () => {
     const tool = asked('tools/call', { name: 'grüße', _meta: META })
     const encoded = `=?base64?${Buffer.from('grüße').toString('base64')}?=`
     expect(checkHeaders(tool, { ...headers, 'mcp-name': encoded })).toBeUndefined()
     expect(checkHeaders(tool, { ...headers, 'mcp-name': '=?base64?###?=' })?.code).toBe('HEADER_MISMATCH')
   })
 
-  it('cannot stand for a name that is no text', () => {
+  it('do not match a name that is not a string', () => {
     const tool = asked('tools/call', { name: 7, _meta: META })
     expect(checkHeaders(tool, { ...headers, 'mcp-name': '7' })?.code).toBe('HEADER_MISMATCH')
   })

@@ -5,7 +5,7 @@ import type { ClientMessage } from './client-message.ts'
 
 type RequestOrNotification = Extract<ClientMessage, { method: string }>
 
-/** Which member of the parameters the header Mcp-Name repeats. */
+/** The parameter that the header Mcp-Name repeats, by method. */
 const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -20,16 +20,16 @@ const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSION
 const readVersion = (message: RequestOrNotification): unknown =>
   isJsonObject(message.params._meta) ? message.params._meta[META.protocolVersion] : undefined
 
-/** A message of the modern era carries its version with it. */
+/** A message of the modern era contains its version. */
 export function isModern(message: RequestOrNotification, headers?: IncomingHttpHeaders): boolean {
   return readVersion(message) !== undefined || headers?.['mcp-protocol-version'] === MODERN_VERSION
 }
 
-/** What is wrong with a modern request's envelope, whatever the transport. */
+/** The problem of a modern request's envelope, for any transport; `undefined` if there is none. */
 export function checkEnvelope(message: RequestOrNotification): SallyportError | undefined {
   const version = readVersion(message)
   if (typeof version !== 'string')
-    return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.protocolVersion}.`)
+    return new SallyportError('INVALID_PARAMS', `"_meta" must have ${META.protocolVersion}.`)
   if (version !== MODERN_VERSION) {
     return new SallyportError(
       'VERSION_UNSUPPORTED',
@@ -38,30 +38,30 @@ export function checkEnvelope(message: RequestOrNotification): SallyportError | 
   }
   const meta = message.params._meta
   if (message.kind === 'request' && !(isJsonObject(meta) && isJsonObject(meta[META.clientCapabilities]))) {
-    return new SallyportError('INVALID_PARAMS', `"_meta" must hold ${META.clientCapabilities}, an object.`)
+    return new SallyportError('INVALID_PARAMS', `"_meta" must have ${META.clientCapabilities}, an object.`)
   }
   return undefined
 }
 
-/** What a client needs to choose another version by itself: of those that take an envelope, as `server/discover` says. */
-export function versionErrorData(flaw: SallyportError, message: RequestOrNotification): JsonObject {
-  if (flaw.code !== 'VERSION_UNSUPPORTED') return {}
+/** What a client needs to choose another version on its own: the versions with an envelope, as in `server/discover`. */
+export function versionErrorData(problem: SallyportError, message: RequestOrNotification): JsonObject {
+  if (problem.code !== 'VERSION_UNSUPPORTED') return {}
   return { supported: [MODERN_VERSION], requested: String(readVersion(message)).slice(0, 100) }
 }
 
-/** What is wrong with a modern request over HTTP. */
+/** The problem of a modern request over HTTP; `undefined` if there is none. */
 export function checkModernRequest(
   message: RequestOrNotification,
   headers: IncomingHttpHeaders,
 ): SallyportError | undefined {
-  const told = headers['mcp-protocol-version']
+  const headerVersion = headers['mcp-protocol-version']
   const version = readVersion(message)
-  // Of two versions that contradict each other neither can be called the unsupported one.
-  const isTorn = told !== undefined && typeof version === 'string' && told !== version
-  return (isTorn ? undefined : checkEnvelope(message)) ?? checkHeaders(message, headers)
+  // If header and body have different versions, neither can be called the unsupported one.
+  const isContradictory = headerVersion !== undefined && typeof version === 'string' && headerVersion !== version
+  return (isContradictory ? undefined : checkEnvelope(message)) ?? checkHeaders(message, headers)
 }
 
-/** The headers repeat parts of the body so that intermediaries can route; they must say the same. */
+/** The headers repeat parts of the body for intermediaries; the two must match. */
 export function checkHeaders(message: RequestOrNotification, headers: IncomingHttpHeaders): SallyportError | undefined {
   const member = NAME_PARAMS.get(message.method)
   return (
@@ -75,5 +75,5 @@ function compareHeader(headers: IncomingHttpHeaders, header: string, value: unkn
   const given = headers[header]
   if (given === undefined) return new SallyportError('HEADER_MISMATCH', `The header ${header} is missing.`)
   if (decodeHeaderValue(String(given)) === value) return undefined
-  return new SallyportError('HEADER_MISMATCH', `The header ${header} does not say what the body says.`)
+  return new SallyportError('HEADER_MISMATCH', `The header ${header} does not match the body.`)
 }

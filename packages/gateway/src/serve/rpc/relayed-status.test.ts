@@ -14,12 +14,12 @@ function frameOf(answer: object): Frame {
 const error = { code: -32021, message: 'needs sampling', data: { requiredCapabilities: { sampling: {} } } }
 
 describe('the status of a relayed answer', () => {
-  it('is the one that the modern era gives to a capability that is missing', () => {
+  it('is 400 for a missing capability in the modern era', () => {
     expect(relayedStatus(frameOf({ error }), 'modern')).toBe(400)
     expect(relayedStatus(frameOf({ error }), 'legacy')).toBe(200)
   })
 
-  it('is that of an answer for everything else', () => {
+  it('is 200 for everything else', () => {
     for (const answer of [{ result: { code: -32021 } }, { error: { ...error, code: -32603 } }, { error: [-32021] }])
       expect(relayedStatus(frameOf(answer), 'modern')).toBe(200)
   })

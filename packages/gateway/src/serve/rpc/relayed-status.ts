@@ -1,10 +1,10 @@
 import { type Era, isJsonObject } from '@sallyport/core'
 import { type Frame, parseFrame } from '../../upstream/upstream.ts'
 
-/** The modern era gives this error a status of its own, whoever it comes from. */
+/** The modern era defines an HTTP status for this error, also if a server sent it. */
 const CAPABILITY_MISSING = -32021
 
-/** The HTTP status under which a server's answer goes to its client. */
+/** The HTTP status for a server's answer. */
 export function relayedStatus(frame: Frame, to: Era): number {
   if (to === 'legacy' || !frame.envelope.error) return 200
   const { error } = parseFrame(frame)

@@ -2,23 +2,23 @@ import { isUtf8 } from 'node:buffer'
 import { countMembers, isDeeperThan, type Json, JsonScanner, MAX_DEPTH } from '@sallyport/core'
 import { MetaCache } from './meta-cache.ts'
 
-export type StrictJson = { readonly value: Json } | { readonly flaw: string }
+export type StrictJson = { readonly value: Json } | { readonly problem: string }
 
-/** What is built of a larger message before it can be refused may weigh a hundred times as much. */
+/** Larger messages are scanned first: parsing one that will be refused could need a hundred times its size. */
 const MAX_PLAIN_BYTES = 65_536
 
 const metaCache = new MetaCache()
 
-/** Reads JSON that no two readers can take for different things. */
+/** Parses JSON that no two parsers can read differently. */
 export function readStrictJson(bytes: Buffer): StrictJson {
   const text = bytes.length <= MAX_PLAIN_BYTES ? bytes.toString('utf8') : undefined
-  // Decoded, everything that is not UTF-8 is this character: a text without it need not be looked through again.
-  const mayBeBroken = text === undefined || text.includes('\ufffd')
-  if (mayBeBroken && !isUtf8(bytes)) return { flaw: 'it is not UTF-8' }
+  // Decoding replaces invalid UTF-8 by this character: without it, the text is valid and needs no other check.
+  const mayBeInvalid = text === undefined || text.includes('\ufffd')
+  if (mayBeInvalid && !isUtf8(bytes)) return { problem: 'it is not UTF-8' }
   return (text === undefined ? undefined : readPlainJson(text)) ?? scanJson(bytes)
 }
 
-/** What comes out as it went in has no key twice and no number that a reader would change: nearly every client writes so. */
+/** If printing gives the same text, there is no duplicate key and no inexact number. That is so for nearly every client. */
 function readPlainJson(text: string): StrictJson | undefined {
   const known = metaCache.read(text)
   if (known !== undefined) return { value: known }
@@ -36,9 +36,10 @@ function scanJson(bytes: Buffer): StrictJson {
   const scanner = new JsonScanner()
   scanner.feed(bytes)
   const envelope = scanner.end()
-  if (!envelope) return { flaw: scanner.failure ?? 'it is not JSON' }
+  if (!envelope) return { problem: scanner.failure ?? 'it is not JSON' }
   const value = JSON.parse(bytes.toString('utf8')) as Json
-  if (envelope.members !== countMembers(value)) return { flaw: 'a key stands twice in the same object' }
-  if (envelope.hasUnsafeNumber) return { flaw: 'a number is too large to be kept exact: send it as a text' }
+  if (envelope.members !== countMembers(value)) return { problem: 'a key appears twice in the same object' }
+  if (envelope.hasUnsafeNumber)
+    return { problem: 'a number is too large to be represented exactly: send it as a string' }
   return { value }
 }

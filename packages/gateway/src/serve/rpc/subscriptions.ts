@@ -9,26 +9,26 @@ import { resultMessage } from './wire-message.ts'
 export interface SubscriptionsOptions {
   readonly hub: ChangeHub
   readonly maxListeners: () => number
-  /** Puts a request for a resource through the pipeline; the reply tells whether it was granted. */
+  /** Sends a request for a resource through the pipeline; the reply contains whether it was granted. */
   readonly ask: (request: ClientRequest) => Promise<Reply>
-  /** News for who subscribed by this request, as the rules are now; undefined where they may not hear of it. */
+  /** The update as the subscriber may see it by the current rules; `undefined` if it may not. */
   readonly checkUpdate: (request: ClientRequest, update: JsonObject) => ServerUpdate | undefined
-  /** Says what broke where nobody waits for an answer. */
+  /** Logs a bug for which no client waits for an answer. */
   readonly onBug: (error: unknown, where: string) => void
 }
 
 export interface ServerUpdate extends PermittedUpdate {
-  /** Whose the resource is now. */
+  /** The server that offers the resource now. */
   readonly server: string
 }
 
-/** So many resources of one listening request are asked for at the same time: it is no flood of calls. */
+/** How many resources of one listening request are requested at the same time, to avoid a flood of calls. */
 const MAX_CONCURRENT = 8
 
-/** Who hears of what: legacy clients subscribe to resources, modern ones listen on a stream. */
+/** Subscriptions of all clients: legacy clients subscribe to resources, modern ones listen on a stream. */
 export class Subscriptions {
   readonly #options: SubscriptionsOptions
-  /** Also those whose resources are still being asked for. Legacy sessions have a limit of their own. */
+  /** Includes clients whose resources are still being requested. Legacy sessions have their own limit. */
   #listeners = 0
   #isClosed = false
 
@@ -36,7 +36,7 @@ export class Subscriptions {
     this.#options = options
   }
 
-  /** The servers are about to go for good: nothing is asked for in their place. */
+  /** The servers are about to stop for good: lost subscriptions are not requested again. */
   close(): void {
     this.#isClosed = true
   }
@@ -47,13 +47,13 @@ export class Subscriptions {
     return this.#requestResource(request, params.uri, subscriptions)
   }
 
-  /** The server is told when nobody else wants to hear of it. */
+  /** The server is unsubscribed when no other client is subscribed. */
   async unsubscribe(request: ClientRequest): Promise<Reply> {
     request.subscriptions?.end(String(request.params.uri))
     return { message: resultMessage(request.id, {}), status: 200 }
   }
 
-  /** Stays open until the client no longer listens. Only what it may hear of is acknowledged. */
+  /** Stays open until the client stops listening. Acknowledges only what the client may see. */
   async listen(request: ClientRequest): Promise<Reply> {
     if (this.#listeners >= this.#options.maxListeners())
       throw new SallyportError(
@@ -86,19 +86,19 @@ export class Subscriptions {
     })
   }
 
-  /** Each resource is asked for like any other: it is decided and recorded, and its server is told. */
+  /** Each resource is requested like any other: decided, recorded and sent to its server. */
   async #requestAll(
     request: ClientRequest,
     wanted: Json | undefined,
     own: ClientSubscriptions,
   ): Promise<readonly string[]> {
-    const texts = (Array.isArray(wanted) ? wanted : []).filter((uri): uri is string => typeof uri === 'string')
-    if (texts.length > MAX_SUBSCRIBED_RESOURCES)
+    const strings = (Array.isArray(wanted) ? wanted : []).filter((uri): uri is string => typeof uri === 'string')
+    if (strings.length > MAX_SUBSCRIBED_RESOURCES)
       throw new SallyportError(
         'INVALID_PARAMS',
         `At most ${MAX_SUBSCRIBED_RESOURCES} resources can be listened to at once.`,
       )
-    const uris = [...new Set(texts)]
+    const uris = [...new Set(strings)]
     const granted: string[] = []
     for (let from = 0; from < uris.length && request.cancellation.reason === undefined; from += MAX_CONCURRENT) {
       const some = uris.slice(from, from + MAX_CONCURRENT)
@@ -108,18 +108,18 @@ export class Subscriptions {
     return granted
   }
 
-  /** One cancellation has one listener, so that each gets its own. */
+  /** A cancellation has only one listener, so each request gets its own cancellation. */
   async #requestBatch(
     request: ClientRequest,
     uris: readonly string[],
     own: ClientSubscriptions,
   ): Promise<readonly boolean[]> {
-    const asks = uris.map((uri) => ({ uri, cancellation: new Cancellation() }))
+    const requests = uris.map((uri) => ({ uri, cancellation: new Cancellation() }))
     request.cancellation.onCancel((reason) => {
-      for (const { cancellation } of asks) cancellation.cancel(reason)
+      for (const { cancellation } of requests) cancellation.cancel(reason)
     })
     return Promise.all(
-      asks.map(({ uri, cancellation }) =>
+      requests.map(({ uri, cancellation }) =>
         this.#requestResource({ ...resourceRequest(request, uri), cancellation }, uri, own).then(
           ({ granted }) => granted === true,
           (error: unknown) => {
@@ -132,11 +132,11 @@ export class Subscriptions {
   }
 
   async #requestResource(request: ClientRequest, uri: string, own: ClientSubscriptions): Promise<Reply> {
-    const hearing = this.#createHandlers(durableRequest(request, uri), own)
-    const subscription = own.begin(uri, hearing)
+    const handlers = this.#createHandlers(durableRequest(request, uri), own)
+    const subscription = own.begin(uri, handlers)
     try {
       const reply = await this.#options.ask({ ...request, subscription })
-      if (reply.granted && hearing.isStillVisible()) own.grant(subscription)
+      if (reply.granted && handlers.isStillVisible()) own.grant(subscription)
       return reply
     } finally {
       if (!own.has(subscription)) own.discard(subscription)
@@ -145,32 +145,32 @@ export class Subscriptions {
 
   #createHandlers(request: ClientRequest, own: ClientSubscriptions): SubscriptionHandlers {
     let first: ServerUpdate | undefined
-    const shown = (update: JsonObject): JsonObject | undefined => {
-      // It may be known only once its server has told what it has.
+    const toVisible = (update: JsonObject): JsonObject | undefined => {
+      // The resource may be unknown until its server has listed what it offers.
       first ??= this.#options.checkUpdate(request, request.params)
       const now = this.#options.checkUpdate(request, update)
       if (!first || now?.server !== first.server || now.strictness > first.strictness) return undefined
       return now.params
     }
     return {
-      isStillVisible: () => shown(request.params) !== undefined,
-      onUpdate: (update) => this.#sendUpdate(own, () => shown(update)),
-      // Its server is being replaced: whoever comes in its place is there in a moment.
+      isStillVisible: () => toVisible(request.params) !== undefined,
+      onUpdate: (update) => this.#sendUpdate(own, () => toVisible(update)),
+      // Its server is being replaced; the replacement is available in a moment.
       onLost: (lost) => queueMicrotask(() => void this.#resubscribe(request, lost, own)),
     }
   }
 
-  /** The subscription stays while its news are kept back: no client could be told of its end, and ask again afterwards. */
-  #sendUpdate(own: ClientSubscriptions, shown: () => JsonObject | undefined): void {
+  /** The subscription stays while its updates are withheld: a client could not be notified of its end, and would not subscribe again. */
+  #sendUpdate(own: ClientSubscriptions, toVisible: () => JsonObject | undefined): void {
     try {
-      const params = shown()
+      const params = toVisible()
       if (params) own.notify({ method: 'notifications/resources/updated', params })
     } catch (error) {
       this.#options.onBug(error, 'notifications/resources/updated')
     }
   }
 
-  /** Decided and recorded anew: it is another server now, or the same one under another configuration. */
+  /** Decided and recorded again: it is another server now, or the same one with another configuration. */
   async #resubscribe(request: ClientRequest, lost: ResourceSubscription, own: ClientSubscriptions): Promise<void> {
     if (lost.hasEnded || this.#isClosed) return
     try {
@@ -183,20 +183,20 @@ export class Subscriptions {
   }
 }
 
-/** One resource of a request, as if it had been asked for alone; nobody waits for its progress. */
+/** A request for a single resource of a listening request, without progress. */
 function resourceRequest(request: ClientRequest, uri: string): ClientRequest {
   const { progressToken: _none, ...meta } = isJsonObject(request.params._meta) ? request.params._meta : {}
   return { ...request, method: 'resources/subscribe', params: { uri, _meta: meta } }
 }
 
-/** What is kept of it for as long as the subscription lasts: nothing of the exchange that it came in. */
+/** What is retained while the subscription lasts: nothing that belongs to the HTTP exchange. */
 function durableRequest(request: ClientRequest, uri: string): ClientRequest {
   const client = request.client.standing ?? request.client
   return { ...resourceRequest(request, uri), client, carrier: undefined, subscription: undefined }
 }
 
 interface SubscriptionHandlers extends SubscriptionEvents {
-  /** The resource is of the server that it was of at first, and the caller may see it. */
+  /** The resource still belongs to the same server, and the caller may see it. */
   readonly isStillVisible: () => boolean
 }
 
@@ -205,11 +205,11 @@ interface Listener {
   readonly own: ClientSubscriptions
 }
 
-/** What a listening client is told, under the id of its request. The acknowledgement comes first. */
+/** Notifications for a listening client, with the id of its request. The acknowledgement is sent first. */
 class ListenerStream {
   readonly meta: JsonObject
   readonly #client: ClientRequest['client']
-  /** The latest news of each resource, until the client knows that it will hear of it. */
+  /** The latest update of each resource before the acknowledgement; `undefined` afterwards. */
   #early: Map<unknown, JsonObject> | undefined = new Map()
 
   constructor({ id, client }: ClientRequest) {

@@ -16,7 +16,7 @@ describe(`${promise('GW-17')} a task`, () => {
   it.each([
     ['modern', { resultType: 'task', taskId: 't1' }],
     ['legacy', { task: { taskId: 't1' } }],
-  ])('of the %s era is found by whoever made it, and by nobody else', (_era, result) => {
+  ])('of the %s era is found only by the caller that created it', (_era, result) => {
     const tasks = new TaskOwners()
     tasks.remember(ANN, HERE, answer(result))
     expect(tasks.find(ANN, 't1')).toBe(HERE)
@@ -31,7 +31,7 @@ describe(`${promise('GW-17')} a task`, () => {
     expect([tasks.find(ANN, 't1'), tasks.find(BEN, 't1')]).toEqual([HERE, THERE])
   })
 
-  it('is forgotten when thousands came after it', () => {
+  it('is forgotten after thousands of newer tasks', () => {
     const tasks = new TaskOwners()
     for (let id = 0; id <= 10_000; id++) tasks.remember(ANN, HERE, answer({ taskId: String(id) }))
     expect(['0', '1', '10000'].map((id) => tasks.find(ANN, id))).toEqual([undefined, HERE, HERE])

@@ -2,10 +2,10 @@ import { isJsonObject, type Principal, toOwnerKey } from '@sallyport/core'
 import type { Offer } from '../../catalog/catalog.ts'
 import { type Frame, parseFrame } from '../../upstream/upstream.ts'
 
-/** A server may make tasks without end; the oldest are forgotten first. */
+/** A server may create any number of tasks; the oldest are removed first. */
 const MAX_TASKS = 10_000
 const MAX_ID_LENGTH = 1_000
-/** An answer that speaks of a task has its result still to come. */
+/** An answer that creates a task has no result yet, so it is small. */
 const MAX_ANSWER_BYTES = 1_000_000
 
 interface OwnedTask {
@@ -13,12 +13,12 @@ interface OwnedTask {
   readonly offer: Offer
 }
 
-/** Which tool made a task, and for whom: what is asked of the task later goes there, and is decided as the tool is. */
+/** Which tool created a task, and for whom: later requests about the task go to its server, and the tool's rules apply. */
 export class TaskOwners {
-  /** Two servers, or one server for two callers, may use the same id. */
+  /** By task id: two servers, or one server for two callers, may use the same id. */
   readonly #tasks = new Map<string, readonly OwnedTask[]>()
 
-  /** Notes the task that an answer speaks of, if it does. */
+  /** Stores the task of an answer, if the answer has one. */
   remember(principal: Principal, offer: Offer, frame: Frame): void {
     if (frame.envelope.bytes > MAX_ANSWER_BYTES) return
     const { result } = parseFrame(frame)
@@ -26,7 +26,7 @@ export class TaskOwners {
     const { taskId } = isJsonObject(result.task) ? result.task : result
     if (typeof taskId !== 'string' || taskId.length > MAX_ID_LENGTH) return
     const owner = toOwnerKey(principal)
-    const others = (this.#tasks.get(taskId) ?? []).filter((made) => made.owner !== owner)
+    const others = (this.#tasks.get(taskId) ?? []).filter((task) => task.owner !== owner)
     const [oldest] = this.#tasks.keys()
     if (this.#tasks.size >= MAX_TASKS && oldest !== undefined && !this.#tasks.has(taskId)) this.#tasks.delete(oldest)
     this.#tasks.set(taskId, [...others, { owner, offer }])
@@ -34,6 +34,6 @@ export class TaskOwners {
 
   find(principal: Principal, taskId: string): Offer | undefined {
     const owner = toOwnerKey(principal)
-    return this.#tasks.get(taskId)?.find((made) => made.owner === owner)?.offer
+    return this.#tasks.get(taskId)?.find((task) => task.owner === owner)?.offer
   }
 }

@@ -16,7 +16,7 @@ import {
 
 const textOf = (message: WireMessage): string => Buffer.concat(message.map((piece) => Buffer.from(piece))).toString()
 
-/** The frame of a text that arrived in pieces of this size. */
+/** The frame of a text that was received in pieces of this size. */
 function frameOf(text: string, size = 1_000_000): Frame {
   const reader = new FrameReader(10_000_000)
   const bytes = Buffer.from(text)
@@ -28,7 +28,7 @@ function frameOf(text: string, size = 1_000_000): Frame {
 
 const SELF = '{"name":"sallyport"}'
 
-interface Way {
+interface RelayOptions {
   readonly from?: Era
   readonly to?: Era
   readonly id?: Json
@@ -38,11 +38,11 @@ interface Way {
 
 const relayed = (
   frame: Frame,
-  { from = 'legacy', to = 'legacy', id = 'client', method = 'tools/call', hasWrappedOutput = false }: Way = {},
+  { from = 'legacy', to = 'legacy', id = 'client', method = 'tools/call', hasWrappedOutput = false }: RelayOptions = {},
 ): string => textOf(relayedMessage(frame, { id, method, from, to, hasWrappedOutput, serverInfo: SELF }))
 
 describe('messages of our own', () => {
-  it('are one line each, with the client’s id as it was', () => {
+  it('are one line each, with the client’s id unchanged', () => {
     expect(textOf(resultMessage('a"b\n', { x: 1 }))).toBe('{"jsonrpc":"2.0","id":"a\\"b\\n","result":{"x":1}}')
     expect(textOf(preserializedMessage(7, ['{', Buffer.from('"big":1}')]))).toBe(
       '{"jsonrpc":"2.0","id":7,"result":{"big":1}}',
@@ -60,7 +60,7 @@ describe('messages of our own', () => {
 })
 
 describe(`the answer of a server (${promise('GW-20')})`, () => {
-  it('is retold with blanks around its result as without', () => {
+  it('may have spaces around its result', () => {
     const texts = ['"result": {"ttlMs":1,"a":2} ', '"result":\t{"ttlMs":1,"a":2}', '"result":{"ttlMs":1,"a":2}  ']
     for (const text of texts)
       for (const whole of [`{"jsonrpc":"2.0","id":1,${text}}`, `{${text},"jsonrpc":"2.0","id":1}`]) {
@@ -70,7 +70,7 @@ describe(`the answer of a server (${promise('GW-20')})`, () => {
       }
   })
 
-  it('has the client’s id and is otherwise the very bytes that came, cut however they came', () => {
+  it('has the client’s id and otherwise the same bytes, in whatever pieces they arrived', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -89,7 +89,7 @@ describe(`the answer of a server (${promise('GW-20')})`, () => {
     )
   })
 
-  it('keeps what re-printing would lose: numbers, escapes, unknown members, keys that stand twice', () => {
+  it('preserves what printing again would lose: numbers, escapes, unknown members, duplicate keys', () => {
     const body = '"result":{"n":12345678901234567890,"e":"\\u0041\\/","n":1,"__proto__":{"x":1}},"extra":1'
     expect(relayed(frameOf(`{"id":1,${body}}`))).toBe(`{"id":"client",${body}}`)
   })
@@ -101,7 +101,7 @@ describe(`the answer of a server (${promise('GW-20')})`, () => {
     expect(relayed(frameOf('{"error":{"code":1,"message":"no"},"id":1}'), { from: 'modern' })).toContain('"no"')
   })
 
-  it('loses line breaks between its tokens, and none inside its texts', () => {
+  it('loses line breaks between its tokens, but not inside its strings', () => {
     const frame = frameOf('{\r\n "id": 1,\n "result": {\n  "a": "x\\ny"\n }\n}', 3)
     const text = relayed(frame)
     expect(text).not.toMatch(/[\r\n]/)
@@ -110,47 +110,47 @@ describe(`the answer of a server (${promise('GW-20')})`, () => {
 })
 
 describe('the answer of a legacy server to a modern client', () => {
-  const way: Way = { from: 'legacy', to: 'modern' }
+  const context: RelayOptions = { from: 'legacy', to: 'modern' }
 
-  it('says that it is complete', () => {
+  it('gets the resultType `complete`', () => {
     for (const size of [1, 2, 1_000]) {
-      expect(relayed(frameOf('{"id":1,"result":{"a":1}}', size), way)).toBe(
+      expect(relayed(frameOf('{"id":1,"result":{"a":1}}', size), context)).toBe(
         '{"id":"client","result":{"resultType":"complete","a":1}}',
       )
-      expect(relayed(frameOf('{"result": { \n } ,"id":1}', size), way)).toBe(
+      expect(relayed(frameOf('{"result": { \n } ,"id":1}', size), context)).toBe(
         '{"result": {"resultType":"complete"   } ,"id":"client"}',
       )
     }
   })
 
-  it('says of what was read for how long it may be kept', () => {
-    expect(relayed(frameOf('{"id":1,"result":{}}'), { ...way, method: 'resources/read' })).toBe(
+  it('gets caching members if a resource was read', () => {
+    expect(relayed(frameOf('{"id":1,"result":{}}'), { ...context, method: 'resources/read' })).toBe(
       '{"id":"client","result":{"resultType":"complete","ttlMs":0,"cacheScope":"private"}}',
     )
   })
 
-  it('is left alone when it says so itself, or is an error', () => {
+  it('is unchanged if it has a resultType or is an error', () => {
     for (const text of ['{"id":1,"result":{"resultType":"task"}}', '{"id":1,"error":{}}']) {
-      expect(relayed(frameOf(text), way)).toBe(text.replace('1', '"client"'))
+      expect(relayed(frameOf(text), context)).toBe(text.replace('1', '"client"'))
     }
   })
 
-  it('says in the modern way that a resource is not there', () => {
+  it('gets the modern error code for a missing resource', () => {
     const refusal = '{"id":1,"error":{"data":{"code":-32002},"code": -32002,"message":"no"}}'
-    const told = relayed(frameOf(refusal, 5), { ...way, method: 'resources/read' })
-    expect(told).toBe('{"id":"client","error":{"data":{"code":-32002},"code": -32602,"message":"no"}}')
-    expect(relayed(frameOf(refusal), way)).toContain('"code": -32002')
+    const message = relayed(frameOf(refusal, 5), { ...context, method: 'resources/read' })
+    expect(message).toBe('{"id":"client","error":{"data":{"code":-32002},"code": -32602,"message":"no"}}')
+    expect(relayed(frameOf(refusal), context)).toContain('"code": -32002')
   })
 
-  it('is an error of ours when its result is no object', () => {
+  it('is replaced by an error if its result is not an object', () => {
     for (const result of ['"text"', '[]', 'null', '7', '"\\"}"']) {
-      const message = JSON.parse(relayed(frameOf(`{"id":1,"result":${result}}`, 1), way))
+      const message = JSON.parse(relayed(frameOf(`{"id":1,"result":${result}}`, 1), context))
       expect(message).toMatchObject({ id: 'client', error: { code: -32603 } })
     }
   })
 })
 
-/** What a legacy client is to be told, by way of values. */
+/** The result for a legacy client, computed from parsed values. */
 function legacyOf({ resultType, ttlMs, cacheScope, _meta, ...rest }: Record<string, any>, wraps: boolean) {
   const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
   const { 'io.modelcontextprotocol/serverInfo': _info, ...meta } = isObject(_meta) ? _meta : {}
@@ -160,7 +160,7 @@ function legacyOf({ resultType, ttlMs, cacheScope, _meta, ...rest }: Record<stri
 }
 
 describe(`the answer of a modern server to a legacy client (${promise('GW-17')})`, () => {
-  const way: Way = { from: 'modern', to: 'legacy' }
+  const context: RelayOptions = { from: 'modern', to: 'legacy' }
 
   it('loses what the modern era added, and nothing else', () => {
     const result = {
@@ -170,18 +170,18 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
       content: [],
       _meta: { 'io.modelcontextprotocol/serverInfo': {}, own: 1 },
     }
-    expect(JSON.parse(relayed(frameOf(JSON.stringify({ id: 1, result })), way))).toEqual({
+    expect(JSON.parse(relayed(frameOf(JSON.stringify({ id: 1, result })), context))).toEqual({
       id: 'client',
       result: { content: [], _meta: { own: 1 } },
     })
   })
 
-  it('keeps keys that every object has', () => {
-    const text = relayed(frameOf('{"id":1,"result":{"resultType":"complete","__proto__":{"x":1},"_meta":{}}}'), way)
+  it('preserves keys that every JavaScript object has', () => {
+    const text = relayed(frameOf('{"id":1,"result":{"resultType":"complete","__proto__":{"x":1},"_meta":{}}}'), context)
     expect(text).toBe('{"id":"client","result":{"__proto__":{"x":1}}}')
   })
 
-  it('keeps the bytes of everything else, whatever stands around it and however it came', () => {
+  it('preserves all other bytes, whatever surrounds them and in whatever pieces they arrived', () => {
     const meta = 'io.modelcontextprotocol/serverInfo'
     const cases = [
       ['{"resultType":"complete","n":12345678901234567890}', '{"n":12345678901234567890}'],
@@ -197,11 +197,13 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     ]
     for (const [given, expected] of cases) {
       for (const size of [1, 3, 1_000])
-        expect(relayed(frameOf(`{"id":1,"result":${given}}`, size), way)).toBe(`{"id":"client","result":${expected}}`)
+        expect(relayed(frameOf(`{"id":1,"result":${given}}`, size), context)).toBe(
+          `{"id":"client","result":${expected}}`,
+        )
     }
   })
 
-  it('says the same as one that was read and printed, for every result', () => {
+  it('equals one that was parsed and printed, for every result', () => {
     const keys = fc.constantFrom('resultType', 'ttlMs', 'cacheScope', '_meta', 'structuredContent', 'a', 'b\\"', 'ü')
     const values = fc.oneof(
       fc.jsonValue(),
@@ -211,8 +213,8 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
       fc.property(fc.dictionary(keys, values), fc.constantFrom(undefined, 1), fc.boolean(), (given, space, wraps) => {
         const result = { ...given, ...('resultType' in given && { resultType: 'complete' }) }
         const frame = frameOf(JSON.stringify({ id: 1, result }, null, space), 7)
-        const { id, result: told } = JSON.parse(relayed(frame, { ...way, hasWrappedOutput: wraps }))
-        expect([id, told]).toEqual(['client', legacyOf(JSON.parse(JSON.stringify(result)), wraps)])
+        const { id, result: relayedResult } = JSON.parse(relayed(frame, { ...context, hasWrappedOutput: wraps }))
+        expect([id, relayedResult]).toEqual(['client', legacyOf(JSON.parse(JSON.stringify(result)), wraps)])
       }),
     )
   })
@@ -223,16 +225,17 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     ['{"a":1}', '{"a":1}', '{"result":{"a":1}}'],
   ])('has the structured content %s as an object', (given, plain, wrapped) => {
     const frame = frameOf(`{"id":1,"result":{"content":[],"structuredContent":${given},"resultType":"complete"}}`)
-    const told = (content: string): string => `{"id":"client","result":{"content":[],"structuredContent":${content}}}`
-    expect(relayed(frame, way)).toBe(told(plain))
-    expect(relayed(frame, { ...way, hasWrappedOutput: true })).toBe(told(wrapped))
-    expect(relayed(frame, { ...way, method: 'prompts/get' })).toBe(told(given))
+    const expected = (content: string): string =>
+      `{"id":"client","result":{"content":[],"structuredContent":${content}}}`
+    expect(relayed(frame, context)).toBe(expected(plain))
+    expect(relayed(frame, { ...context, hasWrappedOutput: true })).toBe(expected(wrapped))
+    expect(relayed(frame, { ...context, method: 'prompts/get' })).toBe(expected(given))
     expect(relayed(frame, { from: 'legacy', to: 'legacy', hasWrappedOutput: true })).toContain(
       `"structuredContent":${given},`,
     )
   })
 
-  it('is refused when it says the same many times over, which costs more than it is worth', () => {
+  it('is refused if it repeats the same members many times', () => {
     for (const member of [
       '"a":1,"resultType":"complete"',
       '"structuredContent":1',
@@ -242,17 +245,17 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
       const message = relayedMessage(frame, {
         id: 'client',
         method: 'tools/call',
-        ...way,
+        ...context,
         from: 'modern',
         to: 'legacy',
         serverInfo: SELF,
       })
       expect(message.length).toBeLessThan(10)
-      expect(JSON.parse(textOf(message)).error.message).toContain('over and over')
+      expect(JSON.parse(textOf(message)).error.message).toContain('too many repeated members')
     }
   })
 
-  it('is not read when it is large', () => {
+  it('is not parsed if it is large', () => {
     const text = '\\"x\\\\'.repeat(1_000_000)
     const frame = frameOf(`{"id":1,"result":{"resultType":"complete","a":"${text}","ttlMs":1}}`, 65_536)
     const parse = vi.spyOn(JSON, 'parse')
@@ -268,7 +271,7 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     expect(textOf(message) === `{"id":"client","result":{"a":"${text}"}}`).toBe(true)
   })
 
-  it('is not copied when it is large', () => {
+  it('is not copied if it is large', () => {
     const frame = frameOf(`{"id":1,"result":{"a":"${'x'.repeat(1_000_000)}","resultType":"complete"}}`, 65_536)
     const memory = new Set(frame.parts.map(({ buffer }) => buffer))
     const message = relayedMessage(frame, {
@@ -281,28 +284,28 @@ describe(`the answer of a modern server to a legacy client (${promise('GW-17')})
     for (const piece of message) if (typeof piece !== 'string') expect(memory).toContain(piece.buffer)
   })
 
-  it('loses the same however many members it has', () => {
+  it('loses the same members, however many it has', () => {
     for (const count of [0, 30, 31, 32, 33, 100]) {
       const others = Object.fromEntries(Array.from({ length: count }, (_, at) => [`member ${at}`, { at }]))
       for (const result of [
         { resultType: 'complete', ...others, ttlMs: 1 },
         { ...others, cacheScope: 'private' },
       ]) {
-        const told = JSON.parse(relayed(frameOf(JSON.stringify({ id: 1, result }), 100), way))
-        expect(told).toEqual({ id: 'client', result: others })
+        const message = JSON.parse(relayed(frameOf(JSON.stringify({ id: 1, result }), 100), context))
+        expect(message).toEqual({ id: 'client', result: others })
       }
     }
   })
 
-  it('is an error where a legacy client could not take it', () => {
+  it('is an error if a legacy client does not support it', () => {
     for (const type of ['"input_required"', '5', '{"toString":1,"valueOf":2}', `"${'x'.repeat(5_000)}"`]) {
-      const text = relayed(frameOf(`{"id":1,"result":{"resultType":${type},"n":12345678901234567890}}`), way)
+      const text = relayed(frameOf(`{"id":1,"result":{"resultType":${type},"n":12345678901234567890}}`), context)
       if (type.length < 30) expect(JSON.parse(text)).toMatchObject({ id: 'client' })
       expect(text.length).toBeLessThan(6_000)
     }
-    expect(JSON.parse(relayed(frameOf('{"id":1,"result":{"resultType":"input_required"}}'), way)).error.message).toBe(
-      'The server answered with "input_required", which this client cannot take.',
-    )
-    expect(JSON.parse(relayed(frameOf('{"id":1,"result":[]}'), way))).toMatchObject({ error: { code: -32603 } })
+    expect(
+      JSON.parse(relayed(frameOf('{"id":1,"result":{"resultType":"input_required"}}'), context)).error.message,
+    ).toBe('The server answered with "input_required", which this client does not support.')
+    expect(JSON.parse(relayed(frameOf('{"id":1,"result":[]}'), context))).toMatchObject({ error: { code: -32603 } })
   })
 })

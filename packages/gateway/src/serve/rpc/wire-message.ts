@@ -10,7 +10,7 @@ import {
 } from '@sallyport/core'
 import { type Edit, type Frame, sliceBytes, splice } from '../../upstream/upstream.ts'
 
-/** A JSON-RPC message on one line, in pieces that are written one after the other. */
+/** A JSON-RPC message on one line, in pieces that are written in order. */
 export type WireMessage = readonly (string | Buffer)[]
 
 export function messageBytes(message: WireMessage): number {
@@ -22,7 +22,7 @@ export function messageBytes(message: WireMessage): number {
 /** The bytes of a piece, one character each. */
 export function asLatin1(piece: string | Buffer): string {
   if (typeof piece !== 'string') return piece.toString('latin1')
-  // Most are an id between two of our own words.
+  // Most strings are ASCII and need no conversion.
   return Buffer.byteLength(piece) === piece.length ? piece : Buffer.from(piece).toString('latin1')
 }
 
@@ -30,7 +30,7 @@ export function resultMessage(id: Json, result: JsonObject): WireMessage {
   return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`]
 }
 
-/** With a result that is printed already. */
+/** For a result that is already serialized. */
 export function preserializedMessage(id: Json, result: readonly (string | Buffer)[]): WireMessage {
   return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, ...result, '}']
 }
@@ -57,17 +57,17 @@ export interface RelayContext {
   readonly method: string
   readonly from: Era
   readonly to: Era
-  /** Who we are, as JSON: a modern server names itself in its results, and to its clients we are the server. */
+  /** Our server info as JSON: a modern server names itself in its results, and for clients the gateway is the server. */
   readonly serverInfo: string
-  /** Legacy clients were shown a schema of their own for the output of this tool. */
+  /** Legacy clients see a wrapped output schema for this tool. */
   readonly hasWrappedOutput?: boolean
 }
 
-/** A server's answer under the client's own id: its bytes as they came, wherever the eras leave them as they are. */
+/** A server's answer with the client's id. All other bytes stay unchanged, unless the eras differ. */
 export function relayedMessage(frame: Frame, relay: RelayContext): WireMessage {
   const { envelope } = frame
   if (relay.from !== relay.to && envelope.result && !isObject(frame.parts, envelope.result.start))
-    return errorMessage(relay.id, { code: -32603, message: 'The server answered with a result that is no object.' })
+    return errorMessage(relay.id, { code: -32603, message: 'The server answered with a result that is not an object.' })
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
@@ -77,7 +77,7 @@ export function relayedMessage(frame: Frame, relay: RelayContext): WireMessage {
   return splice(parts, [renamed, ...modernEdits(frame, relay.method), ...serverInfoEdits(frame, relay)])
 }
 
-/** A server of the modern era must say that a result is complete, and clients throw away one that does not. */
+/** In the modern era a result must have a `resultType`; clients reject one without it. */
 function completionEdits(frame: Frame, { to, method }: RelayContext): readonly Edit[] {
   const { result, resultType } = frame.envelope
   if (to !== 'modern' || !result) return NO_EDITS
@@ -85,19 +85,19 @@ function completionEdits(frame: Frame, { to, method }: RelayContext): readonly E
   return method === 'resources/read' && resultType === 'complete' ? cachingEdits(frame, result.start + 1) : NO_EDITS
 }
 
-/** What it says of caching itself comes later and counts. */
+/** Adds caching members. The server's own ones, if any, come later in the object and take precedence. */
 function cachingEdits({ envelope: { resultMembers = [] } }: Frame, at: number): readonly Edit[] {
   const has = (name: string): boolean => resultMembers.some(({ key }) => key === name)
   if (resultMembers.length === 0 || (has('ttlMs') && has('cacheScope'))) return NO_EDITS
   return [{ start: at, end: at, text: '"ttlMs":0,"cacheScope":"private",' }]
 }
 
-/** Nobody but us is the server that the client speaks to. */
+/** For the client, the gateway is the server. */
 function serverInfoEdits({ envelope: { serverInfo } }: Frame, relay: RelayContext): readonly Edit[] {
   return serverInfo ? [{ ...serverInfo, text: `${SERVER_INFO}${relay.serverInfo}` }] : NO_EDITS
 }
 
-/** What the modern era adds to a result means nothing to a legacy client. */
+/** Removes what the modern era adds to a result. */
 function toLegacyMessage(frame: Frame, { id, method, hasWrappedOutput }: RelayContext, renamed: Edit): WireMessage {
   const { result, resultMembers } = frame.envelope
   if (!result) return splice(frame.parts, [renamed])
@@ -109,18 +109,18 @@ function toLegacyMessage(frame: Frame, { id, method, hasWrappedOutput }: RelayCo
   if (unsupported === undefined) return splice(parts, [begin, ...edits])
   return errorMessage(id, {
     code: -32603,
-    message: `The server answered with ${unsupported}, which this client cannot take.`,
+    message: `The server answered with ${unsupported}, which this client does not support.`,
   })
 }
 
 interface ModernSource {
   readonly parts: readonly Buffer[]
   readonly modern: ModernResult
-  /** Gives it the client's id. */
+  /** Sets the client's id. */
   readonly begin: Edit
 }
 
-/** A large result is not gone through again, and stays in the pieces in which it came. */
+/** A large result is not scanned again, and stays in the pieces in which it was received. */
 function readInPieces({ parts }: Frame, members: readonly JsonMember[], begin: Edit): ModernSource {
   const read = (start: number, end: number): string => sliceBytes(parts, start, end).toString('latin1')
   return { parts, modern: { members, read }, begin }
@@ -136,7 +136,7 @@ function readInOnePiece({ parts, envelope }: Frame, at: number, renamed: Edit): 
 const BEFORE_ID = '{"jsonrpc":"2.0","id":'
 const BEFORE_RESULT = ',"result":{'
 
-/** What nearly every server writes before the members of a result is one text with the client's id, not three pieces. */
+/** Nearly every server writes the same text before the result: then one edit with the client's id replaces all of it. */
 function usualHeadEdit(text: string, at: number, { start, end, text: id }: Edit): Edit | undefined {
   if (start !== BEFORE_ID.length || end + BEFORE_RESULT.length !== at + 1) return undefined
   if (!text.startsWith(BEFORE_ID) || !text.startsWith(BEFORE_RESULT, end)) return undefined
@@ -149,7 +149,7 @@ function modernEdits(frame: Frame, method: string): readonly Edit[] {
   return result && resultType === undefined ? [resultTypeEdit(frame, method)] : []
 }
 
-/** The legacy era has a code of its own for a resource that is not there. */
+/** The legacy era has its own code for a missing resource. */
 function unknownResourceEdits({ parts }: Frame, at: number): readonly Edit[] {
   const text = Buffer.concat(parts).toString('latin1')
   if (!isObjectAt(text, at)) return []
@@ -158,7 +158,7 @@ function unknownResourceEdits({ parts }: Frame, at: number): readonly Edit[] {
     .map(({ value, end }) => ({ start: value, end, text: '-32602' }))
 }
 
-/** In the modern era a result says that it is complete, and one that can be cached for how long. */
+/** In the modern era a result has a `resultType`, and a cacheable one its lifetime. */
 function resultTypeEdit({ parts, envelope }: Frame, method: string) {
   const at = (envelope.result?.start ?? 0) + 1
   const fields =
@@ -167,7 +167,7 @@ function resultTypeEdit({ parts, envelope }: Frame, method: string) {
   return { start: at, end: at, text: empty ? fields : `${fields},` }
 }
 
-/** Line breaks stand only between tokens, so that a blank does as well; the other bytes must not be touched. */
+/** Line breaks can only be between tokens, so spaces can replace them; the other bytes must not change. */
 function withoutLineBreaks(part: Buffer): Buffer {
   const copy = Buffer.from(part)
   for (let at = 0; at < copy.length; at++) if (copy[at] === 0x0a || copy[at] === 0x0d) copy[at] = 0x20
@@ -178,7 +178,7 @@ const isObject = (parts: readonly Buffer[], from: number): boolean => firstChara
 
 const isEmptyObject = (parts: readonly Buffer[], from: number): boolean => firstCharacter(parts, from) === '}'
 
-/** The first byte from there on that is not white space, as a character. */
+/** The first non-whitespace byte at or after `from`, as a character. */
 function firstCharacter(parts: readonly Buffer[], from: number): string | undefined {
   let offset = from
   for (const part of parts) {
@@ -191,43 +191,43 @@ function firstCharacter(parts: readonly Buffer[], from: number): string | undefi
   return undefined
 }
 
-/** A message, and where in it the members of its result stand. */
+/** A message, and the positions of the members of its result. */
 interface ModernResult {
   readonly members: Iterable<JsonMember>
-  /** What stands between two places, one character for each byte. */
+  /** The text between two positions, one character per byte. */
   readonly read: (start: number, end: number) => string
 }
 
 interface LegacyResult {
-  /** In the order of their places. */
+  /** In order of position. */
   readonly edits: readonly Edit[]
-  /** What a legacy client cannot take: a `resultType`, as it was written. */
+  /** What a legacy client does not support: a `resultType`, as it was written. */
   readonly unsupported: string | undefined
 }
 
-/** Which values of `structuredContent` are put into an object: those that are none, all of them, or none at all. */
+/** Which values of `structuredContent` are wrapped in an object: those that are not objects, all, or none. */
 type Wrapping = 'values' | 'always' | 'never'
 
-/** What becomes of a member: it goes, or places in it are rewritten. */
+/** What to do with a member: remove it, or apply edits to it. */
 type MemberAction = 'cut' | readonly Edit[]
 
 const MODERN_ONLY: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
 const NO_CHANGE: readonly Edit[] = []
 const MAX_SHOWN_LENGTH = 100
-/** Only a key that stands many times can be treated so often, and only to keep us busy. */
+/** Only duplicate keys, sent to waste our time, can need more edits. */
 const MAX_EDITS = 100
 
-/** What makes a modern result one for a legacy client, whatever its size: little is cut out, and nothing is read. */
+/** Converts a modern result for a legacy client with few edits and without parsing it, whatever its size. */
 function toLegacyResult(result: ModernResult, wrapping: Wrapping): LegacyResult {
   let unsupported: string | undefined
-  const treat = (member: JsonMember): MemberAction => {
+  const decide = (member: JsonMember): MemberAction => {
     if (member.key === 'resultType') unsupported ??= findUnsupportedType(result, member)
     if (MODERN_ONLY.has(member.key)) return 'cut'
     if (member.key === '_meta') return editMeta(result, member)
     return member.key === 'structuredContent' && needsWrapping(result, member, wrapping) ? wrapEdits(member) : NO_CHANGE
   }
-  const { edits, isEndless } = editMembers(result.members, treat)
-  if (isEndless) unsupported ??= 'the same members over and over'
+  const { edits, exceedsLimit } = editMembers(result.members, decide)
+  if (exceedsLimit) unsupported ??= 'too many repeated members'
   return { edits, unsupported }
 }
 
@@ -245,33 +245,33 @@ const wrapEdits = ({ value, end }: JsonMember): readonly Edit[] => [
   { start: end, end, text: '}' },
 ]
 
-/** It goes when nothing would be left of it, or nothing good. */
+/** Removes `_meta` if it would become empty, or is not valid. */
 function editMeta({ read }: ModernResult, { value, end }: JsonMember): MemberAction {
   const meta = read(value, end)
   if (!isObjectAt(meta, 0)) return 'cut'
-  const treat = ({ key }: JsonMember): MemberAction => (key === META.serverInfo ? 'cut' : NO_CHANGE)
-  const { edits, isEmpty, isEndless } = editMembers(listMembers(meta, 0), treat)
-  if (isEmpty || isEndless) return 'cut'
+  const decide = ({ key }: JsonMember): MemberAction => (key === META.serverInfo ? 'cut' : NO_CHANGE)
+  const { edits, isEmpty, exceedsLimit } = editMembers(listMembers(meta, 0), decide)
+  if (isEmpty || exceedsLimit) return 'cut'
   return edits.map((edit) => ({ ...edit, start: value + edit.start, end: value + edit.end }))
 }
 
-/** Treats the members of an object; each that is cut goes with one comma. */
-function editMembers(members: Iterable<JsonMember>, treat: (member: JsonMember) => MemberAction) {
+/** Edits the members of an object; a removed member takes one comma with it. */
+function editMembers(members: Iterable<JsonMember>, decide: (member: JsonMember) => MemberAction) {
   const edits: Edit[] = []
-  let kept: JsonMember | undefined
+  let lastKept: JsonMember | undefined
   let run: { readonly start: number; readonly end: number } | undefined
   for (const member of members) {
-    if (edits.length > MAX_EDITS) return { edits, isEmpty: false, isEndless: true }
-    const treatment = treat(member)
-    if (treatment === 'cut') {
+    if (edits.length > MAX_EDITS) return { edits, isEmpty: false, exceedsLimit: true }
+    const action = decide(member)
+    if (action === 'cut') {
       run = { start: run?.start ?? member.start, end: member.end }
       continue
     }
     if (run) edits.push({ start: run.start, end: member.start, text: '' })
-    edits.push(...treatment)
+    edits.push(...action)
     run = undefined
-    kept = member
+    lastKept = member
   }
-  if (run) edits.push({ start: kept?.end ?? run.start, end: run.end, text: '' })
-  return { edits, isEmpty: kept === undefined, isEndless: false }
+  if (run) edits.push({ start: lastKept?.end ?? run.start, end: run.end, text: '' })
+  return { edits, isEmpty: lastKept === undefined, exceedsLimit: false }
 }

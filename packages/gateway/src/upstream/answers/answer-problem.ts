@@ -15,31 +15,34 @@ import { sliceBytes } from './splice.ts'
 
 const OPEN_OBJECT = 0x7b
 const MAX_QUOTE_LENGTH = 200
-/** For at most a hundred values. */
+/** Allows at most a hundred values. */
 const MAX_COMPLETION_BYTES = 1_000_000
-/** Deeper ones end readers that call themselves for each level. */
+/** Recursive readers would overflow the stack on deeper values. */
 const MAX_DEPTH = 1_000
 
 const INPUT_REQUIRED = 'input_required'
-/** What a server may ask for more input for. */
+/** The methods for which a server may ask for more input. */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
-/** What a complete result must have. A missing `content` is added: it is empty. */
+/** The members that a complete result must have. A missing `content` is added as an empty list. */
 const REQUIRED_MEMBERS: ReadonlyMap<string, { readonly bit: number; readonly member: string }> = new Map([
   ['prompts/get', { bit: RESULT_SHAPE.messages, member: 'messages' }],
   ['resources/read', { bit: RESULT_SHAPE.contents, member: 'contents' }],
   ['completion/complete', { bit: RESULT_SHAPE.completion, member: 'completion' }],
 ])
 
-/** What an answer is judged by. */
+/** The facts that decide whether an answer is acceptable. */
 export interface AnswerContext {
   readonly request: OutgoingCall
   readonly era: Era
-  /** What the server declared. */
+  /** The capabilities that the server declared. */
   readonly capabilities: JsonObject
 }
 
-/** Why a client must not get an answer: it could not read it, or would do what the protocol does not allow; else undefined. */
+/**
+ * Why a client must not get an answer: it could not read it, or it would do something that the protocol does not allow.
+ * `undefined` if the answer is fine.
+ */
 export function findAnswerProblem(frame: Frame, context: AnswerContext): string | undefined {
   const { result, depth, shape, isVersion2 } = frame.envelope
   if (!isVersion2) return 'The server answered with a message whose "jsonrpc" is not "2.0".'
@@ -66,9 +69,9 @@ function findResultProblem({ envelope, parts }: Frame, start: number, context: A
   )
 }
 
-/** Contents of a resource are data, in which words of ours could be taken for it: there nothing is replaced. */
+/** Contents of a resource are data: a placeholder of ours could be mistaken for them. So nothing is replaced there. */
 function findItemProblem({ itemProblems }: Frame['envelope'], method: string): string | undefined {
-  const refused = itemProblems?.find((flaw) => flaw.action === 'refuse' && appliesTo(flaw, method))
+  const refused = itemProblems?.find((problem) => problem.action === 'refuse' && appliesTo(problem, method))
   return refused && `The server answered with an invalid ${refused.path}: ${refused.requirement}.`
 }
 
@@ -121,7 +124,7 @@ function byteAt(parts: readonly Buffer[], at: number): number | undefined {
   return undefined
 }
 
-/** Extensions whose messages are known: others of the same name prove nothing about a message that nobody knows. */
+/** The extensions whose messages we know. An unknown extension proves nothing about an unknown message. */
 const TASKS = 'io.modelcontextprotocol/tasks'
 const KNOWN_EXTENSIONS: ReadonlyMap<string, RegExp> = new Map([
   [TASKS, /^notifications\/tasks(\/|$)/],
@@ -133,7 +136,7 @@ function sharesTasks(client: JsonObject, server: JsonObject): boolean {
   return extensionNames(client).has(TASKS) && extensionNames(server).has(TASKS)
 }
 
-/** Whether both sides declared an extension of which we do not know what belongs to it. */
+/** Whether both sides declared an extension whose messages we do not know. */
 function sharesExtension(client: JsonObject, server: JsonObject): boolean {
   const declared = extensionNames(client)
   for (const name of extensionNames(server)) if (declared.has(name) && !KNOWN_EXTENSIONS.has(name)) return true
@@ -146,14 +149,15 @@ export function mayNotify(method: string, client: JsonObject, server: JsonObject
   const offered = extensionNames(server)
   for (const [name, methods] of KNOWN_EXTENSIONS)
     if (methods.test(method)) {
-      // A legacy client declares only the tasks that it carries out itself; it is told of those that it asked for.
+      // A legacy client declares only the tasks that it runs itself, but it also gets notifications about those that it
+      // asked for.
       const isLegacyTask = name === TASKS && server.tasks !== undefined
       return isLegacyTask || (declared.has(name) && offered.has(name))
     }
   return sharesExtension(client, server)
 }
 
-/** `experimental` is where earlier versions of the protocol put what later became extensions. */
+/** Earlier versions of the protocol put into `experimental` what later became extensions. */
 function extensionNames({ extensions, experimental }: JsonObject): ReadonlySet<string> {
   const names = [extensions, experimental].flatMap((group) => (isJsonObject(group) ? Object.keys(group) : []))
   return new Set(names)

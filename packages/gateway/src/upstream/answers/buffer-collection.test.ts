@@ -8,10 +8,10 @@ import { FrameReader } from './frame-reader.ts'
 const CHUNK = 65_536
 const CHUNKS = 40
 const CALLS = 40
-/** V8 would not look before there are 32 MB of them. */
-const MOST_LEFT = 28_000_000
+/** V8 would not collect them below 32 MB. */
+const MAX_LEFT_BYTES = 28_000_000
 
-/** Answers everything with two and a half megabytes, each chunk a buffer of its own, as a socket gives them. */
+/** Answers everything with two and a half megabytes, each chunk in its own buffer, as from a socket. */
 class LavishTransport implements Transport {
   #events: TransportEvents | undefined
 
@@ -41,7 +41,7 @@ afterEach(() => {
   globalThis.gc = undefined
 })
 
-describe(`what large answers leave behind (${promise('GW-23')})`, () => {
+describe(`the memory of large answers (${promise('GW-23')})`, () => {
   async function mostLeft(): Promise<number> {
     const events = {
       onNotification: () => {},
@@ -53,21 +53,21 @@ describe(`what large answers leave behind (${promise('GW-23')})`, () => {
     const link = new Link(new LavishTransport(), events, { clientInfo: {}, capabilities: {} })
     await link.open()
     const before = process.memoryUsage().arrayBuffers
-    let most = 0
+    let peak = 0
     for (let at = 0; at < CALLS; at++) {
       await link.request({ method: 'tools/call', params: {}, timeout: 60_000, maximum: 60_000 })
-      most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+      peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)
     }
     await link.close()
-    return most
+    return peak
   }
 
-  it('is freed before V8 would do so, in a process whose collector was exposed', async () => {
+  it('is freed earlier than V8 would, in a process with an exposed garbage collector', async () => {
     exposeGc()
-    expect(await mostLeft()).toBeLessThan(MOST_LEFT)
+    expect(await mostLeft()).toBeLessThan(MAX_LEFT_BYTES)
   })
 
-  it('is left to V8 in any other, which gets no collector by it', async () => {
+  it('is left to V8 in any other process, in which the collector stays hidden', async () => {
     await mostLeft()
     expect(globalThis.gc).toBeUndefined()
   })

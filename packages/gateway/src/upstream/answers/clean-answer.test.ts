@@ -18,12 +18,12 @@ const value = fc.letrec<{ value: Json }>((tie) => ({
 })).value
 const result = fc.dictionary(key, value, { maxKeys: 5, noNullPrototype: true }) as fc.Arbitrary<JsonObject>
 
-/** Members that the protocol knows, and of which it allows none to be null. */
+/** Members that the protocol knows, none of which may be null. */
 const NEVER_NULL = ['_meta', 'content', 'isError', 'structuredContent']
 const withoutNulls = (json: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(json).filter(([name, member]) => member !== null || !NEVER_NULL.includes(name)))
 
-/** None of the items says what it is, and only an object is structured content of the legacy era. */
+/** The items have no known type, and only an object is structured content of the legacy era. */
 function repaired(json: JsonObject): JsonObject {
   const { content, structuredContent } = json
   const isBare = structuredContent !== undefined && !isJsonObject(structuredContent)
@@ -39,7 +39,7 @@ function standIn(item: Json, at: number): JsonObject {
   return { type: 'text', text: `[The server "odd" sent an invalid content[${at}]: ${demand}.]` }
 }
 
-/** Cut anywhere, as it may come over a pipe. */
+/** Cut anywhere, as it may arrive over a pipe. */
 function frameFrom(text: string, cuts: readonly number[]) {
   const bytes = Buffer.from(text)
   const places = [0, ...cuts.map((at) => at % bytes.length).sort((a, b) => a - b), bytes.length]
@@ -53,7 +53,7 @@ function scan(bytes: Buffer) {
 }
 
 describe(`an answer for a client (${promise('GW-17')})`, () => {
-  it('is the same without what only the gateway may say, and what was noted of it still holds', () => {
+  it('is the same without members reserved for the gateway, and its recorded positions are still correct', () => {
     fc.assert(
       fc.property(result, fc.nat(2), fc.array(fc.nat(2_000), { maxLength: 3 }), (json, indent, cuts) => {
         const text = JSON.stringify({ jsonrpc: '2.0', id: 7, result: json, more: 1 }, null, indent)

@@ -15,40 +15,41 @@ const SPACE = 0x20
 const QUOTE = 0x22
 const OPEN_OBJECT = 0x7b
 const LETTER_N = 0x6e
-/** In the modern era what a tool gives back may be null, or any value. */
+/** In the modern era the structured content of a tool may be null or any other value. */
 const STRUCTURED_CONTENT = 'structuredContent'
 const EMPTY_CONTENT = '"content":[]'
 
 export interface CleanAnswerOptions {
   readonly method: string
   readonly era: Era
-  /** What the server is called here. */
+  /** The server's name in the configuration. */
   readonly server: string
-  /** Its client takes any value as structured content, as the modern era does; a legacy one takes objects only. */
+  /** Whether the client accepts any value as structured content, as in the modern era; a legacy client accepts only objects. */
   readonly takesAnyValue?: boolean
-  /** Told of each item that was replaced: which one, and why. */
+  /** Called for each replaced item with its path and the reason. */
   readonly onReplaced?: (problem: string) => void
 }
 
 /**
- * An answer without what only the gateway may say, without members that are null where the protocol has no null, with
- * the `content` that every result of a tool has, and with words of ours in place of items that the protocol does not
- * allow: a client that checks what it gets would throw all of it away. Nearly all are left as they are.
+ * Returns an answer that a strict client accepts. Members reserved for the gateway are removed, and null members where
+ * the protocol has no null. A missing `content` of a tool result is added. A placeholder replaces each item that the
+ * protocol does not allow: otherwise a client that validates would reject the whole answer. Nearly all answers are
+ * returned unchanged.
  */
-export function cleanAnswer(frame: Frame, answered: CleanAnswerOptions): Frame {
+export function cleanAnswer(frame: Frame, options: CleanAnswerOptions): Frame {
   const { reservedMembers, nullMembers, itemProblems, resultType, shape } = frame.envelope
-  const { method, era } = answered
+  const { method, era } = options
   const isSound = reservedMembers === undefined && nullMembers === undefined && itemProblems === undefined
-  const isBare = era === 'legacy' && !answered.takesAnyValue && (shape & RESULT_SHAPE.bareValue) !== 0
-  const cut = isSound && !isBare && !CHECKED_METHODS.has(method) ? frame : repairAnswer(frame, answered)
+  const isBare = era === 'legacy' && !options.takesAnyValue && (shape & RESULT_SHAPE.bareValue) !== 0
+  const cut = isSound && !isBare && !CHECKED_METHODS.has(method) ? frame : repairAnswer(frame, options)
   const isComplete = resultType === undefined || resultType === 'complete'
   return method === 'tools/call' && isComplete && lacksContent(frame) ? addContent(cut) : cut
 }
 
-/** Methods whose results have members of their own to be checked. */
+/** Methods whose results have members that must be checked. */
 const CHECKED_METHODS: ReadonlySet<string> = new Set(['prompts/get', 'completion/complete'])
 
-/** Whether it cannot be repaired, since nobody noted where its members are: it has more than anybody needs. */
+/** Whether it cannot be repaired because it has so many members that their positions were not recorded. */
 export function isUnrepairable(
   { resultMembers, shape, result }: Frame['envelope'],
   { method, era }: Pick<CleanAnswerOptions, 'method' | 'era'>,
@@ -57,13 +58,13 @@ export function isUnrepairable(
   return result !== undefined && resultMembers === undefined && (isBare || CHECKED_METHODS.has(method))
 }
 
-function repairAnswer(frame: Frame, answered: CleanAnswerOptions): Frame {
+function repairAnswer(frame: Frame, options: CleanAnswerOptions): Frame {
   const { reservedMembers = [], nullMembers = [], itemProblems = [] } = frame.envelope
-  const { method, era, server, onReplaced } = answered
-  const flaws = itemProblems.filter((flaw) => appliesTo(flaw, method))
-  const { edits, cuts, replaced } = repairItems(flaws, frame, server)
+  const { method, era, server, onReplaced } = options
+  const problems = itemProblems.filter((problem) => appliesTo(problem, method))
+  const { edits, cuts, replaced } = repairItems(problems, frame, server)
   for (const problem of replaced) onReplaced?.(problem)
-  const ofMembers = repairMembers(frame, answered)
+  const ofMembers = repairMembers(frame, options)
   const nulls = nullMembers.filter(({ key }) => era === 'legacy' || key !== STRUCTURED_CONTENT)
   const written = [...edits, ...ofMembers.edits]
   const gone = [...written, ...cuts].filter(({ start, end }) => end > start)
@@ -74,7 +75,7 @@ function repairAnswer(frame: Frame, answered: CleanAnswerOptions): Frame {
   return editFrame(frame, [...toCutEdits(frame.parts, surplus), ...written])
 }
 
-/** The members of a result besides its items. */
+/** The edits for members of a result other than its items. */
 function repairMembers(
   { parts, envelope }: Frame,
   { method, era, takesAnyValue }: CleanAnswerOptions,
@@ -95,10 +96,10 @@ function repairMembers(
   return { edits, cuts }
 }
 
-/** A null is left out, and an object stays as it is. */
+/** A null is removed, and an object stays as it is. */
 const isBareValue = (first: number | undefined): boolean => first !== OPEN_OBJECT && first !== LETTER_N
 
-/** A task that was made in place of a result has none. */
+/** A task that was created instead of a result has no `content`. */
 function lacksContent({ envelope: { result, shape } }: Frame): boolean {
   return result !== undefined && (shape & (RESULT_SHAPE.content | RESULT_SHAPE.task | RESULT_SHAPE.taskId)) === 0
 }
@@ -113,7 +114,7 @@ function addContent(frame: Frame): Frame {
   return { ...edited, envelope: { ...edited.envelope, resultMembers: [added, ...edited.envelope.resultMembers] } }
 }
 
-/** Each goes with one comma: the one behind it, or where it is the last one the one before. */
+/** Removes each member with one comma: the one after it, or for the last member the one before it. */
 function toCutEdits(parts: readonly Buffer[], members: readonly Span[]): readonly Edit[] {
   const cuts: Edit[] = []
   for (const { start, end } of members) {
@@ -122,7 +123,7 @@ function toCutEdits(parts: readonly Buffer[], members: readonly Span[]): readonl
       cuts.push({ start, end: after + 1, text: '' })
       continue
     }
-    // What stands right before it may go too: then the comma before all of that.
+    // The member right before it may be removed too: then take the comma before that one.
     let from = start
     for (let last = cuts.at(-1); last && skipSpace(parts, from - 1, -1) < last.end; last = cuts.at(-1)) {
       from = last.start
@@ -152,27 +153,29 @@ function byteAt(parts: readonly Buffer[], at: number): number | undefined {
   return sliceBytes(parts, at, at + 1)[0]
 }
 
-/** The same message with some places rewritten. What was noted of it is moved along, so that it is not read again. */
+/**
+ * The same message with some spans rewritten. The recorded positions are shifted, so that it need not be scanned again.
+ */
 function editFrame({ parts, envelope }: Frame, edits: readonly Edit[]): Frame {
   const pieces = splice(parts, edits).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))
-  const place = (at: number, of: 'value' | 'rest' = 'rest'): number => {
+  const shift = (at: number, of: 'value' | 'rest' = 'rest'): number => {
     let moved = at
     for (const { start, end, text } of edits)
       if (end <= at && !(of === 'value' && start === at)) moved += text.length - (end - start)
     return moved
   }
   const span = (noted: Span | undefined): Span | undefined =>
-    noted && { start: place(noted.start), end: place(noted.end) }
+    noted && { start: shift(noted.start), end: shift(noted.end) }
   const member = ({ key, start, value, end }: JsonMember): JsonMember => ({
     key,
-    start: place(start),
-    // What is written before a value becomes a part of it.
-    value: place(value, 'value'),
-    end: place(end),
+    start: shift(start),
+    // Text that is inserted right before a value becomes a part of it.
+    value: shift(value, 'value'),
+    end: shift(end),
   })
   const isCut = (at: number): boolean => edits.some(({ start, end, text }) => text === '' && start <= at && at < end)
   const moved = {
-    bytes: place(envelope.bytes),
+    bytes: shift(envelope.bytes),
     id: span(envelope.id),
     result: span(envelope.result),
     error: span(envelope.error),

@@ -30,7 +30,7 @@ const percentEach = (text: string): string =>
   [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0').toUpperCase()}`).join('')
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-/** Ways in which a server may write a credential into a string of JSON, as it goes over the wire. */
+/** Ways in which a server may write a credential into a JSON string on the wire. */
 const WRITERS: Readonly<Record<string, (secret: string) => string>> = {
   plain: inJson,
   'with escaped slashes': (secret) => inJson(secret).replaceAll('/', '\\/'),
@@ -55,12 +55,12 @@ const WRITERS: Readonly<Record<string, (secret: string) => string>> = {
   ...Object.fromEntries(
     ['', 'a', 'ab', 'user:', 'Authorization: Bearer '].flatMap((before) => [
       [`base64 behind "${before}"`, (secret: string) => Buffer.from(`${before}${secret}; end`).toString('base64')],
-      [`url-safe behind "${before}"`, (secret: string) => urlSafe(Buffer.from(before + secret).toString('base64'))],
+      [`url-safe after "${before}"`, (secret: string) => urlSafe(Buffer.from(before + secret).toString('base64'))],
     ]),
   ),
 }
 
-/** What a reader could still make of it. */
+/** Everything that a reader could still decode. */
 function isReadable(shown: string, secret: string): boolean {
   const texts = [
     shown,
@@ -90,14 +90,14 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     expect(isReadable(shown, SECRET)).toBe(false)
   })
 
-  it('is found wherever it is cut, in whatever a message says, and the message stays JSON', async () => {
+  it('is found wherever it is cut, in any member of a message, and the message stays JSON', async () => {
     const character = fc.constantFrom(...'abcdefghijkXYZ0123456789-_.~+/=:"\\&<é ')
     const secrets = fc.array(character, { minLength: 8, maxLength: 60 }).map((all) => all.join('').trim())
-    const message = fc.constantFrom<(said: string) => string>(
-      (said) => `{"jsonrpc":"2.0","id":7,"result":{"a":[1,{"b":"${said}"}]}}`,
-      (said) => `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"${said}","data":{"${said}":1}}}`,
-      (said) => `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x ${said}"}}`,
-      (said) => `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"${said}","n":12345678}}`,
+    const message = fc.constantFrom<(text: string) => string>(
+      (text) => `{"jsonrpc":"2.0","id":7,"result":{"a":[1,{"b":"${text}"}]}}`,
+      (text) => `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"${text}","data":{"${text}":1}}}`,
+      (text) => `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x ${text}"}}`,
+      (text) => `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"${text}","n":12345678}}`,
     )
     const writer = fc.constantFrom(...Object.values(WRITERS))
     await fc.assert(
@@ -118,7 +118,7 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     )
   })
 
-  it('leaves everything else byte for byte', async () => {
+  it('leaves everything else unchanged, byte for byte', async () => {
     const filter = new CredentialFilter(['12345678', SECRET])
     const others = [
       '{"jsonrpc":"2.0","id":12345678,"result":{"n":[12345678,123456789.0,1e5],"s":"1234567 100% %20 \\u0026 \\u00e9"}}',
@@ -130,14 +130,14 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     expect(textOf(await redactFrame(frameOf(json), filter))).toBe(json.replace('"s":"12345678"', `"s":"${REDACTED}"`))
   })
 
-  it('leaves a member that holds bytes one that does', async () => {
+  it('leaves a member with base64 bytes valid', async () => {
     const blob = Buffer.from(`A=${SECRET}\n`).toString('base64')
     const json = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { contents: [{ uri: 'a:b', blob }] } })
     const shown = JSON.parse(textOf(await redactFrame(frameOf(json), new CredentialFilter([SECRET]))))
     expect(Buffer.from(shown.result.contents[0].blob, 'base64').toString()).toBe(REDACTED)
   })
 
-  it('is found line by line, and in pieces where it is long', () => {
+  it('is found line by line, and in pieces if it is long', () => {
     const key = `-----BEGIN KEY-----\n${'abcdefghijklmnop\n'.repeat(3)}-----END KEY-----`
     const long = Array.from({ length: 500 }, (_, index) => String(index)).join('x')
     const filter = new CredentialFilter([key, long])
@@ -145,13 +145,13 @@ describe(`${promise('GOV-18')} a credential that a server was given`, () => {
     expect(filter.redact(`say ${long} now`)).toMatch(/^say (\[redacted: credential of the server\])+\w{0,7} now$/)
   })
 
-  it('costs time in proportion to what is said, whatever that is', () => {
+  it('takes linear time, whatever the message contains', () => {
     const filter = new CredentialFilter([`\\\\\\\\${SECRET}`, '%%%%%%%%aaaaaaaa', 'aaaaaaaaaaaaaaab'])
     for (const piece of ['\\', '%25', '%', 'a', 'YWFh', '\\n', '\n', 'YWFh\n\n\n', '\\u0061'])
       expect(filter.redact(piece.repeat(200_000)).length).toBeGreaterThan(0)
   })
 
-  it('that is shorter than eight characters is none', () => {
+  it('with fewer than eight characters is ignored', () => {
     expect(createCredentialFilter(['8080', 'true', ' short  '])).toBeUndefined()
     expect(createCredentialFilter([])).toBeUndefined()
   })
@@ -166,24 +166,24 @@ describe('a transport whose server has credentials', () => {
       },
     } as unknown as Transport
     const filter = createCredentialFilter([SECRET])
-    const told: unknown[] = []
+    const reported: unknown[] = []
     void hideCredentials(transport, filter).open({
-      onFrame: (frame, during) => told.push([JSON.parse(textOf(frame)), during]),
-      onFailure: (id, error) => told.push([id, error.code, error.text]),
-      onWarning: (text) => told.push(text),
-      onClose: (reason) => told.push(`closed: ${reason}`),
+      onFrame: (frame, during) => reported.push([JSON.parse(textOf(frame)), during]),
+      onFailure: (id, error) => reported.push([id, error.code, error.text]),
+      onWarning: (text) => reported.push(text),
+      onClose: (reason) => reported.push(`closed: ${reason}`),
     })
     if (events === undefined) throw new Error('not opened')
-    return { events, told }
+    return { events, reported }
   }
 
-  it('says nothing of them in frames, failures, remarks and its end', () => {
-    const { events, told } = open()
+  it('does not reveal them in frames, failures, warnings and its close reason', () => {
+    const { events, reported } = open()
     events.onFrame(frameOf(`{"id":1,"result":{"a":${JSON.stringify(SECRET)}}}`), 5)
     events.onFailure(2, new SallyportError('UPSTREAM_FAILED', `It said ${SECRET}.`, { hint: `Not ${SECRET}.` }))
     events.onWarning(SECRET)
     events.onClose(`it wrote ${SECRET}`)
-    expect(told).toEqual([
+    expect(reported).toEqual([
       [{ id: 1, result: { a: REDACTED } }, 5],
       [2, 'UPSTREAM_FAILED', `It said ${REDACTED}. Not ${REDACTED}.`],
       REDACTED,
@@ -191,18 +191,18 @@ describe('a transport whose server has credentials', () => {
     ])
   })
 
-  it('ends after a large answer that is still looked through', async () => {
-    const { events, told } = open()
+  it('closes after a large answer that is still being filtered', async () => {
+    const { events, reported } = open()
     const large = { id: 1, result: { text: `${'x'.repeat(3_000_000)}${SECRET}` } }
     events.onFrame(frameOf(JSON.stringify(large)), undefined)
     const closed = new Promise<void>((resolve) => {
-      const wait = (): void => void (told.length === 2 ? resolve() : setImmediate(wait))
+      const wait = (): void => void (reported.length === 2 ? resolve() : setImmediate(wait))
       wait()
     })
     events.onClose('it ended')
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
     await closed
-    expect(told[1]).toBe('closed: it ended')
-    expect(JSON.stringify(told[0])).toContain(REDACTED)
+    expect(reported[1]).toBe('closed: it ended')
+    expect(JSON.stringify(reported[0])).toContain(REDACTED)
   })
 })

@@ -4,42 +4,48 @@ import { type Redaction, redactFrame } from './redact-frame.ts'
 
 export const REDACTED = '[redacted: credential of the server]'
 
-/** Members of the protocol that hold bytes. */
+/** Members of the protocol that contain base64 bytes. */
 const BASE64_MEMBERS: ReadonlySet<string> = new Set(['blob', 'data'])
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 const REDACTED_BASE64 = Buffer.from(REDACTED).toString('base64')
 
-/** A longer value is looked for in pieces. */
+/** A longer value is searched for in pieces. */
 const MAX_PIECE = 512
-/** What is shorter is found in ordinary words. */
+/** Shorter values occur in ordinary words. */
 const MIN_PIECE = 8
 const MAX_ANCHOR = 8
 const MIN_ANCHOR = 4
-/** A short message is searched by one pattern for all, a longer one anchor by anchor: each costs a call, and next to nothing for a byte. */
+/**
+ * A short message is searched with one pattern for all credentials, a longer one anchor by anchor: each anchor costs a
+ * call, and almost nothing per byte.
+ */
 const SHORT_BYTES = 512
-/** Of what came before, so much is looked at again with the next piece. */
+/** This many bytes before a piece are searched again together with it. */
 const CHUNK_OVERLAP = 64
-/** A long text is looked at in windows, each with so much of the one before as a credential takes when all of it is escaped. */
+/**
+ * A long text is searched in windows. Each overlaps the previous one by the length of a completely escaped credential.
+ */
 const WINDOW_LENGTH = 262_144
 const WINDOW_OVERLAP = 16_384
 
 /** Characters that no encoder has a reason to escape. */
 const UNESCAPED_RUN = /[A-Za-z0-9_.-]+/g
-/** One of these that is escaped all the same, for JSON or a URL: whatever that hides is looked at closely. */
+/** An escape of such a character, in JSON or a URL: text with one of these is decoded and searched closely. */
 const ESCAPES = /(?:\\u00|%(?:25){0,3})(?:2[de]|3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])|&(?:amp;)*#/i
 
-/** What each of these has in it. */
+/** The characters that each of these escapes contains. */
 const ESCAPE_HINTS: readonly string[] = ['\\u00', '%', '&']
 
 /**
- * Takes the credentials that the configuration gives to a server out of what it says: as they are, escaped for JSON, a
- * URL or a page, in base64, once or twice, and in hex. Most messages hold none, and pass as bytes after one look at them.
+ * Removes from the messages of a server the credentials that the configuration gives to it: as they are, escaped for
+ * JSON, a URL or HTML, in base64 (once or twice), and in hex. Most messages contain none and pass as bytes after one
+ * scan.
  */
 export class CredentialFilter implements Redaction {
   readonly #anchors: readonly string[]
   readonly #anchorBytes: readonly Buffer[]
   readonly #anyAnchor: RegExp
-  /** As `decodeText` and `normalizeBase64` give them. */
+  /** In the form that `decodeText` and `normalizeBase64` return. */
   readonly #plain: readonly string[]
   readonly #encoded: readonly string[]
 
@@ -53,7 +59,7 @@ export class CredentialFilter implements Redaction {
     this.#encoded = encoded.map((text) => normalizeBase64(decodeText(text)).text)
   }
 
-  /** A text, such as a line of stderr, as it may be shown. */
+  /** A text that may be shown, such as a line of stderr. */
   redact(text: string): string {
     const found: Span[] = []
     for (let from = 0; from === 0 || from + WINDOW_OVERLAP < text.length; from += WINDOW_LENGTH - WINDOW_OVERLAP) {
@@ -77,7 +83,7 @@ export class CredentialFilter implements Redaction {
 
   readonly show = (name: string, text: string): string => {
     const shown = this.redact(text)
-    // With words in it a client would refuse the whole result.
+    // With a placeholder in it, a client would reject the whole result.
     return shown !== text && BASE64_MEMBERS.has(name) && BASE64.test(text) ? REDACTED_BASE64 : shown
   }
 
@@ -120,12 +126,12 @@ export class CredentialFilter implements Redaction {
 
 const isEscape = (found: string): boolean => ESCAPE_HINTS.includes(found)
 
-/** Undefined for a server that is given none. */
+/** `undefined` for a server that gets no credentials. */
 export function createCredentialFilter(credentials: readonly string[]): CredentialFilter | undefined {
   return credentials.some((value) => splitCredential(value).length > 0) ? new CredentialFilter(credentials) : undefined
 }
 
-/** The same transport, from which nothing comes that holds a credential of its server. */
+/** The same transport; its messages contain no credential of its server. */
 export function hideCredentials<Own extends Transport>(transport: Own, filter: CredentialFilter | undefined): Own {
   if (filter === undefined) return transport
   const open = transport.open.bind(transport)
@@ -152,7 +158,7 @@ function filterEvents(events: TransportEvents, filter: CredentialFilter): Transp
   }
 }
 
-/** The value itself, and its lines: a log knows lines only. */
+/** The value itself and each of its lines: a log contains only lines. */
 function splitCredential(value: string): readonly string[] {
   const whole = value.trim()
   const lines = whole.split(/[\r\n]+/).map((line) => line.trim())
@@ -162,7 +168,10 @@ function splitCredential(value: string): readonly string[] {
 
 const cutPieces = (text: string): readonly string[] => text.match(new RegExp(`.{1,${MAX_PIECE}}`, 'gsu')) ?? []
 
-/** In base64, where the same bytes read differently by their place, without the ends that neighbours change; and in hex. */
+/**
+ * The value in base64 and in hex. In base64 the same bytes look different at different offsets, so there are three
+ * forms, without the ends that depend on neighbouring bytes.
+ */
 function encodePiece(piece: string): readonly string[] {
   const hex = Buffer.from(piece).toString('hex')
   return [...encodeBase64(piece), hex, hex.toUpperCase()]
@@ -176,7 +185,10 @@ function encodeBase64(piece: string): readonly string[] {
   })
 }
 
-/** The longest run of characters that stay as they are in JSON and in a URL. Without one, whatever the value begins with. */
+/**
+ * The longest run of characters that stay the same in JSON and in a URL. Without such a run, the beginning of the
+ * value.
+ */
 function findAnchor(text: string): string {
   const runs = text.match(UNESCAPED_RUN) ?? []
   const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '')
@@ -191,7 +203,7 @@ interface Span {
   readonly end: number
 }
 
-/** The digits of base64 at both ends hold a few bits of the credential and a few of its neighbours. */
+/** At both ends, base64 digits mix a few bits of the credential with bits of its neighbours. */
 const widen = ({ start, end }: Span, text: string): Span => ({
   start: BASE64_DIGIT.test(text.charAt(start - 1)) ? start - 1 : start,
   end: BASE64_DIGIT.test(text.charAt(end)) ? end + 1 : end,
@@ -205,7 +217,7 @@ function redactSpans(text: string, found: readonly Span[]): string {
   let shown = ''
   let at = 0
   for (const { start, end } of [...found].sort((a, b) => a.start - b.start)) {
-    // Those that overlap are one: what stands between their ends would be a part of one of them.
+    // Overlapping ones are merged: the text between their ends belongs to one of them.
     if (start >= at) shown += text.slice(at, start) + REDACTED
     at = Math.max(at, end)
   }
@@ -219,7 +231,7 @@ function findSpans(form: string, { text, sourceOffsets }: DecodedText): readonly
   return spans
 }
 
-/** A text in one spelling, and where each of its characters comes from. */
+/** A normalized text, and the original position of each of its characters. */
 interface DecodedText {
   readonly text: string
   /** One more than there are characters: the last is the end. */
@@ -231,15 +243,15 @@ const PERCENT = 0x25
 const AMPERSAND = 0x26
 const LINE_FEED = 0x0a
 const ESCAPED_CONTROLS: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, b: 0x08, f: 0x0c }
-/** By which pages escape what has a meaning in HTML, and `&amp;` what was escaped before. */
+/** The entities that pages use for characters with a meaning in HTML, and `&amp;` for what was escaped before. */
 const ENTITY = /&(?:amp;)*(?:#(\d{1,5});|#x([0-9a-f]{1,4});|(lt|gt|quot|apos|amp);)/iy
 const NAMED_ENTITIES: Readonly<Record<string, number>> = { lt: 0x3c, gt: 0x3e, quot: 0x22, apos: 0x27, amp: AMPERSAND }
 const HEX4 = /^[0-9a-f]{4}$/i
 const HEX2 = /^[0-9a-f]{2}$/i
 
 /**
- * The bytes that a text stands for, each as one character, whatever it was escaped by: JSON, JSON within JSON, a URL, a
- * form, a page. Backslashes are left out. Two texts that are escapes of the same one come out the same. Takes time linear in the text.
+ * The bytes that a text stands for, each as one character, however it was escaped: JSON, JSON within JSON, a URL, a
+ * form, a page. Backslashes are removed. Two escaped forms of the same text give the same result. Takes linear time.
  */
 function decodeText(text: string): DecodedText {
   const out = new DecodedOutput(text.length)
@@ -253,7 +265,7 @@ function decodeText(text: string): DecodedText {
   return out.finish(text.length)
 }
 
-/** Any number of backslashes, and what they escape: further in, JSON within JSON has more of them. */
+/** Any number of backslashes and the character that they escape: nested JSON has more of them. */
 function decodeEscape(text: string, start: number, out: DecodedOutput): number {
   let at = start
   while (text.charCodeAt(at) === BACKSLASH) at++
@@ -282,7 +294,7 @@ function decodeEntity(text: string, start: number, out: DecodedOutput): number {
   return out.pushCodeUnit(code ?? AMPERSAND, start, start + whole.length)
 }
 
-/** With the letter by which each control character is escaped: of a backslash that was encoded nobody knows what it escapes. */
+/** With the letter that escapes each control character: after an encoded backslash it is unknown what it escapes. */
 const spellOutControls = ({ text, sourceOffsets }: DecodedText): DecodedText => ({
   text: text.replaceAll(/[\n\r\t\b\f]/g, (control) => CONTROL_LETTERS[control] as string),
   sourceOffsets,
@@ -290,7 +302,7 @@ const spellOutControls = ({ text, sourceOffsets }: DecodedText): DecodedText => 
 
 const CONTROL_LETTERS: Readonly<Record<string, string>> = { '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f' }
 
-/** For what is in base64: without the ends of its lines, and in one alphabet. */
+/** For base64: without line breaks, and in one alphabet. */
 function normalizeBase64({ text, sourceOffsets }: DecodedText): DecodedText {
   const out = new DecodedOutput(text.length)
   for (let at = 0; at < text.length; at++) {
@@ -311,10 +323,10 @@ class DecodedOutput {
     this.#from = new Uint32Array(characters * 3 + 1)
   }
 
-  /** Returns where to go on. */
+  /** Returns the position to continue from. */
   pushByte(code: number, start: number, next: number): number {
     if (code === BACKSLASH) return next
-    // A form has a plus in the place of a blank.
+    // A form writes a space as a plus.
     this.#bytes[this.#length] = code === 0x20 ? 0x2b : code
     this.#from[this.#length] = start
     this.#length++
@@ -325,7 +337,7 @@ class DecodedOutput {
     return this.pushCodeUnit(text.charCodeAt(at), start, at + 1)
   }
 
-  /** A half of a surrogate pair counts by itself: the two halves may be escaped one by one. */
+  /** Each half of a surrogate pair is separate: the two halves may be escaped one by one. */
   pushCodeUnit(code: number, start: number, next: number): number {
     if (code < 0x80) return this.pushByte(code, start, next)
     if (code < 0x800) this.pushByte(0xc0 | (code >> 6), start, next)

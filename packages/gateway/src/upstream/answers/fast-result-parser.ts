@@ -12,28 +12,27 @@ import {
   tryParseJson,
 } from '@sallyport/core'
 
-/** So short that it cannot be nested deeper than anything may be. */
+/** Short enough that it cannot exceed the allowed depth. */
 const MAX_BYTES = 2_000
 
 const ID_FIRST = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
 const ID_LAST = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const RESULT_FIRST = '{"result":'
-/** What only the gateway may say in a `_meta`, as it is or behind escapes: the scanner tells where. */
+/** A `_meta` key reserved for the gateway, plain or escaped: the scanner finds its position. */
 const NEEDS_FULL_SCAN = /sallyport|\\u00[2-7]|\\\//
 const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
-/** Members that may have to be changed, so that it has to be known where they are. */
+/** Members that may have to be changed, so their positions must be known. */
 const CHECKED_SHAPES = RESULT_SHAPE.completion | RESULT_SHAPE.bareValue
 const ID_START = '{"jsonrpc":"2.0","id":'.length
 
 /**
- * The envelope of a short answer as nearly every server writes it; undefined where a closer look is needed.
- *
- * What stands where the result must be is parsed by itself: were anything else there, another member or a part of one,
- * it would be no JSON value. That proves as much as scanning every byte does, in a third of the time.
+ * The envelope of a short answer as nearly every server writes it; `undefined` if a full scan is needed. The text in
+ * the position of the result is parsed alone: if it contained anything else, such as another member or a part of one,
+ * it would not be a JSON value. That proves as much as scanning every byte, in a third of the time.
  */
 export function parseFastResult(bytes: Buffer): Envelope | undefined {
   if (bytes.length > MAX_BYTES || !isUtf8(bytes)) return undefined
-  // One character for each byte: places in the text are places in the bytes.
+  // One character for each byte, so that positions in the string are positions in the bytes.
   const text = bytes.toString('latin1')
   if (text.includes('\n') || text.includes('\r') || NEEDS_FULL_SCAN.test(text)) return undefined
   const head = ID_FIRST.exec(text)
@@ -55,7 +54,7 @@ interface Offsets {
 }
 
 function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Envelope | undefined {
-  // Blanks around the result would be taken for parts of it.
+  // Spaces around the result would count as parts of it.
   if (!text.endsWith('}') || text[start] !== '{' || text[end - 1] !== '}') return undefined
   const result = tryParseJson(text.slice(start, end))
   if (!isJsonObject(result)) return undefined
@@ -84,7 +83,7 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
   }
 }
 
-/** Where a server names itself, as nearly all write it; null where a closer look is needed. */
+/** The position of the server's own info, as nearly all servers write it; null if a full scan is needed. */
 function findServerInfo(text: string, { _meta }: JsonObject): Span | null {
   const start = text.indexOf(SERVER_INFO)
   const info = isJsonObject(_meta) ? _meta[META.serverInfo] : undefined

@@ -11,14 +11,14 @@ function read(reader: FrameReader, pieces: Iterable<Buffer>) {
 const bytewise = (bytes: Buffer) => Array.from(bytes, (byte) => Buffer.from([byte]))
 
 describe('FrameReader', () => {
-  it('keeps the bytes as they came and tells the id', () => {
+  it('preserves the bytes as they arrived and reports the id', () => {
     const outcome = read(new FrameReader(1_000), [Buffer.from(ANSWER)])
     if (outcome.kind !== 'frame') throw new Error(outcome.kind)
     expect(Buffer.concat(outcome.frame.parts).toString()).toBe(ANSWER)
     expect(outcome.frame.envelope.numericId).toBe(7)
   })
 
-  it('keeps a message that comes byte by byte in a handful of parts', () => {
+  it('stores a message that arrives byte by byte in a few parts', () => {
     const text = JSON.stringify({ id: 1, result: 'é'.repeat(50_000) })
     const outcome = read(new FrameReader(1_000_000), bytewise(Buffer.from(text)))
     if (outcome.kind !== 'frame') throw new Error(outcome.kind)
@@ -26,7 +26,7 @@ describe('FrameReader', () => {
     expect(outcome.frame.parts.length).toBeLessThan(10)
   })
 
-  it('keeps the order of small and large pieces', () => {
+  it('preserves the order of small and large pieces', () => {
     const large = 'x'.repeat(5_000)
     const pieces = ['{"a":"', '1', large, '2', '3', large, '4', '"}']
     const outcome = read(
@@ -45,7 +45,7 @@ describe('FrameReader', () => {
     expect(Buffer.concat(first.frame.parts).toString()).toBe('[1,2,3]')
   })
 
-  it('tells the id of a message over the limit', () => {
+  it('reports the id of a message over the limit', () => {
     const outcome = read(new FrameReader(20), bytewise(Buffer.from(ANSWER)))
     expect(outcome).toMatchObject({ kind: 'oversized', bytes: Buffer.byteLength(ANSWER), envelope: { numericId: 7 } })
   })
@@ -57,19 +57,19 @@ describe('FrameReader', () => {
   it.each([
     ['in one piece', (bytes: Buffer) => [bytes]],
     ['byte by byte', bytewise],
-  ])('refuses bytes that are no UTF-8, %s', (_how, cut) => {
+  ])('refuses invalid UTF-8, %s', (_how, cut) => {
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])
     expect(read(new FrameReader(1_000), cut(bytes))).toMatchObject({ kind: 'garbage', reason: 'not UTF-8' })
   })
 
-  it('shows the beginning of what is no JSON, with controls written out', () => {
+  it('shows the beginning of invalid JSON, with escaped control characters', () => {
     const outcome = read(new FrameReader(10_000), bytewise(Buffer.from(`Listening \u001b[31m${'x'.repeat(500)}`)))
     if (outcome.kind !== 'garbage') throw new Error(outcome.kind)
     expect(outcome.sample).toMatch(/^Listening \\u001b\[31mx+$/)
     expect(outcome.sample.length).toBeLessThan(250)
   })
 
-  it('takes a blank line for an empty one', () => {
+  it('treats a blank line as an empty one', () => {
     expect(read(new FrameReader(100), [Buffer.from(' \t ')]).kind).toBe('empty')
   })
 

@@ -4,27 +4,27 @@ import type { Frame } from '../transport.ts'
 import { parseFastResult } from './fast-result-parser.ts'
 import { Utf8Check } from './utf8-check.ts'
 
-/** What one message turned out to be. */
+/** The outcome of reading one message. */
 export type FrameOutcome =
   | { readonly kind: 'frame'; readonly frame: Frame }
   | { readonly kind: 'empty' }
-  /** Not one JSON value in UTF-8. `sample` is its beginning, fit to be shown. */
+  /** Not one JSON value in UTF-8. `sample` is its beginning, safe to show. */
   | { readonly kind: 'garbage'; readonly reason: string; readonly sample: string }
-  /** Over the limit; nothing of it was kept but the envelope, so that its call can be told. */
+  /** Over the limit. Only the envelope is retained, so that its call can be identified. */
   | { readonly kind: 'oversized'; readonly bytes: number; readonly envelope: Envelope | undefined }
 
 const SAMPLE_BYTES = 200
-/** A piece below this is copied together with its neighbours: a Buffer of its own would weigh more than its bytes. */
+/** A smaller piece is copied together with its neighbours: a separate Buffer would use more memory than its bytes. */
 const SMALL_BYTES = 1_024
 const BLOCK_BYTES = 16_384
 
-/** Only so that a message cannot make the scanner's memory grow: what is too deep is told by whoever uses it. */
+/** Only limits the scanner's memory. Whoever uses the message rejects one that is too deep. */
 const MAX_DEPTH = 100_000
 
-/** Takes the pieces of one message as they come and proves it, holding on to no more than the limit. */
+/** Collects the pieces of one message as they arrive and validates it. It holds at most the limit. */
 export class FrameReader {
   readonly #limit: number
-  /** All there is so far, not looked into yet: nearly every answer comes in one piece and is a plain one. */
+  /** Everything so far, not scanned yet: nearly every answer arrives in one piece and has the usual form. */
   #singlePart: Buffer | undefined
   #parts: Buffer[] = []
   #bytes = 0
@@ -32,7 +32,7 @@ export class FrameReader {
   #utf8: Utf8Check | undefined
   #block: Buffer | undefined
   #blockUsed = 0
-  /** Where in the block the last part begins; none when the last part is a piece as it came. */
+  /** Where in the block the last part begins; `undefined` if the last part is a piece as it arrived. */
   #runStart: number | undefined
 
   constructor(limit: number) {
@@ -56,7 +56,7 @@ export class FrameReader {
     this.#take(part)
   }
 
-  /** Ends this message and makes the reader ready for the next. */
+  /** Ends this message and prepares for the next one. */
   finish(): FrameOutcome {
     if (this.#bytes === 0) return { kind: 'empty' }
     const plain = this.#singlePart && parseFastResult(this.#singlePart)
@@ -110,7 +110,7 @@ export class FrameReader {
     return Buffer.concat(parts, Math.min(this.#bytes, SAMPLE_BYTES))
   }
 
-  /** Nothing but the beginning of a message that is lost is worth its memory. */
+  /** Of a lost message only the beginning is worth its memory. */
   #retainSample(part: Buffer): void {
     const had = this.#parts[0]
     if (this.#parts.length === 1 && had !== undefined && had.length === SAMPLE_BYTES) return
@@ -136,7 +136,7 @@ export class FrameReader {
     this.#parts.push(this.#block.subarray(this.#runStart, this.#blockUsed))
   }
 
-  /** One piece is checked whole at the end; only several can cut a character in two. */
+  /** A single piece is checked as a whole at the end; only several can split a character. */
   #checkUtf8(part: Buffer): void {
     if (this.#utf8 === undefined) {
       this.#utf8 = new Utf8Check()

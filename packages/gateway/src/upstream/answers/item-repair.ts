@@ -9,21 +9,21 @@ import {
 import type { Frame } from '../transport.ts'
 import { type Edit, sliceBytes } from './splice.ts'
 
-/** What is done about the items of a result that the protocol does not allow. */
+/** The changes for the items of a result that the protocol does not allow. */
 export interface ItemRepair {
-  /** Replaced blocks and messages, and members that are written anew. */
+  /** Replaced blocks and messages, and members that are rewritten. */
   readonly edits: readonly Edit[]
-  /** Optional members that go. */
+  /** Optional members that are removed. */
   readonly cuts: readonly Span[]
-  /** Of each replaced item: which one, and why. */
+  /** For each replaced item: its path and the reason. */
   readonly replaced: readonly string[]
 }
 
-/** A member of more is not worth being parsed. */
+/** A larger member is removed without parsing it. */
 const MAX_CHECKED_BYTES = 65_536
 const NOT_ASCII = /[\u0080-\uffff]/g
 
-/** Which members of a result hold the items of each method; elsewhere such a member is an unknown field. */
+/** Which members of a result contain the items of each method; elsewhere such a member is an unknown field. */
 const ITEM_LISTS: ReadonlyMap<string, string> = new Map([
   ['prompts/get', 'messages['],
   ['resources/read', 'contents['],
@@ -31,25 +31,25 @@ const ITEM_LISTS: ReadonlyMap<string, string> = new Map([
 ])
 const DEFAULT_LIST = 'content['
 
-/** Whether this concerns an answer to that method. */
+/** Whether this problem concerns an answer to that method. */
 export function appliesTo({ path }: ItemProblem, method: string): boolean {
   return path === '_meta' || path.startsWith(ITEM_LISTS.get(method) ?? DEFAULT_LIST)
 }
 
 export function repairItems(
-  flaws: readonly ItemProblem[],
+  problems: readonly ItemProblem[],
   { parts }: Pick<Frame, 'parts'>,
   server: string,
 ): ItemRepair {
   const edits: Edit[] = []
   const cuts: Span[] = []
   const replaced: string[] = []
-  for (const flaw of flaws) {
-    const { start, end, action, path, requirement } = flaw
-    if (action === 'cut') cuts.push(flaw)
+  for (const item of problems) {
+    const { start, end, action, path, requirement } = item
+    if (action === 'cut') cuts.push(item)
     else if (action === 'check') {
-      const text = repairMember(parts, flaw)
-      if (text === undefined) cuts.push(flaw)
+      const text = repairMember(parts, item)
+      if (text === undefined) cuts.push(item)
       else if (text !== '') edits.push({ start, end, text })
     } else {
       const problem = `${path}: ${requirement}`
@@ -64,13 +64,13 @@ export function repairItems(
   return { edits, cuts, replaced }
 }
 
-/** Models and people read it where the block would have been. */
+/** Models and people read it in place of the block. */
 function createPlaceholder(action: ItemProblem['action'], text: string): Json {
   const block = { type: 'text', text }
   return action === 'replace-message' ? { role: 'user', content: block } : block
 }
 
-/** The member as it is allowed, empty where it is as it was; undefined where it has to go. */
+/** The member in its allowed form; empty if it is unchanged; `undefined` if it must be removed. */
 function repairMember(parts: readonly Buffer[], { start, end }: Span): string | undefined {
   if (end - start > MAX_CHECKED_BYTES) return undefined
   const member: unknown = JSON.parse(`{${sliceBytes(parts, start, end).toString('utf8')}}`)
@@ -81,6 +81,6 @@ function repairMember(parts: readonly Buffer[], { start, end }: Span): string | 
   return `${JSON.stringify(name)}:${toAsciiJson(stripReservedMeta(has))}`
 }
 
-/** Places in an answer are counted in bytes, and a character of ASCII is one. */
+/** Positions in an answer are counted in bytes, and an ASCII character is one byte. */
 export const toAsciiJson = (value: Json): string =>
   JSON.stringify(value).replace(NOT_ASCII, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)

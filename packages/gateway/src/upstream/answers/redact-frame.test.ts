@@ -23,7 +23,7 @@ function frameOf(message: string | object, cuts: readonly number[] = []): Frame 
   return outcome.frame
 }
 
-/** What is small is done at once. */
+/** Small frames are redacted synchronously. */
 const redactNow = (frame: Frame): Frame => {
   const redacted = redactFrame(frame)
   if (redacted instanceof Promise) throw new Error('not at once')
@@ -32,7 +32,7 @@ const redactNow = (frame: Frame): Frame => {
 
 const textOf = ({ parts }: Frame): string => Buffer.concat(parts).toString()
 
-/** What a reader would say of the same bytes: the envelope must tell the truth about what it was left with. */
+/** Scans the same bytes again: the envelope must be correct for the remaining bytes. */
 function expectTrue(frame: Frame): void {
   const { hasMethod, bytes, id, numericId, result, error, isError, resultType } = frameOf(textOf(frame)).envelope
   expect(frame.envelope).toMatchObject({ hasMethod, bytes, id, numericId, result, error, isError, resultType })
@@ -52,21 +52,21 @@ async function redactAmongOthers(frame: Frame): Promise<{ redacted: Frame; turns
 const answer = (result: unknown): object => ({ jsonrpc: '2.0', id: 7, result })
 
 describe(`${promise('GOV-18')} redactFrame`, () => {
-  it('leaves others their turns also where there is little to redact and much to scan', async () => {
+  it('gives others their turns even if there is little to redact and much to scan', async () => {
     const frame = frameOf(`{"id":1,"result":{"n":[${'1,'.repeat(1_500_000)}2],"a":"${github.secret}"}}`)
     const { redacted, turns } = await redactAmongOthers(frame)
     expect(textOf(redacted).slice(-50)).toContain(SHOWN)
     expect(turns).toBeGreaterThan(6)
   })
 
-  it('gives back the very same where there is nothing', () => {
+  it('returns the same frame if there is nothing to redact', () => {
     const plain = frameOf(answer({ content: [{ type: 'text', text: 'See https://a.example:80/b@c\n\u001b[1m' }] }))
     expect(redactNow(plain)).toBe(plain)
     const escapes = frameOf('{"id":1,"result":{"a":"\\u0041\\u002B"}}')
     expect(redactNow(escapes)).toBe(escapes)
   })
 
-  it('finds every kind wherever the pieces end, and tells the truth about what is left', () => {
+  it('finds every kind wherever the pieces end, and gives the rest a correct envelope', () => {
     const secret = fc.integer({ min: 1, max: 9_999 }).chain((seed) => fc.constantFrom(...createFakeSecrets(seed)))
     const cuts = fc.array(fc.nat(), { maxLength: 30 })
     fc.assert(
@@ -84,17 +84,17 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
 
   it.each([
     ['the id before the result', `{"jsonrpc":"2.0","id":7,"result":{"a":"${github.secret}"}}`],
-    ['the id behind it', `{"result":{"a":"${github.secret}"},"jsonrpc":"2.0","id":7}`],
+    ['the id after it', `{"result":{"a":"${github.secret}"},"jsonrpc":"2.0","id":7}`],
     ['line breaks between', `{\n"id": 7,\r\n"result" : {"a":"${github.secret}","resultType":"complete"}\n}`],
     ['an error', `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"bad key ${github.secret}"}}`],
     ['numbers no parser keeps', `{"id":7,"result":{"n":12345678901234567890,"a":["${github.secret}"]}}`],
-  ])('keeps everything else byte for byte: %s', (_what, message) => {
+  ])('preserves everything else byte for byte: %s', (_what, message) => {
     const redacted = redactNow(frameOf(message))
     expect(textOf(redacted)).toBe(message.replace(github.secret, SHOWN))
     expectTrue(redacted)
   })
 
-  it('finds what escapes would hide', () => {
+  it('finds escaped secrets', () => {
     const written = [...github.secret].map((char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
     expect(textOf(redactNow(frameOf(`{"id":7,"result":{"a":"x ${written}"}}`)))).toBe(
       `{"id":7,"result":{"a":"x ${SHOWN}"}}`,
@@ -106,7 +106,7 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     expect(textOf(redactNow(frameOf(hook)))).toContain('[redacted: Slack hook]')
   })
 
-  it('leaves images alone, and the state that a client must give back', () => {
+  it('does not change images, nor the state that a client must send back', () => {
     const image = frameOf(answer({ content: [{ type: 'image', data: randomBytes(1_000_000).toString('base64') }] }))
     expect(redactNow(image)).toBe(image)
     const jwt = createFakeSecrets().find(({ kind }) => kind === 'JWT')?.secret
@@ -114,7 +114,7 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     expect(redactNow(asking)).toBe(asking)
   })
 
-  it('lets others have their turns while it looks through a large one, and finds what lies across its pieces', async () => {
+  it('gives others their turns while it scans a large frame, and finds secrets across its pieces', async () => {
     const text = `${'line\n'.repeat(1_000_000)} ${github.secret}`
     const { length } = JSON.stringify(answer({ text }))
     const cuts = Array.from({ length: Math.floor(length / 60_000) }, (_, at) => at * 60_000)
@@ -124,7 +124,7 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     expect(turns).toBeGreaterThan(0)
   })
 
-  it('lets others have their turns while it takes something out of a large one', async () => {
+  it('gives others their turns while it redacts a large frame', async () => {
     const message = JSON.stringify(answer({ text: `${github.secret} ${'line\n'.repeat(1_000_000)}` }))
     const { redacted, turns } = await redactAmongOthers(frameOf(message))
     expect(textOf(redacted) === message.replace(github.secret, SHOWN)).toBe(true)
@@ -132,14 +132,14 @@ describe(`${promise('GOV-18')} redactFrame`, () => {
     expect(turns).toBeGreaterThan(4)
   })
 
-  it('lets others have their turns among very many short texts, also where they are not much together', async () => {
+  it('gives others their turns with very many short strings, even if they are small in total', async () => {
     const message = JSON.stringify(answer({ texts: [...Array<string>(150_000).fill('a'), github.secret] }))
     const { redacted, turns } = await redactAmongOthers(frameOf(message))
     expect(textOf(redacted) === message.replace(github.secret, SHOWN)).toBe(true)
     expect(turns).toBeGreaterThan(10)
   })
 
-  it('gives back the very same large one where there is nothing', async () => {
+  it('returns the same large frame if there is nothing to redact', async () => {
     const plain = frameOf(answer({ text: 'line\n'.repeat(1_000_000) }), [60_000])
     expect(await redactFrame(plain)).toBe(plain)
   })

@@ -10,13 +10,13 @@ import {
 } from '@sallyport/core'
 import type { Frame } from '../transport.ts'
 
-/** What is taken out of a frame. */
+/** What to remove from a frame. */
 export interface Redaction {
-  /** A quick look at the bytes, which errs on the side of yes. */
+  /** A quick check of the bytes, which may give false positives but no false negatives. */
   readonly mayHold: (parts: readonly Uint8Array[]) => boolean
-  /** The same, piece by piece, each with what came before it in mind. */
+  /** The same check, piece by piece; each takes the end of the previous piece into account. */
   readonly createSearch: () => (part: Uint8Array) => boolean
-  /** A string of the JSON as it may be shown. */
+  /** A JSON string as it may be shown. */
   readonly show: RedactString
 }
 
@@ -27,26 +27,25 @@ const KNOWN_SHAPES: Redaction = {
   show: redactMember,
 }
 
-/** What the client must give back as it is: the protocol's own words, which no model is shown. */
+/** Values that the client must send back unchanged. They belong to the protocol, and no model sees them. */
 const OPAQUE_MEMBERS: ReadonlySet<string> = new Set(['requestState', 'nextCursor'])
-/** Of a message with a method; the server knows its question by the id. */
+/** For a message with a method; the server knows its question by the id. */
 const PROTOCOL_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method'])
 
-/** So much is looked through in one turn of the event loop. */
+/** This many bytes are checked in one turn of the event loop. */
 const SEARCH_BYTES = 2_000_000
-/** The same for taking secrets out. */
+/** The same for removing secrets. */
 const REDACT_LENGTH = 1_000_000
-/** The same for a scan, which takes far longer for numbers than for texts. */
+/** The same for a scan, which takes far longer for numbers than for strings. */
 const SCAN_BYTES = 500_000
-/** What is shorter is redacted and scanned at once. */
+/** Shorter messages are redacted and scanned without a pause. */
 const SHORT_BYTES = 200_000
 
 /**
- * A frame without the keys and tokens that it held; the very same where it held none.
- *
- * Nearly all hold none, and pass as bytes after one look at them. What is replaced is the inside of texts alone: the
- * rest stays byte for byte, with the numbers that a parser would change. At once, unless the answer is large: other
- * calls get their turns meanwhile.
+ * A frame without the keys and tokens that it contained; the same frame if it contained none. Nearly all contain none,
+ * and pass as bytes after one check. Only the inside of strings is replaced: the rest stays byte for byte, including
+ * numbers that a parser would change. Runs synchronously, unless the answer is large: then other calls get their turns
+ * meanwhile.
  */
 export function redactFrame(frame: Frame, redaction: Redaction = KNOWN_SHAPES): Frame | Promise<Frame> {
   const { parts, envelope } = frame
@@ -103,17 +102,17 @@ interface FrameText {
   readonly except: ReadonlySet<string>
 }
 
-/** Of an answer its result or error, of any other message all of it. */
+/** The result or error of an answer; the whole of any other message. */
 function readFrameText({ parts, envelope }: Frame): FrameText {
   const bytes = Buffer.concat(parts)
-  const said = envelope.result ?? envelope.error
-  const { start, end } = said ?? { start: 0, end: bytes.length }
+  const payload = envelope.result ?? envelope.error
+  const { start, end } = payload ?? { start: 0, end: bytes.length }
   return {
     bytes,
     start,
     end,
     text: bytes.toString('utf8', start, end),
-    except: said ? OPAQUE_MEMBERS : PROTOCOL_MEMBERS,
+    except: payload ? OPAQUE_MEMBERS : PROTOCOL_MEMBERS,
   }
 }
 
@@ -123,17 +122,17 @@ const replaceText = (shown: string, { bytes, start, end }: FrameText): readonly 
   bytes.subarray(end),
 ]
 
-/** As deep as an answer may be. */
+/** The maximum depth of an answer. */
 const MAX_DEPTH = 1_000
 
-/** A frame of bytes that we wrote ourselves, in place of what a server said. */
+/** A frame of bytes that we wrote ourselves, in place of a server's message. */
 export function scanFrame(parts: readonly Buffer[]): Frame {
   const scanner = new JsonScanner(MAX_DEPTH)
   for (const part of parts) scanner.feed(part)
   return finishScan(parts, scanner)
 }
 
-/** The same, step by step, each over so many bytes: others may have their turn in between. */
+/** The same in steps, each over a limited number of bytes: others get their turn in between. */
 function* scanFrameInSteps(parts: readonly Buffer[], length: number): Generator<undefined, Frame> {
   const scanner = new JsonScanner(MAX_DEPTH)
   for (const part of parts) {

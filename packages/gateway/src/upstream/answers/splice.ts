@@ -4,7 +4,10 @@ export interface Edit {
   readonly text: string
 }
 
-/** The same bytes with some places rewritten, as pieces. Edits do not overlap; what is inserted comes before what is cut. */
+/**
+ * The same bytes with some spans rewritten, as pieces. Edits do not overlap; inserted text comes before a cut at the
+ * same position.
+ */
 export function splice(parts: readonly Buffer[], edits: readonly Edit[]): readonly (string | Buffer)[] {
   const out: (string | Buffer)[] = []
   let at = 0
@@ -17,7 +20,7 @@ export function splice(parts: readonly Buffer[], edits: readonly Edit[]): readon
   return out
 }
 
-/** Nearly always they are: only an id that stands behind the result is not. */
+/** Nearly always they are in order already: only an id after the result is not. */
 function sortEdits(edits: readonly Edit[]): readonly Edit[] {
   for (let at = 1; at < edits.length; at++)
     if ((edits[at - 1] as Edit).start > (edits[at] as Edit).start)
@@ -25,7 +28,7 @@ function sortEdits(edits: readonly Edit[]): readonly Edit[] {
   return edits
 }
 
-/** What stands between two places, in one piece. */
+/** The bytes between two positions, in one piece. */
 export function sliceBytes(parts: readonly Buffer[], start: number, end: number): Buffer {
   const range: Buffer[] = []
   copyRange(parts, { start, end }, range)

@@ -11,7 +11,7 @@ function check(bytes: Buffer, cuts: readonly number[]): boolean {
 }
 
 describe('Utf8Check', () => {
-  it('agrees with a check of the whole, however valid text is cut', () => {
+  it('agrees with a check of the whole text, however valid text is split', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.array(fc.nat()), (text, cuts) => {
         expect(check(Buffer.from(text), cuts)).toBe(true)
@@ -19,7 +19,7 @@ describe('Utf8Check', () => {
     )
   })
 
-  it('agrees with a check of the whole, however arbitrary bytes are cut', () => {
+  it('agrees with a check of all bytes, however arbitrary bytes are split', () => {
     const byte = fc.constantFrom(0x41, 0x80, 0xbf, 0xc2, 0xe2, 0xed, 0xa0, 0xf0, 0x9f, 0xf4, 0xf5, 0xff)
     fc.assert(
       fc.property(fc.array(byte, { maxLength: 12 }), fc.array(fc.nat()), (bytes, cuts) => {

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 
 const EMPTY = Buffer.alloc(0)
 
-/** Tells whether bytes that come in pieces are UTF-8; a character may be cut in two between pieces. */
+/** Checks whether bytes that arrive in pieces are UTF-8. A character may be split between pieces. */
 export class Utf8Check {
   #valid = true
   /** The beginning of a character whose rest is still to come. */
@@ -22,7 +22,7 @@ export class Utf8Check {
     return this.#valid && this.#cut.length === 0
   }
 
-  /** Adds what the cut character lacks, and returns how many bytes that took. */
+  /** Adds the missing bytes of the split character, and returns how many there were. */
   #complete(piece: Buffer): number {
     const length = characterLength(this.#cut[0] as number)
     const taken = Math.min(length - this.#cut.length, piece.length)
@@ -36,7 +36,7 @@ export class Utf8Check {
   }
 }
 
-/** Where the last whole character ends; the up to three bytes behind it begin one that is not there yet. */
+/** Where the last whole character ends; the up to three bytes after it begin an incomplete one. */
 function findWholeEnd(piece: Buffer, from: number): number {
   for (let at = piece.length - 1; at >= from && at >= piece.length - 3; at--) {
     const byte = piece[at] as number

@@ -52,7 +52,7 @@ async function failure(name: string, args: object): Promise<string> {
   return result.content[0].text
 }
 
-test('four tools are there, and all of them only read', async () => {
+test('there are four tools, and all of them only read', async () => {
   const { tools } = await request('tools/list')
   expect(tools.map(({ name, annotations }: Record<string, object>) => [name, annotations])).toEqual(
     ['list_directory', 'read_file', 'read_result', 'system_metrics_snapshot'].map((name) => [
@@ -68,7 +68,7 @@ test('a short text is the whole result, an empty one too', async () => {
   expect(await texts({ path: '/workspace/empty' })).toEqual([''])
 })
 
-test('a long text is read page by page, no character lost or cut, whatever the size of the page', async () => {
+test('a long text is read page by page, without losing or splitting a character, whatever the page size', async () => {
   const whole = 'aé…😀\n'.repeat(20)
   await writeFile(join(root, 'long.txt'), whole)
   for (const limit of [1, 5, 7, 100]) {
@@ -87,14 +87,14 @@ test('an offset inside a character begins with the next one', async () => {
   expect(await texts({ path: '/workspace/note.txt', offset: 2 })).toEqual(['llo wörld'])
 })
 
-test('a page is 64 KiB unless asked otherwise, and never more than 1 MiB', async () => {
+test('a page is 64 KiB by default, and never more than 1 MiB', async () => {
   await writeFile(join(root, 'big.txt'), 'x'.repeat(3_000_000))
   expect((await texts({ path: '/workspace/big.txt' }))[0]).toHaveLength(65_536)
   expect((await texts({ path: '/workspace/big.txt', limit: 1_048_576 }))[0]).toHaveLength(1_048_576)
   expect(await failure('read_file', { path: '/workspace/big.txt', limit: 2_000_000_000 })).toContain('limit must be')
 })
 
-test('an image is shown, other binaries are named as such', async () => {
+test('an image is shown, other binary files are reported as such', async () => {
   const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
   await writeFile(join(root, 'a.png'), png)
   expect((await call('read_file', { path: '/workspace/a.png' })).content).toEqual([
@@ -106,7 +106,7 @@ test('an image is shown, other binaries are named as such', async () => {
   expect(await failure('read_file', { path: '/workspace/latin1.txt' })).toContain('not text in UTF-8')
 })
 
-test('what lies outside, behind a link or beyond the end is refused in words for the model', async () => {
+test('paths outside, links and offsets beyond the end are refused with messages for the model', async () => {
   await symlink(join(home, 'secret.txt'), join(root, 'link'))
   expect(await failure('read_file', { path: '/workspace/link' })).toContain('symbolic link')
   expect(await failure('read_file', { path: join(home, 'secret.txt').replace(home, '/elsewhere') })).toContain(
@@ -132,7 +132,7 @@ test('a directory is listed with kinds and sizes, and pages say where the next b
   expect(page.structuredContent).toMatchObject({ entries: [{ name: 'note.txt' }], total: 2, next_offset: 1 })
 })
 
-test('a workspace that cannot be made is fatal, and the operator’s affair', async () => {
+test('a workspace that cannot be created is a fatal error for the operator', async () => {
   await rm(join(home, 'workspaces'), { recursive: true })
   await writeFile(join(home, 'workspaces'), 'in the way')
   expect(await failure('read_file', { path: '/workspace/note.txt' })).toMatch(/^\[FATAL\] The workspace cannot/)

@@ -17,18 +17,18 @@ import {
 } from '@sallyport/kit'
 
 export interface BuiltInOptions {
-  /** Below it lie the workspaces of sessions, which each sees as /workspace. */
+  /** Contains the workspaces of sessions; each session sees its own as /workspace. */
   readonly dataFolder: string
-  /** Compiles patterns that cannot take long, whatever they are matched with; absent: none are taken. */
+  /** Compiles patterns that match in linear time; if missing, no patterns are accepted. */
   readonly compilePattern?: CompilePattern
   readonly version: string
-  /** The saved results of the session that calls; absent: those in its workspace. */
+  /** The saved results of the calling session; if missing, those in its workspace. */
   readonly shelf?: () => ResultShelf
-  /** Absent: standard error. */
+  /** If missing, standard error is used. */
   readonly onBug?: (bug: Bug) => void
 }
 
-/** By which agents read what was saved of their results. */
+/** The tools with which agents read their saved results. */
 export const READ_RESULT = 'read_result'
 
 const PAGE_BYTES = 64 * 1024
@@ -130,7 +130,7 @@ function addListDirectory(server: McpServer): void {
   )
 }
 
-/** A page of nothing would make an agent ask for ever; a page of everything would fill its context. */
+/** An empty page would make an agent ask forever; an unlimited one would fill its context. */
 const bounded = (limit: number, most: number): number => Math.min(Math.max(limit, 1), most)
 
 interface SystemMetrics {
@@ -172,11 +172,11 @@ interface Page {
   readonly limit: number
 }
 
-/** In UTF-8, in bytes. A page holds one at least, or it would never get on. */
+/** In UTF-8 bytes. A page holds at least one character, or it would never make progress. */
 const MAX_CHARACTER_BYTES = 4
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024
 
-/** What models can look at, by how its bytes begin in hexadecimal. */
+/** Images that models can read, by their first bytes in hexadecimal. */
 const IMAGES: readonly { readonly mimeType: string; readonly begins: RegExp }[] = [
   { mimeType: 'image/png', begins: /^89504e470d0a1a0a/ },
   { mimeType: 'image/jpeg', begins: /^ffd8ff/ },
@@ -184,7 +184,7 @@ const IMAGES: readonly { readonly mimeType: string; readonly begins: RegExp }[] 
   { mimeType: 'image/webp', begins: /^52494646.{8}57454250/ },
 ]
 
-/** A page of a text, an image whole, or an error that says why it is neither. */
+/** A page of a text, a whole image, or an error that says why it is neither. */
 async function readFilePage(workspace: Workspace, path: string, { offset, limit }: Page): Promise<WholeResult> {
   const { bytes, size } = await workspace.readFile(path, { offset, limit: Math.max(limit, MAX_CHARACTER_BYTES) })
   if (offset > size) throw new ToolRetryError(`${path}: the offset ${offset} is beyond its end; it has ${size} bytes.`)
@@ -204,7 +204,7 @@ function textPage(text: Buffer, { offset, size }: { readonly offset: number; rea
   return toolResult({ content })
 }
 
-/** The bytes as far as they are text, which a page may end up to `slack` bytes early: inside a character. */
+/** The bytes as text. A page may end up to `slack` bytes early, inside a character. */
 function takeText(bytes: Buffer, slack: number): Buffer | undefined {
   if (bytes.includes(0)) return undefined
   for (let cut = 0; cut <= slack; cut++) {

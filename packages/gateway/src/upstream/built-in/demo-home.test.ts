@@ -84,7 +84,7 @@ test('the demo’s config is read without a warning', async () => {
   expect(settings.servers.map(({ id }) => id)).toEqual(['notes', 'clock'])
 })
 
-test('tools.yaml has an entry for every tool there is, and for no other', async () => {
+test('tools.yaml has an entry for every existing tool, and for no other', async () => {
   const { tools } = parse(await readFile(`${DEMO}/tools.yaml`, 'utf8'))
   const listed = ['notes', 'clock'].map(async (id) => {
     const { result } = await (await startServer(id)).request('tools/list')
@@ -113,7 +113,7 @@ test('the reviewer’s selection names servers and tools that exist', async () =
   expect(new Set(servers)).toEqual(new Set(['sallyport', 'clock', 'notes']))
 })
 
-test('notes are created, found, read and deleted, and each is a resource while it lives', async () => {
+test('notes are created, found, read and deleted, and each is a resource while it exists', async () => {
   const notes = await startServer('notes')
   notes.start('subscriptions/listen', { notifications: { resourcesListChanged: true } })
   const { id } = (await notes.call('create_note', { title: 'Milk', text: 'Two bottles' })).structuredContent
@@ -134,7 +134,7 @@ test('the prompt of the notes asks for its reader', async () => {
   expect((await notes.request('prompts/get', prompt)).result.messages[0].content.text).toContain('for Ada')
 })
 
-test('the clock knows zones, and says how to write what it does not know', async () => {
+test('the clock knows time zones, and explains how to write an unknown one', async () => {
   const clock = await startServer('clock')
   const { structuredContent } = await clock.call('convert_time', { moment: '2026-01-15T12:00Z', zone: 'Asia/Tokyo' })
   expect(structuredContent).toMatchObject({ zone: 'Asia/Tokyo', utc: '2026-01-15T12:00:00.000Z' })
@@ -143,7 +143,7 @@ test('the clock knows zones, and says how to write what it does not know', async
   expect((await clock.call('convert_time', { moment: 'noon', zone: 'UTC' })).isError).toBe(true)
 })
 
-test('a countdown tells its progress and stops when it is cancelled', async () => {
+test('a countdown reports its progress and stops when it is cancelled', async () => {
   const clock = await startServer('clock')
   const id = clock.start('tools/call', { name: 'countdown', arguments: { seconds: 300 } })
   const first = await clock.find(({ method }) => method === 'notifications/progress')
@@ -153,7 +153,7 @@ test('a countdown tells its progress and stops when it is cancelled', async () =
   expect(clock.received.some((message) => message.id === id)).toBe(false)
 })
 
-test('a countdown ends with its peer', async () => {
+test('a countdown ends when its peer disconnects', async () => {
   const clock = await startServer('clock')
   clock.start('tools/call', { name: 'countdown', arguments: { seconds: 300 } })
   await clock.find(({ method }) => method === 'notifications/progress')

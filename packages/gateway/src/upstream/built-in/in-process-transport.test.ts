@@ -6,7 +6,7 @@ import { GATEWAY_PERMIT } from '../permit.ts'
 import type { Frame, TransportEvents } from '../transport.ts'
 import { InProcessTransport } from './in-process-transport.ts'
 
-/** Keeps what a transport tells, and wakes whoever waits for more of it. */
+/** Records the events of a transport, and wakes those who wait for more. */
 class Recorder extends EventEmitter implements TransportEvents {
   readonly frames: Frame[] = []
   readonly failures: { readonly id: number; readonly error: SallyportError }[] = []
@@ -14,17 +14,17 @@ class Recorder extends EventEmitter implements TransportEvents {
 
   onFrame(frame: Frame): void {
     this.frames.push(frame)
-    this.emit('told')
+    this.emit('event')
   }
 
   onFailure(id: number, error: SallyportError): void {
     this.failures.push({ id, error })
-    this.emit('told')
+    this.emit('event')
   }
 
   onWarning(text: string): void {
     this.troubles.push(text)
-    this.emit('told')
+    this.emit('event')
   }
 
   onClose(): void {
@@ -33,7 +33,7 @@ class Recorder extends EventEmitter implements TransportEvents {
 
   /** The text of frame `index`, once it is there. */
   async text(index: number): Promise<string> {
-    while (this.frames.length <= index) await once(this, 'told')
+    while (this.frames.length <= index) await once(this, 'event')
     return Buffer.concat(this.frames[index]?.parts ?? []).toString()
   }
 }
@@ -68,7 +68,7 @@ async function openSample(server = createServer()) {
   return { transport, recorder, call }
 }
 
-test('an answer arrives as a proven frame, after the request returned', async () => {
+test('an answer arrives as a validated frame, after the request returned', async () => {
   const { transport, recorder, call } = await openSample()
   call(7, 'text')
   expect(recorder.frames).toEqual([])
@@ -92,7 +92,7 @@ test('an answer over the limit, or nested too deeply, fails its own request and 
   await transport.close()
 })
 
-test('a cancellation is told by message, as over a pipe', async () => {
+test('a cancellation is sent as a message, as over a pipe', async () => {
   const server = createServer()
   const aborted = new Promise((resolve) => {
     server.tool('listen', { description: '', permission: READ }, (_, { signal, progress }) => {
@@ -110,7 +110,7 @@ test('a cancellation is told by message, as over a pipe', async () => {
   await transport.close()
 })
 
-test('closing aborts what is in flight and delivers nothing more, not even the end of a subscription', async () => {
+test('closing aborts requests in flight and delivers nothing more, not even the end of a subscription', async () => {
   const { transport, recorder, call } = await openSample()
   const params = { _meta: META, notifications: { toolsListChanged: true } }
   const text = JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'subscriptions/listen', params })
@@ -147,7 +147,7 @@ test('a tool that is registered later is announced', async () => {
   await transport.close()
 })
 
-test('a seat whose calls were all cancelled is let go as one that waits for nothing', async () => {
+test('a connection whose calls were all cancelled is released like an idle one', async () => {
   const started = new EventEmitter()
   const server = createMcpServer('here')
   server.tool('wait', { description: 'Waits', permission: READ }, (_, { signal }) => {

@@ -9,16 +9,19 @@ export interface InProcessOptions {
   readonly maxMessageBytes: number
 }
 
-/** One session's own connection: what the server does for it is done in its name. */
+/** The connection of one session: the server acts on behalf of that session. */
 interface SessionConnection {
   readonly connection: Connection
   readonly inFlight: Set<unknown>
 }
 
-/** More than these and those that wait for nothing are let go: they are made anew in no time. */
+/** If there are more, those without pending requests are closed: a new one is cheap. */
 const MAX_SESSIONS = 1_000
 
-/** A server in our own process, spoken to in JSON text: nothing downstream can tell it from one behind a pipe. */
+/**
+ * A server in our own process. It exchanges JSON text, so that the code above cannot distinguish it from one behind a
+ * pipe.
+ */
 export class InProcessTransport implements Transport {
   readonly #server: McpServer
   readonly #maxMessageBytes: number
@@ -28,7 +31,7 @@ export class InProcessTransport implements Transport {
   /** Requests whose permits are being rechecked. */
   readonly #rechecking = new Set<number>()
   #events: TransportEvents | undefined
-  /** For what is asked in nobody's name. */
+  /** For requests that belong to no session. */
   #connection: Connection | undefined
 
   constructor({ server, maxMessageBytes }: InProcessOptions) {
@@ -43,7 +46,7 @@ export class InProcessTransport implements Transport {
   }
 
   request(request: EncodedRequest): void {
-    // After the close nobody waits.
+    // After the close nobody waits for the answer.
     if (this.#connection === undefined) return
     if (usePermit(request.call.permit)) return this.#transmit(request)
     this.#rechecking.add(request.id)
@@ -63,12 +66,12 @@ export class InProcessTransport implements Transport {
     receiveSoon(connection, text)
   }
 
-  /** What is told concerns whoever has the request, if anybody has it still. */
+  /** A notification belongs to the holder of the request, if the request is still open. */
   send(text: string): void {
     for (const connection of this.#connections()) receiveSoon(connection, text)
   }
 
-  /** One whose permit is being rechecked is not sent at all. */
+  /** A request whose permit is being rechecked is not sent at all. */
   abandon(id: number): boolean {
     return this.#rechecking.delete(id)
   }
@@ -84,15 +87,15 @@ export class InProcessTransport implements Transport {
   }
 
   #connections(): readonly Connection[] {
-    const seated = [...this.#sessions.values()].map(({ connection }) => connection)
-    return this.#connection === undefined ? seated : [this.#connection, ...seated]
+    const dedicated = [...this.#sessions.values()].map(({ connection }) => connection)
+    return this.#connection === undefined ? dedicated : [this.#connection, ...dedicated]
   }
 
   #connectionFor(session: string): SessionConnection {
-    const seat = this.#sessions.get(session) ?? this.#openSession(session)
+    const connection = this.#sessions.get(session) ?? this.#openSession(session)
     this.#sessions.delete(session)
-    this.#sessions.set(session, seat)
-    return seat
+    this.#sessions.set(session, connection)
+    return connection
   }
 
   #openSession(session: string): SessionConnection {
@@ -104,12 +107,12 @@ export class InProcessTransport implements Transport {
       inFlight.delete(message.id)
       this.#deliver(message)
     }
-    // A request that was cancelled gets no answer, and must not hold its seat for ever.
+    // A cancelled request gets no answer, and must not hold its connection forever.
     const onCancelled = (id: unknown): void => void inFlight.delete(id)
     return { inFlight, connection: this.#server.connect(send, { identity: { userId, sessionId }, onCancelled }) }
   }
 
-  /** Changed lists are everybody's, and told on the first connection. */
+  /** Changed lists concern everybody, so only the first connection reports them. */
   #forwardNotification(message: object): void {
     if (!('method' in message) || !/list_changed$/.test(String(message.method))) this.#deliver(message)
   }
@@ -144,7 +147,7 @@ export class InProcessTransport implements Transport {
   }
 }
 
-/** In a turn of its own: an answer must not overtake the return of the call that asked. */
+/** In a separate turn of the event loop: an answer must not arrive before the call that asked has returned. */
 function receiveSoon(connection: Connection, text: string): void {
   queueMicrotask(() => connection.receive(JSON.parse(text)))
 }

@@ -4,7 +4,7 @@ import { explainDockerFailure } from './docker-failure.ts'
 const PLUGIN = 'this Docker has no `mcp` plugin'
 const DAEMON = 'the Docker daemon does not run, or cannot be reached'
 
-describe('the last words of Docker', () => {
+describe('the last output of Docker', () => {
   it.each([
     [["docker: 'mcp' is not a docker command.", "See 'docker --help'"], PLUGIN],
     [['docker: unknown command: docker mcp', '', "Run 'docker --help' for more information"], PLUGIN],
@@ -14,17 +14,17 @@ describe('the last words of Docker', () => {
     [['- Reading configuration', 'Docker Desktop is not running'], DAEMON],
     [['permission denied while trying to connect to the Docker daemon socket at unix:///d'], 'this user may not use'],
     [['unknown flag: --static', "See 'docker mcp gateway run --help'."], 'does not know one of the options'],
-  ])('%j', (said, meaning) => {
-    expect(explainDockerFailure(said)).toContain(meaning)
+  ])('%j', (lines, meaning) => {
+    expect(explainDockerFailure(lines)).toContain(meaning)
   })
 
-  it('are quoted, and not at length', () => {
+  it('is quoted, but shortened', () => {
     const text = explainDockerFailure([`Cannot connect to the Docker daemon at ${'x'.repeat(5_000)}`])
     expect(text).toContain('(it said: Cannot connect')
     expect(text?.length).toBeLessThan(400)
   })
 
-  it.each([[[]], [['listening', 'exit status 2']]])('mean nothing that is known otherwise: %j', (said) => {
-    expect(explainDockerFailure(said)).toBeUndefined()
+  it.each([[[]], [['listening', 'exit status 2']]])('gives no explanation if it is unknown: %j', (lines) => {
+    expect(explainDockerFailure(lines)).toBeUndefined()
   })
 })

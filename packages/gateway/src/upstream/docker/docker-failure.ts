@@ -7,7 +7,7 @@ interface Failure {
 
 const INSTALL = 'Install it with Docker Desktop, or from https://github.com/docker/mcp-gateway'
 
-/** What the Docker command line says before it gives up; the first that fits is the most precise. */
+/** Error output of the Docker command line. The first match is the most precise one. */
 const FAILURES: readonly Failure[] = [
   {
     pattern: /permission denied while trying to connect to the docker (daemon|api)/i,
@@ -28,7 +28,7 @@ const FAILURES: readonly Failure[] = [
   },
 ]
 
-/** Without the plugin, `docker` reads our options itself, and points to its own help. */
+/** Without the plugin, `docker` reads our options itself and refers to its own help. */
 const UNKNOWN_OPTION = /unknown (?:shorthand )?flag/i
 const PLUGIN_HELP = /docker mcp/i
 
@@ -36,16 +36,17 @@ const OUTDATED_PLUGIN =
   'this version of the `mcp` plugin does not know one of the options. Update it, or remove that option from the entry'
 const QUOTE_LENGTH = 200
 
-/** Why the Docker MCP Gateway could not run, and what to do; nothing where its words are not known. */
-export function explainDockerFailure(said: readonly string[]): string | undefined {
+/** Why the Docker MCP Gateway could not run, and what to do; `undefined` if its error output is not known. */
+export function explainDockerFailure(lines: readonly string[]): string | undefined {
   for (const { pattern, explanation } of FAILURES) {
-    const line = said.find((text) => pattern.test(text))
+    const line = lines.find((text) => pattern.test(text))
     if (line !== undefined) return withQuote(explanation, line)
   }
-  const refusal = said.find((text) => UNKNOWN_OPTION.test(text))
+  const refusal = lines.find((text) => UNKNOWN_OPTION.test(text))
   if (refusal === undefined) return undefined
-  const isPlugin = said.some((text) => PLUGIN_HELP.test(text))
+  const isPlugin = lines.some((text) => PLUGIN_HELP.test(text))
   return withQuote(isPlugin ? OUTDATED_PLUGIN : `this Docker has no \`mcp\` plugin. ${INSTALL}`, refusal)
 }
 
-const withQuote = (means: string, line: string): string => `${means} (it said: ${cutText(line.trim(), QUOTE_LENGTH)})`
+const withQuote = (explanation: string, line: string): string =>
+  `${explanation} (it said: ${cutText(line.trim(), QUOTE_LENGTH)})`

@@ -23,15 +23,15 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * How long a start may take. The first one may have to fetch images, so `timeouts.startup` only limits how long calls
- * wait for it: a start that were cut off and begun anew would never end.
+ * wait for it: a start that is killed and begun again would never end.
  */
 const MAX_START_MS = 600_000
 
-/** What stays the same however often a Docker MCP Gateway is started. */
+/** The parts that are the same for every start of a Docker MCP Gateway. */
 export interface DockerLaunch {
-  /** By which its streaming transport knows us. */
+  /** The token that its streaming transport expects from us. */
   readonly token: string
-  /** What must not be shown, whoever says it. */
+  /** Secrets that must not be shown, whoever writes them. */
   readonly secrets: readonly string[]
   readonly startTimeoutMs: number
   readonly createTransport: (run: DockerRun) => Transport
@@ -63,28 +63,28 @@ function pickEnvironment(environment: Environment): Record<string, string> {
   return picked
 }
 
-/** What one run of a Docker MCP Gateway needs, over whatever it is spoken to. */
+/** What one run of a Docker MCP Gateway needs, over any transport. */
 type DockerRun = Pick<StdioTransportOptions, 'environment' | 'mark' | 'watchdog' | 'stderr'>
 
 interface StreamingTransportOptions extends DockerRun {
   readonly config: DockerGatewayConfig
-  /** What the process lets in; it is in its environment too. */
+  /** The token that the process accepts; it is in its environment too. */
   readonly token: string
   readonly startTimeoutMs: number
 }
 
-/** It does not look at its stdin, so the end of that asks for nothing; its containers take a while to stop. */
+/** It does not read its stdin, so closing it has no effect; its containers take a while to stop. */
 const GRACE_PERIODS = { afterInputEnds: 0, afterTerminate: 5_000 } as const
 
-/** A Docker MCP Gateway that is a process of ours and is spoken to over HTTP, on a port of this machine alone. */
+/** A Docker MCP Gateway that runs as our child process and is reached over HTTP, on a local port only. */
 class StreamingTransport implements Transport {
   readonly #options: StreamingTransportOptions
-  /** Whoever closes us while it starts, or its own end, ends the waiting. */
+  /** Aborted if we are closed while it starts, or if it exits. */
   readonly #starting = new AbortController()
   #opening: Promise<StreamableHttpTransport> | undefined
   #group: ProcessGroup | undefined
   #http: StreamableHttpTransport | undefined
-  /** Why it is gone, once it is. */
+  /** Why it is gone; `undefined` while it runs. */
   #lostReason: string | undefined
   #closing: Promise<void> | undefined
 
@@ -160,7 +160,7 @@ class StreamingTransport implements Transport {
     const { stderr } = this.#options
     const linesBefore = stderr.written
     for (const pipe of [group.stdin, group.stdout, group.stderr]) pipe.on('error', () => {})
-    // It is read so that it never blocks, and not kept: lines of two pipes would run into each other.
+    // Read so that the process never blocks, and then dropped: lines of two pipes would mix.
     readFairly(group.stdout, (chunk) => chunk.length)
     readFairly(group.stderr, (chunk) => {
       stderr.push(chunk)
@@ -197,7 +197,7 @@ class StreamingTransport implements Transport {
     return { ...rest, kind: 'http', url: `http://127.0.0.1:${port}/mcp`, headers }
   }
 
-  /** The process or the connection, whichever goes first, takes the other along. */
+  /** When the process or the connection ends, the other one is ended too. */
   #onLost(reason: string, events: TransportEvents): void {
     if (this.#lostReason !== undefined) return
     this.#lostReason = reason
@@ -218,9 +218,8 @@ function forwardEvents(events: TransportEvents): Omit<TransportEvents, 'onClose'
 }
 
 /**
- * A port of this machine on which nobody listens: the wanted one, or any.
- *
- * Whoever sits on a port already would be asked in place of our own process, and be given its token.
+ * A local port on which nobody listens: the wanted one, or any. A process that already listens on the port would get
+ * our requests, and with them the token.
  */
 async function findFreePort(wanted: number | undefined, server: string): Promise<number> {
   const probe = createServer()
@@ -231,7 +230,7 @@ async function findFreePort(wanted: number | undefined, server: string): Promise
   } catch (cause) {
     const what = `The server "${server}" cannot listen on port ${wanted ?? 0} of 127.0.0.1: it is in use or not allowed.`
     throw new SallyportError('UPSTREAM_UNAVAILABLE', what, {
-      hint: 'Choose another `port`, or leave it out: then a free one is taken.',
+      hint: 'Choose another `port`, or leave it out: then a free port is used.',
       cause,
     })
   } finally {
@@ -239,7 +238,7 @@ async function findFreePort(wanted: number | undefined, server: string): Promise
   }
 }
 
-/** How often it is asked, and how long one answer may take, in milliseconds. */
+/** The interval between two checks, and the timeout of one check, in milliseconds. */
 const POLL_INTERVAL_MS = 100
 const PROBE_TIMEOUT_MS = 2_000
 
@@ -264,7 +263,7 @@ async function isHealthy(port: number, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
     return false
   } finally {
-    // What is left of the answer is of no interest, and its end may never come.
+    // The rest of the answer is not needed, and may never end.
     request.on('error', () => {})
     request.destroy()
   }

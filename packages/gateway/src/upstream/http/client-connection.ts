@@ -6,23 +6,23 @@ import { type ResponseListener, ResponseReader } from './response-reader.ts'
 
 /** A request as it goes over the wire. */
 export interface WireRequest {
-  /** To the empty line. */
+  /** The head, including the empty line. */
   readonly head: string
   readonly body: string
 }
 
-/** One request and whoever waits for its response. */
+/** One request and the listener for its response. */
 export interface ConnectionRequest extends ResponseListener {
   readonly wire: WireRequest
-  /** What it goes over; only that writes it. */
+  /** The connection that carries it; only that one writes it. */
   connection: ClientConnection | undefined
   readonly permit: Permit
-  /** `sent` tells whether the server may have seen it. Nothing follows. */
+  /** `sent`: whether the server may have seen the request. No further events follow. */
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void
 }
 
 export interface ClientConnectionOwner {
-  /** It can take another request. */
+  /** It can carry another request. */
   onFree(connection: ClientConnection): void
   onClosed(connection: ClientConnection): void
 }
@@ -30,7 +30,7 @@ export interface ClientConnectionOwner {
 const DEFAULT_KEEP_ALIVE_MS = 4_000
 const MAX_KEEP_ALIVE_MS = 600_000
 const CONNECT_TIMEOUT_MS = 10_000
-/** A server that tells when it closes may be early by as much. */
+/** A server that announces when it closes may close this much earlier. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 
 /** A connection to a server, which carries one request at a time. */
@@ -40,7 +40,7 @@ export class ClientConnection implements ResponseListener {
   readonly #reader = new ResponseReader()
   #request: ConnectionRequest | undefined
   #isConnected = false
-  /** The request that it carries now was given to the operating system. */
+  /** The current request was given to the operating system. */
   #isSent = false
   #keepsAlive = false
   #keepAliveMs = DEFAULT_KEEP_ALIVE_MS
@@ -65,7 +65,7 @@ export class ClientConnection implements ResponseListener {
     })
   }
 
-  /** Its server has not closed it yet, as far as it told. */
+  /** As far as the server has announced, it has not closed the connection yet. */
   isUsable(now: number): boolean {
     return now < this.#usableUntil && !this.#socket.destroyed
   }
@@ -78,7 +78,7 @@ export class ClientConnection implements ResponseListener {
     if (this.#isConnected) this.#write(sending)
   }
 
-  /** Not before there is a connection: what a socket holds back until then could no longer be stopped. */
+  /** Waits for the connection first: bytes that a socket buffers until then could no longer be stopped. */
   #write(sending: ConnectionRequest): void {
     if (usePermit(sending.permit)) this.#transmit(sending.wire)
     else void recheckPermit(sending.permit).then((refusal) => this.#onRechecked(sending, refusal))
@@ -87,7 +87,7 @@ export class ClientConnection implements ResponseListener {
   #transmit({ head, body }: WireRequest): void {
     this.#isSent = true
     this.#reader.begin(this)
-    // One write where each character is a byte; a head is latin1, a body is UTF-8.
+    // One write if each character is one byte; the head is latin1, the body is UTF-8.
     if (Buffer.byteLength(body) === body.length) this.#socket.write(head + body, 'latin1')
     else this.#writeBoth(head, body)
   }
@@ -99,19 +99,19 @@ export class ClientConnection implements ResponseListener {
     else this.#write(sending)
   }
 
-  /** The connection is as good as before. */
+  /** The connection can be reused. */
   #refuse(sending: ConnectionRequest, error: Error): void {
     this.#detach()
     this.#release()
     sending.onFailure(error, 'unsent')
   }
 
-  /** Whoever waits is told. */
+  /** The waiting listener gets the error. */
   close(): void {
     this.#fail(closedByGateway())
   }
 
-  /** Whoever waits hears nothing more. */
+  /** The waiting listener gets no further events. */
   destroy(): void {
     this.#detach()
     this.#reader.stop()
@@ -128,17 +128,17 @@ export class ClientConnection implements ResponseListener {
     this.#request?.onBody(chunk)
   }
 
-  /** Given back before the end is told: whoever hears it may close everything. */
+  /** The connection is released before the end is reported: the listener may close everything. */
   onEnd(isClean: boolean): void {
     const sending = this.#detach()
-    // What nobody asked for would be taken for the answer to the next request, which must not stand behind one that the
-    // server does not care to read whole.
+    // Unexpected bytes would be taken for the answer to the next request. And the next request must not queue behind
+    // one that the server does not read completely.
     if (isClean && this.#keepsAlive && !this.#socket.destroyed && this.#socket.writableLength === 0) this.#release()
     else this.#socket.destroy()
     sending?.onEnd(isClean)
   }
 
-  /** While nothing is asked, it keeps nobody from leaving. */
+  /** While no request is pending, it does not keep the process alive. */
   #release(): void {
     this.#socket.unref()
     this.#usableUntil = performance.now() + this.#keepAliveMs
@@ -160,7 +160,7 @@ export class ClientConnection implements ResponseListener {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#reader.isOver) return this.#fail(brokenHttp('bytes that nobody asked for'))
+    if (this.#reader.isOver) return this.#fail(brokenHttp('unexpected bytes'))
     try {
       this.#reader.feed(chunk)
     } catch (error) {
@@ -179,7 +179,7 @@ export class ClientConnection implements ResponseListener {
   }
 }
 
-/** What its header tells; servers that do not tell close after five seconds or later, as far as we know them. */
+/** The value of its header. As far as we know, servers without the header close after five seconds or later. */
 function parseKeepAlive(told: string | string[] | undefined): number {
   const seconds = typeof told === 'string' ? /(?:^|[\s,;])timeout=(\d{1,9})/i.exec(told)?.[1] : undefined
   if (seconds === undefined) return DEFAULT_KEEP_ALIVE_MS

@@ -2,7 +2,7 @@ const BROKEN = 'BROKEN_HTTP'
 
 const createFailure = (text: string, code: string): Error => Object.assign(new Error(text), { code })
 
-/** What the other side sent is no response. */
+/** The other side did not send valid HTTP. */
 export const brokenHttp = (what: string): Error => createFailure(what, BROKEN)
 
 export const isBrokenHttp = (error: Error): boolean => 'code' in error && error.code === BROKEN

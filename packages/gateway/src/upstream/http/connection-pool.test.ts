@@ -7,7 +7,9 @@ import { GATEWAY_PERMIT, type Permit } from '../permit.ts'
 import type { ClientConnection, ConnectionRequest } from './client-connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
 
-/** Answers each request of a connection as the script says; what is read is one request, since pools send no two at once. */
+/**
+ * Answers each request of a connection as the script says. One read is one request, since pools never send two at once.
+ */
 type Script = (socket: Socket, text: string) => void
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
@@ -39,8 +41,8 @@ class Exchange implements ConnectionRequest {
   readonly wire
   connection: ClientConnection | undefined
   readonly outcome: Promise<string>
-  #tell: (outcome: string) => void = () => {}
-  #said = ''
+  #resolve: (outcome: string) => void = () => {}
+  #received = ''
 
   readonly permit: Permit
 
@@ -49,24 +51,24 @@ class Exchange implements ConnectionRequest {
     const length = Buffer.byteLength(body)
     this.wire = { head: `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`, body }
     this.outcome = new Promise((resolve) => {
-      this.#tell = resolve
+      this.#resolve = resolve
     })
   }
 
   onHead({ status }: { readonly status: number }): void {
-    this.#said = `${status} `
+    this.#received = `${status} `
   }
 
   onBody(chunk: Buffer): void {
-    this.#said += chunk.toString('latin1')
+    this.#received += chunk.toString('latin1')
   }
 
   onEnd(): void {
-    this.#tell(this.#said)
+    this.#resolve(this.#received)
   }
 
   onFailure(cause: Error, reach: 'sent' | 'unsent'): void {
-    this.#tell(`${reach}: ${'code' in cause ? cause.code : cause.message}`)
+    this.#resolve(`${reach}: ${'code' in cause ? cause.code : cause.message}`)
   }
 }
 
@@ -89,7 +91,7 @@ describe('the connections to a server', () => {
     expect([sockets.length, requests.length]).toEqual([1, 5])
   })
 
-  it('are as many as requests at once, up to the most there may be; further requests wait', async () => {
+  it('are as many as simultaneous requests, up to the maximum; further requests wait', async () => {
     const waiting: Socket[] = []
     const { pool, sockets } = await open((socket) => waiting.push(socket), 3)
     const exchanges = Array.from({ length: 8 }, () => send(pool))
@@ -101,20 +103,20 @@ describe('the connections to a server', () => {
     expect(sockets.length).toBe(3)
   })
 
-  it('take bytes as UTF-8, and say how many', async () => {
+  it('send bodies as UTF-8 with their length in bytes', async () => {
     const { pool, requests } = await open(answerOk)
     await send(pool, '{"a":"grüße"}').outcome
     expect(requests[0]).toContain('content-length: 15\r\n\r\n')
     expect(Buffer.from(requests[0] as string, 'latin1').toString('utf8')).toContain('{"a":"grüße"}')
   })
 
-  it('are not used again where more came than was asked for', async () => {
+  it('are not used again after a response with extra bytes', async () => {
     const { pool, sockets } = await open((socket) => socket.write(OK + OK))
     for (let time = 0; time < 3; time++) expect(await send(pool).outcome).toBe('200 ok')
     expect(sockets.length).toBe(3)
   })
 
-  it('are not used again where something came that nobody asked for', async () => {
+  it('are not used again after an unexpected message', async () => {
     const { pool, sockets } = await open(answerOk)
     await send(pool).outcome
     const closed = once(sockets[0] as Socket, 'close')
@@ -125,10 +127,10 @@ describe('the connections to a server', () => {
   })
 
   it.each([
-    ['wants to close them', 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'],
+    ['asks to close them', 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'],
     ['is about to close them', 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok'],
     ['speaks an older version', 'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok'],
-  ])('are not used again where the server %s', async (_what, answer) => {
+  ])('are not used again if the server %s', async (_what, answer) => {
     const { pool, sockets } = await open((socket) => socket.write(answer))
     for (let time = 0; time < 3; time++) expect(await send(pool).outcome).toBe('200 ok')
     expect(sockets.length).toBe(3)
@@ -152,7 +154,7 @@ describe('the connections to a server', () => {
     await closed
   })
 
-  it('are not used again where the server answered before it had read all', async () => {
+  it('are not used again if the server answered before it had read the whole request', async () => {
     const { pool, sockets } = await open((socket, text) => {
       if (text.endsWith('xx')) socket.pause()
       socket.write(OK)
@@ -163,7 +165,7 @@ describe('the connections to a server', () => {
     expect(sockets.length).toBe(2)
   })
 
-  it('that the server closes behind its answer without a word cost nobody the next one', async () => {
+  it('that the server closes right after its answer do not fail the next request', async () => {
     const { pool, sockets } = await open((socket) => socket.end(OK), 2)
     for (let time = 0; time < 5; time++) expect(await send(pool).outcome).toBe('200 ok')
     const exchanges = Array.from({ length: 8 }, () => send(pool))
@@ -183,7 +185,7 @@ describe('the connections to a server', () => {
 })
 
 describe('a request that gets no answer', () => {
-  it('says that nobody was there', async () => {
+  it('reports that nobody was listening', async () => {
     const { pool, server } = await open(answerOk, 1)
     await new Promise((resolve) => server.close(resolve))
     const exchanges = [send(pool), send(pool)]
@@ -198,30 +200,30 @@ describe('a request that gets no answer', () => {
       (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok'),
       'sent: CONNECTION_CLOSED',
     ],
-    ['spoke nonsense', (socket: Socket) => socket.write('220 smtp.example ESMTP\r\n'), 'sent: BROKEN_HTTP'],
-  ])('says that its connection %s', async (_what, script, outcome) => {
+    ['sent invalid HTTP', (socket: Socket) => socket.write('220 smtp.example ESMTP\r\n'), 'sent: BROKEN_HTTP'],
+  ])('reports that its connection %s', async (_what, script, outcome) => {
     const { pool } = await open(script)
     expect(await send(pool).outcome).toBe(outcome)
   })
 
-  it('because it was cancelled is not told, and keeps no other from being sent', async () => {
+  it('because it was cancelled is not reported, and does not block other requests', async () => {
     const waiting: Socket[] = []
     const { pool, requests } = await open(
       (socket, text) => (text.endsWith('last') ? socket.write(OK) : waiting.push(socket)),
       1,
     )
     const [running, queued, last] = [send(pool, 'first'), send(pool, 'queued'), send(pool, 'last')]
-    const told = vi.fn()
-    void Promise.race([running.outcome, queued.outcome]).then(told)
+    const onOutcome = vi.fn()
+    void Promise.race([running.outcome, queued.outcome]).then(onOutcome)
     await vi.waitFor(() => expect(waiting).toHaveLength(1))
     pool.cancel(queued)
     pool.cancel(running)
     expect(await last.outcome).toBe('200 ok')
     expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'last'])
-    expect(told).not.toHaveBeenCalled()
+    expect(onOutcome).not.toHaveBeenCalled()
   })
 
-  it('that is cancelled when it was answered harms nobody', async () => {
+  it('that is cancelled after its answer harms nobody', async () => {
     const { pool, sockets } = await open(answerOk)
     const first = send(pool)
     await first.outcome
@@ -232,7 +234,7 @@ describe('a request that gets no answer', () => {
     expect(sockets.length).toBe(1)
   })
 
-  it('because all was closed is told, wherever it stood', async () => {
+  it('because the pool was closed is reported, in whatever state it was', async () => {
     const { pool, requests } = await open(() => {}, 1)
     const exchanges = [send(pool), send(pool)]
     await vi.waitFor(() => expect(requests).toHaveLength(1))
@@ -247,7 +249,7 @@ describe('a request that gets no answer', () => {
 })
 
 describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
-  it('is not sent in its turn when it must not go any more, and holds up nobody', async () => {
+  it('is not sent in its turn if it is no longer allowed, and delays nobody', async () => {
     const waiting: Socket[] = []
     const { pool, requests } = await open((socket) => waiting.push(socket), 1)
     const permits = Array.from({ length: 4 }, () => new TestPermit())
@@ -264,7 +266,7 @@ describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
     expect(permits.map(({ timesSent }) => timesSent)).toEqual([1, 0, 0, 1])
   })
 
-  it('keeps its turn while it is judged again: whoever comes later comes later', async () => {
+  it('keeps its queue position during the policy recheck', async () => {
     const { pool, requests } = await open(answerOk, 1)
     const first = new Exchange('first')
     const late = new Exchange('late')
@@ -280,7 +282,7 @@ describe(`a request that waits for a connection (${promise('GOV-13')})`, () => {
     expect(requests.map((text) => text.split('\r\n\r\n')[1])).toEqual(['first', 'renewed', 'late'])
   })
 
-  it('is not sent when it is cancelled while it is judged again', async () => {
+  it('is not sent if it is cancelled during the policy recheck', async () => {
     const { pool, requests } = await open(answerOk, 1)
     await send(pool, 'first').outcome
     const answers: ((refusal: undefined) => void)[] = []

@@ -4,19 +4,19 @@ import { closedByGateway } from './connection-failure.ts'
 
 export interface ConnectionPoolOptions {
   readonly connect: () => Socket
-  /** What its sockets say when they are ready. */
+  /** Events of its sockets. */
   readonly connected: 'connect' | 'secureConnect'
   readonly maxConnections: number
 }
 
 const CHECK_INTERVAL_MS = 1_000
 
-/** The connections to one origin. A request takes the one that was used last, or a new one, or waits for one. */
+/** The connections to one origin. A request takes the most recently used one, or a new one, or waits. */
 export class ConnectionPool implements ClientConnectionOwner {
   readonly #options: ConnectionPoolOptions
   readonly #all = new Set<ClientConnection>()
   readonly #free: ClientConnection[] = []
-  /** They have just answered. */
+  /** Connections that have just answered. */
   #resting: ClientConnection[] = []
   readonly #waiting = new Set<ConnectionRequest>()
   #timer: NodeJS.Timeout | undefined
@@ -33,13 +33,13 @@ export class ConnectionPool implements ClientConnectionOwner {
     else this.#waiting.add(sending)
   }
 
-  /** Whoever waits hears nothing more. */
+  /** Waiting listeners get no further events. */
   cancel(sending: ConnectionRequest): void {
     this.#waiting.delete(sending)
     sending.connection?.destroy()
   }
 
-  /** Who is still waiting is told. */
+  /** Waiting listeners get an error. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -49,13 +49,16 @@ export class ConnectionPool implements ClientConnectionOwner {
     for (const sending of waiting) sending.onFailure(closedByGateway(), 'unsent')
   }
 
-  /** It rests for a turn: a server may close it behind its answer without a word, which would cost the next request. */
+  /**
+   * It rests for one turn of the event loop: a server may close it right after its answer without notice, which would
+   * fail the next request.
+   */
   onFree(connection: ClientConnection): void {
     this.#resting.push(connection)
     if (this.#resting.length === 1) setImmediate(() => this.#releaseRested())
   }
 
-  /** One that waits gets another. */
+  /** A waiting request gets a new connection. */
   onClosed(connection: ClientConnection): void {
     this.#all.delete(connection)
     const at = this.#free.indexOf(connection)
@@ -78,7 +81,7 @@ export class ConnectionPool implements ClientConnectionOwner {
     const offer = () => {
       for (const connection of rested) this.#assign(connection)
     }
-    // That it was closed is read in the next turn, before which only those who are in line would use it.
+    // A close is read in the next turn; before that, only requests that already wait would use the connection.
     if (this.#waiting.size > 0) setImmediate(offer)
     else offer()
   }

@@ -9,7 +9,7 @@ import type { McpHeaders } from './mcp-headers.ts'
 import { reconnectDelay } from './reconnect-delay.ts'
 import type { ResponseHeaders } from './response-head.ts'
 
-/** What the calls of one transport share, and whom they tell. */
+/** What the calls of one transport share, and their listener. */
 export interface HttpCallContext {
   readonly endpoint: HttpEndpoint
   readonly headers: McpHeaders
@@ -18,7 +18,7 @@ export interface HttpCallContext {
   onWarning(text: string): void
   /** Its answer is about to be passed on; its stream may stay open for a while. */
   onAnswered(): void
-  /** Nothing of it is left on the wire. `end` tells why it has no answer, where it has none. */
+  /** It no longer uses the wire. `end` says why it has no answer, if it has none. */
   onFinished(call: HttpCall, end?: UnansweredEnd): void
 }
 
@@ -26,7 +26,7 @@ export type UnansweredEnd = Exclude<ReplyEnd, { kind: 'done' }>
 
 const MAX_RESUMES = 5
 
-/** One request, from its POST to exactly one of: its answer, a failure, or being cancelled. */
+/** One request, from its POST to exactly one of: its answer, a failure, or a cancellation. */
 export class HttpCall implements ReplyListener, Indexed {
   readonly request: EncodedRequest
   index = -1
@@ -63,14 +63,14 @@ export class HttpCall implements ReplyListener, Indexed {
     this.#exchange = new HttpExchange(endpoint, message, this.#reply)
   }
 
-  /** Asked from time to time: true once its stream has stayed open from one time to the next after its answer. */
+  /** Called periodically: true if its stream stayed open for one whole period after its answer. */
   checkLingering(): boolean {
     const before = this.#wasAnsweredBefore
     this.#wasAnsweredBefore = this.#answered
     return before
   }
 
-  /** Ends it without a word to anybody. */
+  /** Ends it without notifying anybody. */
   cancel(): void {
     this.#cancelled = true
     clearTimeout(this.#timer)
@@ -81,7 +81,7 @@ export class HttpCall implements ReplyListener, Indexed {
     this.#context.onAccepted(this, headers)
   }
 
-  /** A message on this request's own stream: nothing that belongs to another request gets past here. */
+  /** A message on this request's own stream: messages of other requests are stopped here. */
   onFrame(frame: Frame): void {
     const { id } = this.request
     if (this.#cancelled) return
@@ -127,7 +127,7 @@ export class HttpCall implements ReplyListener, Indexed {
     this.#context.onFrame(frame, this.request.id)
   }
 
-  /** A client error may carry the answer in its body. It came as the response to this very request, whatever id it has. */
+  /** A client error may carry the answer in its body. It is the response to this very request, whatever its id is. */
   #onRefused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
     if (this.#resumes > 0) {
       this.#onResumeRefused(end)
@@ -142,7 +142,7 @@ export class HttpCall implements ReplyListener, Indexed {
     this.#finish(end)
   }
 
-  /** What is refused here is only the way back to the stream. */
+  /** Only the attempt to resume the stream was refused. */
   #onResumeRefused(end: Extract<ReplyEnd, { kind: 'refused' }>): void {
     if (isSessionLost(end, this.#context.headers.session)) {
       this.#finish(end)
@@ -171,7 +171,7 @@ export class HttpCall implements ReplyListener, Indexed {
         )
   }
 
-  /** A legacy server that numbers its events keeps them for a client that comes back (Last-Event-ID). */
+  /** A legacy server that numbers its events stores them for a client that comes back (Last-Event-ID). */
   #resumeLater(): boolean {
     const { lastEventId, retry } = this.#reply
     if (!this.#context.headers.isLegacy) return false
@@ -188,7 +188,10 @@ export class HttpCall implements ReplyListener, Indexed {
   }
 }
 
-/** The same error, as the answer to this request; nothing when the frame is no error. Servers that could not read a request do not know its id. */
+/**
+ * The same error with the id of this request; `undefined` if the frame is not an error. A server that could not read a
+ * request does not know its id.
+ */
 function errorReply(frame: Frame, id: number): Frame | undefined {
   const { error, hasMethod, result } = frame.envelope
   if (error === undefined || result !== undefined || hasMethod) return undefined
@@ -202,8 +205,8 @@ function errorReply(frame: Frame, id: number): Frame | undefined {
 }
 
 /**
- * Whether a response says that the server does not know our session any more. The protocol's word for it is 404; servers
- * built after a widespread example say 400 with an error that speaks of the session.
+ * Whether a response says that the server no longer knows our session. The protocol uses 404; servers built after a
+ * widespread example use 400 with an error that mentions the session.
  */
 export function isSessionLost(end: ReplyEnd, session: string | undefined): boolean {
   if (session === undefined || end.kind !== 'refused') return false
@@ -217,7 +220,7 @@ interface SideStreamContext {
   readonly headers: McpHeaders
 }
 
-/** Opens a stream of a legacy server by GET; with the id of an event it goes on after that one (Last-Event-ID). */
+/** Opens a stream of a legacy server by GET; with an event id it continues after that event (Last-Event-ID). */
 export function openSideStream(
   { endpoint, headers }: SideStreamContext,
   reply: HttpReply,

@@ -5,22 +5,22 @@ import { ConnectionPool, type ConnectionPoolOptions } from './connection-pool.ts
 import type { Peer } from './http-failure.ts'
 import { checkUrl } from './url-policy.ts'
 
-/** Calls may all wait on an answer of ours to a question of the server, so those answers need connections of their own. */
+/** All calls may wait for our answer to a question of the server, so those answers need connections of their own. */
 export type Lane = 'calls' | 'side'
 
-/** A stream may be silent for hours, and its other end gone. */
+/** A stream may be silent for hours while its other end is gone. */
 const SOCKET_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 } as const
 
 const MAX_CONNECTIONS = { calls: 128, side: 32 } as const
 
-/** Where a server is, what to say to it on every request, and the connections to it. */
+/** The address of a server, the headers of every request, and the connections to it. */
 export class HttpEndpoint {
   readonly peer: Peer
   readonly url: URL
   readonly path: string
   readonly headers: readonly string[]
   readonly maxMessageBytes: number
-  /** What must not be shown, whoever says it. */
+  /** Secrets that must not be shown, whoever writes them. */
   readonly secrets: readonly string[]
   readonly #pools: Readonly<Record<Lane, ConnectionPool>>
 
@@ -63,7 +63,7 @@ function createTcpDialer(url: URL): Dialer {
   return { connect: () => connect(place), connected: 'connect' }
 }
 
-/** Who has no server behind TLS never pays for it. A session that a server gave makes the next connection to it cheaper. */
+/** TLS is loaded only for a server that needs it. A TLS session of a server makes its next connection cheaper. */
 async function createTlsDialer(url: URL): Promise<Dialer> {
   const { connect: connectSecurely } = await import('node:tls')
   const place = socketAddress(url)
@@ -80,10 +80,10 @@ async function createTlsDialer(url: URL): Promise<Dialer> {
 
 function parseEndpointUrl(config: HttpServerConfig): URL {
   const url = URL.canParse(config.url) ? new URL(config.url) : undefined
-  const refusal = url === undefined ? 'it is no URL' : checkUrl(url)
+  const refusal = url === undefined ? 'it is not a valid URL' : checkUrl(url)
   if (url !== undefined && refusal === undefined) return url
   throw new SallyportError('CONFIG_INVALID', `The url of "${config.id}" cannot be used: ${refusal}.`, {
-    hint: `Write it as https://host/path (${config.place.file}:${config.place.line}).`,
+    hint: `Write it as https://host/path (${config.location.file}:${config.location.line}).`,
   })
 }
 
@@ -95,11 +95,11 @@ function buildHeaders(config: HttpServerConfig): readonly string[] {
   return [...headers].flat()
 }
 
-/** A token that came from a file or a variable often brings its line break along. */
+/** A token from a file or a variable often ends with a line break. */
 function checkHeaderValue(config: HttpServerConfig, name: string, value: string): string {
   const trimmed = value.trim()
   if (/^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(trimmed)) return trimmed
-  throw new SallyportError('CONFIG_INVALID', `The header "${name}" of "${config.id}" is no HTTP header.`, {
-    hint: `Its name must be a token and its value one line of plain text (${config.place.file}:${config.place.line}).`,
+  throw new SallyportError('CONFIG_INVALID', `The header "${name}" of "${config.id}" is not a valid HTTP header.`, {
+    hint: `Its name must be a token and its value one line of plain text (${config.location.file}:${config.location.line}).`,
   })
 }

@@ -11,7 +11,7 @@ export interface HttpExchangeRequest {
   readonly path: string
   readonly headers: readonly string[]
   readonly body?: string
-  /** Missing: a message of the gateway itself. */
+  /** If missing, it is a message of the gateway itself. */
   readonly permit?: Permit | undefined
 }
 
@@ -19,11 +19,14 @@ export interface HttpExchangeListener {
   onHead(status: number, headers: ResponseHeaders): void
   onBody(chunk: Buffer): void
   onEnd(): void
-  /** It ended before its time; nothing follows. */
+  /** It ended too early; no further events follow. */
   onError(error: SallyportError): void
 }
 
-/** One HTTP request and its response. Told by calls: streams and promises would cost more than the rest of a call. */
+/**
+ * One HTTP request and its response, reported by callbacks: streams and promises would cost more than the rest of a
+ * call.
+ */
 export class HttpExchange implements ConnectionRequest {
   wire: WireRequest
   connection: ClientConnection | undefined
@@ -40,7 +43,7 @@ export class HttpExchange implements ConnectionRequest {
     endpoint.pool(request.lane).send(this)
   }
 
-  /** Ends it wherever it stands. The listener hears no more. */
+  /** Ends it in any state. The listener gets no further events. */
   cancel(): void {
     this.#listener = undefined
     this.#endpoint.pool(this.#request.lane).cancel(this)
@@ -51,7 +54,7 @@ export class HttpExchange implements ConnectionRequest {
       this.#listener?.onHead(status, headers)
       return
     }
-    // What else it says is for nobody, and may never end.
+    // The rest of its body is not needed, and may never end.
     this.connection?.destroy()
     this.#follow(status, resolveLocation(headers.location, this.#endpoint.url))
   }
@@ -74,7 +77,10 @@ export class HttpExchange implements ConnectionRequest {
     this.#fail(cause instanceof SallyportError ? cause : networkFailure(cause, this.#endpoint.peer, reach))
   }
 
-  /** Once, on the same origin, and only where method and body stay what they are: credentials never go elsewhere. */
+  /**
+   * Follows a redirect once, on the same origin, and only if method and body stay the same: credentials never go
+   * elsewhere.
+   */
   #follow(status: number, target: URL | undefined): void {
     const keeps = status === 307 || status === 308
     if (!keeps || this.#redirected || target?.origin !== this.#endpoint.peer.origin) {
@@ -97,7 +103,7 @@ function resolveLocation(location: string | string[] | undefined, base: URL): UR
   return typeof location === 'string' && URL.canParse(location, base.href) ? new URL(location, base) : undefined
 }
 
-/** The lines of a head are ended by us alone: `sanitizeHeaderValue` lets no other end of a line pass. */
+/** Only we end the lines of a head: `sanitizeHeaderValue` removes all other line ends. */
 function formatRequest(host: string, { method, headers, body }: HttpExchangeRequest, path: string): WireRequest {
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
   for (let at = 0; at < headers.length; at += 2)
@@ -106,7 +112,10 @@ function formatRequest(host: string, { method, headers, body }: HttpExchangeRequ
   return { head: `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n`, body }
 }
 
-/** Servers choose the ids of their events and sessions: what is no plain text goes as UTF-8 (HTML, 9.2.4), without what would end the line. */
+/**
+ * Servers choose the ids of their events and sessions: other characters than plain text go as UTF-8 (HTML, 9.2.4),
+ * without those that would end the line.
+ */
 function sanitizeHeaderValue(value: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value
   return Buffer.from(value.replaceAll(/[^\t\x20-\x7e\u0080-\u{10ffff}]/gu, ''), 'utf8').toString('latin1')

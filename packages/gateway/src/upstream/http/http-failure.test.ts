@@ -5,7 +5,7 @@ import { networkFailure, quoteBody, redirectFailure, statusFailure } from './htt
 const PEER = { server: 'weather', origin: 'https://weather.example' }
 const withCode = (code: string): Error => Object.assign(new Error('raw text of the system'), { code })
 
-describe('a failure of the network', () => {
+describe('a network failure', () => {
   it.each([
     ['ECONNREFUSED', 'refused the connection'],
     ['ENOTFOUND', 'by name'],
@@ -14,7 +14,7 @@ describe('a failure of the network', () => {
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'TLS'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'TLS'],
     ['EMFILE', 'could not be connected to'],
-  ])('says what %s means and what to do, as long as nothing was sent', (code, words) => {
+  ])('explains %s and what to do, if nothing was sent', (code, words) => {
     const error = networkFailure(withCode(code), PEER, 'unsent')
     expect(error.code).toBe('UPSTREAM_UNAVAILABLE')
     expect(error.message).toContain(words)
@@ -22,13 +22,13 @@ describe('a failure of the network', () => {
     expect(error.hint).toContain('"weather" in config.yaml')
   })
 
-  it('warns that a request which was sent may have been carried out', () => {
+  it('warns that a request that was sent may have run', () => {
     const error = networkFailure(withCode('ECONNRESET'), PEER, 'sent')
     expect(error.code).toBe('UPSTREAM_DIED')
     expect(error.hint).toContain('carried out')
   })
 
-  it('tells broken HTTP from a broken connection', () => {
+  it('distinguishes invalid HTTP from a broken connection', () => {
     expect(networkFailure(brokenHttp('its head is too long'), PEER, 'sent').code).toBe('UPSTREAM_PROTOCOL')
   })
 })
@@ -41,27 +41,27 @@ describe('a status instead of an answer', () => {
     [429, 'UPSTREAM_UNAVAILABLE'],
     [500, 'UPSTREAM_FAILED'],
     [503, 'UPSTREAM_UNAVAILABLE'],
-  ])('makes %i to %s', (status, code) => {
+  ])('maps %i to %s', (status, code) => {
     const error = statusFailure(status, PEER, '')
     expect(error.code).toBe(code)
     expect(error.message).toContain(String(status))
     expect(error.hint).toBeDefined()
   })
 
-  it('names no more of a redirect than its origin', () => {
+  it('shows only the origin of a redirect', () => {
     const error = redirectFailure(302, PEER, new URL('https://user:pass@other.example/path?key=k'))
     expect(error.message).toContain('https://other.example ')
     expect(error.text).not.toMatch(/user|pass|path|key/)
   })
 })
 
-describe('what is quoted of a body', () => {
+describe('the quote from a body', () => {
   it('is one line of text without markup', () => {
     const page = '<html><style>b{}</style><script>\nx()</script><h1>Not\n found</h1><p>Ask\u0007 <b>us</b>'
     expect(quoteBody(page, [])).toBe('Not found Ask\\u0007 us')
   })
 
-  it('has no secret in it', () => {
+  it('contains no secret', () => {
     expect(quoteBody('you sent Bearer abcdef123, sorry', ['Bearer abcdef123', 'abcdef123'])).toBe('you sent •••, sorry')
   })
 

@@ -1,7 +1,7 @@
 import { cutText, MAY_HAVE_RUN_HINT, maskSecrets, SallyportError, toVisibleText } from '@sallyport/core'
 import { isBrokenHttp } from './connection-failure.ts'
 
-/** The server a failure is about, by names that may be shown: never its whole URL, which may carry a key. */
+/** The server that a failure is about, by names that may be shown: never its whole URL, which may contain a key. */
 export interface Peer {
   readonly server: string
   readonly origin: string
@@ -23,7 +23,7 @@ const HINTS: readonly (readonly [codes: RegExp, what: string, hint: string])[] =
   ],
 ]
 
-/** A request that got no answer for a reason of the network. `sent` tells whether the server may have seen it. */
+/** A request without an answer because of the network. `reach`: whether the server may have seen it. */
 export function networkFailure(cause: Error, peer: Peer, reach: 'sent' | 'unsent'): SallyportError {
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   if (reach === 'unsent') return unreachable(cause, code, peer)
@@ -47,12 +47,12 @@ function unreachable(cause: Error, code: string, { server, origin }: Peer): Sall
   return new SallyportError('UPSTREAM_UNAVAILABLE', `${origin} ${what} (${code}).`, { hint, cause })
 }
 
-/** An HTTP status instead of an answer. `said` is the beginning of the body, fit to be shown, or empty. */
-export function statusFailure(status: number, peer: Peer, said: string): SallyportError {
+/** An HTTP status instead of an answer. `body` is the beginning of the body, safe to show, or empty. */
+export function statusFailure(status: number, peer: Peer, body: string): SallyportError {
   const { server, origin } = peer
-  const quote = said === '' ? '' : ` It said: ${said}`
+  const quote = body === '' ? '' : ` It said: ${body}`
   if (status === 401) {
-    return new SallyportError('UPSTREAM_NEEDS_LOGIN', `${origin} wants a login (HTTP 401).`, {
+    return new SallyportError('UPSTREAM_NEEDS_LOGIN', `${origin} requires a login (HTTP 401).`, {
       hint: `Give "${server}" an authorization header under \`headers\` in config.yaml, or renew the one it has.`,
     })
   }
@@ -65,11 +65,11 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
       },
     )
   }
-  // Whoever stands before the server gave up on it: that it was not asked is nowhere said.
+  // A proxy in front of the server gave up. It does not say that the server got no request.
   if (status === 502 || status === 504) {
     return new SallyportError(
       'UPSTREAM_FAILED',
-      `${origin} did not answer whom it was asked by (HTTP ${status}).${quote}`,
+      `${origin} did not answer the proxy in front of it (HTTP ${status}).${quote}`,
       {
         hint: MAY_HAVE_RUN_HINT,
       },
@@ -80,7 +80,7 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
       hint: 'Try again later.',
     })
   }
-  // Not a word about how it speaks: nobody may conclude from it that the server knows only the legacy era.
+  // No protocol error: nobody may conclude from it that the server speaks only the legacy era.
   if (status >= 500) {
     return new SallyportError('UPSTREAM_FAILED', `${origin} failed with HTTP ${status}.${quote}`, {
       hint: `See the log of "${server}". If it fails at server/discover only, give it \`era: legacy\` in config.yaml.`,
@@ -96,8 +96,8 @@ export function statusFailure(status: number, peer: Peer, said: string): Sallypo
 }
 
 /** A success whose body is neither JSON nor an event stream: most likely a web page. */
-export function unexpectedBody({ server, origin }: Peer, said: string): SallyportError {
-  const quote = said === '' ? '' : ` It said: ${said}`
+export function unexpectedBody({ server, origin }: Peer, body: string): SallyportError {
+  const quote = body === '' ? '' : ` It said: ${body}`
   return new SallyportError('UPSTREAM_PROTOCOL', `${origin} answered with neither JSON nor an event stream.${quote}`, {
     hint: `Check that the url of "${server}" is the one of its MCP endpoint.`,
   })
@@ -118,7 +118,7 @@ export function redirectFailure(status: number, peer: Peer, target: URL | undefi
 
 const MAX_QUOTE_LENGTH = 160
 
-/** The beginning of a body as one short line, without markup and without what is secret; empty when nothing is left. */
+/** The beginning of a body as one short line, without markup and secrets; empty if nothing is left. */
 export function quoteBody(body: string, secrets: readonly string[]): string {
   const text = body.replaceAll(/<(script|style)\b.*?(<\/\1>|$)/gis, ' ').replaceAll(/<[^>]*(>|$)/g, ' ')
   const masked = maskSecrets(text.trimEnd(), secrets)

@@ -8,26 +8,26 @@ import { classifyReply, type ReplyKind } from './reply-kind.ts'
 import type { ResponseHeaders } from './response-head.ts'
 import { SseParser } from './sse-parser.ts'
 
-/** How a response came to its end. */
+/** How a response ended. */
 export type ReplyEnd =
-  /** In good order; what it had to say was told as frames. */
+  /** Normally; its content was reported as frames. */
   | { readonly kind: 'done' }
-  /** With a status or a body that is no answer. `frame` is the body, where that is JSON. */
+  /** With a status or a body that is not an answer. `frame` is the body, if it is JSON. */
   | {
       readonly kind: 'refused'
       readonly status: number
       readonly frame: Frame | undefined
       readonly error: SallyportError
     }
-  /** Without an end: the connection failed. */
+  /** The connection failed before the end. */
   | { readonly kind: 'broken'; readonly error: SallyportError }
 
 export interface ReplyListener {
-  /** The response is a success; what its body holds follows. */
+  /** The response is a success; the content of its body follows. */
   onAccepted(headers: ResponseHeaders): void
   onFrame(frame: Frame): void
   onWarning(text: string): void
-  /** The message that is coming in has passed the limit and is not kept. Told once for each. */
+  /** The current message is over the limit and is dropped. Called once for each message. */
   onTooLarge(): void
   onEnd(end: ReplyEnd): void
 }
@@ -46,7 +46,7 @@ export class HttpReply implements HttpExchangeListener {
   #reader: FrameReader
   #parser: SseParser | undefined
   #reportedTooLarge = false
-  /** The beginning of a body that is no answer. */
+  /** The beginning of a body that is not an answer. */
   #sample: Buffer = EMPTY
 
   constructor(endpoint: HttpEndpoint, listener: ReplyListener) {
@@ -56,7 +56,7 @@ export class HttpReply implements HttpExchangeListener {
     this.#reader = new FrameReader(this.#limit)
   }
 
-  /** It is a stream of events, which may be resumed. */
+  /** It is an event stream, which may be resumed. */
   get isStream(): boolean {
     return this.#kind === 'events'
   }
@@ -125,12 +125,12 @@ export class HttpReply implements HttpExchangeListener {
   #refusal(outcome: FrameOutcome): ReplyEnd {
     const { peer, secrets } = this.#endpoint
     const frame = outcome.kind === 'frame' ? outcome.frame : undefined
-    const said = quoteBody(this.#sampleText(), secrets)
-    const error = this.#kind === 'foreign' ? unexpectedBody(peer, said) : statusFailure(this.#status, peer, said)
+    const quote = quoteBody(this.#sampleText(), secrets)
+    const error = this.#kind === 'foreign' ? unexpectedBody(peer, quote) : statusFailure(this.#status, peer, quote)
     return { kind: 'refused', status: this.#status, frame, error }
   }
 
-  /** Without its last word where it was cut: half a secret would not be recognised as one. */
+  /** Without its last word if it was cut: half a secret would not be recognized as one. */
   #sampleText(): string {
     const text = this.#sample.toString('utf8')
     return this.#sample.length < SAMPLE_BYTES ? text : text.replace(/\S*$/, '')

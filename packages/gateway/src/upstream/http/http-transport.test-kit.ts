@@ -38,7 +38,7 @@ export class ScriptedServer {
     return (await (await fetch(`${this.origin}/seen`)).json()) as ServerLog
   }
 
-  /** Asks again and again until it has seen enough. */
+  /** Polls until the condition is true. */
   async until(enough: (seen: ServerLog) => boolean): Promise<ServerLog> {
     for (;;) {
       const seen = await this.readLog()
@@ -86,7 +86,7 @@ export function httpConfig(url: string, changes: Partial<HttpServerConfig> = {})
     maxMessageBytes: 64_000_000,
     fromVariables: [],
     credentials: [],
-    place: { file: 'config.yaml', line: 1 },
+    location: { file: 'config.yaml', line: 1 },
     url,
     headers: {},
     ...changes,
@@ -98,7 +98,7 @@ export interface Failure {
   readonly error: SallyportError
 }
 
-/** Keeps what a transport tells, and lets a test wait for it. */
+/** Records the events of a transport, and lets a test wait for them. */
 export class Recorder implements TransportEvents {
   readonly frames: { readonly message: Message; readonly during: number | undefined }[] = []
   readonly failures: Failure[] = []
@@ -161,7 +161,7 @@ export const textOf = (message: Message): string | undefined => message.result?.
 
 let lastId = 1_000
 
-/** A `tools/call`, written as the era wants it. */
+/** A `tools/call` in the form of the era. */
 export function toolCall(
   era: 'legacy' | 'modern',
   name: string,

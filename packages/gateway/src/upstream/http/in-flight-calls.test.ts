@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type Indexed, InFlightCalls } from './in-flight-calls.ts'
 
-it('holds what was added and not deleted, in whatever order that happens', () => {
+it('contains what was added and not deleted, in any order of operations', () => {
   const step = fc.record({ id: fc.nat(20), deletes: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

@@ -1,4 +1,4 @@
-/** What can stand in the table: it carries its own place. */
+/** An entry of the table. It stores its own index. */
 export interface Indexed {
   readonly id: number
   /** Only the table writes it. */
@@ -6,8 +6,8 @@ export interface Indexed {
 }
 
 /**
- * The calls under way. An array whose gaps are filled from its end, since a Map that gains and loses an entry with every
- * call keeps its dead entries alive through the tables that it outgrew: that cost a quarter of the CPU time of a call.
+ * The calls in flight. It is an array whose gaps are filled from its end: a Map that gains and loses an entry with
+ * every call keeps dead entries alive in its old tables, which cost a quarter of the CPU time of a call.
  */
 export class InFlightCalls<Call extends Indexed> {
   readonly #calls: Call[] = []
@@ -27,7 +27,7 @@ export class InFlightCalls<Call extends Indexed> {
     call.index = -1
   }
 
-  /** Looks at all of them: only the few that are abandoned are looked for. */
+  /** Linear, because only the few abandoned calls are looked up. */
   find(id: number): Call | undefined {
     return this.#calls.find((call) => call.id === id)
   }
@@ -36,7 +36,7 @@ export class InFlightCalls<Call extends Indexed> {
     return this.#calls.filter(choose)
   }
 
-  /** Takes out all of them. */
+  /** Removes and returns all of them. */
   clear(): readonly Call[] {
     return this.#calls.splice(0)
   }

@@ -31,7 +31,7 @@ async function connect(args: readonly string[] = [], changes: Partial<HttpServer
 }
 
 describe('HTTP with SSE, the transport of 2024-11-05', () => {
-  it('posts to the address that the stream names, and hears the answer on the stream', async () => {
+  it('posts to the address from the stream, and gets the answer on the stream', async () => {
     const { transport, events, server } = await connect()
     const request = toolCall('legacy', 'echo', { text: 'grüße' })
     transport.request(request)
@@ -42,7 +42,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
     expect(events.warnings).toEqual([])
   })
 
-  it('takes an address with a query, also as a whole URL', async () => {
+  it('accepts an address with a query, also as a complete URL', async () => {
     const server = await startServer('--sse', '--sse-endpoint', '/messages?sessionId=5')
     const { transport, events } = await openTransport(unopened(server))
     await initialize(transport, events)
@@ -60,7 +60,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
     },
   )
 
-  it('says why it cannot be opened', async () => {
+  it('reports why it cannot be opened', async () => {
     const refusing = await startServer('--no-stream')
     await expect(unopened(refusing).open(NOBODY)).rejects.toMatchObject({ code: 'UPSTREAM_PROTOCOL' })
     const locked = await startServer('--sse', '--token', 'right')
@@ -112,7 +112,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
     expect(textOf(await events.answer(request.id))?.length).toBe(20_000_000)
   })
 
-  it('leaves the cancelling to a notification, and forgets the request', async () => {
+  it('leaves cancelling to a notification, and forgets the request', async () => {
     const { transport, events, server } = await connect()
     const request = toolCall('legacy', 'hang')
     transport.request(request)
@@ -122,7 +122,7 @@ describe('HTTP with SSE, the transport of 2024-11-05', () => {
     expect(events.failures).toEqual([])
   })
 
-  it('leaves no connection behind, and says nothing after it was closed', async () => {
+  it('leaves no connection behind, and emits no event after it was closed', async () => {
     const { transport, events, server } = await connect()
     transport.request(toolCall('legacy', 'hang'))
     await server.until(({ hanging }) => hanging === 1)

@@ -25,7 +25,7 @@ interface PendingOpen {
 
 const MAX_ADDRESS_BYTES = 4_096
 
-/** The HTTP transport of 2024-11-05: one stream brings everything, and names the address that takes messages. */
+/** The HTTP transport of 2024-11-05: one stream brings all messages, and names the address to send messages to. */
 export class LegacySseTransport implements Transport, HttpExchangeListener {
   readonly #config: HttpServerConfig
   readonly #posts = new Map<OneWayPost, number | undefined>()
@@ -36,9 +36,9 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
   #opening: PendingOpen | undefined
   #stream: HttpExchange | undefined
   #refusal: SallyportError | undefined
-  /** Where messages go, once the server has told. */
+  /** The address for messages, once the server has sent it. */
   #path: string | undefined
-  /** The data of the current event while it may still turn out to be that address. */
+  /** The data of the current event while it may still be that address. */
   #address: Buffer[] = []
 
   constructor(options: { readonly config: HttpServerConfig }) {
@@ -135,7 +135,7 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
       headers: headers.forPost({ method: '', name: undefined }),
       text,
       permit: request?.call.permit,
-      onWarning: (trouble) => events.onWarning(trouble),
+      onWarning: (warning) => events.onWarning(warning),
       onFinished: (end) => {
         this.#posts.delete(notice)
         this.#onPosted(id, end)
@@ -147,7 +147,8 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
 
   #onPosted(id: number | undefined, end: ReplyEnd): void {
     if (end.kind === 'done' || this.#closing !== undefined) return
-    if (id === undefined) this.#connection?.events.onWarning(`a message was not taken: ${end.error.message}`)
+    if (id === undefined)
+      this.#connection?.events.onWarning(`the server did not accept a message: ${end.error.message}`)
     else this.#connection?.events.onFailure(id, end.error)
   }
 
@@ -162,7 +163,7 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
     this.#address = []
     if (event.type !== 'endpoint') this.#onMessage(outcome)
     else if (this.#path === undefined) this.#setAddress(Buffer.concat(address).toString('utf8'))
-    else this.#connection?.events.onWarning('a second address for messages; the first one stays')
+    else this.#connection?.events.onWarning('a second address for messages was ignored')
   }
 
   #onMessage(outcome: FrameOutcome): void {
@@ -179,7 +180,7 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
     else this.#connection?.events.onFailure(envelope.numericId, new SallyportError('UPSTREAM_TOO_LARGE', text))
   }
 
-  /** Messages carry our credentials: they never go to another origin than the operator's. */
+  /** Messages carry our credentials: they are sent only to the origin that the operator configured. */
   #setAddress(address: string): void {
     const { url, peer } = (this.#connection as Connection).endpoint
     const target = URL.canParse(address, url.href) ? new URL(address, url) : undefined
@@ -189,12 +190,12 @@ export class LegacySseTransport implements Transport, HttpExchangeListener {
       this.#opening = undefined
       return
     }
-    const where = target === undefined ? 'an address that is no URL' : target.origin
+    const where = target === undefined ? 'an address that is not a valid URL' : target.origin
     this.#stream?.cancel()
     this.#onLost(
       new SallyportError(
         'UPSTREAM_PROTOCOL',
-        `${peer.origin} wants messages to go to ${where}, which is not its own origin.`,
+        `${peer.origin} asks us to send messages to ${where}, which is not its own origin.`,
         {
           hint: `Check the url of "${peer.server}" in config.yaml.`,
         },

@@ -5,7 +5,7 @@ const asObject = (list: readonly string[]): Record<string, string> =>
   Object.fromEntries(Array.from({ length: list.length / 2 }, (_, n) => [list[2 * n], list[2 * n + 1]]))
 
 describe('the headers of a request', () => {
-  it('say nothing of version and session in initialize, whatever was agreed before', () => {
+  it('contain no version and session in initialize, whatever was agreed before', () => {
     const headers = new McpHeaders(['x-own', '1'])
     headers.setVersion('2025-11-25')
     headers.beginSession('s')
@@ -13,7 +13,7 @@ describe('the headers of a request', () => {
     expect(Object.keys(sent).sort()).toEqual(['accept', 'content-type', 'x-own'])
   })
 
-  it('carry version and session in the legacy era, and are not built anew for each call', () => {
+  it('contain version and session in the legacy era, and are not built again for each call', () => {
     const headers = new McpHeaders([])
     headers.beginSession('s')
     headers.setVersion('2025-06-18')
@@ -25,7 +25,7 @@ describe('the headers of a request', () => {
     expect(headers.forPost(call)).toBe(headers.forPost(call))
   })
 
-  it('carry version, method and name in the modern era, and no session', () => {
+  it('contain version, method and name in the modern era, and no session', () => {
     const headers = new McpHeaders([])
     headers.setVersion('2026-07-28')
     const sent = asObject(headers.forPost({ method: 'tools/call', name: 'echo' }))
@@ -33,7 +33,7 @@ describe('the headers of a request', () => {
     expect(sent).not.toHaveProperty('mcp-session-id')
   })
 
-  it('carry what else is to be repeated in the modern era, and only there', () => {
+  it('contain further repeated values in the modern era, and only there', () => {
     const headers = new McpHeaders([])
     const call = { method: 'tools/call', name: 'echo', headers: ['mcp-param-region', 'eu'] }
     headers.setVersion('2025-11-25')

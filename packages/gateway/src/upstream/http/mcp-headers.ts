@@ -5,7 +5,7 @@ import type { EncodedRequest } from '../transport.ts'
 const POST_HEADERS = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 const STREAM_HEADERS = ['accept', 'text/event-stream']
 
-/** The headers of each request: the operator's own, and what the protocol wants in the era that was agreed. */
+/** The headers of each request: the operator's own, and those that the protocol requires in the agreed era. */
 export class McpHeaders {
   readonly #own: readonly string[]
   #version: string | undefined
@@ -43,7 +43,7 @@ export class McpHeaders {
     this.#session = undefined
   }
 
-  /** The same array each time in the legacy era: this is on the path of every call. */
+  /** Returns the same array each time in the legacy era: every call uses this. */
   forPost({
     method,
     name,

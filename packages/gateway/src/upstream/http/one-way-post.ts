@@ -9,14 +9,14 @@ export interface OneWayPostOptions {
   readonly path: string
   readonly headers: readonly string[]
   readonly text: string
-  /** How long the server may take to take it, in milliseconds; without it, for ever. */
+  /** How long the server may take to accept it, in milliseconds; if missing, there is no limit. */
   readonly timeoutMs?: number
   readonly permit?: Permit | undefined
   readonly onWarning: (text: string) => void
   readonly onFinished: (end: ReplyEnd) => void
 }
 
-/** A message that is only to be taken: nothing is expected in the response but its status. */
+/** A message without an answer: only the status of the response matters. */
 export class OneWayPost implements ReplyListener {
   readonly #endpoint: HttpEndpoint
   readonly #options: OneWayPostOptions
@@ -45,16 +45,16 @@ export class OneWayPost implements ReplyListener {
     this.#exchange?.cancel()
   }
 
-  /** A stream here could stay open for ever and keep its connection. */
+  /** A stream here could stay open forever and hold its connection. */
   onAccepted(): void {
     if (this.#reply.isStream) this.#finish({ kind: 'done' })
   }
 
   onFrame(): void {
-    this.#options.onWarning('an answer to a message that wants none')
+    this.#options.onWarning('an answer to a message that expects none')
   }
 
-  /** Some servers say "Accepted", which is no JSON and harms nobody. */
+  /** Some servers answer "Accepted", which is not JSON but harmless. */
   onWarning(): void {}
 
   onTooLarge(): void {
@@ -66,8 +66,8 @@ export class OneWayPost implements ReplyListener {
     this.#options.onFinished(end)
   }
 
-  #giveUp(patience: number): void {
-    const message = `${this.#endpoint.peer.origin} did not take a message within ${formatDuration(patience)}.`
+  #giveUp(timeoutMs: number): void {
+    const message = `${this.#endpoint.peer.origin} did not accept a message within ${formatDuration(timeoutMs)}.`
     this.#finish({ kind: 'broken', error: new SallyportError('UPSTREAM_TIMEOUT', message) })
   }
 

@@ -1,16 +1,16 @@
 import type { ResponseHeaders } from './response-head.ts'
 
-/** How the body of a response to a message is to be read. */
+/** How to read the body of a response to a message. */
 export type ReplyKind =
-  /** Taken, and no answer comes this way. */
+  /** Accepted, and no answer comes in this response. */
   | 'none'
   /** One message. */
   | 'json'
   /** A stream of messages. */
   | 'events'
-  /** A status that is no success; the body may say why. */
+  /** Not a success status; the body may say why. */
   | 'refusal'
-  /** Success, but nothing that we can read. */
+  /** A success, but with a body that we cannot read. */
   | 'foreign'
 
 export function classifyReply(status: number, headers: ResponseHeaders): ReplyKind {

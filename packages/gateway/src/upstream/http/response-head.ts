@@ -2,7 +2,7 @@ import { brokenHttp } from './connection-failure.ts'
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/** How the end of a body is told (RFC 9112, 6.3). */
+/** How the end of a body is determined (RFC 9112, 6.3). */
 export type BodyFraming =
   | { readonly kind: 'sized'; readonly bytes: number }
   | { readonly kind: 'chunked' }
@@ -30,13 +30,13 @@ const UNTIL_CLOSED: BodyFraming = { kind: 'until closed' }
 
 /** What is known before a head is read. */
 export interface HeadHints {
-  /** Its end does not stand before this. */
+  /** The end of the head is not before this offset. */
   readonly scannedTo: number
-  /** The last one that came over the same connection: many servers say the same again and again. */
+  /** The previous head on the same connection: many servers send the same one again and again. */
   readonly previous: ResponseHead | undefined
 }
 
-/** Nothing where it has not come whole. Throws what is wrong with it. */
+/** `undefined` if it has not arrived completely. Throws if it is invalid. */
 export function readResponseHead(bytes: Buffer, at: number, clues: HeadHints): ResponseHead | undefined {
   const from = Math.max(at, clues.scannedTo - 3)
   const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
@@ -48,7 +48,7 @@ export function readResponseHead(bytes: Buffer, at: number, clues: HeadHints): R
 }
 
 function readHead(text: string, end: number): ResponseHead {
-  if (!text.startsWith(HTTP_PREFIX)) throw brokenHttp('it is no response')
+  if (!text.startsWith(HTTP_PREFIX)) throw brokenHttp('it is not an HTTP response')
   if (!HEAD_PATTERN.test(text)) throw brokenHttp('its head cannot be read')
   const status = Number(text.slice(9, 12))
   if (status < 100 || status === 101) throw brokenHttp(`it has the status ${text.slice(9, 12)}`)
@@ -59,14 +59,14 @@ function readHead(text: string, end: number): ResponseHead {
   return { text, status, headers, framing, keepsAlive, end }
 }
 
-/** Something that is no response, or not a whole one for ever, may talk for ever. */
+/** Other data than a response, or one whose head never ends, could go on forever. */
 function rejectMalformed(bytes: Buffer, at: number, from: number): undefined {
   if (!HTTP_PREFIX.startsWith(bytes.toString('latin1', at, at + HTTP_PREFIX.length)))
-    throw brokenHttp('it is no response')
-  if (hasWrongLineEnd(bytes, from)) throw brokenHttp('a line does not end as it should')
+    throw brokenHttp('it is not an HTTP response')
+  if (hasWrongLineEnd(bytes, from)) throw brokenHttp('a line does not end with CRLF')
 }
 
-/** An empty line of another system: whoever waits for the end of such a head waits for ever. */
+/** An empty line with other line ends: whoever waits for the end of such a head waits forever. */
 const hasWrongLineEnd = (bytes: Buffer, at: number): boolean =>
   ['\n\n', '\n\r\n', '\r\r'].some((end) => bytes.includes(end, at, 'latin1'))
 
@@ -79,7 +79,7 @@ function readHeaders(head: string): ResponseHeaders {
     const value = trimBlanks(head, colon + 1, end)
     const before = headers[name]
     if (before === undefined) headers[name] = value
-    // In place: a head has room for thousands of the same name.
+    // Modified in place: a head has room for thousands of headers with the same name.
     else if (typeof before === 'object') before.push(value)
     else headers[name] = [before, value]
     at = end + 2
@@ -87,7 +87,7 @@ function readHeaders(head: string): ResponseHeaders {
   return headers
 }
 
-/** Blanks and tabs alone: `trim` takes the no-break space of latin1 too. */
+/** Spaces and tabs only: `trim` also removes the no-break space of latin1. */
 function trimBlanks(text: string, from: number, to: number): string {
   let start = from
   let end = to

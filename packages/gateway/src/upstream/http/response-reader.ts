@@ -4,36 +4,36 @@ import { type BodyFraming, type ResponseHead, readResponseHead } from './respons
 export interface ResponseListener {
   onHead(head: ResponseHead): void
   onBody(chunk: Buffer): void
-  /** It is whole. `isClean`: nothing that nobody asked for came behind it. */
+  /** The response is complete. `isClean`: no unexpected bytes followed it. */
   onEnd(isClean: boolean): void
 }
 
 type Stage = 'head' | BodyFraming['kind'] | 'chunk' | 'after chunk' | 'trailers' | 'over'
 
-/** No line before a chunk is longer, but for one that wants our memory; nor are trailers. */
+/** A longer line before a chunk is only an attempt to fill our memory; the same limit applies to trailers. */
 const MAX_LINE_BYTES = 4_096
 const MAX_TRAILER_BYTES = 16_384
 const EMPTY = Buffer.alloc(0)
 
-/** Reads the responses of one connection, one after the other, as far as they have come. */
+/** Reads the responses of one connection, one after the other, as they arrive. */
 export class ResponseReader {
   #listener: ResponseListener | undefined
   #stage: Stage = 'over'
-  /** Of a body, of one of its chunks, or of what its trailers may have. */
+  /** The remaining bytes of a body, a chunk, or the trailers. */
   #left = 0
-  /** A line, or a head, that has not come whole. */
+  /** A line or a head that has not arrived completely. */
   #buffered: Buffer = EMPTY
-  /** How much of what is read was held, and so was looked through before. */
+  /** How many of the current bytes were held back, and so were searched before. */
   #scanned = 0
   #lastHead: ResponseHead | undefined
 
-  /** The next response goes to this one. */
+  /** Sets the listener for the next response. */
   begin(listener: ResponseListener): void {
     this.#listener = listener
     this.#stage = 'head'
   }
 
-  /** Nobody is told anything more. */
+  /** No further events are reported. */
   stop(): void {
     this.#listener = undefined
     this.#stage = 'over'
@@ -43,7 +43,7 @@ export class ResponseReader {
     return this.#stage === 'over'
   }
 
-  /** Throws what is wrong with it. */
+  /** Throws if the data is invalid. */
   feed(chunk: Buffer): void {
     const bytes = this.#buffered.length === 0 ? chunk : Buffer.concat([this.#buffered, chunk])
     this.#scanned = this.#buffered.length
@@ -60,7 +60,7 @@ export class ResponseReader {
     if (this.#stage === 'over') this.#emitEnd(at === bytes.length)
   }
 
-  /** The connection has ended. False when that was too soon. */
+  /** The connection has ended. Returns false if that was too early. */
   finish(): boolean {
     if (this.#stage !== 'until closed') return false
     this.#stage = 'over'
@@ -68,7 +68,7 @@ export class ResponseReader {
     return true
   }
 
-  /** How far it has read; nothing where it needs more to go on. */
+  /** The new read position; `undefined` if it needs more bytes. */
   #step(bytes: Buffer, at: number): number | undefined {
     switch (this.#stage) {
       case 'head':
@@ -88,7 +88,7 @@ export class ResponseReader {
     const head = readResponseHead(bytes, at, { scannedTo: at === 0 ? this.#scanned : at, previous: this.#lastHead })
     if (head === undefined) return undefined
     this.#lastHead = head
-    // What comes before the response proper tells nothing that is asked for here.
+    // Informational responses contain nothing that we need.
     if (head.status < 200) return head.end
     const { framing } = head
     this.#stage = framing.kind
@@ -103,7 +103,7 @@ export class ResponseReader {
     const end = isEndless ? bytes.length : Math.min(bytes.length, at + this.#left)
     if (!isEndless) this.#left -= end - at
     this.#listener?.onBody(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
-    // Whoever heard it may have had enough.
+    // The listener may have cancelled.
     if (isEndless || this.#left > 0 || this.#stage === 'over') return end
     this.#stage = this.#stage === 'chunk' ? 'after chunk' : 'over'
     return end
@@ -129,7 +129,7 @@ export class ResponseReader {
     return at + 2
   }
 
-  /** They are passed over, to the empty line at their end. */
+  /** Trailers are skipped, up to the empty line at their end. */
   #trailers(bytes: Buffer, at: number): number | undefined {
     const end = findLineEnd(bytes, at, this.#left)
     if (end === undefined) return undefined
@@ -145,10 +145,10 @@ export class ResponseReader {
   }
 }
 
-function findLineEnd(bytes: Buffer, at: number, most: number): number | undefined {
+function findLineEnd(bytes: Buffer, at: number, maxBytes: number): number | undefined {
   const end = bytes.indexOf('\r\n', at, 'latin1')
-  if (end >= 0 && end - at <= most) return end
-  if (end >= 0 || bytes.length - at > most) throw brokenHttp('a line is too long')
-  if (bytes.includes('\n', at)) throw brokenHttp('a line does not end as it should')
+  if (end >= 0 && end - at <= maxBytes) return end
+  if (end >= 0 || bytes.length - at > maxBytes) throw brokenHttp('a line is too long')
+  if (bytes.includes('\n', at)) throw brokenHttp('a line does not end with CRLF')
   return undefined
 }

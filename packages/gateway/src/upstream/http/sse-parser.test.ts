@@ -41,43 +41,43 @@ describe('the event stream parser', () => {
     expect(only('data: a\ndata:\ndata: b\n\n')).toEqual(['a\n\nb'])
   })
 
-  it('takes away one space after the colon and no more', () => {
+  it('removes one space after the colon and no more', () => {
     expect(only('data:a\n\ndata: b\n\ndata:  c\n\n')).toEqual(['a', 'b', ' c'])
   })
 
-  it('knows LF, CR and CRLF as line ends', () => {
+  it('accepts LF, CR and CRLF as line ends', () => {
     expect(only('data: a\r\rdata: b\r\n\r\ndata: c\n\n')).toEqual(['a', 'b', 'c'])
   })
 
-  it('takes CRLF as one line end, also where a chunk ends between the two', () => {
+  it('treats CRLF as one line end, even if a chunk ends between the two', () => {
     expect(only('data: a\r\ndata: b\r\n\r\n')).toEqual(['a\nb'])
     expect(read(['data: a\r', '\ndata: b\r', '\n\r', '\n']).events.map(({ data }) => data)).toEqual(['a\nb'])
   })
 
-  it('tells an event at its carriage return, without waiting for a line feed', () => {
+  it('emits an event at its carriage return, without waiting for a line feed', () => {
     expect(only('data: a\r\r')).toEqual(['a'])
   })
 
-  it('passes over comments, unknown fields and very long field names', () => {
+  it('skips comments, unknown fields and very long field names', () => {
     expect(only(`: hi\nfoo: bar\n${'n'.repeat(100_000)}: x\ndatax: no\ndata: a\n\n`)).toEqual(['a'])
   })
 
-  it('passes over a byte order mark, and only at the beginning', () => {
+  it('skips a byte order mark, and only at the beginning', () => {
     expect(only('\ufeffdata: a\n\n\ufeffdata: b\n\n')).toEqual(['a'])
     expect(only('\ufeff: comment\ndata: a\n\n')).toEqual(['a'])
   })
 
-  it('takes a field without a colon as one with an empty value', () => {
+  it('treats a field without a colon as one with an empty value', () => {
     expect(only('data\n\n')).toEqual([''])
   })
 
-  it('tells no event that has no data line, but keeps its id', () => {
+  it('emits no event without a data line, but stores its id', () => {
     const { events, lastEventId } = read(['id: 3\n\nevent: x\n\ndata: a\n\n'])
     expect(events).toEqual([{ type: 'message', id: '3', data: 'a' }])
     expect(lastEventId).toBe('3')
   })
 
-  it('does not take over the id of an event that was cut', () => {
+  it('does not store the id of an incomplete event', () => {
     expect(read(['id: 1\ndata: a\n\nid: 2\ndata: b\n']).lastEventId).toBe('1')
   })
 
@@ -88,35 +88,35 @@ describe('the event stream parser', () => {
     expect(read(['id: 1\ndata: a\n\nid: a\0b\ndata: b\n\n']).lastEventId).toBe('1')
   })
 
-  it('keeps the bytes of an id that is not ASCII', () => {
+  it('preserves the bytes of an id that is not ASCII', () => {
     expect(Buffer.from(read(['id: é\ndata: a\n\n']).lastEventId ?? '', 'latin1').toString()).toBe('é')
   })
 
-  it('ignores a retry that is no whole number', () => {
+  it('ignores a retry that is not an integer', () => {
     expect(read(['retry: 1.5\nretry: -1\nretry: 99999999999\nretry:\n\n']).retry).toBeUndefined()
   })
 
-  it('tells a last event whose empty line is missing only when the stream ended in good order', () => {
+  it('emits a last event without its empty line only if the stream ended normally', () => {
     expect(read(['data: a\n']).events).toEqual([])
     expect(read(['data: a\n'], 'end').events).toHaveLength(1)
     expect(read(['data: a'], 'end').events).toHaveLength(1)
   })
 
-  it('passes on a huge line as it comes, without holding it', () => {
+  it('passes on a huge line as it arrives, without buffering it', () => {
     const block = Buffer.alloc(65_536, 'x')
     const { pieces, events } = read(['data: ', ...new Array<Buffer>(50).fill(block), '\n\n'])
     expect(pieces).toEqual(new Array(50).fill(65_536))
     expect(events[0]?.data.length).toBe(50 * 65_536)
   })
 
-  it('gives data on as views of the chunk, not as copies', () => {
+  it('passes on data as views of the chunk, not as copies', () => {
     const chunk = Buffer.from('data: hello\n\n')
     const seen: Buffer[] = []
     new SseParser({ onData: (piece) => seen.push(piece), onEvent: () => {} }).feed(chunk)
     expect(seen[0]?.buffer).toBe(chunk.buffer)
   })
 
-  it('reads the same however the bytes are cut', () => {
+  it('reads the same however the bytes are split', () => {
     const line = fc.constantFrom(
       'data: é€😀',
       'data',

@@ -1,14 +1,14 @@
-/** What an empty line ended. Its data went to the sink before, piece by piece. */
+/** An event, complete after its empty line. Its data went to the sink before, piece by piece. */
 export interface SseEvent {
   readonly type: string
-  /** The id as its bytes in latin1, so that it goes back into a header unchanged. */
+  /** The id as its bytes in latin1, so that it can be sent back in a header unchanged. */
   readonly id: string | undefined
 }
 
 export interface SseSink {
   /** A piece of the current event's data, as it arrived. Lines are joined by a line feed. */
   onData(piece: Buffer): void
-  /** Not told for an event without any data line. */
+  /** Not called for an event without a data line. */
   onEvent(event: SseEvent): void
 }
 
@@ -21,14 +21,17 @@ const MAX_NAME_LENGTH = BOM.length + 'event'.length
 const MAX_VALUE_LENGTH = 1024
 const LINE_FEED = Buffer.from('\n')
 
-// What the bytes at hand belong to.
+// Which part the current bytes belong to.
 const NAME = 0
 const AFTER_COLON = 1
 const DATA = 2
 const VALUE = 3
 const IGNORED = 4
 
-/** Reads `text/event-stream` bytes in chunks of any size. Data is passed on, all else is bounded: it never holds a line. */
+/**
+ * Reads `text/event-stream` bytes in chunks of any size. Data is passed on and everything else is bounded: it never
+ * buffers a line.
+ */
 export class SseParser {
   readonly #sink: SseSink
   #state = NAME
@@ -47,19 +50,19 @@ export class SseParser {
     this.#sink = sink
   }
 
-  /** The id up to which events were received whole, or nothing when the server gave none that can be sent back. */
+  /** The id up to which events were received completely; `undefined` if the server sent none that can be sent back. */
   get lastEventId(): string | undefined {
     return this.#lastEventId
   }
 
-  /** Milliseconds that the server wants us to wait before we come back. */
+  /** The reconnect delay that the server asked for, in milliseconds. */
   get retry(): number | undefined {
     return this.#retry
   }
 
   feed(chunk: Buffer): void {
     let at = 0
-    // A carriage return is rare: looked for once per chunk, or every line would scan the whole rest for it.
+    // A carriage return is rare: search once per chunk, or every line would scan the whole rest for it.
     let nextCr = indexOrEnd(chunk, CR, 0)
     while (at < chunk.length) {
       if (this.#afterCr) {
@@ -79,7 +82,7 @@ export class SseParser {
     }
   }
 
-  /** The stream ended in good order. Servers that forget the last empty line are forgiven: a cut message is not JSON anyway. */
+  /** The stream ended normally. A missing last empty line is accepted: a cut message would not be JSON anyway. */
   end(): void {
     if (this.#state !== NAME || this.#name !== '') this.#endLine()
     this.#endEvent()
@@ -120,7 +123,7 @@ export class SseParser {
     else this.#value += chunk.toString('latin1', from, end)
   }
 
-  /** The name is whole: it decides where the value goes. */
+  /** The field name is complete: it decides where the value goes. */
   #beginValue(): void {
     if (this.#firstLine && this.#name.startsWith(BOM)) this.#name = this.#name.slice(BOM.length)
     if (this.#name === 'data') {
@@ -149,7 +152,10 @@ export class SseParser {
     else if (/^\d{1,9}$/.test(this.#value) && !this.#tooLong) this.#retry = Number(this.#value)
   }
 
-  /** An id with a NUL is none by the standard; one with other control characters, or huge, could not be sent back. */
+  /**
+   * By the standard, an id with a NUL is ignored; one with other control characters, or a huge one, could not be sent
+   * back.
+   */
   #takeId(): void {
     if (this.#value.includes('\0')) return
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

@@ -14,7 +14,7 @@ import {
 import { connect } from './streamable-http.test-kit.ts'
 import { StreamableHttpTransport } from './streamable-http-transport.ts'
 
-describe('where Streamable HTTP goes, and does not go', () => {
+describe('the addresses that Streamable HTTP contacts', () => {
   async function ask(server: ScriptedServer, path: string): Promise<Recorder> {
     const { transport, events } = await connect(server, {}, path)
     transport.setProtocolVersion('2026-07-28')
@@ -23,7 +23,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     return events
   }
 
-  it('follows one redirect of the same origin that keeps the method', async () => {
+  it('follows one redirect of the same origin that preserves the method', async () => {
     const { transport, events } = await connect(await startServer(), {}, '/moved')
     transport.setProtocolVersion('2026-07-28')
     const request = toolCall('modern', 'echo', { text: 'found' })
@@ -42,7 +42,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     expect(events.failures[0]?.error.text).not.toMatch(/pass|hidden/)
   })
 
-  it('says that a login is wanted, and how to give one', async () => {
+  it('reports that a login is required, and how to give one', async () => {
     const server = await startServer('--token', 'right-token')
     const events = await ask(server, '/mcp?key=hidden-key')
     expect(events.failures[0]?.error.code).toBe('UPSTREAM_NEEDS_LOGIN')
@@ -50,7 +50,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     expect(events.failures[0]?.error.text).not.toContain('hidden')
   })
 
-  it('sends the headers of the operator, without the line break that came with them', async () => {
+  it('sends the headers of the operator, without a trailing line break', async () => {
     const server = await startServer('--token', 'right-token')
     const { transport, events } = await connect(server, {
       headers: { Authorization: 'Bearer right-token\n', Accept: 'text/html', Host: 'elsewhere.example' },
@@ -69,7 +69,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     [{ headers: { 'x-key': 'one\ntwo-secret' } }, 'x-key'],
     [{ headers: { 'bad name': 'x' } }, 'bad name'],
     [{ url: 'ftp://example.com/' }, 'ftp:'],
-    [{ url: 'no url' }, 'no URL'],
+    [{ url: 'no url' }, 'not a valid URL'],
   ])('refuses a configuration that cannot work: %j', async (changes, words) => {
     const transport = new StreamableHttpTransport({ config: httpConfig('http://127.0.0.1:1/', changes) })
     const refusal = transport.open({ onFrame() {}, onFailure() {}, onWarning() {}, onClose() {} })
@@ -86,7 +86,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
     await closing
   })
 
-  it('names a server that refuses connections, and lives on after one refusal', async () => {
+  it('names a server that refuses connections, and stays open after one refusal', async () => {
     const server = await startServer()
     await server.stop()
     const events = await ask(server, '/mcp?key=hidden')
@@ -108,7 +108,7 @@ describe('where Streamable HTTP goes, and does not go', () => {
   })
 })
 
-describe('Streamable HTTP against something that is no HTTP server', () => {
+describe('Streamable HTTP against something that is not an HTTP server', () => {
   async function listen(onSocket: (socket: Socket) => void): Promise<string> {
     const server: Server = createServer(onSocket).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -123,7 +123,7 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
     return (await events.failure(request.id)).code
   }
 
-  it('fails the call when it talks nonsense', async () => {
+  it('fails the call when it sends invalid data', async () => {
     expect(
       await failureOf(await listen((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')))),
     ).toBe('UPSTREAM_PROTOCOL')
@@ -135,7 +135,7 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
     )
   })
 
-  it('fails the call when it redirects elsewhere and talks on for ever', async () => {
+  it('fails the call when it redirects elsewhere and never stops sending', async () => {
     const head =
       'HTTP/1.1 307 Gone\r\nlocation: http://127.0.0.2:1/\r\ntransfer-encoding: chunked\r\n\r\n5\r\nwords\r\n'
     const gone: Promise<unknown>[] = []
@@ -161,7 +161,7 @@ describe('Streamable HTTP against something that is no HTTP server', () => {
   })
 })
 
-it('a request that finds every connection in use needs a current permit when its turn comes', async () => {
+it('a request that finds every connection in use needs a valid permit when its turn comes', async () => {
   const { transport, events } = await connect(await startServer())
   transport.setProtocolVersion('2026-07-28')
   const first = Array.from({ length: 128 }, () => toolCall('modern', 'echo', { text: 'found' }))

@@ -3,7 +3,7 @@ import { initialize, startServer, textOf, toolCall } from './http-transport.test
 import { connect, connectLegacy } from './streamable-http.test-kit.ts'
 
 describe('Streamable HTTP in the legacy era', () => {
-  it('carries session and version after the handshake, and neither before', async () => {
+  it('sends session and version after the handshake, and neither before', async () => {
     const { transport, events, server } = await connectLegacy()
     const request = toolCall('legacy', 'headers')
     transport.request(request)
@@ -19,7 +19,7 @@ describe('Streamable HTTP in the legacy era', () => {
     expect(first).not.toHaveProperty('mcp-protocol-version')
   })
 
-  it('sends no request before the server has taken the end of the handshake', async () => {
+  it('sends no request before the server has accepted the end of the handshake', async () => {
     const { transport, events, server } = await connect(await startServer('--era', 'legacy', '--strict'))
     await initialize(transport, events)
     const [dropped, kept] = [toolCall('legacy', 'echo'), toolCall('legacy', 'echo')] as const
@@ -35,16 +35,16 @@ describe('Streamable HTTP in the legacy era', () => {
     ])
   })
 
-  it('hears notifications on a stream of their own, also after that stream was cut', async () => {
+  it('receives notifications on a separate stream, also after that stream was cut', async () => {
     const { transport, events, server } = await connectLegacy()
     for (const round of [1, 2, 3]) {
       await server.until(({ streams }) => streams === 1)
       transport.request(toolCall('legacy', 'list-changed'))
-      const told = await events.until(() => {
+      const notified = await events.until(() => {
         const own = events.frames.filter(({ message }) => message.method === 'notifications/tools/list_changed')
         return own.length === round ? own.at(-1) : undefined
       })
-      expect(told.during).toBeUndefined()
+      expect(notified.during).toBeUndefined()
       await server.command('/drop-streams')
     }
     await server.until(({ streams }) => streams === 1)
@@ -52,7 +52,7 @@ describe('Streamable HTTP in the legacy era', () => {
     expect(gets.at(-1)?.headers['last-event-id']).toMatch(/^e\d+$/)
   })
 
-  it('does without that stream where the server has none', async () => {
+  it('works without that stream if the server has none', async () => {
     const { transport, events, server } = await connectLegacy(['--no-stream'])
     await server.until(({ requests }) => requests.some(({ verb }) => verb === 'GET'))
     const request = toolCall('legacy', 'echo', { text: 'fine' })
@@ -124,16 +124,16 @@ describe('Streamable HTTP in the legacy era', () => {
     expect(requests.at(-1)?.headers['mcp-session-id']).toBeDefined()
   })
 
-  it('still tells a cancellation that was sent just before it is closed', async () => {
+  it('still delivers a cancellation that was sent just before it is closed', async () => {
     const { transport, server } = await connectLegacy()
     await server.until(({ streams }) => streams === 1)
     transport.send('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}')
     await transport.close()
-    const told = (await server.readLog()).requests.slice(-2).map(({ verb, message }) => message?.method ?? verb)
-    expect(told).toEqual(['notifications/cancelled', 'DELETE'])
+    const notified = (await server.readLog()).requests.slice(-2).map(({ verb, message }) => message?.method ?? verb)
+    expect(notified).toEqual(['notifications/cancelled', 'DELETE'])
   })
 
-  it('can answer a question of the server while every connection for calls is taken', async () => {
+  it('can answer a question of the server while every connection for calls is in use', async () => {
     const { transport, events } = await connectLegacy()
     const requests = Array.from({ length: 140 }, () => toolCall('legacy', 'ask'))
     for (const request of requests) transport.request(request)

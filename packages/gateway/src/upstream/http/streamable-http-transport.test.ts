@@ -39,7 +39,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(textOf(await events.answer(next.id))).toBe('still here')
   })
 
-  it('keeps many answers apart', async () => {
+  it('assigns many answers to their calls', async () => {
     const { transport, events } = await start(['--answers', 'sse'])
     const requests = Array.from({ length: 300 }, (_, n) => toolCall(era, 'echo', { text: `n${n}` }))
     for (const request of requests) transport.request(request)
@@ -47,7 +47,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(events.frames.every(({ message, during }) => message.id === during)).toBe(true)
   })
 
-  it('passes on progress in order before the answer, as of its request', async () => {
+  it('passes on progress in order before the answer, with the id of its request', async () => {
     const { transport, events } = await start()
     const request = toolCall(era, 'progress', { count: 60 })
     transport.request(request)
@@ -66,7 +66,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(textOf(await events.answer(request.id))).toBe('drop by drop')
   })
 
-  it('lets no answer with a foreign id through', async () => {
+  it('drops answers with the id of another request', async () => {
     const { transport, events } = await start()
     const request = toolCall(era, 'wrong-id')
     transport.request(request)
@@ -75,7 +75,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(events.warnings).toHaveLength(1)
   })
 
-  it('fails a call whose only answer has a foreign id', async () => {
+  it('fails a call whose only answer has the id of another request', async () => {
     const { transport, events } = await start()
     const request = toolCall(era, 'wrong-id-json')
     transport.request(request)
@@ -83,7 +83,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(events.frames.some(({ message }) => message.id === request.id + 1)).toBe(false)
   })
 
-  it('passes on the first of two answers only', async () => {
+  it('passes on only the first of two answers', async () => {
     const { transport, events } = await start()
     const request = toolCall(era, 'two-answers')
     transport.request(request)
@@ -110,7 +110,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(events.closes).toEqual([])
   })
 
-  it('gives an error without an id to the request that it answers', async () => {
+  it('assigns an error without an id to the request that it answers', async () => {
     const { transport, events } = await start()
     const request = toolCall(era, 'null-id')
     transport.request(request)
@@ -154,7 +154,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(text).not.toMatch(/[<>\x00-\x1f]|secret/)
   })
 
-  it('tells the server by leaving, where that is how the era cancels', async () => {
+  it('cancels by closing the stream, if the era cancels that way', async () => {
     const { transport, events, server } = await start()
     const request = toolCall(era, 'hang')
     transport.request(request)
@@ -174,7 +174,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
     expect(events.failures).toEqual([])
   })
 
-  it('counts a server as lost once it cannot be connected to again and again', async () => {
+  it('treats a server as lost after repeated connection failures', async () => {
     const { transport, events, server } = await start(['--no-stream'])
     await server.stop()
     await events.until(() => {
@@ -187,7 +187,7 @@ describe.each(['modern', 'legacy'] as const)('Streamable HTTP in the %s era', (e
 })
 
 describe('Streamable HTTP in the modern era', () => {
-  it('repeats version, method and name in headers, and base64 where HTTP could not carry the name', async () => {
+  it('repeats version, method and name in headers, and uses base64 if HTTP could not carry the name', async () => {
     const { transport, events } = await connectModern()
     for (const [name, sent] of [
       ['headers', 'headers'],
@@ -202,7 +202,7 @@ describe('Streamable HTTP in the modern era', () => {
     }
   })
 
-  it('probes with modern headers before anything is agreed, and the probe is cancelled by leaving', async () => {
+  it('probes with modern headers before anything is agreed, and cancels the probe by closing the stream', async () => {
     const { transport, events } = await connect(await startServer('--era', 'modern'))
     const probe = createRequest('server/discover', { _meta: MODERN_META })
     transport.request(probe)
@@ -212,7 +212,7 @@ describe('Streamable HTTP in the modern era', () => {
     expect(transport.abandon(second.id)).toBe(true)
   })
 
-  it('has no session, no notification stream and no farewell', async () => {
+  it('has no session, no notification stream and no closing request', async () => {
     const { transport, events, server } = await connectModern()
     const request = toolCall('modern', 'echo')
     transport.request(request)

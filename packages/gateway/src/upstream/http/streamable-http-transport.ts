@@ -18,14 +18,14 @@ interface Connection {
   readonly context: HttpCallContext
 }
 
-/** After so many connections in a row that could not be made, the server counts as gone. */
+/** After this many failed connections in a row the server counts as gone. */
 const MAX_UNREACHABLE = 2
-/** How long a stream may stay open after its answer, and how long a farewell may take, in milliseconds. */
+/** How long a stream may stay open after its answer, and how long the closing request may take, in milliseconds. */
 const GRACE_MS = 1_000
-/** How long a server may take to take a notification: each one that hangs holds a connection. */
+/** How long a server may take to accept a notification: each one that hangs holds a connection. */
 const POST_TIMEOUT_MS = 10_000
 
-/** MCP over Streamable HTTP, in both eras: each message is a POST, its answer is in the response. */
+/** MCP over Streamable HTTP, in both eras: each message is a POST, and its answer is in the response. */
 export class StreamableHttpTransport implements Transport {
   readonly #config: HttpServerConfig
   readonly #calls = new InFlightCalls<HttpCall>()
@@ -34,7 +34,7 @@ export class StreamableHttpTransport implements Transport {
   #connection: Connection | undefined
   #closing: Promise<void> | undefined
   #notifications: NotificationStream | undefined
-  /** Requests that wait until the server has taken `notifications/initialized`: one POST may overtake another. */
+  /** Requests that wait until the server has accepted `notifications/initialized`: one POST may overtake another. */
   #queued: EncodedRequest[] | undefined
   #unreachable = 0
   #sweepTimer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class StreamableHttpTransport implements Transport {
     this.#config = options.config
   }
 
-  /** Makes no connection yet: the first message does. */
+  /** Opens no connection yet: the first message does. */
   async open(events: TransportEvents): Promise<void> {
     const endpoint = await openHttpEndpoint(this.#config)
     if (this.#closing !== undefined) {
@@ -89,7 +89,7 @@ export class StreamableHttpTransport implements Transport {
       path: endpoint.path,
       headers: headers.forPost({ method, name: undefined }),
       text,
-      onWarning: (trouble) => events.onWarning(trouble),
+      onWarning: (warning) => events.onWarning(warning),
       onFinished: (end) => {
         this.#posts.delete(notice)
         if (this.#posts.size === 0) this.#onPostsDone?.()
@@ -125,10 +125,10 @@ export class StreamableHttpTransport implements Transport {
     if (call.request.call.method !== 'initialize') return
     const session = headers['mcp-session-id']
     if (session === undefined) return
-    // The protocol allows visible ASCII only; anything else could not be sent back.
+    // The protocol allows only visible ASCII; anything else could not be sent back.
     if (typeof session === 'string' && /^[\x21-\x7e]{1,1024}$/.test(session))
       this.#connection?.headers.beginSession(session)
-    else this.#connection?.events.onWarning('a session id that is no header text')
+    else this.#connection?.events.onWarning('a session id that is not valid in a header')
   }
 
   #drop(call: HttpCall): void {
@@ -157,12 +157,12 @@ export class StreamableHttpTransport implements Transport {
   #onPosted(method: string, end: ReplyEnd): void {
     if (this.#closing !== undefined || this.#handleSessionLoss(end)) return
     if (end.kind !== 'done')
-      this.#connection?.events.onWarning(`${method || 'an answer'} was not taken: ${end.error.message}`)
+      this.#connection?.events.onWarning(`${method || 'an answer'} was not accepted: ${end.error.message}`)
     if (method === 'notifications/initialized') this.#onInitialized()
     this.#countUnreachable(end)
   }
 
-  /** The server knows that the handshake is over: what waited for that goes out. */
+  /** The server knows that the handshake is over: send the requests that waited for it. */
   #onInitialized(): void {
     const held = this.#queued ?? []
     this.#queued = undefined
@@ -187,7 +187,7 @@ export class StreamableHttpTransport implements Transport {
     this.#notifications.open()
   }
 
-  /** True when the server forgot our session; then the connection is already over. */
+  /** True if the server forgot our session; then the connection is already closed. */
   #handleSessionLoss(end: ReplyEnd): boolean {
     const headers = this.#connection?.headers
     if (headers === undefined || !isSessionLost(end, headers.session)) return false
@@ -223,7 +223,7 @@ export class StreamableHttpTransport implements Transport {
     await endpoint.close()
   }
 
-  /** A cancellation that was sent just before still arrives: the server would go on for nobody. */
+  /** A cancellation that was sent just before still arrives: otherwise the server would go on working for nobody. */
   async #flushPosts(): Promise<void> {
     if (this.#posts.size > 0)
       await withinGrace((done) => {
@@ -234,7 +234,7 @@ export class StreamableHttpTransport implements Transport {
   }
 }
 
-/** Tells a legacy server that its session can be forgotten. It may refuse, be gone, or be slow: we go all the same. */
+/** Asks a legacy server to end its session. The server may refuse, be gone or be slow: we close in any case. */
 function deleteSession(endpoint: HttpEndpoint, headers: readonly string[]): Promise<void> {
   const request = { method: 'DELETE', lane: 'side', path: endpoint.path, headers } as const
   return withinGrace((done) => {
@@ -255,7 +255,7 @@ function withinGrace(begin: (done: () => void) => void): Promise<void> {
 const closedError = ({ peer }: HttpEndpoint): SallyportError =>
   new SallyportError('UPSTREAM_GONE', `The connection to ${peer.origin} is closed.`)
 
-/** Empty for an answer, which has none. */
+/** Empty for an answer, which has no method. */
 function parseMethod(text: string): string {
   const message: unknown = JSON.parse(text)
   return isJsonObject(message) && typeof message.method === 'string' ? message.method : ''
@@ -266,15 +266,15 @@ interface NotificationStreamContext {
   readonly headers: McpHeaders
   onFrame(frame: Frame): void
   onWarning(text: string): void
-  /** The stream could be opened: the server lives. */
+  /** The stream could be opened: the server is alive. */
   onAlive(): void
-  /** Each time that it could not be opened, or broke. */
+  /** Called each time it could not be opened, or broke. */
   onLost(end: ReplyEnd): void
 }
 
 const MAX_FAILURES = 5
 
-/** The stream on which a legacy server tells what concerns no request. It is opened again whenever it ends. */
+/** The stream on which a legacy server sends messages that belong to no request. It is reopened whenever it ends. */
 class NotificationStream implements ReplyListener {
   readonly #context: NotificationStreamContext
   #exchange: HttpExchange | undefined
@@ -311,11 +311,11 @@ class NotificationStream implements ReplyListener {
     this.#context.onAlive()
   }
 
-  /** Answers belong onto the stream of their request; here they could be anybody's. */
+  /** Answers belong on the stream of their request; here they could be anybody's. */
   onFrame(frame: Frame): void {
     this.#idleEnds = 0
     if (frame.envelope.hasMethod) this.#context.onFrame(frame)
-    else this.onWarning('an answer, where only notifications may be')
+    else this.onWarning('an answer on the stream for notifications')
   }
 
   onWarning(text: string): void {
@@ -336,7 +336,7 @@ class NotificationStream implements ReplyListener {
     this.#timer = setTimeout(() => this.open(), reconnectDelay(Math.min(attempt, 10), this.#retry))
   }
 
-  /** A server need not offer this stream: 405 says so, and any other refusal of it harms no call. */
+  /** A server need not offer this stream: 405 says so, and any other refusal harms no call. */
   #mayReopen(end: ReplyEnd): boolean {
     if (this.#isOpen) return true
     if (end.kind === 'done') return false

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Requests by name, each with the time that it has; what is late is ended, and noted with the time. */
+/** Requests by name, each with its deadline; an overdue one is ended and recorded with the time. */
 function waitFor(requests: Readonly<Record<string, number>>) {
   const begun = performance.now()
   const waiting = new Map(Object.entries(requests).map(([name, time]) => [name, begun + time]))
@@ -24,14 +24,14 @@ function waitFor(requests: Readonly<Record<string, number>>) {
 }
 
 describe('the deadlines of a connection', () => {
-  it('end each request when its time is over, in whatever order they began', () => {
+  it('end each request at its deadline, in whatever order they began', () => {
     const { ended } = waitFor({ slow: 600, quick: 10, usual: 60, 'as quick': 10 })
     expect(vi.getTimerCount()).toBe(1)
     vi.advanceTimersByTime(1_000)
     expect(ended).toEqual(['quick at 10', 'as quick at 10', 'usual at 60', 'slow at 600'])
   })
 
-  it('go off once for any number of requests that were answered in time, and then for those that wait', () => {
+  it('fire once for any number of requests that were answered in time, and then for those that wait', () => {
     const answered = Array.from({ length: 100 }, (_, at) => `request ${at}`)
     const { waiting, ended, looks } = waitFor({ ...Object.fromEntries(answered.map((name) => [name, 60])), last: 90 })
     for (const name of answered) waiting.delete(name)
@@ -40,7 +40,7 @@ describe('the deadlines of a connection', () => {
     expect(looks()).toBe(2)
   })
 
-  it('serve a request that begins after all others have ended', () => {
+  it('work for a request that begins after all others have ended', () => {
     const { deadlines, waiting, ended } = waitFor({ first: 10 })
     vi.advanceTimersByTime(100)
     waiting.set('next', performance.now() + 10)

@@ -1,17 +1,17 @@
-/** Ends what is late, and says when the next will be: never, where nothing waits. */
+/** Ends overdue requests and returns when the next one will be overdue: infinity if nothing waits. */
 type ExpireOverdue = (now: number) => number
 
-/** One timer for all calls of a connection: one for each would cost a call as much as deciding about it does. */
+/** One timer for all calls of a connection: one for each call would cost as much as the policy decision. */
 export class Deadlines {
   readonly #expireOverdue: ExpireOverdue
   #timer: NodeJS.Timeout | undefined
   #wakesAt = Number.POSITIVE_INFINITY
 
-  constructor(look: ExpireOverdue) {
-    this.#expireOverdue = look
+  constructor(expireOverdue: ExpireOverdue) {
+    this.#expireOverdue = expireOverdue
   }
 
-  /** Something will be late then. It may be over by that time, or have got more. */
+  /** Something will be overdue then, unless it ends before or gets more time. */
   schedule(lateAt: number): void {
     if (lateAt >= this.#wakesAt) return
     clearTimeout(this.#timer)

@@ -5,7 +5,7 @@ const DROP_REASONS = {
   too_large: 'too large',
   too_many: 'too many',
   not_agreed: 'not agreed on by both sides',
-  unmatched: 'about nothing that is open',
+  unmatched: 'not about any open request',
   invalid: 'invalid',
 } as const
 
@@ -18,10 +18,13 @@ export interface DroppedMessagesOptions {
   readonly onEvent: (event: SallyportEvent) => void
 }
 
-/** From here on it is recorded: below that it may be chance, such as progress that comes after the answer. */
+/** It is recorded from this count on: fewer may be chance, such as progress that arrives after the answer. */
 const MIN_RECORDED = 100
 
-/** Counts what a server sent and nobody got. Lines and records are written at 1, 10, 100 and so on: a flood fills no log. */
+/**
+ * Counts the messages of a server that were dropped. It logs and records at 1, 10, 100 and so on, so that a flood does
+ * not fill the log.
+ */
 export class DroppedMessages {
   readonly #options: DroppedMessagesOptions
   readonly #counts: { [reason in DropReason]?: number } = {}
@@ -34,7 +37,7 @@ export class DroppedMessages {
     return { ...this.#counts }
   }
 
-  /** A line about it, where one is due. */
+  /** The log line for this count, if one is due. */
   add(reason: DropReason): string | undefined {
     const count = (this.#counts[reason] ?? 0) + 1
     this.#counts[reason] = count

@@ -16,7 +16,7 @@ describe('what a server asks before the first call', () => {
 
   afterEach(() => void vi.useRealTimers())
 
-  it('is kept for that call, in its order, and given once', () => {
+  it('is stored for that call, in order, and returned once', () => {
     early.add(question(1))
     early.add(question(2))
     early.add(question(3))
@@ -27,7 +27,7 @@ describe('what a server asks before the first call', () => {
     expect(unanswerable).toEqual([])
   })
 
-  it('is given up when no call comes', () => {
+  it('is refused if no call comes', () => {
     early.add(question(1))
     vi.advanceTimersByTime(4_999)
     early.add(question(2))

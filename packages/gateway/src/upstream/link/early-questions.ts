@@ -1,21 +1,23 @@
 import type { JsonObject } from '@sallyport/core'
 
 /**
- * So long a server waits at most for the call that its connection was made for. One that lists nothing before it has
- * its answer would wait for ever otherwise, since the call waits for the lists.
+ * How long the question of a server waits for the call that its connection was opened for. Without this limit, a server
+ * that lists nothing before it has its answer would wait forever, since the call waits for the lists.
  */
 const FIRST_CALL_TIMEOUT_MS = 5_000
-/** A server asks for roots before anything else; nobody asks for much. */
+/** A server may ask for roots before anything else, but not for much more. */
 const MAX_QUESTIONS = 8
 
-/** What a server asked before the first call of the client whose connection it is, where only calls reach that client. */
+/**
+ * Questions that a server asked before the first call of its client, if that client can be reached only during calls.
+ */
 export class EarlyQuestions {
   readonly #onUnanswered: (message: JsonObject) => void
   #pending: JsonObject[] = []
   #timer: NodeJS.Timeout | undefined
 
-  constructor(unanswerable: (message: JsonObject) => void) {
-    this.#onUnanswered = unanswerable
+  constructor(onUnanswered: (message: JsonObject) => void) {
+    this.#onUnanswered = onUnanswered
   }
 
   get size(): number {
@@ -28,14 +30,14 @@ export class EarlyQuestions {
     this.#timer ??= setTimeout(() => this.#giveUp(), FIRST_CALL_TIMEOUT_MS)
   }
 
-  /** They are no longer kept here. */
+  /** Returns and removes all of them. */
   takeAll(): readonly JsonObject[] {
-    const kept = this.#pending
+    const questions = this.#pending
     this.stop()
-    return kept
+    return questions
   }
 
-  /** The server took it back. False where it did not ask that. */
+  /** The server withdrew a question. Returns false if it did not ask it. */
   cancel(id: unknown): boolean {
     const before = this.#pending.length
     if (before > 0) this.#pending = this.#pending.filter((message) => message.id !== id)

@@ -32,7 +32,7 @@ function paramsOf(request: Partial<OutgoingCall>, era: 'legacy' | 'modern' = 'mo
 describe(`a call of a legacy client to a modern server (${promise('GW-17')})`, () => {
   const introduced = clientWith(DECLARED, formatIntroduction(DECLARED))
 
-  it('says with its introduction what it would say without', () => {
+  it('is the same with and without the preserialized introduction', () => {
     const keys = fc.constantFrom('progressToken', 'x/y', '__proto__', `${META}/clientInfo`, `${META}/logLevel`, 'ü"')
     const metas = fc.option(fc.dictionary(keys, fc.jsonValue()), { nil: undefined })
     const traces = fc.constantFrom(undefined, { traceparent: '00-1-2-01' })
@@ -47,7 +47,7 @@ describe(`a call of a legacy client to a modern server (${promise('GW-17')})`, (
     )
   })
 
-  it('tells what the client declared, what it says in this call, and our token for its progress', () => {
+  it('contains what the client declared, the `_meta` of this call, and our progress token', () => {
     const params = { name: 'a', _meta: { progressToken: 'theirs', 'x/y': 1 } }
     expect(paramsOf({ params, client: introduced, onProgress: () => {} })).toEqual({
       name: 'a',
@@ -61,7 +61,7 @@ describe(`a call of a legacy client to a modern server (${promise('GW-17')})`, (
     })
   })
 
-  it('tells a legacy server nothing of it', () => {
+  it('sends none of this to a legacy server', () => {
     expect(paramsOf({ params: { name: 'a' }, client: introduced }, 'legacy')).toEqual({ name: 'a' })
   })
 })

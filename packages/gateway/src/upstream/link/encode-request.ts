@@ -3,8 +3,8 @@ import type { Client } from '../client.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
 
 /**
- * What a modern request says of its sender. A legacy server was told in the handshake; one that knows both eras would
- * take a request that carries these for a modern one.
+ * What a modern request says about its sender. A legacy server got this in the handshake; one that knows both eras
+ * would treat a request with these members as a modern one.
  */
 const MODERN_ENVELOPE: ReadonlySet<string> = new Set([
   META.protocolVersion,
@@ -24,7 +24,7 @@ export function encodeRequest(id: number, request: OutgoingCall, sender: Sender)
   return `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(request.method)},"params":${params}}`
 }
 
-/** What a modern server is told of a client, as members of `_meta`: one that began with `initialize` does not repeat it. */
+/** What a modern server gets to know about a client, as members of `_meta`. After `initialize` it is not repeated. */
 export function formatIntroduction({ clientInfo, capabilities, logLevel }: IntroducedClient): string {
   const members =
     formatMember(META.protocolVersion, MODERN_VERSION) +
@@ -36,7 +36,7 @@ export function formatIntroduction({ clientInfo, capabilities, logLevel }: Intro
 
 type IntroducedClient = Pick<Client, 'clientInfo' | 'capabilities' | 'logLevel'>
 
-/** With what was printed once of a legacy client; undefined where more has to be said than that. */
+/** Uses the part that was serialized once for a legacy client; `undefined` if the request needs more than that. */
 function formatIntroducedParams(id: number, request: OutgoingCall, { era }: Sender): string | undefined {
   const { params, client, onProgress, trace, span } = request
   const introduction = client?.introduction
@@ -57,7 +57,7 @@ function formatParams(id: number, request: OutgoingCall, sender: Sender): string
   return joinParams(params, meta && printJson(meta))
 }
 
-/** Piece by piece: what is printed already need not be printed again, and nothing is copied first. */
+/** Built from pieces: what is serialized already is not serialized again, and nothing is copied first. */
 function joinParams(params: JsonObject, meta: string | undefined): string {
   let members = ''
   for (const key in params) if (key !== '_meta') members += formatMember(key, params[key])
@@ -75,7 +75,7 @@ function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sende
   const theirs = isJsonObject(params._meta) ? params._meta : undefined
   const isModern = era === 'modern' || method === 'server/discover'
   if (theirs && isModern && isCompleteMeta(theirs) && !onProgress && !trace && !span) return theirs
-  // Without a prototype: a client's key "__proto__" is a key like any other.
+  // Without a prototype: a client's key "__proto__" is an ordinary key.
   const ours: Record<string, unknown> = Object.create(null)
   for (const key in theirs)
     if (key !== 'progressToken' && (isModern || !MODERN_ENVELOPE.has(key))) ours[key] = theirs[key]
@@ -87,13 +87,13 @@ function buildMeta(id: number, request: OutgoingCall, { era, clientInfo }: Sende
     Object.assign(ours, trace)
   }
   Object.assign(ours, span)
-  // Their token is theirs: to us the server speaks of ours.
+  // The client's token stays its own: between us and the server, our token is used.
   if (onProgress) ours.progressToken = id
   for (const _any in ours) return ours as JsonObject
   return undefined
 }
 
-/** A modern client has said everything that the server wants to know. */
+/** A modern client has sent everything that the server needs. */
 const isCompleteMeta = (meta: JsonObject): boolean =>
   meta[META.protocolVersion] === MODERN_VERSION &&
   meta[META.clientInfo] !== undefined &&

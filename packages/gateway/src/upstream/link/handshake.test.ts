@@ -24,7 +24,7 @@ afterEach(() => {
 })
 
 describe('the handshake', () => {
-  it('greets a legacy server and tells it that it may begin', async () => {
+  it('initializes a legacy server and notifies it', async () => {
     const { transport, shake, methods } = await openLink(createServerHandler({ capabilities: { tools: {} } }))
     expect(await shake('legacy')).toEqual({
       era: 'legacy',
@@ -37,7 +37,7 @@ describe('the handshake', () => {
     expect(transport.versions).toEqual(['2025-11-25'])
   })
 
-  it('asks a modern server what it is, in the modern way', async () => {
+  it('discovers a modern server with a modern request', async () => {
     const { transport, shake, methods } = await openLink(createServerHandler({ era: 'modern' }))
     expect(await shake('auto')).toMatchObject({ era: 'modern', protocolVersion: '2026-07-28' })
     expect(methods()).toEqual(['server/discover'])
@@ -47,7 +47,7 @@ describe('the handshake', () => {
     })
   })
 
-  it('falls back on the greeting when the question is refused, or not answered', async () => {
+  it('falls back to initialize if discovery is refused or not answered', async () => {
     const refused = await openLink(createServerHandler())
     expect(await refused.shake('auto')).toMatchObject({ era: 'legacy' })
     const ignored = await openLink(createServerHandler({ answers: { 'server/discover': () => {} } }))
@@ -56,7 +56,7 @@ describe('the handshake', () => {
     expect(await shaking).toMatchObject({ era: 'legacy' })
   })
 
-  it('asks a second time where only the first came too early', async () => {
+  it('tries discovery a second time if the first attempt came too early', async () => {
     let asked = 0
     const answers = {
       'server/discover': ({ id }: ReceivedMessage, server: MemoryTransport) =>
@@ -68,7 +68,7 @@ describe('the handshake', () => {
     expect(await shaking).toMatchObject({ era: 'modern' })
   })
 
-  it('asks again where the refusal of its version names that very version, and only once', async () => {
+  it('retries once if the refusal of its version names that very version', async () => {
     const error = { code: -32_022, message: 'not this one', data: { supported: ['2026-07-28'] } }
     const refuse = ({ id }: ReceivedMessage, server: MemoryTransport): void =>
       server.emit({ jsonrpc: '2.0', id, error })
@@ -86,14 +86,14 @@ describe('the handshake', () => {
     expect(await never.shake('auto')).toMatchObject({ era: 'legacy' })
   })
 
-  it('tells the refusal of the greeting where nothing helps', async () => {
+  it('reports the refusal of initialize if nothing helps', async () => {
     const { shake } = await openLink(
       (message, server) => void (message.id && server.refuse(message.id, -32_000, 'go away')),
     )
     await expect(shake('auto')).rejects.toThrow('The server refused initialize: go away (-32000).')
   })
 
-  it('does not go on with a server that is gone', async () => {
+  it('does not continue with a server that is gone', async () => {
     const { shake, methods } = await openLink((_, server) => server.die())
     expect(await codeOf(shake('auto'))).toBe('UPSTREAM_DIED')
     expect(methods()).toEqual(['server/discover'])
@@ -117,7 +117,7 @@ describe('the handshake', () => {
     }
   })
 
-  it('shows what a server says short and harmless', async () => {
+  it('shortens and sanitizes the text of a server', async () => {
     for (const message of ['x'.repeat(100_000), '\u001b[2J\nforged', { toString: 1, valueOf: 1 }, null]) {
       const { shake } = await openLink((one, server) => server.refuse(one.id, -1, message))
       const error = await shake('legacy').catch((refusal: Error) => refusal)
@@ -126,7 +126,7 @@ describe('the handshake', () => {
     }
   })
 
-  it('takes what is of the wrong kind for nothing said', async () => {
+  it('treats values of the wrong type as missing', async () => {
     const odd = { protocolVersion: '2024-11-05', capabilities: [], serverInfo: 'me', instructions: 5 }
     const answers = { initialize: ({ id }: ReceivedMessage, server: MemoryTransport) => server.answer(id, odd) }
     const { shake } = await openLink(createServerHandler({ answers }))

@@ -13,7 +13,7 @@ import { parseFrame } from '../answers/parse-frame.ts'
 import type { Frame } from '../transport.ts'
 import type { Link } from './link.ts'
 
-/** What a server said of itself when the conversation began. */
+/** What a server declared about itself in the handshake. */
 export interface HandshakeResult {
   readonly era: Era
   readonly protocolVersion: string
@@ -27,12 +27,12 @@ export interface HandshakeOptions {
   readonly timeout: number
 }
 
-/** A server that knows no `server/discover` usually says so at once; some stay silent. */
+/** A server that does not know `server/discover` usually answers so at once; some stay silent. */
 const PROBE_TIMEOUT_MS = 2_000
 const MAX_QUOTE_LENGTH = 300
 const UNSUPPORTED_VERSION = -32022
 
-/** Finds the era that the server speaks and opens the conversation in it. */
+/** Finds the era of the server and begins the conversation in it. */
 export async function performHandshake(link: Link, options: HandshakeOptions): Promise<HandshakeResult> {
   if (options.era === 'legacy') return initialize(link, options)
   if (options.era === 'modern') return discover(link, options.timeout)
@@ -40,7 +40,7 @@ export async function performHandshake(link: Link, options: HandshakeOptions): P
   if (probed) return probed
   return initialize(link, options).catch(async (refusal: unknown) => {
     ignoreWrongEra(refusal)
-    // Slow to start and modern only: the probe came too early for it.
+    // A modern-only server that starts slowly: the probe came too early for it.
     return discover(link, options.timeout).catch(() => {
       throw refusal
     })
@@ -48,8 +48,8 @@ export async function performHandshake(link: Link, options: HandshakeOptions): P
 }
 
 /**
- * An error, or no answer at all, only means: try the other era. The loss of the connection, a missing login or a server
- * that is out of order say nothing of its era.
+ * An error, or no answer at all, only means: try the other era. A lost connection, a missing login or a failing server
+ * do not show its era.
  */
 function ignoreWrongEra(error: unknown): undefined {
   if (!(error instanceof SallyportError)) throw error
@@ -74,7 +74,9 @@ async function discover(link: Link, timeout: number): Promise<HandshakeResult> {
   return opened
 }
 
-/** Whoever is refused for its version has to try one that the refusal names, and that may be the same again. */
+/**
+ * A client that is refused because of its version must try one that the refusal names, and that may be the same again.
+ */
 function offersOurVersion(frame: Frame): boolean {
   if (!frame.envelope.error) return false
   const { error } = parseFrame(frame)
@@ -94,9 +96,9 @@ async function initialize(link: Link, { timeout }: HandshakeOptions): Promise<Ha
   if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version)) {
     throw new SallyportError(
       'UPSTREAM_PROTOCOL',
-      `The server wants protocol version ${quoteValue(version)}, which is unknown.`,
+      `The server requires protocol version ${quoteValue(version)}, which is unknown.`,
       {
-        hint: `Known are ${LEGACY_VERSIONS.join(', ')} and ${MODERN_VERSION}.`,
+        hint: `Known versions are ${LEGACY_VERSIONS.join(', ')} and ${MODERN_VERSION}.`,
       },
     )
   }
@@ -123,7 +125,7 @@ export function parseResult(frame: Frame, method: string): JsonObject {
   throw toProtocolError(frame, method)
 }
 
-/** What an error answer says, fit to be shown. */
+/** The content of an error answer, safe to show. */
 export function toProtocolError(frame: Frame, method: string): SallyportError {
   const message = parseFrame(frame)
   const error = isJsonObject(message.error) ? message.error : {}
@@ -133,7 +135,7 @@ export function toProtocolError(frame: Frame, method: string): SallyportError {
   )
 }
 
-/** Foreign words are shown short and without anything that acts on a screen; values of other kinds as JSON. */
+/** Untrusted text is shortened and loses its control characters; values of other types are shown as JSON. */
 function quoteValue(value: Json | undefined): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
   return excerpt(text, MAX_QUOTE_LENGTH)

@@ -14,27 +14,27 @@ const CLIENT = { name: 'test', version: '1' }
 
 async function openLink(options: MemoryTransportOptions = {}, speaker: Partial<ConnectionIdentity> = {}) {
   const transport = new MemoryTransport(options)
-  const told = {
+  const events = {
     notifications: [] as JsonObject[],
-    troubles: [] as string[],
+    warnings: [] as string[],
     dropped: [] as string[],
     closes: [] as string[],
   }
   const link = new Link(
     transport,
     {
-      onNotification: (notification) => told.notifications.push(notification),
+      onNotification: (notification) => events.notifications.push(notification),
       onQuestion: () => {},
-      onWarning: (text) => told.troubles.push(text),
-      onDropped: (reason) => told.dropped.push(reason),
-      onClose: (reason) => told.closes.push(reason),
+      onWarning: (text) => events.warnings.push(text),
+      onDropped: (reason) => events.dropped.push(reason),
+      onClose: (reason) => events.closes.push(reason),
     },
     { clientInfo: CLIENT, capabilities: {}, ...speaker },
   )
   await link.open()
   const ask = (changes: Partial<GatewayCall & CallTimeouts> = {}): Promise<Frame> =>
     link.request({ method: 'tools/call', params: {}, timeout: 60_000, maximum: 600_000, ...changes })
-  return { transport, link, told, ask }
+  return { transport, link, events, ask }
 }
 
 const resultIn = (frame: Frame): unknown => JSON.parse(Buffer.concat(frame.parts).toString()).result
@@ -81,27 +81,27 @@ describe(`a link (${promise('GW-20')})`, () => {
     await Promise.all(calls)
   })
 
-  it('takes the first answer and reports the second, the late and the foreign one', async () => {
-    const { transport, link, told, ask } = await openLink()
+  it('accepts the first answer and reports duplicate, late and unmatched ones', async () => {
+    const { transport, link, events, ask } = await openLink()
     const first = ask()
     const other = ask()
     const [one, two] = transport.requests.map(({ id }) => id)
     transport.answer(one, { text: 'first' })
     transport.answer(one, { text: 'second' })
     transport.answer(123, { text: 'foreign' })
-    transport.emit({ jsonrpc: '2.0', id: String(two), result: { text: 'as a text' } })
+    transport.emit({ jsonrpc: '2.0', id: String(two), result: { text: 'as a string' } })
     transport.emit({ jsonrpc: '2.0', id: null, result: {} })
     transport.emit({ jsonrpc: '2.0', id: true, result: {} })
     transport.emit({ jsonrpc: '2.0', result: {} })
     expect(resultIn(await first)).toEqual({ text: 'first' })
-    expect(told.troubles).toHaveLength(6)
+    expect(events.warnings).toHaveLength(6)
     expect(link.inFlight).toBe(1)
     transport.answer(two)
     await other
     await link.close()
   })
 
-  it('passes an error answer on as it came', async () => {
+  it('passes on an error answer unchanged', async () => {
     const { transport, link, ask } = await openLink()
     const call = ask()
     transport.refuse(lastId(transport), -32_000, 'no')
@@ -109,7 +109,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     await link.close()
   })
 
-  it('takes an answer with both or neither of a result and an error for a broken one', async () => {
+  it('treats an answer with both or neither of a result and an error as invalid', async () => {
     const { transport, link, ask } = await openLink()
     for (const members of [{}, { result: {}, error: { code: 1, message: '' } }]) {
       const call = codeOf(ask())
@@ -119,7 +119,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     await link.close()
   })
 
-  it('takes an answer that no client could read for a broken one', async () => {
+  it('treats an answer that no client could read as invalid', async () => {
     const { transport, link, ask } = await openLink()
     const errors = [5, null, {}, { code: 'x', message: 'no' }, { code: 1.5, message: 'no' }, { code: 1, message: {} }]
     for (const members of [{ result: 5 }, { result: null }, { result: [] }, ...errors.map((error) => ({ error }))]) {
@@ -130,7 +130,7 @@ describe(`a link (${promise('GW-20')})`, () => {
     await link.close()
   })
 
-  it('fails one call where the transport says so, and no other', async () => {
+  it('fails only the call that the transport reports', async () => {
     const { transport, link, ask } = await openLink()
     const lost = codeOf(ask())
     transport.fail(lastId(transport), new SallyportError('UPSTREAM_TOO_LARGE', 'too large'))
@@ -153,41 +153,41 @@ describe(`a link (${promise('GW-20')})`, () => {
     await link.close()
   })
 
-  it('passes notifications on and reports what is none', async () => {
-    const { transport, link, told } = await openLink()
+  it('passes on notifications and reports invalid ones', async () => {
+    const { transport, link, events } = await openLink()
     transport.emit({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { level: 'info' } })
     transport.emit({ jsonrpc: '2.0', method: 5 })
     transport.emit({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 'x'.repeat(4_100_000) } })
-    expect(told.notifications).toHaveLength(1)
-    expect(told.dropped).toEqual(['invalid', 'too_large'])
+    expect(events.notifications).toHaveLength(1)
+    expect(events.dropped).toEqual(['invalid', 'too_large'])
     await link.close()
   })
 })
 
-describe(`what a link writes (${promise('GW-21')})`, () => {
+describe(`the messages of a link (${promise('GW-21')})`, () => {
   const paramsOf = (transport: MemoryTransport): JsonObject => transport.received.at(-1)?.params ?? {}
 
-  it('lets a key pass to the one client behind it only where each call that it may be about allows that', async () => {
-    const heard: JsonObject[] = []
-    const client = { era: 'legacy', logLevel: undefined, notify: (notice: JsonObject) => heard.push(notice) }
+  it('let a secret pass to the only client only if every call that it may belong to allows that', async () => {
+    const received: JsonObject[] = []
+    const client = { era: 'legacy', logLevel: undefined, notify: (notice: JsonObject) => received.push(notice) }
     const speaker = { isOneClient: true, client: client as unknown as StandingClient }
     const { transport, link, ask } = await openLink({}, speaker)
     const key = `ghp_${'a1B2c3D4e5'.repeat(4).slice(0, 36)}`
-    const dataHeard = (): unknown => {
+    const lastData = (): unknown => {
       transport.emit({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: key } })
-      return heard.at(-1)?.params
+      return received.at(-1)?.params
     }
     const hidden = { level: 'info', data: '[redacted: GitHub token]' }
-    expect(dataHeard()).toEqual(hidden)
+    expect(lastData()).toEqual(hidden)
     const calls = [codeOf(ask({ name: 'open', mayTellSecrets: true }))]
-    expect(dataHeard()).toEqual({ level: 'info', data: key })
+    expect(lastData()).toEqual({ level: 'info', data: key })
     calls.push(codeOf(ask({ name: 'closed' })), codeOf(ask({ name: 'open', mayTellSecrets: true })))
-    expect(dataHeard()).toEqual(hidden)
+    expect(lastData()).toEqual(hidden)
     await link.close()
     await Promise.all(calls)
   })
 
-  it('keeps keys that every object has, as keys like any other', async () => {
+  it('preserve keys such as __proto__', async () => {
     const { transport, link, ask } = await openLink()
     const params = JSON.parse(
       '{"name":"constructor","arguments":{"__proto__":{"admin":true},"toString":1},"__proto__":2,"_meta":{"__proto__":3}}',
@@ -200,7 +200,7 @@ describe(`what a link writes (${promise('GW-21')})`, () => {
     await call
   })
 
-  it('puts a progress token of its own in the place of the client’s, and none where nobody listens', async () => {
+  it('contain our own progress token instead of the client’s, and none if nobody listens', async () => {
     const { transport, link, ask } = await openLink()
     const calls = [codeOf(ask({ params: { _meta: { progressToken: 'theirs', 'x/y': 1 } }, onProgress: () => {} }))]
     expect(paramsOf(transport)._meta).toEqual({ progressToken: lastId(transport), 'x/y': 1 })
@@ -210,7 +210,7 @@ describe(`what a link writes (${promise('GW-21')})`, () => {
     await Promise.all(calls)
   })
 
-  it('carries the envelope of the modern era, and the client’s own words in it', async () => {
+  it('contain the `_meta` of the modern era, with the client’s own members', async () => {
     const { transport, link, ask } = await openLink()
     link.completeHandshake('modern', '2026-07-28', {})
     const theirs = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } }
@@ -233,10 +233,10 @@ describe('progress', () => {
     params: { progressToken, progress: value, message: 'so far' },
   })
 
-  it('reaches the call that it is about, in order, and nobody after the answer', async () => {
-    const { transport, link, told, ask } = await openLink()
-    const heard: JsonObject[] = []
-    const call = ask({ onProgress: (one) => heard.push(one) })
+  it('reaches its call, in order, and nobody after the answer', async () => {
+    const { transport, link, events, ask } = await openLink()
+    const received: JsonObject[] = []
+    const call = ask({ onProgress: (one) => received.push(one) })
     const id = lastId(transport)
     transport.emit(progress(id, 1))
     transport.emit(progress(String(id), 50))
@@ -246,12 +246,12 @@ describe('progress', () => {
     transport.answer(id)
     transport.emit(progress(id, 3))
     await call
-    expect(heard).toEqual([1, 2].map((value) => ({ progress: value, message: 'so far' })))
-    expect(told.notifications).toEqual([])
+    expect(received).toEqual([1, 2].map((value) => ({ progress: value, message: 'so far' })))
+    expect(events.notifications).toEqual([])
     await link.close()
   })
 
-  it(`keeps a call alive, but not beyond its longest time (${promise('GW-8')})`, async () => {
+  it(`keeps a call alive, but not beyond its maximum time (${promise('GW-8')})`, async () => {
     const { transport, link, ask } = await openLink()
     const call = codeOf(ask({ timeout: 1_000, maximum: 2_500, onProgress: () => {} }))
     const id = lastId(transport)
@@ -268,19 +268,19 @@ describe('progress', () => {
 })
 
 describe(`an end before the answer (${promise('GW-8')})`, () => {
-  it('comes after the time limit, is told to the server, and stands whatever comes later', async () => {
-    const { transport, link, told, ask } = await openLink()
+  it('comes after the time limit, is sent to the server, and is final whatever comes later', async () => {
+    const { transport, link, events, ask } = await openLink()
     const call = codeOf(ask({ timeout: 1_000 }))
     const id = lastId(transport)
     vi.advanceTimersByTime(1_000)
     expect(await call).toBe('UPSTREAM_TIMEOUT')
     expect(transport.received.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: id } })
     transport.answer(id)
-    expect(told.troubles).toHaveLength(1)
+    expect(events.warnings).toHaveLength(1)
     await link.close()
   })
 
-  it('is not told again to a server that a closed stream told already', async () => {
+  it('is not sent to a server that a closed stream has notified already', async () => {
     const { transport, link, ask } = await openLink({ abandonTells: true })
     const call = codeOf(ask({ timeout: 1_000 }))
     vi.advanceTimersByTime(1_000)
@@ -289,7 +289,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     await link.close()
   })
 
-  it('is never told of the handshake, which cannot be cancelled', async () => {
+  it('is never sent for the handshake, which cannot be cancelled', async () => {
     const { transport, link, ask } = await openLink()
     const call = codeOf(ask({ method: 'initialize', timeout: 1_000 }))
     vi.advanceTimersByTime(1_000)
@@ -298,7 +298,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     await link.close()
   })
 
-  it('comes with a cancellation, which is told with its reason', async () => {
+  it('comes with a cancellation, which is sent with its reason', async () => {
     const { transport, link, ask } = await openLink()
     const cancellation = new Cancellation()
     const call = codeOf(ask({ cancellation }))
@@ -308,7 +308,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     await link.close()
   })
 
-  it('keeps a call that was cancelled before from being sent at all', async () => {
+  it('prevents a call that was cancelled before from being sent', async () => {
     const { transport, link, ask } = await openLink()
     const cancellation = new Cancellation()
     cancellation.cancel('no longer wanted')
@@ -317,7 +317,7 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
     await link.close()
   })
 
-  it('is not told for a cancellation that comes after the answer', async () => {
+  it('is not sent for a cancellation after the answer', async () => {
     const { transport, link, ask } = await openLink()
     const cancellation = new Cancellation()
     const call = ask({ cancellation })
@@ -331,24 +331,24 @@ describe(`an end before the answer (${promise('GW-8')})`, () => {
 
 describe('the end of a link', () => {
   it('fails every call with the reason, once', async () => {
-    const { transport, link, told, ask } = await openLink()
+    const { transport, link, events, ask } = await openLink()
     const calls = [codeOf(ask()), codeOf(ask())]
     transport.die('exited with code 3')
     transport.die('again')
     expect(await Promise.all(calls)).toEqual(['UPSTREAM_DIED', 'UPSTREAM_DIED'])
     await link.close()
-    expect(told.closes).toEqual(['exited with code 3'])
+    expect(events.closes).toEqual(['exited with code 3'])
     expect(link.closeReason).toBe('exited with code 3')
   })
 
-  it('answers calls that come after it at once, and does not send them', async () => {
+  it('fails later calls immediately, and does not send them', async () => {
     const { transport, link, ask } = await openLink()
     await link.close()
     expect(await codeOf(ask())).toBe('UPSTREAM_GONE')
     expect(transport.received).toEqual([])
   })
 
-  it('does not keep calls waiting while the process takes its time to end', async () => {
+  it('does not keep calls waiting while the process ends slowly', async () => {
     let ended = (): void => {}
     const { link, ask } = await openLink({ close: () => new Promise((resolve) => (ended = resolve)) })
     const call = codeOf(ask())

@@ -32,25 +32,25 @@ import { type Addressee, Questions } from './questions.ts'
 import { createRequestIds } from './request-ids.ts'
 import { UrlElicitations } from './url-elicitations.ts'
 
-/** As whom we speak to a server. */
+/** How we present ourselves to a server. */
 export interface ConnectionIdentity {
   readonly clientInfo: JsonObject
   readonly capabilities: JsonObject
-  /** The one client for whom the connection is there, where it can be reached outside of calls. */
+  /** The only client of the connection, if it can be reached outside of calls. */
   readonly client?: StandingClient | undefined
-  /** Puts a question of the server to that client. */
+  /** Forwards a question of the server to that client. */
   readonly ask?: AskClient | undefined
-  /** All calls over it are one client's. */
+  /** All calls over it belong to one client. */
   readonly isOneClient?: boolean
-  /** What the server is called here. */
+  /** The server's id in the configuration. */
   readonly server?: string
-  /** The server is a part of the gateway: what it says is said by us. */
+  /** The server is a part of the gateway: its messages are ours. */
   readonly isBuiltIn?: boolean
 }
 
 export interface LinkEvents {
   onNotification(notification: JsonObject): void
-  /** The server asked something of its client. */
+  /** The server asked its client a question. */
   onQuestion(habit: QuestionScope): void
   onWarning(text: string): void
   /** A message of the server was not passed on. */
@@ -58,20 +58,20 @@ export interface LinkEvents {
   onClose(reason: string): void
 }
 
-/** Servers seldom go on for longer with what nobody waits for any more. */
+/** Servers rarely work longer than this on a call that was given up. */
 const LINGER_MS = 60_000
 
-/** What a request of a server may weigh: it has to be parsed, unlike an answer. */
+/** The maximum size of a request from a server: unlike an answer, it is parsed. */
 const MAX_REQUEST_BYTES = 4_000_000
 /** The same for a notification, which may come often. */
 const MAX_NOTIFICATION_BYTES = 65_536
-/** Nothing that is parsed and walked may be deeper, but for lists: those are judged item by item. */
+/** The maximum depth of what is parsed and walked, except for lists: those are checked item by item. */
 const MAX_DEPTH = 128
-/** Notifications and requests of one connection, besides progress. */
+/** The allowed rate of notifications and requests of one connection, without progress. */
 const MESSAGE_RATE = { burst: 1_000, perSecond: 100 }
 const INVALID_REQUEST = -32600
 
-/** Of all links: there is one memory. */
+/** Shared by all links, because they share one heap. */
 const bufferCollection = new BufferCollection()
 
 const LIST_METHODS: ReadonlySet<string> = new Set([
@@ -96,23 +96,23 @@ export class Link {
   readonly #messageRate = new RateLimit(MESSAGE_RATE)
   readonly #urlElicitations = new UrlElicitations()
   #sender: Sender
-  /** What the server declared. */
+  /** The capabilities that the server declared. */
   #capabilities: JsonObject = {}
   #usedAt = performance.now()
-  /** It carried a quarantined call: what the server says outside of calls may be about that. */
+  /** It carried a quarantined call: messages of the server outside of calls may be about that call. */
   #hasQuarantined = false
   #closeReason: string | undefined
-  /** Until then a call that was given up may still be carried out, and speak. */
+  /** Until then the server may still work on a call that was given up, and send messages about it. */
   #lingersUntil = 0
 
-  constructor(transport: Transport, events: LinkEvents, speaker: ConnectionIdentity) {
+  constructor(transport: Transport, events: LinkEvents, identity: ConnectionIdentity) {
     this.#transport = transport
     this.#events = events
-    this.#identity = speaker
-    this.#sender = { era: 'legacy', clientInfo: speaker.clientInfo }
+    this.#identity = identity
+    this.#sender = { era: 'legacy', clientInfo: identity.clientInfo }
     this.#questions = new Questions({
       send: (text) => this.#transport.send(text),
-      isOneClient: speaker.isOneClient ?? false,
+      isOneClient: identity.isOneClient ?? false,
     })
     this.#earlyQuestions = new EarlyQuestions((message) => this.#questions.relay(message, undefined, []))
   }
@@ -121,18 +121,18 @@ export class Link {
     return this.#identity
   }
 
-  /** Requests that somebody waits for; listening for changes is not one, nor is a check of ours. */
+  /** The number of requests that somebody waits for, without listening requests and our own checks. */
   get inFlight(): number {
     return this.#pending.values().filter(({ call }) => call.method !== 'subscriptions/listen' && !call.isBackground)
       .length
   }
 
-  /** How long nobody has asked anything of the server or waited for it, in milliseconds. */
+  /** How long nobody has sent a request or waited for an answer, in milliseconds. */
   get idleFor(): number {
     return this.inFlight > 0 ? 0 : performance.now() - this.#usedAt
   }
 
-  /** Why nothing can be asked over it any more. */
+  /** Why it can no longer send requests. */
   get closeReason(): string | undefined {
     return this.#closeReason
   }
@@ -146,25 +146,25 @@ export class Link {
     })
   }
 
-  /** From now on requests are written as this era wants them. */
+  /** From now on requests are encoded for this era. */
   completeHandshake(era: Era, protocolVersion: string, capabilities: JsonObject): void {
     this.#capabilities = capabilities
     this.#sender = { era, clientInfo: this.#identity.clientInfo }
     this.#transport.setProtocolVersion(protocolVersion)
   }
 
-  /** Something of our own that the server is asked. */
+  /** Sends a request of the gateway itself. */
   async request(own: GatewayCall & CallTimeouts): Promise<Frame> {
     return (await this.call({ ...own, permit: GATEWAY_PERMIT }, own)).frame
   }
 
-  /** What was cancelled before it could be sent is not sent: the server might carry it out all the same. */
+  /** A request that was cancelled before it could be sent is not sent: the server might run it anyway. */
   call(call: OutgoingCall, timeouts: CallTimeouts): Promise<UpstreamReply> {
     if (this.#closeReason !== undefined) return Promise.reject(goneError(this.#closeReason))
     const { cancellation } = call
     if (call.isQuarantined) this.#hasQuarantined = true
     if (cancellation?.reason !== undefined) return Promise.reject(callCancelledError(cancellation.reason))
-    // Who waits for the next answer has got the one before, where nobody else waits.
+    // If nobody else waits, the client of the next call has received the previous answer: its buffers are dead.
     if (bufferCollection.isDue && this.inFlight === 0) bufferCollection.collect()
     return new Promise((resolve, reject) => {
       const id = this.#freshId()
@@ -184,7 +184,7 @@ export class Link {
     this.#transport.send(JSON.stringify({ jsonrpc: '2.0', method, ...(params && { params }) }))
   }
 
-  /** Whoever waits for an answer is told at once, not when the last process is gone. */
+  /** Waiting requests fail at once, not when the last process is gone. */
   close(): Promise<void> {
     this.#onClosed('the gateway closed the connection')
     return this.#transport.close()
@@ -202,9 +202,9 @@ export class Link {
     if (envelope.hasMethod && !isAnswer(envelope)) return this.#onMessage(frame, during)
     if (envelope.numericId === undefined) return this.#events.onWarning('an answer without a usable id')
     const exchange = this.#settle(envelope.numericId)
-    if (!exchange) return this.#events.onWarning(`an answer to no open request (id ${envelope.numericId})`)
-    const flaw = this.#findProblem(frame, exchange)
-    if (flaw !== undefined) return exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', flaw))
+    if (!exchange) return this.#events.onWarning(`an answer that matches no open request (id ${envelope.numericId})`)
+    const problem = this.#findProblem(frame, exchange)
+    if (problem !== undefined) return exchange.reject(new SallyportError('UPSTREAM_PROTOCOL', problem))
     const { call } = exchange
     const isOurs = call.name === undefined || this.#identity.isBuiltIn
     const clean = isOurs ? frame : this.#clean(frame, call)
@@ -225,7 +225,7 @@ export class Link {
     if (hasMethod) return 'The server answered with a message that is a request as well.'
     if ((result === undefined) === (error === undefined))
       return 'The server answered with neither or both of a result and an error.'
-    // What we asked ourselves is read with more patience.
+    // Answers to our own requests are checked less strictly.
     if (call.name !== undefined)
       return findAnswerProblem(frame, { request: call, era: this.#sender.era, capabilities: this.#capabilities })
     const isTooDeep = depth > MAX_OWN_DEPTH && !LIST_METHODS.has(call.method)
@@ -250,7 +250,7 @@ export class Link {
     this.#notify(message, frame, during)
   }
 
-  /** Something for the client of a call, or for the one whose connection it is. */
+  /** A message for the client of a call, or for the client of the connection. */
   #notify(message: JsonObject, frame: Frame, during: number | undefined): void {
     const method = String(message.method)
     if (method === 'notifications/elicitation/complete') return this.#onElicitationComplete(message)
@@ -266,14 +266,14 @@ export class Link {
     client.notify(this.#mayTellSecrets(calls) ? notice : redactNotification(notice, frame))
   }
 
-  /** Only whoever was sent to a page is told that it is done. */
+  /** Only the client that was sent to a page is told that it is done. */
   #onElicitationComplete(message: JsonObject): void {
     const client = this.#urlElicitations.complete(message)
     if (client) client.notify(message)
     else this.#events.onDropped('unmatched')
   }
 
-  /** Whoever waits for the answer to a request that nobody reads is told so. */
+  /** The sender of a request that is too large to read gets an error. */
   #onTooLarge({ bytes, numericId, stringId }: Envelope): void {
     this.#events.onDropped('too_large')
     const id = numericId ?? stringId
@@ -290,7 +290,7 @@ export class Link {
     return calls.length === 0 || calls.some((id) => this.#pending.get(id)?.call.isQuarantined)
   }
 
-  /** Where it may be about one of several, each of them has to allow it. */
+  /** If it may be about one of several calls, each of them must allow it. */
   #mayTellSecrets(calls: readonly number[]): boolean {
     return calls.length > 0 && calls.every((id) => this.#pending.get(id)?.call.mayTellSecrets)
   }
@@ -307,7 +307,7 @@ export class Link {
       this.#events.onDropped('too_many')
   }
 
-  /** A request of the server's own. Only `ping` has an answer that concerns no client. */
+  /** A request of the server itself. Only `ping` can be answered without a client. */
   #onRequest(
     message: JsonObject,
     { during, mayPass }: { readonly during: number | undefined; readonly mayPass: boolean },
@@ -326,25 +326,27 @@ export class Link {
     else this.#questions.relay(message, addressee, calls)
   }
 
-  /** Its connection is there for this call: what was asked too early is asked now. */
+  /** The connection was opened for this call: questions that came too early are asked now. */
   #relayEarly(id: number): void {
     for (const message of this.#earlyQuestions.takeAll())
       this.#questions.relay(message, this.#findAddressee([id]), [id])
   }
 
-  /** A question of the server's; or, where no stream can be closed, a request of ours to be told of changes. */
+  /**
+   * Cancels a question of the server. Or, if no stream can be closed, the server ends our listening request this way.
+   */
   #onCancelled({ params }: JsonObject): void {
     const id = isJsonObject(params) ? params.requestId : undefined
     const isListening = typeof id === 'number' && this.#pending.get(id)?.call.method === 'subscriptions/listen'
     if (isListening)
-      this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server tells of no more changes.'))
+      this.#settle(id)?.reject(new SallyportError('UPSTREAM_DIED', 'The server stopped reporting changes.'))
     const wasOpen = [this.#earlyQuestions.cancel(id), this.#questions.cancel(id), isListening]
     if (!wasOpen.includes(true)) this.#events.onDropped('unmatched')
   }
 
   /**
-   * The calls that a message may belong to. A shared pipe cannot tell: then it is known only while one call is under
-   * way, and none that was given up may go on at the server; or where all are one client's.
+   * The calls that a message may belong to. On a shared pipe that is known only while exactly one call is in flight and
+   * the server cannot still be working on one that was given up; or if all calls belong to one client.
    */
   #findCalls(during: number | undefined): readonly number[] {
     if (during !== undefined) return [during]
@@ -364,7 +366,7 @@ export class Link {
     const standing = this.#identity.client?.isReachable ? this.#identity.client : undefined
     const client = call?.client ?? standing
     if (!client) return undefined
-    // Only through whoever judges and records it: a client's own `ask` does neither.
+    // Only through the function that checks and records the question: a client's own `ask` does neither.
     const usual = (call?.client ? call.ask : this.#identity.ask) ?? refuseQuestion
     const ask = this.#isQuarantined(calls) ? rootsOnly(usual) : usual
     const waiting = calls.map((id) => this.#pending.get(id))
@@ -384,13 +386,13 @@ export class Link {
     this.#abandon(id, reason)?.reject(callCancelledError(reason, 'sent'))
   }
 
-  /** Stops waiting, and tells the server unless closing its stream already did. */
+  /** Stops waiting, and notifies the server unless closing the stream already did. */
   #abandon(id: number, reason: string): PendingRequest | undefined {
     const exchange = this.#settle(id)
     if (!exchange) return undefined
     const told = this.#transport.abandon(id)
     if (exchange.call.name !== undefined) this.#lingersUntil = performance.now() + LINGER_MS
-    // The handshake cannot be cancelled.
+    // The protocol does not allow cancelling the handshake.
     if (!told && exchange.call.method !== 'initialize')
       this.notify('notifications/cancelled', { requestId: id, reason })
     return exchange
@@ -418,10 +420,10 @@ export class Link {
   }
 }
 
-/** Something with a method that is an answer as well is no request: who asks does not answer. */
+/** A message with a method that is also an answer is not a request: who asks does not answer. */
 const isAnswer = ({ result, error }: Envelope): boolean => result !== undefined || error !== undefined
 
-/** What a server asks for with no words of its own. */
+/** A question that contains no text of the server. */
 const rootsOnly =
   (ask: AskClient): AskClient =>
   (question) =>
@@ -429,7 +431,7 @@ const rootsOnly =
 
 const refuseQuestion: AskClient = async () => ({ error: { code: -32601, message: 'Nobody can be asked.' } })
 
-/** What a server tells beside its answers, without keys and tokens. A look at its bytes spares nearly all of it a closer one. */
+/** A notification of a server without keys and tokens. A check of the bytes is enough for nearly all of them. */
 function redactNotification(notice: JsonObject, { parts }: Pick<Frame, 'parts'>): JsonObject {
   return mayHoldSecret(parts) ? (redactJson(notice) as JsonObject) : notice
 }
@@ -442,12 +444,12 @@ function timeoutError({ method, limit: own }: OutgoingCall, limit: number): Sall
   return new SallyportError('UPSTREAM_TIMEOUT', message, { hint })
 }
 
-/** It had the request. */
+/** The server had received the request. */
 const diedError = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, {
     hint: MAY_HAVE_RUN_HINT,
   })
 
-/** It was not sent anything. */
+/** The server had not received the request. */
 const goneError = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_GONE', `The server went away before the request was sent: ${reason}.`)

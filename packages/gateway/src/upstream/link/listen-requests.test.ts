@@ -6,7 +6,7 @@ import type { HandshakeResult } from './handshake.ts'
 import { Link } from './link.ts'
 import { ListenRequests } from './listen-requests.ts'
 
-const PATIENCE = 10_000
+const TIMEOUT_MS = 10_000
 const GATHER = 20
 
 interface Script {
@@ -47,7 +47,7 @@ async function listening({ capabilities = { tools: {} }, serve = acknowledge }: 
   )
   await link.open()
   const source = new ListenRequests({
-    ...{ link, handshake: { capabilities }, timeoutMs: PATIENCE },
+    ...{ link, handshake: { capabilities }, timeoutMs: TIMEOUT_MS },
     onWarning: (text) => void troubles.push(text),
     onDropped: (uris) => void dropped.push(...uris),
   })
@@ -74,7 +74,7 @@ afterEach(() => {
 })
 
 describe(`listening for changes of a modern server (${promise('GW-17')})`, () => {
-  it('asks for what the server has, and is no call under way', async () => {
+  it('subscribes to what the server has, and does not count as a call in flight', async () => {
     const { filters, link, pass, close } = await listening({ capabilities: { tools: {}, prompts: {}, logging: {} } })
     await pass()
     expect(filters()).toEqual([{ toolsListChanged: true, promptsListChanged: true }])
@@ -82,14 +82,14 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('asks nothing of a server that has nothing that could change', async () => {
+  it('does not subscribe at a server that has nothing that could change', async () => {
     const { filters, pass, close } = await listening({ capabilities: { completions: {} } })
     await pass(60_000)
     expect(filters()).toEqual([])
     await close()
   })
 
-  it('puts lists and resources into one request, which takes the place of the former', async () => {
+  it('puts lists and resources into one request, which replaces the previous one', async () => {
     const { source, filters, listens, cancelled, pass, close } = await listening()
     await pass()
     const asked = [source.subscribe('a://1'), source.subscribe('a://2')]
@@ -105,7 +105,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('keeps the former request until the next one is acknowledged, and hears each change once', async () => {
+  it('keeps the previous request until the next one is acknowledged, and reports each change once', async () => {
     const waiting: ReceivedMessage[] = []
     const { source, transport, listens, cancelled, consumed, pass, close } = await listening({
       serve: (message, server) => {
@@ -134,24 +134,24 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('gathers what is asked for while a request is not acknowledged yet', async () => {
-    const heard: ReceivedMessage[] = []
+  it('collects subscriptions while a request is not acknowledged yet', async () => {
+    const received: ReceivedMessage[] = []
     const { source, transport, filters, pass, close } = await listening({
-      serve: (message) => void heard.push(message),
+      serve: (message) => void received.push(message),
     })
     await pass()
     const asked = ['a://1', 'a://2', 'a://3'].map((uri) => source.subscribe(uri))
     await pass(1_000)
     expect(filters()).toHaveLength(1)
-    acknowledge(heard[0] as ReceivedMessage, transport)
+    acknowledge(received[0] as ReceivedMessage, transport)
     await pass()
     expect(filters()[1]).toMatchObject({ resourceSubscriptions: ['a://1', 'a://2', 'a://3'] })
-    acknowledge(heard[1] as ReceivedMessage, transport)
+    acknowledge(received[1] as ReceivedMessage, transport)
     await Promise.all(asked)
     await close()
   })
 
-  it('refuses what the server does not acknowledge, and believes nothing beyond what was asked', async () => {
+  it('refuses what the server does not acknowledge, and ignores grants that were not requested', async () => {
     const { source, filters, pass, close } = await listening({
       serve: (message, server) =>
         acknowledge(message, server, { resourceSubscriptions: ['a://1', 'b://unasked', 7 as never] }),
@@ -165,7 +165,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('begins again after the server ended it, each time a while later', async () => {
+  it('reopens after the server ended it, each time after a longer delay', async () => {
     const { transport, listens, pass, close } = await listening()
     await pass()
     for (const delay of [1_000, 2_000, 4_000]) {
@@ -190,11 +190,11 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
       (transport: MemoryTransport, id: number) => transport.fail(id, new SallyportError('UPSTREAM_DIED', 'cut')),
     ],
     [
-      'taken back',
+      'cancelled',
       (transport: MemoryTransport, id: number) =>
         transport.emit({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }),
     ],
-  ])('begins again after it was %s, with all that was granted', async (_title, end) => {
+  ])('reopens after it was %s, with everything that was granted', async (_title, end) => {
     const { source, transport, listens, filters, pass, close } = await listening()
     const asked = source.subscribe('a://1')
     await pass()
@@ -205,7 +205,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('leaves a server alone that refuses, passes its refusal on, and asks again only for a client', async () => {
+  it('does not retry after a refusal, passes the refusal on, and asks again only for a client', async () => {
     const { source, filters, troubles, dropped, pass, close } = await listening({
       serve: ({ id }, server) => server.refuse(id, -32603, 'Subscription limit reached'),
     })
@@ -221,7 +221,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('keeps what it has when the server refuses more', async () => {
+  it('keeps its subscriptions if the server refuses more', async () => {
     let served = 0
     const { source, listens, cancelled, dropped, pass, close } = await listening({
       serve: (message, server) => (served++ === 0 ? acknowledge(message, server) : server.refuse(message.id)),
@@ -236,7 +236,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('says which resources are lost when the server grants less than before', async () => {
+  it('reports which resources are lost if the server grants less than before', async () => {
     let served = 0
     const { source, transport, listens, dropped, troubles, pass, close } = await listening({
       serve: (message, server) =>
@@ -252,7 +252,7 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('does not insist where the server acknowledges nothing and ends it', async () => {
+  it('does not retry if the server grants nothing and ends it', async () => {
     const { listens, pass, close } = await listening({
       serve: (message, server) => {
         acknowledge(message, server, {})
@@ -264,17 +264,17 @@ describe(`listening for changes of a modern server (${promise('GW-17')})`, () =>
     await close()
   })
 
-  it('goes on hearing of lists where the server never acknowledges, and refuses resources in time', async () => {
+  it('still reports changed lists if the server never acknowledges, and refuses resources after a timeout', async () => {
     const { source, listens, cancelled, pass, close } = await listening({ serve: () => {} })
-    await pass(PATIENCE + GATHER)
+    await pass(TIMEOUT_MS + GATHER)
     const asked = codeOf(source.subscribe('a://1'))
-    await pass(GATHER + PATIENCE)
+    await pass(GATHER + TIMEOUT_MS)
     expect(await asked).toBe('UPSTREAM_TIMEOUT')
     expect(cancelled()).toEqual([listens()[1]?.id])
     await close()
   })
 
-  it('answers those who wait when it is closed, and leaves no timer', async () => {
+  it('answers waiting callers when it is closed, and leaves no timer', async () => {
     const { source, pass, close } = await listening({ serve: () => {} })
     const early = codeOf(source.subscribe('a://1'))
     await pass()

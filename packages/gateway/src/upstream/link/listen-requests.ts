@@ -11,7 +11,7 @@ export interface ListenRequestsOptions {
   /** How long the server may take to acknowledge, in milliseconds. */
   readonly timeoutMs: number
   readonly onWarning: (text: string) => void
-  /** The server does not tell of these any more. */
+  /** The server no longer reports changes of these resources. */
   readonly onDropped: (uris: readonly string[]) => void
 }
 
@@ -26,14 +26,15 @@ const LIST_FILTERS: readonly (readonly [capability: string, filter: string])[] =
   ['resources', 'resourcesListChanged'],
 ]
 
-/** What is asked for in quick succession goes into one request, in milliseconds. */
+/** Subscriptions that follow each other within this time share one request, in milliseconds. */
 const BATCH_MS = 20
 const MIN_REOPEN_MS = 1_000
 const MAX_REOPEN_MS = 60_000
 
 /**
- * The modern era: one `subscriptions/listen` request for changed lists and all resources together. What it asks for is
- * fixed, so that a changed wish needs another one; the former stays until that is acknowledged, and nothing is missed.
+ * The modern era: one `subscriptions/listen` request for changed lists and all resources together. Its filter is fixed,
+ * so a change needs another request. The previous one stays open until the next is acknowledged, so that no change is
+ * missed.
  */
 export class ListenRequests implements ChangeSource {
   readonly maxConcurrent = Number.POSITIVE_INFINITY
@@ -42,9 +43,9 @@ export class ListenRequests implements ChangeSource {
   readonly #wanted = new Set<string>()
   readonly #waiters = new Map<string, Waiter>()
   #open: ListenStream | undefined
-  /** Asked, and not acknowledged yet. */
+  /** Sent, and not acknowledged yet. */
   #next: ListenStream | undefined
-  /** Since when the present request is acknowledged. */
+  /** When the present request was acknowledged. */
   #acknowledgedAt: number | undefined
   #endCount = 0
   #batchTimer: NodeJS.Timeout | undefined
@@ -111,7 +112,7 @@ export class ListenRequests implements ChangeSource {
     const stream = new ListenStream({ link, uris, filter: this.#lists, onEnd: (end) => this.#onEnded(stream, end) })
     this.#next = stream
     this.#acknowledgeTimer = setTimeout(() => this.#onAcknowledgeTimeout(stream), timeoutMs)
-    // Last: a server in this very process may answer before this returns.
+    // Last: a server in this process may answer before this returns.
     stream.open()
   }
 
@@ -128,14 +129,14 @@ export class ListenRequests implements ChangeSource {
     this.#grant(granted)
     this.#giveUp(
       refused,
-      new SallyportError('SUBSCRIPTION_REFUSED', 'The server does not tell of changes of this resource.', {
+      new SallyportError('SUBSCRIPTION_REFUSED', 'The server does not report changes of this resource.', {
         hint: 'Read it again when it is needed.',
       }),
     )
     this.#checkWanted(stream)
   }
 
-  /** Some servers never say what they grant: of their lists they may tell all the same. */
+  /** Some servers never acknowledge; they may still report changes of their lists. */
   #onAcknowledgeTimeout(stream: ListenStream): void {
     this.#options.onWarning('it did not acknowledge subscriptions/listen')
     const had = this.#open
@@ -148,7 +149,7 @@ export class ListenRequests implements ChangeSource {
     this.#checkWanted(stream)
   }
 
-  /** From now on this is the one that we hear. */
+  /** From now on this request is the current one. */
   #activate(stream: ListenStream): void {
     clearTimeout(this.#acknowledgeTimer)
     this.#next = undefined
@@ -166,7 +167,7 @@ export class ListenRequests implements ChangeSource {
     const isRefusal = 'frame' in end && end.frame.envelope.error !== undefined
     if (isRefusal)
       this.#options.onWarning(
-        `${toProtocolError(end.frame, 'subscriptions/listen').message} It is not asked again by itself.`,
+        `${toProtocolError(end.frame, 'subscriptions/listen').message} It is not asked again automatically.`,
       )
     if (stream === this.#next) this.#onFailed(stream, end)
     else if (stream === this.#open) this.#open = undefined
@@ -175,7 +176,7 @@ export class ListenRequests implements ChangeSource {
     else this.#reopenLater()
   }
 
-  /** It ended before it was acknowledged: what only it asked for is not granted. */
+  /** It ended before it was acknowledged: the resources that only it asked for are not granted. */
   #onFailed(stream: ListenStream, end: ListenEnd): void {
     clearTimeout(this.#acknowledgeTimer)
     this.#next = undefined
@@ -207,7 +208,7 @@ export class ListenRequests implements ChangeSource {
     const dropped = uris.filter((uri) => this.#wanted.delete(uri) && !this.#waiters.has(uri))
     this.#settle(uris, ({ reject }) => reject(error))
     if (dropped.length === 0) return
-    this.#options.onWarning(`it no longer tells of ${dropped.length} subscribed resource(s)`)
+    this.#options.onWarning(`it no longer reports changes of ${dropped.length} subscribed resource(s)`)
     this.#options.onDropped(dropped)
   }
 
@@ -231,14 +232,14 @@ interface ListenStreamOptions {
   readonly link: Link
   readonly filter: JsonObject
   readonly uris: ReadonlySet<string>
-  /** Told once, unless we ended it ourselves. */
+  /** Called once, unless we ended it ourselves. */
   readonly onEnd: (end: ListenEnd) => void
 }
 
-/** The longest time a Node timer can wait: a listening request ends only with its connection. */
+/** The longest time that a Node timer can wait: a listening request ends only with its connection. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** One `subscriptions/listen` request. What it asks for is fixed; the server's acknowledgement says what it got. */
+/** One `subscriptions/listen` request. Its filter is fixed; the server's acknowledgement says what was granted. */
 class ListenStream {
   readonly uris: ReadonlySet<string>
   readonly #options: ListenStreamOptions
@@ -275,12 +276,12 @@ class ListenStream {
       )
   }
 
-  /** Undefined before the acknowledgement. */
+  /** `undefined` before the acknowledgement. */
   get granted(): ReadonlySet<string> | undefined {
     return this.#granted
   }
 
-  /** The server acknowledged nothing at all: it ends the request at once, and would do so again. */
+  /** The server granted nothing: it ends the request at once, and would do so again. */
   get grantedNothing(): boolean {
     return this.#grantedNothing
   }
@@ -289,7 +290,7 @@ class ListenStream {
     return id !== undefined && id === this.#id
   }
 
-  /** What is granted beyond what was asked for is nothing to us. */
+  /** Grants beyond what was asked for are ignored. */
   acknowledge(honoured: unknown): void {
     const filter = isJsonObject(honoured) ? honoured : {}
     const uris: readonly unknown[] = Array.isArray(filter.resourceSubscriptions) ? filter.resourceSubscriptions : []
@@ -304,32 +305,32 @@ class ListenStream {
   }
 }
 
-/** The listening request on which a notification came, by the server's word. */
+/** The id of the listening request for a notification, according to the server. */
 function readSubscriptionId({ params }: JsonObject): unknown {
   const meta = isJsonObject(params) ? params._meta : undefined
   return isJsonObject(meta) ? meta[META.subscriptionId] : undefined
 }
 
-/** How a client put it. Without one it is the gateway that asks, on behalf of those who wait already. */
+/** The client's own request. If missing, the gateway asks on behalf of those who already wait. */
 export type SubscribeOptions = Pick<
   OutgoingCall,
   'params' | 'client' | 'ask' | 'limit' | 'onProgress' | 'mayTellSecrets'
 >
 
-/** One connection, as something that tells of changes. Each era is asked for that in a way of its own. */
+/** One connection as a source of change notifications. Each era has its own way to ask for them. */
 export interface ChangeSource {
-  /** So many resources may be asked for at the same time. */
+  /** How many subscribe requests may run at the same time. */
   readonly maxConcurrent: number
-  /** Asks to be told of a resource. Resolves with a result when that was granted, or with the server's own refusal. */
+  /** Subscribes to a resource. Resolves with a result if that was granted, or with the server's own refusal. */
   subscribe(uri: string, by: SubscribeOptions | undefined): Promise<Frame>
-  /** Never rejects: a server that does not take it goes on telling, which harms nobody. */
+  /** Never rejects: a server that refuses goes on reporting, which harms nobody. */
   unsubscribe(uri: string): Promise<void>
-  /** True when the notification was about the telling itself, or came twice: then it is nobody else's affair. */
+  /** True if the notification is only about the subscription itself, or is a duplicate: then it goes to nobody else. */
   consumes(notification: JsonObject): boolean
   close(): void
 }
 
-/** The answer for a client that wants what the server tells us already. */
+/** The answer for a client that subscribes to a resource whose changes the server already reports. */
 export const SUBSCRIBED: Frame = createFrame('{"jsonrpc":"2.0","id":0,"result":{}}')
 
 function createFrame(text: string): Frame {

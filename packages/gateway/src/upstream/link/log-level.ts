@@ -14,16 +14,16 @@ const levelRank = (level: LogLevel): number => LOG_LEVELS.indexOf(level)
 const isMoreVerbose = (level: LogLevel, than: LogLevel | undefined): boolean =>
   than === undefined || levelRank(level) < levelRank(than)
 
-/** What loggers call levels that the protocol names otherwise. */
+/** Level names of common loggers that the protocol does not have. */
 const ALIASES: Readonly<Record<string, LogLevel>> = { warn: 'warning', err: 'error', fatal: 'critical', trace: 'debug' }
 
-/** A log message as clients take it; undefined where it has no level that is known, or no data. */
+/** A log message in the form that clients accept; `undefined` if its level is unknown or it has no data. */
 export function normalizeLog(message: JsonObject): JsonObject | undefined {
   const { params } = message
   if (!isJsonObject(params)) return undefined
   const level = typeof params.level === 'string' ? normalizeLevel(params.level) : params.level
-  const told = sanitizeLogMessage(level === params.level ? params : { ...params, level })
-  return isJsonObject(told) ? (told === params ? message : { ...message, params: told }) : undefined
+  const sanitized = sanitizeLogMessage(level === params.level ? params : { ...params, level })
+  return isJsonObject(sanitized) ? (sanitized === params ? message : { ...message, params: sanitized }) : undefined
 }
 
 function normalizeLevel(name: string): string {
@@ -39,10 +39,10 @@ export function acceptsNotification({ era, logLevel }: Client, { method, params 
   return !isLogLevel(level) || levelRank(level) >= levelRank(logLevel)
 }
 
-/** A call waits for it, and no longer than this if the server does not answer. */
+/** A call waits for the level to be set, but at most this long. */
 const SET_LEVEL_TIMEOUT_MS = 2_000
 
-/** How much a legacy server was told to say. Each client hears of it what it asked for itself. */
+/** The log level that was set at a legacy server. Each client gets only the messages that it asked for. */
 export class LogLevelSetting {
   readonly #link: Link
   readonly #timeout: number
@@ -53,7 +53,7 @@ export class LogLevelSetting {
     this.#timeout = timeout
   }
 
-  /** Undefined when the server says that much already. A server that refuses harms no call. */
+  /** `undefined` if the server already sends that much. A refusal by the server harms no call. */
   ensureLevel(level: LogLevel): Promise<unknown> | undefined {
     if (!isMoreVerbose(level, this.#level)) return undefined
     this.#level = level

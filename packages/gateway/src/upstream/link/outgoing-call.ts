@@ -3,54 +3,57 @@ import type { AskClient, Client } from '../client.ts'
 import type { Permit } from '../permit.ts'
 import type { ResourceSubscription } from '../resource-subscription.ts'
 
-/** How long a request may take without progress, where somebody has said so for just this. */
+/** How long a request may take without progress, if that is configured for this offer. */
 export interface CallLimit {
   /** In milliseconds. */
   readonly timeout: number
-  /** Where that is said, for whoever waits longer than that. */
+  /** Where the limit is configured, for the error message. */
   readonly setBy: string
 }
 
-/** One request to a server, the same object from the pipeline down to the transport that writes it. */
+/** One request to a server: the same object from the pipeline down to the transport. */
 export interface OutgoingCall {
   readonly method: string
   readonly params: JsonObject
   /** Checked by the transport right before the request is written. */
   readonly permit: Permit
-  /** The tool, prompt or URI it is about: HTTP repeats it in a header. Only what a client asked for has one. */
+  /** The tool, prompt or URI it is about: HTTP repeats it in a header. Only requests of clients have one. */
   readonly name?: string | undefined
   /** Further headers for HTTP in the modern era, names and values in turn, as they go over the wire. */
   readonly headers?: readonly string[] | undefined
-  /** What `_meta` says of its trace in the modern era. */
+  /** The trace context for `_meta` in the modern era. */
   readonly trace?: JsonObject | undefined
-  /** What `_meta` says of its trace in both eras, in place of all else: we take part in it ourselves. */
+  /** The trace context for `_meta` in both eras, instead of the client's: we take part in the trace. */
   readonly span?: JsonObject | undefined
-  /** User and session: a server in our own process is told, and servers that must not be shared have a process for each. */
+  /**
+   * User and session: a server in our own process gets them, and servers that must not be shared have a process for
+   * each.
+   */
   readonly session?: string | undefined
-  /** For whom it is asked; undefined where a program of ours asks. */
+  /** The client that asks; `undefined` if the gateway itself asks. */
   readonly client?: Client | undefined
-  /** Puts a question of the server to that client. */
+  /** Forwards a question of the server to that client. */
   readonly ask?: AskClient | undefined
-  /** Puts to the same client what a server asks outside of its calls. */
+  /** Forwards to the same client what a server asks outside of its calls. */
   readonly askStanding?: AskClient | undefined
-  /** In place of the server's own. */
+  /** Overrides the timeout of the server. */
   readonly limit?: CallLimit | undefined
   readonly cancellation?: Cancellation | undefined
   readonly onProgress?: ((progress: JsonObject) => void) | undefined
-  /** An entry lets keys and tokens pass, also in what the server reports while it runs. */
+  /** An entry allows keys and tokens to pass, also in what the server reports while it runs. */
   readonly mayTellSecrets?: boolean | undefined
-  /** Only values of a schema go back to its client: no words of the server reach it, while it runs or later. */
+  /** Only values of a schema go back to its client: no text of the server reaches it, while it runs or later. */
   readonly isQuarantined?: boolean | undefined
-  /** It does not count as a use of the server: an unused one may stop meanwhile. */
+  /** It does not count as use of the server: an unused server may stop meanwhile. */
   readonly isBackground?: boolean | undefined
-  /** With `resources/subscribe`: whom to notify, and until when. */
+  /** For `resources/subscribe`: the subscriber, and its lifetime. */
   readonly subscription?: ResourceSubscription | undefined
-  /** Under which id it goes out: what the server says of it refers to that. */
+  /** Called with the id of the request: messages of the server refer to it. */
   readonly onSent?: ((id: number) => void) | undefined
 }
 
-/** What a client asks of a server. */
+/** A request of a client to a server. */
 export type ClientCall = OutgoingCall & { readonly name: string; readonly session: string }
 
-/** What the gateway asks by itself. */
+/** A request of the gateway itself. */
 export type GatewayCall = Omit<OutgoingCall, 'permit'>

@@ -3,7 +3,7 @@ import { GATEWAY_PERMIT } from '../permit.ts'
 import { Deadlines } from './deadlines.ts'
 import { PendingRequest } from './pending-request.ts'
 
-describe('the time that a request has', () => {
+describe('the deadline of a request', () => {
   const late: number[] = []
   let exchange: PendingRequest
 
@@ -28,7 +28,7 @@ describe('the time that a request has', () => {
     })
   }
 
-  it('does not pass while a question is open, and begins anew with the answer', () => {
+  it('is suspended while a question is open, and restarts with the answer', () => {
     beginExchange(100, 1_000)
     vi.advanceTimersByTime(90)
     exchange.pause()
@@ -52,7 +52,7 @@ describe('the time that a request has', () => {
     expect(late).toEqual([100])
   })
 
-  it('is limited in all, however often the server asks or reports', () => {
+  it('has a maximum, however often the server asks or reports', () => {
     beginExchange(100, 250)
     for (let round = 0; round < 4; round++) {
       vi.advanceTimersByTime(60)
@@ -66,7 +66,7 @@ describe('the time that a request has', () => {
     expect(late).toEqual([250])
   })
 
-  it('is over for good once nobody waits, though an answer still comes', () => {
+  it('is removed for good once nobody waits, even if an answer still comes', () => {
     beginExchange(100, 250)
     exchange.pause()
     exchange.stop()

@@ -4,13 +4,13 @@ import type { UpstreamReply } from '../upstream-interface.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { OutgoingCall } from './outgoing-call.ts'
 
-/** How long an answer may take: without progress, and at the most, in milliseconds. */
+/** How long an answer may take: without progress, and at most, in milliseconds. */
 export interface CallTimeouts {
   readonly timeout: number
   readonly maximum: number
 }
 
-/** A limit of its own takes the place of the server's; what all of a call may take stays. */
+/** A limit of its own replaces the server's; the total limit of a call stays. */
 export function timeoutsFor({ limit }: Pick<OutgoingCall, 'limit'>, usual: CallTimeouts): CallTimeouts {
   if (limit === undefined) return usual
   return { timeout: Math.min(limit.timeout, usual.maximum), maximum: usual.maximum }
@@ -26,11 +26,11 @@ export interface PendingRequestOptions {
   readonly deadlines: Pick<Deadlines, 'schedule'>
 }
 
-/** Of one call. Nobody can read more, and what is left out is followed by the latest. */
+/** The allowed rate of progress of one call. Nobody can read more; after a pause the latest follows. */
 const PROGRESS_RATE = { burst: 1_000, perSecond: 100 }
 const NEVER = Number.POSITIVE_INFINITY
 
-/** A request that waits for its answer, and the time that it has. */
+/** A request that waits for its answer, and its deadlines. */
 export class PendingRequest implements EncodedRequest {
   readonly id: number
   readonly call: OutgoingCall
@@ -45,7 +45,7 @@ export class PendingRequest implements EncodedRequest {
   #isOver = false
   #progress = Number.NEGATIVE_INFINITY
   #pausedAt = 0
-  /** Most calls tell of no progress. */
+  /** Created on demand: most calls report no progress. */
   #progressLimit: RateLimit | undefined
   #unsentProgress: JsonObject | undefined
 
@@ -62,7 +62,7 @@ export class PendingRequest implements EncodedRequest {
     this.#restartClock(now)
   }
 
-  /** When it will have taken too long. */
+  /** When it times out. */
   get timeoutAt(): number {
     return this.#timeoutAt
   }
@@ -72,14 +72,16 @@ export class PendingRequest implements EncodedRequest {
     return this.#timeoutAt === this.#deadline ? this.#timeouts.maximum : this.#timeouts.timeout
   }
 
-  /** Whether progress does not go back: the protocol has it grow. The same once more may have another message. */
+  /**
+   * Whether progress does not decrease, as the protocol requires. The same value may come again with another message.
+   */
   advanceTo(progress: number): boolean {
     if (progress < this.#progress) return false
     this.#progress = progress
     return true
   }
 
-  /** Progress gives it time again, up to its maximum. False where there was too much of it to be passed on. */
+  /** Progress extends the deadline, up to the maximum. Returns false if there was too much of it to be passed on. */
   reportProgress(progress: JsonObject): boolean {
     if (this.#openQuestions === 0 && !this.#isOver) this.#restartClock(performance.now())
     const { onProgress } = this.call
@@ -91,20 +93,20 @@ export class PendingRequest implements EncodedRequest {
     return mayPass
   }
 
-  /** How far it came in the end, where that was left out. */
+  /** The last progress, if it was left out. */
   flushProgress(): void {
     if (this.#unsentProgress) this.call.onProgress?.(this.#unsentProgress)
     this.#unsentProgress = undefined
   }
 
-  /** A person is asked, and may take minutes: that is not the server's time. */
+  /** Stops the clock while a person is asked, which may take minutes: that is not the server's time. */
   pause(): void {
     if (this.#openQuestions++ > 0) return
     this.#pausedAt = performance.now()
     this.#timeoutAt = NEVER
   }
 
-  /** The time for one step begins anew; all that the server takes together stays limited, however often it asks. */
+  /** Restarts the limit without progress. The total time of the server stays limited, however often it asks. */
   resume(): void {
     if (--this.#openQuestions > 0 || this.#isOver) return
     const now = performance.now()
@@ -125,13 +127,13 @@ export class PendingRequest implements EncodedRequest {
 }
 
 interface RateLimitOptions {
-  /** So many at once. */
+  /** How many may pass at once. */
   readonly burst: number
-  /** So many a second in the long run. */
+  /** How many may pass in a second in the long run. */
   readonly perSecond: number
 }
 
-/** Whether one more may pass: a full bucket at first, refilled as time goes by. */
+/** Whether one more may pass: a token bucket that is full at first and refills over time. */
 export class RateLimit {
   readonly #options: RateLimitOptions
   #left: number

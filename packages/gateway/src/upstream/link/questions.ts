@@ -1,13 +1,13 @@
 import { Cancellation, isJsonObject, type JsonObject, type SallyportError } from '@sallyport/core'
 import { type Client, findMissingCapability, type Question, type QuestionAnswer } from '../client.ts'
 
-/** Whom a server's question concerns. */
+/** The client that a server's question is for. */
 export interface Addressee {
   readonly client: Client
   ask(question: Question): Promise<QuestionAnswer>
   /** The client answered it. */
   onAnswered?(question: Question): void
-  /** What cannot go on while it has not been answered. */
+  /** The requests that cannot continue before it is answered. */
   readonly waiting: readonly (Pausable | undefined)[]
 }
 
@@ -18,7 +18,7 @@ interface Pausable {
 
 interface OpenQuestion {
   readonly cancellation: Cancellation
-  /** The requests that it may belong to, as far as they are not over; none from the start: the connection's. */
+  /** The open requests that it may belong to. If it had none from the start, it belongs to the connection. */
   readonly calls: Set<number>
   readonly size: number
 }
@@ -27,12 +27,12 @@ const METHOD_NOT_FOUND = -32601
 const INTERNAL = -32603
 /** A server that asks without end must not fill our memory. */
 const MAX_OPEN = 1_000
-/** In characters, of all questions together; a single one may be as large as any message. */
+/** In characters, for all questions together; a single one may be as large as any message. */
 const MAX_TEXT_LENGTH = 8_000_000
 
 export interface QuestionsOptions {
   readonly send: (text: string) => void
-  /** The connection is there for one client, which can perhaps be asked only during its calls. */
+  /** The connection belongs to one client, which may be reachable only during its calls. */
   readonly isOneClient: boolean
 }
 
@@ -47,7 +47,7 @@ export class Questions {
     this.#options = options
   }
 
-  /** Puts the question to its client, and the answer to the server. */
+  /** Forwards the question to its client, and the answer to the server. */
   relay(message: JsonObject, addressee: Addressee | undefined, calls: readonly number[]): void {
     const { id, method } = message
     if (typeof id !== 'string' && typeof id !== 'number') return
@@ -71,14 +71,14 @@ export class Questions {
       })
   }
 
-  /** The server no longer wants to know. False where it did not ask that. */
+  /** The server withdrew the question. Returns false if it did not ask it. */
   cancel(id: unknown): boolean {
     const open = typeof id === 'string' || typeof id === 'number' ? this.#open.get(id) : undefined
     open?.cancellation.cancel('the server took it back')
     return open !== undefined
   }
 
-  /** This request is over, and with the last of those that a question may belong to the question. */
+  /** This request is over. When the last request that a question may belong to is over, so is the question. */
   endCall(call: number): void {
     if (this.#open.size === 0) return
     for (const { calls, cancellation } of [...this.#open.values()])
@@ -101,7 +101,7 @@ export class Questions {
     return isFull ? { error: { code: INTERNAL, message: `${this.#open.size} questions are open.` } } : undefined
   }
 
-  /** A question that was taken back gets no answer. */
+  /** A withdrawn question gets no answer. */
   #onAnswered(id: string | number, { cancellation }: Question, answer: QuestionAnswer): void {
     this.#size -= this.#open.get(id)?.size ?? 0
     this.#open.delete(id)
@@ -113,12 +113,12 @@ export class Questions {
   }
 
   /**
-   * Where no client is behind a connection there are no roots. One that cannot be reached now may have some: a server
-   * would keep an empty list for good, while a refusal lets it ask again during a call.
+   * A connection without a client has no roots. A client that cannot be reached now may have some: a server would store
+   * an empty list for good, while after a refusal it can ask again during a call.
    */
   #answerWithoutClient({ method }: Question): QuestionAnswer {
     if (method === 'roots/list' && !this.#options.isOneClient) return { result: { roots: [] } }
-    const message = `No call is under way to which this ${method} could belong.`
+    const message = `No call is in flight that this ${method} could belong to.`
     return { error: { code: METHOD_NOT_FOUND, message } }
   }
 }

@@ -3,7 +3,7 @@ import { promise } from '../../../../../tests/promises.ts'
 import { createRequestIds } from './request-ids.ts'
 
 describe(`request ids (${promise('GW-20')})`, () => {
-  it('are whole numbers that JSON keeps exact, spread over 48 bits', () => {
+  it('are integers that JSON represents exactly, spread over 48 bits', () => {
     const next = createRequestIds()
     const ids = Array.from({ length: 5_000 }, next)
     expect(ids.every((id) => Number.isSafeInteger(id) && id >= 0 && id < 2 ** 48)).toBe(true)

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Request ids of our own: whole numbers of 48 random bits, so that no server can answer a call that it was not sent. */
+/** Our own request ids: integers of 48 random bits, so that no server can answer a call that it did not receive. */
 export function createRequestIds(): () => number {
   const pool = createRandomPool()
   return () => pool.bytes.readUIntBE(pool.draw(6), 6)
@@ -8,10 +8,10 @@ export function createRequestIds(): () => number {
 
 const POOL_BYTES = 8_192
 
-/** Random bytes, drawn in bulk so that a few of them cost next to nothing. */
+/** Random bytes, generated in bulk so that a few of them cost almost nothing. */
 interface RandomPool {
   readonly bytes: Buffer
-  /** The place in `bytes` of so many that nobody else gets; they stay until the next draw. */
+  /** The offset in `bytes` of bytes for this caller alone; they are valid until the next draw. */
   draw(count: number): number
 }
 

@@ -3,12 +3,12 @@ import { parseFrame } from '../answers/parse-frame.ts'
 import type { Client, Question } from '../client.ts'
 import type { Frame } from '../transport.ts'
 
-/** Pages that nobody says are done are forgotten, the oldest first. */
+/** Pages that are never reported as done are forgotten, the oldest first. */
 const MAX_ELICITATIONS = 1_000
 const MAX_ERROR_BYTES = 65_536
 const URL_ELICITATION_REQUIRED = -32042
 
-/** Which client was sent to which page: it alone is told when the server says that the page is done. */
+/** Which client was sent to which page: only that client is notified when the server reports the page as done. */
 export class UrlElicitations {
   readonly #clients = new Map<string, Client>()
 
@@ -16,13 +16,13 @@ export class UrlElicitations {
     if (method === 'elicitation/create' && params.mode === 'url') this.#add(params.elicitationId, client)
   }
 
-  /** An error may name pages that have to be visited first. */
+  /** An error may name pages that must be visited first. */
   addFromError(frame: Frame, client: Client): void {
     if (frame.envelope.bytes > MAX_ERROR_BYTES) return
     for (const page of findUrlElicitations(parseFrame(frame).error) ?? []) this.#add(page.elicitationId, client)
   }
 
-  /** Whom to tell that a page is done. */
+  /** The client to notify that a page is done. */
   complete({ params }: JsonObject): Client | undefined {
     const id = isJsonObject(params) ? params.elicitationId : undefined
     const client = typeof id === 'string' ? this.#clients.get(id) : undefined
@@ -40,7 +40,7 @@ export class UrlElicitations {
   }
 }
 
-/** The pages that an error of a server wants to be visited; undefined where it is another error. */
+/** The pages that must be visited according to an error of a server; `undefined` for any other error. */
 export function findUrlElicitations(error: Json | undefined): readonly JsonObject[] | undefined {
   if (!isJsonObject(error) || error.code !== URL_ELICITATION_REQUIRED) return undefined
   const elicitations = isJsonObject(error.data) ? error.data.elicitations : undefined

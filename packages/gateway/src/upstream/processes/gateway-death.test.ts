@@ -11,10 +11,10 @@ import { createMark } from './process-mark.ts'
 import { sweepProcesses } from './process-sweep.ts'
 import { readProcessTable } from './process-table.ts'
 
-/** The built rooms: what is killed here runs as it will run. */
+/** The built modules: the process under test runs as in production. */
 const BUILT = new URL('../../../dist/upstream/', import.meta.url).href
 
-/** As little of a gateway as can be killed: a watchdog, and servers that leave all kinds of processes behind. */
+/** A minimal gateway to kill: a watchdog, and servers that leave all kinds of processes behind. */
 const GATEWAY = `
 import { GATEWAY_PERMIT } from '${BUILT}permit.js'
 import { openWatchdog } from '${BUILT}processes/watchdog.js'
@@ -78,7 +78,7 @@ async function kill({ child }: Gateway, signal: NodeJS.Signals = 'SIGKILL'): Pro
   await exited
 }
 
-/** Nobody tells us when processes that are not ours are gone. */
+/** There is no event for the end of processes that are not our children. */
 async function nothingLeft({ state }: Gateway, watchdog: number): Promise<void> {
   const left = () => ({ servers: countMarked(state), watchdog: isAlive(watchdog) })
   await vi.waitFor(() => expect(left()).toEqual({ servers: 0, watchdog: false }), { timeout: 30_000, interval: 20 })
@@ -112,7 +112,7 @@ describe('the death of a gateway leaves nothing behind', () => {
     await nothingLeft(gateway, second)
   })
 
-  it('when it exits without a word', async () => {
+  it('when it exits without closing anything', async () => {
     const gateway = await startWhole('ignore-term', 'daemon')
     await kill(gateway, 'SIGUSR2')
     await nothingLeft(gateway, gateway.watchdog)

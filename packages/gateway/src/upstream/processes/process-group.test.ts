@@ -20,19 +20,19 @@ afterEach(() => sweepProcesses({ mark: runMark }))
 
 afterAll(() => watchdog.close())
 
-/** Every `say` of the script is waited for. */
+/** Waits for every `say` of the script. */
 async function start(
   script: string,
   gracePeriods = LONG,
-): Promise<{ group: ProcessGroup; mark: string; heard: string }> {
+): Promise<{ group: ProcessGroup; mark: string; output: string }> {
   const mark = `${runMark}.db.${++number}`
   const env = { PATH: process.env.PATH ?? '', SALLYPORT_MARK: mark }
   const args = ['-c', script.replaceAll('say', 'echo ready')]
   const group = await openProcessGroup({ command: '/bin/sh', args, cwd: undefined, env, mark, watchdog, gracePeriods })
   group.stderr.resume()
-  let heard = ''
-  while (heard.split('ready').length < script.split('say').length) heard += (await once(group.stdout, 'data'))[0]
-  return { group, mark, heard }
+  let output = ''
+  while (output.split('ready').length < script.split('say').length) output += (await once(group.stdout, 'data'))[0]
+  return { group, mark, output }
 }
 
 function alive(pid: number): boolean {
@@ -51,13 +51,13 @@ describe('ProcessGroup', () => {
     await group.end()
   })
 
-  it('ends a program that heeds the end of its input without any signal', async () => {
+  it('ends a program that exits at the end of its input without any signal', async () => {
     const { group } = await start('say; cat')
     expect(await group.end()).toMatchObject({ left: 0 })
     expect(await group.exited).toEqual({ code: 0, signal: null })
   })
 
-  it('terminates a program that does not heed the end of its input', async () => {
+  it('terminates a program that ignores the end of its input', async () => {
     const { group } = await start('trap "exit 7" TERM; say; while :; do sleep 0.01; done', {
       ...LONG,
       afterInputEnds: 20,
@@ -66,56 +66,56 @@ describe('ProcessGroup', () => {
     expect(await group.exited).toEqual({ code: 7, signal: null })
   })
 
-  it('kills a program that heeds nothing, and its children with it', async () => {
+  it('kills a program that ignores everything, and its children with it', async () => {
     const { group, mark } = await start('trap "" TERM; sh -c "say; sleep 1000" & say; while :; do sleep 1; done', SHORT)
     expect(await group.end()).toMatchObject({ left: 0 })
     expect(await group.exited).toEqual({ code: null, signal: 'SIGKILL' })
     expect(countMarked(mark)).toBe(0)
   })
 
-  it('lets what a polite program leaves behind end politely too', async () => {
+  it('lets the children of a program that exits by itself exit by themselves too', async () => {
     const { group, mark } = await start(
       'setsid sh -c \'trap "echo bye; exit" TERM; say; while :; do sleep 0.01; done\' & say; cat',
     )
-    const heard: string[] = []
-    group.stdout.on('data', (chunk) => heard.push(String(chunk)))
+    const output: string[] = []
+    group.stdout.on('data', (chunk) => output.push(String(chunk)))
     await group.end()
-    expect(heard.join('')).toContain('bye')
+    expect(output.join('')).toContain('bye')
     expect(countMarked(mark)).toBe(0)
   })
 
   it('finds daemons that left the session, and a child that also dropped its environment', async () => {
     const daemon = '(setsid sh -c "say; sleep 1000" &)'
     const bare = 'setsid env -i sh -c "echo pid=\\$\\$; say; exec sleep 1000" &'
-    const { group, mark, heard } = await start(`${daemon}; ${bare} say; cat`, SHORT)
+    const { group, mark, output } = await start(`${daemon}; ${bare} say; cat`, SHORT)
     await group.end()
     expect(countMarked(mark)).toBe(0)
-    expect(alive(pidIn(heard))).toBe(false)
+    expect(alive(pidIn(output))).toBe(false)
   })
 
-  it('sweeps up behind a program that died by itself', async () => {
+  it('cleans up after a program that died by itself', async () => {
     const { group, mark } = await start('sh -c "say; sleep 1000" & setsid sh -c "say; sleep 1000" & say; cat')
     process.kill(group.pid, 'SIGKILL')
     await vi.waitFor(() => expect(countMarked(mark)).toBe(0))
     expect(await group.end()).toMatchObject({ left: 0 })
   })
 
-  it('closes its pipes although somebody who slipped away without a trace holds them open', async () => {
-    const { group, heard } = await start('(setsid env -i sh -c "echo pid=\\$\\$; say; exec sleep 1000" &); read line')
+  it('closes its pipes even if an escaped process holds them open', async () => {
+    const { group, output } = await start('(setsid env -i sh -c "echo pid=\\$\\$; say; exec sleep 1000" &); read line')
     process.kill(group.pid, 'SIGKILL')
     await group.end()
     await group.closed
     expect([group.stdin, group.stdout, group.stderr].every((pipe) => pipe.destroyed)).toBe(true)
-    process.kill(pidIn(heard), 'SIGKILL')
+    process.kill(pidIn(output), 'SIGKILL')
   })
 
-  it('ends once, however often it is asked', async () => {
+  it('ends once, however often `close` is called', async () => {
     const { group } = await start('say; cat')
     expect(group.end()).toBe(group.end())
     await group.end()
   })
 
-  it('ends a program that is stopped', async () => {
+  it('ends a suspended program', async () => {
     const { group, mark } = await start('say; cat', SHORT)
     process.kill(group.pid, 'SIGSTOP')
     expect(await group.end()).toMatchObject({ left: 0 })

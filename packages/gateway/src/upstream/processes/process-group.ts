@@ -12,7 +12,7 @@ import {
 import { type ProcessEntry, readProcess } from './process-table.ts'
 import type { Watchdog } from './watchdog.ts'
 
-/** How long each polite request has to work before the next, less polite one. Milliseconds. */
+/** How long each step of a shutdown may take before the next, harder one, in milliseconds. */
 export interface GracePeriods {
   readonly afterInputEnds: number
   readonly afterTerminate: number
@@ -36,11 +36,11 @@ export interface Exit {
 const DEFAULT_GRACE_PERIODS: GracePeriods = { afterInputEnds: 1_000, afterTerminate: 2_000 }
 /** A process that hangs in the kernel cannot be waited for. */
 const KILL_TIMEOUT_MS = 5_000
-/** For what the dead have written to be read; somebody who slipped away may hold the pipe open. */
+/** The time for reading what dead processes wrote; a process that escaped may hold the pipe open. */
 const PIPE_TIMEOUT_MS = 500
 const POLL_INTERVAL = 20
 
-/** Starts a program at the head of its own session and group. Rejects with the system's own error. */
+/** Starts a program as the leader of its own session and group. Rejects with the system's own error. */
 export async function openProcessGroup(options: ProcessGroupOptions): Promise<ProcessGroup> {
   const child = spawn(options.command, options.args, {
     ...(options.cwd !== undefined && { cwd: options.cwd }),
@@ -53,12 +53,12 @@ export async function openProcessGroup(options: ProcessGroupOptions): Promise<Pr
   return group as ProcessGroup
 }
 
-/** A program and all that it started, ended as one. */
+/** A program and everything that it started, ended together. */
 export class ProcessGroup {
   readonly pid: number
-  /** The program itself is gone; what it started may not be. */
+  /** The program itself has exited; its children may still run. */
   readonly exited: Promise<Exit>
-  /** It is gone, and all that was written to its pipes has been read. */
+  /** It has exited, and everything written to its pipes has been read. */
   readonly closed: Promise<Exit>
   readonly #child: ChildProcessWithoutNullStreams
   readonly #options: ProcessGroupOptions
@@ -72,7 +72,7 @@ export class ProcessGroup {
     this.pid = pid
     options.watchdog.watch(pid)
     this.#since = readProcess(String(pid))?.started ?? 0
-    // A signal that could not be sent is told as an error; whether it is gone we see for ourselves.
+    // A signal that could not be sent is reported as an error; we check ourselves whether it is gone.
     child.on('error', () => {})
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
@@ -98,17 +98,17 @@ export class ProcessGroup {
     return this.#child.stderr
   }
 
-  /** Undefined while it runs. */
+  /** `undefined` while it runs. */
   get exit(): Exit | undefined {
     return this.#exit
   }
 
-  /** True when it has exited by itself within this time. */
+  /** True if it exited by itself within this time. */
   exitsWithin(milliseconds: number): Promise<boolean> {
     return settlesWithin(this.exited, milliseconds)
   }
 
-  /** Asks politely, then less so. Resolves when nothing of it is left. */
+  /** Asks it to exit, then forces it. Resolves when none of its processes is left. */
   end(): Promise<SweepResult> {
     this.#ending ??= this.#end()
     return this.#ending
@@ -116,7 +116,7 @@ export class ProcessGroup {
 
   async #end(): Promise<SweepResult> {
     const graces = this.#options.gracePeriods ?? DEFAULT_GRACE_PERIODS
-    // Once a parent is dead its children no longer tell whose they were.
+    // Once a parent is dead, its children no longer show who started them.
     const known = this.#members()
     this.#child.stdin.destroy()
     if (!(await this.exitsWithin(graces.afterInputEnds))) {
@@ -127,7 +127,7 @@ export class ProcessGroup {
     return this.#sweep(known)
   }
 
-  /** The program left in peace; those it left behind get the same chance. There is no event for their end. */
+  /** The program exited by itself; its remaining children get the same chance. There is no event for their end. */
   async #terminateRest(known: readonly ProcessEntry[], grace: number): Promise<void> {
     const rest = this.#members(known)
     for (const { pid } of rest) signalProcess(pid, 'SIGTERM')
@@ -162,7 +162,7 @@ export class ProcessGroup {
   }
 }
 
-/** Whether it came true in time; leaves no timer behind. */
+/** Whether the promise resolved in time; leaves no timer behind. */
 async function settlesWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
   const timer = new AbortController()
   const late = delay(milliseconds, false, { signal: timer.signal }).catch(() => false)

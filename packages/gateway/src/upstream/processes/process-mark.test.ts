@@ -19,6 +19,6 @@ describe('process marks', () => {
   })
 
   it.each(['', 'a.b', 'a b', '$(x)', '*'])('cannot be made of %j', (part) => {
-    expect(() => createMark('state', part)).toThrow(/no plain word/)
+    expect(() => createMark('state', part)).toThrow(/not a valid part/)
   })
 })

@@ -6,7 +6,7 @@ import { findProcesses, sweepProcesses } from './process-sweep.ts'
 
 const started: ChildProcess[] = []
 
-/** Runs until killed. Every `say` of the script is waited for, and so is the last. */
+/** Runs until killed. Waits for every `say` of the script, including the last. */
 async function run(script: string, env: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
   const whole = `${script.replaceAll('say', 'echo ready')}\necho ready; exec sleep 1000`
   const child = spawn('/bin/sh', ['-c', whole], {
@@ -16,10 +16,10 @@ async function run(script: string, env: NodeJS.ProcessEnv = {}): Promise<ChildPr
   })
   started.push(child)
   const expected = whole.split('echo ready').length - 1
-  let heard = ''
+  let output = ''
   for await (const chunk of child.stdout as NodeJS.ReadableStream) {
-    heard += chunk
-    if (heard.split('ready').length > expected) break
+    output += chunk
+    if (output.split('ready').length > expected) break
   }
   return child
 }
@@ -40,7 +40,7 @@ function hasZombie(parent: number): boolean {
 }
 
 describe('sweepProcesses', () => {
-  it('ends everything that carries the mark, wherever it went', async () => {
+  it('ends everything with the mark, in whatever session it is', async () => {
     const mark = freshMark('db', '1')
     await run('setsid sh -c "sleep 1000 & sleep 1000" & setsid sleep 1000 &', { SALLYPORT_MARK: mark })
     const result = await sweepProcesses({ mark })
@@ -49,13 +49,13 @@ describe('sweepProcesses', () => {
     expect(countMarked(mark)).toBe(0)
   })
 
-  it('finds the mark behind any other variable and beside the mark of a gateway above', async () => {
+  it('finds the mark after any other variable and beside the mark of a gateway above', async () => {
     const mark = freshMark('db', '1')
     await run('', { AAA: 'line\nbreak', SALLYPORT_MARK: `${freshMark('outer')} ${mark}`, ZZZ: 'x' })
     expect((await sweepProcesses({ mark })).killed).toBeGreaterThan(0)
   })
 
-  it('takes a whole run by the first parts of its marks, and no run whose name begins alike', async () => {
+  it('ends a whole run by the first parts of its marks, and no run with a similar name', async () => {
     const [one, ten] = [freshMark(), freshMark()]
     const spared = await run('', { SALLYPORT_MARK: `${one}0.db.1 ${ten}.db.1` })
     await run('', { SALLYPORT_MARK: `${one}.db.1` })
@@ -75,7 +75,7 @@ describe('sweepProcesses', () => {
     expect(findProcesses({ mark, known: found })).toEqual([])
   })
 
-  it('finds by session and group what carries no mark', async () => {
+  it('finds processes without a mark by session and group', async () => {
     const child = await run('sleep 1000 &')
     const target = { mark: freshMark(), leader: child.pid as number }
     expect(findProcesses(target)?.length).toBe(2)
@@ -83,9 +83,9 @@ describe('sweepProcesses', () => {
     expect(findProcesses(target)).toEqual([])
   })
 
-  it('does not wait for a dead process that nobody has buried', async () => {
+  it('does not wait for a zombie process', async () => {
     const mark = freshMark('db', '1')
-    // The inner shell dies once its parent has become `sleep`, which never asks for it.
+    // The inner shell dies once its parent has become `sleep`, which never waits for it.
     const orphan = "sh -c 'until grep -q sleep /proc/$PPID/comm; do :; done' &"
     const child = await run(orphan, { SALLYPORT_MARK: mark })
     await vi.waitFor(() => expect(hasZombie(child.pid as number)).toBe(true), { timeout: 20_000 })
@@ -93,7 +93,7 @@ describe('sweepProcesses', () => {
     expect(findProcesses(zombies)?.map(({ pid }) => pid)).toEqual([child.pid])
   })
 
-  it('spares whom it is told to, ourselves and our ancestors', async () => {
+  it('never kills the given processes, ourselves and our ancestors', async () => {
     const mark = freshMark('db', '1')
     const child = await run('', { SALLYPORT_MARK: mark })
     const exclude = (findProcesses({ mark }) ?? []).map(({ pid }) => pid)
@@ -102,7 +102,7 @@ describe('sweepProcesses', () => {
     expect(findProcesses({ mark, leader: process.pid })?.some(({ pid }) => pid === process.pid)).toBe(false)
   })
 
-  it('outruns a process that keeps starting others', async () => {
+  it('is faster than a process that keeps starting others', async () => {
     const mark = freshMark('db', '1')
     await run('breed() { while :; do setsid sleep 1000 & sleep 0.01; done; }; breed & breed &', {
       SALLYPORT_MARK: mark,
@@ -111,7 +111,7 @@ describe('sweepProcesses', () => {
     expect(countMarked(mark)).toBe(0)
   })
 
-  it('ends the group and says that this was all where the system shows no environments', async () => {
+  it('ends only the group, and reports that, if the system shows no environments', async () => {
     const child = await run('sleep 1000 &')
     const exited = once(child, 'exit')
     const target = { mark: freshMark(), leader: child.pid as number, processFiles: '/nonexistent' }

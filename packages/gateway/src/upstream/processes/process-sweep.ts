@@ -7,28 +7,28 @@ export interface SweepTarget {
   readonly mark: string
   /** The process that was started: it leads a session and a group of the same number. */
   readonly leader?: number
-  /** What started before cannot belong, and its environment need not be read. */
+  /** Processes that started earlier cannot belong to it, and their environment need not be read. */
   readonly since?: number
-  /** Found to belong while its parent still lived, though nothing may show it any more. */
+  /** Processes that were found while their parent was alive; nothing else may show that they belong to it. */
   readonly known?: readonly ProcessEntry[]
-  /** Never touched, besides ourselves and our ancestors. */
+  /** Never killed, in addition to ourselves and our ancestors. */
   readonly exclude?: readonly number[]
   /** Where the process files are. */
   readonly processFiles?: string
 }
 
 export interface SweepResult {
-  /** `group`: this system shows no environments, so only the process group could be ended. */
+  /** `group`: this system does not show environments, so only the process group could be ended. */
   readonly reach: 'everything' | 'group'
   readonly killed: number
-  /** What would not die in time: a process that hangs in the kernel. */
+  /** Processes that did not die in time: they hang in the kernel. */
   readonly left: number
 }
 
 const MAX_ROUNDS = 60
 const MAX_PAUSE_MS = 100
 
-/** Kills everything that belongs to the target, again and again until none is left. */
+/** Kills everything that belongs to the target, repeatedly until nothing is left. */
 export async function sweepProcesses(target: SweepTarget): Promise<SweepResult> {
   const killed = new Set<number>()
   for (let round = 0; ; round++) {
@@ -42,7 +42,7 @@ export async function sweepProcesses(target: SweepTarget): Promise<SweepResult> 
   }
 }
 
-/** Everything that belongs to the target now, or nothing where the system does not tell. */
+/** Everything that belongs to the target now; `undefined` if the system has no process files. */
 export function findProcesses(target: SweepTarget): readonly ProcessEntry[] | undefined {
   const table = readProcessTable(target.processFiles)
   if (table === undefined) return undefined
@@ -54,17 +54,17 @@ export function findProcesses(target: SweepTarget): readonly ProcessEntry[] | un
   )
 }
 
-/** True when it was there. */
+/** True if the process existed. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal)
   } catch {
-    // Gone, or not ours to signal.
+    // Gone, or we may not signal it.
     return false
   }
 }
 
-/** True when somebody was there. Pid 0 and 1 would mean ourselves and everybody. */
+/** True if a process existed. Pid 0 would mean our own group, and 1 everybody. */
 export function signalGroup(leader: number, signal: NodeJS.Signals): boolean {
   return leader > 1 && signalProcess(-leader, signal)
 }
@@ -76,7 +76,7 @@ function belongs(entry: ProcessEntry, { mark, leader, since = 0, known, processF
   return carriesMark(readMarks(entry.pid, processFiles), mark)
 }
 
-/** A child may have dropped its environment and its session, but not its parent. */
+/** A child may have left its environment and its session, but not its parent. */
 function withDescendants(found: readonly ProcessEntry[], candidates: readonly ProcessEntry[]): readonly ProcessEntry[] {
   const family = new Set(found)
   const pids = new Set(found.map(({ pid }) => pid))

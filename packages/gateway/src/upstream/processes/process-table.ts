@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { MARK_VARIABLE } from './process-mark.ts'
 
-/** A line of the kernel's process table. */
+/** An entry of the kernel's process table. */
 export interface ProcessEntry {
   readonly pid: number
   readonly parent: number
   readonly group: number
   readonly session: number
-  /** Ticks since boot. With the pid it tells a process from a later one that got the same number. */
+  /** Ticks since boot. Together with the pid it identifies a process, even if a later one gets the same pid. */
   readonly started: number
 }
 
-/** Every living process, or nothing where the system has no process files (macOS). */
+/** Every living process; `undefined` if the system has no process files (macOS). */
 export function readProcessTable(root = '/proc'): readonly ProcessEntry[] | undefined {
   const names = tryRead(() => readdirSync(root))
   if (names === undefined || readProcess('self', root) === undefined) return undefined
@@ -21,7 +21,7 @@ export function readProcessTable(root = '/proc'): readonly ProcessEntry[] | unde
     .filter((entry) => entry !== undefined)
 }
 
-/** The marks that a process was started with; empty when it carries none or belongs to somebody else. */
+/** The marks that a process was started with; empty if it has none or belongs to another user. */
 export function readMarks(pid: number, root = '/proc'): string {
   const variables = `\0${tryRead(() => readFileSync(`${root}/${pid}/environ`, 'latin1')) ?? ''}`
   const begin = `\0${MARK_VARIABLE}=`
@@ -35,14 +35,14 @@ export function readMarks(pid: number, root = '/proc'): string {
 export function readProcess(name: string, root = '/proc'): ProcessEntry | undefined {
   const line = tryRead(() => readFileSync(`${root}/${name}/stat`, 'latin1'))
   if (line === undefined) return undefined
-  // The program's name stands in brackets and may itself hold brackets and spaces.
+  // The program's name is in parentheses, and may itself contain parentheses and spaces.
   const [state, ...fields] = line.slice(line.lastIndexOf(')') + 2).split(' ')
   if (state === 'Z' || state === 'X') return undefined
   const [parent, group, session] = fields.map(Number) as [number, number, number]
   return { pid: Number.parseInt(line, 10), parent, group, session, started: Number(fields[18]) }
 }
 
-/** Nothing when it is gone or not for us: processes come and go while we look. */
+/** `undefined` if it is gone or unreadable: processes come and go while we read. */
 function tryRead<Value>(look: () => Value): Value | undefined {
   try {
     return look()

@@ -40,7 +40,7 @@ async function sleeper(script: string, env: NodeJS.ProcessEnv = {}): Promise<Chi
   return child
 }
 
-/** The script with a pipe of the test's own, which the test can end as the death of a gateway would. */
+/** The script with a pipe of the test, which the test can end like the death of a gateway. */
 function script(mark: string, env: NodeJS.ProcessEnv = { PATH: process.env.PATH }, shell = '/bin/sh') {
   return spawn(shell, ['-c', WATCHDOG_SCRIPT, 'watchdog', mark], {
     detached: true,
@@ -67,7 +67,7 @@ describe('the watchdog', () => {
     expect(Number(resident)).toBeLessThan(5_000)
   })
 
-  it('leaves quietly when it is closed and nothing is watched', async () => {
+  it('exits when it is closed and nothing is watched', async () => {
     const runMark = newMark()
     const child = await sleeper('', { SALLYPORT_MARK: `${runMark}.db.1` })
     const watchdog = watch({ runMark })
@@ -79,7 +79,7 @@ describe('the watchdog', () => {
     expect(child.signalCode).toBeNull()
   })
 
-  it('ends what is still watched when it is closed', async () => {
+  it('ends the groups that are still watched when it is closed', async () => {
     const watchdog = watch({ runMark: newMark() })
     const child = await sleeper('')
     const exited = once(child, 'exit')
@@ -91,21 +91,21 @@ describe('the watchdog', () => {
   it('is replaced when it is killed, and the new one knows what to watch', async () => {
     const child = await sleeper('')
     const exited = once(child, 'exit')
-    let told: (text: string) => void
-    const trouble = new Promise<string>((resolve) => {
-      told = resolve
+    let report: (text: string) => void
+    const warning = new Promise<string>((resolve) => {
+      report = resolve
     })
-    const watchdog = watch({ runMark: newMark(), onWarning: (text) => told(text) })
+    const watchdog = watch({ runMark: newMark(), onWarning: (text) => report(text) })
     watchdog.watch(child.pid as number)
     const first = watchdog.pid as number
     process.kill(first, 'SIGKILL')
-    expect(await trouble).toContain('SIGKILL')
+    expect(await warning).toContain('SIGKILL')
     expect(watchdog.pid).not.toBe(first)
     await watchdog.close()
     expect((await exited)[1]).toBe('SIGKILL')
   })
 
-  it('does not die of the signals that end a terminal or a service', async () => {
+  it('survives the signals that end a terminal or a service', async () => {
     const child = script(newMark())
     const ignored = () => /SigIgn:\s+(\w+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]
     await vi.waitFor(() => expect(Number.parseInt(ignored() ?? '', 16) & 0x4007).toBe(0x4007))
@@ -114,7 +114,7 @@ describe('the watchdog', () => {
     expect(await once(child, 'exit')).toEqual([0, null])
   })
 
-  it('says so when there can be none, and keeps trying without keeping us', async () => {
+  it('reports that it cannot be started, and keeps trying without keeping our process alive', async () => {
     const troubles: string[] = []
     await new Promise<void>((resolve) => {
       const onWarning = (text: string) => {
@@ -125,7 +125,7 @@ describe('the watchdog', () => {
     expect(troubles[1]).toContain('ENOENT')
   })
 
-  it('can be closed while it is stopped', async () => {
+  it('can be closed while it is suspended', async () => {
     const watchdog = watch({ runMark: newMark() })
     process.kill(watchdog.pid as number, 'SIGSTOP')
     await watchdog.close()
@@ -134,7 +134,7 @@ describe('the watchdog', () => {
 })
 
 describe.each(shells)('the script of the watchdog in %s', (shell) => {
-  it('ends groups, sessions and everything marked when its pipe ends without a word', async () => {
+  it('ends groups, sessions and everything marked when its pipe ends without a final message', async () => {
     const mark = newMark()
     const group = await sleeper('set -m; env -i sleep 1000 & setsid sleep 1000 &', { SALLYPORT_MARK: `${mark}.db.1` })
     const daemon = await sleeper('', { A: '1', SALLYPORT_MARK: `other.1.x.1 ${mark}.db.2` })
@@ -149,7 +149,7 @@ describe.each(shells)('the script of the watchdog in %s', (shell) => {
     expect(bystander.signalCode).toBeNull()
   })
 
-  it('finds the marked without grep', async () => {
+  it('finds marked processes without grep', async () => {
     const mark = newMark()
     const daemon = await sleeper('', { A: 'with\nbreak', SALLYPORT_MARK: `${mark}.db.2` })
     const exited = once(daemon, 'exit')

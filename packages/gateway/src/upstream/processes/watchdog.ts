@@ -4,23 +4,23 @@ import type { Socket } from 'node:net'
 import { MARK_VARIABLE } from './process-mark.ts'
 
 export interface WatchdogOptions {
-  /** The mark of this run of the gateway, under which those of its servers stand. */
+  /** The mark of this run of the gateway; the marks of its servers are below it. */
   readonly runMark: string
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** It died and was replaced, or there can be none. */
+  /** It died and was replaced, or it cannot be started. */
   readonly onWarning?: (text: string) => void
   readonly shell?: string
 }
 
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 30_000
-/** One that lived so long did not die of a fault that the next would share. */
+/** A watchdog that lived this long did not die of a fault that the next one would share. */
 const HEALTHY_MS = 60_000
-/** How long it may take to leave, without and with groups to end. */
+/** How long it may take to exit, without and with groups to end. */
 const EXIT_TIMEOUT_MS = 1_000
 const KILL_TIMEOUT_MS = 15_000
 
-/** A small process that outlives us: however we die, it ends the servers we leave behind. */
+/** A small process that outlives us: however we die, it ends the servers that we leave behind. */
 export function openWatchdog(options: WatchdogOptions): Watchdog {
   return new Watchdog(options)
 }
@@ -43,13 +43,13 @@ export class Watchdog {
     return this.#child?.pid
   }
 
-  /** Ends this process group should we die. */
+  /** Ends this process group if we die. */
   watch(group: number): void {
     this.#groups.add(group)
     this.#write(`+${group}\n`)
   }
 
-  /** The group is gone: its number may soon be somebody else's. */
+  /** The group is gone: another process may soon get its number. */
   release(group: number): void {
     if (this.#groups.delete(group)) this.#write(`-${group}\n`)
   }
@@ -63,11 +63,11 @@ export class Watchdog {
     const exited = once(child, 'exit')
     child.ref()
     child.stdin?.end('.\n')
-    // Were somebody to have stopped it, we would wait for ever.
-    const patience = this.#groups.size === 0 ? EXIT_TIMEOUT_MS : KILL_TIMEOUT_MS
-    const impatience = setTimeout(() => child.kill('SIGKILL'), patience)
+    // If somebody has suspended it, we would otherwise wait forever.
+    const timeoutMs = this.#groups.size === 0 ? EXIT_TIMEOUT_MS : KILL_TIMEOUT_MS
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
     await exited
-    clearTimeout(impatience)
+    clearTimeout(killTimer)
   }
 
   #start(): void {
@@ -82,7 +82,7 @@ export class Watchdog {
   #spawn(): ChildProcess {
     const { shell = '/bin/sh', runMark } = this.#options
     return spawn(shell, ['-c', WATCHDOG_SCRIPT, 'sallyport-watchdog', runMark], {
-      // A session of its own, so that Ctrl-C in our terminal does not reach it.
+      // In its own session, so that Ctrl-C in our terminal does not reach it.
       detached: true,
       cwd: '/',
       env: this.#environment(),
@@ -94,7 +94,7 @@ export class Watchdog {
     this.#child = child
     child.once('exit', (code, signal) => this.#onExit(child, signal ?? `code ${code}`))
     child.once('error', (error) => this.#onExit(child, error.message))
-    // What could not be written is told to the next one.
+    // The next watchdog gets what could not be written.
     child.stdin?.on('error', () => {})
     child.unref()
     const pipe = child.stdin as Socket | null
@@ -102,7 +102,7 @@ export class Watchdog {
     for (const group of this.#groups) this.#write(`+${group}\n`)
   }
 
-  /** Should another gateway be above us, it has to find this process too. Our own mark it must not carry. */
+  /** A gateway above us must find this process too. But it must not have our own mark. */
   #environment(): Record<string, string> {
     const { PATH, [MARK_VARIABLE]: above } = this.#options.environment
     return { PATH: PATH ?? '/usr/bin:/bin', ...(above !== undefined && { [MARK_VARIABLE]: above }) }
@@ -132,12 +132,12 @@ export class Watchdog {
 }
 
 /**
- * What the watchdog runs: plain POSIX sh, which needs about a megabyte where a second node would need forty.
- *
- * `$1` is the run's mark. `+n` and `-n` on stdin register and release a process group, `.` announces an orderly end. When
- * stdin ends otherwise, the gateway was killed. Groups go first and with builtins only, since a server that filled the
- * process table leaves no room for a fork. Then all that shares a session with them, or carries the mark, until none is
- * left. Without a grep that reads NUL-ended lines (BusyBox) the environments are read by the shell itself.
+ * What the watchdog runs: plain POSIX sh, which needs about one megabyte; a second node would need forty. `$1` is the
+ * mark of the run. On stdin, `+n` and `-n` register and release a process group, and `.` announces an orderly end. If
+ * stdin ends without it, the gateway was killed. Groups are killed first and with builtins only, since a server that
+ * filled the process table leaves no room for a fork. Then everything is killed that shares a session with them or has
+ * the mark, until nothing is left. If grep cannot read NUL-terminated lines (BusyBox), the shell itself reads the
+ * environments.
  */
 export const WATCHDOG_SCRIPT = `
 trap '' HUP INT QUIT TERM

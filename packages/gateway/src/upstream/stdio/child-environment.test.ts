@@ -35,7 +35,7 @@ describe('childEnvironment', () => {
     })
   })
 
-  it('keeps the mark of a gateway above', () => {
+  it('preserves the mark of a gateway above', () => {
     const inherited = { SALLYPORT_MARK: 'outer.1.shell.1' }
     const { SALLYPORT_MARK } = buildChildEnvironment({ inherited, own: {}, mark: 's.r.db.1' })
     expect(SALLYPORT_MARK).toBe('outer.1.shell.1 s.r.db.1')

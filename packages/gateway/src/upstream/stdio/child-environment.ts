@@ -3,14 +3,17 @@ import { addMark, MARK_VARIABLE } from '../processes/processes.ts'
 type Environment = Readonly<Record<string, string | undefined>>
 
 export interface ChildEnvironmentOptions {
-  /** Ours. */
+  /** The environment of the gateway. */
   readonly inherited: Environment
   /** The entry's own `env`. */
   readonly own: Readonly<Record<string, string>>
   readonly mark: string
 }
 
-/** What a program needs to find itself, its user and its folders. Nothing here can hold a key, a token or a proxy's password. */
+/**
+ * What a program needs to find itself, its user and its folders. None of these can contain a key, a token or a proxy's
+ * password.
+ */
 const INHERITED_VARIABLES: ReadonlySet<string> = new Set([
   'PATH',
   'HOME',
@@ -33,7 +36,7 @@ const INHERITED_VARIABLES: ReadonlySet<string> = new Set([
 
 const LOCALE = /^LC_[A-Z]+$/
 
-/** The environment of a server: the few variables above, then its own, then the mark, which nothing can overwrite. */
+/** The environment of a server: the few variables above, then its own, then the mark, which cannot be overwritten. */
 export function buildChildEnvironment({ inherited, own, mark }: ChildEnvironmentOptions): Record<string, string> {
   const environment: Record<string, string> = {}
   for (const [name, value] of Object.entries(inherited)) {

@@ -4,7 +4,7 @@ import { findErrorSummaryLine } from './error-summary-line.ts'
 
 const linesOf = (text: string): readonly string[] => text.split('\n')
 
-describe('of what a program said last', () => {
+describe('the error summary of a program’s last output', () => {
   it.each([
     ['import("./no-such-file.mjs")', /^Error( \[\w+\])?: Cannot find module .*no-such-file/],
     ['require("./no-such-file")', /^Error: Cannot find module '\.\/no-such-file'$/],
@@ -14,9 +14,9 @@ describe('of what a program said last', () => {
     ['console.error("Error: no config.json"); console.error("usage: x <file>")', /^Error: no config\.json$/],
     ['console.error("starting"); console.error("set TOKEN first"); console.error("}")', /^set TOKEN first$/],
     ['if (', /^SyntaxError: /],
-  ])('finds what matters when Node runs %s', (program, telling) => {
+  ])('is the relevant line when Node runs %s', (program, summary) => {
     const { stderr } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' })
-    expect(findErrorSummaryLine(linesOf(stderr)), stderr).toMatch(telling)
+    expect(findErrorSummaryLine(linesOf(stderr)), stderr).toMatch(summary)
   })
 
   it.each([
@@ -36,17 +36,17 @@ describe('of what a program said last', () => {
       'panic: runtime error: index out of range [1]',
     ],
     ['a shell', 'sh: 1: nope: not found\n', 'sh: 1: nope: not found'],
-    ['a program of few words', 'bye\n\n  \n', 'bye'],
+    ['a program with little output', 'bye\n\n  \n', 'bye'],
     ['one that prints brackets alone', '{\n}\n', '}'],
-  ])('finds what matters from %s', (_who, said, telling) => {
-    expect(findErrorSummaryLine(linesOf(said))).toBe(telling)
+  ])('is the relevant line from %s', (_who, output, summary) => {
+    expect(findErrorSummaryLine(linesOf(output))).toBe(summary)
   })
 
-  it('finds nothing where nothing was said', () => {
-    for (const said of ['', ' \n\t\n']) expect(findErrorSummaryLine(linesOf(said))).toBeUndefined()
+  it('is undefined if there was no output', () => {
+    for (const output of ['', ' \n\t\n']) expect(findErrorSummaryLine(linesOf(output))).toBeUndefined()
   })
 
-  it('needs no longer for a line that was made to be slow', () => {
+  it('takes no longer for a line that was made to be slow', () => {
     const lines = [
       'at '.repeat(700),
       `${' '.repeat(1_999)}x`,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readFairly } from './fair-reader.ts'
 
 describe('readFairly', () => {
-  it('gives others a turn in the middle of a flood, and reads all of it', async () => {
+  it('gives others a turn during a flood, and reads all of it', async () => {
     let turns = 0
     let bytes = 0
     let reading = true

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream'
 const TURN_BYTES = 262_144
 
 /**
- * Reads a stream to its end without letting it starve everything else: a peer that writes as fast as we read would
- * otherwise keep the event loop to itself. Meanwhile its pipe fills and it has to wait.
+ * Reads a stream to its end without starving everything else: a peer that writes as fast as we read would otherwise
+ * block the event loop. Meanwhile its pipe fills and it has to wait.
  */
 export function readFairly(stream: Readable, take: (chunk: Buffer) => number): void {
   let spent = 0

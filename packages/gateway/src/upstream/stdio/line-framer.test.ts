@@ -24,7 +24,7 @@ function* cut(bytes: Buffer, cuts: readonly number[]): Generator<Buffer> {
 }
 
 describe('LineFramer', () => {
-  it('finds the same messages however the stream is cut', () => {
+  it('finds the same messages however the stream is split', () => {
     const line = fc.record({
       text: fc.string({ unit: 'binary', maxLength: 20 }).map((text) => JSON.stringify({ text })),
       mark: fc.constantFrom('', '\ufeff'),
@@ -47,7 +47,7 @@ describe('LineFramer', () => {
     expect(messages).toEqual(['{"a":1}', '{"b":2}', '{"c"\r:3}'])
   })
 
-  it('tells a byte order mark once and goes on without it', () => {
+  it('reports a byte order mark once and ignores it', () => {
     const { framer, messages, troubles } = frame()
     framer.push(Buffer.from('\ufeff{"a":1}\n\ufeff{"b":2}\n'))
     expect(messages).toEqual(['{"a":1}', '{"b":2}'])
@@ -55,21 +55,21 @@ describe('LineFramer', () => {
     expect(troubles[0]).toContain('byte order mark')
   })
 
-  it('takes what only begins like a byte order mark for part of the line', () => {
+  it('treats an incomplete byte order mark as part of the line', () => {
     const { framer, troubles } = frame()
     for (const byte of Buffer.from([0xef, 0xbb, 0x41, 0x0a, 0xef, 0x0a])) framer.push(Buffer.from([byte]))
     expect(troubles).toHaveLength(2)
     expect(troubles[0]).toContain('A')
   })
 
-  it('tells a garbage line with its beginning and delivers the next message', () => {
+  it('reports the beginning of an invalid line and delivers the next message', () => {
     const { framer, messages, troubles } = frame()
     framer.push(Buffer.from('Server \u001b[1mready\u0007\n{"a":1}\n'))
     expect(troubles).toEqual([expect.stringContaining('Server \\u001b[1mready\\u0007')])
     expect(messages).toEqual(['{"a":1}'])
   })
 
-  it('tells a flood of garbage in ever larger steps', () => {
+  it('reports many invalid lines in ever larger steps', () => {
     const { framer, troubles } = frame()
     framer.push(Buffer.from('noise\n'.repeat(100_000)))
     expect(troubles.length).toBeLessThan(25)
@@ -90,8 +90,8 @@ describe('LineFramer', () => {
   it.each([
     ['a notification', '{"method":"x","params":"…"}'],
     ['a request under the id of a call of ours', '{"id":7,"method":"x","params":"…"}'],
-    ['an answer under a text as id', '{"id":"7","result":"…"}'],
-    ['an answer to nobody', '{"id":null,"result":"…"}'],
+    ['an answer with a string as id', '{"id":"7","result":"…"}'],
+    ['an answer with a null id', '{"id":null,"result":"…"}'],
     ['broken JSON', '{"id":7,"result":"…"'],
   ])('fails no call for %s over the limit', (_what, text) => {
     const { framer, failures, troubles } = frame(100)
@@ -100,7 +100,7 @@ describe('LineFramer', () => {
     expect(troubles).toEqual([expect.stringContaining('names no call')])
   })
 
-  it('delivers a whole last line without a line feed, and tells half a one', () => {
+  it('delivers a whole last line without a line feed, and reports an incomplete one', () => {
     const whole = frame()
     whole.framer.push(Buffer.from('{"a":1}'))
     whole.framer.end()
@@ -111,13 +111,13 @@ describe('LineFramer', () => {
     expect(half.troubles).toEqual([expect.stringContaining('{"a":')])
   })
 
-  it('says how many lines a chunk ended', () => {
+  it('returns how many lines a chunk ended', () => {
     const { framer } = frame()
     expect(framer.push(Buffer.from('1\n\n2\n3'))).toBe(3)
     expect(framer.push(Buffer.from(''))).toBe(0)
   })
 
-  it('takes millions of tiny lines and a line of many megabytes', () => {
+  it('handles millions of tiny lines and a line of many megabytes', () => {
     const { framer, failures } = frame(1_000_000)
     const tiny = Buffer.from('{}\n'.repeat(20_000))
     let lines = 0

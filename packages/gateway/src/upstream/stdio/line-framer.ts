@@ -11,17 +11,20 @@ const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 const RETURN = Buffer.from([CARRIAGE_RETURN])
-/** So many odd lines are told one by one; of more, only every doubling. */
+/** This many invalid lines are reported one by one; after that, only at every doubling. */
 const MAX_REPORTED_SINGLY = 5
 
-/** Cuts what a server writes into lines, one message each. Work and memory are linear in what arrives, however it is cut. */
+/**
+ * Splits the output of a server into lines, one message each. Work and memory are linear in the input, however it is
+ * split into chunks.
+ */
 export class LineFramer {
   readonly #reader: FrameReader
   readonly #limit: number
   readonly #events: LineFramerOptions['events']
-  /** How many bytes of a byte order mark this line has begun with; none once it goes on otherwise. */
+  /** How many bytes of a byte order mark this line has begun with; `undefined` once it continues differently. */
   #bomBytes: number | undefined = 0
-  /** A carriage return that ended a chunk: it belongs to the line end if a line feed follows. */
+  /** A carriage return at the end of a chunk: it belongs to the line end if a line feed follows. */
   #returnHeld = false
   #bomReported = false
   #invalidLines = 0
@@ -47,7 +50,7 @@ export class LineFramer {
     return lines
   }
 
-  /** Nothing more will come. A last line without its line feed still counts. */
+  /** The input has ended. A last line without a line feed is still a message. */
   end(): void {
     this.#finish()
   }
@@ -67,7 +70,7 @@ export class LineFramer {
     this.#reader.feed(RETURN)
   }
 
-  /** The mark may itself be cut between chunks, hence byte by byte. */
+  /** The mark itself may be split between chunks, hence byte by byte. */
   #skipBom(part: Buffer, matched: number): Buffer {
     let at = 0
     while (at < part.length && matched + at < 3 && part[at] === BYTE_ORDER_MARK[matched + at]) at++
@@ -77,7 +80,7 @@ export class LineFramer {
     return at === 0 ? part : part.subarray(at)
   }
 
-  /** What looked like a mark was none, so it belongs to the message. */
+  /** It was not a byte order mark, so its bytes belong to the message. */
   #releaseBom(): void {
     if (this.#bomBytes !== undefined && this.#bomBytes > 0)
       this.#reader.feed(BYTE_ORDER_MARK.subarray(0, this.#bomBytes))
@@ -105,7 +108,7 @@ export class LineFramer {
     // A request of the server has an id of the server's choosing: it must not fail a call of ours.
     const id = envelope?.hasMethod ? undefined : envelope?.numericId
     const what = `A message of ${bytes} bytes came; at most ${this.#limit} are accepted.`
-    // `null` is a number to the scanner, though none that can be.
+    // The scanner treats `null` as a number, but it is not a valid id.
     if (id === undefined || Number.isNaN(id)) {
       this.#events.onWarning(`${what} It names no call and was dropped.`)
       return
@@ -114,12 +117,12 @@ export class LineFramer {
     this.#events.onFailure(id, new SallyportError('UPSTREAM_TOO_LARGE', what, { hint }))
   }
 
-  /** A server that logs to stdout does so on every line: tell it in ever larger steps. */
+  /** A server that logs to stdout does so on every line: report it in ever larger steps. */
   #warnAboutGarbage(reason: string, sample: string): void {
     this.#invalidLines++
     const isPowerOfTwo = (this.#invalidLines & (this.#invalidLines - 1)) === 0
     if (this.#invalidLines > MAX_REPORTED_SINGLY && !isPowerOfTwo) return
     const times = this.#invalidLines > MAX_REPORTED_SINGLY ? ` (${this.#invalidLines} such lines so far)` : ''
-    this.#events.onWarning(`A line on its stdout is no message: ${reason}${times}: ${sample}`)
+    this.#events.onWarning(`A line on its stdout is not a message: ${reason}${times}: ${sample}`)
   }
 }

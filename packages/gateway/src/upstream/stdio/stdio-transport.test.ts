@@ -51,8 +51,8 @@ describe('StdioTransport carries messages', () => {
     expect(subject.received.warnings).toEqual([])
   })
 
-  it.each(['crlf', 'bom', 'garbage', 'one-byte'])('through a server that writes with %s', async (habit) => {
-    const subject = await talk(hostileConfig(habit))
+  it.each(['crlf', 'bom', 'garbage', 'one-byte'])('through a server that writes with %s', async (behavior) => {
+    const subject = await talk(hostileConfig(behavior))
     expect(await subject.callForText('echo', { n: 1 })).toBe('{"n":1}')
     expect(await subject.callForText('split')).toBe('é€😀'.repeat(20))
     expect(subject.received.reasons).toEqual([])
@@ -86,7 +86,7 @@ describe('StdioTransport carries messages', () => {
     expect(lines.every(({ params }, index) => (params as { data: string }).data === `line ${index}`)).toBe(true)
   })
 
-  it('while stderr is flooded, of which the last lines are kept', async () => {
+  it('while stderr is flooded, of which the last lines are retained', async () => {
     const subject = await talk(hostileConfig('stderr-flood=20000000'))
     expect(await subject.callForText('echo')).toBe('{}')
     expect(subject.stderr.tail().at(-1)).toBe('the last word')
@@ -94,7 +94,7 @@ describe('StdioTransport carries messages', () => {
     expect(subject.stderr.tail()[1]).toMatch(/^warning noise/)
   })
 
-  it('up to what may wait for a server that does not read', async () => {
+  it('up to the limit for a server that does not read its stdin', async () => {
     const subject = await talk(stdioConfig(), { maxQueuedBytes: 5_000_000, gracePeriods: SHORT })
     subject.call('stop-reading')
     const calls = Array.from({ length: 20 }, () => subject.call('echo', { text: 'x'.repeat(1_000_000) }))
@@ -104,7 +104,7 @@ describe('StdioTransport carries messages', () => {
     subject.transport.send('{}')
     expect(subject.received.warnings).toEqual([expect.stringContaining('dropped')])
     expect(subject.received.reasons).toEqual([])
-    // What nobody waits for any more makes room, unless the pipe has begun to take it.
+    // Abandoned requests free their space, unless the pipe has begun to take them.
     const refused = subject.received.failures.map(({ id }) => id)
     const queued = calls.filter((id) => !refused.includes(id))
     expect(queued.filter((id) => subject.transport.abandon(id)).length).toBeGreaterThan(queued.length / 2)
@@ -122,14 +122,14 @@ describe('StdioTransport cannot start', () => {
     )
   }
 
-  it('a program that is nowhere in PATH, and says where it looked', async () => {
+  it('a program that is not in PATH, and says where it searched', async () => {
     const error = await failure({ command: 'no-such-program' })
     expect(error.code).toBe('UPSTREAM_UNAVAILABLE')
     expect(error.message).toContain('no program no-such-program in PATH (/one:/two)')
     expect(error.hint).toContain('full path')
   })
 
-  it('a file that is not there', async () => {
+  it('a file that does not exist', async () => {
     expect((await failure({ command: './absent', cwd: folder })).message).toContain(path.join(folder, 'absent'))
   })
 
@@ -146,17 +146,17 @@ describe('StdioTransport cannot start', () => {
     expect((await failure({ command: file })).message).toContain('interpreter')
   })
 
-  it('in a folder that is missing, or is none', async () => {
+  it('in a folder that is missing, or is not a folder', async () => {
     const file = path.join(folder, 'file')
     writeFileSync(file, '')
     expect((await failure({ cwd: '/nonexistent/folder' })).message).toContain('/nonexistent/folder does not exist')
-    expect((await failure({ cwd: file })).message).toContain('is no folder')
+    expect((await failure({ cwd: file })).message).toContain('is not a folder')
   })
 
   it.each([
     ['an argument', { args: ['secret-\0value'] }],
     ['a variable', { env: { TOKEN: 'secret-\0value' } }],
-  ])('with a NUL in %s, and keeps the value to itself', async (_where, changes) => {
+  ])('with a NUL in %s, and does not show the value', async (_where, changes) => {
     const error = await failure(changes)
     expect(error.message).toContain('NUL')
     expect(JSON.stringify([error.text, String(error.cause)])).not.toContain('secret')
@@ -177,19 +177,19 @@ describe('StdioTransport cannot start', () => {
 })
 
 describe('StdioTransport notices', () => {
-  it('an exit without the secret that was its last word', async () => {
+  it('an exit, without showing the secret in the last output', async () => {
     const stderr = new StderrTail({ secrets: ['the database'] })
     const subject = await talk(hostileConfig('exit-at-start'), { stderr })
     expect(await subject.received.closed()).toBe('exited with code 3: cannot find •••')
   })
 
-  it('an exit at the start, with the code and the last words', async () => {
+  it('an exit at the start, with the code and the last output', async () => {
     const subject = await talk(hostileConfig('exit-at-start'))
     expect(await subject.received.closed()).toBe('exited with code 3: cannot find the database')
     expect(subject.transport.pid).toBeUndefined()
   })
 
-  it('a death in the middle of a call', async () => {
+  it('a crash during a call', async () => {
     const subject = await talk()
     subject.call('die', { code: 9 })
     expect(await subject.received.closed()).toBe('exited with code 9: dying as told')
@@ -221,7 +221,7 @@ describe('StdioTransport notices', () => {
     expect(await subject.received.closed()).toBe('closed its stdin')
   })
 
-  it('a death only once, and refuses what comes after', async () => {
+  it('a crash only once, and refuses later messages', async () => {
     const subject = await talk()
     subject.call('kill-self')
     await subject.received.closed()
@@ -231,7 +231,7 @@ describe('StdioTransport notices', () => {
     expect(subject.received.reasons).toHaveLength(1)
   })
 
-  it('nothing of an earlier process in the words of a later one', async () => {
+  it('the output of a later process without that of an earlier one', async () => {
     const first = await talk(hostileConfig('exit-at-start'))
     await first.received.closed()
     const second = await talk(stdioConfig(), { stderr: first.stderr })
@@ -285,7 +285,7 @@ describe('StdioTransport leaves nothing behind', () => {
     expect(count()).toBeLessThanOrEqual(before)
   })
 
-  it('and hands none of our ends of the pipes, the watchdog’s among them, to a server', async () => {
+  it('and passes none of our pipe ends, including the watchdog’s, to a server', async () => {
     // What node calls a pipe is a pair of sockets.
     const pipes = (pid: number | 'self') =>
       readdirSync(`/proc/${pid}/fd`).flatMap((descriptor) => {

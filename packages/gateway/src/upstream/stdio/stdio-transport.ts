@@ -20,24 +20,24 @@ import { LineFramer } from './line-framer.ts'
 
 export interface StdioTransportOptions {
   readonly config: ProgramServerConfig
-  /** Ours; only a little of it is passed on. */
+  /** The environment of the gateway; only a small part of it is passed on. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly mark: string
   readonly watchdog: Watchdog
   readonly stderr: StderrTail
   readonly explain?: Explain | undefined
   readonly gracePeriods?: GracePeriods
-  /** What may wait for a server that does not read. */
+  /** How many bytes may wait for a server that does not read its stdin. */
   readonly maxQueuedBytes?: number
 }
 
 const MAX_QUEUED_BYTES = 64 * 1_024 * 1_024
-/** A dying program closes its pipes first: so long do we wait for the exit code, which says more. */
+/** A dying program closes its pipes first: we wait this long for the exit code, which says more. */
 const EXIT_TIMEOUT_MS = 250
-/** What handling a line costs, compared with looking at a byte. */
+/** The cost of handling a line, compared with scanning a byte. */
 const LINE_COST = 200
 
-/** A server that is a process of ours: one message a line, requests on its stdin, answers on its stdout. */
+/** A server that is our child process: one message per line, requests on its stdin, answers on its stdout. */
 export class StdioTransport implements Transport {
   readonly #options: StdioTransportOptions
   #opening: Promise<ProcessGroup> | undefined
@@ -74,7 +74,7 @@ export class StdioTransport implements Transport {
   request(request: EncodedRequest): void {
     const outbox = this.#getOutbox()
     if (outbox instanceof Outbox) return outbox.request(request)
-    // Whoever asks may still be noting down that it asked.
+    // In a later turn: the caller may still be registering the request.
     queueMicrotask(() => this.#activeEvents()?.onFailure(request.id, outbox))
   }
 
@@ -84,7 +84,7 @@ export class StdioTransport implements Transport {
     else this.#activeEvents()?.onWarning(`A message was dropped: ${outbox.message}`)
   }
 
-  /** One that was not written yet is not written at all. */
+  /** A request that was not written yet is not written at all. */
   abandon(id: number): boolean {
     return this.#outbox?.abandon(id) ?? false
   }
@@ -147,23 +147,23 @@ export class StdioTransport implements Transport {
     group.stdout.on('error', () => {})
   }
 
-  /** After `close` nobody wants to hear anything. */
+  /** After `close` there are no more events. */
   #activeEvents(): TransportEvents | undefined {
     return this.#closed ? undefined : this.#events
   }
 
-  /** Or why nothing can be written. */
+  /** The outbox, or why nothing can be written. */
   #getOutbox(): Outbox | SallyportError {
     const { config, maxQueuedBytes: limit = MAX_QUEUED_BYTES } = this.#options
     if (!this.#outbox || !this.#group?.stdin.writable)
       return new SallyportError('UPSTREAM_GONE', `The server "${config.id}" is gone.`)
     const { length } = this.#outbox
     if (length <= limit) return this.#outbox
-    const what = `The server "${config.id}" does not read: ${length} bytes wait for it, at most ${limit} may.`
+    const what = `The server "${config.id}" does not read its stdin: ${length} bytes are waiting, at most ${limit} are allowed.`
     return new SallyportError('OVERLOADED', what, { hint: 'Try again later; restart the server if it stays so.' })
   }
 
-  /** Half a connection is none. */
+  /** Without stdin or stdout the connection is useless. */
   #giveUp(group: ProcessGroup, reason: string): void {
     void group.exitsWithin(EXIT_TIMEOUT_MS).then((exited) => {
       if (!exited) this.#giveUpReason ??= reason
@@ -181,21 +181,21 @@ interface QueuedMessage {
 
 const GATEWAY_CALL = { permit: GATEWAY_PERMIT }
 
-/** So much is given to the pipe at once: what a full pipe does not take waits here, where it can still be stopped. */
+/** How much is given to the pipe at once: the rest waits here, where it can still be stopped. */
 const MAX_BATCH = 65_536
 
-/** What is on its way to the stdin of a server. Messages of one moment leave in one write. */
+/** Messages on their way to the stdin of a server. Those of one turn leave in one write. */
 class Outbox {
   readonly #stdin: Writable
   readonly #onRefused: (id: number, error: SallyportError) => void
   #queue: QueuedMessage[] = []
-  /** So many of the queue were taken already. */
+  /** How many entries of the queue were taken already. */
   #taken = 0
   /** Requests whose permits are being rechecked. */
   readonly #rechecking = new Set<QueuedMessage>()
   #length = 0
   #isFlushing = false
-  /** The pipe could not take all at once: until nothing waits any more, each write is one message. */
+  /** The pipe could not take everything at once: until the queue is empty, each write is one message. */
   #wasFull = false
 
   constructor(stdin: Writable, onRefused: (id: number, error: SallyportError) => void) {
@@ -203,7 +203,7 @@ class Outbox {
     this.#onRefused = onRefused
   }
 
-  /** The length of all that waits, here and for the pipe. */
+  /** The length of everything that waits, here and in the pipe. */
   get length(): number {
     return this.#stdin.writableLength + this.#length
   }
@@ -218,7 +218,7 @@ class Outbox {
     this.#enqueue({ id: undefined, text, call: GATEWAY_CALL })
   }
 
-  /** True where the request was not written yet: then it is not written at all. */
+  /** True if the request was not written yet: then it is not written at all. */
   abandon(id: number): boolean {
     const isMeant = (message: QueuedMessage): boolean => message.id === id
     const at = this.#queue.findIndex((message, index) => index >= this.#taken && isMeant(message))
@@ -230,7 +230,7 @@ class Outbox {
     return true
   }
 
-  /** No further request leaves; what is only told still does. */
+  /** No further request is sent; notifications still are. */
   close(): void {
     this.#queue = this.#queue.filter(({ id }, index) => index >= this.#taken && id === undefined)
     this.#taken = 0
@@ -244,7 +244,7 @@ class Outbox {
     process.nextTick(() => this.#flush())
   }
 
-  /** Until nothing is left, or the pipe is full. */
+  /** Until the queue is empty, or the pipe is full. */
   #flush(): void {
     const stdin = this.#stdin
     while (this.#queue.length > 0 && stdin.writableLength === 0 && stdin.writable) {
@@ -253,11 +253,11 @@ class Outbox {
       this.#wasFull = stdin.writableLength > 0 || (this.#wasFull && this.#queue.length > 0)
     }
     this.#isFlushing = stdin.writableLength > 0
-    // Its turn comes once the pipe has taken all that came before; a broken one takes nothing more.
+    // It continues once the pipe has taken everything before; a broken pipe takes nothing more.
     if (this.#isFlushing) stdin.write('', (error) => error ?? this.#flush())
   }
 
-  /** Only what still has its permit in this very moment. */
+  /** Only messages whose permit is valid at this very moment. */
   #takeBatch(): string {
     const maxLength = this.#wasFull ? 1 : MAX_BATCH
     let batch = ''
@@ -291,8 +291,8 @@ class Outbox {
   }
 }
 
-/** What the last words of a program mean, and what to do; nothing where they are not known. */
-type Explain = (said: readonly string[]) => string | undefined
+/** Explains the last output of a program, and what to do; `undefined` if it is not known. */
+type Explain = (lines: readonly string[]) => string | undefined
 
 interface ProcessLoss {
   readonly what: string
@@ -304,12 +304,12 @@ interface ProcessLoss {
 
 const REASON_LENGTH = 300
 
-/** Why a program is gone: how it ended, and what it said of that. */
+/** Why a program is gone: how it ended, and what it wrote about that. */
 export function describeLoss({ what, stderr, linesBefore, explain }: ProcessLoss): string {
-  const said = stderr.since(linesBefore)
-  const meaning = explain?.(said)
+  const lines = stderr.since(linesBefore)
+  const meaning = explain?.(lines)
   if (meaning !== undefined) return `${what}: ${meaning}`
-  const line = findErrorSummaryLine(said)
+  const line = findErrorSummaryLine(lines)
   return line === undefined ? what : cutText(`${what}: ${line.trim().replace(/\.$/, '')}`, REASON_LENGTH)
 }
 
@@ -325,10 +325,8 @@ interface Explanation {
 }
 
 /**
- * Why a server could not be started, and what to do.
- *
- * The system's error is left out as the cause: node hangs the arguments on it, and prints the value that it dislikes,
- * and both may hold secrets.
+ * Why a server could not be started, and what to do. The system's error is not attached as the cause: node adds the
+ * arguments to it and prints the invalid value, and both may contain secrets.
  */
 export function spawnFailure(
   config: ProgramServerConfig,
@@ -337,7 +335,7 @@ export function spawnFailure(
 ): SallyportError {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? 'unknown error'
   const { what, hint } = folderProblem(config) ?? explainCode(config, searchPath, code)
-  // A program or a folder may be named by a variable.
+  // The name of a program or a folder may come from a variable.
   const shown = maskSecrets(`The server "${config.id}" could not be started: ${what}.`, config.fromVariables)
   return new SallyportError('UPSTREAM_UNAVAILABLE', shown, { hint })
 }
@@ -348,7 +346,7 @@ function folderProblem({ cwd }: ProgramServerConfig): Explanation | undefined {
   const folder = statSync(cwd, { throwIfNoEntry: false })
   if (folder?.isDirectory()) return undefined
   return {
-    what: `its working folder ${cwd} ${folder === undefined ? 'does not exist' : 'is no folder'}`,
+    what: `its working folder ${cwd} ${folder === undefined ? 'does not exist' : 'is not a folder'}`,
     hint: 'Create it, or correct `cwd`.',
   }
 }

@@ -15,12 +15,12 @@ export const HOSTILE_SERVER = fileURLToPath(
   new URL('../../../../../tests/fixtures/hostile-server.mjs', import.meta.url),
 )
 
-/** Every test has marks of its own, so that none can count or kill another's processes. */
+/** Every test has its own marks, so that none can count or kill another's processes. */
 export function freshMark(...parts: readonly string[]): string {
   return createMark('test', randomUUID(), ...parts)
 }
 
-/** Counts for itself, so that a sweep that finds too little cannot pass for a clean house. */
+/** Counts independently, so that a sweep that finds too little cannot pass the test. */
 export function countMarked(mark: string): number {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && environmentOf(name).includes(mark)).length
 }
@@ -50,7 +50,7 @@ export function stdioConfig(changes: Partial<StdioServerConfig> = {}): StdioServ
     maxMessageBytes: 64_000_000,
     fromVariables: [],
     credentials: [],
-    place: { file: 'config.yaml', line: 1 },
+    location: { file: 'config.yaml', line: 1 },
     command: process.execPath,
     args: [HOSTILE_SERVER],
     env: {},
@@ -67,7 +67,7 @@ interface Message {
   readonly result?: { readonly content?: readonly { readonly text: string }[] }
 }
 
-/** Writes down everything a transport tells, and lets a test wait for it. */
+/** Records the events of a transport, and lets a test wait for them. */
 export class Recorder implements TransportEvents {
   readonly messages: Message[] = []
   readonly failures: { readonly id: number; readonly error: SallyportError }[] = []
@@ -95,9 +95,9 @@ export class Recorder implements TransportEvents {
     this.#changes.emit('change')
   }
 
-  async until<Value>(look: () => Value | undefined): Promise<Value> {
+  async until<Value>(find: () => Value | undefined): Promise<Value> {
     for (;;) {
-      const value = look()
+      const value = find()
       if (value !== undefined) return value
       await once(this.#changes, 'change')
     }
@@ -118,7 +118,7 @@ export class Recorder implements TransportEvents {
 
 type ConnectionOptions = Partial<StdioTransportOptions> & { readonly watchdog: Watchdog; readonly mark: string }
 
-/** A transport in front of the hostile server, and short ways to talk over it. */
+/** A transport to the hostile server, with short ways to use it. */
 export class TestConnection {
   readonly transport: StdioTransport
   readonly received = new Recorder()
@@ -145,7 +145,7 @@ export class TestConnection {
     return this.ask('tools/call', { name, arguments: args })
   }
 
-  /** The text that a tool answers. */
+  /** The text in a tool's answer. */
   async callForText(name: string, args: unknown = {}): Promise<string> {
     const { result } = await this.received.answer(this.call(name, args))
     return result?.content?.[0]?.text ?? ''

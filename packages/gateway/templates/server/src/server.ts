@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { readServerConfig, serveHttp, serveStdio } from '@sallyport/kit'
 import { createServer } from './create-server.ts'
 
-/** `server.js [entry of config.yaml] [--stdio]`, from whatever folder it is started. */
+/** `server.js [entry of config.yaml] [--stdio]`, started from any folder. */
 const [entry = 'my-server'] = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const configPath = fileURLToPath(new URL('../../config.yaml', import.meta.url))
 const { name, options, listen } = await readServerConfig(entry, { configPath })

@@ -23,19 +23,19 @@ import {
 
 /** The description of an API, its address, and the limits of calls. */
 export interface ApiSettings {
-  /** JSON or YAML text, or the object that it means. */
+  /** JSON or YAML text, or the parsed object. */
   readonly spec: string | JsonObject
-  /** Every call goes below this address, whatever the description says. */
+  /** Every call goes to a URL below this one, whatever the description says. */
   readonly baseUrl: string
-  /** Sent with every call, and never shown: `{ authorization: 'Bearer …' }`. A function is asked for each call. */
+  /** Sent with every call, and never shown: `{ authorization: 'Bearer …' }`. A function is called for each call. */
   readonly headers?: Readonly<Record<string, string>> | (() => Promise<Readonly<Record<string, string>>>)
   readonly timeoutMs?: number
   readonly maxBytes?: number
-  /** Sending to it takes nothing out of the house: its tools do not need CONNECT. */
+  /** Data sent to this API stays inside your organization, so its tools do not need CONNECT. */
   readonly isInternal?: boolean
 }
 
-/** One or more, as `server.tool` wants them. */
+/** One or more permissions, in the form that `server.tool` expects. */
 type Permissions = readonly [Permission, ...Permission[]]
 
 /** An operation of an API, in short. */
@@ -51,11 +51,11 @@ export interface ApiOperation {
 export interface ApiOperationShape extends ApiOperation {
   /** A JSON Schema of the arguments. */
   readonly input: JsonObject
-  /** What is said of the answers, by status. */
+  /** The descriptions of the responses, by status. */
   readonly responses: JsonObject
 }
 
-/** What `server.tool(name, options, handler)` takes. */
+/** The arguments for `server.tool(name, options, handler)`. */
 export interface ApiTool {
   readonly name: string
   readonly options: {
@@ -71,7 +71,7 @@ export interface Api {
   listOperations(): readonly ApiOperation[]
   describeOperation(id: string): ApiOperationShape
   call(id: string, args?: JsonObject, options?: { readonly signal?: AbortSignal }): Promise<ApiResponse>
-  /** One tool for each operation, or for those that are named. */
+  /** One tool for each operation, or for the named ones. */
   tools(ids?: readonly string[]): readonly ApiTool[]
 }
 
@@ -79,7 +79,7 @@ const DEFAULT_TIMEOUT_MS = 30_000
 const DEFAULT_MAX_BYTES = 4 * 1024 * 1024
 const MAX_REDIRECTS = 3
 
-/** Reads the description of an API; nothing is called yet. */
+/** Reads the description of an API, without calling the API. */
 export async function readApi(settings: ApiSettings): Promise<Api> {
   const base = readBaseUrl(settings.baseUrl)
   const document = await readOpenApiDocument(settings.spec)
@@ -120,7 +120,7 @@ function readBaseUrl(baseUrl: string): URL {
   const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   if (base === undefined || !/^https?:$/.test(base.protocol) || base.username !== '' || base.search !== '')
     throw new SallyportError('USAGE', 'The base address of an API is not usable.', {
-      hint: 'Give https://host/path, without a user or a query; what is secret belongs in headers.',
+      hint: 'Give https://host/path, without a user or a query; secrets belong in headers.',
     })
   return base
 }
@@ -159,7 +159,7 @@ interface SendContext {
 async function send(request: ApiRequest, { base, settings, signal }: SendContext): Promise<ApiResponse> {
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBytes = DEFAULT_MAX_BYTES, headers = {} } = settings
   const secrets = typeof headers === 'function' ? await headers() : headers
-  // The author's come last: no argument can replace them.
+  // The author's headers come last, so that no argument can replace them.
   for (const [name, value] of Object.entries(secrets)) request.headers.set(name, value)
   const timeout = AbortSignal.timeout(timeoutMs)
   const signals = signal === undefined ? timeout : AbortSignal.any([timeout, signal])
@@ -171,12 +171,12 @@ async function send(request: ApiRequest, { base, settings, signal }: SendContext
     if (signal?.aborted) throw new ConnectorError('The call was cancelled.', { retryable: true })
     if (timeout.aborted)
       throw new ConnectorError(`The API did not answer within ${timeoutMs} ms.`, { retryable: false })
-    // No cause: it may hold addresses and what was sent.
+    // No cause: it may contain addresses and what was sent.
     throw new ConnectorError('The API cannot be reached.', { retryable: false })
   }
 }
 
-/** Redirects are followed for reading only, and only below the base: the headers would go with them. */
+/** Redirects are followed only for reads, and only below the base, because the headers are sent along. */
 async function fetchWithRedirects(request: ApiRequest, base: URL, signal: AbortSignal): Promise<Response> {
   let url = request.url
   for (let count = 0; ; count++) {
@@ -187,14 +187,14 @@ async function fetchWithRedirects(request: ApiRequest, base: URL, signal: AbortS
     await response.body?.cancel()
     const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
     if (next === undefined || !isBelow(base, next) || !/^(?:GET|HEAD)$/.test(method) || count >= MAX_REDIRECTS)
-      throw new ConnectorError(`The API answered ${response.status} and points elsewhere, which is not followed.`, {
+      throw new ConnectorError(`The API answered ${response.status} with a redirect that is not followed.`, {
         retryable: false,
       })
     url = next
   }
 }
 
-/** An API that echoes its requests must not show what it was given, as it was or as JSON and addresses write it. */
+/** An API that echoes its requests must not reveal the secrets, neither as they are nor encoded in JSON or URLs. */
 function redactSecrets(text: string, headers: Readonly<Record<string, string>>): string {
   return Object.values(headers)
     .flatMap((value) => [value, value.replace(/^\S+\s+/, '')])
@@ -223,7 +223,7 @@ function buildRequest(base: URL, operation: Operation, args: JsonObject): ApiReq
     const value = ownArgument(args, parameter.key)
     return value === undefined ? [] : [{ parameter, value }]
   })
-  const at = (place: Parameter['location']) => given.filter(({ parameter }) => parameter.location === place)
+  const at = (location: Parameter['location']) => given.filter(({ parameter }) => parameter.location === location)
   const headers = new Headers({ accept: 'application/json, */*;q=0.5' })
   for (const { parameter, value } of at('header')) setHeader(headers, parameter, value)
   const cookies = at('cookie').flatMap(({ parameter, value }) => formatPairs(parameter, value))
@@ -255,7 +255,7 @@ function setHeader(headers: Headers, parameter: Parameter, value: Json): void {
     headers.set(parameter.name, formatHeader(parameter, value))
   } catch (error) {
     if (error instanceof ConnectorError) throw error
-    throw new ConnectorError(`${JSON.stringify(parameter.name)} is no name for a header.`, { retryable: false })
+    throw new ConnectorError(`${JSON.stringify(parameter.name)} is not a valid header name.`, { retryable: false })
   }
 }
 
@@ -264,10 +264,10 @@ interface UrlParts {
   readonly query: readonly string[]
 }
 
-/** Whatever the document or an argument says, the address stays below the base that the author gave. */
+/** Whatever the document or an argument says, the URL stays below the base that the author gave. */
 function buildUrl(base: URL, operation: Operation, { args, query }: UrlParts): URL {
   const path = operation.path.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
-    const parameter = operation.parameters.find((known) => known.location === 'path' && known.name === name)
+    const parameter = operation.parameters.find((each) => each.location === 'path' && each.name === name)
     const value = parameter === undefined ? undefined : ownArgument(args, parameter.key)
     if (parameter === undefined || value === undefined || value === null)
       throw new ConnectorError(`The path of ${operation.id} has no value for ${JSON.stringify(name)}.`, {
@@ -278,16 +278,16 @@ function buildUrl(base: URL, operation: Operation, { args, query }: UrlParts): U
   const start = resolveServer(base, operation.servers)
   const url = new URL(start)
   const full = `${start.pathname.replace(/\/$/, '')}${path}`
-  // As a path, so that `//host` and `\host` are no hosts; what is left of `?` and `#` is encoded by it.
+  // Set as a path, so that `//host` and `\host` are not read as hosts, and `?` and `#` are encoded.
   url.pathname = full
   url.search = query.join('&')
-  // Fewer segments than were written: some of them were dots.
+  // If there are fewer segments than were written, some of them were dots.
   if (!isBelow(base, url) || url.pathname.split('/').length !== full.split('/').length)
     throw new ConnectorError(`The path of ${operation.id} leads out of the API.`, { retryable: false })
   return url
 }
 
-/** The document's own address only if it is below the base: it may name a version (`/v2`), but no other host. */
+/** Uses the document's own URL only if it is below the base: it may name a version (`/v2`), but not another host. */
 function resolveServer(base: URL, servers: readonly string[]): URL {
   const [named] = servers
   if (named === undefined || named.includes('{') || !URL.canParse(named, base.href)) return base
@@ -297,7 +297,7 @@ function resolveServer(base: URL, servers: readonly string[]): URL {
 
 function isBelow(base: URL, url: URL): boolean {
   const root = base.pathname.endsWith('/') ? base.pathname : `${base.pathname}/`
-  // What follows the base, for it may have escapes of its own.
+  // Only the part after the base is checked, because the base may contain escapes of its own.
   const isInside = `${url.pathname}/`.startsWith(root) && !hasDotSegment(url.pathname.slice(root.length - 1))
   return url.origin === base.origin && url.username === '' && isInside
 }
@@ -323,7 +323,7 @@ function formatForm(fields: JsonObject): string {
 const stringifyValue = (value: Json | undefined): string =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')
 
-/** Half a surrogate pair cannot be encoded. */
+/** A lone surrogate cannot be encoded. */
 const toWellFormed = (text: string): string => Buffer.from(text).toString()
 
 const encodeValue = (value: Json | undefined): string => encodeURIComponent(toWellFormed(stringifyValue(value)))
@@ -341,12 +341,12 @@ function formatSimple({ explode, isJson }: Parameter, value: Json, write: (value
     .join(',')
 }
 
-/** One value in a path. It stays inside its own segment, also for a server that decodes slashes before it looks. */
+/** One value in a path. It stays inside its own segment, even if a server decodes slashes before routing. */
 function formatPathParameter(parameter: Parameter, value: Json): string {
   if (parameter.style !== 'simple')
     throw argumentError(parameter, `has the style ${parameter.style}, which is not supported`)
   const text = formatSimple(parameter, value, encodeValue)
-  if (text === '') throw argumentError(parameter, 'is empty, but stands in the path')
+  if (text === '') throw argumentError(parameter, 'is empty, but is part of the path')
   if (hasDotSegment(formatSimple(parameter, value, stringifyValue)))
     throw argumentError(parameter, 'would lead to another path')
   return text
@@ -354,11 +354,11 @@ function formatPathParameter(parameter: Parameter, value: Json): string {
 
 const MAX_DECODINGS = 5
 
-/** Whether a server that decodes a path, once or again and again, may find a segment of dots in it. */
+/** Whether a server that decodes a path, once or repeatedly, may find a segment of dots in it. */
 function hasDotSegment(path: string): boolean {
   let text = path
   for (let round = 0; round < MAX_DECODINGS; round++) {
-    // Some servers cut off what is behind a semicolon.
+    // Some servers remove everything after a semicolon.
     if (text.split(/[/\\]/).some((part) => /^\.\.?(?:;|$)/.test(part))) return true
     const decoded = text.replaceAll(/%(25|2e|2f|5c|3b)/gi, (_, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
@@ -371,7 +371,7 @@ function hasDotSegment(path: string): boolean {
 
 const DELIMITERS: Readonly<Record<string, string>> = { form: ',', spaceDelimited: '%20', pipeDelimited: '%7C' }
 
-/** The pairs of a parameter of a query, or of a cookie, encoded and joined. */
+/** The encoded pairs of a query or cookie parameter. */
 function formatPairs(parameter: Parameter, value: Json): readonly string[] {
   const { name, style, explode, isJson } = parameter
   if (isJson) return [`${encodeValue(name)}=${encodeValue(JSON.stringify(value))}`]
@@ -393,30 +393,30 @@ function formatPairs(parameter: Parameter, value: Json): readonly string[] {
       ]
 }
 
-/** A header cannot hold line ends, nor what is outside Latin-1. */
+/** A header cannot contain line breaks or characters outside Latin-1. */
 function formatHeader(parameter: Parameter, value: Json): string {
   const text = formatSimple(parameter, value, stringifyValue)
   if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text))
-    throw argumentError(parameter, 'has characters that a header cannot hold')
+    throw argumentError(parameter, 'has characters that a header cannot contain')
   return text
 }
 
-/** What an API answered. */
+/** The response of an API. */
 export interface ApiResponse {
   readonly status: number
   readonly mimeType: string
-  /** A JSON value, a text, or of other content its size. */
+  /** A JSON value, a string, or for other content a note with its size. */
   readonly body: Json
-  /** The answer was longer than is allowed. */
+  /** True if the response was longer than allowed. */
   readonly isCut: boolean
 }
 
 const MAX_ERROR_LENGTH = 500
-/** What is nested deeper stays a text: a result could not carry it as a value. */
+/** JSON that is nested deeper stays a string: a result could not contain it as a value. */
 const MAX_DEPTH = 400
 const TEXT_TYPE = /^text\/|[/+](?:xml|yaml|javascript|x-www-form-urlencoded|x-ndjson)\s*(?:;|$)/i
 
-/** Reads no more than is allowed, whatever the length that was announced. */
+/** Reads no more than allowed, whatever Content-Length says. */
 async function readResponse(
   response: Response,
   { maxBytes, hide }: { readonly maxBytes: number; readonly hide: (text: string) => string },
@@ -436,7 +436,7 @@ async function readBytes(
 ): Promise<{ readonly bytes: Buffer; readonly isCut: boolean }> {
   const parts: Uint8Array[] = []
   let length = 0
-  // Leaving the loop cancels the stream, and with it the connection.
+  // Leaving the loop cancels the stream and closes the connection.
   for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     parts.push(part)
     length += part.length
@@ -454,14 +454,14 @@ function parseIfJson(text: string, mimeType: string): Json {
   }
 }
 
-/** The caller can mend what was asked; the rest is the API's, or its operator's. */
+/** The caller can correct the request; other errors are up to the API or its operator. */
 function responseError(status: number, text: string, later: string): ConnectorError {
   const isPassing = status === 429 || (status === 503 && later !== '')
   const wait =
     isPassing && later !== '' ? ` Try again after ${later.slice(0, 40)}${/^\d+$/.test(later) ? ' s' : ''}.` : ''
-  const words = text.trim().slice(0, MAX_ERROR_LENGTH)
+  const detail = text.trim().slice(0, MAX_ERROR_LENGTH)
   const isOfCaller = status >= 400 && status < 500 && status !== 401 && status !== 407
-  return new ConnectorError(`The API answered ${status}${words === '' ? '' : `: ${words}`}.${wait}`, {
+  return new ConnectorError(`The API answered ${status}${detail === '' ? '' : `: ${detail}`}.${wait}`, {
     retryable: isPassing || isOfCaller,
   })
 }

@@ -5,10 +5,10 @@ const MAX_LENGTH = 16 * 1024 * 1024
 const MAX_DEPTH = 500
 const MAX_REFERENCES = 20
 
-/** An OpenAPI document of version 3.0 or 3.1, from JSON or YAML text or as it was parsed. */
+/** Reads an OpenAPI document of version 3.0 or 3.1, as JSON or YAML text or already parsed. */
 export async function readOpenApiDocument(spec: string | JsonObject): Promise<JsonObject> {
   const document = typeof spec === 'string' ? await parseSpec(spec) : spec
-  if (!isJsonObject(document)) throw unusableSpec('it is no object')
+  if (!isJsonObject(document)) throw unusableSpec('it is not an object')
   if (!/^3\.[01](\.|$)/.test(String(document.openapi)))
     throw unusableSpec(`"openapi" is ${JSON.stringify(document.openapi)?.slice(0, 50)}, expected 3.0 or 3.1`)
   return document
@@ -20,10 +20,10 @@ async function parseSpec(text: string): Promise<unknown> {
   try {
     if (/^\s*\{/.test(text)) return JSON.parse(text)
     const { parse: parseYaml } = await import('yaml')
-    // To look for a key that stands twice, it compares each key with all others.
+    // With uniqueKeys, the parser would compare each key with all others.
     return parseYaml(text, { maxAliasCount: 100, logLevel: 'error', uniqueKeys: false })
   } catch {
-    // The parser's words may show lines of the document.
+    // The parser's message may quote lines of the document.
     throw unusableSpec('it is neither JSON nor YAML')
   }
 }
@@ -31,7 +31,7 @@ async function parseSpec(text: string): Promise<unknown> {
 const unusableSpec = (why: string): ConnectorError =>
   new ConnectorError(`The API description cannot be used: ${why}.`, { retryable: false })
 
-/** What a value means: itself, or what its `$ref` leads to in the same document. Nothing when that leads nowhere. */
+/** The value itself, or the target of its `$ref` in the same document; `undefined` if the target is missing. */
 export function resolveReference(document: JsonObject, value: Json | undefined): JsonObject | undefined {
   let current = value
   for (let count = 0; count < MAX_REFERENCES; count++) {

@@ -3,7 +3,7 @@ import { promise } from '../../../../../tests/promises.ts'
 import { readSchema } from '../../schema/read-schema.ts'
 import { inlineSchema } from './inline-schema.ts'
 
-/** A schema inside so many others. */
+/** A schema nested inside others. */
 function nest(levels: number, wrap: (inner: object) => object, inner: object): object {
   let schema = inner
   for (let level = 0; level < levels; level++) schema = wrap(schema)
@@ -20,7 +20,7 @@ describe(promise('KIT-18'), () => {
     ['oneOf', { oneOf: [{ type: 'object' }, { type: 'array' }] }],
     ['if', { if: { type: 'string' }, else: { type: 'object' } }],
     ['contains', { contains: { const: 1 }, maxContains: 0 }],
-  ])('what is cut out of a large schema leaves one that is valid, and refuses nothing more: %s', (_, inner) => {
+  ])('cutting a large schema leaves a valid one that refuses nothing more: %s', (_, inner) => {
     for (let levels = 0; levels < 15; levels++) {
       expect(
         accepts(
@@ -45,7 +45,7 @@ describe(promise('KIT-18'), () => {
     expect(accepts({ properties: { ...many, z: { required: ['x'.repeat(100)] } } }, { p0: { a: { x: 1 } } })).toBe(true)
   })
 
-  test('what is not cut is checked', () => {
+  test('the remaining parts are checked', () => {
     expect(
       accepts(
         nest(3, (schema) => ({ allOf: [schema] }), { type: 'object' }),
@@ -54,14 +54,14 @@ describe(promise('KIT-18'), () => {
     ).toBe(false)
   })
 
-  test('references may run in circles', () => {
+  test('references may be cyclic', () => {
     const node = { type: 'object', properties: { next: { $ref: '#/components/schemas/Node' } } }
     const inlined = inlineSchema({ components: { schemas: { Node: node } } }, { $ref: '#/components/schemas/Node' })
     expect(JSON.stringify(inlined)).toContain('Left out')
     expect(() => readSchema(inlined, 'output', 'the body')).not.toThrow()
   })
 
-  test('the pattern of somebody else is told, and not run here', () => {
+  test('a foreign pattern is described, and not run here', () => {
     const named = { properties: { a: { type: 'string', description: 'A name.', pattern: '^(a+)+$' } } }
     expect(inlineSchema({}, named)).toEqual({
       properties: { a: { type: 'string', description: 'A name. Pattern: ^(a+)+$' } },

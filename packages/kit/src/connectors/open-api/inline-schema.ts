@@ -1,14 +1,14 @@
 import { isJsonList, isJsonObject, type Json, type JsonObject } from '@sallyport/core'
 import { resolveReference } from './document.ts'
 
-/** As deep and as large as an inlined schema gets; what is beyond is left out, and says so. */
+/** The maximum depth and size of an inlined schema; deeper parts are left out, with a note. */
 const MAX_DEPTH = 8
 const MAX_PARTS = 3_000
 const OMITTED: JsonObject = { description: 'Left out: the description of the API is too large here.' }
 
 const MAX_PATTERN_LENGTH = 200
 
-/** Keywords that hold a schema, several by name, or several in a row. All others hold data. */
+/** Keywords whose value is a schema, a mapping of schemas, or a list of schemas. All others contain data. */
 const SCHEMA_KEYWORDS = new Set([
   'items',
   'additionalProperties',
@@ -23,12 +23,12 @@ const SCHEMA_MAP_KEYWORDS = new Set(['properties', 'patternProperties', 'depende
 const SCHEMA_LIST_KEYWORDS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 
 /**
- * What is left out accepts everything. Under these keywords that would refuse what the API takes: they are left out as
- * well, and the API checks.
+ * An omitted schema accepts everything. Under these keywords that would refuse valid values, so the keywords are left
+ * out too, and the API checks them.
  */
 const STRICT_KEYWORDS = new Set(['not', 'if', 'oneOf', 'contains'])
 
-/** A schema with its references put in place, however they run in circles or multiply. Whatever is cut, it stays valid. */
+/** Replaces the references of a schema by their targets, even if they are cyclic or multiply. The result is always a valid schema. */
 export function inlineSchema(document: JsonObject, schema: Json | undefined): JsonObject {
   let parts = MAX_PARTS
   let cuts = 0
@@ -67,22 +67,22 @@ export function inlineSchema(document: JsonObject, schema: Json | undefined): Js
   return isJsonObject(inlined) ? inlined : {}
 }
 
-/** The pattern of a stranger could stop this process for as long as it likes. The API checks it; the model reads it. */
+/** A foreign regular expression could block this process. So the API checks the pattern, and the model reads it. */
 function withoutPatterns(schema: JsonObject): JsonObject {
   const { pattern, patternProperties, additionalProperties, ...rest } = schema
   if (pattern === undefined && patternProperties === undefined) return schema
   const { description } = schema
-  const told = typeof pattern === 'string' ? [`Pattern: ${pattern.slice(0, MAX_PATTERN_LENGTH)}`] : []
-  const words = [...(typeof description === 'string' ? [description] : []), ...told]
+  const patternNote = typeof pattern === 'string' ? [`Pattern: ${pattern.slice(0, MAX_PATTERN_LENGTH)}`] : []
+  const parts = [...(typeof description === 'string' ? [description] : []), ...patternNote]
   return {
     ...rest,
-    ...(words.length > 0 && { description: words.join(' ') }),
+    ...(parts.length > 0 && { description: parts.join(' ') }),
     // Which members are additional depends on the patterns of their names.
     ...(patternProperties === undefined && additionalProperties !== undefined && { additionalProperties }),
   }
 }
 
-/** What OpenAPI 3.0 says in words of its own, in those of JSON Schema. A property of such a name is no boolean. */
+/** Converts OpenAPI 3.0 keywords to JSON Schema. Only booleans are converted: a property may have the same name. */
 function modernizeKeywords(schema: JsonObject): JsonObject {
   const { nullable, ...rest } = schema
   const plain = typeof nullable === 'boolean' ? { ...rest, ...(nullable && makeNullable(rest)) } : schema

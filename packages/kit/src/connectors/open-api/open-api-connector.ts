@@ -19,7 +19,7 @@ function findApi(name: string): Api {
   )
 }
 
-/** The APIs of this program, by name. `readApi` gives one of them alone. */
+/** The APIs of this program, by name. `readApi` reads a single one. */
 export const OpenApiConnector = {
   async configure(apis: Readonly<Record<string, ApiSettings>>): Promise<void> {
     const read = Object.entries(apis).map(async ([name, settings]) => [name, await readApi(settings)] as const)

@@ -6,7 +6,7 @@ export const PARAMETER_LOCATIONS = ['path', 'query', 'header', 'cookie'] as cons
 export type ParameterLocation = (typeof PARAMETER_LOCATIONS)[number]
 
 export interface Parameter {
-  /** The name of the argument, which differs from `name` only when two places share one. */
+  /** The name of the argument. It differs from `name` only if two locations use the same name. */
   readonly key: string
   readonly name: string
   readonly location: ParameterLocation
@@ -33,7 +33,7 @@ export interface Operation {
   readonly summary: string
   readonly parameters: readonly Parameter[]
   readonly body: RequestBody | undefined
-  /** The addresses that the document names for it, which are not trusted. */
+  /** The URLs that the document names for it. They are not trusted. */
   readonly servers: readonly string[]
 }
 
@@ -41,7 +41,7 @@ const METHODS = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as 
 const SAFE_METHODS = new Set(['get', 'head', 'options'])
 const MAX_OPERATIONS = 5_000
 const MAX_TEXT_LENGTH = 1_000
-/** OpenAPI says that these are not parameters; the others belong to the connection. */
+/** The first three are not parameters by the OpenAPI specification; the others belong to the connection. */
 const RESERVED_HEADERS = new Set(
   'accept content-type authorization host connection content-length transfer-encoding cookie upgrade te trailer expect'
     .split(' ')
@@ -112,7 +112,7 @@ function readOperation(document: JsonObject, { id, method, path, own, shared }: 
   }
 }
 
-/** Those of the operation replace those of the path with the same name and place. */
+/** Parameters of the operation replace those of the path with the same name and location. */
 function readParameters(document: JsonObject, lists: readonly (Json | undefined)[]): readonly Parameter[] {
   const found = new Map<string, JsonObject>()
   for (const value of lists.flatMap((list) => (isJsonList(list) ? list : []))) {

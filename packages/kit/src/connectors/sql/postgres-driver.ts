@@ -37,7 +37,7 @@ const CATALOG_QUERIES: SqlCatalogQueries = {
   quoted: 'SELECT to_regclass($1)::text AS quoted WHERE to_regclass($1) IS NOT NULL',
 }
 
-/** Who has these can run programs and reach files of the server's machine, and no transaction stops that. */
+/** Roles with these rights can run programs and reach files on the server's machine, even in a read-only transaction. */
 const HAS_SERVER_ACCESS = ['pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files']
   .map((role) => `pg_has_role(session_user, '${role}', 'MEMBER')`)
   .join(' OR ')
@@ -72,12 +72,12 @@ async function openPool({ url }: PostgresOptions): Promise<Pool> {
     allowExitOnIdle: true,
     application_name: 'sallyport',
   })
-  // An idle connection that the server ends is replaced when one is needed.
+  // If the server ends an idle connection, it is replaced when needed.
   pool.on('error', () => undefined)
   return pool
 }
 
-/** One statement in a transaction of its own; nothing of it stays in the session. */
+/** Runs one statement in its own transaction, and resets the session afterwards. */
 async function runInSession(pool: Pool, options: PostgresOptions, request: SqlRequest): Promise<SqlChange> {
   if (request.signal?.aborted) throw queryCancelledError()
   const client = await pool.connect()
@@ -96,7 +96,7 @@ async function runInSession(pool: Pool, options: PostgresOptions, request: SqlRe
     throw error
   } finally {
     client.off('error', lost)
-    // Whatever is not known to be clean is closed.
+    // A connection that may not be clean is closed.
     client.release(!isClean)
   }
 }
@@ -112,8 +112,8 @@ async function cleanUp(client: PoolClient): Promise<boolean> {
 }
 
 /**
- * `SET TRANSACTION READ WRITE` is only heard before the first query of a transaction, so there is one already: it asks
- * whether the role is one that read-only transactions do not hold.
+ * `SET TRANSACTION READ WRITE` works only before the first query of a transaction. So this runs a first query, which
+ * asks whether read-only transactions cannot restrict the role.
  */
 async function beginTransaction(client: PoolClient, options: PostgresOptions, { limits }: SqlRequest): Promise<void> {
   const mode = options.access === 'write' ? 'READ WRITE' : 'READ ONLY'
@@ -123,8 +123,8 @@ async function beginTransaction(client: PoolClient, options: PostgresOptions, { 
      SET LOCAL IntervalStyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1;
      SELECT ${HAS_SERVER_ACCESS} AS might`,
   )
-  const asked = (results as readonly { readonly rows: readonly { readonly might?: boolean }[] }[]).at(-1)
-  if (asked?.rows[0]?.might === false || options.allowSuperuser) return
+  const access = (results as readonly { readonly rows: readonly { readonly might?: boolean }[] }[]).at(-1)
+  if (access?.rows[0]?.might === false || options.allowSuperuser) return
   throw new ConnectorError(
     `The role of the database ${JSON.stringify(options.name)} can run programs or reach files on its server. ` +
       'Use a role that may only read, or set allowSuperuser.',
@@ -136,24 +136,25 @@ async function runStatement(pool: Pool, client: PoolClient, request: SqlRequest)
   const { sql, parameters, limits, signal } = request
   let columns: readonly SqlColumn[] = []
   let types: readonly ReturnType<typeof findPostgresType>[] = []
-  let tray = new RowCollector([], limits)
+  let collector = new RowCollector([], limits)
   const query = new PostgresQuery({
     text: sql,
     values: parameters.map(toPostgresParameter),
     limits,
     onFields(fields) {
       types = fields.map(({ dataTypeID }) => findPostgresType(dataTypeID))
-      tray = new RowCollector(
+      collector = new RowCollector(
         fields.map(({ name }) => name),
         limits,
       )
-      columns = fields.map((_, at) => ({ name: tray.names[at] ?? '', type: types[at]?.name ?? 'other' }))
+      columns = fields.map((_, at) => ({ name: collector.names[at] ?? '', type: types[at]?.name ?? 'other' }))
     },
-    onRow: (values) => tray.add(values.map((value, at) => (value === null ? null : (types[at]?.read(value) ?? value)))),
+    onRow: (values) =>
+      collector.add(values.map((value, at) => (value === null ? null : (types[at]?.read(value) ?? value)))),
   })
   client.query(query as unknown as Submittable)
   const tag = await waitForQuery(query, { pool, client, limits, signal })
-  return { columns, rows: tray.rows, isCut: tray.isCut, changed: parseChangedRows(tag) }
+  return { columns, rows: collector.rows, isCut: collector.isCut, changed: parseChangedRows(tag) }
 }
 
 const parseChangedRows = (tag: string): number =>
@@ -164,7 +165,7 @@ interface RunningQuery extends Pick<SqlRequest, 'limits' | 'signal'> {
   readonly client: PoolClient
 }
 
-/** Ends the statement at the server when the caller goes or the time is over; the server's own timer may be slower. */
+/** Cancels the statement at the server when the caller leaves or the timeout is over; the server's own timer may be slower. */
 async function waitForQuery(query: PostgresQuery, { pool, client, limits, signal }: RunningQuery): Promise<string> {
   let stopped: ConnectorError | undefined
   let stopping: Promise<void> | undefined
@@ -185,14 +186,14 @@ async function waitForQuery(query: PostgresQuery, { pool, client, limits, signal
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', aborted)
-    // A request to cancel that arrives late would hit the next statement of this session.
+    // A late cancel request would hit the next statement of this session.
     await stopping
   }
 }
 
 const isQueryCanceled = (error: unknown): boolean => (error as { readonly code?: unknown }).code === '57014'
 
-/** By a second session, which works with TLS too. When that fails, the connection is cut. */
+/** Cancels through a second session, which works with TLS too. If that fails, the connection is closed. */
 async function cancelAtServer(pool: Pool, client: PoolClient): Promise<void> {
   const { processID, connection } = client as unknown as ClientInternals
   const { Client } = (await import('pg')).default
@@ -217,7 +218,7 @@ interface ClientInternals {
   readonly connection: { readonly stream: { destroy(): void } }
 }
 
-/** The statement is at fault: its syntax, its names, its values, what it may do. By the first two of SQLSTATE. */
+/** Errors of the statement: its syntax, names, values or rights. By the first two characters of SQLSTATE. */
 const STATEMENT_ERROR_CLASSES = new Set([
   '0A',
   '21',
@@ -236,23 +237,26 @@ const STATEMENT_ERROR_CLASSES = new Set([
   'P0',
 ])
 
-/** What is told of a failure of PostgreSQL: its own words about a statement; of a connection no more than a code. */
+/** Converts an error of PostgreSQL: for a statement with its message, for a connection with no more than a code. */
 function postgresError(name: string, error: unknown): ConnectorError {
   if (error instanceof ConnectorError) return error
   if (error instanceof TooManyBytes)
     return new ConnectorError('A row of the result is too large. Ask for less of it.', { retryable: true })
   if (error instanceof UnreadableRow)
-    return new ConnectorError('A row of the result cannot be read. Ask for its columns as text, or for less of them.', {
-      retryable: true,
-    })
+    return new ConnectorError(
+      'A row of the result cannot be read. Ask for its columns as text, or for fewer of them.',
+      {
+        retryable: true,
+      },
+    )
   const { code, message, hint, position } = error as PostgresErrorFields
   if (typeof code === 'string' && STATEMENT_ERROR_CLASSES.has(code.slice(0, 2))) {
-    const place = position === undefined ? '' : ` at character ${position}`
+    const where = position === undefined ? '' : ` at character ${position}`
     const advice = hint === undefined ? '' : ` ${hint}`
-    return new ConnectorError(`${message}${place} (${code}).${advice}`, { retryable: true })
+    return new ConnectorError(`${message}${where} (${code}).${advice}`, { retryable: true })
   }
   const why = typeof code === 'string' ? ` (${code})` : ''
-  // No cause: pg's errors carry the host, and may carry what was sent.
+  // No cause: pg's errors contain the host, and may contain what was sent.
   return new ConnectorError(`The database ${JSON.stringify(name)} cannot be used${why}.`, { retryable: false })
 }
 

@@ -1,6 +1,6 @@
 import type { SqlLimits } from './sql-result.ts'
 
-/** The part of pg's connection that runs a statement; pg documents it as what `client.query` gives a submittable. */
+/** The part of pg's connection that runs a statement; `client.query` passes it to a submittable. */
 interface PostgresConnection {
   readonly stream: NodeJS.EventEmitter & {
     readonly bytesRead?: number
@@ -32,17 +32,17 @@ export interface PostgresQueryOptions {
   readonly values: readonly (string | null)[]
   readonly limits: SqlLimits
   onFields(fields: readonly PostgresField[]): void
-  /** False: no more rows are wanted. */
+  /** Returns false if no more rows are needed. */
   onRow(values: readonly (string | null)[]): boolean
 }
 
 const BATCH_ROWS = 100
-/** A row cannot be larger than this on the wire, whatever the limit of the result. */
+/** A margin for the size of a row on the wire, on top of the limit of the result. */
 const SLACK_BYTES = 8 * 1024 * 1024
 
 /**
- * One statement by the extended protocol: the server itself refuses a second one behind it, and sends rows in batches
- * that stop when enough is there.
+ * One statement over the extended protocol: the server itself refuses a second statement, and sends rows in batches
+ * until there are enough.
  */
 export class PostgresQuery {
   readonly #options: PostgresQueryOptions
@@ -104,12 +104,12 @@ export class PostgresQuery {
   }
 
   handleCopyData(): void {
-    // COPY TO STDOUT: its rows have no columns, so none are given.
+    // COPY TO STDOUT: its rows have no columns, so they are ignored.
   }
 
-  /** After an error pg asks this query nothing more, not even when the server is ready again. */
+  /** After an error pg calls no other method of this query, not even when the server is ready again. */
   handleError(error: Error, connection: PostgresConnection): void {
-    // Without a severity it is pg's own word that the connection is lost.
+    // An error without a severity comes from pg itself: the connection is lost.
     if ('severity' in error) connection.sync()
     this.#settle(() => this.#deferred.reject(error))
   }
@@ -119,7 +119,7 @@ export class PostgresQuery {
     this.#settle(() => (failure === undefined ? this.#deferred.resolve(this.#tag) : this.#deferred.reject(failure)))
   }
 
-  /** Within an event of the socket: what is thrown there ends the process, so it waits until the statement is over. */
+  /** This runs inside a socket event, where an exception would end the process. So it is stored until the statement is over. */
   #captureError(work: () => void): void {
     try {
       work()
@@ -139,11 +139,11 @@ export class PostgresQuery {
     action()
   }
 
-  /** pg gathers a whole row, of up to a gigabyte, before it shows it: too much is only seen on the wire. */
+  /** pg buffers a whole row, of up to a gigabyte, before it passes it on. So the size is checked on the wire. */
   #watchBytes({ stream }: PostgresConnection): void {
-    const most = (stream.bytesRead ?? 0) + this.#options.limits.maxBytes * 4 + SLACK_BYTES
+    const maxBytesRead = (stream.bytesRead ?? 0) + this.#options.limits.maxBytes * 4 + SLACK_BYTES
     const watch = (): void => {
-      if ((stream.bytesRead ?? 0) <= most) return
+      if ((stream.bytesRead ?? 0) <= maxBytesRead) return
       this.#settle(() => this.#deferred.reject(new TooManyBytes()))
       stream.destroy()
     }

@@ -26,11 +26,11 @@ test.each([
   expect(findPostgresType(type).read(text)).toEqual(value)
 })
 
-test('JSON that is nested deeply stays a text', () => {
+test('deeply nested JSON stays a string', () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   expect(findPostgresType(114).read(deep)).toBe(deep)
 })
 
-test('parameters go as texts that the server reads by its own types', () => {
+test('parameters are sent as strings that the server converts to its types', () => {
   expect([null, true, 1.5, 'x', { a: [1] }].map(toPostgresParameter)).toEqual([null, 'true', '1.5', 'x', '{"a":[1]}'])
 })

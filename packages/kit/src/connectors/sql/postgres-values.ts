@@ -8,9 +8,9 @@ const asInteger: ValueParser = (text) => toJsonInteger(BigInt(text))
 const asReal: ValueParser = (text) => toJsonReal(Number(text))
 const asBoolean: ValueParser = (text) => text === 't'
 
-/** A JSON number that JavaScript would round keeps the whole document a text. */
+/** If JavaScript would round a JSON number, the whole document stays a string. */
 const JSON_TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-/** Patterns and JSON.stringify exhaust the stack on what is longer or deeper; it stays a text as well. */
+/** Regular expressions and JSON.stringify exhaust the stack on longer or deeper values, so these stay strings as well. */
 const MAX_JSON_LENGTH = 1_000_000
 const MAX_JSON_DEPTH = 100
 
@@ -21,7 +21,7 @@ const asJson: ValueParser = (text) => {
   return JSON.parse(text) as Json
 }
 
-/** By the number of a type and of its arrays. Numerics, dates and intervals are the server's own texts. */
+/** By the OID of a type and of its array type. Numerics, dates and intervals are strings as the server formats them. */
 const TYPES: readonly (readonly [name: string, type: number, array: number, read: ValueParser])[] = [
   ['boolean', 16, 1000, asBoolean],
   ['bytea', 17, 1001, asText],
@@ -63,7 +63,7 @@ export const findPostgresType = (number: number): PostgresType => BY_OID.get(num
 
 const ARRAY_TOKEN = /\s*(?:([{}])|,|"([^"\\]*(?:\\[\s\S][^"\\]*)*)"|([^,{}"]+))/gy
 
-/** `{1,NULL,{"a\"b"}}`; one with other bounds than from 1 (`[0:1]={…}`) stays a text, since a list cannot say so. */
+/** `{1,NULL,{"a\"b"}}`; an array whose lower bound is not 1 (`[0:1]={…}`) stays a string, since a list has no bounds. */
 function parseArray(text: string, read: ValueParser): Json {
   if (!text.startsWith('{')) return text
   const stack: Json[][] = [[]]
@@ -80,7 +80,7 @@ function parseArray(text: string, read: ValueParser): Json {
   return stack[0]?.[0] ?? text
 }
 
-/** Everything is sent as text; the server knows which type it wants. */
+/** Everything is sent as text; the server knows the expected type. */
 export function toPostgresParameter(value: Json): string | null {
   if (value === null) return null
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

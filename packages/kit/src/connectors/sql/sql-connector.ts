@@ -29,20 +29,20 @@ function requireDatabases(): SqlDatabases {
   })
 }
 
-/** SQL for tools: the databases of this program, by name. `openSqlDatabases` gives the same for several sets of them. */
+/** SQL for tools: the databases of this program, by name. `openSqlDatabases` does the same for several sets of databases. */
 export const SqlConnector = {
-  /** Once, where the program begins; again only after `close`. */
+  /** Call it once, when the program starts; again only after `close`. */
   configure(settings: SqlSettings): void {
     if (configured !== undefined)
       throw new SallyportError('USAGE', 'SqlConnector is already configured.', { hint: 'Close it first.' })
     configured = openSqlDatabases(settings)
   },
   listDatabases: () => requireDatabases().listDatabases(),
-  listTables: (...given) => requireDatabases().listTables(...given),
-  describeTable: (...given) => requireDatabases().describeTable(...given),
-  sample: (...given) => requireDatabases().sample(...given),
-  query: (...given) => requireDatabases().query(...given),
-  execute: (...given) => requireDatabases().execute(...given),
+  listTables: (...args) => requireDatabases().listTables(...args),
+  describeTable: (...args) => requireDatabases().describeTable(...args),
+  sample: (...args) => requireDatabases().sample(...args),
+  query: (...args) => requireDatabases().query(...args),
+  execute: (...args) => requireDatabases().execute(...args),
   async close() {
     const closing = configured
     configured = undefined
@@ -51,7 +51,7 @@ export const SqlConnector = {
 } satisfies SqlDatabases & { configure(settings: SqlSettings): void }
 
 interface DatabaseOptions {
-  /** `read` unless the author says otherwise; the database's own session holds to it. */
+  /** Default: `read`. The database session itself enforces it. */
   readonly access?: 'read' | 'write'
   readonly description?: string
   /** The label of the calling session is raised to this before any row is returned. */
@@ -68,16 +68,16 @@ export interface SqliteSettings extends DatabaseOptions {
 export interface PostgresSettings extends DatabaseOptions {
   /** `postgres://role:password@host/database`. */
   readonly postgres: string
-  /** Lets a role in that can run programs on the server's machine: a read-only transaction does not stop that. */
+  /** Allows a role that can run programs on the server's machine: a read-only transaction does not prevent that. */
   readonly allowSuperuser?: boolean
 }
 
 /** The configured databases and their limits. */
 export interface SqlSettings extends Partial<SqlLimits> {
   readonly databases: Readonly<Record<string, SqliteSettings | PostgresSettings>>
-  /** Where a name such as /workspace/app.db is looked up, to be read only. Absent: in that of the calling session. */
+  /** Where a path such as /workspace/app.db is opened, read-only. Default: the workspace of the calling session. */
   readonly workspace?: () => Workspace
-  /** Registers what a sensitive database is about to show. Absent: in the label of the calling session. */
+  /** Records that data of a sensitive database is about to be returned. Default: in the label of the calling session. */
   readonly addPrivateDataset?: (name: string, sensitivity: Sensitivity) => unknown
 }
 
@@ -101,7 +101,7 @@ export interface SqlDatabases {
   listDatabases(): readonly SqlDatabaseEntry[]
   listTables(database: string, options?: SqlQueryOptions): Promise<readonly SqlTable[]>
   describeTable(database: string, table: string, options?: SqlQueryOptions): Promise<SqlTableShape>
-  /** The first rows of a table: 5 unless `maxRows` says otherwise. */
+  /** The first rows of a table; `maxRows` defaults to 5. */
   sample(database: string, table: string, options?: SqlQueryOptions): Promise<SqlRows>
   query(database: string, sql: string, options?: SqlQueryOptions): Promise<SqlRows>
   /** Changes data, in a database whose `access` is `write`. */
@@ -127,35 +127,35 @@ export function openSqlDatabases(settings: SqlSettings): SqlDatabases {
     open.get(name) ?? openWorkspaceDatabase(name, settings, processes) ?? throwUnknownDatabase(name, [...open.keys()])
   const run = async (name: string, sql: string, options: SqlQueryOptions): Promise<SqlChange> => {
     const { driver, sensitivity } = find(name)
-    // The drivers end a text there, and what is behind would go unseen.
+    // The drivers end a string there, and the rest would not be checked.
     if (sql.includes('\0')) throw new ConnectorError('The statement has a NUL character in it.', { retryable: true })
-    // Before the first row exists here: a failure to register must not leave rows behind.
+    // Before the first row is read: if this fails, no rows may be returned.
     if (sensitivity !== undefined) await register(name, sensitivity)
     const limits = resolveLimits({ ...settings, ...options })
     return driver.run({ sql, parameters: options.parameters ?? [], limits, signal: options.signal })
   }
-  const catalogue = (name: string): SqlDriver['catalog'] => find(name).driver.catalog
+  const catalog = (name: string): SqlDriver['catalog'] => find(name).driver.catalog
   return {
     listDatabases: () => [...open.values()].map(({ entry }) => entry),
     async listTables(name, options = {}) {
-      return (await run(name, catalogue(name).tables, options)).rows as unknown as readonly SqlTable[]
+      return (await run(name, catalog(name).tables, options)).rows as unknown as readonly SqlTable[]
     },
     async describeTable(name, table, options = {}) {
-      const asked = { ...options, parameters: [table] }
-      const columns = (await run(name, catalogue(name).columns, asked)).rows
+      const request = { ...options, parameters: [table] }
+      const columns = (await run(name, catalog(name).columns, request)).rows
       if (columns.length === 0) throw unknownTableError(name, table)
-      const keys = (await run(name, catalogue(name).foreignKeys, asked)).rows
+      const keys = (await run(name, catalog(name).foreignKeys, request)).rows
       return { name: table, columns: columns.map(readColumn), foreignKeys: keys.map(readReference) }
     },
     async sample(name, table, options = {}) {
-      const quoted = (await run(name, catalogue(name).quoted, { ...options, parameters: [table] })).rows[0]?.quoted
+      const quoted = (await run(name, catalog(name).quoted, { ...options, parameters: [table] })).rows[0]?.quoted
       if (typeof quoted !== 'string') throw unknownTableError(name, table)
       return toRows(await run(name, `SELECT * FROM ${quoted}`, { maxRows: 5, ...options, parameters: [] }))
     },
     query: async (name, sql, options = {}) => toRows(await run(name, sql, options)),
     async execute(name, sql, options = {}) {
       if (find(name).entry.access === 'write') return run(name, sql, options)
-      throw new ConnectorError(`The database ${JSON.stringify(name)} may only be read.`, { retryable: true })
+      throw new ConnectorError(`The database ${JSON.stringify(name)} is read-only.`, { retryable: true })
     },
     async close() {
       await Promise.all([processes.close(), ...[...open.values()].map(({ driver }) => driver.close())])
@@ -205,8 +205,8 @@ const unknownTableError = (name: string, table: string): ConnectorError =>
     retryable: true,
   })
 
-function resolveLimits(given: Partial<SqlLimits>): SqlLimits {
-  const { maxRows, maxBytes, timeoutMs } = { ...DEFAULT_SQL_LIMITS, ...given }
+function resolveLimits(overrides: Partial<SqlLimits>): SqlLimits {
+  const { maxRows, maxBytes, timeoutMs } = { ...DEFAULT_SQL_LIMITS, ...overrides }
   for (const [key, value] of Object.entries({ maxRows, maxBytes, timeoutMs }))
     if (!Number.isSafeInteger(value) || value < 1 || value > 2 ** 31 - 1)
       throw new SallyportError('USAGE', `${key} is ${value}.`, { hint: 'Expected a whole number from 1 to 2^31 - 1.' })
@@ -227,7 +227,7 @@ const readReference = (row: JsonObject): SqlReference => ({
   references: readNames(row.references),
 })
 
-/** A list of PostgreSQL, or a JSON text of SQLite. */
+/** A list from PostgreSQL, or a JSON string from SQLite. */
 const readNames = (names: Json | undefined): readonly string[] =>
   (Array.isArray(names) ? names : (JSON.parse(String(names)) as string[])).map(String).filter((name) => name !== '')
 
@@ -235,8 +235,8 @@ const CHUNK_BYTES = 8 * 1024 * 1024
 const MAX_BYTES = 256 * 1024 * 1024
 
 /**
- * A copy of a workspace's file. SQLite opens by name, follows links and looks for journals beside the file; whoever
- * writes in the workspace could swap each of them. The copy is read once, through the workspace's own safe door.
+ * A copy of a workspace's file. SQLite opens files by name, follows links and looks for journals beside the file; anybody
+ * who can write in the workspace could swap each of them. The copy is made once, with the workspace's own checks.
  */
 async function copyFromWorkspace(workspace: Workspace, path: string): Promise<SqliteFile> {
   const folder = await mkdtemp(join(tmpdir(), 'sallyport-sqlite-'))
@@ -267,7 +267,7 @@ async function copyChunks(workspace: Workspace, path: string, copy: string): Pro
   }
 }
 
-/** A file of SQLite, for as long as one statement needs it. */
+/** An SQLite file, for the duration of one statement. */
 interface SqliteFile {
   readonly path: string
   release(): Promise<void>

@@ -18,7 +18,7 @@ export interface SqlTable {
 export interface SqlTableColumn extends SqlColumn {
   readonly nullable: boolean
   readonly primaryKey: boolean
-  /** The expression, as the database writes it. */
+  /** The expression in the syntax of the database. */
   readonly default?: string
 }
 
@@ -36,15 +36,15 @@ export interface SqlTableShape {
   readonly foreignKeys: readonly SqlReference[]
 }
 
-/** What a statement that changes data did. */
+/** The result of a statement that changes data. */
 export interface SqlChange extends SqlRows {
   readonly changed: number
 }
 
-/** One database. Everything runs in a session that the database itself keeps to what `access` allows. */
+/** One database. Everything runs in a session in which the database itself enforces `access`. */
 export interface SqlDriver {
   run(request: SqlRequest): Promise<SqlChange>
-  /** Questions about the schema, in this database's dialect; the name of a table is the one parameter. */
+  /** Queries about the schema, in this database's dialect; the only parameter is the name of a table. */
   readonly catalog: SqlCatalogQueries
   close(): Promise<void>
 }
@@ -53,6 +53,6 @@ export interface SqlCatalogQueries {
   readonly tables: string
   readonly columns: string
   readonly foreignKeys: string
-  /** Gives the name of a table in a form that can stand in a statement. */
+  /** Returns the name of a table, quoted for use in a statement. */
   readonly quoted: string
 }

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '@sallyport/core'
 /** A column of a result. */
 export interface SqlColumn {
   readonly name: string
-  /** As the database calls it; nothing where it does not say. */
+  /** The database's name of the type; missing if it does not report one. */
   readonly type?: string
 }
 
@@ -11,7 +11,7 @@ export interface SqlColumn {
 export interface SqlRows {
   readonly columns: readonly SqlColumn[]
   readonly rows: readonly JsonObject[]
-  /** There was more than the limits allow. */
+  /** True if there were more rows than the limits allow. */
   readonly isCut: boolean
 }
 
@@ -24,7 +24,7 @@ export interface SqlLimits {
 
 export const DEFAULT_SQL_LIMITS: SqlLimits = { maxRows: 1_000, maxBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
 
-/** Gathers rows as long as they fit. */
+/** Collects rows up to the limits. */
 export class RowCollector {
   readonly #names: readonly string[]
   readonly #limits: SqlLimits
@@ -49,7 +49,7 @@ export class RowCollector {
     return this.#isCut
   }
 
-  /** False when the row no longer fits: then nothing after it is wanted. */
+  /** Returns false if the row does not fit: no more rows are needed then. */
   add(values: readonly Json[]): boolean {
     if (this.#isCut) return false
     const row = Object.fromEntries(this.#names.map((name, at) => [name, values[at] ?? null]))
@@ -60,7 +60,7 @@ export class RowCollector {
   }
 }
 
-/** `SELECT a.id, b.id` has two columns of one name: as fields of one object the second would hide the first. */
+/** `SELECT a.id, b.id` has two columns of the same name. As members of one object, the second would hide the first. */
 function uniqueNames(names: readonly string[]): readonly string[] {
   const taken = new Set(names)
   const seen = new Set<string>()
@@ -75,11 +75,11 @@ function uniqueNames(names: readonly string[]): readonly string[] {
   })
 }
 
-/** A whole number beyond 2^53 is a text: JSON numbers would round it. */
+/** An integer beyond 2^53 becomes a string: a JSON number would be rounded. */
 export const toJsonInteger = (value: bigint): Json =>
   value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
     ? Number(value)
     : value.toString()
 
-/** JSON has no infinity and no NaN: these are texts. */
+/** JSON has no infinity and no NaN: these become strings. */
 export const toJsonReal = (value: number): Json => (Number.isFinite(value) ? value : String(value))

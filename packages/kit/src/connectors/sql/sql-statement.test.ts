@@ -17,7 +17,7 @@ test.each([
   expect(parseStatement(sql)).toEqual({ keyword, text, hasMore })
 })
 
-test('whatever is inside quotes or comments, the statement behind them is seen', () => {
+test('a second statement is found, whatever is inside quotes or comments', () => {
   const quoted = fc.oneof(
     fc.string().map((text) => `'${text.replaceAll("'", "''")}'`),
     fc.string().map((text) => `"${text.replaceAll('"', '""')}"`),
@@ -33,6 +33,6 @@ test('whatever is inside quotes or comments, the statement behind them is seen',
   )
 })
 
-test('a long text is read in one go', () => {
+test('a long text is parsed in linear time', () => {
   expect(parseStatement(`SELECT '${"''".repeat(500_000)}'; ${'-- x\n'.repeat(100_000)}`).hasMore).toBe(false)
 })

@@ -1,21 +1,21 @@
 /** Leading white space, comments and empty statements, as SQLite's own tokenizer skips them. */
 const SKIPPED = /^(?:[ \t\n\f\r;\uFEFF]|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
-/** What may stand between two quotes or comments; a quote inside quotes is doubled, which reads as two in a row. */
+/** The text between quotes and comments. A quote inside quotes is doubled, which is read as two quoted parts in a row. */
 const TOKEN =
   /'[^']*(?:'|$)|"[^"]*(?:"|$)|`[^`]*(?:`|$)|\[[^\]]*(?:\]|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|;|[^'"`[;/-]+|[/-]/gy
 
 export interface ParsedStatement {
-  /** The first word in capitals: in SQLite it alone decides the kind of a statement. */
+  /** The first word in upper case: in SQLite it alone determines the kind of a statement. */
   readonly keyword: string
-  /** Without what stands before and after it. */
+  /** Without leading and trailing comments and white space. */
   readonly text: string
-  /** Something besides comments comes after the semicolon that ends it. */
+  /** True if something besides comments follows the semicolon at its end. */
   readonly hasMore: boolean
 }
 
 /**
- * Reads one statement of SQLite. libsql runs the first of several and drops the rest without a word, so somebody must
- * look; what may be done with the statement is not decided here but by the session.
+ * Parses one statement of SQLite. libsql runs the first of several statements and silently drops the rest, so this must
+ * be checked. What the statement may do is not decided here but by the session.
  */
 export function parseStatement(sql: string): ParsedStatement {
   const start = SKIPPED.exec(sql)?.[0].length ?? 0

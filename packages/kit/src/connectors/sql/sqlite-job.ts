@@ -18,7 +18,7 @@ export type SqliteAnswer =
       readonly isCut: boolean
       readonly changed: number
     }
-  /** The statement is at fault. */
+  /** An error of the statement. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** No other statement would help. */
+  /** An error that no other statement would avoid. */
   | { readonly kind: 'broken'; readonly message: string }

@@ -8,14 +8,14 @@ import type { SqliteAnswer, SqliteJob } from './sqlite-job.ts'
 const MAX_PROCESSES = 4
 const IDLE_MS = 30_000
 const PROGRAM = fileURLToPath(new URL('./sqlite-process.js', import.meta.url))
-/** Not the folder of our program: a full-text index can be made to look up files there whose names are numbers. */
+/** Not the folder of our program: a full-text index can be made to open files there whose names are numbers. */
 const ROOT = parse(PROGRAM).root
-/** Ends a process that would fill the memory; collects what libsql leaves open. */
+/** Limits the memory of a process, and lets it collect what libsql leaves open. */
 const NODE_FLAGS = ['--max-old-space-size=256', '--expose-gc']
 
 /**
- * SQLite in processes of its own, each with one statement at a time. A statement that never ends can only be killed;
- * libsql ends its whole process on a text that is no valid UTF-8; and it would block ours while it runs.
+ * SQLite in child processes, each with one statement at a time. A statement that never ends can only be killed, libsql
+ * ends its process on a string that is not valid UTF-8, and a statement blocks its process while it runs.
  */
 export class SqliteProcessPool {
   readonly #all = new Set<ChildProcess>()
@@ -36,7 +36,7 @@ export class SqliteProcessPool {
     }
   }
 
-  /** Resolves when every process is gone. */
+  /** Resolves when every process has ended. */
   async close(): Promise<void> {
     this.#closed = true
     for (const wake of this.#waiting.splice(0)) wake()
@@ -67,7 +67,7 @@ export class SqliteProcessPool {
   }
 
   #start(): ChildProcess {
-    // An empty environment: what is secret in ours is none of its business.
+    // An empty environment, so that the process does not get our secrets.
     const child = fork(PROGRAM, [], {
       env: {},
       cwd: ROOT,
@@ -82,7 +82,7 @@ export class SqliteProcessPool {
 
   #release(child: ChildProcess): void {
     if (!this.#all.has(child) || child.killed || !child.connected) return
-    // An idle one keeps nobody's program alive, and does not stay for ever.
+    // An idle process must not keep the program alive, and ends after some time.
     child.unref()
     child.channel?.unref()
     this.#idleTimers.set(child, setTimeout(() => this.#kill(child), IDLE_MS).unref())
@@ -137,8 +137,8 @@ function sendJob(child: ChildProcess, job: SqliteJob, signal: AbortSignal | unde
 }
 
 const CRASH_MESSAGE =
-  'SQLite ended while it ran the statement: it needed too much memory, or met a text that is no valid UTF-8. ' +
-  'Ask for less, or for hex(column).'
+  'SQLite ended while it ran the statement: it needed too much memory, or read a string that is not valid UTF-8. ' +
+  'Ask for less, or use hex(column).'
 
 function killAndWait(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {

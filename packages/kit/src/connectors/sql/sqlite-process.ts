@@ -6,8 +6,8 @@ import { parseStatement } from './sql-statement.ts'
 import type { SqliteAnswer, SqliteJob } from './sqlite-job.ts'
 
 /**
- * The program of the process in which SQLite runs. Its second thread runs one statement after the other; its first
- * only passes messages, so that it hears when the parent is gone while a statement runs, and ends everything.
+ * The program of the child process in which SQLite runs. Its second thread runs one statement after the other. Its first
+ * thread only passes messages, so that it notices while a statement runs that the parent is gone, and ends the process.
  */
 if (isMainThread) passMessages()
 else answerJobs()
@@ -48,11 +48,11 @@ const READ_KEYWORDS = new Set(['SELECT', 'WITH', 'VALUES'])
 const WRITE_KEYWORDS = new Set([...READ_KEYWORDS, 'INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'CREATE', 'DROP', 'ALTER'])
 const MAX_HEAP_BYTES = 256 * 1024 * 1024
 
-/** Runs one statement in a connection of its own, so that nothing of it is left for the next. */
+/** Runs one statement in its own connection, so that nothing of it remains for the next. */
 function runSqlite(Database: SqliteConstructor, job: SqliteJob): SqliteAnswer {
   const statement = parseStatement(job.sql)
   const keywords = job.access === 'write' ? WRITE_KEYWORDS : READ_KEYWORDS
-  // Pragmas act while they are compiled, so they must not get as far as that. They begin with their own word.
+  // Pragmas take effect when they are compiled, so they must be refused before. They begin with the keyword PRAGMA.
   if (!keywords.has(statement.keyword)) return refused(`Expected a statement with ${[...keywords].join(', ')}.`)
   if (statement.hasMore) return refused('There are several statements. Give one at a time.')
   let database: Sqlite | undefined
@@ -77,7 +77,7 @@ function openSession(Database: SqliteConstructor, { file, access }: SqliteJob): 
 function runGuarded(database: Sqlite, sql: string, job: SqliteJob): SqliteAnswer {
   database.exec('BEGIN')
   try {
-    // The transaction begins with the first read, and the schema is then fixed: what is judged is what runs.
+    // The first read begins the transaction and fixes the schema, so that what is checked is what runs.
     drain(database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').iterate([]))
     const refusal = checkStatement(database, sql, job.parameters.length)
     if (refusal !== undefined) return refused(refusal)
@@ -85,7 +85,7 @@ function runGuarded(database: Sqlite, sql: string, job: SqliteJob): SqliteAnswer
     if (job.access === 'write') database.exec('COMMIT')
     return answer
   } finally {
-    // Ends what is still being read, too: a prepared statement that awaits garbage collection would keep its lock.
+    // This also ends reads: a prepared statement that awaits garbage collection would keep its lock.
     endTransaction(database)
   }
 }
@@ -94,7 +94,7 @@ function endTransaction(database: Sqlite): void {
   try {
     database.exec('ROLLBACK')
   } catch {
-    // There is none after COMMIT, nor after an error that ended it.
+    // There is no transaction after COMMIT, or after an error that ended it.
   }
 }
 
@@ -103,26 +103,26 @@ function runStatement(statement: SqliteStatement, { parameters, limits, access }
   if (!statement.reader)
     return { kind: 'rows', columns: [], rows: [], isCut: false, changed: statement.run(values).changes }
   const columns = statement.columns()
-  const tray = new RowCollector(
+  const collector = new RowCollector(
     columns.map(({ name }) => name),
     limits,
   )
   let count = 0
   for (const row of statement.raw().safeIntegers().iterate(values)) {
     count++
-    // What changes data is read to its end, or part of it would not be done.
-    if (!tray.add(row.map(toJsonValue)) && access === 'read') break
+    // A statement that changes data must be read to its end, otherwise some changes would not happen.
+    if (!collector.add(row.map(toJsonValue)) && access === 'read') break
   }
   return {
     kind: 'rows',
-    columns: columns.map(({ type }, at) => ({ name: tray.names[at] ?? '', ...(type === null ? {} : { type }) })),
-    rows: tray.rows,
-    isCut: tray.isCut,
+    columns: columns.map(({ type }, at) => ({ name: collector.names[at] ?? '', ...(type === null ? {} : { type }) })),
+    rows: collector.rows,
+    isCut: collector.isCut,
     changed: access === 'write' ? count : 0,
   }
 }
 
-/** libsql ends the process on a boolean, and makes every number a real one. */
+/** libsql ends the process on a boolean, and converts every number to a REAL. */
 function toSqliteValue(value: Json): unknown {
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
@@ -157,7 +157,7 @@ function describeSqliteError(error: unknown, { file }: SqliteJob): SqliteAnswer 
   return refused(message.replaceAll(file, 'the file'))
 }
 
-/** The little of libsql that we use. */
+/** The part of libsql that we use. */
 interface SqliteStatement {
   raw(): SqliteStatement
   safeIntegers(): SqliteStatement
@@ -175,7 +175,7 @@ interface Sqlite {
 }
 
 const CALL_OPCODES = new Set(['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggValue', 'AggFinal'])
-/** They write other files, change the file's form, make tables of foreign code, or run SQL that was not looked at. */
+/** They write other files, change the file format, create tables of foreign code, or run SQL that was not checked. */
 const REFUSED_OPCODES = new Set(['Vacuum', 'JournalMode', 'Checkpoint', 'VCreate', 'SqlExec'])
 
 const ALLOWED_FUNCTIONS = new Set(
@@ -197,7 +197,7 @@ const ALLOWED_FUNCTIONS = new Set(
 )
 
 /**
- * Tables that are no tables, and show nothing but their arguments or this database's schema. They are looked up in
+ * Table-valued functions that show only their arguments or this database's schema. They are looked up in
  * `temp`, which is empty: in `main` the file may have a table, or a view of something else, of the same name.
  */
 const ALLOWED_VIRTUAL_TABLES = [
@@ -212,16 +212,16 @@ const ALLOWED_VIRTUAL_TABLES = [
   'temp.pragma_table_list',
 ]
 
-/** What SQLite runs by itself after it has made a table or a view. */
+/** SQLite runs this itself after it has created a table or a view. */
 const INTEGRITY_CHECK = /^PRAGMA "(?:main|temp)"\.integrity_check\('(?:[^']|'')*'\)$/
 
-/** Asks for the mode and sets none: a statement that finds nothing to do, CREATE … IF NOT EXISTS, consists of it. */
+/** Reads the mode without changing it: a CREATE … IF NOT EXISTS that has nothing to do compiles to it. */
 const JOURNAL_MODE_QUERY = -1
 
 const isInternal = (name: string, third: number, operand: string): boolean =>
   (name === 'SqlExec' && INTEGRITY_CHECK.test(operand)) || (name === 'JournalMode' && third === JOURNAL_MODE_QUERY)
 
-/** What SQLite calls by itself in ALTER; nobody else can. */
+/** Functions that SQLite itself calls in ALTER; other statements cannot call them. */
 const ALTER_FUNCTIONS = new Set([
   'sqlite_drop_column',
   'sqlite_rename_column',
@@ -238,16 +238,16 @@ interface Instruction {
 }
 
 /**
- * Why a statement must not run, judged by what SQLite compiled it to: no spelling hides a function or a table there.
- * libsql is built with readfile, writefile and fsdir, its ATTACH makes files even from a read-only session, and its
- * own authorizer knows tables only. The caller holds a transaction, so that the schema stays what was judged.
+ * Why a statement must not run, based on SQLite's compiled form: no spelling hides a function or a table there.
+ * libsql is built with readfile, writefile and fsdir, its ATTACH creates files even in a read-only session, and its
+ * own authorizer covers tables only. The caller holds a transaction, so that the schema stays as it was checked.
  */
 function checkStatement(database: Sqlite, sql: string, parameterCount: number): string | undefined {
   const operations = explainStatement(database, sql)
   for (const { opcode, p1, p3, p4 } of operations) {
     if (REFUSED_OPCODES.has(opcode) && !isInternal(opcode, p3, p4))
       return `This kind of statement is not allowed here (${opcode}).`
-    // SQLite takes one that is not given for NULL.
+    // SQLite treats a missing parameter as NULL.
     if (opcode === 'Variable' && p1 > parameterCount)
       return `The parameter ${p1} is missing: ${parameterCount} are given.`
     if (!CALL_OPCODES.has(opcode)) continue
@@ -259,7 +259,7 @@ function checkStatement(database: Sqlite, sql: string, parameterCount: number): 
   return checkVirtualTables(database, sql)
 }
 
-/** A virtual table is known by its address, which stays while the connection lives: those that are allowed first. */
+/** A virtual table is identified by its address, which is stable within a connection. So this lists the allowed addresses first. */
 function checkVirtualTables(database: Sqlite, sql: string): string | undefined {
   const own = [...database.prepare(OWN_VIRTUAL_TABLES).raw().iterate([])].map(
     ([name]) => `main.${quoteName(String(name))}`,
@@ -268,12 +268,12 @@ function checkVirtualTables(database: Sqlite, sql: string): string | undefined {
     [...ALLOWED_VIRTUAL_TABLES, ...own].flatMap((table) => listOpenedTables(database, `SELECT * FROM ${table}`)),
   )
   const isAllowed = listOpenedTables(database, sql).every((address) => allowed.has(address))
-  return isAllowed ? undefined : 'A table-valued function that is not allowed here is used.'
+  return isAllowed ? undefined : 'The statement uses a table-valued function that is not allowed here.'
 }
 
 /**
- * From the one table that no file can replace. A name that `main` does not know after all would mean the module of that
- * name, so those of modules are left out.
+ * Read from the only table that a file cannot replace. A name that is not in `main` would mean the module of that name,
+ * so names of modules are left out.
  */
 const OWN_VIRTUAL_TABLES = `SELECT name FROM main.sqlite_schema
   WHERE type = 'table' AND ifnull(rootpage, 0) = 0 AND lower(name) NOT LIKE 'pragma%'
@@ -289,7 +289,7 @@ const listOpenedTables = (database: Sqlite, sql: string): readonly string[] =>
 function explainStatement(database: Sqlite, sql: string): readonly Instruction[] {
   const statement = database.prepare(`EXPLAIN ${sql}`).raw()
   const rows = [...statement.iterate([])]
-  // Of all its calls only this one resets the statement; otherwise it counts as a writer, and nothing can be committed.
+  // Only this call resets the statement; otherwise it counts as a writer, and nothing can be committed.
   statement.get([])
   return rows.map((row) => ({
     opcode: String(row[1]),

@@ -18,13 +18,13 @@ export const acceptCommand = defineCommand<AcceptFlags, string[]>({
   brief: 'Show what a server changed, or what was found in it, and accept it',
   description:
     'A tool whose definition changed after it was reviewed is refused until a person accepts it, and so are prompts,\n' +
-    'resources, templates and instructions. What was found suspicious asks a person each time until it is accepted. What\n' +
-    'is accepted is exactly what was shown: should the server change it again meanwhile, that is refused too.',
+    'resources, templates and instructions. Suspicious tools need approval for each call until they are accepted. What\n' +
+    'is accepted is exactly what was shown: if the server changes it again meanwhile, that is refused too.',
   examples: [
-    ['tools accept github/create_issue', 'See what changed, then be asked'],
-    ['tools accept files/prompts/summarize', 'The same of a prompt; or files/instructions, files/templates/…'],
+    ['tools accept github/create_issue', 'See what changed, then confirm'],
+    ['tools accept files/prompts/summarize', 'The same for a prompt; or files/instructions, files/templates/…'],
     ['tools accept --all', 'The same for everything that changed'],
-    ['tools accept create_issue --yes', 'Accept it without being asked, in a script'],
+    ['tools accept create_issue --yes', 'Accept it without asking, in a script'],
   ],
   flags: {
     all: { kind: 'boolean', optional: true, withNegated: false, brief: 'Everything that changed' },
@@ -97,7 +97,7 @@ async function findByName(client: GatewayClient, names: readonly string[]): Prom
   return reviewed
 }
 
-/** A tool may be called like that as well. */
+/** A tool may have such a name too. */
 function ignoreIfUnknown(error: unknown): undefined {
   if (!(error instanceof SallyportError) || error.code !== 'RESOURCE_UNKNOWN') throw error
 }
@@ -137,9 +137,9 @@ function showChange(screen: Screen, { name, pin, findings, review }: ReviewedOff
   const { style } = screen
   screen.print(`${style.bold(visibleLine(name))}\n`)
   if (pin === 'unpinned')
-    screen.print('  It has no pin yet: any definition will do. Accepting it pins the one it has now.\n')
+    screen.print('  It has no pin yet, so any definition is allowed. Accepting it pins the current one.\n')
   else if (pin === 'changed' && review.reviewed === undefined)
-    screen.print('  The reviewed definition was not kept: this is all of the new one.\n')
+    screen.print('  The reviewed definition was not stored: this is all of the new one.\n')
   const paint = { '-': style.red, '+': style.green, ' ': (text: string) => text, '…': style.dim }
   for (const { part, lines } of review.changes) {
     screen.print(`  ${part}\n`)
@@ -152,7 +152,7 @@ async function askConsent({ name }: ReviewedOffer, { context, flags }: ConsentOp
   if (flags.yes) return 'given'
   if (!isTerminal(context)) {
     throw new SallyportError('USAGE', `Not accepted: ${name}. There is no terminal to ask on.`, {
-      hint: 'Read what changed, then say so with --yes.',
+      hint: 'Read what changed, then confirm with --yes.',
     })
   }
   return isYes(await askTerminal('Accept it? [y/N] ', context)) ? 'given' : 'declined'

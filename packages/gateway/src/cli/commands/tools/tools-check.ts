@@ -12,10 +12,10 @@ const EXIT_UNAVAILABLE = 5
 export const checkCommand = defineCommand<object>({
   brief: 'Check that every tool is reviewed and is what was reviewed',
   description:
-    'Exits with 6 when tools.yaml has a mistake, when a tool has no entry in it, when a definition is not the one that\n' +
-    'was reviewed, or when a pattern fits no tool and leaves open what it was to restrict;\n' +
-    'else with 5 when a server cannot be asked. Where no gateway runs, the servers are started for it, and tools.yaml is\n' +
-    'left as it is.',
+    'Exits with 6 when tools.yaml has an error, when a tool has no entry in it, when a definition is not the one that\n' +
+    'was reviewed, or when a pattern matches no tool and so does not restrict what it should;\n' +
+    'otherwise with 5 when a server cannot be reached. If no gateway runs, the servers are started for it, and tools.yaml\n' +
+    'is not changed.',
   examples: [
     ['tools check', 'Each problem, and what to do about it'],
     ['tools check --json', 'The same for a program'],
@@ -27,13 +27,13 @@ export const checkCommand = defineCommand<object>({
       readToolsStatus(client, context.signal),
     )
     const unchecked = findUnavailableServers(servers)
-    const isRight = file.problems.every(({ level }) => level !== 'wrong')
-    const ok = isRight && unchecked.length === 0
+    const isCorrect = file.problems.every(({ level }) => level !== 'wrong')
+    const ok = isCorrect && unchecked.length === 0
     if (screen.json)
       screen.printJson({ ok, ...file, leftOut: listLeftOut(servers), unchecked: unchecked.map(({ id }) => id) })
     else show(screen, { file, servers, unchecked })
-    // What nobody could look at has not passed.
-    if (!ok) context.process.exitCode = isRight ? EXIT_UNAVAILABLE : EXIT_DIFFERENCES
+    // A server that could not be checked has not passed.
+    if (!ok) context.process.exitCode = isCorrect ? EXIT_UNAVAILABLE : EXIT_DIFFERENCES
   },
 })
 
@@ -61,9 +61,9 @@ function show(screen: Screen, { file: { path, entries, problems }, servers, unch
   if (leftOut.length > 0) screen.print('  → Report it to the author of the server: nobody can use it.\n')
   for (const server of unchecked) screen.printMessage(formatUnavailable(server, 'Its tools could not be checked.'))
   if (problems.length === 0 && unchecked.length === 0)
-    screen.printMessage(`${path} is in order: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
+    screen.printMessage(`${path} is correct: ${entries === 1 ? '1 entry' : `${entries} entries`}.`)
 }
 
-/** What servers list and nobody is offered. */
+/** Tools that servers list but the gateway does not offer. */
 const listLeftOut = (servers: readonly ServerView[]) =>
   servers.flatMap(({ id, leftOut }) => leftOut.map((entry) => ({ server: id, ...entry })))

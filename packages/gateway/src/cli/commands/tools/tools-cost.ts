@@ -26,9 +26,9 @@ export const costCommand = defineCommand<CostFlags>({
   brief: 'Estimate how many tokens the definitions of the tools cost an agent in every turn',
   description:
     'An agent that is shown all tools sends their names, descriptions and schemas with every turn. The numbers are\n' +
-    'estimates for the tokenizer o200k_base; other models count otherwise, but the dear tools are the same ones.',
+    'estimates for the tokenizer o200k_base; other models count differently, but the expensive tools are the same.',
   examples: [
-    ['tools cost', 'Each server, tool and profile, the dearest first, and the sum'],
+    ['tools cost', 'Each server, tool and profile, the most expensive first, and the sum'],
     ['tools cost --profile claude-code.reviewer', 'What an agent with this profile pays'],
     ['tools cost --server github --json', 'The tools of one server, for programs'],
   ],
@@ -73,7 +73,7 @@ const withNames = (profiles: Profiles) =>
 
 function printCosts(screen: Screen, costs: ToolCosts, byProfile: readonly ProfileCost[] = []): void {
   if (costs.tools === 0)
-    return screen.printMessage('There are no such tools. `sallyport servers` shows how the servers are.')
+    return screen.printMessage('There are no such tools. `sallyport servers` shows the state of the servers.')
   const share = ({ tokens }: { readonly tokens: number }): string => `${Math.round((100 * tokens) / costs.tokens)} %`
   screen.printTable<ServerCost>(
     [

@@ -25,7 +25,7 @@ export const LIST_EXAMPLES: readonly Example[] = [
 ]
 
 export const listCommand = defineCommand<ListFlags, string[]>({
-  brief: 'List tools with their risk and rules, and say which are not offered and why',
+  brief: 'List tools with their risk and rules, and show which are not offered and why',
   examples: [...LIST_EXAMPLES, ['tools --drift', 'Those that are not what was reviewed']],
   flags: {
     server: { kind: 'parsed', parse: String, optional: true, placeholder: 'name', brief: 'Only those of this server' },
@@ -55,9 +55,9 @@ async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ..
   const { signal } = context
   const { server, risk, drift } = flags
   const { tools, others, servers } = await withGateway(context, flags, async (client, age) => {
-    // An unknown server is a mistake and not an empty list.
+    // An unknown server is an error, not an empty list.
     if (server !== undefined) await client.server(server, signal)
-    // What was known of a server from before is on offer at once, but says nothing of what it has become.
+    // The stored tools of a server are offered at once, but may not be what it offers now.
     const servers = await (age === 'fresh' ? waitForServers(client, signal) : client.servers(signal))
     const scope = { ...(server !== undefined && { server }), ...(risk && { risk }), ...(drift && DRIFT_QUERY) }
     const others = drift && patterns.length === 0 ? await client.driftedOffers(signal) : []
@@ -66,9 +66,9 @@ async function listTools(context: CliContext, flags: ListFlags & GlobalFlags, ..
   if (screen.json) return screen.printJson({ tools, ...(others.length > 0 && { others }) })
   for (const { name } of others)
     screen.printMessage(`${visibleLine(name)} was changed by its server: sallyport tools accept`)
-  for (const unasked of findUnavailableServers(servers))
-    if (server === undefined || server === unasked.id)
-      screen.printMessage(formatUnavailable(unasked, UNAVAILABLE_EFFECT))
+  for (const unavailable of findUnavailableServers(servers))
+    if (server === undefined || server === unavailable.id)
+      screen.printMessage(formatUnavailable(unavailable, UNAVAILABLE_EFFECT))
   if (tools.length === 0 && others.length > 0) return
   if (tools.length === 0) return screen.printMessage(emptyMessage(flags))
   screen.printTable(COLUMNS, tools)
@@ -80,7 +80,7 @@ const DRIFT_QUERY = { pin: 'changed' } as const
 const emptyMessage = ({ server, risk, drift }: ListFlags): string => {
   if (drift) return 'None of them was changed since it was reviewed.'
   if (server !== undefined || risk !== undefined) return 'There are no such tools.'
-  return 'There are no tools. `sallyport servers` shows how the servers are.'
+  return 'There are no tools. `sallyport servers` shows the state of the servers.'
 }
 
 interface MatchOptions {
@@ -94,7 +94,7 @@ async function findMatchingTools(client: GatewayClient, { patterns, scope, signa
   const found = new Map<string, ToolView>()
   for (const match of patterns) {
     const tools = await client.tools({ ...scope, match }, signal)
-    // What is there, but not of this risk or of this server, is no slip in the name.
+    // A tool that exists, but with another risk or server, does not mean that the name is misspelt.
     if (tools.length === 0 && (await client.tools({ match }, signal)).length === 0) throw noMatch(match)
     for (const tool of tools) found.set(tool.canonical, tool)
   }
@@ -126,7 +126,7 @@ const COLUMNS: readonly Column<ToolView>[] = [
     flexible: true,
   },
   { title: 'CALLED', value: ({ name }) => name, expendable: true },
-  { title: 'SAID BY', value: ({ source }) => source, expendable: true },
+  { title: 'SOURCE', value: ({ source }) => source, expendable: true },
   {
     title: 'DESCRIPTION',
     value: ({ title, description }) => title ?? firstLine(description),

@@ -16,11 +16,11 @@ const { since, until, agent, session, server, tool } = FILTER_FLAGS
 export const savingsCommand = defineCommand<SavingsFlags>({
   brief: 'Count the tokens of results that stayed out of agents’ contexts',
   description:
-    'By the records that are kept: of every call whose result was shaped or isolated, what came of its server and what\n' +
-    'went back. Tokens are estimates, four bytes each. MODEL is what the models of `extract` and `agent` took for it.',
+    'From the stored records: for every call whose result was shaped or isolated, what its server sent and what was\n' +
+    'returned. Tokens are estimates, four bytes each. MODEL is what the models of `extract` and `agent` used for it.',
   examples: [
-    ['tools savings', 'Each tool, the most first, and the sum'],
-    ['tools savings --by agent --since 7d', 'What each agent was spared in a week'],
+    ['tools savings', 'Each tool, the largest savings first, and the sum'],
+    ['tools savings --by agent --since 7d', 'What each agent saved in a week'],
     ['tools savings --by session --json', 'Each session, for programs'],
   ],
   flags: {
@@ -42,14 +42,14 @@ async function showSavings(context: CliContext, flags: SavingsFlags & GlobalFlag
   const savings = await withRecords(context, flags, (client) => client.savings(query, context.signal))
   if (screen.json) return screen.printJson({ estimate: true, ...savings })
   const { rows, total } = savings
-  if (rows.length === 0) return screen.printMessage('No result was shaped or isolated, as far as records are kept.')
+  if (rows.length === 0) return screen.printMessage('No stored record is of a result that was shaped or isolated.')
   screen.printTable<Savings['rows'][number]>(
     [
       { title: by.toUpperCase(), value: ({ name }) => visibleLine(name), flexible: true },
       { title: 'CALLS', value: ({ calls }) => calls, align: 'right' },
-      { title: 'CAME', value: ({ bytes }) => bytes, align: 'right' },
-      { title: 'WENT BACK', value: ({ returned_bytes: bytes }) => bytes, align: 'right' },
-      { title: 'TOKENS KEPT OUT', value: ({ tokens_kept: tokens }) => tokens, align: 'right' },
+      { title: 'RECEIVED', value: ({ bytes }) => bytes, align: 'right' },
+      { title: 'RETURNED', value: ({ returned_bytes: bytes }) => bytes, align: 'right' },
+      { title: 'TOKENS SAVED', value: ({ tokens_kept: tokens }) => tokens, align: 'right' },
       { title: 'MODEL', value: ({ tokens_spent: tokens }) => tokens, align: 'right' },
     ],
     [...rows, { name: 'all', ...total }],

@@ -9,10 +9,10 @@ import type { Column } from '../../terminal/table.ts'
 import { visibleLine, visibleLines } from '../../terminal/terminal-text.ts'
 
 export const showCommand = defineCommand<object, [string]>({
-  brief: 'Show one tool: what it does, what it takes, and every rule in force with its place',
+  brief: 'Show one tool: what it does, what it takes, and every rule in force with its location',
   examples: [
     ['tools show github/create_issue', 'By server and tool'],
-    ['tools show create_issue --json', 'By its own name, where only one server has it; with the whole definition'],
+    ['tools show create_issue --json', 'By its own name, if only one server has it; with the whole definition'],
   ],
   flags: {},
   positional: {
@@ -35,19 +35,19 @@ function showTool(screen: Screen, tool: ToolDetail): void {
   screen.printFacts([
     { name: 'tool', value: visibleLine(`${tool.server}/${tool.tool}`) },
     { name: 'called', value: tool.name },
-    { name: 'rules call it', value: visibleLine(tool.canonical) },
+    { name: 'canonical name', value: visibleLine(tool.canonical) },
     { name: 'title', value: tool.title && visibleLine(tool.title) },
     {
       name: 'offered',
       value: tool.offered ? 'yes' : `no: ${visibleLine(decidedBy?.reason ?? '')}${formatLocation(decidedBy?.rule)}`,
     },
-    { name: 'its server says', value: tool.annotations && visibleLine(JSON.stringify(tool.annotations)) },
+    { name: 'annotations', value: tool.annotations && visibleLine(JSON.stringify(tool.annotations)) },
     { name: 'description', value: tool.description && visibleLines(tool.description.trim()) },
     { name: 'takes', value: formatParameters(tool.definition.inputSchema) },
     { name: 'pin', value: pinText(tool) },
     { name: 'suspicious', value: lines(tool.findings.map(visibleLine)) },
     { name: 'not accepted', value: lines(tool.doubts.map(visibleLine)) },
-    { name: 'entries', value: lines(tool.entries.map(entryText)) ?? 'none: it is judged by what its name tells' },
+    { name: 'entries', value: lines(tool.entries.map(entryText)) ?? 'none: its risk is derived from its name' },
   ])
   screen.print('\n')
   screen.printTable(FIELDS, tool.policy)
@@ -71,11 +71,11 @@ function pinText({ pin, canonical, review }: ToolDetail): string {
   if (pin === 'pinned') return 'it is what was reviewed'
   if (pin === 'unpinned')
     return `none: its server can change it. Pin it: sallyport tools accept ${quoteForShell(canonical)}`
-  const kept = review.reviewed === undefined ? ', and the reviewed definition was not kept' : ''
-  return `its server changed it after it was reviewed${kept}. See and accept it: sallyport tools accept ${quoteForShell(canonical)}`
+  const notStored = review.reviewed === undefined ? ', and the reviewed definition was not stored' : ''
+  return `its server changed it after it was reviewed${notStored}. See and accept it: sallyport tools accept ${quoteForShell(canonical)}`
 }
 
-/** The arguments by name; the whole schema is there with --json. */
+/** The arguments by name; --json shows the whole schema. */
 function formatParameters(schema: unknown): string {
   const properties = isJsonObject(schema) && isJsonObject(schema.properties) ? schema.properties : {}
   const required = isJsonObject(schema) && Array.isArray(schema.required) ? schema.required : []

@@ -23,9 +23,9 @@ export const toolsCommands = withOverview(
   }),
   [
     ...LIST_EXAMPLES,
-    ['tools show github/create_issue', 'One tool: what it does, and every rule with its place'],
+    ['tools show github/create_issue', 'One tool: what it does, and every rule with its location'],
     ['tools accept github/create_issue', 'See what its server changed, then accept it'],
-    ['tools check', 'For CI: is every tool reviewed, and what it was then?'],
+    ['tools check', 'For CI: is every tool reviewed, and unchanged since?'],
     ['tools cost', 'How many tokens each of them costs an agent in every turn'],
     ['tools savings', 'How many tokens of results stayed out of agents’ contexts'],
   ],

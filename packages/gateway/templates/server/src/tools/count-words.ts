@@ -9,7 +9,7 @@ export function offerCountWords(server: McpServer): void {
     { description: 'Count the words of a text', permission: READ, input, output },
     ({ text }) => {
       const words = text.match(/[\p{L}\p{N}]+/gu)?.length ?? 0
-      if (words === 0) throw new ToolRetryError('The text has no words. Give one that has.')
+      if (words === 0) throw new ToolRetryError('The text has no words. Give a text with words.')
       return { words }
     },
   )

@@ -21,7 +21,7 @@ test('it answers over HTTP', async () => {
   await serving.close()
 })
 
-test('it turns away whoever has no token', async () => {
+test('it refuses callers without a token', async () => {
   const auth = { jwt: { secret: 'a secret for this test that is long enough' } }
   const serving = await serveHttp(createServer('my-server', { auth, dataFolder: folder }), { port: 0 })
   await expect(createMcpClient({ url: serving.url })).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })

@@ -27,7 +27,7 @@ test('a text without words is an error that a model can correct', async () => {
   expect(result).toMatchObject({ isError: true, _meta: { 'sallyport/error': { kind: 'retry' } } })
 })
 
-test('notes are kept one after the other', async () => {
+test('notes are appended one after the other', async () => {
   await client.callTool('keep_note', { note: 'one' })
   const { structuredContent } = await client.callTool('keep_note', { note: 'two' })
   expect(structuredContent).toEqual({ path: '/workspace/notes.txt', size: 8 })
