@@ -58,7 +58,7 @@ function findIn(path) {
   for (const [index, text] of readFileSync(path, 'utf8').split('\n').entries()) {
     const rules = isCode
       ? [...NAMES.map((rule) => [rule, text]), ...PROSE.map((rule) => [rule, proseOf(text)])]
-      : PROSE.map((rule) => [rule, text])
+      : PROSE.map((rule) => [rule, text.replaceAll(/`[^`]*`/g, '')])
     for (const [[pattern, instead], where] of rules) {
       const word = pattern.exec(where)?.[0]
       if (word !== undefined) found.push({ file, line: index + 1, word, instead })

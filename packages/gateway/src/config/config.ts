@@ -29,11 +29,10 @@ export {
 export { readPolicyFields } from './sections/policy-fields.ts'
 export type { NewServer } from './servers/add-servers.ts'
 export { addServers, type ParsedConfig } from './servers/add-servers.ts'
-export { collectSecrets } from './servers/collect-secrets.ts'
+export { collectSecrets } from './servers/credentials.ts'
 export { isOwnGateway } from './servers/included-servers.ts'
-export { isSameServer } from './servers/same-server.ts'
 export { isTransportHeader } from './servers/server-address.ts'
-export { parseYamlValue, readWrittenServers } from './servers/written-servers.ts'
+export { isSameServer, parseYamlValue, readWrittenServers } from './servers/written-servers.ts'
 export type {
   AutoApproval,
   DockerGatewayConfig,

@@ -18,7 +18,7 @@ import { readHome } from './home/home-content.ts'
 import { loadSettings } from './load-settings.ts'
 import { describeIssue } from './reading/config-issue.ts'
 import { readDockerVariables } from './servers/docker-variables.ts'
-import { isSameServer } from './servers/same-server.ts'
+import { isSameServer } from './servers/written-servers.ts'
 
 const warningsOf = async (yaml: string, environment = {}): Promise<readonly string[]> =>
   (await loadConfig(yaml, environment)).warnings.map(describeIssue)

@@ -1,9 +1,9 @@
-export { findAbandonedApprovals } from './abandoned-approvals.ts'
 export {
   APPROVAL_ANSWERS,
   type ApprovalAnswer,
   type ApprovalSubject,
   type EffectiveAnswer,
+  findAbandonedApprovals,
   type Grant,
   type PendingApproval,
 } from './approval.ts'

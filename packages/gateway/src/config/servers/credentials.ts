@@ -1,4 +1,5 @@
-import { isSecretFieldName, looksRandom } from '@sallyport/core'
+import { isSecretFieldName, listSecretForms, looksRandom } from '@sallyport/core'
+import type { ServerConfig } from '../settings.ts'
 
 /** Names of variables that do not contain credentials. */
 const NON_SECRET_VARIABLE =
@@ -73,3 +74,14 @@ function decode(text: string): string {
     return text
   }
 }
+
+/** Values that must never be shown, also not in the server's own output, which may repeat what it received. */
+export function collectSecrets(config: ServerConfig): readonly string[] {
+  const given =
+    'command' in config ? Object.values(config.env) : [...Object.values(config.headers), ...listQueryValues(config.url)]
+  return listSecretForms([...config.fromVariables, ...given])
+}
+
+/** API keys are sometimes sent in the query. */
+const listQueryValues = (url: string): readonly string[] =>
+  URL.canParse(url) ? [...new URL(url).searchParams.values()] : []

@@ -5,7 +5,7 @@ import { promise } from '../../../../../tests/promises.ts'
 import { loadConfig, loadProblems } from '../home/home.test-kit.ts'
 import { describeIssue } from '../reading/config-issue.ts'
 import type { DockerGatewayConfig } from '../settings.ts'
-import { collectSecrets } from './collect-secrets.ts'
+import { collectSecrets } from './credentials.ts'
 
 const docker = (entry: string): string => `mcp_servers: {docker: {type: docker-gateway, ${entry}}}`
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { loadConfig, loadProblems } from '../home/home.test-kit.ts'
 import { describeIssue } from '../reading/config-issue.ts'
 import type { ServerConfig } from '../settings.ts'
-import { collectSecrets } from './collect-secrets.ts'
+import { collectSecrets } from './credentials.ts'
 
 const serverOf = async (entry: string): Promise<ServerConfig | undefined> =>
   (await loadConfig(`mcp_servers: {a: {${entry}}}`)).settings.servers[0]

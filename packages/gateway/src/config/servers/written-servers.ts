@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type Json, type JsonObject, toCamelCase } from '@sallyport/core'
 import { describeIssue } from '../reading/config-issue.ts'
 import { createIssueLog } from '../reading/issue-log.ts'
 import { type LocatedNode, type LocatedTree, parseTree } from '../reading/located-tree.ts'
+import type { ServerConfig } from '../settings.ts'
 
 /** The servers of a config as they are written: references to variables are not expanded. */
 export type WrittenServersResult =
@@ -38,3 +40,15 @@ function toPlainEntry(value: Json): JsonObject {
   const { environment, ...entry } = value
   return environment === undefined ? value : { ...entry, env: environment }
 }
+
+/** Whether both run in the same way. Their location in the file and their secrets for masking do not matter. */
+export function isSameServer(a: ServerConfig, b: ServerConfig): boolean {
+  return isDeepStrictEqual(toRuntimeConfig(a), toRuntimeConfig(b))
+}
+
+const toRuntimeConfig = (config: ServerConfig) => ({
+  ...config,
+  location: undefined,
+  fromVariables: undefined,
+  credentials: undefined,
+})

@@ -1,8 +1,15 @@
-import type { SallyportEvent } from '@sallyport/core'
+import { type Mode, NEXT_MODES, type SallyportEvent } from '@sallyport/core'
 import type { BodyBudget } from '@sallyport/kit/http-intake'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Home, ProfilesEditor, Settings } from '../../config/config.ts'
-import type { ApprovalHook, Approvals, LineChange, ModeState, PendingApproval } from '../../governance/governance.ts'
+import type {
+  ApprovalHook,
+  Approvals,
+  LineChange,
+  ModeRecord,
+  ModeState,
+  PendingApproval,
+} from '../../governance/governance.ts'
 import type { CallGauge, Listings, Pipeline, ToolReview } from '../../pipeline/pipeline.ts'
 import type { CredentialFailures, LocalTokens, Logins } from '../../sessions/sessions.ts'
 import type { Store } from '../../store/store.ts'
@@ -47,4 +54,17 @@ export interface AdminContext {
   record(event: SallyportEvent): void
   /** The answer of /metrics; `undefined` if metrics are off. */
   metrics(accept: string | undefined): Exposition | undefined
+}
+
+/** The interfaces that the operator can use; recorded with each change. */
+export const OPERATOR_INTERFACES = ['api', 'cli', 'web'] as const
+
+/** The mode as the admin plane shows it. */
+interface CurrentModeView extends ModeRecord {
+  readonly next: Mode[]
+  readonly trouble?: string
+}
+
+export function modeView({ current, problem }: ModeState): CurrentModeView {
+  return { ...current, next: [...NEXT_MODES[current.mode]], ...(problem !== undefined && { trouble: problem }) }
 }

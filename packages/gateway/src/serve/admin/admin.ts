@@ -14,8 +14,7 @@ import {
 import { pathOf, type Routes } from '../http/http-server.ts'
 import { sendProblem } from '../problem.ts'
 import type { AdminContext, ApprovalContext } from './admin-context.ts'
-import { modeView } from './mode-view.ts'
-import { OPERATOR_INTERFACES } from './operator-interfaces.ts'
+import { modeView, OPERATOR_INTERFACES } from './admin-context.ts'
 import { sendUiFile } from './ui-files.ts'
 
 interface AdminRequest {

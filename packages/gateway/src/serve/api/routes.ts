@@ -1,6 +1,6 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi'
 import { ERRORS, type ErrorCode, type Principal, SallyportError } from '@sallyport/core'
-import { OPERATOR_INTERFACES } from '../admin/operator-interfaces.ts'
+import { OPERATOR_INTERFACES } from '../admin/admin-context.ts'
 
 /** The caller comes with each request, from the code that checked the credential. */
 export interface ApiEnv {

@@ -1,2 +1,0 @@
-/** The interfaces that the operator can use; recorded with each change. */
-export const OPERATOR_INTERFACES = ['api', 'cli', 'web'] as const
