@@ -386,12 +386,12 @@ describe(`${promise('GOV-11')} a saved edit`, () => {
       (await modernRequest(gateway.mcp, 'tools/call', { name: 'wiki_read_a', arguments: {} })).message
     await eventually(
       () => gateway.stderr(),
-      (text) => text.includes('Nothing can be called until it is corrected'),
+      (text) => text.includes('No tool can be called until it is corrected'),
     )
     // The server may not have listed its tools yet.
     await eventually(
       async () => JSON.stringify(await call()),
-      (answer) => answer.includes('while tools.yaml has a mistake'),
+      (answer) => answer.includes('while tools.yaml has an error'),
     )
     expect(await namesIn(gateway)).toEqual([])
     expect(yamlOf(place)).toBe('tools: [')

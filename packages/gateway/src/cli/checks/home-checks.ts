@@ -109,7 +109,7 @@ export function checkTools({ running, tools }: ToolsCheckOptions): readonly Chec
   if (tools === undefined) return [ok(NAME, 'There is no tools.yaml yet: the first start writes it')]
   const reading = readToolsBytes(tools.path, tools.bytes)
   if (!reading.ok) {
-    const finding = `${formatIssue(tools.path, reading.issue)} Nothing can be called until it is corrected.`
+    const finding = `${formatIssue(tools.path, reading.issue)} No tool can be called until it is corrected.`
     return [wrong(NAME, finding, 'Correct the file.')]
   }
   if (reading.warnings.length > 0) return reading.warnings.map((issue) => warning(NAME, formatIssue(tools.path, issue)))

@@ -298,7 +298,7 @@ interface Pattern {
 
 const hideAll = (reason: string, file: string): ToolPolicy['hidden'] => ({
   value: true,
-  reason: `Nothing can be called while tools.yaml has a mistake: ${reason}`,
+  reason: `No tool can be called while tools.yaml has an error: ${reason}`,
   rule: { file, line: 0 },
 })
 
