@@ -75,7 +75,7 @@ describe(`${promise('GOV-22')} a gateway inside a program`, () => {
   ])('treats it as a denial when the program %s', async (_, approve) => {
     const { remove, made, warnings } = await open(approve as unknown as Approver)
     expect((await remove('x')).error).toMatchObject({ code: 'APPROVAL_DENIED' })
-    expect(warnings.join()).toContain('so it is refused')
+    expect(warnings.join()).toContain('so the call is refused')
     expect(made()).toEqual([])
   })
 

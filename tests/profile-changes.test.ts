@@ -158,7 +158,7 @@ describe(`${promise('AG-12')} a changed profile (${promise('GW-19')})`, () => {
     await rm(join(gateway.home, 'profiles.json'))
     await eventually(
       () => gateway.stderr(),
-      (words) => words.includes('profiles.json is gone'),
+      (words) => words.includes('profiles.json is missing'),
     )
     const { message } = await modernRequest(gateway.mcp, 'tools/list', {}, headers)
     expect(namesOf(message.result.tools)).toEqual(['docs_search', 'files_read'])
