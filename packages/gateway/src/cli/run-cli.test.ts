@@ -89,7 +89,7 @@ describe('a command line that cannot be parsed', () => {
   it.each([
     [['tols'], 'There is no command "tols". Did you mean "tools"?'],
     [['token', 'craete'], 'There is no command "craete". Did you mean "create"?'],
-    [['tools', '--sever', 'x'], 'There is no flag --sever. Did you mean "server"?'],
+    [['tools', '--sever', 'x'], 'There is no flag --sever. Did you mean "--server"?'],
     [
       ['audit', '--verdict', 'denied'],
       'expected one of allow, ask, approved, expired, deny, would-ask, would-deny, failed. Did you mean "deny"?',
@@ -144,7 +144,7 @@ describe('a command line that cannot be parsed', () => {
     expect(JSON.parse(stderr)).toEqual({
       error: {
         code: 'USAGE',
-        message: 'There is no flag --sinse. Did you mean "since"?',
+        message: 'There is no flag --sinse. Did you mean "--since"?',
         hint: 'See `sallyport audit --help`.',
       },
     })

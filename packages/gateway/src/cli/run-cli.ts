@@ -126,7 +126,8 @@ function unknownCommand(input: string, corrections: readonly string[]): string {
 
 function formatScanError(error: ArgumentScannerError, group: CommandGroup | undefined): string {
   return formatMessageForArgumentScannerError(error, {
-    FlagNotFoundError: ({ input, corrections }) => `There is no flag --${input}.${formatCorrection(corrections)}`,
+    FlagNotFoundError: ({ input, corrections }) =>
+      `There is no flag --${input}.${formatCorrection(corrections.map((flag) => `--${flag}`))}`,
     AliasNotFoundError: ({ input }) => `There is no flag -${input}.`,
     ArgumentParseError: ({ exception }) =>
       exception instanceof SallyportError ? exception.text : String((exception as Error).message),

@@ -183,7 +183,8 @@ const PARSER_PROBLEMS: Readonly<Record<string, string>> = {
   BAD_ALIAS: 'this alias ("*name") is not valid.',
   BAD_DIRECTIVE: 'this "%" directive is not known.',
   BAD_DQ_ESCAPE: 'this escape is not valid in a double-quoted string. Write "\\\\" for a backslash.',
-  BAD_INDENT: 'the indentation is wrong here. All keys of a mapping must start in the same column.',
+  BAD_INDENT:
+    'the indentation is wrong here, or a "[" or "{" before it is not closed. Keys of a mapping start in the same column.',
   BAD_PROP_ORDER: 'anchors and tags must come before the value.',
   BAD_SCALAR_START: 'an unquoted string cannot begin with this character. Put it in quotes.',
   BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start on the same line as its key. Is a quote or a line break missing?',
