@@ -1,7 +1,14 @@
 export { canonicalJson } from './canonical-json.ts'
 export { hasDuplicateKey } from './duplicate-keys.ts'
-export type { Envelope, JsonMember, Span } from './envelope.ts'
-export { describeResult, findInvalidMember, forbidsNull, RESULT_SHAPE } from './envelope.ts'
+export {
+  describeResult,
+  type Envelope,
+  findInvalidMember,
+  forbidsNull,
+  type JsonMember,
+  RESULT_SHAPE,
+  type Span,
+} from './envelope.ts'
 export { findInexactNumber, hasInexactNumber, quoteInexactNumbers } from './inexact-number.ts'
 export { isJson, jsonEnd } from './is-json.ts'
 export type { ItemProblem } from './item-checker.ts'

@@ -8,8 +8,7 @@ import { CurrentAuthenticators, openLocalTokens } from '../sessions/sessions.ts'
 import { openGatewayTelemetry } from '../telemetry/telemetry.ts'
 import { createBuiltInServer, createMark, openWatchdog } from '../upstream/upstream.ts'
 import { VERSION } from '../version.ts'
-import type { GatewayParts, OpenedParts } from './gateway.ts'
-import { Gateway, stackOf } from './gateway.ts'
+import { Gateway, type GatewayParts, type OpenedParts, stackOf } from './gateway.ts'
 
 /** Opens what the first request needs, and nothing that can be opened later. If that fails, it closes the store. */
 export async function openGateway(parts: GatewayParts): Promise<Gateway> {

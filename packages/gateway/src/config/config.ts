@@ -27,8 +27,7 @@ export {
   type ToolSelection,
 } from './sections/narrow-principal.ts'
 export { readPolicyFields } from './sections/policy-fields.ts'
-export type { NewServer } from './servers/add-servers.ts'
-export { addServers, type ParsedConfig } from './servers/add-servers.ts'
+export { addServers, type NewServer, type ParsedConfig } from './servers/add-servers.ts'
 export { collectSecrets } from './servers/credentials.ts'
 export { isOwnGateway } from './servers/included-servers.ts'
 export { isTransportHeader } from './servers/server-address.ts'

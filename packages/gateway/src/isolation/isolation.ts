@@ -1,7 +1,6 @@
 export { INTENT, splitIntent } from './intent.ts'
 export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
 export { createProviderEngine } from './provider-engine.ts'
-export type { ShapingFacts } from './result-shaper.ts'
-export { ResultShaper, shownTool, stripTask, withoutQuotedText } from './result-shaper.ts'
+export { ResultShaper, type ShapingFacts, shownTool, stripTask, withoutQuotedText } from './result-shaper.ts'
 export { SessionShelves } from './session-shelves.ts'
 export { findPresetProblem, isQuarantined, resolveShapingRules, type ShapingRules, UNSHAPED } from './shaping-rules.ts'

@@ -1,5 +1,4 @@
-import type { ApprovalSubject } from '../governance/governance.ts'
-import { pinOf } from '../governance/governance.ts'
+import { type ApprovalSubject, pinOf } from '../governance/governance.ts'
 import type { CallContext } from './steps/call-context.ts'
 
 /** Why a call needs approval. */

@@ -23,8 +23,7 @@ import { isQuarantined, type ShapingRules, shownTool, UNSHAPED } from '../isolat
 import { READ_RESULT } from '../upstream/upstream.ts'
 import { isClosedMetaTool, isDockerInfo, runsDockerGateway } from './steps/meta-tools.ts'
 import { findBrokenPin } from './steps/pin-state.ts'
-import type { ListingContext } from './steps/select-step.ts'
-import { type CompiledChoice, ToolChoices, type ToolChoicesOptions } from './steps/select-step.ts'
+import { type CompiledChoice, type ListingContext, ToolChoices, type ToolChoicesOptions } from './steps/select-step.ts'
 
 export type ListMethod = 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list'
 

@@ -1,5 +1,4 @@
-import type { JsonObject, PolicyFields, ToolEntry } from '@sallyport/core'
-import { Cancellation, SallyportError } from '@sallyport/core'
+import { Cancellation, type JsonObject, type PolicyFields, SallyportError, type ToolEntry } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { createCatalog } from '../catalog/catalog.test-kit.ts'
 import type { Client, ClientCall, QuestionAnswer } from '../upstream/upstream.ts'

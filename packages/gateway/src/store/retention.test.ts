@@ -2,13 +2,11 @@ import { mkdirSync, readdirSync, rmdirSync, statSync, unlinkSync, utimesSync, wr
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EventIndex } from './event-index.ts'
-import type { RetentionPolicy } from './retention.ts'
-import { measureSegment } from './retention.ts'
+import { measureSegment, type RetentionPolicy } from './retention.ts'
 import { createEvent, openTestStore, scratchFolder } from './scratch.test-kit.ts'
 import type { Sqlite } from './sqlite.ts'
 import { openStateDatabase } from './state-database.ts'
-import type { Store, StoreOptions } from './store.ts'
-import { openEventLog } from './store.ts'
+import { openEventLog, type Store, type StoreOptions } from './store.ts'
 import { verifyLog } from './verify-log.ts'
 
 const DAY = 86_400_000

@@ -1,13 +1,14 @@
 export { ConnectorError } from './connector-error.ts'
-export type { CsvCondition, CsvRow, CsvValue } from './csv-connector.ts'
 export {
+  type CsvCondition,
   CsvConnector,
   type CsvFormat,
   type CsvReadOptions,
+  type CsvRow,
   type CsvRows,
+  type CsvValue,
   type CsvWriteOptions,
 } from './csv-connector.ts'
-export type { TextEdit } from './file-connector.ts'
 export {
   FileConnector,
   type FindFileOptions,
@@ -15,11 +16,12 @@ export {
   type Lines,
   type ListOptions,
   type ReadOptions,
+  type TextEdit,
   type TextPage,
 } from './file-connector.ts'
 export type { FoundLine, FoundLines, LineSearch } from './file-search.ts'
-export type { BigNumbers } from './json-connector.ts'
 export {
+  type BigNumbers,
   type JsonAddition,
   JsonConnector,
   type JsonLines,

@@ -1,5 +1,4 @@
 export { type Completer, complete } from './completion.ts'
-export type { Registration } from './definitions.ts'
 export {
   type Bug,
   type Change,
@@ -11,6 +10,7 @@ export {
   type PromptHandler,
   type PromptMessage,
   type PromptOptions,
+  type Registration,
   readPromptArguments,
   type ServerOptions,
 } from './definitions.ts'

@@ -1,5 +1,4 @@
 export type { ArgumentsOf, InputSchema } from './input-schema.ts'
-export type { StandardSchema } from './read-schema.ts'
 export {
   type PlainSchema,
   type ReturnValueFor,
@@ -7,5 +6,6 @@ export {
   readSchema,
   type Schema,
   type SchemaChecker,
+  type StandardSchema,
   type ValueOf,
 } from './read-schema.ts'

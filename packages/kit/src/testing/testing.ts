@@ -1,3 +1,8 @@
 export type { Form, FormAnswer } from '../form.ts'
-export type { CallToolOptions, InMemoryClient, InMemoryOptions, Notification } from './connect-in-memory.ts'
-export { connectInMemory } from './connect-in-memory.ts'
+export {
+  type CallToolOptions,
+  connectInMemory,
+  type InMemoryClient,
+  type InMemoryOptions,
+  type Notification,
+} from './connect-in-memory.ts'

@@ -1,6 +1,5 @@
 import { type FindOptions, type FoundFiles, findFiles } from './find-files.ts'
-import type { DirectoryPage } from './list-directory.ts'
-import { listPage } from './list-directory.ts'
+import { type DirectoryPage, listPage } from './list-directory.ts'
 import { type FilePage, type OpenFile, openFile, readPage } from './open-file.ts'
 import type { Page } from './page.ts'
 import { DEFAULT_WORKSPACE_LIMITS, type WorkspaceLimits } from './quota.ts'

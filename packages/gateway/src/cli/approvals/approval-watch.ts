@@ -1,5 +1,4 @@
-import type { LoggedEvent } from '@sallyport/core'
-import { SallyportError } from '@sallyport/core'
+import { type LoggedEvent, SallyportError } from '@sallyport/core'
 import { followEvents } from '../audit/follow-events.ts'
 import type { CliContext } from '../cli-context.ts'
 import { resolveState } from '../find-home.ts'

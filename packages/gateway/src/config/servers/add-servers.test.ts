@@ -4,8 +4,7 @@ import fc from 'fast-check'
 import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
 import { parseTree } from '../reading/located-tree.ts'
-import type { NewServer } from './add-servers.ts'
-import { addServers, type ParsedConfig } from './add-servers.ts'
+import { addServers, type NewServer, type ParsedConfig } from './add-servers.ts'
 import { readWrittenServers } from './written-servers.ts'
 
 const FILES: NewServer = {

@@ -1,7 +1,6 @@
 import { toCamelCase } from '@sallyport/core'
 import { isScalar } from 'yaml'
-import type { ParsedFile } from './parsed-file.ts'
-import { documentEnd, isBlockMap } from './parsed-file.ts'
+import { documentEnd, isBlockMap, type ParsedFile } from './parsed-file.ts'
 import { findSection } from './read-sections.ts'
 import { BLANK, lineAt, lineStart, type TextLines } from './text-lines.ts'
 import type { YamlValue } from './yaml-tree.ts'

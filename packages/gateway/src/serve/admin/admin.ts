@@ -13,8 +13,7 @@ import {
 } from '../../sessions/sessions.ts'
 import { pathOf, type Routes } from '../http/http-server.ts'
 import { sendProblem } from '../problem.ts'
-import type { AdminContext, ApprovalContext } from './admin-context.ts'
-import { modeView, OPERATOR_INTERFACES } from './admin-context.ts'
+import { type AdminContext, type ApprovalContext, modeView, OPERATOR_INTERFACES } from './admin-context.ts'
 import { sendUiFile } from './ui-files.ts'
 
 interface AdminRequest {

@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { MODES } from '@sallyport/core'
-import type { AdminContext } from '../admin/admin-context.ts'
-import { modeView } from '../admin/admin-context.ts'
+import { type AdminContext, modeView } from '../admin/admin-context.ts'
 import { strictInput } from './invalid-input.ts'
 import { createRoutes, jsonResponse, PROBLEM_RESPONSES, requireOperator, viaField } from './routes.ts'
 

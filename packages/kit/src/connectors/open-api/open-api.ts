@@ -1,3 +1,10 @@
-export type { ApiResponse } from './api.ts'
-export { type Api, type ApiOperation, type ApiOperationShape, type ApiSettings, type ApiTool, readApi } from './api.ts'
+export {
+  type Api,
+  type ApiOperation,
+  type ApiOperationShape,
+  type ApiResponse,
+  type ApiSettings,
+  type ApiTool,
+  readApi,
+} from './api.ts'
 export { OpenApiConnector } from './open-api-connector.ts'
