@@ -42,20 +42,19 @@ const PROSE = [
 
 /** Where a word means itself: the tables that name it, and records that keep their spelling. */
 const EXEMPT =
-  /^(?:lint\/words\.mjs|docs\/glossary\.md|docs\/(?:context-)?benchmarks\.md|package-lock\.json|tests\/fixtures\/.*|packages\/gateway\/ui\/.*)$/
+  /^(?:lint\/words\.mjs|tests\/words\.test\.ts|docs\/glossary\.md|docs\/(?:context-)?benchmarks\.md|package-lock\.json|tests\/fixtures\/.*|packages\/gateway\/ui\/.*)$/
 const SKIPPED = new Set(['node_modules', 'dist', '.git', '.conformance', '.stryker', 'ui'])
 
-/** @returns {readonly { readonly file: string; readonly line: number; readonly word: string; readonly instead: string }[]} */
-export function findWords(folders = ['.']) {
-  return folders.flatMap((folder) => filesBelow(join(ROOT, folder))).flatMap((path) => findIn(path))
-}
-
-function findIn(path) {
-  const file = relative(ROOT, path)
+/**
+ * @param {string} file from the root of the repository
+ * @param {string} content
+ * @returns {readonly { readonly file: string; readonly line: number; readonly word: string; readonly instead: string }[]}
+ */
+export function findWords(file, content) {
   if (EXEMPT.test(file)) return []
   const isCode = /\.(?:ts|tsx|mjs)$/.test(file)
   const found = []
-  for (const [index, text] of readFileSync(path, 'utf8').split('\n').entries()) {
+  for (const [index, text] of content.split('\n').entries()) {
     const rules = isCode
       ? [...NAMES.map((rule) => [rule, text]), ...PROSE.map((rule) => [rule, proseOf(text)])]
       : PROSE.map((rule) => [rule, text.replaceAll(/`[^`]*`/g, '')])
@@ -85,7 +84,9 @@ function filesBelow(path) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const found = findWords(process.argv.length > 2 ? process.argv.slice(2) : undefined)
+  const folders = process.argv.length > 2 ? process.argv.slice(2) : ['.']
+  const paths = folders.flatMap((folder) => filesBelow(join(ROOT, folder)))
+  const found = paths.flatMap((path) => findWords(relative(ROOT, path), readFileSync(path, 'utf8')))
   for (const { file, line, word, instead } of found) console.error(`${file}:${line}: "${word}"; write: ${instead}`)
   if (found.length > 0) console.error(`${found.length} places. Plain words: docs/glossary.md, CONTRIBUTING.md`)
   process.exitCode = found.length > 0 ? 1 : 0

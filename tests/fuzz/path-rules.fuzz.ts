@@ -12,7 +12,7 @@ import {
   type PathContext,
 } from '@sallyport/core'
 import fc from 'fast-check'
-import { createPathWorld } from '../../packages/gateway/src/governance/path-world.ts'
+import { createPathContext } from '../../packages/gateway/src/governance/path-context.ts'
 import { ROOT } from '../repository.ts'
 import { StdioClient } from '../stdio-client.ts'
 import type { FuzzSuite } from './fuzz-suite.ts'
@@ -207,6 +207,6 @@ async function openServer(root: string, { args, cwd, roots = [] }: Start): Promi
   }
   await client.request('tools/list')
   const platform = process.platform
-  const world = createPathWorld({ environment, userHome: root, cwd: folder, args: [PROGRAM, ...args], platform })
+  const world = createPathContext({ environment, userHome: root, cwd: folder, args: [PROGRAM, ...args], platform })
   return { client, world, roots: uris }
 }

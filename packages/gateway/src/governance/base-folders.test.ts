@@ -7,8 +7,8 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ServerConfig } from '../config/config.ts'
 import { createBaseFinder } from './base-folders.ts'
-import { REMOTE_PATH_WORLD } from './path-world.ts'
-import { createServerPathWorld } from './server-world.ts'
+import { REMOTE_PATH_CONTEXT } from './path-context.ts'
+import { createServerPathContext } from './server-path-context.ts'
 
 let root: string
 
@@ -125,7 +125,7 @@ describe('the file system of a server', () => {
   const program = { kind: 'stdio', command: 'node', args: ['/data'], env: {}, cwd: '/work' } as unknown as ServerConfig
 
   it('is this machine for a local program', () => {
-    const world = createServerPathWorld(program, { HOME: '/home/ann' })
+    const world = createServerPathContext(program, { HOME: '/home/ann' })
     expect(world).toMatchObject({ cwd: '/work', userHome: '/home/ann' })
     expect(world.listBaseFolders()).toEqual(['/data'])
   })
@@ -138,6 +138,6 @@ describe('the file system of a server', () => {
     { ...program, command: '/usr/bin/podman' },
     { ...program, command: 'ssh' },
   ])('is not known for other servers: %j', (server) => {
-    expect(createServerPathWorld(server as ServerConfig | undefined, {})).toBe(REMOTE_PATH_WORLD)
+    expect(createServerPathContext(server as ServerConfig | undefined, {})).toBe(REMOTE_PATH_CONTEXT)
   })
 })

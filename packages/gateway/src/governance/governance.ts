@@ -30,10 +30,10 @@ export {
   reviewedText,
   type StoredDigests,
 } from './offer-registry.ts'
-export { REMOTE_PATH_WORLD } from './path-world.ts'
+export { REMOTE_PATH_CONTEXT } from './path-context.ts'
 export { type Approver, openProgramApproval, type ProgramAnswer } from './program-approval.ts'
 export { RetryableApprovals } from './retryable-approvals.ts'
 export { type ArgumentCheck, openArgumentCheck } from './schema-check/schema-check.ts'
-export { createServerPathWorld } from './server-world.ts'
+export { createServerPathContext } from './server-path-context.ts'
 export { formatIssue, readToolsBytes, ToolsEditor, type ToolsFileChange } from './tools-editor.ts'
 export type { FieldChange, NewEntry } from './tools-file/tools-file.ts'

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ALLOW, compilePathRules, type PathCheck } from '@sallyport/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPathWorld } from './path-world.ts'
+import { createPathContext } from './path-context.ts'
 
 let root: string
 let app: string
@@ -25,7 +25,7 @@ beforeAll(() => {
   symlinkSync('../../../etc/x', join(app, 'a/b/far'))
   symlinkSync('.', join(app, 'a/here'))
   symlinkSync('..', join(app, 'a/up'))
-  const world = createPathWorld({ environment: variables(), userHome: home, cwd: app, platform: 'linux' })
+  const world = createPathContext({ environment: variables(), userHome: home, cwd: app, platform: 'linux' })
   judge = compilePathRules({ allowedPaths: { value: [app], reason: '' } }, world)
 })
 
@@ -132,7 +132,7 @@ describe('a value that is allowed', () => {
       fc.property(names, (way) => {
         const path = [app, ...way].join('/')
         const end = realEnd(path)
-        const world = createPathWorld({ environment: {}, userHome: home, cwd: app, platform: 'linux' })
+        const world = createPathContext({ environment: {}, userHome: home, cwd: app, platform: 'linux' })
         const only = compilePathRules({ allowedPaths: { value: [end], reason: '' } }, world)
         expect(only([{ where: 'path', value: path }])).toBe(ALLOW)
         expect(only([{ where: 'path', value: end }])).toBe(ALLOW)

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { checkPathPattern, compilePathRules, findPaths } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { compilePattern } from './linear-pattern.ts'
-import { createPathWorld } from './path-world.ts'
+import { createPathContext } from './path-context.ts'
 
 const page = readFileSync(new URL('../../../../docs/path-rules.md', import.meta.url), 'utf8')
 
-const world = createPathWorld({
+const world = createPathContext({
   environment: { VAR: '/var', SCRATCH: '/scratch' },
   userHome: '/home/someone',
   cwd: '/app',

@@ -14,7 +14,7 @@ import {
 } from '@sallyport/core'
 import { Catalog, type Offer } from '../catalog/catalog.ts'
 import { DEFAULT_SETTINGS, type GovernanceSettings } from '../config/config.ts'
-import { Approvals, REMOTE_PATH_WORLD } from '../governance/governance.ts'
+import { Approvals, REMOTE_PATH_CONTEXT } from '../governance/governance.ts'
 import { UNSHAPED } from '../isolation/isolation.ts'
 import type { EventLog, Recordable } from '../store/store.ts'
 import { FrameReader } from '../upstream/answers/frame-reader.ts'
@@ -126,7 +126,7 @@ export function createTestPipeline({
     isTrusted: () => false,
     isDockerGateway: () => false,
     fileProblem: () => undefined,
-    worldOf: () => options.world ?? REMOTE_PATH_WORLD,
+    worldOf: () => options.world ?? REMOTE_PATH_CONTEXT,
     rootsOf: roots.rootsFor,
   })
   const { policyOf, modeState, rulesOf } = book

@@ -17,7 +17,7 @@ import {
 } from '@sallyport/core'
 import type { Catalog, Offer } from '../catalog/catalog.ts'
 import { type AutoApproval, type Environment, findSelections, type Settings } from '../config/config.ts'
-import { compilePattern, createServerPathWorld } from '../governance/governance.ts'
+import { compilePattern, createServerPathContext } from '../governance/governance.ts'
 import {
   ActiveRules,
   type Call,
@@ -152,7 +152,7 @@ export class CallReplayer {
       mode: () => ({ mode }),
       isTrusted: (server) => serverOf(server)?.trusted ?? false,
       isDockerGateway: (server) => runsDockerGateway(serverOf(server)),
-      worldOf: (server) => createServerPathWorld(serverOf(server), environment),
+      worldOf: (server) => createServerPathContext(serverOf(server), environment),
     })
     const { policyOf, modeState } = rules
     const serverRulesOf = compileServerRules(() => settings.servers)

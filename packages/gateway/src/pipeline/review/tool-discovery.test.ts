@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { createCatalog } from '../../catalog/catalog.test-kit.ts'
 import { Catalog } from '../../catalog/catalog.ts'
 import { DEFAULT_SETTINGS } from '../../config/config.ts'
-import { EntryQuota, OfferRegistry, REMOTE_PATH_WORLD } from '../../governance/governance.ts'
+import { EntryQuota, OfferRegistry, REMOTE_PATH_CONTEXT } from '../../governance/governance.ts'
 import { ActiveRules, OfferInspection, ToolDiscovery } from '../pipeline.ts'
 import { findUnknownIsolatedTools } from './unmatched-patterns.ts'
 
@@ -28,7 +28,7 @@ function createTestDiscovery(entry?: ToolEntry['fields'], options: TestDiscovery
     isTrusted: () => false,
     isDockerGateway: () => false,
     fileProblem: () => undefined,
-    worldOf: () => REMOTE_PATH_WORLD,
+    worldOf: () => REMOTE_PATH_CONTEXT,
     known,
   })
   const stored = new Map<string, string>()

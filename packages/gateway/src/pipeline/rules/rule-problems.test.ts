@@ -3,7 +3,7 @@
 import type { PolicyFields } from '@sallyport/core'
 import { expect, it } from 'vitest'
 import { createCatalog } from '../../catalog/catalog.test-kit.ts'
-import { REMOTE_PATH_WORLD } from '../../governance/path-world.ts'
+import { REMOTE_PATH_CONTEXT } from '../../governance/path-context.ts'
 import { createTestPipeline } from '../pipeline.test-kit.ts'
 import { findRuleProblems } from './rule-problems.ts'
 
@@ -14,7 +14,7 @@ function problemsOf(fields: PolicyFields): readonly string[] {
   const { catalog, rulesOf } = createTestPipeline({ catalogues: { files: createCatalog(['read']) }, entries })
   const [offer] = catalog.snapshot.tools
   if (offer === undefined) throw new Error('no tool')
-  return findRuleProblems(rulesOf(offer).policy, REMOTE_PATH_WORLD)
+  return findRuleProblems(rulesOf(offer).policy, REMOTE_PATH_CONTEXT)
 }
 
 const NOT_SET = 'sallyport_no_such_variable'

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { compilePathRules } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
-import { createPathWorld } from './path-world.ts'
+import { createPathContext } from './path-context.ts'
 
 const worldOf = (platform: string) =>
-  createPathWorld({ environment: { SET: '/set' }, userHome: '/home/ann', cwd: '/work', platform })
+  createPathContext({ environment: { SET: '/set' }, userHome: '/home/ann', cwd: '/work', platform })
 
 describe('the file system for path rules', () => {
   it('does not confuse the folder of the gateway with that of the server', () => {

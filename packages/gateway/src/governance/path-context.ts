@@ -3,7 +3,7 @@ import { lstatSync, opendirSync, readlinkSync } from 'node:fs'
 import type { LinkStatus, PathContext } from '@sallyport/core'
 import { createBaseFinder } from './base-folders.ts'
 
-export interface PathWorldOptions {
+export interface PathContextOptions {
   /** The environment variables of the server. */
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly userHome: string
@@ -15,7 +15,7 @@ export interface PathWorldOptions {
 }
 
 /** The file system of this machine, as a server that was started here sees it. */
-export function createPathWorld(options: PathWorldOptions): PathContext {
+export function createPathContext(options: PathContextOptions): PathContext {
   const { userHome, cwd, args = [], env = {}, platform } = options
   const environment = (name: string): string | undefined =>
     Object.hasOwn(options.environment, name) ? options.environment[name] : undefined
@@ -31,7 +31,7 @@ export function createPathWorld(options: PathWorldOptions): PathContext {
 }
 
 /** The file system of another machine: only absolute paths can be checked, and links are not visible. */
-export const REMOTE_PATH_WORLD: PathContext = {
+export const REMOTE_PATH_CONTEXT: PathContext = {
   environment: () => undefined,
   userHome: undefined,
   cwd: undefined,
