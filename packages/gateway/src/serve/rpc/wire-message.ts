@@ -7,6 +7,7 @@ import {
   listMembers,
   META,
   SallyportError,
+  type Span,
 } from '@sallyport/core'
 import { type Edit, type Frame, sliceBytes, splice } from '../../upstream/upstream.ts'
 
@@ -71,10 +72,12 @@ export function relayedMessage(frame: Frame, relay: RelayContext): WireMessage {
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
   const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
-  if (relay.from === relay.to)
-    return splice(parts, [renamed, ...completionEdits(frame, relay), ...serverInfoEdits(frame, relay)])
-  if (relay.from === 'modern') return toLegacyMessage({ parts, envelope }, relay, renamed)
-  return splice(parts, [renamed, ...modernEdits(frame, relay.method), ...serverInfoEdits(frame, relay)])
+  if (relay.from === 'modern' && relay.to === 'legacy') return toLegacyMessage({ parts, envelope }, relay, renamed)
+  const edits: Edit[] = [renamed]
+  const added = relay.from === relay.to ? completionEdits(frame, relay) : modernEdits(frame, relay.method)
+  if (added.length > 0) edits.push(...added)
+  if (envelope.serverInfo) edits.push(serverInfoEdit(envelope.serverInfo, relay))
+  return splice(parts, edits)
 }
 
 /** In the modern era a result must have a `resultType`; clients reject one without it. */
@@ -93,9 +96,11 @@ function cachingEdits({ envelope: { resultMembers = [] } }: Frame, at: number): 
 }
 
 /** For the client, the gateway is the server. */
-function serverInfoEdits({ envelope: { serverInfo } }: Frame, relay: RelayContext): readonly Edit[] {
-  return serverInfo ? [{ ...serverInfo, text: `${SERVER_INFO}${relay.serverInfo}` }] : NO_EDITS
-}
+const serverInfoEdit = ({ start, end }: Span, { serverInfo }: RelayContext): Edit => ({
+  start,
+  end,
+  text: SERVER_INFO + serverInfo,
+})
 
 /** Removes what the modern era adds to a result. */
 function toLegacyMessage(frame: Frame, { id, method, hasWrappedOutput }: RelayContext, renamed: Edit): WireMessage {

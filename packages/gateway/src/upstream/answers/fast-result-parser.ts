@@ -18,8 +18,8 @@ const MAX_BYTES = 2_000
 const ID_FIRST = /^\{"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14}),"result":/
 const ID_LAST = /,"jsonrpc":"2\.0","id":(0|[1-9]\d{0,14})\}$/
 const RESULT_FIRST = '{"result":'
-/** A `_meta` key reserved for the gateway, plain or escaped: the scanner finds its position. */
-const NEEDS_FULL_SCAN = /sallyport|\\u00[2-7]|\\\//
+/** Escapes that could spell a `_meta` key of the gateway, or of the server's info: the scanner finds their position. */
+const KEY_ESCAPE = /\\u00[2-7]|\\\//
 const SERVER_INFO = `${JSON.stringify(META.serverInfo)}:`
 /** Members that may have to be changed, so their positions must be known. */
 const CHECKED_SHAPES = RESULT_SHAPE.completion | RESULT_SHAPE.bareValue
@@ -34,7 +34,7 @@ export function parseFastResult(bytes: Buffer): Envelope | undefined {
   if (bytes.length > MAX_BYTES || !isUtf8(bytes)) return undefined
   // One character for each byte, so that positions in the string are positions in the bytes.
   const text = bytes.toString('latin1')
-  if (text.includes('\n') || text.includes('\r') || NEEDS_FULL_SCAN.test(text)) return undefined
+  if (needsFullScan(text)) return undefined
   const head = ID_FIRST.exec(text)
   if (head?.[1] !== undefined) {
     return buildEnvelope(text, { id: head[1], idStart: ID_START, start: head[0].length, end: text.length - 1 })
@@ -45,6 +45,13 @@ export function parseFastResult(bytes: Buffer): Envelope | undefined {
   const idStart = text.length - 1 - foot[1].length
   return buildEnvelope(text, { id: foot[1], idStart, start: RESULT_FIRST.length, end: text.length - foot[0].length })
 }
+
+/** Searches for single strings: an expression with alternatives takes longer than all the rest of the parsing. */
+const needsFullScan = (text: string): boolean =>
+  text.includes('\n') ||
+  text.includes('\r') ||
+  text.includes('"sallyport') ||
+  (text.includes('\\') && KEY_ESCAPE.test(text))
 
 interface Offsets {
   readonly id: string
@@ -63,7 +70,8 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
     return undefined
   const shape = describeResult(result)
   if (!hasPlainItems(result) || (shape & CHECKED_SHAPES) !== 0) return undefined
-  const serverInfo = text.includes(SERVER_INFO) ? findServerInfo(text, result) : undefined
+  const infoAt = text.indexOf(SERVER_INFO)
+  const serverInfo = infoAt === -1 ? undefined : findServerInfo(text, infoAt, result)
   if (serverInfo === null) return undefined
   return {
     bytes: text.length,
@@ -83,12 +91,18 @@ function buildEnvelope(text: string, { id, idStart, start, end }: Offsets): Enve
   }
 }
 
+/** The server info that was found last, as JSON: a server repeats it in each answer, so it is rarely printed again. */
+let lastInfo = '{}'
+
 /** The position of the server's own info, as nearly all servers write it; null if a full scan is needed. */
-function findServerInfo(text: string, { _meta }: JsonObject): Span | null {
-  const start = text.indexOf(SERVER_INFO)
+function findServerInfo(text: string, start: number, { _meta }: JsonObject): Span | null {
   const info = isJsonObject(_meta) ? _meta[META.serverInfo] : undefined
-  if (info === undefined || text.includes(SERVER_INFO, start + 1)) return null
-  const printed = JSON.stringify(info)
+  if (!isJsonObject(info) || text.includes(SERVER_INFO, start + 1)) return null
   const value = start + SERVER_INFO.length
-  return text.startsWith(printed, value) ? { start, end: value + printed.length } : null
+  if (!text.startsWith(lastInfo, value)) {
+    const printed = JSON.stringify(info)
+    if (!text.startsWith(printed, value)) return null
+    lastInfo = printed
+  }
+  return { start, end: value + lastInfo.length }
 }
