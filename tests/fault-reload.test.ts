@@ -85,17 +85,19 @@ describe(`${promise('GW-12')} a changed configuration`, () => {
     expect(await Promise.all(['steady', 'changing', 'coming'].map(pidOf))).toEqual(pids)
   })
 
-  it('can be corrected, and many changes without an effect notify nobody', async () => {
+  it('can be corrected, and a flood of announced changes is passed on a few times', async () => {
     const received = bench.window.received.filter(isToolChange).length
     const seen = async (): Promise<number> => JSON.parse(textOf(await bench.window.call('steady_seen'))).listed
     const listed = await seen()
+    const announced = bench.window.next(isToolChange)
     await bench.besiege(() => bench.window.call('steady_list_changed', { count: 50_000 }))
-    await eventually(seen, (now) => now > listed)
-    const notified = bench.window.next(isToolChange)
+    await Promise.all([announced, eventually(seen, (now) => now > listed)])
     bench.gateway.writeConfig({ mcp_servers: { good, steady, changing: stdioEntry(['tools=3']) } })
-    await notified
-    expect(bench.window.received.filter(isToolChange)).toHaveLength(received + 1)
-    expect(await bench.window.toolNames()).not.toContain('coming_echo')
+    await eventually(
+      () => bench.window.toolNames(),
+      (names) => !names.includes('coming_echo'),
+    )
+    expect(bench.window.received.filter(isToolChange).length).toBeLessThan(received + 20)
     expect(await seen()).toBeLessThan(listed + 20)
   })
 })

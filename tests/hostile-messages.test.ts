@@ -94,7 +94,6 @@ const misread: readonly (readonly [what: string, message: string | Buffer, code:
   ['a result without an id', '{"jsonrpc":"2.0","result":{}}', REQUEST],
   ['a method in the prototype', '{"jsonrpc":"2.0","id":1,"__proto__":{"method":"ping"}}', REQUEST],
   ['a list of parameters', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}', PARAMS],
-  ['parameters that are null', '{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', PARAMS],
   ['a _meta that is a list', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":[]}}', PARAMS],
 ]
 
@@ -282,6 +281,25 @@ describe(`${promise('GW-21')} requests of the modern era`, () => {
   const whole = { [`${meta}/protocolVersion`]: '2026-07-28', [`${meta}/clientCapabilities`]: {} }
   const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' }
   const list = (_meta: object) => ({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } })
+
+  it('accept every notification, also without an envelope: the Go SDK cancels like that', async () => {
+    const version = { 'mcp-protocol-version': '2026-07-28' }
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } }
+    for (const notification of [
+      cancelled,
+      { ...cancelled, params: undefined },
+      { ...cancelled, params: null },
+      { ...cancelled, params: { _meta: null } },
+      { ...cancelled, params: { _meta: { [`${meta}/protocolVersion`]: '1999-01-01' } } },
+      { ...cancelled, method: 'notifications/unknown' },
+    ]) {
+      expect(await post(gateway.mcp, notification, version), JSON.stringify(notification)).toMatchObject({
+        status: 202,
+        message: {},
+      })
+      expect((await post(gateway.mcp, notification, { ...version, 'mcp-method': 'other' })).status).toBe(202)
+    }
+  })
 
   it.each([
     ['no version', { [`${meta}/clientCapabilities`]: {} }],

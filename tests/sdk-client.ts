@@ -67,7 +67,7 @@ const V1_SCHEMAS = {
 }
 
 const identity = { name: 'real-client', version: '1.0.0' }
-const capabilities = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } }
+export const DECLARED = { elicitation: { form: {} }, sampling: {}, roots: { listChanged: true } }
 
 /** The SDKs lose notifications that come in one read with the answer (typescript-sdk#2580): they are heard here before. */
 function tap(transport: { onmessage?: unknown }): Json[] {
@@ -89,7 +89,11 @@ async function subscribeLegacy(plain: PlainMethods, uri: string): Promise<() => 
 }
 
 /** On a transport of its own, to whatever server. */
-export async function openV1(transport: LegacyHttp | LegacyStdio, answers: Answers = ANSWERS): Promise<SdkClient> {
+export async function openV1(
+  transport: LegacyHttp | LegacyStdio,
+  answers: Answers = ANSWERS,
+  capabilities: object = DECLARED,
+): Promise<SdkClient> {
   const client = new LegacySdkClient(identity, { capabilities })
   const asked: Json[] = []
   for (const method of METHODS) client.setRequestHandler(V1_SCHEMAS[method] as never, answering(answers[method], asked))
@@ -120,7 +124,7 @@ export async function openV2(
   answers: Answers = ANSWERS,
 ): Promise<SdkClient> {
   const era = mode === 'legacy' ? 'legacy' : 'modern'
-  const client = new ModernSdkClient(identity, { capabilities, versionNegotiation: { mode } } as never)
+  const client = new ModernSdkClient(identity, { capabilities: DECLARED, versionNegotiation: { mode } } as never)
   const asked: Json[] = []
   for (const method of METHODS) client.setRequestHandler(method, answering(answers[method], asked))
   const received = tap(transport)

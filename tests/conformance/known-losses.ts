@@ -30,12 +30,12 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
     checks: ['server-sse-disconnect-resume'],
     reason: STAYS_CONNECTED,
   },
-  ...['dual', 'bridged'].map((behind) => ({
-    leg: `2025-11-25 server ${behind}`,
+  {
+    leg: '2025-11-25 server bridged',
     scenario: 'server-sse-polling',
     checks: ['server-sse-priming-event', 'server-sse-retry-field'],
     reason: NOTHING_TO_SAY,
-  })),
+  },
   {
     leg: '2026-07-28 server bridged',
     scenario: 'input-required-result-basic-elicitation',

@@ -83,13 +83,9 @@ describe(`${promise('GW-21')} useless connections`, () => {
     const before = descriptors()
     const halves = await openAll(1_000, 'POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ')
     const silent = await openAll(200, '')
-    await eventually(descriptors, (now) => now >= before + 1_200)
-    await goesOn()
-    const dropped = halves.slice(0, 500)
-    for (const socket of dropped) socket.destroy()
-    await eventually(descriptors, (now) => now <= before + 700 + SPARE)
-    const left = [...halves.slice(500), ...silent]
-    const received = left.map(async (socket) => {
+    // On a slow machine the gateway may already have ended the first ones.
+    let ended = 0
+    const received = [...halves.slice(500), ...silent].map(async (socket) => {
       let text = ''
       socket.setEncoding('latin1').on('data', (chunk) => {
         text += chunk
@@ -98,8 +94,15 @@ describe(`${promise('GW-21')} useless connections`, () => {
       const drip = setInterval(() => socket.write('x'), 1_000)
       await once(socket, 'close')
       clearInterval(drip)
+      ended += 1
       return text
     })
+    const dropped = halves.slice(0, 500)
+    for (const socket of dropped) socket.resume().once('close', () => (ended += 1))
+    await eventually(descriptors, (now) => now >= before + 1_200 - ended)
+    await goesOn()
+    for (const socket of dropped) socket.destroy()
+    await eventually(descriptors, (now) => now <= before + 700 + SPARE)
     for (const text of await Promise.all(received)) expect(text).toMatch(/^HTTP\/1\.1 4\d\d /)
     await goesOn()
     await backTo(before)

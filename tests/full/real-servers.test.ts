@@ -1,29 +1,50 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { compileSimpleSchema, type JsonObject } from '@sallyport/core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../processes.ts'
 import { promise } from '../promises.ts'
 import { REPOSITORY, type RunningGateway, runGateway } from '../run-gateway.ts'
-import { SDK_CLIENTS, type SdkClient } from '../sdk-client.ts'
+import { openV1, SDK_CLIENTS, type SdkClient } from '../sdk-client.ts'
 
 const server = (name: string): string =>
   join(REPOSITORY, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`)
 
+interface Entry {
+  readonly command: string
+  readonly args: string[]
+  readonly env?: Record<string, string>
+}
+
+/** One red dot. */
+const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
+
 let files: string
+let servers: Record<string, Entry>
+/** The same servers, without the gateway. */
+let alone: Record<string, Entry>
 let gateway: RunningGateway
 
 beforeAll(async () => {
   files = mkdtempSync(join(tmpdir(), 'sallyport-files-'))
   writeFileSync(join(files, 'hello.txt'), 'hello from a file')
+  writeFileSync(join(files, 'long.txt'), 'a line of a long file\n'.repeat(5_000))
+  writeFileSync(join(files, 'picture.png'), Buffer.from(PICTURE, 'base64'))
+  const memory = { command: 'node', args: [server('memory')], env: { MEMORY_FILE_PATH: join(files, 'memory.jsonl') } }
+  servers = {
+    everything: { command: 'node', args: [server('everything')] },
+    files: { command: 'node', args: [server('filesystem'), files] },
+    memory,
+    thinking: { command: 'node', args: [server('sequential-thinking')], env: { DISABLE_THOUGHT_LOGGING: 'true' } },
+  }
+  // A memory of its own: what the gateway's server stores must not change what this one returns.
+  alone = { ...servers, memory: { ...memory, env: { MEMORY_FILE_PATH: join(files, 'memory-alone.jsonl') } } }
   gateway = await runGateway({
     config: {
-      mcp_servers: {
-        everything: { command: 'node', args: [server('everything')] },
-        files: { command: 'node', args: [server('filesystem'), files] },
-        memory: { command: 'node', args: [server('memory')], env: { MEMORY_FILE_PATH: join(files, 'memory.jsonl') } },
-      },
+      context: { cap: 'off' },
+      mcp_servers: servers,
     },
   })
 })
@@ -33,15 +54,14 @@ afterAll(async () => {
   rmSync(files, { recursive: true, force: true })
 })
 
-describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-1')} three servers from npm, used from %s`, (_way, open) => {
+describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-1')} four servers from npm, used from %s`, (_way, open) => {
   let client: SdkClient
 
   beforeAll(async () => {
     client = await open(gateway)
     await eventually(
       () => client.plain.listTools(),
-      ({ tools }) =>
-        ['everything_', 'files_', 'memory_'].every((prefix) => tools.some(({ name }) => name.startsWith(prefix))),
+      ({ tools }) => Object.keys(servers).every((server) => tools.some(({ name }) => name.startsWith(`${server}_`))),
     )
   })
 
@@ -99,5 +119,113 @@ describe.each(Object.entries(SDK_CLIENTS))(`${promise('GW-1')} three servers fro
     const ref = { type: 'ref/prompt', name: completable }
     const { completion } = await client.plain.complete({ ref, argument: { name: 'department', value: 'E' } })
     expect(completion.values).toContain('Engineering')
+  })
+})
+
+type Json = Record<string, any>
+
+/**
+ * Calls whose results do not depend on the time. Their arguments are valid: others the gateway refuses itself.
+ * The order counts: what is created is read afterwards.
+ */
+const CALLS: Readonly<Record<string, () => readonly (readonly [string, Json])[]>> = {
+  everything: () => [
+    ['echo', { message: 'grüße, 世界 🌍 \u2028 \\u0000 "quoted"' }],
+    ['get-sum', { a: 2, b: 3 }],
+    ['get-tiny-image', {}],
+    ['get-structured-content', { location: 'Chicago' }],
+    ['get-annotated-message', { messageType: 'error', includeImage: true }],
+    ['get-resource-links', { count: 3 }],
+  ],
+  files: () => [
+    ['read_text_file', { path: join(files, 'hello.txt') }],
+    ['read_text_file', { path: join(files, 'long.txt') }],
+    ['read_text_file', { path: join(files, 'long.txt'), head: 3 }],
+    ['read_media_file', { path: join(files, 'picture.png') }],
+    ['read_multiple_files', { paths: [join(files, 'hello.txt'), join(files, 'long.txt')] }],
+    ['list_directory', { path: files }],
+    ['directory_tree', { path: files }],
+    ['search_files', { path: files, pattern: '**/*.txt' }],
+    ['list_allowed_directories', {}],
+    ['write_file', { path: join(files, 'written.txt'), content: 'grüße, 世界 🌍' }],
+    ['edit_file', { path: join(files, 'written.txt'), edits: [{ oldText: '世界', newText: 'world' }], dryRun: true }],
+    ['read_text_file', { path: join(files, 'missing.txt') }],
+    ['read_text_file', { path: '/etc/shadow' }],
+  ],
+  memory: () => [
+    ['create_entities', { entities: [{ name: 'Ada', entityType: 'person', observations: ['writes programs'] }] }],
+    ['add_observations', { observations: [{ entityName: 'Ada', contents: ['is 世界-famous'] }] }],
+    ['search_nodes', { query: 'Ada' }],
+    ['open_nodes', { names: ['Ada', 'nobody'] }],
+    ['read_graph', {}],
+    ['add_observations', { observations: [{ entityName: 'nobody', contents: ['x'] }] }],
+  ],
+  thinking: () => [
+    ['sequentialthinking', { thought: 'first', nextThoughtNeeded: true, thoughtNumber: 1, totalThoughts: 2 }],
+    ['sequentialthinking', { thought: 'second', nextThoughtNeeded: false, thoughtNumber: 2, totalThoughts: 2 }],
+  ],
+}
+
+/** An output schema is compared on its own: a list can have another text of the same schema. */
+const withoutOutputSchema = ({ outputSchema: _outputSchema, ...tool }: Json): Json => tool
+
+describe.each(Object.keys(CALLS))(`${promise('GW-1')} the server %s from npm`, (name) => {
+  let direct: SdkClient
+  let through: SdkClient
+  const prefix = `${name}_`
+
+  beforeAll(async () => {
+    direct = await openV1(new StdioClientTransport(alone[name] as Entry))
+    through = await (SDK_CLIENTS['the v1 SDK over HTTP'] as (typeof SDK_CLIENTS)[string])(gateway)
+    await eventually(
+      () => through.plain.listTools(),
+      ({ tools }) => tools.some((tool) => tool.name.startsWith(prefix)),
+    )
+  })
+
+  afterAll(async () => {
+    await direct?.close()
+    await through?.close()
+  })
+
+  /** The name that the gateway gives it. */
+  const named = (own: string): string => prefix + own.replaceAll('-', '_')
+  const renamed = (items: readonly Json[]): readonly Json[] =>
+    items.map((item) => ({ ...item, name: named(item.name) }))
+  const ofServer = (items: readonly Json[]): readonly Json[] => items.filter((item) => item.name.startsWith(prefix))
+
+  it('has the same tools through the gateway as without it, apart from their names', async () => {
+    const { tools } = await direct.plain.listTools()
+    expect(tools.length).toBeGreaterThan(0)
+    // Until the server asks its first question, everybody sees what it offers a client that can do everything.
+    const listed = await eventually(
+      async () => ofServer((await through.plain.listTools()).tools),
+      (all) => all.length === tools.length,
+    )
+    expect(listed.map(withoutOutputSchema)).toEqual(renamed(tools).map(withoutOutputSchema))
+  })
+
+  it('has the same prompts, resources and templates, if it has any', async () => {
+    const offers = direct.plain.getServerCapabilities()
+    if (offers.prompts) {
+      const listed = ofServer((await through.plain.listPrompts()).prompts)
+      expect(listed).toEqual(renamed((await direct.plain.listPrompts()).prompts))
+    }
+    if (!offers.resources) return
+    const { resources } = await direct.plain.listResources()
+    const uris = new Set(resources.map(({ uri }) => uri))
+    const listed = (await through.plain.listResources()).resources
+    expect(listed.filter(({ uri }) => uris.has(uri))).toEqual(resources)
+    const { resourceTemplates } = await direct.plain.listResourceTemplates()
+    const templates = (await through.plain.listResourceTemplates()).resourceTemplates
+    const names = new Set(resourceTemplates.map(({ uriTemplate }) => uriTemplate))
+    expect(templates.filter(({ uriTemplate }) => names.has(uriTemplate))).toEqual(resourceTemplates)
+  })
+
+  it('returns the same bytes to a program', async () => {
+    for (const [tool, args] of CALLS[name]?.() ?? []) {
+      const expected = JSON.stringify(await direct.call(tool, args))
+      expect(JSON.stringify(await through.call(named(tool), args)), `${tool} ${JSON.stringify(args)}`).toBe(expected)
+    }
   })
 })

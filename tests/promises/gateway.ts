@@ -54,7 +54,7 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-16': {
-    text: 'Both eras on both sides, on one endpoint; if client and server differ, questions of servers are bridged',
+    text: 'Both eras on both sides, on one endpoint; a server that speaks both is spoken to in the era of its client, and questions of other servers are bridged',
     state: 'built',
   },
   'GW-17': {
@@ -67,7 +67,7 @@ export const GATEWAY_PROMISES = {
     missing: 'the scenarios of authorization: the gateway is not an OAuth client of its servers yet',
   },
   'GW-19': {
-    text: 'Lists are in a fixed order and vary by credential only; one bad tool does not hide the others',
+    text: 'Lists are in a fixed order and vary by credential only, except that a legacy conversation sees what its own connection to a server lists; one bad tool does not hide the others',
     state: 'built',
   },
   'GW-20': { text: 'Answers of multiplexed calls cannot be swapped, whatever a server sends', state: 'built' },
@@ -97,6 +97,10 @@ export const GATEWAY_PROMISES = {
   },
   'GW-28': {
     text: 'Everything works on Linux; file tools use descriptors there and a tested fallback elsewhere',
+    state: 'built',
+  },
+  'GW-34': {
+    text: 'A session that a server forgot is renewed and the request sent again, once; no notification is refused for missing _meta; what a server reveals in the own connection of a legacy conversation is listed, governed and callable there',
     state: 'built',
   },
 } as const satisfies Record<string, Promised>

@@ -105,6 +105,17 @@ describe(`wire names (${promise('GW-14')})`, () => {
     )
   })
 
+  it('are not lost to a tool that only some clients see', () => {
+    const [shared, revealed] = [
+      { server: 'a', tool: 'read-file' },
+      { server: 'a', tool: 'read_file' },
+    ]
+    const isRevealed = (ref: ToolRef): boolean => ref === revealed
+    const table = new NameTable([revealed, shared], { naming: 'prefixed', digest, isRevealed })
+    expect(table.wireName(shared)).toBe('a_read_file')
+    expect(table.wireName(revealed)).toMatch(/^a_read_file_\w+/)
+  })
+
   it('get a hash for every tool of a clash, so that no tool keeps an ambiguous name', () => {
     const [first, second] = ['git/hub_search', 'git-hub/search'].map(ref) as [ToolRef, ToolRef]
     expect(wires([first, second])).toEqual([

@@ -12,6 +12,8 @@ export interface NamingOptions {
   readonly digest: (text: string) => string
   /** Names that people chose for tools, by canonical name. */
   readonly renames?: ReadonlyMap<string, string>
+  /** Tools that only some clients see. They take no name from a tool that everybody sees. */
+  readonly isRevealed?: (ref: ToolRef) => boolean
 }
 
 /** Two names that some agent could confuse fold to the same string. */
@@ -98,8 +100,8 @@ interface Claim {
   readonly ref: ToolRef
   /** Only blocks the original name of a renamed tool for others, since rules may still use that name. */
   readonly isReservation: boolean
-  /** The gateway's own tools keep their names, whoever else claims them. */
-  readonly isProtected: boolean
+  /** Against a claim of a lower rank, a tool keeps its name. */
+  readonly rank: number
   level: number
   name: string | undefined
 }
@@ -116,11 +118,8 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
   const fold = createFold(claims, options.naming)
   /** The tool that holds a name; `undefined` once several have claimed it. */
   const holders = new Map<string, Claim | undefined>()
-  const pending = [
-    ...reserves,
-    ...claims.filter(({ isProtected }) => !isProtected),
-    ...claims.filter(({ isProtected }) => isProtected),
-  ]
+  // The last one is served first: the higher ranks.
+  const pending = [...reserves, ...claims.toSorted((one, other) => one.rank - other.rank)]
   for (let claim = pending.pop(); claim !== undefined; claim = pending.pop()) {
     if (claim.name === undefined) continue
     const key = fold(claim.name)
@@ -134,13 +133,25 @@ function assignNames(refs: readonly ToolRef[], options: NamingOptions): readonly
       holders.set(key, holder.isReservation ? claim : holder)
       continue
     }
-    const stays = holder?.isProtected === true && !claim.isProtected
-    const losers = holder === undefined || stays ? [claim] : [claim, holder]
+    const losers = findLosers(claim, holder)
     holders.set(key, undefined)
     for (const loser of losers) lowerClaim(loser, options)
     pending.push(...losers)
   }
   return claims
+}
+
+/** Who loses a name that both claim; without a holder, several have lost it already. */
+function findLosers(claim: Claim, holder: Claim | undefined): readonly Claim[] {
+  if (holder === undefined || holder.rank > claim.rank) return [claim]
+  return holder.rank < claim.rank ? [holder] : [claim, holder]
+}
+
+/** The gateway's own tools keep their names, whoever else claims them; then come those that everybody sees. */
+const RANKS = { builtIn: 2, common: 1, revealed: 0 } as const
+
+function rankOf(ref: ToolRef, { isRevealed }: NamingOptions): number {
+  return isRevealed?.(ref) ? RANKS.revealed : RANKS.common
 }
 
 /** Moves on to the next candidate name. A tool without letters, or with a long name, has no plain name. */
@@ -151,14 +162,17 @@ function lowerClaim(claim: Claim, options: NamingOptions): void {
 
 function createClaim(ref: ToolRef, options: NamingOptions): Claim {
   const wanted = findChosenName(ref, options)
-  if (wanted !== undefined) return { ref, isReservation: false, isProtected: false, level: RENAMED, name: wanted }
-  return { ...createReservation(ref, options), isReservation: false, isProtected: ref.server === BUILT_IN_SERVER }
+  const rank = rankOf(ref, options)
+  if (wanted !== undefined) return { ref, isReservation: false, rank, level: RENAMED, name: wanted }
+  const isBuiltIn = ref.server === BUILT_IN_SERVER
+  return { ...createReservation(ref, options), isReservation: false, rank: isBuiltIn ? RANKS.builtIn : rank }
 }
 
 function createReservation(ref: ToolRef, options: NamingOptions): Claim {
   const plain = candidateName(ref, 0, options)
   const level = plain === undefined ? 1 : 0
-  return { ref, isReservation: true, isProtected: false, level, name: plain ?? candidateName(ref, level, options) }
+  const name = plain ?? candidateName(ref, level, options)
+  return { ref, isReservation: true, rank: rankOf(ref, options), level, name }
 }
 
 /** The level of a name that a person chose. */
@@ -179,7 +193,7 @@ export function toWireName(chosen: string): string | undefined {
 /** Bare names are compared exactly, except those that could be confused with a built-in tool. */
 function createFold(claims: readonly Claim[], naming: Naming): (name: string) => string {
   if (naming === 'prefixed') return foldName
-  const own = new Set(claims.filter(({ isProtected }) => isProtected).map(({ name }) => foldName(name ?? '')))
+  const own = new Set(claims.filter(({ rank }) => rank === RANKS.builtIn).map(({ name }) => foldName(name ?? '')))
   return (name) => (own.has(foldName(name)) ? foldName(name) : name)
 }
 

@@ -15,7 +15,7 @@ export const toolNamesOf = (serverCatalog: ServerCatalog): readonly string[] =>
  * A catalog in its stored form: the digest of all that follows, everything but the tools, and each tool on its own
  * line. Clients get lines of it without a parse: the digest proves that this code wrote them.
  */
-export function formatCatalog({ tools, ...rest }: ServerCatalog): string {
+export function formatCatalog({ tools, revealed: _unstored, ...rest }: ServerCatalog): string {
   const names = tools.map(({ name }) => name)
   const repaired = tools.flatMap((tool, at) => (sanitizeEntry('legacy tool', tool) === tool ? [] : [at]))
   const lines = [{ ...rest, names, pins: encodeDigests(tools), repaired }, ...tools].map((part) => JSON.stringify(part))

@@ -33,6 +33,38 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     expect(tools[0]?.definition).toEqual({ ...annotated, name: 'two_b_c' })
   })
 
+  it('are apart from what only some clients see, which takes no name and no URI from them', () => {
+    const revealed = {
+      tools: [tool('read_file'), tool('extra')],
+      prompts: [{ name: 'more' }],
+      resources: [
+        { uri: 'a:1', name: 'taken' },
+        { uri: 'a:2', name: 'free' },
+      ],
+      resourceTemplates: [{ uriTemplate: 'b:{id}', name: 'items' }],
+    }
+    const one = entry('one', ['read-file'], { ...resources('a:1'), revealed })
+    const snapshot = new CatalogSnapshot([one, entry('two', [], resources())], 'prefixed')
+    expect(snapshot.tools.map(({ wire }) => wire)).toEqual(['one_read_file'])
+    expect(snapshot.revealed.tools[0]?.wire).toMatch(/^one_read_file_\w/)
+    expect(snapshot.revealed.tools[1]).toMatchObject({ wire: 'one_extra', name: 'extra', isRevealed: true })
+    expect(snapshot.tool('one_extra')).toBeUndefined()
+    expect(snapshot.findTool({ server: 'one', tool: 'extra' })).toBe(snapshot.revealed.tools[1])
+    expect(snapshot.prompt('one_more')).toBeUndefined()
+    expect(snapshot.revealed.resources.map(({ name }) => name)).toEqual(['a:2'])
+    for (const [uri, found] of [
+      ['a:2', 'a:2'],
+      ['b:7', 'b:7'],
+      ['c:1', undefined],
+    ] as const) {
+      expect(snapshot.resource(uri)).toBeUndefined()
+      expect(snapshot.revealedResource(uri, () => true)?.name).toBe(found)
+      expect(snapshot.revealedResource(uri, () => false)).toBeUndefined()
+    }
+    expect(snapshot.template('b:{id}')).toBeUndefined()
+    expect(snapshot.template('b:{id}', () => true)?.server).toBe('one')
+  })
+
   it('are found only by their wire names', () => {
     const snapshot = new CatalogSnapshot([entry('one', ['a', '__proto__', 'constructor'])], 'prefixed')
     expect(snapshot.tool('one_a')?.name).toBe('a')

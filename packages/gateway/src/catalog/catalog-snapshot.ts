@@ -44,6 +44,8 @@ export class CatalogSnapshot {
   readonly templates: readonly Offer[]
   /** The instructions of each server for the model. */
   readonly instructions: readonly Offer[]
+  /** What only clients with such a connection of their own see. */
+  readonly revealed: RevealedOffers
   readonly toolNames: NameTable
   /** Messages for people: what was left out, and what was decided between servers. */
   readonly warnings: readonly string[]
@@ -61,13 +63,10 @@ export class CatalogSnapshot {
     const renames = renamesOf(defaultNames)
     this.toolNames = renames.size === 0 ? defaultNames : buildNameTable(entries, { key: 'tools', naming, renames })
     const promptNames = buildNameTable(entries, { key: 'prompts', naming })
-    this.tools = namedOffers(entries, { kind: 'tool', key: 'tools', names: this.toolNames, defaultNames })
-    this.prompts = namedOffers(entries, {
-      kind: 'prompt',
-      key: 'prompts',
-      names: promptNames,
-      defaultNames: promptNames,
-    })
+    const toolPlan = { kind: 'tool', key: 'tools', names: this.toolNames, defaultNames } as const
+    const promptPlan = { kind: 'prompt', key: 'prompts', names: promptNames, defaultNames: promptNames } as const
+    this.tools = namedOffers(entries, toolPlan)
+    this.prompts = namedOffers(entries, promptPlan)
     warnings.push(...findFailedRenames(this.tools, renames))
     for (const table of [this.toolNames, promptNames]) {
       warnings.push(
@@ -82,6 +81,9 @@ export class CatalogSnapshot {
       warnings,
     })
     this.instructions = entries.flatMap(listInstructions)
+    const differing = entries.flatMap(listRevealed)
+    const owned = { resources: this.resources, templates: this.templates }
+    this.revealed = differing.length === 0 ? NONE_REVEALED : findRevealed(differing, { toolPlan, promptPlan, owned })
     for (const { server, catalog } of entries) {
       warnings.push(...catalog.leftOut.map(({ name, reason }) => `${server}: "${name}" is left out: ${reason}`))
     }
@@ -96,9 +98,16 @@ export class CatalogSnapshot {
     return this.#toolByWire.get(wire)
   }
 
+  /** Also one that only some clients see. */
   findTool(ref: ToolRef): Offer | undefined {
     const wire = this.toolNames.wireName(ref)
-    return wire === undefined ? undefined : this.#toolByWire.get(wire)
+    if (wire === undefined) return undefined
+    return this.#toolByWire.get(wire) ?? this.revealed.tools.find((offer) => offer.wire === wire)
+  }
+
+  /** For rules and reviews: also the tools that only some clients see. */
+  get allTools(): readonly Offer[] {
+    return this.revealed.tools.length === 0 ? this.tools : [...this.tools, ...this.revealed.tools]
   }
 
   prompt(wire: string): Offer | undefined {
@@ -118,8 +127,18 @@ export class CatalogSnapshot {
     return server === undefined ? undefined : createUnlistedOffer(server, uri, template)
   }
 
-  template(uriTemplate: string): Offer | undefined {
-    return this.templates.find((offer) => offer.name === uriTemplate)
+  /** The owner of a URI among what only some clients see. `sees`: whether the client is one of them. */
+  revealedResource(uri: string, sees: (offer: Offer) => boolean): Offer | undefined {
+    const { resources, templates } = this.revealed
+    const listed = resources.find((offer) => offer.name === uri && sees(offer))
+    if (listed || uri.length > MAX_URI_LENGTH) return listed
+    const template = templates.find((offer) => sees(offer) && createTemplateMatcher(offer.name)(uri))
+    return template && createUnlistedOffer(template.server, uri, template)
+  }
+
+  template(uriTemplate: string, sees: (offer: Offer) => boolean = () => false): Offer | undefined {
+    const isWanted = (offer: Offer): boolean => offer.name === uriTemplate
+    return this.templates.find(isWanted) ?? this.revealed.templates.find((offer) => isWanted(offer) && sees(offer))
   }
 
   /**
@@ -150,7 +169,50 @@ interface NameTableOptions {
 
 function buildNameTable(entries: readonly CatalogEntry[], { key, ...naming }: NameTableOptions): NameTable {
   const refs = entries.flatMap(({ server, catalog }) => listNames(catalog, key).map((name) => ({ server, tool: name })))
-  return new NameTable(refs, { ...naming, digest })
+  const revealed = entries
+    .flatMap(listRevealed)
+    .flatMap(({ server, catalog }) => listNames(catalog, key).map((name): ToolRef => ({ server, tool: name })))
+  if (revealed.length === 0) return new NameTable(refs, { ...naming, digest })
+  const tentative = new Set(revealed)
+  return new NameTable([...revealed, ...refs], { ...naming, digest, isRevealed: (ref) => tentative.has(ref) })
+}
+
+/** The catalog of what only some connections of this server list. */
+function listRevealed({ server, catalog }: CatalogEntry): readonly CatalogEntry[] {
+  const { revealed } = catalog
+  if (revealed === undefined) return []
+  return [{ server, catalog: { ...catalog, ...(revealed as Pick<ServerCatalog, keyof typeof revealed>) } }]
+}
+
+/** The offers that only some clients see. */
+export type RevealedOffers = Readonly<Record<'tools' | 'prompts' | 'resources' | 'templates', readonly Offer[]>>
+
+const NONE_REVEALED: RevealedOffers = { tools: [], prompts: [], resources: [], templates: [] }
+
+interface RevealedPlan {
+  readonly toolPlan: NamedOffersOptions
+  readonly promptPlan: NamedOffersOptions
+  readonly owned: Pick<RevealedOffers, 'resources' | 'templates'>
+}
+
+function findRevealed(entries: readonly CatalogEntry[], { toolPlan, promptPlan, owned }: RevealedPlan): RevealedOffers {
+  const mark = (offers: readonly Offer[]): readonly Offer[] => offers.map((offer) => ({ ...offer, isRevealed: true }))
+  /** A URI that everybody sees keeps its owner. */
+  const unowned = (offers: readonly Offer[], common: readonly Offer[]): readonly Offer[] => {
+    const taken = new Set(common.map(({ name }) => name))
+    return offers.filter(({ name }) => !taken.has(name))
+  }
+  const resources = ownedOffers(entries, { kind: 'resource', key: 'resources', nameKey: 'uri', warnings: [] })
+  const templates = ownedOffers(entries, {
+    ...{ kind: 'template', key: 'resourceTemplates', nameKey: 'uriTemplate' },
+    warnings: [],
+  })
+  return {
+    tools: mark(namedOffers(entries, toolPlan)),
+    prompts: mark(namedOffers(entries, promptPlan)),
+    resources: mark(unowned(resources, owned.resources)),
+    templates: mark(unowned(templates, owned.templates)),
+  }
 }
 
 const listNames = (serverCatalog: ServerCatalog, key: NameTableOptions['key']): readonly string[] =>

@@ -69,7 +69,8 @@ export class Catalog {
     const now = before ? reuseKnownItems(before, serverCatalog, change) : serverCatalog
     this.#catalogs.set(server, now)
     // A snapshot, and all decisions and lists derived from it, stay valid while nothing changes.
-    if (before === undefined || isChange(change) || !sameHandshake(before, serverCatalog)) this.#snapshot = undefined
+    const isSame = before?.revealed === serverCatalog.revealed && !isChange(change)
+    if (before === undefined || !isSame || !sameHandshake(before, serverCatalog)) this.#snapshot = undefined
     this.#notify(change)
     return now
   }

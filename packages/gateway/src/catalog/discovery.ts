@@ -10,9 +10,14 @@ export function buildDiscoveryEvent(
   before: ServerCatalog | undefined,
   after: ServerCatalog,
 ): SallyportEvent | undefined {
-  if (before?.tools === after.tools) return undefined
+  if (before?.tools === after.tools && before?.revealed === after.revealed) return undefined
   const printed = (serverCatalog: ServerCatalog | undefined) =>
-    new Map((serverCatalog?.tools ?? []).map((tool) => [tool.name, JSON.stringify(tool)]))
+    new Map(
+      [...(serverCatalog?.tools ?? []), ...(serverCatalog?.revealed?.tools ?? [])].map((tool) => [
+        String(tool.name),
+        JSON.stringify(tool),
+      ]),
+    )
   const [old, now] = [printed(before), printed(after)]
   const added = [...now.keys()].filter((name) => !old.has(name))
   const removed = [...old.keys()].filter((name) => !now.has(name))

@@ -49,6 +49,8 @@ function sameCatalog(one: ServerCatalog, other: ServerCatalog): boolean {
   const parts = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof ServerCatalog>
   // The lifetime of lists is not stored: servers report it each time, and a start reads the lists in any case.
   parts.delete('freshUntil')
+  // What single conversations see belongs to them.
+  parts.delete('revealed')
   return [...parts].every((part) => sameJson(one[part] as Json, other[part] as Json))
 }
 

@@ -28,6 +28,8 @@ export interface Offer {
   readonly legacyOutput?: JsonObject
   /** True for a resource that is in no list: its URI is the caller's text. */
   readonly isUnlisted?: true
+  /** Only clients whose own connection lists it see it. */
+  readonly isRevealed?: true
   /** The template that its URI matches. */
   readonly through?: Offer
   /** The method of the request, if that method has rules of its own. */

@@ -121,7 +121,7 @@ export class ApprovalChannels {
 
   #createAlwaysChange({ tool, server }: PendingApproval, by: string): FieldChange {
     const { catalog } = this.#options
-    const offer = catalog.snapshot.tools.find((known) => known.server === server && known.recordName === tool)
+    const offer = catalog.snapshot.allTools.find((known) => known.server === server && known.recordName === tool)
     const key = offer ? this.#findEntryKey(offer) : notTool()
     if (key instanceof SallyportError) throw key
     const comment = `approved for good by ${by}, ${new Date().toISOString().slice(0, 10)}`

@@ -332,7 +332,10 @@ export class Gateway {
       now: this.#context.now,
       listener: {
         onCatalog: (server, serverCatalog) => this.#onCatalog(server, serverCatalog),
+        onListsAnnounced: (server, lists) =>
+          this.hub.listsChanged(lists, (principal) => this.listings.includesServer(principal, server)),
         onEvent: (event) => this.#onServerEvent(event),
+        onOwnLists: (change) => this.hub.ownListsChanged(change),
       },
     })
   }
@@ -467,6 +470,11 @@ function createServingParts({ settings, fleet, onConversation, ...parts }: Servi
     version: VERSION,
     maxListeners: maxSessions,
     waitForServers: () => fleet.waitUntilKnown(settings().gateway.startupWait),
+    ownLists: {
+      ofServer: (server, reader) => fleet.get(server)?.ownLists?.(reader),
+      ofAll: (reader) => fleet.ownLists(reader),
+      prepare: (reader) => fleet.prepareLists(reader, settings().gateway.startupWait),
+    },
   })
   const now = (): number => performance.now()
   const onEnd = (conversation: string): void => onConversation(conversation, 'over')

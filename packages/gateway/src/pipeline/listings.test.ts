@@ -20,18 +20,18 @@ const RICH = createCatalog(['read', 'write'], {
 describe(`lists (${promise('GW-19')})`, () => {
   it('are complete results, serialized once, with the same bytes until something changes', () => {
     const { catalog, listings } = createTestPipeline({ catalogues: { files: RICH } })
-    const pieces = listings.renderList('tools/list', ANN, 'legacy')
+    const pieces = listings.renderList('tools/list', ANN, { era: 'legacy' })
     expect(JSON.parse(textOf(pieces))).toEqual({
       tools: ['files_read', 'files_write'].map((name) => ({ name, inputSchema: { type: 'object' } })),
     })
-    expect(bytesOf(listings.renderList('tools/list', ANN, 'legacy'))).toBe(bytesOf(pieces))
+    expect(bytesOf(listings.renderList('tools/list', ANN, { era: 'legacy' }))).toBe(bytesOf(pieces))
     catalog.put('files', createCatalog(['other']))
-    expect(textOf(listings.renderList('tools/list', ANN, 'legacy'))).toContain('files_other')
+    expect(textOf(listings.renderList('tools/list', ANN, { era: 'legacy' }))).toContain('files_other')
   })
 
   it('are marked as complete and private in the modern era', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH } })
-    expect(JSON.parse(textOf(listings.renderList('resources/templates/list', ANN, 'modern')))).toEqual({
+    expect(JSON.parse(textOf(listings.renderList('resources/templates/list', ANN, { era: 'modern' })))).toEqual({
       resultType: 'complete',
       ttlMs: 0,
       cacheScope: 'private',
@@ -41,9 +41,13 @@ describe(`lists (${promise('GW-19')})`, () => {
 
   it('do not depend on earlier callers or on the session', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH } })
-    const bytes = bytesOf(listings.renderList('tools/list', ANN, 'legacy'))
-    expect(bytesOf(listings.renderList('tools/list', { ...ANN, user: 'bob', session: 's2' }, 'legacy'))).toBe(bytes)
-    expect(bytesOf(listings.renderList('tools/list', { ...ANN, profile: 'reviewer' }, 'legacy'))).toEqual(bytes)
+    const bytes = bytesOf(listings.renderList('tools/list', ANN, { era: 'legacy' }))
+    expect(bytesOf(listings.renderList('tools/list', { ...ANN, user: 'bob', session: 's2' }, { era: 'legacy' }))).toBe(
+      bytes,
+    )
+    expect(bytesOf(listings.renderList('tools/list', { ...ANN, profile: 'reviewer' }, { era: 'legacy' }))).toEqual(
+      bytes,
+    )
   })
 
   it('show exactly the offers that a call may use', async () => {
@@ -72,9 +76,9 @@ describe(`lists (${promise('GW-19')})`, () => {
 
   it('are decided again after the rules were invalidated', () => {
     const { listings } = createTestPipeline({ catalogues: { files: RICH } })
-    const bytes = bytesOf(listings.renderList('tools/list', ANN, 'legacy'))
+    const bytes = bytesOf(listings.renderList('tools/list', ANN, { era: 'legacy' }))
     listings.invalidate()
-    expect(bytesOf(listings.renderList('tools/list', ANN, 'legacy'))).not.toBe(bytes)
+    expect(bytesOf(listings.renderList('tools/list', ANN, { era: 'legacy' }))).not.toBe(bytes)
   })
 
   it('stay correct for more kinds of callers than are cached', () => {
@@ -113,7 +117,7 @@ describe(`a server of which no tool is selected (${promise('GW-26')})`, () => {
 describe(`lists in both eras (${promise('GW-17')})`, () => {
   const listOf = (catalogue: ServerCatalog, era: Era): readonly JsonObject[] => {
     const { listings } = createTestPipeline({ catalogues: { files: catalogue } })
-    return JSON.parse(textOf(listings.renderList('tools/list', ANN, era))).tools
+    return JSON.parse(textOf(listings.renderList('tools/list', ANN, { era }))).tools
   }
 
   it('wrap the output schema of a modern server in an object for a legacy client, if it is not an object', () => {
@@ -139,7 +143,7 @@ describe(`lists in both eras (${promise('GW-17')})`, () => {
       createCatalog(tools, { era: 'modern', freshUntil: { tools: until } })
     const bench = (catalogues: Readonly<Record<string, ServerCatalog>>) => {
       const { listings, catalog } = createTestPipeline({ catalogues, now: () => now })
-      const ttl = (): number => JSON.parse(textOf(listings.renderList('tools/list', ANN, 'modern'))).ttlMs
+      const ttl = (): number => JSON.parse(textOf(listings.renderList('tools/list', ANN, { era: 'modern' }))).ttlMs
       return { ttl, catalog }
     }
     const { ttl, catalog } = bench({ a: modern(61_000), b: modern(31_000, []) })

@@ -20,7 +20,7 @@ import {
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { ServerConfig } from '../config/config.ts'
 import { isQuarantined, type ShapingRules, shownTool, UNSHAPED } from '../isolation/isolation.ts'
-import { READ_RESULT } from '../upstream/upstream.ts'
+import { isListed, type OwnLists, READ_RESULT } from '../upstream/upstream.ts'
 import { isClosedMetaTool, isDockerInfo, runsDockerGateway } from './steps/meta-tools.ts'
 import { findBrokenPin } from './steps/pin-state.ts'
 import { type CompiledChoice, type ListingContext, ToolChoices, type ToolChoicesOptions } from './steps/select-step.ts'
@@ -56,6 +56,9 @@ export interface VisibleOffers {
   readonly resources: readonly Offer[]
 }
 
+/** By server: what a client's own connection lists differently. */
+export type OwnListsByServer = ReadonlyMap<string, OwnLists>
+
 interface PreparedList {
   /** The serialized result without its beginning. */
   readonly items: Buffer
@@ -82,6 +85,8 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
 /** Tokens create new kinds of callers, and somebody may mint very many tokens. */
 const MAX_VIEWS = 1_000
 const MAX_INSTRUCTIONS = 4_000
+/** Lists of conversations that differ from the shared ones; one that everybody asks for is prepared again. */
+const MAX_OWN_PREPARED = 64
 
 /** Lists depend only on the caller. Each is decided and serialized once, until something changes. */
 export class Listings {
@@ -144,17 +149,29 @@ export class Listings {
     return this.#serverRulesOf(server).isDockerGateway || isDockerInfo(this.#catalog.serverCatalog(server)?.serverInfo)
   }
 
-  offers(method: ListMethod, principal: Principal): readonly Offer[] {
+  /** With `own`, what the caller sees in a conversation with connections of its own. */
+  offers(method: ListMethod, principal: Principal, own?: OwnListsByServer): readonly Offer[] {
     const view = this.#view(principal)
-    return this.#catalog.snapshot[LISTS[method].from].filter((offer) => this.#isVisible(view, offer))
+    const { snapshot } = this.#catalog
+    const { from, key } = LISTS[method]
+    const visible = snapshot[from].filter((offer) => this.#isVisible(view, offer))
+    if (own === undefined) return visible
+    const isOwn = (offer: Offer): boolean => isListed(own.get(offer.server), key, offer)
+    const revealed = snapshot.revealed[from].filter((offer) => isOwn(offer) && this.#isVisible(view, offer))
+    return [...visible.filter(isOwn), ...revealed]
   }
 
+  /** Also what only some of the caller's conversations see. */
   readonly visibleOffers = (principal: Principal): VisibleOffers => {
     const view = this.#view(principal)
+    const find = (method: ListMethod): readonly Offer[] => {
+      const revealed = this.#catalog.snapshot.revealed[LISTS[method].from]
+      return [...this.offers(method, principal), ...revealed.filter((offer) => this.#isVisible(view, offer))]
+    }
     view.visible ??= {
-      tools: this.offers('tools/list', principal),
-      prompts: this.offers('prompts/list', principal),
-      resources: [...this.offers('resources/list', principal), ...this.offers('resources/templates/list', principal)],
+      tools: find('tools/list'),
+      prompts: find('prompts/list'),
+      resources: [...find('resources/list'), ...find('resources/templates/list')],
     }
     return view.visible
   }
@@ -196,20 +213,29 @@ export class Listings {
   }
 
   /** The complete `result` of a list, in pieces. */
-  renderList(method: ListMethod, principal: Principal, era: Era): readonly (string | Buffer)[] {
-    const { items, servers } = this.#prepareList(method, principal, era)
+  renderList(
+    method: ListMethod,
+    principal: Principal,
+    { era, own }: { readonly era: Era; readonly own?: OwnListsByServer | undefined },
+  ): readonly (string | Buffer)[] {
+    const { items, servers } = this.#prepareList(method, principal, { era, own })
     if (era === 'legacy') return ['{', items]
     const ttlMs = computeListTtl(this.#catalog, servers, { list: LISTS[method].key, now: this.#now() })
     // Always private: lists are filtered by caller.
     return [`{"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"private",`, items]
   }
 
-  #prepareList(method: ListMethod, principal: Principal, era: Era): PreparedList {
+  #prepareList(
+    method: ListMethod,
+    principal: Principal,
+    { era, own }: { readonly era: Era; readonly own?: OwnListsByServer | undefined },
+  ): PreparedList {
     const view = this.#view(principal)
-    const name = `${era} ${method}`
+    const name = own === undefined ? `${era} ${method}` : `${era} ${method}${formatOwnKey(own)}`
     const known = view.prepared.get(name)
     if (known) return known
-    const offers = this.offers(method, principal)
+    if (own !== undefined && view.prepared.size >= MAX_OWN_PREPARED) view.prepared.clear()
+    const offers = this.offers(method, principal, own)
     const texts = offers.map((offer) => this.#findDefinitionText(offer) ?? JSON.stringify(this.#describe(era, offer)))
     const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
     const prepared = { items, servers: serversAffectingList(this.#catalog, offers, LISTS[method]) }
@@ -315,6 +341,9 @@ export class Listings {
 }
 
 const NO_CHOICES: readonly CompiledChoice[] = []
+
+const formatOwnKey = (own: OwnListsByServer): string =>
+  [...own].map(([server, { digest }]) => `\n${server} ${digest}`).join('')
 
 /** Whether this is the tool with which callers read their stored results. */
 export const isResultReader = ({ server, name }: Pick<Offer, 'server' | 'name'>): boolean =>

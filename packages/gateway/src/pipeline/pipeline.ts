@@ -26,7 +26,7 @@ import { WaitingCall } from './waiting-call.ts'
 
 export type { Answer, Call } from './call.ts'
 export { ClientRoots } from './client-roots.ts'
-export { compileServerRules, Listings, type ListMethod, type VisibleOffers } from './listings.ts'
+export { compileServerRules, Listings, type ListMethod, type OwnListsByServer, type VisibleOffers } from './listings.ts'
 export type { PermittedUpdate } from './resource-updates.ts'
 export type { ReviewedTool } from './review/reviewed-tool.ts'
 export { OfferInspection, ToolDiscovery } from './review/tool-discovery.ts'

@@ -36,7 +36,7 @@ function listOf(catalog: ServerCatalog, era: Era, { fields = {}, returns = {}, p
     ...{ catalogues: { files: catalog }, entries, loadPinned: () => pinned },
     shapingOf: () => ({ ...UNSHAPED, ...returns }),
   })
-  return listings.renderList('tools/list', ANN, era).map(String).join('')
+  return listings.renderList('tools/list', ANN, { era }).map(String).join('')
 }
 
 describe('a list from a stored catalog', () => {

@@ -79,3 +79,23 @@ export const ALL_CAPABILITIES: JsonObject = {
   sampling: { context: {}, tools: {} },
   roots: { listChanged: true },
 }
+
+/**
+ * The same text for clients of which a server can ask the same. Members that the protocol does not have are left out: a
+ * client could invent any number of them.
+ */
+export function summarizeCapabilities(capabilities: JsonObject): string {
+  return JSON.stringify(
+    Object.entries(ALL_CAPABILITIES).map(([family, known]) => {
+      const declared = capabilities[family]
+      if (!isJsonObject(declared)) return declared !== undefined
+      return [true, ...Object.keys(known as JsonObject).filter((part) => isDeclared(declared, part))]
+    }),
+  )
+}
+
+/** An elicitation without details means forms. */
+function isDeclared(declared: JsonObject, part: string): boolean {
+  if (part === 'form' && declared.url === undefined) return true
+  return declared[part] !== undefined && declared[part] !== false
+}

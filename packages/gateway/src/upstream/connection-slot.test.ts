@@ -79,6 +79,23 @@ describe('the connection slot for a request', () => {
     expect(findSlot({ session: 's', client: clientOf(FORM) }, rulesOf('http', 'in-call'))?.isExclusive).toBe(false)
   })
 
+  it('is a legacy one for legacy clients of a server that speaks both eras', () => {
+    const rules = { ...rulesOf('http', undefined), mirrors: true }
+    expect(findSlot({ session: 's', client: one }, rules)).toMatchObject({ era: 'legacy', isExclusive: false })
+    expect(nameFor(one, rules, 'a')).toBe(nameFor(other, rules, 'b'))
+    expect(nameFor(clientOf({}, 'c-1'), rules)).toBeDefined()
+    expect(nameFor(clientOf(FORM), rules)).toBeUndefined()
+    expect(nameFor(undefined, rules)).toBeUndefined()
+  })
+
+  it('is a legacy one over a pipe only if the client can be asked', () => {
+    const rules = { ...rulesOf('stdio', 'anywhere'), mirrors: true }
+    expect(findSlot({ session: 's', client: one }, rules)).toMatchObject({ era: 'legacy', conversation: 'c-1' })
+    expect(nameFor(one, rules)).not.toBe(nameFor(other, rules))
+    expect(nameFor(clientOf({}, 'c-1'), rules)).toBeUndefined()
+    expect(nameFor(clientOf(FORM), rules)).toBeUndefined()
+  })
+
   it('is shared by all clients that cannot be asked, and the server knows that', () => {
     const rules = rulesOf('stdio', 'anywhere')
     expect(nameFor(clientOf({}, 'c-1'), rules, 'a')).toBe(nameFor(undefined, rules, 'b'))

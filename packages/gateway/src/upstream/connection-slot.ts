@@ -8,9 +8,11 @@ export interface SharingRules {
   readonly kind: 'stdio' | 'http' | 'sse'
   /** The operator wants one for each session. */
   readonly perSession: boolean
-  /** It is a legacy server that asks questions of its clients, and where it asks them. */
+  /** It asks questions of its clients over legacy connections, and where it asks them. */
   readonly asks: QuestionScope | undefined
   readonly clientInfo: JsonObject
+  /** It was found to be modern, and may speak the legacy era as well: legacy clients get a legacy connection. */
+  readonly mirrors?: boolean
 }
 
 /** A connection of a server: who may use it, and which client it represents. */
@@ -20,6 +22,8 @@ export interface ConnectionSlot {
   readonly conversation: string | undefined
   /** For one call at a time: nothing else shows which client a question is for. */
   readonly isExclusive: boolean
+  /** `legacy`: opened in the era of its clients, although the first connection is modern. */
+  readonly era?: 'legacy' | undefined
 }
 
 /** The client that we present if the request belongs to no particular client. */
@@ -28,12 +32,26 @@ export const sharedIdentity = (clientInfo: JsonObject): ConnectionIdentity => ({
   capabilities: ALL_CAPABILITIES,
 })
 
+type SlotRequest = Pick<ClientCall, 'session' | 'client'> & Partial<Pick<ClientCall, 'askStanding'>>
+
 /** The connection for a request; `undefined` if all clients share one connection. */
-export function findSlot(
-  { session, client, askStanding }: Pick<ClientCall, 'session' | 'client' | 'askStanding'>,
-  rules: SharingRules,
+export function findSlot(request: SlotRequest, rules: SharingRules): ConnectionSlot | undefined {
+  if (!rules.mirrors) return findSlotOfEra(request, rules, rules.asks)
+  if (!needsLegacyConnection(request, rules)) return findSlotOfEra(request, rules, undefined)
+  const slot = findSlotOfEra(request, rules, rules.asks) ?? createSlot('', sharedIdentity(rules.clientInfo))
+  return { ...slot, name: `legacy\n${slot.name}`, era: 'legacy' }
+}
+
+/** Over a pipe it is a second process, so a client that cannot be asked anything shares the modern one. */
+function needsLegacyConnection({ client }: SlotRequest, { kind }: SharingRules): boolean {
+  return client?.era === 'legacy' && (kind !== 'stdio' || canAnswerQuestions(client))
+}
+
+function findSlotOfEra(
+  { session, client, askStanding }: SlotRequest,
+  { kind, perSession, clientInfo }: SharingRules,
+  asks: QuestionScope | undefined,
 ): ConnectionSlot | undefined {
-  const { kind, perSession, asks, clientInfo } = rules
   if (!asks) return perSession ? createSlot(session, sharedIdentity(clientInfo)) : undefined
   const prefix = perSession ? `${session}\n` : ''
   // Clients that cannot be asked anything can share a connection, and the server can know that from the start.

@@ -1,13 +1,17 @@
 import { canonicalName, plainName, type SallyportError, type SallyportEvent } from '@sallyport/core'
 import { isSameServer, type ServerConfig } from '../config/config.ts'
+import type { OwnLists } from './own-lists.ts'
 import type { ServerCatalog } from './server-catalog.ts'
 import { StartSignal } from './start-signal.ts'
 import { stateRefusal } from './state-refusal.ts'
-import type { Upstream, UpstreamListener } from './upstream-interface.ts'
+import type { AnnouncedLists, ListReader, OwnListsChange, Upstream, UpstreamListener } from './upstream-interface.ts'
 
 export interface FleetListener {
   onCatalog(server: string, catalog: ServerCatalog): void
+  /** The server announced a change of these lists. */
+  onListsAnnounced?(server: string, lists: AnnouncedLists): void
   onEvent(event: SallyportEvent): void
+  onOwnLists?(change: OwnListsChange): void
 }
 
 export interface FleetOptions {
@@ -76,6 +80,35 @@ export class Fleet {
   waitUntilConfigured(): Promise<void> {
     this.requestStart()
     return this.#configured
+  }
+
+  /** By server: how the lists that this client sees differ from those that all share. `undefined` if none do. */
+  ownLists(reader: ListReader): ReadonlyMap<string, OwnLists> | undefined {
+    let found: Map<string, OwnLists> | undefined
+    for (const [server, upstream] of this.#upstreams) {
+      const own = upstream.ownLists?.(reader)
+      if (own === undefined) continue
+      found ??= new Map()
+      found.set(server, own)
+    }
+    return found
+  }
+
+  /** Resolves when it is known which lists this client sees, or after `timeoutMs`; `undefined` if it is known. */
+  prepareLists(reader: ListReader, timeoutMs: number): Promise<void> | undefined {
+    const pending: Promise<void>[] = []
+    for (const upstream of this.#upstreams.values()) {
+      const preparing = upstream.prepareLists?.(reader)
+      if (preparing) pending.push(preparing)
+    }
+    if (pending.length === 0) return undefined
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs)
+      void Promise.all(pending).then(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
   }
 
   all(): readonly Upstream[] {
@@ -181,6 +214,8 @@ export class Fleet {
         listener.onCatalog(server, catalog)
         this.#markKnown(server)
       },
+      onListsAnnounced: (lists) => listener.onListsAnnounced?.(server, lists),
+      onOwnLists: (change) => listener.onOwnLists?.(change),
       onEvent: (event) => {
         listener.onEvent(event)
         if (event.type === 'UPSTREAM_LOST' || event.type === 'UPSTREAM_NEEDS_LOGIN') this.#markKnown(server)

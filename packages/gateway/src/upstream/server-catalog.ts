@@ -10,6 +10,7 @@ import {
 import type { QuestionScope } from './client.ts'
 import { type HandshakeResult, parseResult } from './link/handshake.ts'
 import type { Link } from './link/link.ts'
+import type { RevealedItems } from './own-lists.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
 
 export interface OmittedItem {
@@ -27,6 +28,8 @@ export interface ServerCatalog extends HandshakeResult {
   readonly leftOut: readonly OmittedItem[]
   /** It is a legacy server that asks questions of its clients: they do not share one connection to it. */
   readonly asks?: QuestionScope | undefined
+  /** What only some connections to the server list: each client sees those of its own connection. */
+  readonly revealed?: RevealedItems | undefined
   /** Until when each list is fresh, by the system clock; a list without a lifetime is missing here. */
   readonly freshUntil?: FreshUntil
 }
@@ -60,6 +63,12 @@ const LISTS: readonly ListPlan[] = [
   { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources', nameKey: 'uriTemplate' },
   { method: 'prompts/list', key: 'prompts', capability: 'prompts', nameKey: 'name' },
 ]
+
+/** Without the lists, which a connection need not keep: there may be many connections to one server. */
+export function pickHandshake(catalog: ServerCatalog): HandshakeResult {
+  const { era, protocolVersion, capabilities, serverInfo, instructions } = catalog
+  return { era, protocolVersion, capabilities, serverInfo, instructions }
+}
 
 /** Reads every list to its end, within our own limits, and leaves out what cannot be offered. */
 export async function fetchCatalog(link: Link, handshake: HandshakeResult, source: ListSource): Promise<ServerCatalog> {

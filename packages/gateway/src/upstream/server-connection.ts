@@ -13,11 +13,11 @@ import type { DroppedMessages, DropReason } from './link/dropped-messages.ts'
 import { type HandshakeResult, performHandshake } from './link/handshake.ts'
 import { type ConnectionIdentity, Link, type LinkEvents } from './link/link.ts'
 import { LogLevelSetting } from './link/log-level.ts'
-import type { ClientCall } from './link/outgoing-call.ts'
+import type { ClientCall, OutgoingCall } from './link/outgoing-call.ts'
 import { type CallTimeouts, timeoutsFor } from './link/pending-request.ts'
 import { ResourceWatch } from './resource-watch.ts'
 import { type DeathRecord, NO_DEATHS, planRestart, type RestartPolicy } from './restart-policy.ts'
-import { fetchCatalog, type ServerCatalog } from './server-catalog.ts'
+import { fetchCatalog, pickHandshake, type ServerCatalog } from './server-catalog.ts'
 import { stateRefusal } from './state-refusal.ts'
 import type { StderrTail } from './stderr-tail.ts'
 import type { Transport } from './transport.ts'
@@ -57,7 +57,7 @@ class StartWaiters {
 
 export interface ServerConnectionOptions {
   readonly config: UpstreamConfig
-  readonly createTransport: () => Transport & { readonly pid?: number | undefined }
+  readonly createTransport: () => Transport & { readonly pid?: number | undefined; readonly hasSession?: boolean }
   readonly messages: StderrTail
   /** Shared by all connections to the server. */
   readonly dropped: DroppedMessages
@@ -66,6 +66,8 @@ export interface ServerConnectionOptions {
   /** The server asked its client a question. */
   readonly onQuestion: LinkEvents['onQuestion']
   readonly policy: RestartPolicy
+  /** It was opened in an era that the server may not speak: called instead of a restart if it does not. */
+  readonly onRefusedEra?: (() => void) | undefined
   /** How long a start may take, if that is longer than calls wait for it (`timeouts.startup`). */
   readonly startTimeoutMs?: number | undefined
   readonly now: () => number
@@ -76,6 +78,11 @@ export interface ServerConnectionOptions {
 
 /** The errors of a server that exits, depending on when it does. */
 const EXITED_CODES: ReadonlySet<ErrorCode> = new Set(['UPSTREAM_DIED', 'UPSTREAM_GONE'])
+/** The errors of a server that does not speak the era of a handshake. */
+const REFUSED_ERA_CODES: ReadonlySet<ErrorCode> = new Set([...EXITED_CODES, 'UPSTREAM_PROTOCOL', 'UPSTREAM_TIMEOUT'])
+
+/** A session that ends sooner is not renewed before a call needs it. */
+const MIN_SESSION_MS = 10_000
 
 /** One connection to a server, shared or dedicated, which is restarted when it dies. */
 export class ServerConnection implements Upstream {
@@ -84,7 +91,9 @@ export class ServerConnection implements Upstream {
   readonly #options: ServerConnectionOptions
   readonly #current: CurrentState
   #link: Link | undefined
-  #transport: { readonly pid?: number | undefined } | undefined
+  /** Links whose session expired, with calls that may still be answered. */
+  readonly #expired = new Set<Link>()
+  #transport: { readonly pid?: number | undefined; readonly hasSession?: boolean } | undefined
   #era: 'legacy' | 'modern' | undefined
   #deaths: DeathRecord = NO_DEATHS
   #restarts = 0
@@ -97,6 +106,8 @@ export class ServerConnection implements Upstream {
   #logLevel: LogLevelSetting | undefined
   /** A list changed while the lists were being read. */
   #listsChanged = false
+  /** Which lists: a client may want to know even if we see no difference. */
+  #announced = new Set<string>()
   readonly #refresh = new CatalogRefresh(() => this.#refreshCatalog())
   #closing: Promise<void> | undefined
   /** Connections that are closing: `close` waits for the last of their processes. */
@@ -156,13 +167,24 @@ export class ServerConnection implements Upstream {
   }
 
   async #requestAfterWaiting(call: ClientCall): Promise<UpstreamReply> {
-    if (this.#state === 'stopped') this.start()
-    if (this.#state === 'starting') await this.#startWaiters.wait(this.config.timeouts.startup, call.cancellation)
-    if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
-    const link = this.#link
-    if (call.client?.logLevel !== undefined) await this.#logLevel?.ensureLevel(call.client.logLevel)
+    const link = await this.#waitForLink(call)
     if (call.subscription) return this.watch.subscribe(call.subscription, call)
     return link.call(call, timeoutsFor(call, this.#timeouts))
+  }
+
+  /** For a call that met an expired session. */
+  async #resend(call: OutgoingCall): Promise<UpstreamReply> {
+    const link = await this.#waitForLink(call)
+    return link.call(call, timeoutsFor(call, this.#timeouts))
+  }
+
+  async #waitForLink({ cancellation, client }: OutgoingCall): Promise<Link> {
+    if (this.#state === 'stopped') this.start()
+    if (this.#state === 'starting') await this.#startWaiters.wait(this.config.timeouts.startup, cancellation)
+    if (this.#state !== 'ready' || !this.#link) throw stateRefusal(this.status(), this.#options.now())
+    const link = this.#link
+    if (client?.logLevel !== undefined) await this.#logLevel?.ensureLevel(client.logLevel)
+    return link
   }
 
   notifyConversation(_conversation: string, notice: ConversationEvent): void {
@@ -181,6 +203,7 @@ export class ServerConnection implements Upstream {
     this.#refresh.stop()
     this.#setState('closed', 'the gateway closed it')
     this.#dropLink()
+    for (const link of this.#expired) this.#closeLink(link.close())
     this.watch.close()
     this.#startWaiters.wakeAll()
     await Promise.all(this.#closingLinks)
@@ -191,12 +214,27 @@ export class ServerConnection implements Upstream {
     this.#link = undefined
     this.#health.stop()
     this.watch.disconnected()
-    if (!link) return
-    const gone = link
-      .close()
+    if (link) this.#closeLink(link.close())
+  }
+
+  #closeLink(closing: Promise<void>): void {
+    const gone = closing
       .catch((error: unknown) => this.#logMessage(`it could not be closed properly: ${messageOf(error)}`))
       .finally(() => this.#closingLinks.delete(gone))
     this.#closingLinks.add(gone)
+  }
+
+  /** The server is well, it only forgot our session: a new one begins, without the delays that follow a crash. */
+  #renewSession(link: Link, cause: 'call' | 'background'): void {
+    if (this.#link !== link || this.#state !== 'ready') return
+    // The next call will need it anyway. A server that forgets each session at once must not keep us busy.
+    if (cause === 'background' && this.#current.age < MIN_SESSION_MS) return
+    this.#link = undefined
+    this.#dropLink()
+    this.#expired.add(link)
+    this.#closeLink(link.closeWhenIdle().finally(() => this.#expired.delete(link)))
+    this.#setState('starting', 'its session expired')
+    void this.#connect()
   }
 
   async #connect(): Promise<void> {
@@ -227,6 +265,9 @@ export class ServerConnection implements Upstream {
     const era = this.config.era === 'auto' ? (this.#era ?? 'auto') : this.config.era
     const timeout = this.#options.startTimeoutMs ?? this.config.timeouts.startup
     const opening = await performHandshake(link, { era, timeout })
+    // Without a session a legacy server cannot ask its client anything; over the modern connection it can.
+    if (this.#options.onRefusedEra && this.#transport?.hasSession === false)
+      throw new SallyportError('UPSTREAM_PROTOCOL', 'The server has no sessions in the legacy era.')
     return fetchCatalog(link, opening, { timeout, kind: this.config.kind })
   }
 
@@ -237,13 +278,15 @@ export class ServerConnection implements Upstream {
       onQuestion: (scope) => isCurrent() && this.#options.onQuestion(scope),
       onWarning: (text: string) => this.#logMessage(text),
       onDropped: (reason) => this.#onDropped(reason),
+      onSessionExpired: (cause) => this.#renewSession(link(), cause),
+      resend: (call) => this.#resend(call),
       onClose: (reason: string) => isCurrent() && this.#state === 'ready' && this.#onLost(reason),
     }
   }
 
   #onConnected(link: Link, catalog: ServerCatalog, took: number): void {
     this.#era = catalog.era
-    this.#handshake = catalog
+    this.#handshake = pickHandshake(catalog)
     const mayLog = catalog.era === 'legacy' && catalog.capabilities.logging !== undefined
     this.#logLevel = mayLog ? new LogLevelSetting(link, this.config.timeouts.call) : undefined
     const { id } = this.config
@@ -260,7 +303,7 @@ export class ServerConnection implements Upstream {
     this.#options.listener.onCatalog(catalog)
     if (this.#listsChanged) this.#refresh.schedule()
     this.#listsChanged = false
-    this.watch.connected(link, catalog)
+    this.watch.connected(link, this.#handshake)
     this.#startWaiters.wakeAll()
     this.#idleTimer.start()
     this.#health.start(link, catalog.era)
@@ -278,6 +321,11 @@ export class ServerConnection implements Upstream {
       this.#dropLink()
       this.#era = 'legacy'
       void this.#connect()
+      return
+    }
+    if (this.#options.onRefusedEra && !this.#handshake && REFUSED_ERA_CODES.has(failure.code)) {
+      this.#options.onRefusedEra()
+      this.#startWaiters.wakeAll()
       return
     }
     if (this.config.era === 'auto') this.#era = undefined
@@ -323,6 +371,7 @@ export class ServerConnection implements Upstream {
 
   #onNotification(notification: JsonObject): void {
     if (this.watch.handles(notification)) return
+    this.#announced.add(String(notification.method).split('/')[1] ?? '')
     if (this.#state === 'ready') this.#refresh.schedule()
     else this.#listsChanged = true
   }
@@ -330,12 +379,21 @@ export class ServerConnection implements Upstream {
   async #refreshCatalog(): Promise<void> {
     const link = this.#link
     if (!link || !this.#handshake || this.#state !== 'ready') return
+    const announced = this.#announced
+    this.#announced = new Set()
     try {
       const catalog = await fetchCatalog(link, this.#handshake, {
         timeout: this.config.timeouts.startup,
         kind: this.config.kind,
       })
-      if (this.#link === link) this.#options.listener.onCatalog(catalog)
+      if (this.#link !== link) return
+      const { listener } = this.#options
+      listener.onCatalog(catalog)
+      listener.onListsAnnounced?.({
+        tools: announced.has('tools'),
+        resources: announced.has('resources'),
+        prompts: announced.has('prompts'),
+      })
     } catch (error) {
       this.#logMessage(`its lists could not be read again: ${messageOf(error)}`)
     }

@@ -1,14 +1,20 @@
 import { Cancellation, SallyportError } from '@sallyport/core'
 import { describe, expect, it } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
-import type { QuestionScope } from './client.ts'
+import type { Client, QuestionScope } from './client.ts'
 import type { ClientCall } from './link/outgoing-call.ts'
 import { codeOf } from './memory-transport.test-kit.ts'
 import { GATEWAY_PERMIT } from './permit.ts'
 import { type NewConnectionOptions, Server } from './server.ts'
 import type { ServerCatalog } from './server-catalog.ts'
 import { stdioConfig } from './stdio/stdio.test-kit.ts'
-import type { UpstreamConnection, UpstreamListener, UpstreamReply } from './upstream-interface.ts'
+import type {
+  ListReader,
+  OwnListsChange,
+  UpstreamConnection,
+  UpstreamListener,
+  UpstreamReply,
+} from './upstream-interface.ts'
 import type { UpstreamStatus } from './upstream-status.ts'
 
 const STATUS = {
@@ -311,5 +317,81 @@ describe(`${promise('GW-5')} a pipe to a server that asks questions`, () => {
     expect(await codeOf(call)).toBe('CALL_CANCELLED')
     expect(opened).toHaveLength(1)
     await upstream.close()
+  })
+})
+
+describe(`a server that lists other things to some clients (${promise('GW-34')})`, () => {
+  const withTools = (...names: string[]): ServerCatalog => ({
+    ...offering('reads'),
+    tools: names.map((name) => ({ name, inputSchema: {} })),
+  })
+
+  function openAsking() {
+    const opened: Instance[] = []
+    const changes: OwnListsChange[] = []
+    const upstream = new Server({
+      ...{ clientInfo: {}, asks: 'anywhere', config: stdioConfig() },
+      listener: { onCatalog: () => {}, onEvent: () => {}, onOwnLists: (change) => void changes.push(change) },
+      connect: (one) => {
+        const instance = new Instance(opened.length, one)
+        opened.push(instance)
+        return instance
+      },
+    })
+    const at = (index: number): Instance => opened[index] as Instance
+    at(0).listener.onCatalog(withTools('read', 'open_url'))
+    return { upstream, opened, changes, at }
+  }
+
+  const reader = (conversation: string): ListReader => ({
+    session: 's',
+    client: { era: 'legacy', capabilities: { elicitation: {} }, conversation } as unknown as Client,
+  })
+  const missingFor = (upstream: Server, conversation: string): readonly string[] => [
+    ...(upstream.ownLists(reader(conversation))?.tools.missing ?? []),
+  ]
+
+  it('is asked once for all clients that declare the same, over a short connection', async () => {
+    const { upstream, opened, at } = openAsking()
+    const preparing = [upstream.prepareLists(reader('a')), upstream.prepareLists(reader('b'))]
+    expect(opened).toHaveLength(2)
+    at(1).listener.onCatalog(withTools('read'))
+    await Promise.all(preparing)
+    expect(at(1).closed).toBe(1)
+    expect(upstream.prepareLists(reader('c')), 'it is known').toBeUndefined()
+    expect(missingFor(upstream, 'c')).toEqual(['open_url'])
+    expect(upstream.ownLists({ session: 's', client: undefined }), 'nothing is known of these').toBeUndefined()
+    await upstream.close()
+  })
+
+  it('shows what all share if the short connection fails', async () => {
+    const { upstream, at } = openAsking()
+    const preparing = upstream.prepareLists(reader('a'))
+    at(1).listener.onEvent({ type: 'UPSTREAM_LOST', server: 'x', reason: 'it exited' })
+    await preparing
+    expect(missingFor(upstream, 'a')).toEqual([])
+    expect(at(1).closed).toBe(1)
+    await upstream.close()
+  })
+
+  it('notifies the clients of a connection whose lists changed, and frees them with the conversation', async () => {
+    const { upstream, changes, at } = openAsking()
+    const { session, client } = reader('a')
+    const call = { method: 'tools/call', params: {}, name: 'echo', session, client, permit: GATEWAY_PERMIT } as const
+    const calling = upstream.request(call as unknown as ClientCall)
+    at(1).listener.onCatalog(withTools('read', 'open_url'))
+    expect(changes).toEqual([])
+    at(1).listener.onCatalog(withTools('read', 'open_url', 'extra'))
+    expect(changes.map(({ lists, concerns }) => [lists, concerns(reader('a')), concerns(reader('b'))])).toEqual([
+      [['tools'], true, false],
+    ])
+    expect(upstream.ownLists(reader('a'))?.tools.extra).toEqual(new Set(['extra']))
+    expect(upstream.ownLists(reader('b'))).toBeUndefined()
+    at(1).listener.onListsAnnounced?.({ tools: false, resources: false, prompts: true })
+    expect(changes.at(-1)?.lists).toEqual(['prompts'])
+    upstream.notifyConversation('a', 'over')
+    expect(upstream.ownLists(reader('a'))).toBeUndefined()
+    await upstream.close()
+    await calling
   })
 })

@@ -1,12 +1,16 @@
-import { callCancelledError, type JsonObject, SallyportError, sameJson, type ToolDefinition } from '@sallyport/core'
+import { callCancelledError, type Era, type JsonObject, SallyportError, type SallyportEvent } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
-import type { QuestionScope } from './client.ts'
+import { ALL_CAPABILITIES, type QuestionScope, summarizeCapabilities } from './client.ts'
+import { ConnectionLists, type ListedConnection } from './connection-lists.ts'
 import { type ConnectionSlot, findSlot, type SharingRules, sharedIdentity } from './connection-slot.ts'
 import type { ConnectionIdentity } from './link/link.ts'
 import type { ClientCall } from './link/outgoing-call.ts'
+import { LIST_NAMES, type ListName, type OwnLists } from './own-lists.ts'
 import type { ServerCatalog } from './server-catalog.ts'
 import type {
+  AnnouncedLists,
   ConversationEvent,
+  ListReader,
   Upstream,
   UpstreamConnection,
   UpstreamListener,
@@ -20,6 +24,8 @@ export interface NewConnectionOptions {
   readonly listener: UpstreamListener
   readonly identity: ConnectionIdentity
   readonly onQuestion: (scope: QuestionScope) => void
+  /** The server does not speak the era of its entry. */
+  readonly onRefusedEra?: (() => void) | undefined
 }
 
 export interface UpstreamServerOptions {
@@ -28,6 +34,8 @@ export interface UpstreamServerOptions {
   readonly clientInfo: JsonObject
   /** What the server did in the last run. */
   readonly asks: QuestionScope | undefined
+  /** The era of the last run. */
+  readonly era?: Era | undefined
   readonly connect: (one: NewConnectionOptions) => UpstreamConnection
   /** The maximum number of dedicated connections at the same time. */
   readonly maxConnections?: number
@@ -38,17 +46,21 @@ const DEFAULT_IDLE_MS = 600_000
 const DEFAULT_MAX_CONNECTIONS = 100
 /** The share of one session: the rest is reserved for others. */
 const MAX_SESSION_SHARE = 0.75
+/** A server that refused the legacy era may be replaced by a newer one, or was only slow. */
+const LEGACY_RETRY_MS = 600_000
 /** The status shows this many of them, and this many lines of each. */
 const MAX_SHOWN = 10
 const MAX_LINES_SHOWN = 10
+/** Connections at the same time that only read lists. A client whose lists are not known yet sees what all share. */
+const MAX_PROBES = 4
 
-interface DedicatedConnection {
+interface DedicatedConnection extends ListedConnection {
   readonly connection: UpstreamConnection
   readonly conversation: string | undefined
   readonly session: string
   calls: number
-  /** The tools of its process, once they are known. */
-  tools: readonly ToolDefinition[]
+  /** The server does not speak its era: its calls were not sent. */
+  isRefused: boolean
 }
 
 /**
@@ -65,7 +77,16 @@ export class Server implements Upstream {
   readonly #dedicated = new Map<string, DedicatedConnection>()
   readonly #closing = new Set<Promise<void>>()
   #rules: SharingRules
-  #catalog: ServerCatalog | undefined
+  readonly #lists = new ConnectionLists()
+  /** By the capabilities that they declare. */
+  readonly #probes = new Map<string, Promise<void>>()
+  readonly #probeConnections = new Set<UpstreamConnection>()
+  #era: Era | undefined
+  #asks: QuestionScope | undefined
+  /** A legacy connection beside a modern one was opened once. */
+  #speaksBoth = false
+  /** When the legacy era is tried again, after the server refused it. */
+  #legacyRetryAt: number | undefined
   #closed = false
 
   constructor(options: UpstreamServerOptions) {
@@ -73,7 +94,10 @@ export class Server implements Upstream {
     this.config = config
     this.#options = options
     this.#perSession = config.kind === 'stdio' && config.per === 'session'
+    this.#asks = options.asks
+    this.#era = options.era
     this.#rules = { kind: transportKind(config), perSession: this.#perSession, asks: options.asks, clientInfo }
+    this.#updateRules()
     this.#primary = options.connect({
       config: this.#perSession ? withIdleTimeout(config) : config,
       listener: { ...listener, onCatalog: (catalog) => this.#onCatalog(catalog) },
@@ -103,8 +127,30 @@ export class Server implements Upstream {
     const cancelled = call.cancellation?.reason
     // Its conversation may be over, and then nobody would end a connection that was opened for it.
     if (cancelled !== undefined) return Promise.reject(callCancelledError(cancelled))
+    if (this.#legacyRetryAt !== undefined && performance.now() >= this.#legacyRetryAt) this.#retryLegacyAt(undefined)
     const slot = findSlot(call, this.#rules)
     return slot ? this.#requestOver(slot, call) : this.#primary.request(call)
+  }
+
+  ownLists(reader: ListReader): OwnLists | undefined {
+    if (!this.#lists.hasOwn) return undefined
+    const slot = findSlot(reader, this.#rules)
+    return slot && !slot.isExclusive ? this.#lists.find(toListed(slot)) : undefined
+  }
+
+  /** A server that asks its clients may list only what they can serve: one short connection shows what that is. */
+  prepareLists(reader: ListReader): Promise<void> | undefined {
+    if (!this.#rules.asks || !this.#lists.shared || this.#closed) return undefined
+    const slot = findSlot(reader, this.#rules)
+    if (!slot || slot.isExclusive) return undefined
+    const listed = toListed(slot)
+    const isEverything = summarizeCapabilities(slot.identity.capabilities) === EVERYTHING
+    if (isEverything || this.#lists.isKnown(listed)) return undefined
+    const pending = this.#probes.get(listed.capabilities)
+    if (pending || this.#probes.size >= MAX_PROBES) return pending
+    const probing = this.#probe(slot).finally(() => this.#probes.delete(listed.capabilities))
+    this.#probes.set(listed.capabilities, probing)
+    return probing
   }
 
   notifyConversation(conversation: string, notice: ConversationEvent): void {
@@ -121,46 +167,87 @@ export class Server implements Upstream {
   }
 
   #all(): readonly UpstreamConnection[] {
-    return [this.#primary, ...[...this.#dedicated.values()].map(({ connection }) => connection)]
+    const dedicated = [...this.#dedicated.values()].map(({ connection }) => connection)
+    return [this.#primary, ...dedicated, ...this.#probeConnections]
   }
 
-  /** Only a legacy server can ask questions; one that has become modern is shared again. */
+  /**
+   * A modern server may speak both eras: legacy clients are served in theirs, unless the operator chose one. Only over a
+   * legacy connection can a server ask questions; one that is only modern is shared by all.
+   */
+  #updateRules(): void {
+    const isModern = this.#era === 'modern'
+    const mirrors = isModern && this.config.era === 'auto' && this.#legacyRetryAt === undefined
+    this.#rules = { ...this.#rules, mirrors, asks: isModern && !mirrors ? undefined : this.#asks }
+  }
+
+  #retryLegacyAt(time: number | undefined): void {
+    this.#legacyRetryAt = time
+    this.#updateRules()
+  }
+
   #onCatalog(catalog: ServerCatalog): void {
-    this.#rules = { ...this.#rules, asks: catalog.era === 'legacy' ? this.#rules.asks : undefined }
-    this.#catalog = { ...catalog, asks: this.#rules.asks }
-    this.#publish(this.#catalog)
+    this.#era = catalog.era
+    this.#updateRules()
+    this.#lists.setShared({ ...catalog, asks: this.#rules.asks })
+    this.#publish()
   }
 
   /** A dedicated process may be ready before the first one: then the others are compared with its catalog. */
   #onDedicatedCatalog(dedicated: DedicatedConnection, catalog: ServerCatalog): void {
-    const isNew = this.#catalog === undefined
-    this.#catalog ??= { ...catalog, asks: this.#rules.asks }
-    const hadOthers = this.#differingTools(dedicated).length > 0
-    dedicated.tools = catalog.tools
-    if (isNew || hadOthers || this.#differingTools(dedicated).length > 0) this.#publish(this.#catalog)
+    if (dedicated.era === 'legacy') this.#speaksBoth = true
+    // The shared lists are those of the first era.
+    const isFirst = this.#lists.shared === undefined && dedicated.era === undefined
+    if (isFirst) this.#lists.setShared({ ...catalog, asks: this.#rules.asks })
+    const { changed, isNews } = this.#lists.setOwn(dedicated, catalog)
+    if (isFirst || isNews) this.#publish()
+    this.#notifyReaders(dedicated, changed)
   }
 
-  /** The tools that a process defines differently from the first one. */
-  #differingTools({ tools }: DedicatedConnection): readonly ToolDefinition[] {
-    return this.#catalog ? findDifferingTools(this.#catalog.tools, tools) : []
+  #publish(): void {
+    const { shared } = this.#lists
+    if (shared && !this.#closed) this.#options.listener.onCatalog(this.#lists.publishable(shared))
   }
 
-  /** One definition for all: if a process has a different one, that one must be reviewed (GOV-9). */
-  #publish(catalog: ServerCatalog): void {
-    if (this.#closed) return
-    const deviating = [...this.#dedicated.values()].flatMap((dedicated) => this.#differingTools(dedicated))
-    const others = new Map(deviating.map((tool) => [tool.name, tool]))
-    const tools = others.size === 0 ? catalog.tools : catalog.tools.map((tool) => others.get(tool.name) ?? tool)
-    this.#options.listener.onCatalog({ ...catalog, tools })
+  /** After everything else, so that whoever asks at once gets the new lists. */
+  #notifyReaders({ slot }: DedicatedConnection, lists: readonly ListName[]): void {
+    if (lists.length === 0 || this.#closed) return
+    const concerns = (reader: ListReader): boolean => findSlot(reader, this.#rules)?.name === slot
+    this.#options.listener.onOwnLists?.({ lists, concerns })
+  }
+
+  /** Reads the lists for a client with these capabilities, over a connection that nobody else uses. */
+  #probe(slot: ConnectionSlot): Promise<void> {
+    const { clientInfo, capabilities } = slot.identity
+    return new Promise((resolve) => {
+      const finish = (lists?: ServerCatalog): void => {
+        if (!this.#probeConnections.delete(probe)) return
+        if (this.#lists.setBaseline(toListed(slot), lists).isNews) this.#publish()
+        this.#close(probe)
+        resolve()
+      }
+      const probe = this.#options.connect({
+        config: withEra(withoutHealthCheck(this.config), slot.era),
+        listener: { onCatalog: finish, onEvent: ({ type }) => FAILED_STARTS.has(type) && finish() },
+        identity: { clientInfo, capabilities },
+        onQuestion: () => {},
+        onRefusedEra: slot.era && (() => finish()),
+      })
+      this.#probeConnections.add(probe)
+      probe.start()
+    })
   }
 
   #onQuestion(scope: QuestionScope): void {
-    const { asks } = this.#rules
-    if (asks === 'anywhere' || asks === scope) return
-    this.#rules = { ...this.#rules, asks: scope }
-    // From now on their calls use other connections, and updates come there.
-    for (const { watch } of this.#all()) watch.dismiss()
-    if (this.#catalog) this.#onCatalog(this.#catalog)
+    if (this.#asks === 'anywhere' || this.#asks === scope) return
+    this.#asks = scope
+    this.#updateRules()
+    // From now on calls use other connections, and updates come there. Modern clients keep the modern one.
+    if (!this.#rules.mirrors) this.#primary.watch.dismiss()
+    for (const { connection } of this.#dedicated.values()) connection.watch.dismiss()
+    if (this.#lists.shared) this.#onCatalog(this.#lists.shared)
+    // Their lists may now be those of connections that declare less.
+    this.#options.listener.onOwnLists?.({ lists: LIST_NAMES, concerns: () => true })
   }
 
   async #requestOver(slot: ConnectionSlot, call: ClientCall): Promise<UpstreamReply> {
@@ -170,6 +257,7 @@ export class Server implements Upstream {
     try {
       return await dedicated.connection.request(call)
     } catch (error) {
+      if (dedicated.isRefused) return this.#requestBridged(call)
       // The server may go on with an abandoned call, and ask: that question must not reach the next client of this
       // connection.
       if (slot.isExclusive && this.#dedicated.get(name) === dedicated) this.#release(name, dedicated)
@@ -177,6 +265,18 @@ export class Server implements Upstream {
     } finally {
       dedicated.calls--
     }
+  }
+
+  /** The call was not sent: the server does not speak the era of its client. */
+  #requestBridged(call: ClientCall): Promise<UpstreamReply> {
+    const slot = findSlot(call, { ...this.#rules, mirrors: false, asks: undefined })
+    return slot ? this.#requestOver(slot, call) : this.#primary.request(call)
+  }
+
+  #onRefusedEra(name: string, dedicated: DedicatedConnection): void {
+    dedicated.isRefused = true
+    if (!this.#speaksBoth) this.#retryLegacyAt(performance.now() + LEGACY_RETRY_MS)
+    if (this.#dedicated.get(name) === dedicated) this.#release(name, dedicated)
   }
 
   /** The first connection of this kind that nobody uses. */
@@ -187,25 +287,37 @@ export class Server implements Upstream {
     }
   }
 
-  #findOrConnect({ name, identity, conversation }: ConnectionSlot, session: string): DedicatedConnection {
-    const { connect, listener } = this.#options
+  #findOrConnect(slot: ConnectionSlot, session: string): DedicatedConnection {
+    const { name, identity, conversation, era } = slot
+    const { connect } = this.#options
     const existing = this.#dedicated.get(name)
     if (!existing) this.#evictIdle(session)
     const dedicated: DedicatedConnection = existing ?? {
       connection: connect({
-        config: withoutHealthCheck(withIdleTimeout(this.config)),
-        listener: { ...listener, onCatalog: (catalog) => this.#onDedicatedCatalog(dedicated, catalog) },
+        config: withEra(withoutHealthCheck(withIdleTimeout(this.config)), era),
+        listener: this.#createDedicatedListener(() => dedicated),
         identity,
         onQuestion: (scope) => this.#onQuestion(scope),
+        onRefusedEra: era && (() => this.#onRefusedEra(name, dedicated)),
       }),
       conversation,
       session,
+      ...toListed(slot),
       calls: 0,
-      tools: [],
+      isRefused: false,
     }
     this.#dedicated.delete(name)
     this.#dedicated.set(name, dedicated)
     return dedicated
+  }
+
+  /** What such a connection announces concerns only its own clients. */
+  #createDedicatedListener(dedicated: () => DedicatedConnection): UpstreamListener {
+    return {
+      ...this.#options.listener,
+      onCatalog: (catalog) => this.#onDedicatedCatalog(dedicated(), catalog),
+      onListsAnnounced: (announced) => this.#notifyReaders(dedicated(), findAnnounced(announced)),
+    }
   }
 
   /** A client without pending calls and subscriptions gets a new connection when it comes back. */
@@ -226,11 +338,36 @@ export class Server implements Upstream {
 
   #release(name: string, dedicated: DedicatedConnection): void {
     this.#dedicated.delete(name)
-    if (this.#catalog && this.#differingTools(dedicated).length > 0) this.#publish(this.#catalog)
-    const gone = dedicated.connection.close().finally(() => this.#closing.delete(gone))
+    const { changed, isNews } = this.#lists.remove(dedicated)
+    if (isNews) this.#publish()
+    this.#notifyReaders(dedicated, changed)
+    this.#close(dedicated.connection)
+  }
+
+  #close(connection: UpstreamConnection): void {
+    const gone = connection.close().finally(() => this.#closing.delete(gone))
     this.#closing.add(gone)
   }
 }
+
+/** For a client that declares everything, the first connection has listed what it sees. */
+const EVERYTHING = summarizeCapabilities(ALL_CAPABILITIES)
+
+const FAILED_STARTS: ReadonlySet<SallyportEvent['type']> = new Set(['UPSTREAM_LOST', 'UPSTREAM_NEEDS_LOGIN'])
+
+const toListed = ({ name, identity, isExclusive, era }: ConnectionSlot): ListedConnection => ({
+  slot: name,
+  capabilities: `${era ?? ''}${summarizeCapabilities(identity.capabilities)}`,
+  isExclusive,
+  era,
+})
+
+/** Templates are announced with the resources. */
+const findAnnounced = ({ tools, resources, prompts }: AnnouncedLists): readonly ListName[] => [
+  ...(tools ? (['tools'] as const) : []),
+  ...(resources ? (['resources'] as const) : []),
+  ...(prompts ? (['prompts'] as const) : []),
+]
 
 /** Without session names: who may see a server need not know who is using it. */
 function formatMessages({ pid, state, reason, messages }: UpstreamStatus): readonly string[] {
@@ -249,23 +386,13 @@ const withoutHealthCheck = (config: ServerConfig): ServerConfig => ({
   timeouts: { ...config.timeouts, health: undefined },
 })
 
+const withEra = (config: ServerConfig, era: ServerConfig['era'] | undefined): ServerConfig => ({
+  ...config,
+  ...(era && { era }),
+})
+
 /** The transport kind that decides about sharing. */
 function transportKind(config: ServerConfig): SharingRules['kind'] {
   if (config.kind !== 'docker-gateway') return config.kind
   return config.transport === 'streaming' ? 'http' : 'stdio'
 }
-
-/** Tools that another process of the same server defines differently: it may be another version. */
-function findDifferingTools(
-  existing: readonly ToolDefinition[],
-  others: readonly ToolDefinition[],
-): readonly ToolDefinition[] {
-  const byName = new Map(existing.map((tool) => [tool.name, tool]))
-  return others.filter((tool) => {
-    const own = byName.get(tool.name)
-    return own !== undefined && !sameJson(withoutMeta(own), withoutMeta(tool))
-  })
-}
-
-/** No model reads `_meta`, and it may differ in each process. */
-const withoutMeta = (tool: ToolDefinition) => ({ ...tool, _meta: undefined })

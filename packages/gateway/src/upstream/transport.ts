@@ -20,6 +20,11 @@ export interface TransportEvents {
   onFrame(frame: Frame, during: number | undefined): void
   /** This one request will get no answer; the connection stays open. */
   onFailure(id: number, error: SallyportError): void
+  /**
+   * The server forgot our session, and did not carry out the request `id`, if there is one. Other requests in flight
+   * may still get an answer. Only transports with sessions call it.
+   */
+  onSessionExpired?(id?: number): void
   /** A harmless problem: an invalid line, a BOM, a line of stderr. */
   onWarning(text: string): void
   /** The connection is gone, and all requests in flight with it. Called once, and not after `close`. */

@@ -1,5 +1,6 @@
 import type { Era, SallyportEvent } from '@sallyport/core'
 import type { ClientCall } from './link/outgoing-call.ts'
+import type { ListName, OwnLists } from './own-lists.ts'
 import type { ServerCatalog } from './server-catalog.ts'
 import type { Frame } from './transport.ts'
 import type { UpstreamConfig } from './upstream-config.ts'
@@ -13,7 +14,25 @@ export interface UpstreamReply {
 
 export interface UpstreamListener {
   onCatalog(catalog: ServerCatalog): void
+  /** The server announced a change of these lists, and they were read again, whether they differ or not. */
+  onListsAnnounced?(lists: AnnouncedLists): void
   onEvent(event: SallyportEvent): void
+  /** Some clients see other lists of this server than before. */
+  onOwnLists?(change: OwnListsChange): void
+}
+
+/** A client, and whose request it makes: this decides which connection its requests use. */
+export type ListReader = Pick<ClientCall, 'session' | 'client'>
+
+export interface OwnListsChange {
+  readonly lists: readonly ListName[]
+  readonly concerns: (reader: ListReader) => boolean
+}
+
+export interface AnnouncedLists {
+  readonly tools: boolean
+  readonly resources: boolean
+  readonly prompts: boolean
 }
 
 /** `over`: nobody will use the conversation again. */
@@ -25,6 +44,10 @@ export interface Upstream {
   status(): UpstreamStatus
   start(): void
   request(call: ClientCall): Promise<UpstreamReply>
+  /** How the lists of the connection that this client uses differ from those that all share, if they do. */
+  ownLists?(reader: ListReader): OwnLists | undefined
+  /** Resolves when it is known which lists this client sees; `undefined` if it is known. */
+  prepareLists?(reader: ListReader): Promise<void> | undefined
   /** An event of a client's conversation, for the connections that belong to it alone. */
   notifyConversation(conversation: string, notification: ConversationEvent): void
   close(): Promise<void>

@@ -35,13 +35,21 @@ export { type AbsentServer, Fleet, type StartTime } from './fleet.ts'
 export { formatIntroduction } from './link/encode-request.ts'
 export type { CallLimit, ClientCall } from './link/outgoing-call.ts'
 export { findUrlElicitations } from './link/url-elicitations.ts'
+export { isListed, type OwnLists } from './own-lists.ts'
 export { type Permit, recheckPermit } from './permit.ts'
 export { createMark, openWatchdog, sweepProcesses, type Watchdog } from './processes/processes.ts'
 export { ResourceSubscription, type SubscriptionEvents } from './resource-subscription.ts'
 export type { ServerCatalog } from './server-catalog.ts'
 export type { Frame } from './transport.ts'
 export { builtInConfig, type UpstreamConfig } from './upstream-config.ts'
-export type { ConversationEvent, Upstream, UpstreamListener, UpstreamReply } from './upstream-interface.ts'
+export type {
+  ConversationEvent,
+  ListReader,
+  OwnListsChange,
+  Upstream,
+  UpstreamListener,
+  UpstreamReply,
+} from './upstream-interface.ts'
 
 export interface LastKnownServer {
   readonly era: Era
@@ -71,6 +79,7 @@ export function openUpstream(config: ServerConfig, listener: UpstreamListener, c
     listener,
     clientInfo: context.clientInfo,
     asks: context.lastKnown(config.id)?.asks,
+    era: context.lastKnown(config.id)?.era,
     connect: ({ config: one, ...own }) =>
       openConnection(
         {
@@ -123,6 +132,7 @@ export interface OpenConnectionOptions {
   readonly dropped?: DroppedMessages
   readonly createTransport: () => Transport
   readonly startTimeoutMs?: number
+  readonly onRefusedEra?: (() => void) | undefined
 }
 
 /** Opens a server over any transport: used for the gateway's own tools. */

@@ -77,7 +77,10 @@ export function createSocketTransport(options: SocketTransportOptions): ApiTrans
 function startLivenessProbe(state: string, timeoutMs: number, onSilence: () => void): () => void {
   let probe: ClientRequest | undefined
   const timer = setInterval(() => {
-    if (probe !== undefined) return onSilence()
+    if (probe !== undefined) {
+      clearInterval(timer)
+      return onSilence()
+    }
     probe = httpRequest({
       createConnection: () => connectSocket(state),
       path: '/api/status',

@@ -12,9 +12,9 @@ export interface ConnectionOptions {
   /** Identifies the caller; without it the caller is the local agent. */
   readonly token?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  /** With it, the connection keeps waiting for a timeoutError gateway; without it, a timeout is an error. */
+  /** With it, the connection keeps waiting for a silent gateway; without it, a timeout is an error. */
   readonly onTimeout?: (error: SallyportError) => void
-  /** How long the gateway may stay timeoutError. */
+  /** How long the gateway may stay silent. */
   readonly timeoutMs?: number
 }
 

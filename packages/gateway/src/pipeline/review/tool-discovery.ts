@@ -161,8 +161,8 @@ export class ToolDiscovery {
 
   /** Without the gateway's own offers: they change only with its version, and nobody has to review them. */
   #offersOf(server: string): readonly Offer[] {
-    const { tools, prompts, resources, templates, instructions } = this.#options.catalog.snapshot
-    return [tools, prompts, resources, templates, instructions].flatMap((offers) =>
+    const { tools, prompts, resources, templates, instructions, revealed } = this.#options.catalog.snapshot
+    return [tools, prompts, resources, templates, instructions, ...Object.values(revealed)].flatMap((offers) =>
       offers.filter((offer) => offer.isMcp && offer.server === server),
     )
   }

@@ -101,8 +101,9 @@ export class ToolReview {
 
   /** All offers of servers that are not tools. */
   otherOffers(): readonly Offer[] {
-    const { prompts, resources, templates, instructions } = this.#options.catalog.snapshot
-    return [...prompts, ...resources, ...templates, ...instructions].filter(({ isMcp }) => isMcp)
+    const { prompts, resources, templates, instructions, revealed } = this.#options.catalog.snapshot
+    const common = [...prompts, ...resources, ...templates, ...instructions].filter(({ isMcp }) => isMcp)
+    return [...common, ...revealed.prompts, ...revealed.resources, ...revealed.templates]
   }
 
   definitionOf(offer: Offer): DefinitionReview {
@@ -123,7 +124,7 @@ export class ToolReview {
   /** Everything about tools and tools.yaml that a person should check. */
   problems(): readonly ToolProblem[] {
     const { catalog, editor, findPresetProblem, rules } = this.#options
-    const tools = catalog.snapshot.tools.filter(({ isMcp }) => isMcp)
+    const tools = catalog.snapshot.allTools.filter(({ isMcp }) => isMcp)
     const others = this.otherOffers()
     const unmatchedEntries = findUnmatchedEntries({ catalog, entries: editor.file.entries, entriesOf: rules.entriesOf })
     const unmatchedPatterns = this.#options.findUnmatched()

@@ -25,7 +25,7 @@ const MAX_COMPARED = 10_000
  */
 export function findUnmatchedEntries({ catalog, entries, entriesOf }: EntrySources): readonly UnmatchedEntry[] {
   if (!catalog.servers.every((server) => catalog.knows(server))) return []
-  const { tools } = catalog.snapshot
+  const { allTools: tools } = catalog.snapshot
   const matched = new Set(tools.flatMap((offer) => entriesOf(offer)))
   const unmatched = entries.filter(
     (entry) => isForOneTool(entry) && entry.fields.pin === undefined && !matched.has(entry),

@@ -53,7 +53,7 @@ export function findUnmatchedPatterns(sources: PatternSources): readonly Unmatch
 
 function unmatchedOfAll(sources: PatternSources): readonly UnmatchedPattern[] {
   const { catalog, settings } = sources
-  const tools = catalog.snapshot.tools
+  const tools = catalog.snapshot.allTools
   const names = tools.map(sources.namesOf)
   const patterns = [...patternsOfFile(sources.file), ...patternsOfSettings(settings)]
   const known = patterns.length * tools.length > MAX_COMPARED ? [] : patterns
@@ -71,7 +71,7 @@ function unmatchedOfServer(
   { id, location, includeTools = [], excludeTools }: ServerEntry,
   catalog: PatternSources['catalog'],
 ): readonly UnmatchedPattern[] {
-  const offers = catalog.snapshot.tools.filter(({ server }) => server === id)
+  const offers = catalog.snapshot.allTools.filter(({ server }) => server === id)
   // A server without tools may just have failed to start.
   if (offers.length === 0 || !catalog.knows(id)) return []
   const names = offers.map(({ name }) => name)
@@ -104,7 +104,7 @@ function unmatchedOfProfiles(
   { catalog, settings }: PatternSources,
   names: readonly string[],
 ): readonly UnmatchedPattern[] {
-  const offers = catalog.snapshot.tools
+  const offers = catalog.snapshot.allTools
   const refs = offers.map(({ server, name }) => ({ server, tool: name }))
   const wires = new Map(refs.map((ref, at) => [ref, offers[at]?.wire]))
   const world = { servers: catalog.servers, wireName: (ref: ToolRef) => wires.get(ref) }

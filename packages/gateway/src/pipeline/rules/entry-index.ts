@@ -77,7 +77,7 @@ export class EntryIndex {
   neighboursOf(server: string): Neighbors {
     const known = this.#neighbours.get(server)
     if (known) return known
-    const own = new Set(this.snapshot.tools.filter((offer) => offer.server === server).map(({ name }) => name))
+    const own = new Set(this.snapshot.allTools.filter((offer) => offer.server === server).map(({ name }) => name))
     const others = this.snapshot.tools.filter((offer) => offer.server !== server && offer.isMcp)
     const neighbours = {
       otherServers: [...new Set(others.map((offer) => offer.server))],
@@ -89,12 +89,16 @@ export class EntryIndex {
 
   /** Whether a bare name cannot be the full name of another tool. Otherwise a server could choose a name to get the rules of that tool. */
   #isBare(name: string): boolean {
-    this.#defaultWireNames ??= new Set(this.snapshot.tools.flatMap(({ defaultWire }) => defaultWire ?? []))
-    return !QUALIFIED_NAME.test(name) && this.snapshot.tool(name) === undefined && !this.#defaultWireNames.has(name)
+    this.#defaultWireNames ??= new Set(this.snapshot.allTools.flatMap(({ defaultWire }) => defaultWire ?? []))
+    return (
+      !QUALIFIED_NAME.test(name) &&
+      this.snapshot.toolNames.resolve(name) === undefined &&
+      !this.#defaultWireNames.has(name)
+    )
   }
 
   #isUnique(tool: string): boolean {
-    this.#bareNames ??= countNames(this.snapshot.tools)
+    this.#bareNames ??= countNames(this.snapshot.allTools)
     return this.#bareNames.get(tool) === 1
   }
 }

@@ -141,7 +141,8 @@ function resolveInnerCall(asked: Call, known: CallLookup): ResolvedCall {
   const inner = parseInnerCall(call.params.arguments)
   if (typeof inner === 'string') return { call, listingDecision: refused(listingDecision, `${offer.name} ${inner}`) }
   const tool = known.toolOf({ server: offer.server, tool: inner.name })
-  if (tool === undefined) {
+  // Nobody checked whether the connection of this client has a tool that only some clients see.
+  if (tool === undefined || tool.isRevealed) {
     const reason = `${offer.name} asks for the tool ${shown(inner.name)}, which server ${offer.server} does not list.`
     return { call, listingDecision: refused(listingDecision, reason) }
   }

@@ -121,7 +121,7 @@ export class ToolChoices {
   #current(): Compiled {
     const { snapshot } = this.#options.catalog
     if (this.#compiled?.snapshot === snapshot) return this.#compiled
-    const tools = snapshot.tools.map(({ server, name }) => ({ server, tool: name }))
+    const tools = snapshot.allTools.map(({ server, name }) => ({ server, tool: name }))
     this.#compiled = { snapshot, tools, bySelectors: new WeakMap() }
     return this.#compiled
   }

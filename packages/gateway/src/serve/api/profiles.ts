@@ -119,7 +119,7 @@ function agentToolsView({ principal, selectors }: AgentToolsRequest, { catalog, 
     offered: listings.decisionFor(offer, principal).outcome !== 'deny',
   })
   const byServer = new Map<string, ReturnType<typeof toView>[]>(catalog.servers.map((id) => [id, []]))
-  for (const offer of catalog.snapshot.tools) byServer.get(offer.server)?.push(toView(offer))
+  for (const offer of catalog.snapshot.allTools) byServer.get(offer.server)?.push(toView(offer))
   const servers = [...byServer].map(([id, tools]) => ({
     id,
     selected: selection.includesServer(id) ? selectionExtent(tools) : ('none' as const),

@@ -265,7 +265,7 @@ const inspectTool = ({ listings, review }: AdminContext, offer: Offer, principal
 })
 
 function listMatchingTools(principal: Principal, context: AdminContext, query: z.infer<typeof listQuery>): ToolView[] {
-  const { tools, toolNames } = context.catalog.snapshot
+  const { allTools: tools, toolNames } = context.catalog.snapshot
   const wires = query.match && new Set(toolNames.find(query.match).map((ref) => toolNames.wireName(ref)))
   return tools
     .filter((offer) => (!query.server || offer.server === query.server) && (!wires || wires.has(offer.wire)))

@@ -127,14 +127,14 @@ export class HttpMcp {
     message: Exclude<ClientMessage, { kind: 'response' }>,
   ): PendingRequest | undefined {
     const { request, answer, principal } = visit
+    // SDKs send notifications without an envelope, and close their connection if one is refused.
+    if (message.kind === 'notification') return sendAccepted(answer)
+    const { id, method, params } = message
     const problem = checkModernRequest(message, request.headers)
     if (problem) {
-      const id = message.kind === 'request' ? message.id : undefined
       sendRefusal(answer, problem, { id, data: versionErrorData(problem, message) })
       return undefined
     }
-    if (message.kind === 'notification') return sendAccepted(answer)
-    const { id, method, params } = message
     if (method === 'subscriptions/listen') {
       requireStream(request)
       closeOnRevocation(visit)

@@ -67,6 +67,7 @@ export class LegacySessions {
     }
     const leaveHub = this.#hub.add({
       principal,
+      client: () => session.client,
       wants: { tools: true, resources: true, prompts: true },
       notify: (notification) => session.streams.send(notification),
     })

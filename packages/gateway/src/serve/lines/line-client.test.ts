@@ -40,6 +40,7 @@ function createMethods(serve: Serve | undefined) {
     maxListeners: () => 10,
     onBug: String,
     waitForServers: () => undefined,
+    ownLists: { ofServer: () => undefined, ofAll: () => undefined, prepare: () => undefined },
     findAbsentServer: () => undefined,
   })
   return { testPipeline, hub, methods }

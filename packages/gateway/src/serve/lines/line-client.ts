@@ -214,6 +214,7 @@ export class LineClient implements ClientChannel {
   #watchChanges(): void {
     this.#leaveHub ??= this.#options.hub.add({
       principal: this.#options.principal,
+      client: () => this.#client,
       wants: { tools: true, resources: true, prompts: true },
       notify: (notification) => this.#write(notificationMessage(notification)),
     })

@@ -2,6 +2,7 @@ import type { JsonObject } from '@sallyport/core'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Offer } from '../../catalog/catalog.ts'
 import { ANN } from '../../pipeline/pipeline.test-kit.ts'
+import type { Client, ListReader } from '../../upstream/upstream.ts'
 import { ChangeHub } from './change-hub.ts'
 
 function listening(hub: ChangeHub, wants: { tools?: boolean } = {}, principal = ANN) {
@@ -30,6 +31,15 @@ describe('notifications of changes', () => {
     expect(nobody.received).toEqual([])
   })
 
+  it('that a server announced reach only the clients that may see it', () => {
+    const hub = new ChangeHub()
+    const [own, other] = [ANN, { ...ANN, profile: 'other' }].map((who) => listening(hub, { tools: true }, who))
+    for (let twice = 0; twice < 2; twice++)
+      hub.listsChanged({ tools: true, resources: false, prompts: false }, ({ profile }) => profile !== 'other')
+    vi.runAllTimers()
+    expect([own?.received.length, other?.received.length]).toEqual([1, 0])
+  })
+
   it('of a change that only some clients see reach only those, whatever else changes', () => {
     const hub = new ChangeHub()
     const [own, other] = [ANN, { ...ANN, profile: 'other' }].map((who) => listening(hub, { tools: true }, who))
@@ -52,6 +62,22 @@ describe('notifications of changes', () => {
     hub.listsChanged({ tools: true, resources: false, prompts: false })
     vi.runAllTimers()
     expect([own?.received.length, other?.received.length]).toEqual([2, 1])
+  })
+
+  it('of the own lists of a conversation reach its client alone', () => {
+    const hub = new ChangeHub()
+    const received: string[] = []
+    for (const conversation of ['one', 'two', undefined])
+      hub.add({
+        principal: ANN,
+        ...(conversation && { client: () => ({ conversation }) as Client }),
+        wants: { tools: true, resources: true, prompts: true },
+        notify: ({ method }) => received.push(`${conversation} ${method}`),
+      })
+    const concerns = ({ client }: ListReader): boolean => client?.conversation === 'two'
+    hub.ownListsChanged({ lists: ['tools', 'resourceTemplates'], concerns })
+    vi.runAllTimers()
+    expect(received).toEqual(['two notifications/tools/list_changed', 'two notifications/resources/list_changed'])
   })
 
   it('in quick succession are sent once', () => {

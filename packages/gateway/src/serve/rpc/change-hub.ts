@@ -1,10 +1,13 @@
-import type { JsonObject, Principal } from '@sallyport/core'
+import { type JsonObject, type Principal, toOwnerKey } from '@sallyport/core'
 import type { CatalogChange } from '../../catalog/catalog.ts'
 import type { VisibleOffers } from '../../pipeline/pipeline.ts'
+import type { Client, OwnListsChange } from '../../upstream/upstream.ts'
 
 /** A client that wants to be notified of changed lists. */
 export interface Watcher {
   readonly principal: Principal
+  /** A client in a legacy conversation, which may have connections of its own; missing for others. */
+  readonly client?: (() => Client) | undefined
   readonly wants: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
   readonly notify: (notification: JsonObject) => void
 }
@@ -37,9 +40,29 @@ export class ChangeHub {
     return () => this.#watchers.delete(watcher)
   }
 
-  listsChanged(change: CatalogChange): void {
-    this.#pendingForAll = mergeChanges(this.#pendingForAll, change)
+  /** `concerns`: who is notified; everybody if missing. */
+  listsChanged(change: CatalogChange, concerns?: (principal: Principal) => boolean): void {
+    if (concerns === undefined) this.#pendingForAll = mergeChanges(this.#pendingForAll, change)
+    else for (const watcher of this.#watchers) if (concerns(watcher.principal)) this.#addPending(watcher, change)
     this.#scheduleNotices()
+  }
+
+  /** Lists of single legacy conversations changed: nobody else is notified. */
+  ownListsChanged({ lists, concerns }: OwnListsChange): void {
+    const change = {
+      tools: lists.includes('tools'),
+      resources: lists.includes('resources') || lists.includes('resourceTemplates'),
+      prompts: lists.includes('prompts'),
+    }
+    for (const watcher of this.#watchers) {
+      const client = watcher.client?.()
+      if (client && concerns({ session: toOwnerKey(watcher.principal), client })) this.#addPending(watcher, change)
+    }
+    this.#scheduleNotices()
+  }
+
+  #addPending(watcher: Watcher, change: CatalogChange): void {
+    this.#pendingByWatcher.set(watcher, mergeChanges(this.#pendingByWatcher.get(watcher) ?? UNCHANGED, change))
   }
 
   /** Makes a change after which some watchers may see other lists, and notifies only those. */
@@ -47,8 +70,7 @@ export class ChangeHub {
     const before = [...this.#watchers].map((watcher) => ({ watcher, visible: visibleTo(watcher.principal) }))
     change()
     for (const { watcher, visible } of before) {
-      const differing = compareViews(visible, visibleTo(watcher.principal))
-      this.#pendingByWatcher.set(watcher, mergeChanges(this.#pendingByWatcher.get(watcher) ?? UNCHANGED, differing))
+      this.#addPending(watcher, compareViews(visible, visibleTo(watcher.principal)))
     }
     this.#scheduleNotices()
   }

@@ -112,9 +112,22 @@ describe(`a message of a client (${promise('GW-21')})`, () => {
   it('has a short method, and an object as parameters', () => {
     expect(refusal('{"jsonrpc":"2.0","id":1,"method":5}')).toEqual(['INVALID_REQUEST', 1])
     expect(refusal(`{"jsonrpc":"2.0","id":1,"method":"${'m'.repeat(257)}"}`)).toEqual(['INVALID_REQUEST', 1])
-    for (const params of ['[]', 'null', '"a"', '{"_meta":1}', '{"_meta":null}', '{"_meta":[]}']) {
+    for (const params of ['[]', '"a"', '{"_meta":1}', '{"_meta":[]}']) {
       expect(refusal(request(`"params":${params}`))).toEqual(['INVALID_PARAMS', 1])
     }
+  })
+
+  it('may print what is missing as null', () => {
+    const params = (text: string): unknown => (read(request(`"params":${text}`)) as { params: unknown }).params
+    expect(params('null')).toEqual({})
+    expect(params('{"_meta":null,"cursor":null,"arguments":null,"other":null}')).toEqual({ other: null })
+    expect(params('{"arguments":{"a":null}}')).toEqual({ arguments: { a: null } })
+    expect(read('{"jsonrpc":"2.0","id":1,"result":{},"error":null}')).toEqual({
+      kind: 'response',
+      id: 1,
+      message: { jsonrpc: '2.0', id: 1, result: {} },
+    })
+    expect(read('{"jsonrpc":"2.0","id":1,"result":null,"error":{}}')).toMatchObject({ message: { error: {} } })
   })
 
   it('with a method has neither a result nor an error', () => {

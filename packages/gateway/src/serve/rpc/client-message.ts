@@ -49,7 +49,9 @@ function findId(bytes: Buffer): Json | undefined {
 }
 
 function classify(message: JsonObject): ClientMessage | InvalidMessage {
-  const { id, method, params = {} } = message
+  const { id, method } = message
+  // Serializers of several languages print a missing member as null.
+  const params = message.params ?? {}
   if (message.jsonrpc !== '2.0') return invalidMessage('INVALID_REQUEST', '"jsonrpc" must be "2.0".', id)
   if (id !== undefined && !isId(id)) {
     return invalidMessage(
@@ -67,7 +69,7 @@ function classify(message: JsonObject): ClientMessage | InvalidMessage {
   if (message.result !== undefined || message.error !== undefined)
     return invalidMessage('INVALID_REQUEST', 'A message with a method must have neither a result nor an error.', id)
   if (!isJsonObject(params)) return invalidMessage('INVALID_PARAMS', '"params" must be an object.', id)
-  if (params._meta !== undefined && !isJsonObject(params._meta))
+  if (params._meta !== undefined && params._meta !== null && !isJsonObject(params._meta))
     return invalidMessage('INVALID_PARAMS', '"_meta" must be an object.', id)
   const clean = withoutGatewayFields(params)
   return id === undefined
@@ -76,7 +78,8 @@ function classify(message: JsonObject): ClientMessage | InvalidMessage {
 }
 
 /** Removes metadata that only the gateway may set, so that clients cannot send it to us or to servers. Arguments are data and stay unchanged. */
-function withoutGatewayFields(params: JsonObject): JsonObject {
+function withoutGatewayFields(given: JsonObject): JsonObject {
+  const params = withoutNulls(given)
   const { _meta, inputResponses } = params
   const meta = isJsonObject(_meta) ? sanitizeClientMeta(_meta) : _meta
   const responses = inputResponses === undefined ? undefined : stripReservedMeta(inputResponses)
@@ -88,12 +91,30 @@ function withoutGatewayFields(params: JsonObject): JsonObject {
   }
 }
 
-function classifyResponse(message: JsonObject): ClientMessage | InvalidMessage {
+/** Members of the protocol that serializers print as null if they are missing. Servers would reject them. */
+const NULLABLE_PARAMS = ['_meta', 'arguments', 'cursor']
+
+function withoutNulls(params: JsonObject): JsonObject {
+  if (!NULLABLE_PARAMS.some((name) => params[name] === null)) return params
+  return Object.fromEntries(
+    Object.entries(params).filter(([name, value]) => value !== null || !NULLABLE_PARAMS.includes(name)),
+  )
+}
+
+function classifyResponse(given: JsonObject): ClientMessage | InvalidMessage {
+  const message = withoutNullCounterpart(given)
   const { id } = message
   if (!isId(id) || (message.result === undefined) === (message.error === undefined)) {
     return invalidMessage('INVALID_REQUEST', 'A message has a method, or an id with either a result or an error.', id)
   }
   return { kind: 'response', id, message: stripReservedMeta(message) }
+}
+
+/** JSON-RPC 1.0 had both members in every response, one of them null. Some libraries still print it so. */
+function withoutNullCounterpart(message: JsonObject): JsonObject {
+  const { result, error, ...others } = message
+  if (result != null && error === null) return { ...others, result }
+  return error != null && result === null ? { ...others, error } : message
 }
 
 export function isId(id: Json | undefined): id is string | number {

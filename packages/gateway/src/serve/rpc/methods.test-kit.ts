@@ -23,6 +23,7 @@ export function createTestMethods({ maxListeners = () => 10, ...options }: TestM
     version: '1',
     onBug: String,
     waitForServers: () => undefined,
+    ownLists: { ofServer: () => undefined, ofAll: () => undefined, prepare: () => undefined },
     findAbsentServer: () => undefined,
   })
   return { ...testPipeline, hub, methods }

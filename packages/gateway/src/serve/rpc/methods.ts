@@ -11,10 +11,11 @@ import {
   MODERN_VERSION,
   type Principal,
   SallyportError,
+  toOwnerKey,
 } from '@sallyport/core'
 import { type Catalog, MODERN_TASKS, type Offer } from '../../catalog/catalog.ts'
-import type { Listings, ListMethod, Pipeline } from '../../pipeline/pipeline.ts'
-import type { AbsentServer } from '../../upstream/upstream.ts'
+import type { Listings, ListMethod, OwnListsByServer, Pipeline } from '../../pipeline/pipeline.ts'
+import { type AbsentServer, isListed, type ListReader, type OwnLists } from '../../upstream/upstream.ts'
 import { LegacyClient } from '../legacy/legacy-client.ts'
 import type { ChangeHub } from './change-hub.ts'
 import { ClientCalls } from './client-calls.ts'
@@ -39,8 +40,19 @@ export interface MethodsOptions {
   readonly onBug: (error: unknown, where: string) => string
   /** Waits for the servers that are not known yet, for a limited time; `undefined` if all are known. */
   readonly waitForServers: () => Promise<void> | undefined
+  /** What clients in legacy conversations see of servers to which they have connections of their own. */
+  readonly ownLists: OwnListSources
   /** The server that a name refers to, if that server is not available. */
   readonly findAbsentServer: (name: string) => AbsentServer | undefined
+}
+
+export interface OwnListSources {
+  /** How the lists of one server differ for this client, if they do. */
+  readonly ofServer: (server: string, reader: ListReader) => OwnLists | undefined
+  /** The same for all servers; `undefined` if none differs. */
+  readonly ofAll: (reader: ListReader) => OwnListsByServer | undefined
+  /** Resolves when they are known; `undefined` if they are. */
+  readonly prepare: (reader: ListReader) => Promise<void> | undefined
 }
 
 type Handler = (request: ClientRequest) => Reply | Promise<Reply>
@@ -138,7 +150,7 @@ export class Methods {
     return this.#whenServersKnown(() => ({ protocolVersion, ...this.#introduction(principal, 'legacy') }))
   }
 
-  #whenServersKnown<T>(make: () => T): T | Promise<T> {
+  #whenServersKnown<T>(make: () => T | Promise<T>): T | Promise<T> {
     return this.#options.waitForServers()?.then(make) ?? make()
   }
 
@@ -166,11 +178,38 @@ export class Methods {
   #list(request: ClientRequest, method: ListMethod): Reply | Promise<Reply> {
     if (request.params.cursor !== undefined)
       throw new SallyportError('INVALID_PARAMS', 'Unknown cursor: this list has only one page.')
+    const { principal, era } = request
+    const { ownLists, listings } = this.#options
     const print = (): Reply => {
-      const printed = this.#options.listings.renderList(method, request.principal, request.era)
+      const own = era === 'legacy' ? ownLists.ofAll(toReader(request)) : undefined
+      const printed = listings.renderList(method, principal, { era, own })
       return { message: preserializedMessage(request.id, printed), status: 200 }
     }
-    return this.#whenServersKnown(print)
+    if (era === 'modern') return this.#whenServersKnown(print)
+    return this.#whenServersKnown(() => ownLists.prepare(toReader(request))?.then(print) ?? print())
+  }
+
+  /** A modern client, which has no conversation, sees what all share. */
+  #isListedFor(request: ClientRequest, offer: Offer): boolean {
+    if (request.era === 'modern') return !offer.isRevealed
+    const own = this.#options.ownLists.ofServer(offer.server, toReader(request))
+    const { kind } = offer
+    return kind in LISTS_OF_KINDS && isListed(own, LISTS_OF_KINDS[kind as keyof typeof LISTS_OF_KINDS], offer)
+  }
+
+  #findNamed(snapshot: Catalog['snapshot'], kind: 'tool' | 'prompt', request: NamedRequest): Offer | undefined {
+    const { name } = request
+    const common = snapshot[kind](name)
+    if (common) return this.#isListedFor(request.request, common) ? common : undefined
+    const revealed = snapshot.revealed[LISTS_OF_KINDS[kind]].find(({ wire }) => wire === name)
+    return revealed && this.#isListedFor(request.request, revealed) ? revealed : undefined
+  }
+
+  /** What everybody sees has precedence, apart from the last resort: the only server with resources. */
+  #findUri(snapshot: Catalog['snapshot'], uri: string, request: ClientRequest): Offer | undefined {
+    const common = snapshot.resource(uri)
+    if (common && (!common.isUnlisted || common.through)) return common
+    return snapshot.revealedResource(uri, (offer) => this.#isListedFor(request, offer)) ?? common
   }
 
   #callByName(request: ClientRequest, kind: 'tool' | 'prompt'): Promise<Reply> {
@@ -179,13 +218,15 @@ export class Methods {
     const { arguments: args } = request.params
     if (args !== undefined && !isJsonObject(args))
       throw new SallyportError('INVALID_PARAMS', '"arguments" must be an object.')
-    const offer = this.#options.catalog.snapshot[kind](name)
+    const offer = this.#findNamed(this.#options.catalog.snapshot, kind, { name, request })
     return offer ? this.#callOffer(request, offer) : this.#callOnceKnown(request, kind, name)
   }
 
   /** Its server may be one that is not known yet. */
   async #callOnceKnown(request: ClientRequest, kind: 'tool' | 'prompt', name: string): Promise<Reply> {
-    const offer = (await this.#find((snapshot) => snapshot[kind](name))) ?? this.#throwUnknownName(kind, name, request)
+    const offer =
+      (await this.#find((snapshot) => this.#findNamed(snapshot, kind, { name, request }))) ??
+      this.#throwUnknownName(kind, name, request)
     return this.#callOffer(request, offer)
   }
 
@@ -207,16 +248,17 @@ export class Methods {
     return this.#calls.run(request, offer, request.params)
   }
 
-  #checkUpdate({ principal, params }: ClientRequest, update: JsonObject): ServerUpdate | undefined {
+  #checkUpdate(request: ClientRequest, update: JsonObject): ServerUpdate | undefined {
+    const { principal, params } = request
     const { catalog, pipeline } = this.#options
-    const offer = catalog.snapshot.resource(String(params.uri))
+    const offer = this.#findUri(catalog.snapshot, String(params.uri), request)
     const permitted = offer && pipeline.updates.check({ principal, offer }, update)
     return permitted && { ...permitted, server: offer.server }
   }
 
   async #findResource(uri: unknown, request: ClientRequest): Promise<Offer> {
     if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', '"uri" must be a string.')
-    const offer = await this.#find((snapshot) => snapshot.resource(uri))
+    const offer = await this.#find((snapshot) => this.#findUri(snapshot, uri, request))
     if (offer) return offer
     const message = `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`
     throw this.#recordUnknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
@@ -235,13 +277,15 @@ export class Methods {
     const ref = isJsonObject(request.params.ref) ? request.params.ref : {}
     const { snapshot } = this.#options.catalog
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-      const offer = snapshot.prompt(ref.name) ?? this.#throwUnknownName('prompt', ref.name, request)
+      const named = { name: ref.name, request }
+      const offer = this.#findNamed(snapshot, 'prompt', named) ?? this.#throwUnknownName('prompt', ref.name, request)
       return this.#calls.run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
       return this.#calls.run(
         request,
-        snapshot.template(ref.uri) ?? (await this.#findResource(ref.uri, request)),
+        snapshot.template(ref.uri, (offer) => this.#isListedFor(request, offer)) ??
+          (await this.#findResource(ref.uri, request)),
         request.params,
       )
     }
@@ -278,6 +322,20 @@ export class Methods {
     return error
   }
 }
+
+interface NamedRequest {
+  readonly name: string
+  readonly request: ClientRequest
+}
+
+const LISTS_OF_KINDS = {
+  tool: 'tools',
+  prompt: 'prompts',
+  resource: 'resources',
+  template: 'resourceTemplates',
+} as const
+
+const toReader = ({ principal, client }: ClientRequest): ListReader => ({ session: toOwnerKey(principal), client })
 
 const serverInfo = (version: string): JsonObject => ({ name: 'sallyport', title: 'Sallyport', version })
 

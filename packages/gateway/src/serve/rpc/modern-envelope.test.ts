@@ -32,11 +32,6 @@ describe(`the envelope of the modern era (${promise('GW-21')})`, () => {
       expect(checkEnvelope(asked('m', { _meta }))?.code).toBe('INVALID_PARAMS')
     }
   })
-
-  it('needs no capabilities for a notification', () => {
-    const _meta = { [VERSION]: '2026-07-28' }
-    expect(checkEnvelope({ kind: 'notification', method: 'n', params: { _meta } })).toBeUndefined()
-  })
 })
 
 describe('the headers that repeat it', () => {

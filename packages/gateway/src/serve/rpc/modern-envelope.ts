@@ -4,6 +4,7 @@ import { decodeHeaderValue } from '@sallyport/kit/http-intake'
 import type { ClientMessage } from './client-message.ts'
 
 type RequestOrNotification = Extract<ClientMessage, { method: string }>
+type RequestMessage = Extract<ClientMessage, { kind: 'request' }>
 
 /** The parameter that the header Mcp-Name repeats, by method. */
 const NAME_PARAMS: ReadonlyMap<string, string> = new Map([
@@ -26,7 +27,7 @@ export function isModern(message: RequestOrNotification, headers?: IncomingHttpH
 }
 
 /** The problem of a modern request's envelope, for any transport; `undefined` if there is none. */
-export function checkEnvelope(message: RequestOrNotification): SallyportError | undefined {
+export function checkEnvelope(message: RequestMessage): SallyportError | undefined {
   const version = readVersion(message)
   if (typeof version !== 'string')
     return new SallyportError('INVALID_PARAMS', `"_meta" must have ${META.protocolVersion}.`)
@@ -37,23 +38,20 @@ export function checkEnvelope(message: RequestOrNotification): SallyportError | 
     )
   }
   const meta = message.params._meta
-  if (message.kind === 'request' && !(isJsonObject(meta) && isJsonObject(meta[META.clientCapabilities]))) {
+  if (!(isJsonObject(meta) && isJsonObject(meta[META.clientCapabilities]))) {
     return new SallyportError('INVALID_PARAMS', `"_meta" must have ${META.clientCapabilities}, an object.`)
   }
   return undefined
 }
 
 /** What a client needs to choose another version on its own: the versions with an envelope, as in `server/discover`. */
-export function versionErrorData(problem: SallyportError, message: RequestOrNotification): JsonObject {
+export function versionErrorData(problem: SallyportError, message: RequestMessage): JsonObject {
   if (problem.code !== 'VERSION_UNSUPPORTED') return {}
   return { supported: [MODERN_VERSION], requested: String(readVersion(message)).slice(0, 100) }
 }
 
 /** The problem of a modern request over HTTP; `undefined` if there is none. */
-export function checkModernRequest(
-  message: RequestOrNotification,
-  headers: IncomingHttpHeaders,
-): SallyportError | undefined {
+export function checkModernRequest(message: RequestMessage, headers: IncomingHttpHeaders): SallyportError | undefined {
   const headerVersion = headers['mcp-protocol-version']
   const version = readVersion(message)
   // If header and body have different versions, neither can be called the unsupported one.
@@ -62,7 +60,7 @@ export function checkModernRequest(
 }
 
 /** The headers repeat parts of the body for intermediaries; the two must match. */
-export function checkHeaders(message: RequestOrNotification, headers: IncomingHttpHeaders): SallyportError | undefined {
+export function checkHeaders(message: RequestMessage, headers: IncomingHttpHeaders): SallyportError | undefined {
   const member = NAME_PARAMS.get(message.method)
   return (
     compareHeader(headers, 'mcp-protocol-version', readVersion(message)) ??

@@ -149,6 +149,7 @@ function filterEvents(events: TransportEvents, filter: CredentialFilter): Transp
       pending.add(passed)
     },
     onFailure: (id, error) => events.onFailure(id, filter.redactError(error)),
+    onSessionExpired: (id) => events.onSessionExpired?.(id),
     onWarning: (text) => events.onWarning(filter.redact(text)),
     onClose: (reason) => {
       const close = (): void => events.onClose(filter.redact(reason))

@@ -213,6 +213,7 @@ function forwardEvents(events: TransportEvents): Omit<TransportEvents, 'onClose'
   return {
     onFrame: (frame, during) => events.onFrame(frame, during),
     onFailure: (id, error) => events.onFailure(id, error),
+    onSessionExpired: (id) => events.onSessionExpired?.(id),
     onWarning: (text) => events.onWarning(text),
   }
 }

@@ -104,6 +104,8 @@ export class Recorder implements TransportEvents {
   readonly failures: Failure[] = []
   readonly warnings: string[] = []
   readonly closes: string[] = []
+  /** The requests that met an expired session; `undefined` if it was noticed without one. */
+  readonly expired: (number | undefined)[] = []
   readonly #waiting = new Set<() => void>()
 
   onFrame(frame: Frame, during: number | undefined): void {
@@ -113,6 +115,11 @@ export class Recorder implements TransportEvents {
 
   onFailure(id: number, error: SallyportError): void {
     this.failures.push({ id, error })
+    this.#wake()
+  }
+
+  onSessionExpired(id?: number): void {
+    this.expired.push(id)
     this.#wake()
   }
 

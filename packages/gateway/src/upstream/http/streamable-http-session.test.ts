@@ -79,17 +79,17 @@ describe('Streamable HTTP in the legacy era', () => {
   it.each([
     ['404', '404'],
     ['400', '400'],
-  ])('loses the connection when the session is forgotten with %s', async (_name, status) => {
+  ])('reports each request that meets a session forgotten with %s', async (_name, status) => {
     const { transport, events } = await connectLegacy(['--forget-after', '1', '--forget-status', status, '--no-stream'])
     const [first, second] = [toolCall('legacy', 'echo'), toolCall('legacy', 'echo')] as const
     transport.request(first)
     await events.answer(first.id)
+    const third = toolCall('legacy', 'echo')
     transport.request(second)
-    expect(await events.until(() => events.closes[0])).toContain('session')
-    expect(events.failures).toEqual([])
-    transport.request(toolCall('legacy', 'echo'))
-    await events.until(() => events.failures[0])
-    expect(events.closes).toHaveLength(1)
+    transport.request(third)
+    await events.until(() => events.expired.length === 2)
+    expect(new Set(events.expired)).toEqual(new Set([second.id, third.id]))
+    expect([...events.failures, ...events.closes]).toEqual([])
   })
 
   it('notices without a call that the session is forgotten', async () => {
@@ -97,7 +97,9 @@ describe('Streamable HTTP in the legacy era', () => {
     await server.until(({ streams }) => streams === 1)
     await server.command('/forget')
     await server.command('/drop-streams')
-    expect(await events.until(() => events.closes[0])).toContain('session')
+    expect(await events.until(() => events.expired.length === 1)).toBe(true)
+    expect(events.expired).toEqual([undefined])
+    expect(events.closes).toEqual([])
   })
 
   it('notices without a call that the server is gone', async () => {

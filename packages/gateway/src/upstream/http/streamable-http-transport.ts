@@ -37,6 +37,8 @@ export class StreamableHttpTransport implements Transport {
   /** Requests that wait until the server has accepted `notifications/initialized`: one POST may overtake another. */
   #queued: EncodedRequest[] | undefined
   #unreachable = 0
+  /** The server forgot our session: there is none to end. */
+  #isSessionOver = false
   #sweepTimer: NodeJS.Timeout | undefined
 
   constructor(options: { readonly config: HttpServerConfig }) {
@@ -111,6 +113,11 @@ export class StreamableHttpTransport implements Transport {
     return this.#connection?.headers.isModern === true || call?.request.call.method === 'server/discover'
   }
 
+  /** Whether the server began a session with `initialize`. */
+  get hasSession(): boolean {
+    return this.#connection?.headers.session !== undefined
+  }
+
   setProtocolVersion(protocolVersion: string): void {
     this.#connection?.headers.setVersion(protocolVersion)
   }
@@ -149,7 +156,7 @@ export class StreamableHttpTransport implements Transport {
 
   #onFinished(call: HttpCall, end: UnansweredEnd | undefined): void {
     this.#calls.delete(call)
-    if (end === undefined || this.#handleSessionLoss(end)) return
+    if (end === undefined || this.#handleSessionLoss(end, call.request.id)) return
     this.#connection?.events.onFailure(call.request.id, end.error)
     this.#countUnreachable(end)
   }
@@ -187,12 +194,15 @@ export class StreamableHttpTransport implements Transport {
     this.#notifications.open()
   }
 
-  /** True if the server forgot our session; then the connection is already closed. */
-  #handleSessionLoss(end: ReplyEnd): boolean {
-    const headers = this.#connection?.headers
-    if (headers === undefined || !isSessionLost(end, headers.session)) return false
-    headers.endSession()
-    this.#onLost('the server ended the session')
+  /**
+   * True if the server forgot our session. Other calls stay in flight: what the server had begun may still be answered,
+   * and what it refuses is reported one by one.
+   */
+  #handleSessionLoss(end: ReplyEnd, id?: number): boolean {
+    if (this.#connection === undefined || !isSessionLost(end, this.#connection.headers.session)) return false
+    this.#isSessionOver = true
+    this.#notifications?.close()
+    this.#connection.events.onSessionExpired?.(id)
     return true
   }
 
@@ -219,7 +229,7 @@ export class StreamableHttpTransport implements Transport {
     await this.#flushPosts()
     if (this.#connection === undefined) return
     const { endpoint, headers } = this.#connection
-    if (headers.session !== undefined) await deleteSession(endpoint, headers.forDelete())
+    if (headers.session !== undefined && !this.#isSessionOver) await deleteSession(endpoint, headers.forDelete())
     await endpoint.close()
   }
 
@@ -284,6 +294,7 @@ class NotificationStream implements ReplyListener {
   #failures = 0
   #idleEnds = 0
   #isOpen = false
+  #wasOpen = false
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
@@ -307,6 +318,7 @@ class NotificationStream implements ReplyListener {
   onAccepted(): void {
     this.#isOpen = this.#reply.isStream
     if (!this.#isOpen) return
+    this.#wasOpen = true
     this.#failures = 0
     this.#context.onAlive()
   }
@@ -330,7 +342,8 @@ class NotificationStream implements ReplyListener {
     if (this.#closed) return
     this.#lastEventId = this.#reply.lastEventId ?? this.#lastEventId
     this.#retry = this.#reply.retry ?? this.#retry
-    this.#context.onLost(end)
+    // Some servers that do not offer this stream answer 404: their session is still valid.
+    if (this.#wasOpen || end.kind !== 'refused') this.#context.onLost(end)
     if (this.#closed || !this.#mayReopen(end)) return
     const attempt = this.#isOpen ? this.#idleEnds++ : this.#failures
     this.#timer = setTimeout(() => this.open(), reconnectDelay(Math.min(attempt, 10), this.#retry))

@@ -25,6 +25,7 @@ import { Deadlines } from './deadlines.ts'
 import type { DropReason } from './dropped-messages.ts'
 import { EarlyQuestions } from './early-questions.ts'
 import { encodeRequest, type Sender } from './encode-request.ts'
+import { GivenUpCalls } from './given-up-calls.ts'
 import { acceptsNotification, normalizeLog } from './log-level.ts'
 import type { GatewayCall, OutgoingCall } from './outgoing-call.ts'
 import { type CallTimeouts, PendingRequest, RateLimit } from './pending-request.ts'
@@ -56,10 +57,11 @@ export interface LinkEvents {
   /** A message of the server was not passed on. */
   onDropped(reason: DropReason): void
   onClose(reason: string): void
+  /** The server forgot our session. A call needs a new one, or we only noticed it. */
+  onSessionExpired?(cause: 'call' | 'background'): void
+  /** Sends a call again that the server did not carry out, because it had forgotten the session. */
+  resend?(call: OutgoingCall): Promise<UpstreamReply>
 }
-
-/** Servers rarely work longer than this on a call that was given up. */
-const LINGER_MS = 60_000
 
 /** The maximum size of a request from a server: unlike an answer, it is parsed. */
 const MAX_REQUEST_BYTES = 4_000_000
@@ -102,8 +104,8 @@ export class Link {
   /** It carried a quarantined call: messages of the server outside of calls may be about that call. */
   #hasQuarantined = false
   #closeReason: string | undefined
-  /** Until then the server may still work on a call that was given up, and send messages about it. */
-  #lingersUntil = 0
+  #onIdle: (() => void) | undefined
+  readonly #givenUp = new GivenUpCalls()
 
   constructor(transport: Transport, events: LinkEvents, identity: ConnectionIdentity) {
     this.#transport = transport
@@ -141,6 +143,7 @@ export class Link {
     return this.#transport.open({
       onFrame: (frame, during) => this.#receive(frame, during),
       onFailure: (id, error) => this.#settle(id)?.reject(error),
+      onSessionExpired: (id) => this.#onSessionExpired(id),
       onWarning: (text) => this.#events.onWarning(text),
       onClose: (reason) => this.#onClosed(reason),
     })
@@ -188,6 +191,25 @@ export class Link {
   close(): Promise<void> {
     this.#onClosed('the gateway closed the connection')
     return this.#transport.close()
+  }
+
+  /** Closes it as soon as the requests in flight have their answers. It gets no others. */
+  closeWhenIdle(): Promise<void> {
+    if (this.inFlight === 0) return this.close()
+    return new Promise((resolve, reject) => {
+      this.#onIdle = () => void this.close().then(resolve, reject)
+    })
+  }
+
+  /** Only calls of clients are sent again: after a new handshake, the gateway repeats its own requests anyway. */
+  #onSessionExpired(id: number | undefined): void {
+    const exchange = id === undefined ? undefined : this.#settle(id)
+    const call = exchange?.call
+    const mayResend = call?.name !== undefined && !call.isResent
+    if (!call?.isResent) this.#events.onSessionExpired?.(mayResend ? 'call' : 'background')
+    const again = mayResend ? this.#events.resend?.({ ...call, isResent: true }) : undefined
+    if (again !== undefined) exchange?.resolve(again)
+    else exchange?.reject(sessionExpiredError(call?.isResent === true))
   }
 
   #freshId(): number {
@@ -345,15 +367,14 @@ export class Link {
   }
 
   /**
-   * The calls that a message may belong to. On a shared pipe that is known only while exactly one call is in flight and
-   * the server cannot still be working on one that was given up; or if all calls belong to one client.
+   * The calls that a message may belong to. On a shared pipe that is known only if all calls which the server may be
+   * working on belong to one client.
    */
   #findCalls(during: number | undefined): readonly number[] {
     if (during !== undefined) return [during]
-    const calls: number[] = []
-    for (const { id, call } of this.#pending.values()) if (call.name !== undefined) calls.push(id)
-    if (this.#identity.isOneClient) return calls
-    return calls.length === 1 && performance.now() > this.#lingersUntil ? calls : []
+    const open = [...this.#pending.values()].filter(({ call }) => call.name !== undefined)
+    const isKnown = this.#identity.isOneClient || this.#givenUp.haveOneSenderWith(open.map(({ call }) => call))
+    return isKnown ? open.map(({ id }) => id) : []
   }
 
   #lastCall(calls: readonly number[]): OutgoingCall | undefined {
@@ -391,7 +412,7 @@ export class Link {
     const exchange = this.#settle(id)
     if (!exchange) return undefined
     const told = this.#transport.abandon(id)
-    if (exchange.call.name !== undefined) this.#lingersUntil = performance.now() + LINGER_MS
+    if (exchange.call.name !== undefined) this.#givenUp.add(exchange.call)
     // The protocol does not allow cancelling the handshake.
     if (!told && exchange.call.method !== 'initialize')
       this.notify('notifications/cancelled', { requestId: id, reason })
@@ -406,6 +427,7 @@ export class Link {
     exchange.stop()
     exchange.call.cancellation?.onCancel(undefined)
     this.#questions.endCall(id)
+    if (this.#onIdle !== undefined && this.inFlight === 0) this.#onIdle()
     return exchange
   }
 
@@ -449,6 +471,16 @@ const diedError = (reason: string): SallyportError =>
   new SallyportError('UPSTREAM_DIED', `The server went away before it answered: ${reason}.`, {
     hint: MAY_HAVE_RUN_HINT,
   })
+
+/** The server did not carry out the request. */
+const sessionExpiredError = (isResent: boolean): SallyportError =>
+  new SallyportError(
+    'UPSTREAM_GONE',
+    isResent
+      ? 'The server says again that it does not know its session, although a new one had just begun.'
+      : 'The server ended the session.',
+    { hint: 'It did not carry out the request. Check the log of the server, and its url.' },
+  )
 
 /** The server had not received the request. */
 const goneError = (reason: string): SallyportError =>

@@ -46,6 +46,8 @@ export interface OutgoingCall {
   readonly isQuarantined?: boolean | undefined
   /** It does not count as use of the server: an unused server may stop meanwhile. */
   readonly isBackground?: boolean | undefined
+  /** It was sent before, over a session that the server had forgotten. */
+  readonly isResent?: boolean | undefined
   /** For `resources/subscribe`: the subscriber, and its lifetime. */
   readonly subscription?: ResourceSubscription | undefined
   /** Called with the id of the request: messages of the server refer to it. */

@@ -21,7 +21,7 @@ export interface PendingRequestOptions {
   readonly call: OutgoingCall
   readonly text: string
   readonly timeouts: CallTimeouts
-  readonly resolve: (reply: UpstreamReply) => void
+  readonly resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly reject: (error: SallyportError) => void
   readonly deadlines: Pick<Deadlines, 'schedule'>
 }
@@ -35,7 +35,7 @@ export class PendingRequest implements EncodedRequest {
   readonly id: number
   readonly call: OutgoingCall
   readonly text: string
-  readonly resolve: (reply: UpstreamReply) => void
+  readonly resolve: (reply: UpstreamReply | Promise<UpstreamReply>) => void
   readonly reject: (error: SallyportError) => void
   readonly #timeouts: CallTimeouts
   readonly #deadlines: PendingRequestOptions['deadlines']
