@@ -223,7 +223,7 @@ describe('a full disk', () => {
     expect(JSON.parse(outcome.stdout)).toMatchObject({
       mode: 'LOCKDOWN',
       before: 'ALERT',
-      trouble: expect.stringMatching(
+      problem: expect.stringMatching(
         /in force, but could not be stored: .*EFBIG.*still be in force, but without who set it/,
       ),
     })
@@ -243,7 +243,7 @@ describe('a full disk', () => {
     limit(running, 'unlimited')
     await eventually(
       () => run(running, 'mode', '--json'),
-      ({ stdout }) => JSON.parse(stdout).trouble === undefined,
+      ({ stdout }) => JSON.parse(stdout).problem === undefined,
     )
     expect(modeChanges(running.state)).toEqual(['NORMAL RECOVERY person'])
     expect((await run(running, 'mode', 'NORMAL', '--why', 'over')).code).toBe(0)

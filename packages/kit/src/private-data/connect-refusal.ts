@@ -30,8 +30,8 @@ export async function findConnectRefusal(
   }
 }
 
-function describeLabel({ sensitivity, datasets, doubt }: Label): string {
-  if (doubt !== undefined)
+function describeLabel({ sensitivity, datasets, problem }: Label): string {
+  if (problem !== undefined)
     return `counts as ${sensitivity}, because its label cannot be read (the server's log says why)`
   const guarded = datasets.filter((dataset) => dataset.sensitivity === sensitivity)
   const names = guarded.slice(0, MAX_SHOWN_NAMES).map(({ name }) => quoteText(name, MAX_SHOWN_CHARS))

@@ -37,7 +37,7 @@ export async function finalizeLabel(
   return { ...claim, signed: signLabel({ session: scope.sessionId, ...claim }, { secret }) }
 }
 
-const isEmptyLabel = ({ datasets, doubt }: Label): boolean => datasets.length === 0 && doubt === undefined
+const isEmptyLabel = ({ datasets, problem }: Label): boolean => datasets.length === 0 && problem === undefined
 
 function toLabelClaim({ sensitivity, datasets }: Label) {
   const guardedFirst = datasets.toSorted((a, b) => (isAtLeast(a.sensitivity, b.sensitivity) ? -1 : 1))

@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const open = (doubts: string[] = []) => openLabelStore(folder, { onDoubt: (doubt) => doubts.push(doubt) })
+const open = (problems: string[] = []) => openLabelStore(folder, { onProblem: (problem) => problems.push(problem) })
 
 test('a session starts public, and reading writes nothing', async () => {
   expect(await open().read(ADA)).toEqual({ sensitivity: 'PUBLIC', datasets: [] })
@@ -109,14 +109,14 @@ test.each<[string, (at: string) => Promise<unknown>]>([
 ])(
   '%s among the records makes the session as strict as can be, says so once, and ends with its removal',
   async (_, spoil) => {
-    const doubts: string[] = []
-    const store = open(doubts)
+    const problems: string[] = []
+    const store = open(problems)
     await store.raise(ADA, 'x', 'INTERNAL')
     await spoil(join(folder, folderName))
     for (const each of [store, store, open([])]) expect((await each.read(ADA)).sensitivity).toBe('SECRET')
     expect((await store.read(ADA)).datasets).toEqual([{ name: 'x', sensitivity: 'INTERNAL' }])
-    expect((await store.read(ADA)).doubt).not.toContain(folder)
-    expect(doubts).toEqual([
+    expect((await store.read(ADA)).problem).not.toContain(folder)
+    expect(problems).toEqual([
       expect.stringMatching(/^\/.+: The file ".+" (is|cannot be) .+\. The session counts as SECRET/),
     ])
     for (const name of await readdir(join(folder, folderName)))
@@ -126,20 +126,20 @@ test.each<[string, (at: string) => Promise<unknown>]>([
 )
 
 test('a folder that cannot be listed counts as the strictest, and raising in it throws', async () => {
-  const doubts: string[] = []
+  const problems: string[] = []
   await writeFile(join(folder, folderName), 'a file where the folder should be')
-  const store = open(doubts)
+  const store = open(problems)
   expect((await store.read(ADA)).sensitivity).toBe('SECRET')
-  expect(doubts).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
+  expect(problems).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
   await expect(store.raise(ADA, 'x', 'PUBLIC')).rejects.toMatchObject({ code: 'STATE_UNUSABLE' })
 })
 
 test('so does a session below something that is not a folder', async () => {
-  const doubts: string[] = []
+  const problems: string[] = []
   await writeFile(join(folder, 'file'), '')
-  const store = openLabelStore(join(folder, 'file'), { onDoubt: (doubt) => doubts.push(doubt) })
+  const store = openLabelStore(join(folder, 'file'), { onProblem: (problem) => problems.push(problem) })
   expect((await store.read(ADA)).sensitivity).toBe('SECRET')
-  expect(doubts).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
+  expect(problems).toEqual([expect.stringContaining('cannot be listed (ENOTDIR)')])
 })
 
 test('what could not be written still counts at once, and is written as soon as possible', async () => {

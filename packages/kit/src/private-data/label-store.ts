@@ -34,26 +34,26 @@ export interface LabelStore {
 /** The settings of a label store. */
 export interface LabelStoreOptions {
   /** Called once for each reason why a label cannot be read in full. Default: prints to standard error. */
-  readonly onDoubt?: (doubt: string) => void
+  readonly onProblem?: (problem: string) => void
 }
 
 /** The maximum number of cached sessions; the others are read again when needed. */
 const MAX_CACHED_OWNERS = 4096
 
 /** Opens the label store in a folder, which several processes may share. */
-export function openLabelStore(folder: string, { onDoubt = printDoubt }: LabelStoreOptions = {}): LabelStore {
-  return new FolderLabelStore(resolve(folder), onDoubt)
+export function openLabelStore(folder: string, { onProblem = printProblem }: LabelStoreOptions = {}): LabelStore {
+  return new FolderLabelStore(resolve(folder), onProblem)
 }
 
 class FolderLabelStore implements LabelStore {
   readonly #folder: string
-  readonly #onDoubt: (doubt: string) => void
+  readonly #onProblem: (problem: string) => void
   readonly #owners = new Map<string, OwnerLabel>()
   readonly #reported = new Set<string>()
 
-  constructor(folder: string, onDoubt: (doubt: string) => void) {
+  constructor(folder: string, onProblem: (problem: string) => void) {
     this.#folder = folder
-    this.#onDoubt = onDoubt
+    this.#onProblem = onProblem
   }
 
   async raise(owner: LabelOwner, dataset: string, sensitivity: Sensitivity): Promise<Label> {
@@ -64,7 +64,8 @@ class FolderLabelStore implements LabelStore {
 
   async read(owner: LabelOwner): Promise<Label> {
     const label = await this.#openLabel(owner).read()
-    if (label.doubt !== undefined) this.#report(ownerFolder(this.#folder, owner.userId, owner.sessionId), label.doubt)
+    if (label.problem !== undefined)
+      this.#report(ownerFolder(this.#folder, owner.userId, owner.sessionId), label.problem)
     return label
   }
 
@@ -90,11 +91,11 @@ class FolderLabelStore implements LabelStore {
     }
   }
 
-  #report(folder: string, doubt: string): void {
-    const message = `${folder}: ${doubt}. The session counts as ${HIGHEST_SENSITIVITY} until that is repaired.`
+  #report(folder: string, problem: string): void {
+    const message = `${folder}: ${problem}. The session counts as ${HIGHEST_SENSITIVITY} until that is repaired.`
     if (this.#reported.has(message) || this.#reported.size > MAX_CACHED_OWNERS) return
     this.#reported.add(message)
-    this.#onDoubt(message)
+    this.#onProblem(message)
   }
 }
 
@@ -116,8 +117,8 @@ export function checkDataset(dataset: unknown, sensitivity: unknown): void {
 const describeLevel = (value: unknown): string =>
   typeof value === 'string' ? quoteText(value, 40) : value === null ? 'null' : `of type ${typeof value}`
 
-function printDoubt(doubt: string): void {
-  console.error(doubt)
+function printProblem(problem: string): void {
+  console.error(problem)
 }
 
 /** A folder beside those of the owners, whose names all end with a digest. */
@@ -164,8 +165,8 @@ class OwnerLabel {
   }
 
   async read(): Promise<Label> {
-    const doubt = await this.#refresh()
-    return createLabel(this.#datasets, doubt)
+    const problem = await this.#refresh()
+    return createLabel(this.#datasets, problem)
   }
 
   async #write(dataset: PrivateDataset): Promise<void> {
@@ -205,11 +206,11 @@ class OwnerLabel {
     } catch (error) {
       return `The folder cannot be listed (${codeOf(error)})`
     }
-    let doubt: string | undefined
+    let problem: string | undefined
     for (const name of names) {
-      if (!this.#readFiles.has(name)) doubt = (await this.#readFile(name)) ?? doubt
+      if (!this.#readFiles.has(name)) problem = (await this.#readFile(name)) ?? problem
     }
-    return doubt
+    return problem
   }
 
   async #readFile(file: string): Promise<string | undefined> {

@@ -80,7 +80,7 @@ test('what several processes raised is there completely and at its maximum, thou
     // Whatever has been said to be durable is seen by the very next reading of another process.
     const known = raised.at(-1) as Raised
     const label = await reader.read(OWNER)
-    expect(label).not.toHaveProperty('doubt')
+    expect(label).not.toHaveProperty('problem')
     expectRaised(label, known)
     expect(isAtLeast(label.sensitivity, last)).toBe(true)
     last = label.sensitivity

@@ -104,7 +104,7 @@ interface ModeStatus {
   readonly mode: Mode
   readonly by: string
   readonly why: string
-  readonly trouble?: string | undefined
+  readonly problem?: string | undefined
 }
 
 interface ModeCheckOptions {
@@ -116,7 +116,7 @@ interface ModeCheckOptions {
 /** A mode that refuses tools is shown here, for users who wonder why tools are refused. */
 export function checkMode({ state, running }: ModeCheckOptions): Check {
   if (running !== undefined)
-    return running.trouble === undefined ? checkKnownMode(running) : wrong('mode', running.trouble)
+    return running.problem === undefined ? checkKnownMode(running) : wrong('mode', running.problem)
   const stored = readMode(state)
   if (stored.found === 'nothing') return ok('mode', 'NORMAL')
   if (stored.found === 'record') return checkKnownMode(stored.record)

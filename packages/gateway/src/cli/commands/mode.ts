@@ -53,7 +53,7 @@ async function show(context: CliContext, flags: GlobalFlags, screen: Screen): Pr
   const facts = [...factsOf(view, context.now()), ['tools', open] as const]
   screen.printFacts(facts.map(([name, value]) => ({ name, value })))
   if (age !== 'running') screen.printMessage(noGatewayMessage(context, flags))
-  const { trouble: problem } = view
+  const { problem } = view
   if (problem !== undefined) screen.printMessage(`! ${visibleLine(problem)}`)
 }
 
@@ -74,7 +74,7 @@ async function set(context: CliContext, { flags, screen, mode }: SetOptions): Pr
   screen.printMessage(`${mode} is in force. ${MODE_MEANINGS[mode]} ${was}.`)
   if (age !== 'running')
     screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there starts in ${mode}.`)
-  const { trouble: problem } = changed
+  const { problem } = changed
   if (problem !== undefined) screen.printMessage(`! ${visibleLine(problem)}`)
 }
 

@@ -32,7 +32,7 @@ export const panicCommand = defineCommand<PanicFlags>({
     // A user who meant the gateway of another state must notice that it is not locked down.
     if (age !== 'running')
       screen.printMessage(`! ${noGatewayMessage(context, flags)} The next one there starts in LOCKDOWN.`)
-    const { trouble: problem } = changed
+    const { problem } = changed
     if (problem !== undefined) screen.printMessage(`! ${visibleLine(problem)}`)
     screen.printMessage(LOCKDOWN_EXIT_HINT)
   },

@@ -95,7 +95,7 @@ function details(server: ServerView, now: Date): readonly (readonly [string, str
     ['headers', list(config.headers)],
     ['only tools', list(config.includeTools)],
     ['without tools', list(config.excludeTools)],
-    ['entry', config.place.line === 0 ? config.place.file : `${config.place.file}:${config.place.line}`],
+    ['entry', config.location.line === 0 ? config.location.file : `${config.location.file}:${config.location.line}`],
   ]
 }
 

@@ -62,9 +62,9 @@ export const OPERATOR_INTERFACES = ['api', 'cli', 'web'] as const
 /** The mode as the admin plane shows it. */
 interface CurrentModeView extends ModeRecord {
   readonly next: Mode[]
-  readonly trouble?: string
+  readonly problem?: string
 }
 
 export function modeView({ current, problem }: ModeState): CurrentModeView {
-  return { ...current, next: [...NEXT_MODES[current.mode]], ...(problem !== undefined && { trouble: problem }) }
+  return { ...current, next: [...NEXT_MODES[current.mode]], ...(problem !== undefined && { problem }) }
 }

@@ -12,7 +12,7 @@ const modeSchema = z
     via: z.string(),
     why: z.string().openapi({ description: 'Empty if no reason was given.' }),
     next: z.array(z.enum(MODES)).openapi({ description: 'The modes that a person can set next.' }),
-    trouble: z.string().optional().openapi({ description: 'Why a restart may not restore exactly this mode.' }),
+    problem: z.string().optional().openapi({ description: 'Why a restart may not restore exactly this mode.' }),
   })
   .openapi('Mode')
 

@@ -48,7 +48,7 @@ const serverSchema = z
       .object({
         title: z.string().optional(),
         enabled: z.boolean(),
-        place: z.object({ file: z.string(), line: z.number() }),
+        location: z.object({ file: z.string(), line: z.number() }),
         command: z.string().optional(),
         args: z.array(z.string()).optional().openapi({ description: 'Values from variables are masked.' }),
         cwd: z.string().optional(),
@@ -95,7 +95,7 @@ function configView(config: UpstreamConfig): ServerView['config'] {
   const { title, enabled, location, includeTools, excludeTools } = config
   return {
     enabled,
-    place: { file: location.file, line: location.line },
+    location: { file: location.file, line: location.line },
     excludeTools: [...excludeTools],
     ...withoutUndefined({ title, includeTools: includeTools && [...includeTools] }),
     ...addressView(config),
