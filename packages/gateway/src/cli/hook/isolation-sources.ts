@@ -147,7 +147,7 @@ async function readYamlFile(file: string, { warnings, isRead }: ReadOptions): Pr
   try {
     const bytes = await readHomeFile(file)
     if (bytes === undefined || !isRead(bytes)) return undefined
-    const { parseYamlValue } = await import('./yaml-value.ts')
+    const { parseYamlValue } = await import('../../config/config.ts')
     const read = parseYamlValue(bytes.toString('utf8'))
     if (read === undefined) warnings.push(`${file} cannot be parsed and is ignored.`)
     return read?.value

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { isJsonList, isJsonObject, type Json } from '@sallyport/core'
 import { causeCode, readRegularFile } from '../../disk/disk.ts'
 
 /** A config file of an agent whose servers the gateway uses too. It is read together with the home. */
@@ -23,9 +24,17 @@ const INCLUDE_KEY = /(?:^|[{,])[ \t]*["']?include["']?[ \t]*:/m
 export async function readIncludedFiles(home: string, config: Buffer | undefined): Promise<readonly IncludedFile[]> {
   const text = config?.toString('utf8') ?? ''
   if (!INCLUDE_KEY.test(text)) return []
-  const { parseIncludedPaths } = await import('./parse-included-paths.ts')
-  const paths = new Set(parseIncludedPaths(text).map((path) => resolveIncludedPath(home, path)))
+  const { parseYamlValue } = await import('../servers/written-servers.ts')
+  const included = listIncludedPaths(parseYamlValue(text)?.value)
+  const paths = new Set(included.map((path) => resolveIncludedPath(home, path)))
   return Promise.all([...paths].slice(0, MAX_FILES).map(readIncludedFile))
+}
+
+/** The paths under `include`. Invalid ones are ignored here. */
+function listIncludedPaths(config: Json | undefined): readonly string[] {
+  const include = isJsonObject(config) ? config.include : undefined
+  const paths = isJsonList(include) ? include : [include ?? '']
+  return paths.filter((path): path is string => typeof path === 'string' && path.trim() !== '')
 }
 
 /** Relative to the home; `~` is the user's home folder. */

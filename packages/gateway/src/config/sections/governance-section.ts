@@ -1,4 +1,4 @@
-import { isLoopback, RISK_LEVELS } from '@sallyport/core'
+import { didYouMean, isLoopback, RISK_LEVELS, type RiskTokens } from '@sallyport/core'
 import { DEFAULT_ESCALATION, DEFAULT_GOVERNANCE } from '../defaults.ts'
 import type { IssueLog } from '../reading/issue-log.ts'
 import type { ConfigNode } from '../reading/normalize.ts'
@@ -8,7 +8,6 @@ import type { AutoApproval, EscalationSettings, GovernanceSettings, PolicyPatter
 import type { GovernanceSection } from './governance-schema.ts'
 import { checkSharedSecret } from './jwt-section.ts'
 import { type PolicyResult, readPolicyFields } from './policy-fields.ts'
-import { readRiskTokens } from './risk-token-lists.ts'
 
 interface SectionContext {
   readonly file: string
@@ -143,3 +142,38 @@ const mergeTrigger = <Given extends object, Default extends object>(
   given: Given | false | undefined,
   fallback: Default,
 ): (Default & Given) | Default | undefined => (given === false ? undefined : { ...fallback, ...given })
+
+type GivenTokens = NonNullable<GovernanceSection['riskTokens']>
+
+/** The built-in words plus the changes of the operator: `word` adds a word, `!word` removes one. */
+function readRiskTokens(given: GivenTokens, report: SectionContext): RiskTokens {
+  if (Object.keys(given).length === 0) return DEFAULT_GOVERNANCE.riskTokens
+  const lists = {
+    high: changeWords('high', given, report),
+    low: changeWords('low', given, report),
+    nouns: changeWords('nouns', given, report),
+  }
+  for (const [index, word] of (given.low ?? []).entries())
+    if (lists.high.includes(word))
+      report.log.warn(
+        findWordNode('low', index, report),
+        `"${word}" is also in the list "high", which takes precedence. Write "!${word}" there.`,
+      )
+  return lists
+}
+
+function changeWords(list: keyof RiskTokens, given: GivenTokens, report: SectionContext): readonly string[] {
+  const words = new Set(DEFAULT_GOVERNANCE.riskTokens[list])
+  for (const [index, word] of (given[list] ?? []).entries()) {
+    if (!word.startsWith('!')) words.add(word)
+    else if (!words.delete(word.slice(1)))
+      report.log.warn(
+        findWordNode(list, index, report),
+        `this word is not in the list, so it cannot be removed.${didYouMean(word.slice(1), words)}`,
+      )
+  }
+  return [...words]
+}
+
+const findWordNode = (list: keyof RiskTokens, index: number, { node }: SectionContext): ConfigNode =>
+  node.children.get(list)?.children.get(index) ?? node
