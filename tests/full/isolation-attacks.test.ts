@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ALL, HttpSession } from './asked-client.ts'
-import { type FloodBench, type Message, openFlood } from './flood-bench.ts'
-import { type HostileModel, type Mischief, openHostileModel, sayCalls } from './hostile-model.ts'
-import { modernRequest } from './mcp-client.ts'
-import { openModernUpstream } from './modern-upstream.ts'
-import { eventually } from './processes.ts'
-import { promise } from './promises.ts'
-import { REPOSITORY } from './run-gateway.ts'
+import { ALL, HttpSession } from '../asked-client.ts'
+import { type FloodBench, type Message, openFlood } from '../flood-bench.ts'
+import { type HostileModel, type Mischief, openHostileModel, sayCalls } from '../hostile-model.ts'
+import { modernRequest } from '../mcp-client.ts'
+import { openModernUpstream } from '../modern-upstream.ts'
+import { eventually } from '../processes.ts'
+import { promise } from '../promises.ts'
+import { REPOSITORY } from '../run-gateway.ts'
 
 async function openBefore(
   mischief: Mischief,
