@@ -11,6 +11,8 @@ export interface StderrTailOptions {
   readonly filter?: CredentialFilter | undefined
 }
 
+/** Enough to find the line that says why a process died. */
+const PROCESS_LINES = 40
 const LINE_FEED = 0x0a
 const MAX_BYTES_PER_CHARACTER = 4
 
@@ -41,6 +43,11 @@ export class StderrTail {
     this.#lineLength = options.lineLength ?? 2_000
     this.#secrets = options.secrets ?? []
     this.#filter = options.filter
+  }
+
+  /** An empty one for a single process, which hides the same secrets. */
+  forProcess(): StderrTail {
+    return new StderrTail({ lines: PROCESS_LINES, secrets: this.#secrets, filter: this.#filter })
   }
 
   /** How many lines were begun so far, retained or not. */
@@ -80,12 +87,6 @@ export class StderrTail {
     const shown = (this.#openUsed > 0 ? [...this.#lines, this.#openText()] : this.#lines).slice(-this.#limit)
     const missing = this.written - shown.length
     return missing > 0 ? [`… ${missing} earlier lines were dropped`, ...shown] : shown
-  }
-
-  /** The lines that were begun after the first `written`, as far as they are retained. */
-  since(written: number): readonly string[] {
-    const lines = this.written - written
-    return lines <= 0 ? [] : this.tail().slice(-lines)
   }
 
   /** Skips the lines of a chunk that cannot be among the last, and returns where the others begin. */

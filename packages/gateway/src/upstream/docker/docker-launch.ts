@@ -158,20 +158,18 @@ class StreamingTransport implements Transport {
 
   #watch(group: ProcessGroup, events: TransportEvents): void {
     const { stderr } = this.#options
-    const linesBefore = stderr.written
+    const own = stderr.forProcess()
     for (const pipe of [group.stdin, group.stdout, group.stderr]) pipe.on('error', () => {})
     // Read so that the process never blocks, and then dropped: lines of two pipes would mix.
     readFairly(group.stdout, (chunk) => chunk.length)
     readFairly(group.stderr, (chunk) => {
       stderr.push(chunk)
+      own.push(chunk)
       return chunk.length
     })
     void group.closed.then((exit) => {
       stderr.end()
-      this.#onLost(
-        describeLoss({ what: describeExit(exit), stderr, linesBefore, explain: explainDockerFailure }),
-        events,
-      )
+      this.#onLost(describeLoss({ what: describeExit(exit), stderr: own, explain: explainDockerFailure }), events)
     })
   }
 

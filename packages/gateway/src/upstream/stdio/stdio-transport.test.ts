@@ -238,6 +238,15 @@ describe('StdioTransport notices', () => {
     second.call('kill-self')
     expect(await second.received.closed()).toBe('was killed by SIGKILL')
   })
+
+  it('the output of one process without that of another, and without our own messages', async () => {
+    const dying = await talk()
+    const other = await talk(hostileConfig('exit-at-start'), { stderr: dying.stderr })
+    await other.received.closed()
+    dying.stderr.push(Buffer.from('[sallyport] a message was dropped: Error: not JSON\n'))
+    dying.call('kill-self')
+    expect(await dying.received.closed()).toBe('was killed by SIGKILL')
+  })
 })
 
 describe('StdioTransport leaves nothing behind', () => {

@@ -117,19 +117,21 @@ export class StdioTransport implements Transport {
     this.#group = group
     this.#outbox = new Outbox(group.stdin, (id, refusal) => this.#activeEvents()?.onFailure(id, refusal))
     const { stderr, explain } = this.#options
-    const linesBefore = stderr.written
+    // Several processes of a server write into `stderr`, and so do we.
+    const own = stderr.forProcess()
     this.#readOutput(group)
     group.stdin.on('error', () => this.#giveUp(group, 'closed its stdin'))
     group.stdout.on('end', () => this.#giveUp(group, 'closed its stdout'))
     group.stderr.on('error', () => {})
     readFairly(group.stderr, (chunk) => {
       stderr.push(chunk)
+      own.push(chunk)
       return chunk.length
     })
     void group.closed.then((exit) => {
       stderr.end()
       const what = this.#giveUpReason ?? describeExit(exit)
-      this.#activeEvents()?.onClose(describeLoss({ what, stderr, linesBefore, explain }))
+      this.#activeEvents()?.onClose(describeLoss({ what, stderr: own, explain }))
     })
   }
 
@@ -296,17 +298,16 @@ type Explain = (lines: readonly string[]) => string | undefined
 
 interface ProcessLoss {
   readonly what: string
+  /** What this process wrote. */
   readonly stderr: StderrTail
-  /** How many lines others had written before it began. */
-  readonly linesBefore: number
   readonly explain?: Explain | undefined
 }
 
 const REASON_LENGTH = 300
 
 /** Why a program is gone: how it ended, and what it wrote about that. */
-export function describeLoss({ what, stderr, linesBefore, explain }: ProcessLoss): string {
-  const lines = stderr.since(linesBefore)
+export function describeLoss({ what, stderr, explain }: ProcessLoss): string {
+  const lines = stderr.tail()
   const meaning = explain?.(lines)
   if (meaning !== undefined) return `${what}: ${meaning}`
   const line = findErrorSummaryLine(lines)
