@@ -289,7 +289,8 @@ export class EmbeddedGateway {
   #lookUp(tool: string): Offer | SallyportError {
     const { snapshot } = this.#gateway.catalog
     try {
-      const absence = snapshot.toolNames.find(tool).length === 0 ? this.#gateway.findAbsentServer(tool) : undefined
+      const absence =
+        snapshot.toolNames.find(tool).length === 0 ? this.#gateway.findAbsentServerOfTyped(tool) : undefined
       if (absence) return absence.refusal
       return (
         snapshot.findTool(snapshot.toolNames.findOne(tool)) ??

@@ -128,7 +128,14 @@ export class Gateway {
 
   /** Explains to a caller why a tool is missing whose server has not started. */
   readonly findAbsentServer = (tool: string): AbsentServer | undefined => {
-    const absent = this.fleet.findAbsentServer(tool)
+    return this.#hideQuotedText(this.fleet.findAbsentServer(tool, this.#settings.gateway.naming))
+  }
+
+  /** The same for a name that people and programs type: it need not contain the server. */
+  readonly findAbsentServerOfTyped = (tool: string): AbsentServer | undefined =>
+    this.findAbsentServer(tool) ?? this.#hideQuotedText(this.fleet.findStartingServer())
+
+  #hideQuotedText(absent: AbsentServer | undefined): AbsentServer | undefined {
     // The reason may quote the server, and nobody knows yet which of its tools are quarantined.
     if (absent === undefined || !this.governance.hasQuarantine) return absent
     return { ...absent, refusal: withoutQuotedText(absent.refusal) }
@@ -469,6 +476,7 @@ function createServingParts({ settings, fleet, onConversation, ...parts }: Servi
     ...parts,
     version: VERSION,
     maxListeners: maxSessions,
+    findStartingServer: () => fleet.findStartingServer(),
     waitForServers: () => fleet.waitUntilKnown(settings().gateway.startupWait),
     ownLists: {
       ofServer: (server, reader) => fleet.get(server)?.ownLists?.(reader),

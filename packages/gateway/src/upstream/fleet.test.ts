@@ -215,8 +215,26 @@ describe(`a tool of a server that has not started (${promise('GW-4')})`, () => {
       })
     expect(fleet.findAbsentServer('a_read')).toMatchObject({ server: 'a' })
     for (const name of ['read', 'ab_read', 'known_read', 'a', '']) expect(fleet.findAbsentServer(name)).toBeUndefined()
+    expect(fleet.findAbsentServer('mcp_a_b_read')).toMatchObject({ server: 'a-b' })
     await fleet.close()
     expect(fleet.findAbsentServer('a_read')).toBeUndefined()
+  })
+
+  it('has no prefix with bare names', async () => {
+    const { fleet } = openFleet()
+    fleet.applyConfig(configs('a'), NONE)
+    expect(fleet.findAbsentServer('read', 'bare')).toMatchObject({ server: 'a' })
+    await fleet.close()
+  })
+
+  it('is starting before its server was opened', async () => {
+    const { fleet } = openFleet()
+    fleet.expect(['a'])
+    const starting = { server: 'a', refusal: { code: 'UPSTREAM_STARTING', message: 'Server a is starting.' } }
+    expect(fleet.findAbsentServer('a_read')).toMatchObject(starting)
+    expect(fleet.findStartingServer()).toMatchObject(starting)
+    await fleet.close()
+    expect(fleet.findStartingServer()).toBeUndefined()
   })
 })
 

@@ -1,9 +1,16 @@
-import { canonicalName, plainName, type SallyportError, type SallyportEvent } from '@sallyport/core'
+import {
+  canonicalName,
+  mcpName,
+  type Naming,
+  plainName,
+  type SallyportError,
+  type SallyportEvent,
+} from '@sallyport/core'
 import { isSameServer, type ServerConfig } from '../config/config.ts'
 import type { OwnLists } from './own-lists.ts'
 import type { ServerCatalog } from './server-catalog.ts'
 import { StartSignal } from './start-signal.ts'
-import { stateRefusal } from './state-refusal.ts'
+import { type ServerState, stateRefusal } from './state-refusal.ts'
 import type { AnnouncedLists, ListReader, OwnListsChange, Upstream, UpstreamListener } from './upstream-interface.ts'
 
 export interface FleetListener {
@@ -166,13 +173,28 @@ export class Fleet {
 
   /**
    * Why there is no tool of this name: it begins with the id of a server that did not start, so its tools are unknown.
+   * With `naming: bare` every name may be one of the only server.
    */
-  findAbsentServer(tool: string): AbsentServer | undefined {
-    const absent = this.all()
-      .map((upstream) => upstream.status())
-      .filter(({ id, state }) => state !== 'ready' && !this.#options.isKnown(id) && startsWithServer(tool, id))
+  findAbsentServer(tool: string, naming: Naming = 'prefixed'): AbsentServer | undefined {
+    const absent = this.#absentServers().filter(({ id }) => naming === 'bare' || startsWithServer(tool, id))
     // `a_b_read` is more likely a tool of `a-b` than of `a`.
-    const status = absent.sort((one, other) => other.id.length - one.id.length)[0]
+    return this.#refuse(absent.sort((one, other) => other.id.length - one.id.length)[0])
+  }
+
+  /** A server that has not finished its first start: a name without a server may be one of its tools. */
+  findStartingServer(): AbsentServer | undefined {
+    return this.#refuse(this.#absentServers().find(({ state }) => state === 'starting'))
+  }
+
+  /** The servers that are not ready and whose offers nobody knows. */
+  #absentServers(): ServerState[] {
+    const isUnknown = ({ id, state }: ServerState): boolean => state !== 'ready' && !this.#options.isKnown(id)
+    const opened: readonly ServerState[] = this.all().map((upstream) => upstream.status())
+    const expected = [...this.#unknown.keys()].filter((id) => !this.#upstreams.has(id))
+    return [...opened, ...expected.map((id) => ({ id, state: 'starting' }) as const)].filter(isUnknown)
+  }
+
+  #refuse(status: ServerState | undefined): AbsentServer | undefined {
     return status && { server: status.id, refusal: stateRefusal(status, this.#options.now()) }
   }
 
@@ -227,5 +249,7 @@ export class Fleet {
 /** Whether a name, in any spelling that people and agents use, begins with this server's id. */
 function startsWithServer(tool: string, server: string): boolean {
   const ref = { server, tool: 'x' }
-  return [`${server}/x`, canonicalName(ref), plainName(ref)].some((name) => tool.startsWith(name.slice(0, -1)))
+  return [`${server}/x`, canonicalName(ref), plainName(ref), mcpName(ref)].some((name) =>
+    tool.startsWith(name.slice(0, -1)),
+  )
 }

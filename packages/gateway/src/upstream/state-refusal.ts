@@ -9,11 +9,10 @@ const CODES: Readonly<Partial<Record<UpstreamState, ErrorCode>>> = {
   'needs-login': 'UPSTREAM_NEEDS_LOGIN',
 }
 
+export type ServerState = Pick<UpstreamStatus, 'id' | 'state'> & Partial<Pick<UpstreamStatus, 'reason' | 'retryAt'>>
+
 /** The error of a call whose server cannot take it: the state, the reason, and until when. */
-export function stateRefusal(
-  { id, state, reason, retryAt }: Pick<UpstreamStatus, 'id' | 'state' | 'reason' | 'retryAt'>,
-  now: number,
-): SallyportError {
+export function stateRefusal({ id, state, reason, retryAt }: ServerState, now: number): SallyportError {
   const next =
     retryAt === undefined
       ? ''

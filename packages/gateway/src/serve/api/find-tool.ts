@@ -12,8 +12,11 @@ export async function findTool(context: AdminContext, name: string): Promise<Off
   const isKnown = context.catalog.snapshot.toolNames.find(name).length === 1
   await (isKnown ? context.review.flushDiscovery() : waitForServers(context))
   const { snapshot } = context.catalog
-  const absence = snapshot.toolNames.find(name).length === 0 ? context.fleet.findAbsentServer(name) : undefined
-  if (absence) throw absence.refusal
+  if (snapshot.toolNames.find(name).length === 0) {
+    const { fleet, settings } = context
+    const absence = fleet.findAbsentServer(name, settings.gateway.naming) ?? fleet.findStartingServer()
+    if (absence) throw absence.refusal
+  }
   const ref = snapshot.toolNames.findOne(name)
   return snapshot.findTool(ref) as Offer
 }

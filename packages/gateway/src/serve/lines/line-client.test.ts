@@ -42,6 +42,7 @@ function createMethods(serve: Serve | undefined) {
     waitForServers: () => undefined,
     ownLists: { ofServer: () => undefined, ofAll: () => undefined, prepare: () => undefined },
     findAbsentServer: () => undefined,
+    findStartingServer: () => undefined,
   })
   return { testPipeline, hub, methods }
 }

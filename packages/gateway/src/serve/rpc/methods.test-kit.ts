@@ -25,6 +25,7 @@ export function createTestMethods({ maxListeners = () => 10, ...options }: TestM
     waitForServers: () => undefined,
     ownLists: { ofServer: () => undefined, ofAll: () => undefined, prepare: () => undefined },
     findAbsentServer: () => undefined,
+    findStartingServer: () => undefined,
   })
   return { ...testPipeline, hub, methods }
 }

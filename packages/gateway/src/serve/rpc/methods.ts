@@ -44,6 +44,8 @@ export interface MethodsOptions {
   readonly ownLists: OwnListSources
   /** The server that a name refers to, if that server is not available. */
   readonly findAbsentServer: (name: string) => AbsentServer | undefined
+  /** A server that is still starting and may offer anything. */
+  readonly findStartingServer: () => AbsentServer | undefined
 }
 
 export interface OwnListSources {
@@ -260,6 +262,9 @@ export class Methods {
     if (typeof uri !== 'string') throw new SallyportError('INVALID_PARAMS', '"uri" must be a string.')
     const offer = await this.#find((snapshot) => this.#findUri(snapshot, uri, request))
     if (offer) return offer
+    const starting = this.#options.findStartingServer()
+    if (starting && this.#options.listings.includesServer(request.principal, starting.server))
+      throw this.#recordUnknown(request, uri, starting.refusal)
     const message = `No server offers the resource ${JSON.stringify(uri.slice(0, 200))}.`
     throw this.#recordUnknown(request, uri, new SallyportError('RESOURCE_UNKNOWN', message))
   }
@@ -275,16 +280,17 @@ export class Methods {
 
   async #complete(request: ClientRequest): Promise<Reply> {
     const ref = isJsonObject(request.params.ref) ? request.params.ref : {}
-    const { snapshot } = this.#options.catalog
     if (ref.type === 'ref/prompt' && typeof ref.name === 'string') {
       const named = { name: ref.name, request }
-      const offer = this.#findNamed(snapshot, 'prompt', named) ?? this.#throwUnknownName('prompt', ref.name, request)
+      const offer =
+        (await this.#find((snapshot) => this.#findNamed(snapshot, 'prompt', named))) ??
+        this.#throwUnknownName('prompt', ref.name, request)
       return this.#calls.run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
       return this.#calls.run(
         request,
-        snapshot.template(ref.uri, (offer) => this.#isListedFor(request, offer)) ??
+        this.#options.catalog.snapshot.template(ref.uri, (offer) => this.#isListedFor(request, offer)) ??
           (await this.#findResource(ref.uri, request)),
         request.params,
       )
