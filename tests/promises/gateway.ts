@@ -46,7 +46,7 @@ export const GATEWAY_PROMISES = {
     state: 'built',
   },
   'GW-14': {
-    text: 'Wire names are short, unique after folding, stable, and looked up in a table, never parsed',
+    text: 'Wire names (after the server, after mcp_ and the server, or bare) are short, unique after folding, stable, and looked up in a table, never parsed',
     state: 'built',
   },
   'GW-15': {

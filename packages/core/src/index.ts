@@ -67,7 +67,7 @@ export {
   tryParseJson,
 } from './json/json.ts'
 export { isLoopback } from './loopback.ts'
-export { foldName, hashedNames, NameTable, type Naming, plainName, toWireName } from './names.ts'
+export { foldName, hashedNames, mcpName, NameTable, type Naming, plainName, toWireName } from './names.ts'
 export type { FoundPath } from './paths/found-path.ts'
 export { hideHostPaths } from './paths/host-paths.ts'
 export { findPaths, findUriPaths } from './paths/path-arguments.ts'

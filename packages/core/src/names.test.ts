@@ -239,7 +239,7 @@ describe('the forms of a name', () => {
     expect(short).toBe(`a_${'b'.repeat(39)}_${hash.slice(0, 8)}`)
     expect(long).toBe(`a_${'b'.repeat(31)}_${hash.slice(0, 16)}`)
     expect(hashedNames(ref(`a/${'b'.repeat(38)}_c`), digest)[0]).toMatch(/^a_b{38}_[0-9a-f]{8}$/)
-    expect(hashedNames(ref('a/b'), digest)).toHaveLength(2)
+    expect(hashedNames(ref('a/b'), digest)).toHaveLength(4)
   })
 
   it('chosen: by the rules of all names, and undefined if nothing is left or it is too long', () => {
@@ -329,6 +329,44 @@ describe('names that people choose', () => {
       }),
       { numRuns: 500 },
     )
+  })
+})
+
+describe(`names after mcp_ (${promise('GW-14')})`, () => {
+  it('are the usual ones after mcp_, also those of the gateway', () => {
+    const refs = ['files/read_file', 'my-db/run.all', '1st/a', 'sallyport/read_file'].map(ref)
+    expect(wires(refs, 'mcp')).toEqual([
+      'mcp_files_read_file',
+      'mcp_my_db_run_all',
+      'mcp_1st_a',
+      'mcp_sallyport_read_file',
+    ])
+  })
+
+  it('have the same form, length and uniqueness, whatever servers call their tools', () => {
+    fc.assert(
+      fc.property(anyRefs, (refs) => {
+        const table = tableOf(refs, 'mcp')
+        const names = refs.map((one) => table.wireName(one) ?? '')
+        expect(table.unnamed).toEqual([])
+        for (const name of names) expect(name).toMatch(/^mcp(_[A-Za-z0-9]+)+$/)
+        expect(Math.max(...names.map((name) => name.length))).toBeLessThanOrEqual(50)
+        expect(new Set(names.map(foldName)).size).toBe(refs.length)
+      }),
+    )
+  })
+
+  it('end with a hash if they clash or are too long', () => {
+    const long = ref(`files/${'x'.repeat(60)}`)
+    expect(wires([long], 'mcp')).toEqual([`mcp_files_${'x'.repeat(31)}_${hashOf(long).slice(0, 8)}`])
+    const [one, other] = ['a-b/c', 'a/b_c'].map(ref) as [ToolRef, ToolRef]
+    expect(wires([one, other], 'mcp')).toEqual([one, other].map((each) => `mcp_a_b_c_${hashOf(each).slice(0, 8)}`))
+  })
+
+  it('are found in every form that people type', () => {
+    const table = tableOf(['files/read', 'db/query'].map(ref), 'mcp')
+    for (const typed of ['mcp_db_query', 'mcp__db__query', 'db/query', 'query', 'mcp_db_*', 'db/*'])
+      expect(table.find(typed), typed).toEqual([ref('db/query')])
   })
 })
 

@@ -3,8 +3,11 @@ import { didYouMean } from './text/find-closest.ts'
 import { compileNameGlob } from './text/name-glob.ts'
 import { BUILT_IN_SERVER, canonicalName, type ToolRef } from './tool.ts'
 
-/** How tools are named on the wire: by server and tool, or by the tool's own name (with one upstream only). */
-export type Naming = 'prefixed' | 'bare'
+/**
+ * How tools are named on the wire: by server and tool, by the same after `mcp_`, or by the tool's own name (with one
+ * upstream only).
+ */
+export type Naming = 'prefixed' | 'mcp' | 'bare'
 
 export interface NamingOptions {
   readonly naming: Naming
@@ -192,7 +195,7 @@ export function toWireName(chosen: string): string | undefined {
 
 /** Bare names are compared exactly, except those that could be confused with a built-in tool. */
 function createFold(claims: readonly Claim[], naming: Naming): (name: string) => string {
-  if (naming === 'prefixed') return foldName
+  if (naming !== 'bare') return foldName
   const own = new Set(claims.filter(({ rank }) => rank === RANKS.builtIn).map(({ name }) => foldName(name ?? '')))
   return (name) => (own.has(foldName(name)) ? foldName(name) : name)
 }
@@ -200,17 +203,23 @@ function createFold(claims: readonly Claim[], naming: Naming): (name: string) =>
 /** The candidate names of a tool, from the most readable to the most unique. */
 function candidateName(ref: ToolRef, level: number, { naming, digest }: NamingOptions): string | undefined {
   if (naming === 'bare' && ref.server !== BUILT_IN_SERVER) return level === 0 ? ref.tool : undefined
-  if (level > 0) return hashedNames(ref, digest)[level - 1]
-  const plain = plainName(ref)
+  const plain = naming === 'mcp' ? mcpName(ref) : plainName(ref)
+  if (level > 0) return shortenNames(plain, ref, digest)[level - 1]
   return plain.length <= MAX_LENGTH && /[A-Za-z0-9]/.test(ref.tool) ? plain : undefined
 }
 
 /** The wire name of a tool, unless it is too long or other tools claim it. */
 export const plainName = (ref: ToolRef): string => sanitizeName(`${ref.server}_${ref.tool}`)
 
-/** The candidate names of a tool that cannot have its plain name. */
+/** The same with `naming: mcp`. */
+export const mcpName = (ref: ToolRef): string => sanitizeName(`mcp_${ref.server}_${ref.tool}`)
+
+/** The candidate names, in any naming, of a tool that cannot have its plain name. */
 export function hashedNames(ref: ToolRef, digest: NamingOptions['digest']): readonly string[] {
-  const plain = plainName(ref)
+  return [plainName(ref), mcpName(ref)].flatMap((plain) => shortenNames(plain, ref, digest))
+}
+
+function shortenNames(plain: string, ref: ToolRef, digest: NamingOptions['digest']): readonly string[] {
   const hash = digest(`${ref.server}\n${ref.tool}`)
   return HASH_LENGTHS.map((length) => {
     const head = plain.slice(0, MAX_LENGTH - length - 1).replace(/_$/, '')

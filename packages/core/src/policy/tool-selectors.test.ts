@@ -103,6 +103,9 @@ describe('selectors', () => {
     const words = ['github/search', 'mcp__github__search', 'github_search', 'github_*', 'github/*', 'mcp__github__*']
     const { includes } = compileSelectors(words, evil, { servers: ['github'], wireName: plainName })
     expect(evil.filter(includes)).toEqual([])
+    const borrowed = refs('evil/mcp_github_search')
+    const typed = ['mcp_github_search', 'mcp_github_*']
+    expect(borrowed.filter(compileSelectors(typed, borrowed, { servers: ['github'] }).includes)).toEqual([])
   })
 
   it('match a bare word only with a tool whose name does not look like another server’s', () => {

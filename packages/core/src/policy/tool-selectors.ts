@@ -1,4 +1,4 @@
-import { plainName } from '../names.ts'
+import { mcpName, plainName } from '../names.ts'
 import { compileNameGlob, isNameGlob } from '../text/name-glob.ts'
 import { canonicalName, type ToolRef } from '../tool.ts'
 
@@ -178,9 +178,11 @@ function findIndexes(names: readonly string[], matches: Matches): number[] {
 /** Tools whose name begins like the wire name of another server, even if that server is not connected. */
 function borrowedNames(tools: readonly ToolRef[], servers: readonly string[]): ReadonlySet<number> {
   const prefixes = servers
-    .map((server) => ({ server, prefix: plainName({ server, tool: 'x' }).slice(0, -1) }))
     // A server name without Latin letters has an empty prefix on the wire.
-    .filter(({ prefix }) => prefix !== '')
+    .filter((server) => /[A-Za-z0-9]/.test(server))
+    .flatMap((server) =>
+      [plainName, mcpName].map((name) => ({ server, prefix: name({ server, tool: 'x' }).slice(0, -1) })),
+    )
   const isBorrowed = (ref: ToolRef): boolean =>
     prefixes.some(({ server, prefix }) => ref.tool.startsWith(prefix) && server !== ref.server)
   return new Set([...tools.keys()].filter((at) => isBorrowed(tools[at] as ToolRef)))

@@ -33,6 +33,13 @@ describe(`tools and prompts on offer (${promise('GW-19')})`, () => {
     expect(tools[0]?.definition).toEqual({ ...annotated, name: 'two_b_c' })
   })
 
+  it('have those of the gateway last with bare names, and before the others otherwise', () => {
+    const entries = [entry('sallyport', ['read_file']), entry('one', ['z', 'a'])]
+    const wires = (naming: 'bare' | 'mcp') => new CatalogSnapshot(entries, naming).tools.map(({ wire }) => wire)
+    expect(wires('bare')).toEqual(['z', 'a', 'sallyport_read_file'])
+    expect(wires('mcp')).toEqual(['mcp_sallyport_read_file', 'mcp_one_z', 'mcp_one_a'])
+  })
+
   it('are apart from what only some clients see, which takes no name and no URI from them', () => {
     const revealed = {
       tools: [tool('read_file'), tool('extra')],

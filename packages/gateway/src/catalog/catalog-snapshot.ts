@@ -65,8 +65,10 @@ export class CatalogSnapshot {
     const promptNames = buildNameTable(entries, { key: 'prompts', naming })
     const toolPlan = { kind: 'tool', key: 'tools', names: this.toolNames, defaultNames } as const
     const promptPlan = { kind: 'prompt', key: 'prompts', names: promptNames, defaultNames: promptNames } as const
-    this.tools = namedOffers(entries, toolPlan)
-    this.prompts = namedOffers(entries, promptPlan)
+    // With bare names a client should see what it would see without the gateway, and ours after that.
+    const listed = naming === 'bare' ? entries.toSorted((one, other) => rankOwn(one) - rankOwn(other)) : entries
+    this.tools = namedOffers(listed, toolPlan)
+    this.prompts = namedOffers(listed, promptPlan)
     warnings.push(...findFailedRenames(this.tools, renames))
     for (const table of [this.toolNames, promptNames]) {
       warnings.push(
@@ -160,6 +162,8 @@ export class CatalogSnapshot {
     return owners.length === 1 ? owners[0]?.server : undefined
   }
 }
+
+const rankOwn = ({ server }: CatalogEntry): number => (server === BUILT_IN_SERVER ? 1 : 0)
 
 interface NameTableOptions {
   readonly key: 'tools' | 'prompts'

@@ -1,6 +1,7 @@
 import {
   type CompiledSelectors,
   compileSelectors,
+  mcpName,
   messageOf,
   plainName,
   quoteText,
@@ -140,7 +141,8 @@ export function listProfileWarnings(
 /** Whether a selector is about tools of this server, which may not be known yet. */
 function mentionsServer(selector: string, server: string): boolean {
   const word = selector.replace(/^!/, '')
-  return [`${server}/`, `mcp__${server}__`, plainName({ server, tool: '' })].some((head) => word.startsWith(head))
+  const ref = { server, tool: '' }
+  return [`${server}/`, `mcp__${server}__`, plainName(ref), mcpName(ref)].some((head) => word.startsWith(head))
 }
 
 const MAX_SHOWN = 10

@@ -55,7 +55,7 @@ describe('the gateway section', () => {
     const one = 'gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x, disabled: true}}'
     expect((await loadConfig(one)).settings.gateway.naming).toBe('bare')
     expect(await loadProblems('gateway: {naming: bare}\nmcp_servers: {a: {command: x}, b: {command: x}}')).toEqual([
-      'config.yaml:1:11 gateway.naming: "bare" names are possible with one enabled server; got 2. Use "prefixed".',
+      'config.yaml:1:11 gateway.naming: "bare" names are possible with one enabled server; got 2. Use "prefixed" or "mcp".',
     ])
   })
 })

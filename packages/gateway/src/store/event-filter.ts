@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import { canonicalName, compileNameGlob, hashedNames, type LoggedEvent, plainName, type ToolRef } from '@sallyport/core'
+import {
+  canonicalName,
+  compileNameGlob,
+  hashedNames,
+  type LoggedEvent,
+  mcpName,
+  plainName,
+  type ToolRef,
+} from '@sallyport/core'
 import type { EventFilter } from './records.ts'
 
 type Test = (record: Readonly<Record<string, unknown>>) => boolean
@@ -73,4 +81,9 @@ function parseRecordedTool(recorded: string, server: string): ToolRef | undefine
   return recorded.startsWith(head) ? { server, tool: recorded.slice(head.length) } : undefined
 }
 
-const listNameForms = (ref: ToolRef): readonly string[] => [`${ref.server}/${ref.tool}`, plainName(ref), ref.tool]
+const listNameForms = (ref: ToolRef): readonly string[] => [
+  `${ref.server}/${ref.tool}`,
+  plainName(ref),
+  mcpName(ref),
+  ref.tool,
+]

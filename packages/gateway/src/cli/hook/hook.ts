@@ -2,7 +2,9 @@ import { parseArgs } from 'node:util'
 import {
   isJsonObject,
   isServerId,
+  type Json,
   type JsonObject,
+  mcpName,
   plainName,
   quoteText,
   slugServerId,
@@ -101,7 +103,9 @@ async function answerIsolation(agent: HookAgent, call: HookCall, hook: HookConte
   // The gateway isolates calls that go through it.
   if (ref.server === gateway.name) return NO_DECISION
   const configuredName = gateway.servers.find((name) => isSameServer(name, ref.server))
-  return agent.deny(formatDelegation(ref, call, { agent, gateway: gateway.name, configuredName }))
+  return agent.deny(
+    formatDelegation(ref, call, { agent, gateway: gateway.name, naming: gateway.naming, configuredName }),
+  )
 }
 
 async function answerBuiltIn(
@@ -148,21 +152,22 @@ const MAX_INPUT = 4_000
 interface DelegationOptions {
   /** The agent's name for our gateway, if the agent has it. */
   readonly gateway: string | undefined
+  /** As written in our configuration. */
+  readonly naming: Json | undefined
   /** The name of the server in our configuration, if it is there. */
   readonly configuredName: string | undefined
   readonly agent: HookAgent
 }
 
 /** The message for the model instead of a result. It contains the call to make as JSON (ISO-18). */
-function formatDelegation(ref: ToolRef, call: HookCall, { gateway, configuredName, agent }: DelegationOptions): string {
+function formatDelegation(ref: ToolRef, call: HookCall, options: DelegationOptions): string {
+  const { gateway, naming, configuredName, agent } = options
   const [tool, server] = [quoteText(ref.tool, MAX_NAME), quoteText(ref.server, MAX_NAME)]
   const input = limitInput(call)
   const why = `The tool ${tool} of the server ${server} is isolated: its result is not to enter this conversation as it is.`
   if (gateway !== undefined && configuredName !== undefined) {
-    const name = agent.toolName(
-      gateway,
-      plainName({ server: isServerId(configuredName) ? configuredName : slugServerId(configuredName), tool: ref.tool }),
-    )
+    const server = isServerId(configuredName) ? configuredName : slugServerId(configuredName)
+    const name = agent.toolName(gateway, wireNameOf({ server, tool: ref.tool }, naming))
     const instead = JSON.stringify({ tool: name, ...(input !== undefined && { arguments: input }) })
     return `${why} Call the same tool through the gateway instead, ${describeInput(input)}:\n${instead}`
   }
@@ -172,6 +177,11 @@ function formatDelegation(ref: ToolRef, call: HookCall, { gateway, configuredNam
     `${why} Hand the call to the sub-agent ${EXECUTOR_NAME} instead, ${describeInput(input)}:\n${JSON.stringify(instead)}`,
     `If there is no ${EXECUTOR_NAME}, tell the user to run \`sallyport hook install --print\`.`,
   ].join('\n')
+}
+
+function wireNameOf(ref: ToolRef, naming: Json | undefined): string {
+  if (naming === 'bare') return ref.tool
+  return naming === 'mcp' ? mcpName(ref) : plainName(ref)
 }
 
 function limitInput({ input }: HookCall) {

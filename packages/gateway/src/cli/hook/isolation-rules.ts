@@ -6,6 +6,7 @@ import {
   isJsonList,
   isJsonObject,
   type Json,
+  mcpName,
   plainName,
   shouldIsolateTool,
   slugServerId,
@@ -81,7 +82,8 @@ export const isSameServer = (one: string, other: string): boolean =>
 /** Every way in which tools.yaml can name a tool. */
 function listToolNames({ server, tool }: ToolRef): readonly string[] {
   const own = [server, slugServerId(server)].map((id) => ({ server: id, tool }))
-  return [tool, `mcp_${tool}`, ...own.flatMap((ref) => [canonicalName(ref), `${ref.server}/${tool}`, plainName(ref)])]
+  const full = own.flatMap((ref) => [canonicalName(ref), `${ref.server}/${tool}`, plainName(ref), mcpName(ref)])
+  return [tool, `mcp_${tool}`, ...full]
 }
 
 export interface ParsedServerRule {

@@ -111,6 +111,8 @@ async function readHomeRules(home: string): Promise<RulesResult> {
 export interface GatewayRoute {
   readonly name: string | undefined
   readonly servers: readonly string[]
+  /** As written: how the gateway names tools. */
+  readonly naming: Json | undefined
 }
 
 /** Called only before a refusal, because it reads our whole configuration. */
@@ -129,6 +131,7 @@ export async function findGatewayRoute(
   return {
     name: nativeServers.find(isGateway)?.name,
     servers: configs.flatMap((config) => Object.keys(getObjectMember(config, 'mcpServers') ?? {})),
+    naming: configs.map((config) => getObjectMember(config, 'gateway')?.naming).find((naming) => naming !== undefined),
   }
 }
 

@@ -71,7 +71,7 @@ export const serverSchema = restricting(serverParts, RESTRICTING_SERVER_KEYS, RE
 const gatewaySchema = object('a mapping such as {port: 4747}', {
   host: optional(nonEmptyString('an address to listen on')),
   port: optional(integer(0, 65_535)),
-  naming: optional(oneOf(['prefixed', 'bare'])),
+  naming: optional(oneOf(['prefixed', 'mcp', 'bare'])),
   allowRemote: optional(flag()),
   allowedHosts: optional(stringList('a list of host names')),
   allowedOrigins: optional(stringList('a list of origins')),

@@ -85,7 +85,7 @@ function readSections(root: LocatedNode, servers: readonly ServerConfig[], { fil
   if (gateway.naming === 'bare' && enabled > 1) {
     log.error(
       nodeAt('gateway', 'naming'),
-      `"bare" names are possible with one enabled server; got ${enabled}. Use "prefixed".`,
+      `"bare" names are possible with one enabled server; got ${enabled}. Use "prefixed" or "mcp".`,
     )
   }
   const jwt = sections?.auth?.jwt
