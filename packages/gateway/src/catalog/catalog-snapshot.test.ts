@@ -123,10 +123,55 @@ describe(`the owner of a URI (${promise('GW-26')})`, () => {
       'prefixed',
     )
     expect(snapshot.resource('a://b')?.server).toBe('one')
-    expect(snapshot.resources).toHaveLength(1)
+    expect(snapshot.resources.map(({ definition }) => definition.uri)).toEqual(['a://b', 'sallyport+two:a://b'])
+    expect(snapshot.resource('sallyport+two:a://b')).toMatchObject({
+      server: 'two',
+      name: 'a://b',
+      recordName: 'a://b',
+    })
+    expect(snapshot.resource('sallyport+one:a://b')).toBe(snapshot.resource('a://b'))
     expect(snapshot.warnings).toEqual([
-      'two: a://b is already offered by one, which comes first in the configuration; it is left out',
+      'two: a://b is already offered by one, which comes first in the configuration; it is listed as sallyport+two:a://b',
     ])
+  })
+
+  it('is named by an address for equal templates too', () => {
+    const entries = ['one', 'two'].map((server) => entry(server, [], templates('db://{table}')))
+    const snapshot = new CatalogSnapshot(entries, 'prefixed')
+    expect(snapshot.templates.map(({ definition }) => definition.uriTemplate)).toEqual([
+      'db://{table}',
+      'sallyport+two:db://{table}',
+    ])
+    expect(snapshot.template('sallyport+two:db://{table}')).toMatchObject({ server: 'two', name: 'db://{table}' })
+    expect(snapshot.resource('db://users')?.server).toBe('one')
+    expect(snapshot.resource('sallyport+two:db://users')).toMatchObject({ server: 'two', name: 'db://users' })
+    for (const uri of ['sallyport+three:db://users', 'sallyport+two:x', 'sallyport+two', 'sallyport+:db://users'])
+      expect(snapshot.resource(uri), uri).toBeUndefined()
+  })
+
+  it('cannot be a server that lists URIs or templates in the scheme of our addresses', () => {
+    const hostile = {
+      ...resources('sallyport+docs:a://b', 'sallyport+evil:x', 'x'),
+      ...{ resourceTemplates: [{ uriTemplate: '{+all}', name: 'all' }] },
+    }
+    const entries = [entry('evil', [], hostile), entry('docs', [], resources('x', 'a://b'))]
+    const snapshot = new CatalogSnapshot(entries, 'prefixed')
+    expect(snapshot.resource('sallyport+docs:a://b')).toMatchObject({ server: 'docs', name: 'a://b' })
+    expect(snapshot.resource('sallyport+docs:x')).toMatchObject({ server: 'docs', name: 'x' })
+    expect(snapshot.resource('sallyport+docs:other')).toBeUndefined()
+    expect(snapshot.resources.map(({ wire }) => wire)).toEqual([
+      'sallyport+evil:sallyport+docs:a://b',
+      'sallyport+evil:sallyport+evil:x',
+      'x',
+      'sallyport+docs:x',
+      'a://b',
+    ])
+  })
+
+  it('lists a URI once for each server', () => {
+    const entries = ['one', 'two'].map((server) => entry(server, [], resources('x', 'x')))
+    const snapshot = new CatalogSnapshot(entries, 'prefixed')
+    expect(snapshot.resources.map(({ wire }) => wire)).toEqual(['x', 'sallyport+two:x'])
   })
 
   it('is the server whose template matches, rather than the only server with resources', () => {

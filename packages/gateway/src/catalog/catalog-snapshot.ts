@@ -20,6 +20,7 @@ import type { ServerCatalog } from '../upstream/upstream.ts'
 import { type StoredTools, storedToolsOf, toolNamesOf } from './catalog-format.ts'
 import { declaredExtensions } from './extensions.ts'
 import type { Offer } from './offer.ts'
+import { isResourceAddress, parseResourceAddress, toResourceAddress } from './resource-address.ts'
 
 export interface CatalogEntry {
   readonly server: string
@@ -53,9 +54,9 @@ export class CatalogSnapshot {
   readonly #toolByWire: ReadonlyMap<string, Offer>
   readonly #promptByWire: ReadonlyMap<string, Offer>
   readonly #resourceByUri: ReadonlyMap<string, Offer>
-  readonly #templateMatchers: readonly { readonly matches: (uri: string) => boolean; readonly offer: Offer }[]
+  readonly #templateMatchers: readonly TemplateMatcher[]
 
-  /** `entries` are in the order of the configuration: the first owner of a URI wins. */
+  /** `entries` are in the order of the configuration: the first owner of a URI keeps it as it is. */
   constructor(entries: readonly CatalogEntry[], naming: Naming, renamesOf: FindRenames = () => NO_RENAMES) {
     const warnings: string[] = []
     this.#entries = entries
@@ -75,13 +76,8 @@ export class CatalogSnapshot {
         ...table.unnamed.map((ref) => `${ref.server}: "${ref.tool}" cannot be given a unique name and is left out`),
       )
     }
-    this.resources = ownedOffers(entries, { kind: 'resource', key: 'resources', nameKey: 'uri', warnings })
-    this.templates = ownedOffers(entries, {
-      kind: 'template',
-      key: 'resourceTemplates',
-      nameKey: 'uriTemplate',
-      warnings,
-    })
+    this.resources = ownedOffers(entries, { ...RESOURCES, warnings })
+    this.templates = ownedOffers(entries, { ...TEMPLATES, warnings })
     this.instructions = entries.flatMap(listInstructions)
     const differing = entries.flatMap(listRevealed)
     const owned = { resources: this.resources, templates: this.templates }
@@ -92,7 +88,11 @@ export class CatalogSnapshot {
     this.warnings = warnings
     this.#toolByWire = new Map(this.tools.map((offer) => [offer.wire, offer]))
     this.#promptByWire = new Map(this.prompts.map((offer) => [offer.wire, offer]))
-    this.#resourceByUri = new Map(this.resources.map((offer) => [offer.name, offer]))
+    // Also those that keep their own URI: then an address stays valid when the order of the servers changes.
+    this.#resourceByUri = new Map([
+      ...this.resources.map((offer) => [toResourceAddress(offer.server, offer.name), offer] as const),
+      ...this.resources.map((offer) => [offer.wire, offer] as const),
+    ])
     this.#templateMatchers = this.templates.map((offer) => ({ matches: createTemplateMatcher(offer.name), offer }))
   }
 
@@ -118,28 +118,45 @@ export class CatalogSnapshot {
 
   /**
    * The owner of a URI: the server that lists it, else the one whose template matches, else the only server with
-   * resources.
+   * resources. An address of ours names the server.
    */
   resource(uri: string): Offer | undefined {
     const listed = this.#resourceByUri.get(uri)
     if (listed) return listed
     if (uri.length > MAX_URI_LENGTH) return undefined
+    if (isResourceAddress(uri)) return this.#addressedResource(uri)
     const template = this.#templateMatchers.find(({ matches }) => matches(uri))?.offer
     const server = template?.server ?? this.#onlyResourceServer()
-    return server === undefined ? undefined : createUnlistedOffer(server, uri, template)
+    return server === undefined ? undefined : createUnlistedOffer({ server, uri, wire: uri, through: template })
+  }
+
+  /** Only the server that it names, and only by a template of that server. */
+  #addressedResource(wire: string): Offer | undefined {
+    const { server, uri } = parseResourceAddress(wire) ?? {}
+    if (server === undefined || uri === undefined) return undefined
+    const isMeant = ({ matches, offer }: TemplateMatcher): boolean => offer.server === server && matches(uri)
+    const through = this.#templateMatchers.find(isMeant)?.offer
+    return through && createUnlistedOffer({ server, uri, wire, through })
   }
 
   /** The owner of a URI among what only some clients see. `sees`: whether the client is one of them. */
   revealedResource(uri: string, sees: (offer: Offer) => boolean): Offer | undefined {
     const { resources, templates } = this.revealed
-    const listed = resources.find((offer) => offer.name === uri && sees(offer))
+    const address = parseResourceAddress(uri)
+    const own = address?.uri ?? uri
+    const isOwner = ({ server }: Offer): boolean => address === undefined || server === address.server
+    const isMeant = (offer: Offer): boolean => (address ? isOwner(offer) && offer.name === own : offer.wire === uri)
+    const listed = resources.find((offer) => isMeant(offer) && sees(offer))
     if (listed || uri.length > MAX_URI_LENGTH) return listed
-    const template = templates.find((offer) => sees(offer) && createTemplateMatcher(offer.name)(uri))
-    return template && createUnlistedOffer(template.server, uri, template)
+    const matches = (offer: Offer): boolean => isOwner(offer) && createTemplateMatcher(offer.name)(own)
+    const through = templates.find((offer) => sees(offer) && matches(offer))
+    return through && createUnlistedOffer({ server: through.server, uri: own, wire: uri, through })
   }
 
+  /** By the template as it is listed, or by an address of ours. */
   template(uriTemplate: string, sees: (offer: Offer) => boolean = () => false): Offer | undefined {
-    const isWanted = (offer: Offer): boolean => offer.name === uriTemplate
+    const isWanted = ({ server, name, wire }: Offer): boolean =>
+      wire === uriTemplate || toResourceAddress(server, name) === uriTemplate
     return this.templates.find(isWanted) ?? this.revealed.templates.find((offer) => isWanted(offer) && sees(offer))
   }
 
@@ -164,6 +181,11 @@ export class CatalogSnapshot {
 }
 
 const rankOwn = ({ server }: CatalogEntry): number => (server === BUILT_IN_SERVER ? 1 : 0)
+
+interface TemplateMatcher {
+  readonly matches: (uri: string) => boolean
+  readonly offer: Offer
+}
 
 interface NameTableOptions {
   readonly key: 'tools' | 'prompts'
@@ -202,20 +224,14 @@ interface RevealedPlan {
 function findRevealed(entries: readonly CatalogEntry[], { toolPlan, promptPlan, owned }: RevealedPlan): RevealedOffers {
   const mark = (offers: readonly Offer[]): readonly Offer[] => offers.map((offer) => ({ ...offer, isRevealed: true }))
   /** A URI that everybody sees keeps its owner. */
-  const unowned = (offers: readonly Offer[], common: readonly Offer[]): readonly Offer[] => {
-    const taken = new Set(common.map(({ name }) => name))
-    return offers.filter(({ name }) => !taken.has(name))
-  }
-  const resources = ownedOffers(entries, { kind: 'resource', key: 'resources', nameKey: 'uri', warnings: [] })
-  const templates = ownedOffers(entries, {
-    ...{ kind: 'template', key: 'resourceTemplates', nameKey: 'uriTemplate' },
-    warnings: [],
-  })
+  const takenBy = (common: readonly Offer[]) => new Map(common.map((offer) => [offer.wire, offer]))
+  const { resources, templates } = owned
+  const plan = { warnings: [] }
   return {
     tools: mark(namedOffers(entries, toolPlan)),
     prompts: mark(namedOffers(entries, promptPlan)),
-    resources: mark(unowned(resources, owned.resources)),
-    templates: mark(unowned(templates, owned.templates)),
+    resources: mark(ownedOffers(entries, { ...plan, ...RESOURCES, taken: takenBy(resources) })),
+    templates: mark(ownedOffers(entries, { ...plan, ...TEMPLATES, taken: takenBy(templates) })),
   }
 }
 
@@ -294,31 +310,36 @@ interface OwnedOffersOptions {
   readonly key: 'resources' | 'resourceTemplates'
   readonly nameKey: 'uri' | 'uriTemplate'
   readonly warnings: string[]
+  /** URIs that have an owner already. */
+  readonly taken?: ReadonlyMap<string, Offer>
 }
 
-function ownedOffers(
-  entries: readonly CatalogEntry[],
-  { kind, key, nameKey, warnings }: OwnedOffersOptions,
-): readonly Offer[] {
+const RESOURCES = { kind: 'resource', key: 'resources', nameKey: 'uri' } as const
+const TEMPLATES = { kind: 'template', key: 'resourceTemplates', nameKey: 'uriTemplate' } as const
+
+/** The first server keeps a URI as it is. For the others, and for URIs in our own scheme, the address names the server. */
+function ownedOffers(entries: readonly CatalogEntry[], plan: OwnedOffersOptions): readonly Offer[] {
+  const { kind, key, nameKey, warnings, taken } = plan
   const owners = new Map<string, Offer>()
   for (const { server, catalog } of entries) {
     for (const item of catalog[key]) {
       const name = String(item[nameKey])
-      const owner = owners.get(name)
-      if (owner) {
-        warnings.push(
-          `${server}: ${name} is already offered by ${owner.server}, which comes first in the configuration; it is left out`,
-        )
+      const owner = taken?.get(name) ?? owners.get(name)
+      const address = toResourceAddress(server, name)
+      if (owner?.server === server || owners.has(address) || taken?.has(address)) {
+        warnings.push(`${server}: ${name} is listed twice; one of them is left out`)
         continue
       }
-      owners.set(name, {
-        kind,
-        server,
-        name,
-        wire: name,
-        recordName: name,
-        original: item,
-        definition: stripReservedMeta(item),
+      const wire = owner || isResourceAddress(name) ? address : name
+      if (owner) {
+        const why = `is already offered by ${owner.server}, which comes first in the configuration`
+        warnings.push(`${server}: ${name} ${why}; it is listed as ${wire}`)
+      } else if (wire !== name)
+        warnings.push(`${server}: ${name} looks like an address of the gateway; it is listed as ${wire}`)
+      const definition = stripReservedMeta(item)
+      owners.set(wire, {
+        ...{ kind, server, name, wire, recordName: name, original: item },
+        definition: wire === name ? definition : { ...definition, [nameKey]: wire },
         isMcp: server !== BUILT_IN_SERVER,
       })
     }
@@ -326,15 +347,19 @@ function ownedOffers(
   return [...owners.values()]
 }
 
-function createUnlistedOffer(server: string, uri: string, through: Offer | undefined): Offer {
+interface UnlistedResource {
+  readonly server: string
+  readonly uri: string
+  /** As the client names it. */
+  readonly wire: string
+  readonly through: Offer | undefined
+}
+
+function createUnlistedOffer({ server, uri, wire, through }: UnlistedResource): Offer {
   return {
-    kind: 'resource',
-    server,
-    name: uri,
-    wire: uri,
-    recordName: uri,
+    ...{ kind: 'resource', server, name: uri, wire, recordName: uri },
     original: { uri },
-    definition: { uri },
+    definition: { uri: wire },
     isMcp: server !== BUILT_IN_SERVER,
     isUnlisted: true,
     ...(through && { through }),

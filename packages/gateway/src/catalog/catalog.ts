@@ -8,6 +8,7 @@ export { buildDiscoveryEvent } from './discovery.ts'
 export { MODERN_TASKS } from './extensions.ts'
 export { LastKnownCatalogs } from './last-known-catalogs.ts'
 export { type Offer, reviewName } from './offer.ts'
+export { isResourceAddress, toResourceAddress } from './resource-address.ts'
 
 /** Which lists changed. */
 export interface CatalogChange {

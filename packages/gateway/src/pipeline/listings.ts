@@ -363,8 +363,11 @@ function keepAllowedFields(kind: Offer['kind'], definition: JsonObject): JsonObj
 }
 
 /** Prompts have a wire name; resources and templates keep their own. */
-const withWireName = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject =>
-  kind === 'prompt' ? { ...reviewed, name: wire } : reviewed
+const withWireName = ({ kind, wire }: Offer, reviewed: JsonObject): JsonObject => {
+  if (kind === 'prompt') return { ...reviewed, name: wire }
+  if (kind === 'resource') return { ...reviewed, uri: wire }
+  return kind === 'template' ? { ...reviewed, uriTemplate: wire } : reviewed
+}
 
 const isPinDenial = ({ decisive }: Decision): boolean => decisive?.step === 'pin'
 

@@ -15,7 +15,7 @@ import {
   type ToolPolicy,
   type Verdict,
 } from '@sallyport/core'
-import type { Catalog, Offer } from '../catalog/catalog.ts'
+import { type Catalog, type Offer, toResourceAddress } from '../catalog/catalog.ts'
 import { type AutoApproval, type Environment, findSelections, type Settings } from '../config/config.ts'
 import { compilePattern, createServerPathContext } from '../governance/governance.ts'
 import {
@@ -130,7 +130,8 @@ export class CallReplayer {
     const { snapshot } = this.#options.catalog
     if (method === 'prompts/get')
       return snapshot.prompts.find((offer) => offer.server === server && offer.recordName === toolName)
-    if (method === 'resources/read') return ofServer(snapshot.resource(toolName), server)
+    if (method === 'resources/read')
+      return snapshot.resource(toResourceAddress(server, toolName)) ?? ofServer(snapshot.resource(toolName), server)
     const head = canonicalName({ server, tool: '' })
     return toolName.startsWith(head) ? snapshot.findTool({ server, tool: toolName.slice(head.length) }) : undefined
   }

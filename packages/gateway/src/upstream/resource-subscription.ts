@@ -9,13 +9,17 @@ export interface SubscriptionEvents {
 
 /** One client's subscription to one resource. */
 export class ResourceSubscription {
+  /** As the client names the resource. */
   readonly uri: string
+  /** The server's own name for it. */
+  serverUri: string
   readonly #events: SubscriptionEvents
   #hasEnded = false
   #release: (() => void) | undefined
 
   constructor(uri: string, events: SubscriptionEvents) {
     this.uri = uri
+    this.serverUri = uri
     this.#events = events
   }
 

@@ -59,7 +59,7 @@ export class ResourceWatch {
 
   /** Answers `resources/subscribe`. The server is asked only if it does not report the resource already. */
   async subscribe(subscription: ResourceSubscription, call: ClientCall): Promise<UpstreamReply> {
-    const watched = this.#findOrAdd(subscription.uri)
+    const watched = this.#findOrAdd(subscription.serverUri)
     watched.waiting++
     try {
       await unlessCancelled(Promise.resolve(watched.leaving), call.cancellation)

@@ -13,7 +13,7 @@ import {
   SallyportError,
   toOwnerKey,
 } from '@sallyport/core'
-import { type Catalog, MODERN_TASKS, type Offer } from '../../catalog/catalog.ts'
+import { type Catalog, isResourceAddress, MODERN_TASKS, type Offer, toResourceAddress } from '../../catalog/catalog.ts'
 import type { Listings, ListMethod, OwnListsByServer, Pipeline } from '../../pipeline/pipeline.ts'
 import { type AbsentServer, isListed, type ListReader, type OwnLists } from '../../upstream/upstream.ts'
 import { LegacyClient } from '../legacy/legacy-client.ts'
@@ -246,16 +246,20 @@ export class Methods {
   }
 
   async #callResource(request: ClientRequest): Promise<Reply> {
-    const offer = await this.#findResource(request.params.uri, request)
-    return this.#calls.run(request, offer, request.params)
+    const { params, subscription } = request
+    const offer = await this.#findResource(params.uri, request)
+    if (subscription) subscription.serverUri = offer.name
+    return this.#calls.run(request, offer, params.uri === offer.name ? params : { ...params, uri: offer.name })
   }
 
   #checkUpdate(request: ClientRequest, update: JsonObject): ServerUpdate | undefined {
     const { principal, params } = request
     const { catalog, pipeline } = this.#options
     const offer = this.#findUri(catalog.snapshot, String(params.uri), request)
-    const permitted = offer && pipeline.updates.check({ principal, offer }, update)
-    return permitted && { ...permitted, server: offer.server }
+    // The first check is about the subscription itself, and `params` are those of the client.
+    const own = offer && (update === params ? { ...update, uri: offer.name } : update)
+    const permitted = own && pipeline.updates.check({ principal, offer }, own)
+    return permitted && { ...permitted, params: withClientUri(permitted.params, request, offer), server: offer.server }
   }
 
   async #findResource(uri: unknown, request: ClientRequest): Promise<Offer> {
@@ -288,12 +292,11 @@ export class Methods {
       return this.#calls.run(request, offer, { ...request.params, ref: { ...ref, name: offer.name } })
     }
     if (ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-      return this.#calls.run(
-        request,
-        this.#options.catalog.snapshot.template(ref.uri, (offer) => this.#isListedFor(request, offer)) ??
-          (await this.#findResource(ref.uri, request)),
-        request.params,
-      )
+      const offer =
+        this.#options.catalog.snapshot.template(ref.uri, (known) => this.#isListedFor(request, known)) ??
+        (await this.#findResource(ref.uri, request))
+      const params = ref.uri === offer.name ? request.params : { ...request.params, ref: { ...ref, uri: offer.name } }
+      return this.#calls.run(request, offer, params)
     }
     throw new SallyportError('INVALID_PARAMS', '"ref" must name a prompt or a resource.')
   }
@@ -340,6 +343,12 @@ const LISTS_OF_KINDS = {
   resource: 'resources',
   template: 'resourceTemplates',
 } as const
+
+/** An update names the resource as its server does. A client that used an address of ours gets such an address. */
+function withClientUri(update: JsonObject, { params }: ClientRequest, { server }: Offer): JsonObject {
+  if (typeof update.uri !== 'string' || !isResourceAddress(String(params.uri))) return update
+  return { ...update, uri: toResourceAddress(server, update.uri) }
+}
 
 const toReader = ({ principal, client }: ClientRequest): ListReader => ({ session: toOwnerKey(principal), client })
 
