@@ -44,6 +44,7 @@ export {
   stringEnd,
   valueEnd,
 } from './json-walk.ts'
+export { parseExactJson, printExactJson, sameExactJson } from './number-text.ts'
 export { hasPlainItems } from './plain-items.ts'
 export { cachePrinted, prettyPrintJson, printJson } from './print-json.ts'
 export {

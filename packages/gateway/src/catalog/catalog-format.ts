@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto'
-import { isJsonObject, sanitizeEntry, type ToolDefinition, tryParseJson } from '@sallyport/core'
+import {
+  isJsonObject,
+  type JsonObject,
+  parseExactJson,
+  printExactJson,
+  sanitizeEntry,
+  type ToolDefinition,
+  tryParseJson,
+} from '@sallyport/core'
 import { cachePin, decodeDigests, encodeDigests, type StoredDigests } from '../governance/governance.ts'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 
@@ -18,7 +26,9 @@ export const toolNamesOf = (serverCatalog: ServerCatalog): readonly string[] =>
 export function formatCatalog({ tools, revealed: _unstored, ...rest }: ServerCatalog): string {
   const names = tools.map(({ name }) => name)
   const repaired = tools.flatMap((tool, at) => (sanitizeEntry('legacy tool', tool) === tool ? [] : [at]))
-  const lines = [{ ...rest, names, pins: encodeDigests(tools), repaired }, ...tools].map((part) => JSON.stringify(part))
+  const lines = [{ ...rest, names, pins: encodeDigests(tools), repaired }, ...tools].map((part) =>
+    printExactJson(part as unknown as JsonObject),
+  )
   const body = lines.join('\n')
   return `${hash('sha256', body)}\n${body}`
 }
@@ -37,7 +47,7 @@ export function parseCatalog(text: string): ParsedCatalog | undefined {
   const body = text.slice(start)
   if (text.slice(0, start) !== `${hash('sha256', body)}\n`) return undefined
   const [head = '', ...texts] = body.split('\n')
-  const parsedHead = tryParseJson(head)
+  const parsedHead = tryParseJson(head) === undefined ? undefined : parseExactJson(head)
   if (!isJsonObject(parsedHead) || !isJsonObject(parsedHead.capabilities)) return undefined
   if (parsedHead.era !== 'legacy' && parsedHead.era !== 'modern') return undefined
   if (!LISTS.every((list) => Array.isArray(parsedHead[list]))) return undefined
@@ -103,7 +113,7 @@ export class StoredTools {
   tool(at: number): ToolDefinition {
     const parsedHead = this.#parsed.get(at)
     if (parsedHead !== undefined) return parsedHead
-    const tool = JSON.parse(this.#texts[at] ?? 'null') as ToolDefinition
+    const tool = parseExactJson(this.#texts[at] ?? 'null') as ToolDefinition
     const pin = this.#digests?.[at]?.pin
     if (pin !== undefined) cachePin(tool, pin)
     this.#parsed.set(at, tool)

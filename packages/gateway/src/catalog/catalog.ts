@@ -1,4 +1,4 @@
-import { type JsonObject, type Naming, sameJson } from '@sallyport/core'
+import { type JsonObject, type Naming, sameExactJson } from '@sallyport/core'
 import type { ServerCatalog } from '../upstream/upstream.ts'
 import { toolNamesOf } from './catalog-format.ts'
 import { CatalogSnapshot, type FindRenames } from './catalog-snapshot.ts'
@@ -104,7 +104,7 @@ export class Catalog {
 
 function compareCatalogs(before: ServerCatalog | undefined, after: ServerCatalog): CatalogChange {
   const differs = (lists: readonly ListKey[]): boolean =>
-    lists.some((list) => (before === undefined ? offersAny(after, list) : !sameJson(before[list], after[list])))
+    lists.some((list) => (before === undefined ? offersAny(after, list) : !sameExactJson(before[list], after[list])))
   return { tools: differs(LISTS.tools), resources: differs(LISTS.resources), prompts: differs(LISTS.prompts) }
 }
 
@@ -120,7 +120,7 @@ function reuseKnownItems(before: ServerCatalog, after: ServerCatalog, change: Ca
     const known = new Map(before[list].map((item) => [item[nameKey], item]))
     const same = (item: JsonObject): JsonObject => {
       const old = known.get(item[nameKey])
-      return old !== undefined && sameJson(old, item) ? old : item
+      return old !== undefined && sameExactJson(old, item) ? old : item
     }
     return after[list].map(same) as unknown as ServerCatalog[Key]
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Json, sameJson } from '@sallyport/core'
+import { type Json, sameExactJson } from '@sallyport/core'
 import type { ServerConfig } from '../config/config.ts'
 import type { CatalogCache } from '../store/store.ts'
 import type { LastKnownServer, ServerCatalog } from '../upstream/upstream.ts'
@@ -51,7 +51,7 @@ function sameCatalog(one: ServerCatalog, other: ServerCatalog): boolean {
   parts.delete('freshUntil')
   // What single conversations see belongs to them.
   parts.delete('revealed')
-  return [...parts].every((part) => sameJson(one[part] as Json, other[part] as Json))
+  return [...parts].every((part) => sameExactJson(one[part] as Json, other[part] as Json))
 }
 
 /** Another program or address is another server, even with the same id. Secrets are not part of the fingerprint. */

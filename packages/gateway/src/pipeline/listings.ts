@@ -9,6 +9,7 @@ import {
   findPoison,
   type JsonObject,
   type Principal,
+  printExactJson,
   type Selection,
   type Step,
   sanitizeEntry,
@@ -236,7 +237,9 @@ export class Listings {
     if (known) return known
     if (own !== undefined && view.prepared.size >= MAX_OWN_PREPARED) view.prepared.clear()
     const offers = this.offers(method, principal, own)
-    const texts = offers.map((offer) => this.#findDefinitionText(offer) ?? JSON.stringify(this.#describe(era, offer)))
+    const texts = offers.map(
+      (offer) => this.#findDefinitionText(offer) ?? printExactJson(this.#describe(era, offer), offer.original),
+    )
     const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
     const prepared = { items, servers: serversAffectingList(this.#catalog, offers, LISTS[method]) }
     view.prepared.set(name, prepared)

@@ -4,9 +4,11 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  printExactJson,
   readMcpParams,
   type ToolDefinition,
 } from '@sallyport/core'
+import { parseExactFrame } from './answers/parse-frame.ts'
 import type { QuestionScope } from './client.ts'
 import { type HandshakeResult, parseResult } from './link/handshake.ts'
 import type { Link } from './link/link.ts'
@@ -115,7 +117,8 @@ async function fetchList(link: Link, plan: ListPlan, gathering: FetchContext): P
     // Some servers declare resources or prompts and cannot list them; their tools are still usable.
     if (frame.envelope.error !== undefined && plan.key !== 'tools')
       return handleRefusedList(plan, items, gathering.leftOut)
-    const result = parseResult(frame, plan.method)
+    // Clients in several languages tell 1.0 from 1.
+    const result = parseResult(frame, plan.method, parseExactFrame)
     collect(result[plan.key], { items, plan, ...gathering })
     // A list is as fresh as the page that expires first.
     gathering.freshUntil[plan.key] = Math.min(
@@ -192,7 +195,7 @@ function findItemProblem(
   if (schemaProblem !== undefined) return schemaProblem
   if (item.description !== undefined && typeof item.description !== 'string') return 'its description is not a string'
   if (isDeeperThan(item, MAX_ITEM_DEPTH)) return `its definition is nested deeper than ${MAX_ITEM_DEPTH}`
-  if (JSON.stringify(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
+  if (printExactJson(item).length > MAX_ITEM_BYTES) return `its definition is larger than ${MAX_ITEM_BYTES} characters`
   if (hasMoreValues(item, MAX_ITEM_PARTS)) return `its definition has more than ${MAX_ITEM_PARTS} parts`
   return undefined
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '@sallyport/core'
+import { type JsonObject, parseExactJson } from '@sallyport/core'
 import type { Frame } from '../transport.ts'
 
 /**
@@ -6,3 +6,7 @@ import type { Frame } from '../transport.ts'
  * are never parsed.
  */
 export const parseFrame = ({ parts }: Frame): JsonObject => JSON.parse(Buffer.concat(parts).toString('utf8'))
+
+/** The same, and the text of numbers is remembered for printing. */
+export const parseExactFrame = ({ parts }: Frame): JsonObject =>
+  parseExactJson(Buffer.concat(parts).toString('utf8')) as JsonObject

@@ -119,8 +119,8 @@ function toHandshakeResult(era: Era, protocolVersion: string, result: JsonObject
 }
 
 /** The parsed result of an answer; an error answer becomes UPSTREAM_PROTOCOL. */
-export function parseResult(frame: Frame, method: string): JsonObject {
-  const { result } = parseFrame(frame)
+export function parseResult(frame: Frame, method: string, parse = parseFrame): JsonObject {
+  const { result } = parse(frame)
   if (isJsonObject(result)) return result
   throw toProtocolError(frame, method)
 }
