@@ -1,12 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import {
-  isJsonObject,
-  LEGACY_VERSIONS,
-  MODERN_VERSION,
-  type Principal,
-  SallyportError,
-  toOwnerKey,
-} from '@sallyport/core'
+import { LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError, toOwnerKey } from '@sallyport/core'
 import {
   type BodyBudget,
   type BodyLimit,
@@ -24,6 +17,7 @@ import { LongCalls } from '../rpc/long-calls.ts'
 import type { Methods } from '../rpc/methods.ts'
 import { ModernClient } from '../rpc/modern-client.ts'
 import { checkModernRequest, isModern, versionErrorData } from '../rpc/modern-envelope.ts'
+import { printId, toRequestId } from '../rpc/request-id.ts'
 import { toRefusal } from '../rpc/to-refusal.ts'
 import { resultMessage } from '../rpc/wire-message.ts'
 import { Backpressure } from './backpressure.ts'
@@ -94,8 +88,7 @@ export class HttpMcp {
     try {
       if (body instanceof SallyportError) throw body
       const message = readMessage(body)
-      if ('error' in message)
-        return sendRefusal(visit.answer, message.error, { id: message.id as string | number | undefined })
+      if ('error' in message) return sendRefusal(visit.answer, message.error, { id: message.id })
       const isModernMessage = message.kind !== 'response' && isModern(message, visit.request.headers)
       const pending = isModernMessage ? this.#prepareModern(visit, message) : this.#prepareLegacy(visit, message)
       if (pending === undefined) return
@@ -162,7 +155,7 @@ export class HttpMcp {
     }
     const { id, method, params } = message
     if (session.inFlight.has(id))
-      throw new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request in flight.`)
+      throw new SallyportError('INVALID_REQUEST', `The id ${printId(id)} is in use by a request in flight.`)
     const { streams, subscriptions } = session
     const exchange = new HttpExchange(request, answer, { streams, requestId: id })
     const { cancellation } = exchange
@@ -197,10 +190,9 @@ export class HttpMcp {
     { method, params }: Extract<ClientMessage, { kind: 'notification' }>,
     answer: ResponseWriter,
   ): undefined {
-    const id = isJsonObject(params) ? params.requestId : undefined
-    if (method === 'notifications/cancelled' && (typeof id === 'string' || typeof id === 'number')) {
+    const id = toRequestId(params.requestId)
+    if (method === 'notifications/cancelled' && id !== undefined)
       session.inFlight.get(id)?.cancel('the client cancelled it')
-    }
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(session.id, method)
     return sendAccepted(answer)
   }

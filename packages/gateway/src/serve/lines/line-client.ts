@@ -18,13 +18,14 @@ import type { ConversationEvent } from '../../upstream/upstream.ts'
 import { type Handshake, readHandshake } from '../legacy/handshake.ts'
 import { CallingClient, LegacyClient } from '../legacy/legacy-client.ts'
 import type { ChangeHub } from '../rpc/change-hub.ts'
-import { type ClientMessage, isId, readMessage } from '../rpc/client-message.ts'
+import { type ClientMessage, isPlainId, readMessage } from '../rpc/client-message.ts'
 import type { ClientChannel } from '../rpc/client-request.ts'
 import { ClientSubscriptions } from '../rpc/client-subscriptions.ts'
 import { failureReply } from '../rpc/failure-reply.ts'
 import type { Methods } from '../rpc/methods.ts'
 import { ModernClient } from '../rpc/modern-client.ts'
 import { checkEnvelope, isModern, versionErrorData } from '../rpc/modern-envelope.ts'
+import { printId, toRequestId } from '../rpc/request-id.ts'
 import { errorMessage, notificationMessage, resultMessage, type WireMessage } from '../rpc/wire-message.ts'
 
 export interface LineClientOptions {
@@ -144,7 +145,7 @@ export class LineClient implements ClientChannel {
     const { kind, code, text } = this.#refusal ?? messageTooLarge(this.#options.maxMessageBytes)
     this.#refusal = undefined
     const data = { code, retryable: kind.retryable }
-    this.#write(errorMessage(isId(id) ? id : undefined, { code: kind.rpc, message: text, data }))
+    this.#write(errorMessage(isPlainId(id) ? id : undefined, { code: kind.rpc, message: text, data }))
   }
 
   #receive(line: Buffer): void {
@@ -223,8 +224,8 @@ export class LineClient implements ClientChannel {
   #handleNotification({ method, params }: Extract<ClientMessage, { kind: 'notification' }>): void {
     if (method === 'notifications/initialized') this.#watchChanges()
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(this.#conversation, method)
-    const id = isJsonObject(params) ? params.requestId : undefined
-    if (method !== 'notifications/cancelled' || (typeof id !== 'string' && typeof id !== 'number')) return
+    const id = toRequestId(params.requestId)
+    if (method !== 'notifications/cancelled' || id === undefined) return
     this.#inFlight.get(id)?.cancel('the client cancelled it')
   }
 
@@ -251,4 +252,4 @@ const messageTooLarge = (limit: number): SallyportError =>
   })
 
 const duplicateId = (id: string | number): SallyportError =>
-  new SallyportError('INVALID_REQUEST', `The id ${JSON.stringify(id)} is in use by a request in flight.`)
+  new SallyportError('INVALID_REQUEST', `The id ${printId(id)} is in use by a request in flight.`)

@@ -6,21 +6,21 @@ import {
   sanitizeClientMeta,
   stripReservedMeta,
 } from '@sallyport/core'
+import { MAX_ID_LENGTH, type RequestId, toRequestId } from './request-id.ts'
 import { readStrictJson } from './strict-json.ts'
 
 /** A message from a client, after strict parsing. */
 export type ClientMessage =
-  | { readonly kind: 'request'; readonly id: string | number; readonly method: string; readonly params: JsonObject }
+  | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: JsonObject }
   | { readonly kind: 'notification'; readonly method: string; readonly params: JsonObject }
-  | { readonly kind: 'response'; readonly id: string | number; readonly message: JsonObject }
+  | { readonly kind: 'response'; readonly id: RequestId; readonly message: JsonObject }
 
 export interface InvalidMessage {
   readonly error: SallyportError
   /** The id for the answer, if it could be read. */
-  readonly id: Json | undefined
+  readonly id: RequestId | undefined
 }
 
-const MAX_ID_LENGTH = 256
 const MAX_METHOD_LENGTH = 256
 /** A refusal must be cheap: in a larger refused message, the id is not searched. */
 const MAX_ID_SEARCH_BYTES = 65_536
@@ -38,27 +38,27 @@ export function readMessage(bytes: Buffer): ClientMessage | InvalidMessage {
 }
 
 /** Over a pipe, only the id tells a client which of its requests was refused. */
-function findId(bytes: Buffer): Json | undefined {
+function findId(bytes: Buffer): RequestId | undefined {
   if (bytes.length > MAX_ID_SEARCH_BYTES) return undefined
   try {
     const message: unknown = JSON.parse(bytes.toString('utf8'))
-    return isJsonObject(message) ? message.id : undefined
+    return isJsonObject(message) && isPlainId(message.id) ? message.id : undefined
   } catch {
     return undefined
   }
 }
 
 function classify(message: JsonObject): ClientMessage | InvalidMessage {
-  const { id, method } = message
+  const { method } = message
+  const id = toRequestId(message.id)
   // Serializers of several languages print a missing member as null.
   const params = message.params ?? {}
   if (message.jsonrpc !== '2.0') return invalidMessage('INVALID_REQUEST', '"jsonrpc" must be "2.0".', id)
-  if (id !== undefined && !isId(id)) {
+  if (id === undefined && message.id !== undefined)
     return invalidMessage(
       'INVALID_REQUEST',
-      `"id" must be a string of at most ${MAX_ID_LENGTH} characters or an integer that JSON represents exactly.`,
+      `"id" must be a number, or a string, of at most ${MAX_ID_LENGTH} characters.`,
     )
-  }
   if (method === undefined) return classifyResponse(message)
   if (typeof method !== 'string' || method.length > MAX_METHOD_LENGTH)
     return invalidMessage(
@@ -103,8 +103,8 @@ function withoutNulls(params: JsonObject): JsonObject {
 
 function classifyResponse(given: JsonObject): ClientMessage | InvalidMessage {
   const message = withoutNullCounterpart(given)
-  const { id } = message
-  if (!isId(id) || (message.result === undefined) === (message.error === undefined)) {
+  const id = toRequestId(message.id)
+  if (id === undefined || (message.result === undefined) === (message.error === undefined)) {
     return invalidMessage('INVALID_REQUEST', 'A message has a method, or an id with either a result or an error.', id)
   }
   return { kind: 'response', id, message: stripReservedMeta(message) }
@@ -117,14 +117,14 @@ function withoutNullCounterpart(message: JsonObject): JsonObject {
   return error != null && result === null ? { ...others, error } : message
 }
 
-export function isId(id: Json | undefined): id is string | number {
-  return typeof id === 'string' ? id.length <= MAX_ID_LENGTH : Number.isSafeInteger(id)
-}
+/** In a message that was refused, a number may have been rounded. */
+export const isPlainId = (id: Json | undefined): id is RequestId =>
+  typeof id === 'string' ? id.length <= MAX_ID_LENGTH : Number.isSafeInteger(id)
 
 function invalidMessage(
   code: 'PARSE_ERROR' | 'INVALID_REQUEST' | 'INVALID_PARAMS',
   message: string,
-  id?: Json,
+  id?: RequestId,
 ): InvalidMessage {
-  return { error: new SallyportError(code, message), id: isId(id) ? id : undefined }
+  return { error: new SallyportError(code, message), id }
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { countMembers, isDeeperThan, type Json, JsonScanner, MAX_DEPTH } from '@sallyport/core'
 import { MetaCache } from './meta-cache.ts'
+import { markExactIds } from './request-id.ts'
 
 export type StrictJson = { readonly value: Json } | { readonly problem: string }
 
@@ -32,12 +33,17 @@ function readPlainJson(text: string): StrictJson | undefined {
   }
 }
 
-function scanJson(bytes: Buffer): StrictJson {
+function scanJson(bytes: Buffer, ids: 'as sent' | 'marked' = 'as sent'): StrictJson {
   const scanner = new JsonScanner()
   scanner.feed(bytes)
   const envelope = scanner.end()
   if (!envelope) return { problem: scanner.failure ?? 'it is not JSON' }
-  const value = JSON.parse(bytes.toString('utf8')) as Json
+  const text = bytes.toString('utf8')
+  if (envelope.hasUnsafeNumber && ids === 'as sent') {
+    const marked = markExactIds(text)
+    if (marked !== undefined) return scanJson(Buffer.from(marked), 'marked')
+  }
+  const value = JSON.parse(text) as Json
   if (envelope.members !== countMembers(value)) return { problem: 'a key appears twice in the same object' }
   if (envelope.hasUnsafeNumber)
     return { problem: 'a number is too large to be represented exactly: send it as a string' }

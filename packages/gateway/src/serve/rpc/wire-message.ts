@@ -10,6 +10,7 @@ import {
   type Span,
 } from '@sallyport/core'
 import { type Edit, type Frame, sliceBytes, splice } from '../../upstream/upstream.ts'
+import { printId, printNotification } from './request-id.ts'
 
 /** A JSON-RPC message on one line, in pieces that are written in order. */
 export type WireMessage = readonly (string | Buffer)[]
@@ -28,12 +29,12 @@ export function asLatin1(piece: string | Buffer): string {
 }
 
 export function resultMessage(id: Json, result: JsonObject): WireMessage {
-  return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`]
+  return [`{"jsonrpc":"2.0","id":${printId(id)},"result":${JSON.stringify(result)}}`]
 }
 
 /** For a result that is already serialized. */
 export function preserializedMessage(id: Json, result: readonly (string | Buffer)[]): WireMessage {
-  return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, ...result, '}']
+  return [`{"jsonrpc":"2.0","id":${printId(id)},"result":`, ...result, '}']
 }
 
 export interface RpcFailure {
@@ -43,11 +44,11 @@ export interface RpcFailure {
 }
 
 export function errorMessage(id: Json | undefined, error: RpcFailure): WireMessage {
-  return [`{"jsonrpc":"2.0","id":${JSON.stringify(id ?? null)},"error":${JSON.stringify(error)}}`]
+  return [`{"jsonrpc":"2.0","id":${printId(id ?? null)},"error":${JSON.stringify(error)}}`]
 }
 
 export function notificationMessage(notification: JsonObject): WireMessage {
-  return [JSON.stringify({ jsonrpc: '2.0', ...notification })]
+  return [printNotification(notification)]
 }
 
 const NO_EDITS: readonly Edit[] = []
@@ -71,7 +72,7 @@ export function relayedMessage(frame: Frame, relay: RelayContext): WireMessage {
     return errorMessage(relay.id, { code: -32603, message: 'The server answered with a result that is not an object.' })
   if (!envelope.id) throw new SallyportError('INTERNAL', 'An answer without an id was matched to a call.')
   const parts = envelope.hasLineBreaks ? frame.parts.map(withoutLineBreaks) : frame.parts
-  const renamed = { start: envelope.id.start, end: envelope.id.end, text: JSON.stringify(relay.id) }
+  const renamed = { start: envelope.id.start, end: envelope.id.end, text: printId(relay.id) }
   if (relay.from === 'modern' && relay.to === 'legacy') return toLegacyMessage({ parts, envelope }, relay, renamed)
   const edits: Edit[] = [renamed]
   const added = relay.from === relay.to ? completionEdits(frame, relay) : modernEdits(frame, relay.method)
