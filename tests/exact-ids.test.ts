@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createLocalEverything, type EverythingServer } from './everything-server.ts'
 import { LegacyClient } from './mcp-client.ts'
 import { promise } from './promises.ts'
-import { type RunningGateway, runGateway } from './run-gateway.ts'
+import { endProcess, type RunningGateway, runGateway } from './run-gateway.ts'
 import { openWindow } from './stdio-client.ts'
 
 const IDS = ['9007199254740993', '-9007199254740993', '1.5', '1e400', '123456789012345678901234567890']
@@ -60,13 +60,13 @@ describe(`ids that a double does not represent (${promise('GW-21')})`, () => {
   })
 
   it('are returned over stdio and in the modern era', async () => {
-    const window = await openWindow(gateway)
+    const window = openWindow(gateway)
+    onTestFinished(() => endProcess(window.child))
     const lines: string[] = []
     window.child.stdout?.on('data', (chunk) => lines.push(String(chunk)))
     window.child.stdin?.write('{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}\n')
     await new Promise((resolve) => window.child.stdout?.once('data', resolve))
     expect(lines.join('')).toContain('"id":9007199254740993,')
-    window.child.stdin?.end()
     const meta =
       '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
     const answer = await send(

@@ -1,5 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { LEGACY_VERSIONS, MODERN_VERSION, type Principal, SallyportError, toOwnerKey } from '@sallyport/core'
+import {
+  Cancellation,
+  type Json,
+  LEGACY_VERSIONS,
+  MODERN_VERSION,
+  type Principal,
+  SallyportError,
+  toOwnerKey,
+} from '@sallyport/core'
 import {
   type BodyBudget,
   type BodyLimit,
@@ -8,18 +16,20 @@ import {
   receiveBody,
 } from '@sallyport/kit/http-intake'
 import type { ConversationEvent } from '../../upstream/upstream.ts'
+import { answerBatch, readBatch } from '../legacy/batch.ts'
 import { readHandshake } from '../legacy/handshake.ts'
 import { CallingClient } from '../legacy/legacy-client.ts'
 import type { LegacySession, LegacySessions } from '../legacy/legacy-sessions.ts'
 import { type ClientMessage, readMessage } from '../rpc/client-message.ts'
 import type { ClientRequest, Reply } from '../rpc/client-request.ts'
+import { failureReply } from '../rpc/failure-reply.ts'
 import { LongCalls } from '../rpc/long-calls.ts'
 import type { Methods } from '../rpc/methods.ts'
 import { ModernClient } from '../rpc/modern-client.ts'
 import { checkModernRequest, isModern, versionErrorData } from '../rpc/modern-envelope.ts'
-import { printId, toRequestId } from '../rpc/request-id.ts'
+import { printId, type RequestId, toRequestId } from '../rpc/request-id.ts'
 import { toRefusal } from '../rpc/to-refusal.ts'
-import { resultMessage } from '../rpc/wire-message.ts'
+import { resultMessage, type WireMessage } from '../rpc/wire-message.ts'
 import { Backpressure } from './backpressure.ts'
 import { FastRequest } from './fast-request-parser.ts'
 import { acceptsJson, acceptsStream, HttpExchange, type HttpRequest, sendRefusal } from './http-exchange.ts'
@@ -48,6 +58,7 @@ interface AuthenticatedRequest {
 }
 
 type RequestMessage = Extract<ClientMessage, { kind: 'request' }>
+type NotificationMessage = Extract<ClientMessage, { kind: 'notification' }>
 
 const BODY_HINT = 'Raise gateway.max_body if the message has to be this large.'
 
@@ -88,6 +99,8 @@ export class HttpMcp {
     try {
       if (body instanceof SallyportError) throw body
       const message = readMessage(body)
+      if ('error' in message && message.batch && visit.request.headers['mcp-session-id'] !== undefined)
+        return this.#postBatch(visit, message.batch)
       if ('error' in message) return sendRefusal(visit.answer, message.error, { id: message.id })
       const isModernMessage = message.kind !== 'response' && isModern(message, visit.request.headers)
       const pending = isModernMessage ? this.#prepareModern(visit, message) : this.#prepareLegacy(visit, message)
@@ -98,6 +111,43 @@ export class HttpMcp {
     } catch (error) {
       this.#fail(visit, error)
     }
+  }
+
+  /** All requests of a batch share the POST: its stream, and one array with their answers. */
+  #postBatch(visit: AuthenticatedRequest, elements: readonly Json[]): void {
+    const { request, answer, principal } = visit
+    checkLegacyVersion(request)
+    const session = this.#requireSession(visit)
+    const messages = readBatch(elements, session.client.handshake.protocolVersion)
+    const first = messages.find((message) => 'kind' in message && message.kind === 'request')
+    const { streams, subscriptions } = session
+    const exchange = new HttpExchange(request, answer, { streams, requestId: (first?.id ?? '') as RequestId })
+    this.#longCalls.add(exchange)
+    const client = new CallingClient(session.client, exchange)
+    const run = async ({ id, method, params }: RequestMessage): Promise<WireMessage> => {
+      const era = 'legacy'
+      if (session.inFlight.has(id)) return failureReply({ id, method, era }, duplicateId(id)).message
+      const cancellation = new Cancellation()
+      session.inFlight.set(id, cancellation)
+      const isAwaited = (): boolean => exchange.isAwaited
+      const call = { id, method, params, principal, era, client, cancellation, isAwaited, subscriptions } as const
+      const reply = await this.#options.methods.answer({ ...call, carrier: request })
+      session.inFlight.delete(id)
+      return reply.message
+    }
+    const answering = answerBatch(messages, {
+      answer: run,
+      notify: (notification) => this.#applyNotification(session, notification),
+      respond: ({ id, message }) => session.client.receiveAnswer(id, message),
+    })
+    void answering
+      .then((answers) => {
+        this.#longCalls.delete(exchange)
+        if (!answers) return sendAccepted(answer)
+        exchange.reply({ message: answers, status: 200 })
+        if (exchange.connection) this.#backpressure.watch(exchange.connection)
+      })
+      .catch((error: unknown) => this.#fail(visit, error))
   }
 
   #fail({ request, answer }: AuthenticatedRequest, error: unknown): void {
@@ -154,8 +204,7 @@ export class HttpMcp {
       return sendAccepted(answer)
     }
     const { id, method, params } = message
-    if (session.inFlight.has(id))
-      throw new SallyportError('INVALID_REQUEST', `The id ${printId(id)} is in use by a request in flight.`)
+    if (session.inFlight.has(id)) throw duplicateId(id)
     const { streams, subscriptions } = session
     const exchange = new HttpExchange(request, answer, { streams, requestId: id })
     const { cancellation } = exchange
@@ -185,16 +234,16 @@ export class HttpMcp {
     answer.send({ message: resultMessage(id, result), status: 200 }, { 'mcp-session-id': session.id })
   }
 
-  #handleNotification(
-    session: LegacySession,
-    { method, params }: Extract<ClientMessage, { kind: 'notification' }>,
-    answer: ResponseWriter,
-  ): undefined {
+  #handleNotification(session: LegacySession, message: NotificationMessage, answer: ResponseWriter): undefined {
+    this.#applyNotification(session, message)
+    return sendAccepted(answer)
+  }
+
+  #applyNotification(session: LegacySession, { method, params }: NotificationMessage): void {
     const id = toRequestId(params.requestId)
     if (method === 'notifications/cancelled' && id !== undefined)
       session.inFlight.get(id)?.cancel('the client cancelled it')
     if (method === 'notifications/roots/list_changed') this.#options.onConversation(session.id, method)
-    return sendAccepted(answer)
   }
 
   #openStream(visit: AuthenticatedRequest): void {
@@ -292,6 +341,9 @@ function requireStream(request: HttpRequest): void {
   if (acceptsStream(request)) return
   throw new SallyportError('ACCEPT_REFUSED', 'The stream is text/event-stream: accept that type.')
 }
+
+const duplicateId = (id: RequestId): SallyportError =>
+  new SallyportError('INVALID_REQUEST', `The id ${printId(id)} is in use by a request in flight.`)
 
 const methodNotAllowed = (): SallyportError =>
   new SallyportError('VERB_REFUSED', 'This endpoint accepts POST; GET and DELETE only with a session.')

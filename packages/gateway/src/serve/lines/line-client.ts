@@ -5,6 +5,7 @@ import {
   Cancellation,
   type Era,
   isJsonObject,
+  type Json,
   type JsonObject,
   JsonScanner,
   type Principal,
@@ -15,6 +16,7 @@ import {
 import type { BodyBudget, BodyReservation } from '@sallyport/kit/http-intake'
 import { LineReader } from '@sallyport/kit/line-reader'
 import type { ConversationEvent } from '../../upstream/upstream.ts'
+import { answerBatch, readBatch } from '../legacy/batch.ts'
 import { type Handshake, readHandshake } from '../legacy/handshake.ts'
 import { CallingClient, LegacyClient } from '../legacy/legacy-client.ts'
 import type { ChangeHub } from '../rpc/change-hub.ts'
@@ -151,21 +153,43 @@ export class LineClient implements ClientChannel {
   #receive(line: Buffer): void {
     const message = readMessage(line)
     if ('error' in message) {
+      if (message.batch) return void this.#handleBatch(message.batch)
       return void this.#write(errorMessage(message.id, { code: message.error.kind.rpc, message: message.error.text }))
     }
-    if (message.kind === 'request') void this.#handleRequest(message)
+    if (message.kind === 'request') void this.#handleRequest(message, this.#send)
     else if (message.kind === 'notification') this.#handleNotification(message)
     else this.#client.receiveAnswer(message.id, message.message)
   }
 
-  async #handleRequest(message: RequestMessage): Promise<void> {
+  async #handleBatch(elements: readonly Json[]): Promise<void> {
+    try {
+      const messages = readBatch(elements, this.#client.handshake.protocolVersion)
+      const answers = await answerBatch(messages, {
+        answer: (request) => this.#collectAnswer(request),
+        notify: (notification) => this.#handleNotification(notification),
+        respond: ({ id, message }) => this.#client.receiveAnswer(id, message),
+      })
+      if (answers) this.#write(answers)
+    } catch (error) {
+      if (!(error instanceof SallyportError)) throw error
+      this.#write(errorMessage(undefined, { code: error.kind.rpc, message: error.text }))
+    }
+  }
+
+  async #collectAnswer(request: RequestMessage): Promise<WireMessage | undefined> {
+    let answer: WireMessage | undefined
+    await this.#handleRequest(request, (message) => {
+      answer = message
+    })
+    return answer
+  }
+
+  async #handleRequest(message: RequestMessage, send: (answer: WireMessage) => void): Promise<void> {
     const { id, method, params } = message
     const era: Era = isModern(message) ? 'modern' : 'legacy'
     const problem = this.#inFlight.has(id) ? duplicateId(id) : era === 'modern' ? checkEnvelope(message) : undefined
     if (problem)
-      return void this.#write(
-        failureReply({ id, method, era }, problem, { data: versionErrorData(problem, message) }).message,
-      )
+      return send(failureReply({ id, method, era }, problem, { data: versionErrorData(problem, message) }).message)
     if (era === 'legacy' && method === 'initialize') return this.#initialize(message)
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
@@ -185,7 +209,7 @@ export class LineClient implements ClientChannel {
     if (lead > 0) await delay(lead)
     this.#inFlight.delete(id)
     // A cancelled request gets no answer.
-    if (cancellation.reason === undefined) this.#write(reply.message)
+    if (cancellation.reason === undefined) send(reply.message)
   }
 
   /** How long the answer still has to wait after the last progress. */
@@ -228,6 +252,8 @@ export class LineClient implements ClientChannel {
     if (method !== 'notifications/cancelled' || id === undefined) return
     this.#inFlight.get(id)?.cancel('the client cancelled it')
   }
+
+  readonly #send = (message: WireMessage): void => void this.#write(message)
 
   /** Returns false if the client is gone. */
   #write(message: WireMessage): boolean {

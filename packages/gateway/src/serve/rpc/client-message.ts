@@ -1,4 +1,5 @@
 import {
+  isJsonList,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -19,6 +20,8 @@ export interface InvalidMessage {
   readonly error: SallyportError
   /** The id for the answer, if it could be read. */
   readonly id: RequestId | undefined
+  /** The messages of a batch, which only one version of the protocol has. */
+  readonly batch?: readonly Json[]
 }
 
 const MAX_METHOD_LENGTH = 256
@@ -31,10 +34,14 @@ export function readMessage(bytes: Buffer): ClientMessage | InvalidMessage {
   if ('problem' in read)
     return invalidMessage('PARSE_ERROR', `The message is not acceptable JSON: ${read.problem}.`, findId(bytes))
   const { value } = read
-  if (Array.isArray(value))
-    return invalidMessage('INVALID_REQUEST', 'Batches are not part of the protocol: send one message at a time.')
-  if (!isJsonObject(value)) return invalidMessage('INVALID_REQUEST', 'A message is a JSON object.')
-  return classify(value)
+  if (!isJsonList(value)) return readElement(value)
+  const refusal = 'Batches are not part of the protocol: send one message at a time.'
+  return { ...invalidMessage('INVALID_REQUEST', refusal), batch: value }
+}
+
+/** One message, by itself or in a batch. */
+export function readElement(value: Json): ClientMessage | InvalidMessage {
+  return isJsonObject(value) ? classify(value) : invalidMessage('INVALID_REQUEST', 'A message is a JSON object.')
 }
 
 /** Over a pipe, only the id tells a client which of its requests was refused. */
