@@ -20,16 +20,19 @@ export interface FloodOptions {
   readonly entry?: object
   readonly config?: object
   readonly tools?: object
+  /** The section of the configuration; `auto`: none, so that programs get everything whole. */
+  readonly context?: object | 'auto'
   /** Of the command. */
   readonly args?: readonly string[]
 }
 
 export async function openFlood(options: FloodOptions = {}): Promise<FloodBench> {
-  const { entry = {}, config = {}, tools, args = ['--no-auth'] } = options
+  const { entry = {}, config = {}, tools, args = ['--no-auth'], context = { cap: 8_000 } } = options
   const place = makePlace()
   const file = join(place.home, 'calls')
   const flood = { command: 'node', args: [join(REPOSITORY, 'tests/fixtures/flood-server.mjs'), file], ...entry }
-  place.writeConfig({ gateway: { startup_wait: '30s' }, mcp_servers: { db: flood }, ...config })
+  const capped = context === 'auto' ? {} : { context }
+  place.writeConfig({ gateway: { startup_wait: '30s' }, ...capped, mcp_servers: { db: flood }, ...config })
   if (tools) writeFileSync(join(place.home, 'tools.yaml'), JSON.stringify({ tools }))
   const gateway = await runGateway({ place, args })
   onTestFinished(() => gateway.stop())

@@ -45,8 +45,8 @@ export class LegacyClient {
     this.#headers = { ...headers, 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
   }
 
-  static async open(url: string, headers: Record<string, string> = {}): Promise<LegacyClient> {
-    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  static async open(url: string, headers: Record<string, string> = {}, name = 'test'): Promise<LegacyClient> {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } }
     const answer = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, headers)
     const session = answer.headers.get('mcp-session-id')
     if (!session) throw new Error(`no session: ${answer.status} ${JSON.stringify(answer.message)}`)

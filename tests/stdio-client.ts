@@ -119,13 +119,16 @@ export class StdioClient {
 export interface WindowOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  /** `--agent` */
+  readonly agent?: string
 }
 
 export function openWindow(
   { home, state }: Pick<Place, 'home' | 'state'>,
-  { cwd, env }: WindowOptions = {},
+  { cwd, env, agent }: WindowOptions = {},
 ): StdioClient {
-  const args = [MAIN, 'serve', '--stdio', '--home', home, '--state', state]
+  const named = agent === undefined ? [] : ['--agent', agent]
+  const args = [MAIN, 'serve', '--stdio', ...named, '--home', home, '--state', state]
   const options = { stdio: 'pipe', env: { ...process.env, ...env }, ...(cwd !== undefined && { cwd }) } as const
   return new StdioClient(spawn(process.execPath, args, options))
 }

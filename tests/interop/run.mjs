@@ -138,7 +138,7 @@ async function untilListening(url) {
 async function useThrough({ server, transport }, { folder, ends }) {
   const entry = await openServer({ server, transport, ends })
   // Approvals are not what is compared here, and a program gets whole results.
-  const config = { governance: { enforce: false }, context: { cap: 'off' }, mcp_servers: { it: entry } }
+  const config = { governance: { enforce: false }, mcp_servers: { it: entry } }
   writeFileSync(join(folder, 'config.yaml'), JSON.stringify(config))
   const place = ['--home', folder, '--state', join(folder, 'state')]
   const banner = await startProcess(

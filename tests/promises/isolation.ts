@@ -50,7 +50,7 @@ export const ISOLATION_PROMISES = {
     state: 'built',
   },
   'ISO-13': {
-    text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched, and what is cut by the cap fills it',
+    text: 'Presets in characters, tokens, rows, lines, items and keys; all configurable, more can be named; under the threshold nothing is touched. By default programs get results whole; an agent that its credential or URL names gets as much as it shows its model; what clients say of themselves can only lower that; what is cut fills its limit',
     state: 'built',
   },
   'ISO-14': {

@@ -1,14 +1,17 @@
 import { type Cell, eachRecord, readCell, splitCells } from './csv-records.ts'
-import { HeadTailBuffer, joinWithGaps } from './head-tail-buffer.ts'
-import type { Preset } from './preset.ts'
+import type { FillLimits, FillSource } from './fill-budget.ts'
+import { HeadTailBuffer, type IndexedSpan, joinWithGaps } from './head-tail-buffer.ts'
+import { isTooLong } from './line-preview.ts'
+import type { Ends, Preset } from './preset.ts'
 import { type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { cutMiddle, formatCount, omissionMark } from './safe-cut.ts'
 
 /** Nobody reads wider tables. A smaller budget reduces the number further. */
 const MAX_COLUMNS = 100
 const MIN_COLUMNS = 4
+const COLUMN_SCALES: readonly number[] = [1, 0.5, 0.25, 0.12, 0.06, 0]
 
-interface Table {
+export interface Table {
   readonly text: string
   readonly delimiter: number
 }
@@ -24,32 +27,57 @@ interface Width {
  */
 export function* csvPreviews(text: string, preset: Preset, delimiter: number): Generator<Preview> {
   const table = { text, delimiter }
-  const rows = new HeadTailBuffer(preset.rows)
+  const records = collectRecords(table, preset.rows)
+  if (records === undefined) return
+  for (const scale of SCALES) {
+    const width = { columns: columnsFor(preset.keys, scale), length: scaleLength(scale) }
+    const shown = records.rows.select(scaleEnds(preset.rows, scale))
+    yield writeTable(table, { ...records, shown, width })
+  }
+}
+
+/** The same rows, for a preview that fills its threshold; `undefined` if it is not a table. */
+export function openTable(table: Table, { maxParts, threshold }: FillLimits): FillSource | undefined {
+  const records = collectRecords(table, { head: maxParts, tail: maxParts })
+  if (records === undefined) return undefined
+  return {
+    maxParts: Math.max(1, Math.min(records.rows.count, maxParts)),
+    innerScales: COLUMN_SCALES,
+    canGrowInner: false,
+    render: ({ ends: wanted, length, inner }) => {
+      const columns = Math.max(MIN_COLUMNS, Math.ceil(MAX_COLUMNS * inner))
+      const shown = records.rows.select(wanted)
+      if (isTooLong(shown, Math.min(length, MIN_COLUMNS), threshold)) return undefined
+      return writeTable(table, { ...records, shown, width: { columns, length } })
+    },
+  }
+}
+
+interface Records {
+  readonly header: Cell
+  readonly rows: HeadTailBuffer
+}
+
+function collectRecords({ text, delimiter }: Table, ends: Ends): Records | undefined {
+  const rows = new HeadTailBuffer(ends)
   let header: Cell | undefined
   const isTable = eachRecord(text, delimiter, (start, end) => {
     if (header === undefined) header = { start, end }
     else rows.add(start, end)
     return true
   })
-  if (!isTable || header === undefined) return
-  for (const scale of SCALES) {
-    const width = { columns: columnsFor(preset.keys, scale), length: scaleLength(scale) }
-    yield writeTable(table, { header, rows, width, ends: scaleEnds(preset.rows, scale) })
-  }
+  return isTable && header !== undefined ? { header, rows } : undefined
 }
 
 const columnsFor = (keys: number, scale: number): number =>
   scale === 1 ? MAX_COLUMNS : Math.max(MIN_COLUMNS, Math.min(MAX_COLUMNS, Math.ceil(2 * keys * scale)))
 
-interface TableSelection {
-  readonly header: Cell
-  readonly rows: HeadTailBuffer
+interface TableSelection extends Records {
+  readonly shown: readonly IndexedSpan[]
   readonly width: Width
-  readonly ends: Preset['rows']
 }
 
-function writeTable(table: Table, { header, rows: buffer, width, ends }: TableSelection): Preview {
-  const shown = buffer.select(ends)
+function writeTable(table: Table, { header, rows: buffer, width, shown }: TableSelection): Preview {
   const first = writeRecord(table, header, width)
   let hasCuts = first.isCut
   const rows = joinWithGaps(shown, buffer.count, {

@@ -1,4 +1,5 @@
 import { isListAt, isObjectAt, isStringAt, MemberCursor, skipSpace, stringEnd, valueEnd } from '../json/json.ts'
+import { divide, type FillSource } from './fill-budget.ts'
 import type { Ends, Preset } from './preset.ts'
 import { type Omission, type Preview, SCALES, scaleEnds, scaleLength } from './preview.ts'
 import { cutAfter, cutBefore, omissionMark } from './safe-cut.ts'
@@ -7,8 +8,17 @@ const MAX_DEPTH = 8
 /** No double needs more digits; a longer number is not used for calculation. */
 const MAX_NUMBER_LENGTH = 40
 
+interface OuterDetail {
+  readonly items: Ends
+  readonly keys: number
+  /** How many levels are left. */
+  readonly levels: number
+}
+
 /** How much of a value is shown. */
-interface Detail {
+export interface Detail {
+  /** For the outermost levels, where more may be shown than in nested values. */
+  readonly outer?: OuterDetail | undefined
   readonly items: Ends
   readonly keys: number
   readonly depth: number
@@ -27,8 +37,31 @@ export function jsonDetail({ items, keys }: Preset, scale: number, length = scal
   return {
     items: scaleEnds(items, scale),
     keys: Math.max(1, Math.ceil(keys * scale)),
-    depth: Math.max(1, Math.ceil(MAX_DEPTH * scale)),
+    depth: Math.min(MAX_DEPTH, Math.max(1, Math.ceil(MAX_DEPTH * scale))),
     length,
+  }
+}
+
+/** How much of nested values a filled preview shows, compared with the preset. */
+export const INNER_SCALES: readonly number[] = [4, 1, 0.5, 0.25, 0.1, 0.03]
+const OUTER_LEVELS = 2
+
+/** A JSON value, for a preview that fills its threshold. */
+export function openJson(text: string, preset: Preset, { maxParts }: { readonly maxParts: number }): FillSource {
+  const ends = divide(maxParts, preset.items)
+  const writer = new JsonPreviewWriter(text, { ...preset, items: ends, keys: maxParts })
+  const root = skipSpace(text, 0)
+  return {
+    maxParts,
+    innerScales: INNER_SCALES,
+    canGrowInner: true,
+    render: ({ ends: items, length, inner }) => {
+      const nested = jsonDetail(preset, inner, length)
+      const keys = Math.max(items.head + items.tail, nested.keys)
+      const detail = { ...nested, outer: { items, keys, levels: OUTER_LEVELS } }
+      const written = writer.write(root, detail)
+      return written && { ...written, omission: writer.omissionAt(root, detail) }
+    },
   }
 }
 
@@ -77,7 +110,8 @@ export class JsonPreviewWriter {
     const isObject = isObjectAt(this.#text, at)
     if (!isObject && !isListAt(this.#text, at)) return { noun: 'character', count: 0, of: this.#text.length }
     const { count } = this.#outlines.at(at)
-    const shown = detail === undefined ? 0 : isObject ? detail.keys : detail.items.head + detail.items.tail
+    const { keys, items } = detail?.outer ?? detail ?? NOTHING
+    const shown = isObject ? keys : items.head + items.tail
     return { noun: isObject ? 'key' : 'item', count: Math.max(0, count - shown), of: count }
   }
 
@@ -128,8 +162,10 @@ export class JsonPreviewWriter {
     const isObject = isObjectAt(this.#text, at)
     const { count, head, tail } = this.#outlines.at(at)
     if (detail.depth === 0 && count > 0) return this.#cut(this.summary(at))
-    const ends = isObject ? { head: detail.keys, tail: 0 } : detail.items
-    const inner = { ...detail, depth: detail.depth - 1 }
+    const { outer } = detail
+    const { keys, items } = outer ?? detail
+    const ends = isObject ? { head: keys, tail: 0 } : items
+    const inner = { ...detail, depth: detail.depth - 1, outer: nextLevel(outer) }
     const first = head.slice(0, ends.head)
     const rest = [...head, ...tail].slice(Math.max(first.length, head.length + tail.length - ends.tail))
     const omitted = count - first.length - rest.length
@@ -176,6 +212,11 @@ export class JsonPreviewWriter {
     return measured
   }
 }
+
+const NOTHING = { keys: 0, items: { head: 0, tail: 0 } } as const
+
+const nextLevel = (outer: OuterDetail | undefined): OuterDetail | undefined =>
+  outer === undefined || outer.levels === 1 ? undefined : { ...outer, levels: outer.levels - 1 }
 
 /** The position of one member of an object or item of an array. */
 interface OutlineMember {

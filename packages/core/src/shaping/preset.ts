@@ -23,8 +23,10 @@ export interface Preset {
   readonly keys: number
   /** Images, audio and other binary data up to this size pass unchanged. */
   readonly mediaBytes: number
-  /** Show as many rows, lines, items and keys as the threshold allows. The numbers above are then the minimum. */
+  /** Show as many rows, lines, items and keys as the threshold allows, whatever the numbers above are. */
   readonly fills?: boolean
+  /** With `fills`: the maximum number of lines and rows. */
+  readonly maxLines?: number | undefined
 }
 
 export type Presets = Readonly<Record<string, Preset>>

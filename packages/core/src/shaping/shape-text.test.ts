@@ -267,26 +267,50 @@ function isTrueObject(preview: any, whole: any): boolean {
   )
 }
 
-describe('a preset that fills its threshold', () => {
+describe(`${promise('ISO-13')}: a preset that fills its threshold`, () => {
+  const WORDS = 'some words of a sentence that goes on and on, '
   const KINDS: Readonly<Record<string, (id: number) => string>> = {
+    text: () => WORDS.repeat(20),
+    'text with short lines': (id) => String(id),
+    'text on one line': () => '',
+    'a stack': (id) => `    at step${id} (/srv/app/file${id}.js:${id}:7)`,
+    markdown: (id) => `## Part ${id}\n\n${WORDS.repeat(3)}`,
+    html: (id) => `<p class="a">${id} ${WORDS}</p>`,
+    yaml: (id) => `key${id}:\n  name: value ${id}`,
+    'csv, wide': (id) => Array.from({ length: 60 }, (_, column) => `${id}_${column}`).join(','),
+    'json of numbers': (id) => String(id),
+    'json of nested lists': (id) => JSON.stringify({ id, list: Array.from({ length: 40 }, (_, one) => one * id) }),
+    'json of long texts': (id) => JSON.stringify({ id, body: WORDS.repeat(40) }),
+    'json far inside': (id) => JSON.stringify({ node: { id } }),
+    'json of one string': () => '',
     csv: (id) => `${id},row ${id},"some words"`,
     ndjson: (id) => JSON.stringify({ id, name: `row ${id}` }),
     log: (id) => `[INFO] 2026-01-01T00:00:00Z request ${id} took ${id % 97} ms`,
     json: (id) => JSON.stringify({ id, name: `row ${id}` }),
   }
   const textOf = (kind: string): string => {
-    const parts = Array.from({ length: 3_000 }, (_, id) => KINDS[kind]?.(id) ?? '')
-    if (kind === 'json') return `[${parts.join(',')}]`
+    if (kind === 'text on one line') return WORDS.repeat(2_000)
+    if (kind === 'json of one string') return JSON.stringify({ text: WORDS.repeat(2_000) })
+    const parts = Array.from({ length: 12_000 }, (_, id) => KINDS[kind]?.(id) ?? '')
+    if (kind === 'html') return `<html><body>${parts.join('\n')}</body></html>`
+    if (kind === 'json far inside') return `{"data":{"search":{"edges":[${parts.join(',')}]}}}`
+    if (kind.startsWith('json')) return `[${parts.join(',')}]`
     return kind === 'csv' ? `id,name,note\n${parts.join('\n')}` : parts.join('\n')
   }
 
-  it.each(Object.keys(KINDS))('uses most of the allowed length for %s, and never more', (kind) => {
+  const FILLING = { ...DEFAULT, previewTokens: Number.POSITIVE_INFINITY, fills: true }
+
+  it.each(Object.keys(KINDS))('uses nearly all of the allowed length for %s, and never more', (kind) => {
     const text = textOf(kind)
     for (const threshold of [2_000, 8_000, 25_000]) {
-      const preset = { ...DEFAULT, threshold, previewTokens: threshold }
-      const filled = shapeText(text, { ...preset, fills: true }).text.length
+      const filled = shapeText(text, { ...FILLING, threshold }, { handle: HANDLE }).text.length
       expect(filled).toBeLessThanOrEqual(threshold)
-      expect(filled).toBeGreaterThan(threshold / 2)
+      expect(filled).toBeGreaterThan(threshold * 0.9)
     }
+  })
+
+  it('shows no more lines than an agent would show of it', () => {
+    const shaped = shapeText(textOf('text with short lines'), { ...FILLING, threshold: 20_000, maxLines: 900 })
+    expect(shaped.text.split('\n').length).toBeLessThan(910)
   })
 })

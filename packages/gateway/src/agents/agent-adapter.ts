@@ -69,6 +69,20 @@ export interface Enforcement {
   readonly text: string
 }
 
+/** What an agent does with large results: docs/agents.md says how each number is known. */
+export interface AgentResults {
+  /** The characters of a result that certainly reach its model. It cuts longer ones, or writes them to a file. */
+  readonly maxCharacters: number
+  /** The same for errors, if they are cut earlier. */
+  readonly maxErrorCharacters?: number
+  /** The maximum number of lines, if they are counted too. */
+  readonly maxLines?: number
+  /** Whether it refuses a result without the structured content that the tool's output schema promises, or may do so. */
+  readonly needsStructure: boolean
+  /** The names with which it introduces itself; one that ends with `-` is the beginning of a name. */
+  readonly clientNames: readonly string[]
+}
+
 /** Everything that is specific to one kind of agent (AG-1). */
 export interface AgentAdapter {
   readonly id: string
@@ -78,6 +92,7 @@ export interface AgentAdapter {
   /** Its name in PATH; `undefined` if it is not started from there. */
   readonly program: string | undefined
   readonly enforcement: Enforcement
+  readonly results: AgentResults
   readonly toolFilter: NativeToolFilter | undefined
   defaultMcpConfigPath(host: HostContext): string | undefined
   /** In the order in which the agent reads them; of two servers with the same name the later one applies. */

@@ -1,5 +1,6 @@
 export type {
   AgentAdapter,
+  AgentResults,
   HostContext,
   ImportedServer,
   NativeConfig,

@@ -1,5 +1,12 @@
 import type { JsonObject } from '@sallyport/core'
-import type { AgentAdapter, Enforcement, HostContext, NativeFile, NativeToolFilter } from './agent-adapter.ts'
+import type {
+  AgentAdapter,
+  AgentResults,
+  Enforcement,
+  HostContext,
+  NativeFile,
+  NativeToolFilter,
+} from './agent-adapter.ts'
 import { applyAgentMcpFilter } from './agent-mcp-filter.ts'
 import { locateValue, type NativeSyntax, parseNativeFile, parseServers } from './native-servers.ts'
 import { type EntryShape, translateEntry } from './translate-entry.ts'
@@ -21,13 +28,19 @@ export interface AdapterDefinition {
   readonly isBuiltIn?: (entry: JsonObject) => boolean
   readonly entries: EntryShape
   readonly toolFilter?: NativeToolFilter
+  /** What is known about large results. */
+  readonly results?: Partial<AgentResults>
 }
+
+/** If nothing is known of an agent. */
+export const UNKNOWN_RESULTS: AgentResults = { maxCharacters: 8_000, needsStructure: true, clientNames: [] }
 
 export function createAdapter(definition: AdapterDefinition): AgentAdapter {
   const { id, title, aliases = [], program, enforcement, toolFilter, files } = definition
   return {
     ...{ id, title, aliases, program, enforcement, toolFilter },
     supportsMcp: true,
+    results: { ...UNKNOWN_RESULTS, ...definition.results },
     defaultMcpConfigPath: (host) => files(host).find(({ scope }) => scope === 'user')?.path,
     nativeFiles: files,
     getMcpConfig: (text, file) =>

@@ -1,8 +1,15 @@
 import type { SallyportError } from '@sallyport/core'
+import { ADAPTERS } from '../agents/agents.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { findSelections, mayApprove, type Settings } from '../config/config.ts'
 import { RetryableApprovals } from '../governance/governance.ts'
-import { createProviderEngine, ResultShaper, resolveShapingRules, type SessionShelves } from '../isolation/isolation.ts'
+import {
+  Audiences,
+  createProviderEngine,
+  ResultShaper,
+  resolveShapingRules,
+  type SessionShelves,
+} from '../isolation/isolation.ts'
 import { type CallGauge, compileServerRules, Listings, listingSteps, Pipeline } from '../pipeline/pipeline.ts'
 import type { Ids } from '../serve/serve.ts'
 import type { LocalTokens } from '../sessions/sessions.ts'
@@ -34,7 +41,8 @@ export interface DecisionParts {
 
 /** Creates the parts that decide. Lists and calls of all callers share them. */
 export function createDecisionParts(options: DecisionPartsOptions): DecisionParts {
-  const listings = createListings(options)
+  const audiences = new Audiences({ settings: options.settings, agents: ADAPTERS })
+  const listings = createListings(options, audiences)
   const { governance, gauge, fleet, store, telemetry, ids, tokens, settings, onBug } = options
   const { rules, roots, limits, approvals, modes, check, argumentsToRecord } = governance
   const pipeline = new Pipeline({
@@ -50,6 +58,7 @@ export function createDecisionParts(options: DecisionPartsOptions): DecisionPart
     upstream: (server) => fleet.find(server),
     observer: telemetry.calls,
     shaper: createResultShaper(options),
+    audiences,
   })
   return { listings, pipeline }
 }
@@ -64,7 +73,7 @@ function createResultShaper({ shelves, settings, governance, ids }: DecisionPart
   })
 }
 
-function createListings({ catalog, governance, settings }: DecisionPartsOptions): Listings {
+function createListings({ catalog, governance, settings }: DecisionPartsOptions, audiences: Audiences): Listings {
   const { policyOf, doubtsOf, modeState } = governance.rules
   return new Listings({
     catalog,
@@ -75,5 +84,6 @@ function createListings({ catalog, governance, settings }: DecisionPartsOptions)
     choicesFor: (principal) => findSelections(settings().profiles, principal),
     loadPinned: governance.loadPinned,
     shapingOf: (offer) => resolveShapingRules(settings(), offer, policyOf(offer)),
+    audienceOf: ({ agent }) => audiences.of(agent),
   })
 }

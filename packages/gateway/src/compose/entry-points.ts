@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { isLoopback, type Principal, SallyportError } from '@sallyport/core'
-import { narrowPrincipal, ProfilesEditor } from '../config/config.ts'
+import { findAdapter } from '../agents/agents.ts'
+import { agentSlug, DEFAULT_VARIANT, narrowPrincipal, type Profiles, ProfilesEditor } from '../config/config.ts'
 import {
   type AdminContext,
+  AGENT_HEADER,
   createAdmin,
   type GatewaySocket,
   type HttpListener,
@@ -64,7 +66,7 @@ export class EntryPoints {
   async openSocket(): Promise<void> {
     this.#socket = await openGatewaySocket({
       state: this.#gateway.state,
-      checkCaller: (request) => this.#checkHome(request) ?? this.#checkToken(request),
+      checkCaller: (request) => this.#checkHome(request) ?? this.#checkWindow(request),
       onRequest: (request, response) =>
         void this.#admin(request, response, standingPrincipal('operator')).catch((error) =>
           this.#reportBug(error, response),
@@ -128,13 +130,23 @@ export class EntryPoints {
     )
   }
 
-  /** A caller on the socket is the local agent, unless its token names another principal. */
-  #checkToken({ headers }: IncomingMessage): SallyportError | undefined {
-    if (headers.upgrade !== SOCKET_PROTOCOLS.lines || this.#principalOf(headers.authorization)) return undefined
-    this.#gateway.failures.count(undefined, 'token')
-    return new SallyportError('UNAUTHENTICATED', 'The token of this window is unknown, or no longer valid.', {
-      hint: 'A token of `sallyport run` ends with its run. For other windows, create one with `sallyport connect`.',
-    })
+  #checkWindow(request: IncomingMessage): SallyportError | undefined {
+    if (request.headers.upgrade !== SOCKET_PROTOCOLS.lines) return undefined
+    const principal = this.#identifyWindow(request)
+    if (!(principal instanceof SallyportError)) return undefined
+    if (principal.code === 'UNAUTHENTICATED') this.#gateway.failures.count(undefined, 'token')
+    return principal
+  }
+
+  /** A caller on the socket is the local agent, unless its token names another principal. The agent it names can only narrow that. */
+  #identifyWindow({ headers }: IncomingMessage): Principal | SallyportError {
+    const principal = this.#principalOf(headers.authorization)
+    if (principal === undefined)
+      return new SallyportError('UNAUTHENTICATED', 'The token of this window is unknown, or no longer valid.', {
+        hint: 'A token of `sallyport run` ends with its run. For other windows, create one with `sallyport connect`.',
+      })
+    const named = headers[AGENT_HEADER]
+    return named === undefined ? principal : narrowToAgent(this.#gateway.settings.profiles, principal, String(named))
   }
 
   #principalOf(authorization: string | undefined): Principal | undefined {
@@ -151,9 +163,10 @@ export class EntryPoints {
     return tokens.verify(token) === undefined ? () => {} : watchToken(tokens, token, onEnd)
   }
 
-  #serveLines(stream: Duplex, { headers: { authorization } }: IncomingMessage): void {
-    const principal = this.#principalOf(authorization)
-    if (principal === undefined) return void stream.destroy()
+  #serveLines(stream: Duplex, request: IncomingMessage): void {
+    const { authorization } = request.headers
+    const principal = this.#identifyWindow(request)
+    if (principal instanceof SallyportError) return void stream.destroy()
     const { methods, hub, bodies, settings, onConversation } = this.#gateway
     const client = new LineClient({
       stream,
@@ -254,6 +267,19 @@ export function createAdminContext(gateway: Gateway, urls: () => readonly string
     urls,
     record: (event) => gateway.record(event),
     metrics: (accept) => gateway.telemetry.expose(() => collectStats(gateway), accept),
+  }
+}
+
+/** Limits a window to the agent and profile that it names: `claude-code`, `claude-code.reviewer`. A misspelt agent is an error. */
+function narrowToAgent(profiles: Profiles, principal: Principal, header: string): Principal | SallyportError {
+  const [, name = '', variant = DEFAULT_VARIANT] = /^([^.]*)(?:\.(.*))?$/s.exec(decoded(header)) ?? []
+  const isInProfiles = [...profiles.values()].some(({ agent }) => agent === agentSlug(name))
+  try {
+    const agent = isInProfiles ? name : findAdapter(name).id
+    return narrowPrincipal(profiles, principal, { agent, variant })
+  } catch (error) {
+    if (error instanceof SallyportError) return error
+    throw error
   }
 }
 

@@ -83,7 +83,7 @@ export const DEFAULT_ISOLATION: IsolationSettings = {
 }
 
 export const DEFAULT_CONTEXT: ContextSettings = {
-  cap: 8_000,
+  cap: 'auto',
   presets: PRESETS,
   retention: { age: 7 * DAY, bytes: 1024 * MEGABYTE },
 }

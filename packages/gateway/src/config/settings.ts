@@ -239,8 +239,11 @@ export interface ExecutorSettings extends Pick<IsolationFields, 'maxTokens' | 'm
 
 /** How much of a result reaches the context of its caller. */
 export interface ContextSettings {
-  /** The maximum length of a text in characters. Undefined: no limit. */
-  readonly cap: number | undefined
+  /**
+   * The maximum length of a text in characters, for every caller. Undefined: no limit. `auto`: the limit of each known
+   * agent, and none for other callers.
+   */
+  readonly cap: number | 'auto' | undefined
   readonly presets: Presets
   /** How long complete results are retained, and how many bytes of them per session. Age in milliseconds. */
   readonly retention: { readonly age: number; readonly bytes: number }

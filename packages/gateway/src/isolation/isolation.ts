@@ -1,3 +1,4 @@
+export { type Audience, Audiences, EVERYTHING } from './audience.ts'
 export { INTENT, splitIntent } from './intent.ts'
 export { defineExecutor, type ExecutorDefinition } from './mcp-executor.ts'
 export { createProviderEngine } from './provider-engine.ts'

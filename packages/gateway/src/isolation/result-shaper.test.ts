@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { promise } from '../../../../tests/promises.ts'
 import { DEFAULT_SETTINGS, type ModelSettings, type Settings } from '../config/config.ts'
 import { parseFrame, scanFrame } from '../upstream/upstream.ts'
+import { EVERYTHING } from './audience.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import type { ModelToolCall } from './model-engine.ts'
 import { planIsolation } from './plan-isolation.ts'
@@ -85,10 +86,11 @@ function openTestShaper({ plan, result = textResult(HOSTILE), error, turns = [],
       takesIntent: false,
       mayCut: true,
     },
+    audience: { ...EVERYTHING, cap: 8_000, errorCap: 8_000 },
     cancellation: new Cancellation(),
     recall: () => Promise.reject(new Error('nobody may call again')),
   }
-  const isWhole = (): boolean => shaper.isWhole(call.rules, { frame, era: 'legacy' })
+  const isWhole = (): boolean => shaper.isWhole(call.rules, { frame, era: 'legacy' }, call.audience)
   return { shelf, saved, asked, frame, isWhole, returned: () => shaper.shape(call) }
 }
 

@@ -15,6 +15,7 @@ import {
 import { type ResultShelf, SHAPED_META, shapeToolResult, type ToolResult } from '@sallyport/kit'
 import type { ModelSettings, Settings } from '../config/config.ts'
 import { type Frame, parseFrame, scanFrame } from '../upstream/upstream.ts'
+import type { Audience } from './audience.ts'
 import { withIntent } from './intent.ts'
 import type { IsolatedCall, IsolatedOutcome, IsolatedReply, ModelUsage } from './isolated-call.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
@@ -24,7 +25,7 @@ import { detachStructure, findRawStructure } from './raw-structure.ts'
 import { onlyText } from './result-text.ts'
 import { runIsolated } from './run-isolated.ts'
 import type { RunParts } from './run-parts.ts'
-import { isQuarantined, type ShapingRules } from './shaping-rules.ts'
+import { isQuarantined, mayCutFor, type ShapingRules } from './shaping-rules.ts'
 
 /** The caller to whom a result belongs. */
 export interface ResultOwner {
@@ -37,6 +38,7 @@ export interface UnshapedResult
   extends Pick<IsolatedCall, 'server' | 'definition' | 'args' | 'intent' | 'isReadOnly' | 'recall'> {
   readonly owner: ResultOwner
   readonly rules: ShapingRules
+  readonly audience: Audience
   /** Whether the caller has the tool that reads stored results. */
   readonly canPage: boolean
   readonly frame: Frame
@@ -84,13 +86,14 @@ export class ResultShaper {
   }
 
   /** Whether a result is returned unchanged. Nearly all are, so this check is cheap. */
-  isWhole({ plan, preset }: ShapingRules, { frame: { envelope }, era }: ServerResult): boolean {
+  isWhole({ plan, preset }: ShapingRules, { frame, era }: ServerResult, audience: Audience): boolean {
+    const { envelope } = frame
     if (isQuarantined(plan)) return false
     // In the legacy era `input_required` has no meaning, and clients would show the rest of the result.
     if (envelope.resultType === 'input_required' && era === 'modern') return true
     if (plan?.strategy === 'exact') return true
     if (plan !== undefined && envelope.result !== undefined) return false
-    const { cap = Number.POSITIVE_INFINITY } = this.#options.settings().context
+    const cap = capFor(frame, audience)
     // A text never has more characters than bytes.
     return envelope.bytes <= Math.min(cap, preset?.threshold ?? cap, plan?.budget ?? cap)
   }
@@ -102,8 +105,7 @@ export class ResultShaper {
 
   async shape(call: UnshapedResult): Promise<ShapedResult> {
     const { plan } = call.rules
-    const apart =
-      plan && asksModel(plan) ? undefined : detachStructure(call.frame, this.#presetFor(call.rules).threshold)
+    const apart = plan && asksModel(plan) ? undefined : detachStructure(call.frame, this.#presetFor(call).threshold)
     const message = apart?.message ?? parseFrame(call.frame)
     if (plan && isQuarantined(plan)) return this.#quarantine(call, message, plan)
     if (call.frame.envelope.result === undefined) return this.#shapeError(call, message.error)
@@ -120,12 +122,14 @@ export class ResultShaper {
   async #shapeError(call: UnshapedResult, error: Json | undefined): Promise<ShapedResult> {
     const handle = await this.#storeResult(call, { error: error ?? null })
     const run: ShapingRun = { ...NO_USAGE, strategy: call.rules.plan?.strategy ?? 'shaped', handle }
-    return sent(call, { error: shortenError(error, describeStored(call, handle)) }, run)
+    const { threshold, fills } = this.#presetFor(call)
+    const maxLength = fills ? threshold : MAX_MESSAGE_LENGTH
+    return sent(call, { error: shortenError(error, { rest: describeStored(call, handle), maxLength }) }, run)
   }
 
   /** Shortens texts by their kind, with a handle to the full result. If everything fits, the same frame is returned. */
   async #bound(call: UnparsedResult, result: JsonObject, run: ShapingRun): Promise<ShapedResult> {
-    const written = call.written ?? findRawStructure(call.frame, result, this.#presetFor(call.rules).threshold)
+    const written = call.written ?? findRawStructure(call.frame, result, this.#presetFor(call).threshold)
     const shaped = await this.#shapeTexts(call, result, written)
     // A failed strategy is always reported, also if the full result fits.
     if (shaped === result && run.failure === undefined) return unchanged(call, run)
@@ -134,7 +138,7 @@ export class ResultShaper {
 
   async #shapeTexts(call: UnshapedResult, result: JsonObject, written?: string | Buffer): Promise<JsonObject> {
     const shaped = await shapeToolResult(result as unknown as ToolResult, {
-      preset: this.#presetFor(call.rules),
+      preset: this.#presetFor(call),
       ...(written !== undefined && { writtenStructure: written }),
       openShelf: () => this.#options.shelfOf(call.owner),
       tool: call.definition.name,
@@ -144,10 +148,12 @@ export class ResultShaper {
   }
 
   /** The tool's own preset, limited by the budget of an isolated tool and by the cap. */
-  #presetFor({ plan, preset }: Pick<ShapingRules, 'plan' | 'preset'>): Preset {
-    const { cap, presets } = this.#options.settings().context
-    const maxLength = Math.min(cap ?? Number.POSITIVE_INFINITY, plan?.budget ?? Number.POSITIVE_INFINITY)
-    const chosen = preset ?? (plan ? findPreset('default', presets) : createCapPreset(cap, presets))
+  #presetFor({ rules: { plan, preset }, audience, frame }: UnshapedResult): Preset {
+    const { presets } = this.#options.settings().context
+    const cap = capFor(frame, audience)
+    const maxLength = Math.min(cap, plan?.budget ?? Number.POSITIVE_INFINITY)
+    const base = findPreset('default', presets)
+    const chosen = preset ?? (plan ? base : fillCap(base, cap, audience))
     const isOwnSize = preset !== undefined || plan === undefined
     return isOwnSize && chosen.threshold <= maxLength ? chosen : { ...chosen, threshold: maxLength }
   }
@@ -172,7 +178,7 @@ export class ResultShaper {
   #textResult(call: UnshapedResult, { text, isError, writtenBy }: TextReply, { handle }: ShapingRun): JsonObject {
     const lead = writtenBy === 'model' ? `${MODEL_LINE}\n` : ''
     const foot = `[${describeStored(call, handle)}]`
-    const preset = this.#presetFor(call.rules)
+    const preset = this.#presetFor(call)
     const threshold = preset.threshold - lead.length - foot.length
     const shown = shapeText(text, { ...preset, threshold }, { rest: 'The rest of it was left out.' })
     return textResult(call, `${lead}${shown.text}`, { isError, foot })
@@ -193,7 +199,7 @@ export class ResultShaper {
     const used = { ...run, ...facts }
     if (reply instanceof SallyportError) return this.#failure(call, reply, used)
     if (reply.kind !== 'text') return this.#failure(call, withheldError(), used)
-    const { threshold } = this.#presetFor(call.rules)
+    const { threshold } = this.#presetFor(call)
     if (reply.text.length > threshold) return this.#failure(call, valueTooLarge(reply.text.length, threshold), used)
     return this.#changed(call, textResult(call, reply.text), { ...used, writtenBy: reply.writtenBy })
   }
@@ -266,11 +272,17 @@ const describeFullResult = ({ canPage }: UnshapedResult, handle: string): string
 const describeStored = (call: UnshapedResult, handle: string | undefined): string =>
   handle === undefined ? 'The full result could not be stored, and is lost.' : describeFullResult(call, handle)
 
-/** The cap alone has no token limit: a longer text is shown up to the cap. */
-function createCapPreset(cap: number | undefined, presets: Settings['context']['presets']): Preset {
-  const base = findPreset('default', presets)
-  const threshold = cap ?? Number.MAX_SAFE_INTEGER
-  return { ...base, threshold, previewTokens: Math.ceil(threshold / 2), fills: true }
+/** The cap alone has no limit but its length: a longer text is shown up to it. */
+const fillCap = (base: Preset, cap: number, { maxLines }: Audience): Preset => ({
+  ...base,
+  threshold: Math.min(cap, Number.MAX_SAFE_INTEGER),
+  previewTokens: Number.POSITIVE_INFINITY,
+  fills: true,
+  maxLines,
+})
+
+function capFor({ envelope: { isError, error } }: Frame, { cap, errorCap }: Audience): number {
+  return (isError || error !== undefined ? errorCap : cap) ?? Number.POSITIVE_INFINITY
 }
 
 type TextReply = Extract<IsolatedReply, { readonly kind: 'text' }>
@@ -292,17 +304,21 @@ function textResult({ frame }: UnshapedResult, text: string, { isError = false, 
   }
 }
 
-/** At most this much of a server's error message is repeated. */
+/** At most this much of a server's error message is repeated, unless the cap alone limits it. */
 const MAX_MESSAGE_LENGTH = 1_000
 const UNKNOWN_ERROR = -32_603
 
 /** Shortens a server's error that is too long. Its message is kept up to a usual length. */
-function shortenError(error: Json | undefined, rest: string): JsonObject {
+function shortenError(
+  error: Json | undefined,
+  { rest, maxLength }: { readonly rest: string; readonly maxLength: number },
+): JsonObject {
   const { code, message } = isJsonObject(error) ? error : {}
   const text = typeof message === 'string' ? message : JSON.stringify(message ?? error ?? null)
+  const note = ` [Cut by the gateway. ${rest}]`
   return {
     code: Number.isSafeInteger(code) ? (code as number) : UNKNOWN_ERROR,
-    message: `${cutText(text, MAX_MESSAGE_LENGTH)} [Cut by the gateway. ${rest}]`,
+    message: `${cutText(text, maxLength - note.length)}${note}`,
     data: { [SHAPED_META]: `Left out. ${rest}` },
   }
 }
@@ -454,11 +470,13 @@ function isolationMeta(run: ShapingRun, { runId, bytesIn, bytesOut }: RunSizes):
 
 /**
  * A tool as its callers see it: with the intent argument if it takes one, and without an output schema if results may
- * be shortened. Such a schema promises structured content in every result, and clients reject results without it (ISO-17).
+ * be shortened for them. Such a schema promises structured content in every result, and many clients reject results
+ * without it (ISO-17).
  */
-export function shownTool(definition: JsonObject, { takesIntent, mayCut }: ShapingRules): JsonObject {
-  const asking = takesIntent ? withIntent(definition) : definition
-  if (!mayCut || asking.outputSchema === undefined) return asking
+export function shownTool(definition: JsonObject, rules: ShapingRules, audience: Audience): JsonObject {
+  const asking = rules.takesIntent ? withIntent(definition) : definition
+  const isPromised = !audience.needsStructure || !mayCutFor(rules, audience)
+  if (isPromised || asking.outputSchema === undefined) return asking
   const { outputSchema: _promised, ...shown } = asking
   return shown
 }

@@ -8,6 +8,7 @@ import {
   type ToolPolicy,
 } from '@sallyport/core'
 import type { Settings } from '../config/config.ts'
+import type { Audience } from './audience.ts'
 import { takesIntent } from './intent.ts'
 import type { IsolationPlan } from './isolation-plan.ts'
 import { planIsolation } from './plan-isolation.ts'
@@ -20,9 +21,13 @@ export interface ShapingRules {
   readonly preset: Preset | undefined
   /** Whether callers may say what they want to know. */
   readonly takesIntent: boolean
-  /** Whether a result may be shortened. */
+  /** Whether a result may be shortened for some callers. */
   readonly mayCut: boolean
 }
+
+/** Whether a result may be shortened for these callers. */
+export const mayCutFor = ({ plan, preset, mayCut }: ShapingRules, { cap }: Audience): boolean =>
+  mayCut && (plan !== undefined || preset !== undefined || cap !== undefined)
 
 /** Whether only values that match a schema are returned (ISO-11). */
 export const isQuarantined = (plan: IsolationPlan | undefined): boolean => plan?.returns !== undefined

@@ -9,6 +9,9 @@ import {
   type ToolDefinition,
 } from '@sallyport/core'
 import {
+  type Audience,
+  type Audiences,
+  EVERYTHING,
   INTENT,
   isQuarantined,
   type ResultShaper,
@@ -26,6 +29,8 @@ import type { CallDeciderOptions, JudgedCall } from './steps/call-decider.ts'
 export interface CallResultShaperOptions extends Pick<CallDeciderOptions, 'rulesOf' | 'listings'> {
   /** If missing, every result is returned in full. */
   readonly shaper?: ResultShaper | undefined
+  /** How much of results a caller is shown. If missing, all of them. */
+  readonly audiences?: Audiences | undefined
   readonly ids: { callId(): string }
   /** Runs a call through the whole pipeline. */
   readonly run: (call: Call) => Promise<Answer>
@@ -69,7 +74,9 @@ export class CallResultShaper {
     if (shaper === undefined || answer.kind !== 'frame' || !RESULT_METHODS.has(call.method) || call.isFromSubAgent)
       return
     // A page of a stored result is short. If it were cut again, nobody could read the rest.
-    if (isResultReader(call.offer) || shaper.isWhole(rules.shaping, answer)) return
+    if (isResultReader(call.offer)) return
+    const audience = this.#audienceOf(call)
+    if (shaper.isWhole(rules.shaping, answer, audience)) return
     const { era } = answer
     const task = call.method === 'tasks/get' ? readTaskResult(answer.frame, shownTask(rules)) : undefined
     const frame = task?.frame ?? answer.frame
@@ -77,6 +84,7 @@ export class CallResultShaper {
     const returned = shaper.shape({
       ...{ owner: principal, server: offer.server, definition: offer.original as ToolDefinition },
       ...{ args: argumentsOf(redactCall(call, rules)), intent, rules: rules.shaping, frame, cancellation },
+      audience,
       canPage: this.#canPage(principal),
       isReadOnly:
         call.method === 'tools/call' && rules.policy.permission.value.every((permission) => permission === 'READ'),
@@ -96,6 +104,12 @@ export class CallResultShaper {
     const { shaper } = this.#options
     if (answer.kind !== 'failure' || shaper === undefined || call.isFromSubAgent) return answer
     return { ...answer, error: shaper.shapeFailure(rules.shaping, answer.error) }
+  }
+
+  #audienceOf({ principal: { agent }, client, offer }: Call): Audience {
+    const hasOutputSchema = (): boolean => offer.original.outputSchema !== undefined
+    const clientName = client?.clientInfo?.name
+    return this.#options.audiences?.forCall({ agent, clientName, hasOutputSchema }) ?? EVERYTHING
   }
 
   /** Whether the caller may use the tool that reads stored results. */

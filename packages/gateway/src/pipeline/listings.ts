@@ -20,7 +20,14 @@ import {
 } from '@sallyport/core'
 import type { Catalog, CatalogSnapshot, Offer } from '../catalog/catalog.ts'
 import type { ServerConfig } from '../config/config.ts'
-import { isQuarantined, type ShapingRules, shownTool, UNSHAPED } from '../isolation/isolation.ts'
+import {
+  type Audience,
+  EVERYTHING,
+  isQuarantined,
+  type ShapingRules,
+  shownTool,
+  UNSHAPED,
+} from '../isolation/isolation.ts'
 import { isListed, type OwnLists, READ_RESULT } from '../upstream/upstream.ts'
 import { isClosedMetaTool, isDockerInfo, runsDockerGateway } from './steps/meta-tools.ts'
 import { findBrokenPin } from './steps/pin-state.ts'
@@ -44,6 +51,8 @@ interface View {
   /** Weak: an unlisted URI gets a new offer each time. */
   readonly decisions: WeakMap<Offer, Decision>
   readonly prepared: Map<string, PreparedList>
+  /** How much of results these callers are shown. */
+  readonly audience: Audience
   visible?: VisibleOffers
   /** Whether results of a selected tool may be stored for this caller. */
   canReadResults?: boolean
@@ -79,6 +88,8 @@ export interface ListingsOptions extends Pick<ToolChoicesOptions, 'catalog'> {
   readonly loadPinned: (pin: string) => JsonObject | undefined
   /** Which part of a tool's results is returned. If missing, all of it. */
   readonly shapingOf?: (offer: Offer) => ShapingRules
+  /** How much of results a caller with this credential, or at this URL, is shown. If missing, all of them. */
+  readonly audienceOf?: (principal: Principal) => Audience
   /** Wall-clock time, since the freshness of a server's lists is stored across restarts. */
   readonly now?: () => number
 }
@@ -98,6 +109,7 @@ export class Listings {
   readonly #doubtsOf: (offer: Offer) => readonly Finding[]
   readonly #loadPinned: (pin: string) => JsonObject | undefined
   readonly #shapingOf: (offer: Offer) => ShapingRules
+  readonly #audienceOf: (principal: Principal) => Audience
   readonly #now: () => number
   readonly #choices: ToolChoices
   #snapshot: CatalogSnapshot | undefined
@@ -113,6 +125,7 @@ export class Listings {
     this.#doubtsOf = options.doubtsOf ?? (() => [])
     this.#loadPinned = options.loadPinned
     this.#shapingOf = options.shapingOf ?? (() => UNSHAPED)
+    this.#audienceOf = options.audienceOf ?? (() => EVERYTHING)
     this.#now = options.now ?? Date.now
     this.#choices = new ToolChoices({ catalog: options.catalog, choicesFor: options.choicesFor ?? (() => []) })
   }
@@ -237,8 +250,9 @@ export class Listings {
     if (known) return known
     if (own !== undefined && view.prepared.size >= MAX_OWN_PREPARED) view.prepared.clear()
     const offers = this.offers(method, principal, own)
+    const detail = { era, audience: view.audience }
     const texts = offers.map(
-      (offer) => this.#findDefinitionText(offer) ?? printExactJson(this.#describe(era, offer), offer.original),
+      (offer) => this.#findDefinitionText(offer) ?? printExactJson(this.#describe(offer, detail), offer.original),
     )
     const items = Buffer.from(`"${LISTS[method].key}":[${texts.join(',')}]}`)
     const prepared = { items, servers: serversAffectingList(this.#catalog, offers, LISTS[method]) }
@@ -253,7 +267,8 @@ export class Listings {
     if (known) return known
     if (this.#views.size >= MAX_VIEWS) this.#views = new Map()
     const choices = this.#choices.of(principal)
-    const view = { choices, hasTools: new Map(), decisions: new WeakMap(), prepared: new Map() }
+    const audience = this.#audienceOf(principal)
+    const view = { choices, audience, hasTools: new Map(), decisions: new WeakMap(), prepared: new Map() }
     this.#views.set(name, view)
     return view
   }
@@ -301,14 +316,14 @@ export class Listings {
     return listedJson
   }
 
-  #describe(era: Era, offer: Offer): JsonObject {
+  #describe(offer: Offer, { era, audience }: { readonly era: Era; readonly audience: Audience }): JsonObject {
     const reviewed = this.#reviewedDefinition(offer)
     if (offer.kind !== 'tool')
       return keepAllowedFields(offer.kind, reviewed ? withWireName(offer, reviewed) : offer.definition)
     const shown = reviewed ? { ...stripReservedMeta(reviewed), name: offer.wire } : definitionForEra(era, offer)
     const { descriptionOverride } = this.#policyOf(offer)
     const described = descriptionOverride ? { ...shown, description: descriptionOverride.value } : shown
-    return shownTool(sanitizeEntry(`${era} tool`, described), this.#shapingOf(offer))
+    return shownTool(sanitizeEntry(`${era} tool`, described), this.#shapingOf(offer), audience)
   }
 
   /** The rules for all offers of one server, for every caller. */
@@ -452,7 +467,7 @@ interface ServerRules {
   readonly location: ServerConfig['location'] | undefined
 }
 
-const EVERYTHING: ServerRules = {
+const ALL_TOOLS: ServerRules = {
   selection: () => true,
   named: new Set(),
   isDockerGateway: false,
@@ -467,7 +482,7 @@ export function compileServerRules(entries: () => readonly ServerConfig[]): (ser
     const now = entries()
     if (now !== compiledFrom) rules = new Map(now.map((entry) => [entry.id, toServerRules(entry)]))
     compiledFrom = now
-    return rules.get(server) ?? EVERYTHING
+    return rules.get(server) ?? ALL_TOOLS
   }
 }
 

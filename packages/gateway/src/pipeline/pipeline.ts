@@ -48,7 +48,7 @@ export interface PipelineOptions
   extends Omit<CallDeciderOptions, 'steps'>,
     CallStepsOptions,
     ClientApprovalOptions,
-    Pick<CallResultShaperOptions, 'shaper'>,
+    Pick<CallResultShaperOptions, 'shaper' | 'audiences'>,
     CallRecordsOptions {
   readonly approvals: Pick<Approvals, 'grantFor' | 'request' | 'answer' | 'onChange'>
   readonly roots: ClientRoots

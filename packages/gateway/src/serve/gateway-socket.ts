@@ -11,6 +11,9 @@ export { connectSocket } from './lines/socket-location.ts'
 /** Protocols to which a connection to the gateway's own socket can be upgraded. */
 export const SOCKET_PROTOCOLS = { lines: 'sallyport-lines', port: 'sallyport-port', run: 'sallyport-run' } as const
 
+/** The agent that a window belongs to, as `claude-code` or `claude-code.reviewer`, percent-encoded. */
+export const AGENT_HEADER = 'x-sallyport-agent'
+
 export interface GatewaySocketOptions {
   readonly state: string
   /** Why this caller is refused; `undefined` if it is not. */

@@ -92,6 +92,26 @@ describe(`${promise('ISO-16')}: a result`, () => {
     expect(JSON.parse((await shelf.read(left.handle))?.bytes.toString() ?? '')).toEqual(content)
   })
 
+  it.each<[string, readonly number[]]>([
+    ['two long ones', [6_000, 6_000]],
+    ['a short one and a long one', [15, 30_000]],
+    ['two hundred short ones', Array(200).fill(110)],
+    ['twenty of middle length', Array(20).fill(1_000)],
+    ['long, empty and short ones', [0, 9_000, 20, 0, 9_000, 300]],
+  ])('of several blocks fills the threshold with %s, and keeps short ones whole', async (_, lengths) => {
+    const preset = { ...PRESET, threshold: 8_000, previewTokens: Number.POSITIVE_INFINITY, fills: true }
+    const content = lengths.map((length) => textContent('word '.repeat(length / 5)))
+    const between = content.flatMap((block) => [block, { type: 'image', data: 'AA', mimeType: 'image/gif' }])
+    const shelf = openTestShelf(createTestRoot())
+    for (const blocks of [content, ...(content.length < 10 ? [between] : [])]) {
+      const shaped = await shapeToolResult({ content: blocks, isError: true }, { preset, openShelf: () => shelf })
+      expect(lengthOf(shaped)).toBeLessThanOrEqual(8_000)
+      expect(lengthOf(shaped)).toBeGreaterThan(8_000 * 0.85)
+      const short = content.filter(({ text }) => String(text).length <= 300).slice(0, 50)
+      for (const block of short) expect(shaped.content).toContainEqual(block)
+    }
+  })
+
   it('of very many empty blocks, or with a block of an unknown type, is limited too', async () => {
     const shelf = openTestShelf(createTestRoot())
     const empty = await shape({ content: Array.from({ length: 100_000 }, () => textContent('')) }, shelf)

@@ -83,17 +83,11 @@ class ResultShaper {
 
   async shapeBlocks(content: readonly Content[], texts: number): Promise<readonly Content[]> {
     const { preset } = this.#shaping
-    const maxBlocks = Math.max(
-      1,
-      Math.min(preset.items.head + preset.items.tail, Math.floor(preset.threshold / MIN_BLOCK_CHARACTERS)),
-    )
-    const isCrowded = content.length > (texts > preset.threshold ? maxBlocks : MAX_BLOCKS)
-    const head = isCrowded ? content.slice(0, Math.max(1, maxBlocks - 1)) : content
-    const shown = head.filter((block) => blockWeight(block) > 0).length + (isCrowded ? 1 : 0)
-    const share = splitPreset(preset, texts <= preset.threshold ? 1 : shown)
+    const weights = content.map(blockWeight)
+    const { shown, level } = texts > preset.threshold ? shareBudget(weights, preset) : shareFreely(content, preset)
     const blocks: Content[] = []
-    for (const block of head) blocks.push(await this.#shapeBlock(block, share))
-    if (isCrowded) blocks.push(await this.#omitBlocks(content, content.length - head.length))
+    for (const block of content.slice(0, shown)) blocks.push(await this.#shapeBlock(block, splitPreset(preset, level)))
+    if (shown < content.length) blocks.push(await this.#omitBlocks(content, content.length - shown))
     return blocks
   }
 
@@ -200,10 +194,57 @@ interface NotSaved {
   readonly reason: string
 }
 
-const splitPreset = (preset: Preset, blocks: number): Preset => ({
+/** How many blocks are shown, from the first on, and the maximum length of each. */
+interface BlockShares {
+  readonly shown: number
+  readonly level: number
+}
+
+/** If the texts fit, only very many blocks are too much. */
+function shareFreely({ length }: readonly Content[], preset: Preset): BlockShares {
+  const shown = length > MAX_BLOCKS ? Math.max(1, maxBlocksOf(preset) - 1) : length
+  return { shown, level: preset.threshold }
+}
+
+/**
+ * Shares the threshold: short blocks stay whole, and the long ones have equal parts of the rest. As many blocks are shown
+ * as leave each long one enough to be useful.
+ */
+function shareBudget(weights: readonly number[], preset: Preset): BlockShares {
+  const max = Math.min(weights.length, maxBlocksOf(preset))
+  for (let shown = max; shown > 1; shown--) {
+    const level = levelFor(weights, { shown, preset })
+    const isCut = weights.slice(0, shown).some((weight) => weight > level)
+    if (!isCut || level >= MIN_BLOCK_CHARACTERS) return { shown, level }
+  }
+  return { shown: 1, level: levelFor(weights, { shown: 1, preset }) }
+}
+
+/** A preset that fills its threshold has no other limit for the number of blocks. */
+function maxBlocksOf({ fills, items, threshold }: Preset): number {
+  if (fills) return MAX_BLOCKS
+  return Math.max(1, Math.min(items.head + items.tail, Math.floor(threshold / MIN_BLOCK_CHARACTERS)))
+}
+
+/** The length to which the first blocks have to be cut, so that they fit together with the note about the others. */
+function levelFor(
+  weights: readonly number[],
+  { shown, preset: { threshold } }: { readonly shown: number; readonly preset: Preset },
+): number {
+  const sorted = weights.slice(0, shown).sort((one, other) => one - other)
+  let left = threshold - (shown < weights.length ? Math.min(MIN_BLOCK_CHARACTERS, threshold) : 0)
+  for (const [index, weight] of sorted.entries()) {
+    const share = Math.floor(left / (sorted.length - index))
+    if (weight > share) return share
+    left -= weight
+  }
+  return threshold
+}
+
+const splitPreset = (preset: Preset, level: number): Preset => ({
   ...preset,
-  threshold: Math.floor(preset.threshold / Math.max(1, blocks)),
-  previewTokens: Math.max(MIN_PREVIEW_TOKENS, Math.floor(preset.previewTokens / Math.max(1, blocks))),
+  threshold: Math.min(preset.threshold, level),
+  previewTokens: Math.max(MIN_PREVIEW_TOKENS, Math.floor((preset.previewTokens * level) / preset.threshold)),
 })
 
 const describeReadTool = ({ handle }: SavedResult): string => `Full result: ${READ_RESULT_TOOL} with handle ${handle}.`

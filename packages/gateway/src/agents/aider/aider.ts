@@ -1,4 +1,5 @@
 import type { AgentAdapter } from '../agent-adapter.ts'
+import { UNKNOWN_RESULTS } from '../create-adapter.ts'
 
 /** Aider does not support MCP: there is nothing to read, and nothing is reported as missing (AG-5). */
 export const aider: AgentAdapter = {
@@ -8,6 +9,7 @@ export const aider: AgentAdapter = {
   supportsMcp: false,
   program: 'aider',
   enforcement: { level: 'none', text: 'It uses no MCP servers.' },
+  results: UNKNOWN_RESULTS,
   toolFilter: undefined,
   defaultMcpConfigPath: () => undefined,
   nativeFiles: () => [],

@@ -15,6 +15,7 @@ export const amp = createAdapter({
   // One key that contains a dot, not a path.
   serversPath: () => ['amp.mcpServers'],
   entries: { variables: BRACED, keys: { command, args, env, url, headers, includeTools, transport: ignored } },
+  results: { clientNames: ['amp-mcp-client'] },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of the user’s: --settings-file. It is not started if the workspace or a skill names servers. What Amp’s own service adds stays.',

@@ -29,6 +29,7 @@ export const claudeCode = createAdapter({
       oauth,
     },
   },
+  results: { maxCharacters: 24_000, maxErrorCharacters: 10_000, clientNames: ['claude-code'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: --mcp-config with --strict-mcp-config hides those of the user, the project, the folder, of sub-agents and of plugins.',

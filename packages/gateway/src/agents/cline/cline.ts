@@ -42,6 +42,7 @@ export const cline = createAdapter({
       alwaysAllow: APPROVALS,
     },
   },
+  results: { maxCharacters: 7_800, needsStructure: false, clientNames: ['@cline/core'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: --data-dir and CLINE_MCP_SETTINGS_PATH give it separate settings for the run.',

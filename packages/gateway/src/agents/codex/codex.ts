@@ -66,6 +66,7 @@ export const codex = createAdapter({
       oauth_resource: OAUTH,
     },
   },
+  results: { maxCharacters: 9_000, needsStructure: false, clientNames: ['codex-mcp-client'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: each of its own is disabled for the run with -c, and so are plugins and apps, which add others; it is not started if a role of a sub-agent, the system, another machine or an organization may add some.',

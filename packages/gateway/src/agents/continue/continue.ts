@@ -52,5 +52,6 @@ export const continueCli = createAdapter({
       apiKey: omitWithNote('put it into "headers", as "Authorization".'),
     },
   },
+  results: { clientNames: ['continue-cli-client'] },
   enforcement: { level: 'strict', text: 'Only our server: --config replaces its file for the run.' },
 })

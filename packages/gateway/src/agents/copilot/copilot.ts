@@ -26,6 +26,7 @@ export const copilot = createAdapter({
       oauthPublicClient: oauth,
     },
   },
+  results: { maxCharacters: 9_000, needsStructure: false, clientNames: ['copilot-cli'] },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of its own: --disable-mcp-server disables those of the user and the project, --disable-builtin-mcps those of the agent. It is not started if a custom agent or a plugin adds servers. Agents that GitHub provides for an organization are not visible before.',

@@ -19,6 +19,7 @@ export const cursor = createAdapter({
       auth: oauth,
     },
   },
+  results: { clientNames: ['Cursor'] },
   enforcement: {
     level: 'none',
     text: 'It cannot be configured for one run: paste the entry of `sallyport connect cursor`, and remove its other servers.',

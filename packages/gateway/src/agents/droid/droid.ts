@@ -15,6 +15,7 @@ export const droid = createAdapter({
   ],
   serversPath: () => ['mcpServers'],
   entries: { variables: BRACED, keys: { type, command, args, env, cwd, url, headers, disabled } },
+  results: { clientNames: ['factory-cli'] },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of the user’s: FACTORY_HOME_OVERRIDE. It is not started if the project or a plugin names servers. Those that Factory provides for an organization stay.',

@@ -15,6 +15,7 @@ export const geminiCli = createAdapter({
   serversPath: () => ['mcpServers'],
   toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
   entries: GEMINI_ENTRIES,
+  results: { maxCharacters: 36_000, clientNames: ['gemini-cli-mcp-client'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: GEMINI_CLI_HOME replaces the user’s settings, --allowed-mcp-server-names the project’s and those of extensions and sub-agents.',

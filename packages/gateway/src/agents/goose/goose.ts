@@ -54,6 +54,7 @@ export const goose = createAdapter({
       bundled: ignored,
     },
   },
+  results: { maxCharacters: 190_000, needsStructure: false, clientNames: ['goose-cli'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: --no-profile leaves out all extensions but parts of goose itself, --with-extension adds ours; a session with others is not resumed, and no model that is an agent itself is used.',

@@ -27,6 +27,7 @@ export const kilo = createAdapter({
   ],
   serversPath: ({ path }) => (path.endsWith(OLD_FILE) ? ['mcpServers'] : ['mcp']),
   entries: { ...OPENCODE_ENTRIES, keys: { ...OPENCODE_ENTRIES.keys, args, env, disabled, alwaysAllow: ignored } },
+  results: { maxCharacters: 45_000, maxLines: 1_900, clientNames: ['kilo'] },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of its own: KILO_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and KILO_DISABLE_PROJECT_CONFIG hide the others, KILO_CONFIG_CONTENT those of ~/.kilo and .kilocode/mcp.json. What the service of its account provides for an organization stays.',

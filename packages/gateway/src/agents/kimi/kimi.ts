@@ -36,6 +36,7 @@ export const kimi = createAdapter({
       toolTimeoutMs: callTimeoutMs,
     },
   },
+  results: { clientNames: ['kimi-code'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: KIMI_CODE_HOME replaces the user’s file, and it is not started if the project or a plugin names servers.',

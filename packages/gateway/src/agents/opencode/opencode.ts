@@ -19,6 +19,7 @@ export const opencode = createAdapter({
   ],
   serversPath: () => ['mcp'],
   entries: OPENCODE_ENTRIES,
+  results: { maxCharacters: 45_000, maxLines: 1_900, clientNames: ['opencode'] },
   enforcement: {
     level: 'partial',
     text: 'Our server instead of its own: OPENCODE_CONFIG names it; an XDG_CONFIG_HOME of the run, without the user’s servers, and OPENCODE_DISABLE_PROJECT_CONFIG hide the others, OPENCODE_CONFIG_CONTENT those of ~/.opencode. What the service of its account provides for an organization stays.',

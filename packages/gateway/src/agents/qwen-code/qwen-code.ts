@@ -15,6 +15,7 @@ export const qwenCode = createAdapter({
   serversPath: () => ['mcpServers'],
   toolFilter: { include: 'includeTools', exclude: 'excludeTools' },
   entries: GEMINI_ENTRIES,
+  results: { maxCharacters: 22_000, maxLines: 900, needsStructure: false, clientNames: ['qwen-cli-mcp-client-'] },
   enforcement: {
     level: 'strict',
     text: 'Only our server: --mcp-config with --allowed-mcp-server-names disables all others; it is not started if a sub-agent names servers.',

@@ -24,6 +24,7 @@ export const vscode = createAdapter({
       version: ignored,
     },
   },
+  results: { maxCharacters: 7_800 },
   enforcement: {
     level: 'none',
     text: 'It cannot be configured for one run: paste the entry of `sallyport connect vscode`, and remove its other servers.',

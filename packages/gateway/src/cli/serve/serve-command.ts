@@ -12,6 +12,7 @@ export interface ServeFlags {
   readonly port?: number
   readonly 'no-auth'?: boolean
   readonly stdio?: boolean
+  readonly agent?: string
   readonly demo?: boolean
   readonly background?: boolean
   readonly launch?: string
@@ -26,7 +27,7 @@ export const serveCommand = defineCommand<ServeFlags>({
   examples: [
     ['serve', 'MCP and the web page on 127.0.0.1:4747'],
     ['serve --demo', 'Try it with two bundled servers, on a state in this folder'],
-    ['serve --stdio', 'Speak MCP on stdin and stdout: what an agent starts'],
+    ['serve --stdio --agent claude-code', 'Speak MCP on stdin and stdout: what an agent starts'],
     ['serve --port 0 --no-auth', 'Any free port, without tokens, for trying things on this machine'],
   ],
   flags: {
@@ -51,6 +52,13 @@ export const serveCommand = defineCommand<ServeFlags>({
       brief: 'Let everybody on this machine use the tools without a token',
     },
     stdio: { kind: 'boolean', optional: true, withNegated: false, brief: 'Speak MCP on stdin and stdout' },
+    agent: {
+      kind: 'parsed',
+      parse: String,
+      optional: true,
+      placeholder: 'agent[.profile]',
+      brief: 'With --stdio: the agent that starts it, which decides how much of a large result it is shown',
+    },
     demo: {
       kind: 'boolean',
       optional: true,

@@ -128,7 +128,8 @@ interface Banner {
  */
 function formatBanner({ url, login, home, state, flags }: Banner): string {
   if (flags.json) return `${JSON.stringify({ url: `${url}/mcp`, ui: `${url}/login?token=${login}`, home, state })}\n`
-  const agent = ['node', MAIN_FILE, 'serve', '--stdio', '--home', home, '--state', state].map(quoteForShell).join(' ')
+  const window = ['node', MAIN_FILE, 'serve', '--stdio', '--agent', 'claude-code', '--home', home, '--state', state]
+  const agent = window.map(quoteForShell).join(' ')
   const http = flags['no-auth']
     ? 'no token is asked for: everybody on this machine can use the tools'
     : `Authorization: Bearer $(cat ${quoteForShell(join(state, 'tokens', 'agent'))})`

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SallyportError } from '@sallyport/core'
 import { PACKAGE_ROOT } from '../../package-root.ts'
+import { AGENT_HEADER } from '../../serve/gateway-socket.ts'
 import { toProblem } from '../../serve/problem.ts'
 import type { CliContext } from '../cli-context.ts'
 import { findHome, resolveState } from '../find-home.ts'
@@ -26,6 +27,8 @@ export async function serve(context: CliContext, given: Flags): Promise<void> {
   // A missing flag is present as `undefined`, so spreading the flags over the defaults would remove the defaults.
   const flags = given.demo ? { ...given, home: given.home ?? DEMO_HOME, state: given.state ?? DEMO_STATE } : given
   if (flags.stdio) return serveStdio(context, flags)
+  if (flags.agent !== undefined)
+    throw new SallyportError('USAGE', '--agent names the agent of one window.', { hint: 'Use it with --stdio.' })
   const foreground = await import('./serve-ports.ts')
   if (flags.background) return reportStartup(() => foreground.serveBackground(context, flags))
   return foreground.servePort(context, flags)
@@ -69,7 +72,8 @@ async function createSharedJoin(
   const token = readToken(context.environment, flags.tokenFrom)
   const environment = withoutTokens(context.environment)
   const onTimeout = (error: SallyportError): void => onLost(error.text)
-  return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onTimeout })
+  const headers = flags.agent === undefined ? {} : { [AGENT_HEADER]: encodeURIComponent(flags.agent) }
+  return () => joinGateway('lines', { state, home, token, environment, cwd: context.cwd, onTimeout, headers })
 }
 
 /** For a window of a run. The run starts the gateway, because the environment here may contain the model's key. */

@@ -79,7 +79,9 @@ const agentsParts = object('a mapping such as {mcp-executor: {max_turns: 3}}', {
 export const agentsSchema = restricting(agentsParts, ['mcp-executor'])
 
 const contextParts = object('a mapping such as {cap: 8000}', {
-  cap: optional(either('a number of characters from 500, or "off"', integer(500, MAX_CHARACTERS), oneOf(['off']))),
+  cap: optional(
+    either('a number of characters from 500, "auto" or "off"', integer(500, MAX_CHARACTERS), oneOf(['auto', 'off'])),
+  ),
   presets: optional(record('a mapping of names to presets', mapping('a mapping such as {threshold: 5000}'))),
   retention: optional(
     object('a mapping such as {age: 7d, size: 1GB}', {

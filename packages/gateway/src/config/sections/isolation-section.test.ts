@@ -13,7 +13,7 @@ describe('the isolation section', () => {
     expect(settings.isolation).toMatchObject({ fallback: 'bounded', budget: 5_000, engine: 'auto', maxTurns: 3 })
     expect(settings.isolation).toMatchObject({ model: undefined, maxTime: 120_000, maxTokens: 2_000 })
     expect(settings.executor).toEqual({ enabled: true })
-    expect(settings.context).toMatchObject({ cap: 8_000, presets: { sql_query: { threshold: 2_000 } } })
+    expect(settings.context).toMatchObject({ cap: 'auto', presets: { sql_query: { threshold: 2_000 } } })
   })
 
   it('sets how isolated calls run, and with which model', async () => {
