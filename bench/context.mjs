@@ -14,7 +14,7 @@ const { LATER, VARIANTS } = await import('./context/variants.mjs')
 
 const PAGE = fileURLToPath(new URL('../docs/context-benchmarks.md', import.meta.url))
 /** The ways that are told apart by agents: the others differ in what the gateway does. */
-const WITH_AGENTS = ['cap off', 'cap on (default)', 'extract']
+const WITH_AGENTS = ['cap off', 'cap of 8,000', 'extract']
 const USAGE = `npm run bench:context -- [options]
 
   --agents LIST   real agents, with commas; "none" for none (claude-code,codex,gemini-cli)

@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type FloodBench, handleIn, type Message, openFlood, textOf } from './flood-bench.ts'
 import { LegacyClient } from './mcp-client.ts'
 import { mintBearer, writeProfiles } from './profile-bench.ts'
 import { promise } from './promises.ts'
 import { runCommand } from './run-command.ts'
+import { REPOSITORY, runGateway } from './run-gateway.ts'
 import { openWindow } from './stdio-client.ts'
 
 const CLAUDE = 24_000
@@ -132,5 +134,25 @@ describe('a window that names its agent', () => {
     const { code, stderr } = await runCommand(['serve', '--stdio', '--agent', agent, '--home', home, '--state', state])
     expect(code).not.toBe(0)
     expect(stderr).toContain(words)
+  })
+})
+
+describe(`${promise('ISO-16')} a server of the kit behind the gateway`, () => {
+  it('names a reader that works there, and the gateway’s own reader says whose result it is', async () => {
+    const args = [join(REPOSITORY, 'tests/fixtures/large-kit-server.mjs')]
+    const gateway = await runGateway({ config: { mcp_servers: { records: { command: 'node', args } } }, args: [] })
+    onTestFinished(() => gateway.stop())
+    const client = await LegacyClient.open(gateway.mcp, await mintBearer(gateway, {}))
+    const shown = await client.call('records_search')
+    const handle = handleIn(shown)
+    expect(textOf(shown)).toContain(`this server's sallyport_read_result with handle ${handle}`)
+    const { tools } = (await client.request('tools/list')).message.result
+    expect(tools.map(({ name }: Message) => name)).toContain('records_sallyport_read_result')
+    const page = await client.call('records_sallyport_read_result', { handle, rows: '400-401' })
+    expect(textOf(page)).toContain('row 400')
+    expect(textOf(page)).toContain('Next: this tool with {')
+    const wrong = await client.call('sallyport_read_result', { handle })
+    expect(wrong).toMatchObject({ isError: true })
+    expect(textOf(wrong)).toContain('use the reader of that server')
   })
 })

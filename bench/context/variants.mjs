@@ -10,7 +10,7 @@ const thinking = (strategy) => (model) => ({
 /** How results come back: `config` is a home's config.yaml, given where the model of the gateway listens. */
 export const VARIANTS = [
   { name: 'cap off', config: () => ({ ...OFF, mcp_servers: { db: server({}) } }) },
-  { name: 'cap on (default)', config: () => ({ ...ON, mcp_servers: { db: server({}) } }) },
+  { name: 'cap of 8,000', config: () => ({ ...ON, mcp_servers: { db: server({}) } }) },
   {
     name: 'cap on, each cut result looked into',
     looks: true,

@@ -34,8 +34,14 @@ const MAX_FIRST_LENGTH = 400
 const MIN_FIRST_LENGTH = 24
 /** A search ends when it is this close to the largest number that fits. */
 const PRECISION = 0.01
+/** With this share of the threshold, a preview is full: looking for more would cost more than it gives. */
+const FULL_SHARE = 0.97
 
-interface FillOptions<Shown> {
+interface ShownText {
+  readonly text: string
+}
+
+interface FillOptions<Shown extends ShownText> {
   readonly threshold: number
   /** How parts are divided between the beginning and the end. */
   readonly ratio: Ends
@@ -47,7 +53,10 @@ interface FillOptions<Shown> {
  * Shows as much as fits: first as many parts as possible with long ones cut, then more inside of them, then longer ones.
  * `undefined` if not even a few short parts fit.
  */
-export function fillBudget<Shown>(source: FillSource, options: FillOptions<Shown>): Shown | undefined {
+export function fillBudget<Shown extends ShownText>(
+  source: FillSource,
+  options: FillOptions<Shown>,
+): Shown | undefined {
   const fill = new BudgetFill(source, options)
   if (!fill.begin()) return undefined
   fill.growParts()
@@ -56,7 +65,7 @@ export function fillBudget<Shown>(source: FillSource, options: FillOptions<Shown
   return fill.shown
 }
 
-class BudgetFill<Shown> {
+class BudgetFill<Shown extends ShownText> {
   shown: Shown | undefined
   readonly #source: FillSource
   readonly #options: FillOptions<Shown>
@@ -80,12 +89,12 @@ class BudgetFill<Shown> {
 
   growParts(): void {
     const { maxParts } = this.#source
-    findLargest(this.#parts, maxParts, (parts) => this.#try({ parts, length: this.#length, inner: this.#inner }))
+    this.#grow(this.#parts, maxParts, (parts) => this.#try({ parts, length: this.#length, inner: this.#inner }))
   }
 
   growInner(): void {
     const { threshold } = this.#options
-    findLargest(this.#inner * 100, threshold * 100, (inner) =>
+    this.#grow(this.#inner * 100, threshold * 100, (inner) =>
       this.#try({ parts: this.#parts, length: this.#length, inner: inner / 100 }),
     )
   }
@@ -93,7 +102,24 @@ class BudgetFill<Shown> {
   growLength(): void {
     // A cut string shows two thirds of its length at its beginning, and at its end not always a third.
     const max = 2 * this.#options.threshold
-    findLargest(this.#length, max, (length) => this.#try({ parts: this.#parts, length, inner: this.#inner }))
+    this.#grow(this.#length, max, (length) => this.#try({ parts: this.#parts, length, inner: this.#inner }))
+  }
+
+  /** Tries whole numbers up to `max` until the preview is full or the largest that fits is nearly found; `known` fits. */
+  #grow(known: number, max: number, fits: (value: number) => boolean): void {
+    let low = Math.ceil(known)
+    let high = Math.floor(max)
+    if (this.#isFull() || high <= low || fits(high)) return
+    while (high - low > Math.max(1, low * PRECISION) && !this.#isFull()) {
+      // The range spans several orders of magnitude.
+      const middle = Math.min(high - 1, Math.max(low + 1, Math.floor(Math.sqrt(low * high))))
+      if (fits(middle)) low = middle
+      else high = middle
+    }
+  }
+
+  #isFull(): boolean {
+    return (this.shown?.text.length ?? 0) >= this.#options.threshold * FULL_SHARE
   }
 
   /** What fits is retained. */
@@ -115,17 +141,4 @@ export function divide(parts: number, { head, tail }: Ends): Ends {
   const share = head + tail === 0 ? 1 : head / (head + tail)
   const first = Math.min(parts, Math.max(1, Math.ceil(parts * share)))
   return { head: first, tail: parts - first }
-}
-
-/** Tries whole numbers up to `max` until the largest that fits is nearly found; `known` is known to fit. */
-function findLargest(known: number, max: number, fits: (value: number) => boolean): void {
-  let low = Math.ceil(known)
-  let high = Math.floor(max)
-  if (high <= low || fits(high)) return
-  while (high - low > Math.max(1, low * PRECISION)) {
-    // The range spans several orders of magnitude.
-    const middle = Math.min(high - 1, Math.max(low + 1, Math.floor(Math.sqrt(low * high))))
-    if (fits(middle)) low = middle
-    else high = middle
-  }
 }

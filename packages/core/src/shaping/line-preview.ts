@@ -37,11 +37,7 @@ export function* linePreviews(text: string, preset: Preset, isLandmark: IsLandma
 }
 
 /** The same lines, for a preview that fills its threshold. */
-export function openLines(
-  text: string,
-  { maxParts, threshold }: FillLimits,
-  isLandmark: IsLandmark,
-): FillSource {
+export function openLines(text: string, { maxParts, threshold }: FillLimits, isLandmark: IsLandmark): FillSource {
   const lines = new Lines(text, { head: maxParts, tail: maxParts }, isLandmark)
   return {
     maxParts: Math.min(lines.count, maxParts),

@@ -18,11 +18,11 @@ describe(`${promise('ISO-16')}: readResult`, () => {
     let args: ReadResultArguments = { handle, rows: '2990-' }
     const first = await readResult(shelf, args, { most: 100 })
     expect(first).toMatch(
-      /^\[Rows 2,990 to 2,99\d of 3,000\. Next: sallyport_read_result \{"handle":"r_.*"rows":"299\d-\d+"\}\]\nid,name\n2990,/,
+      /^\[Rows 2,990 to 2,99\d of 3,000\. Next: this tool with \{"handle":"r_.*"rows":"299\d-\d+"\}\]\nid,name\n2990,/,
     )
     let last = first
     while (last.includes('Next: ')) {
-      args = JSON.parse(/Next: sallyport_read_result (\{.*?\})\]/.exec(last)?.[1] ?? '')
+      args = JSON.parse(/Next: this tool with (\{.*?\})\]/.exec(last)?.[1] ?? '')
       last = await readResult(shelf, args, { most: 100 })
     }
     expect(last).toMatch(/of 3,000\. This is the end\.\]\nid,name\n(?:.|\n)*3000,name 3000$/)
@@ -31,7 +31,7 @@ describe(`${promise('ISO-16')}: readResult`, () => {
   it('continues with the same search', async () => {
     const { shelf, handle } = await savedTable()
     const page = await readResult(shelf, { handle, grep: 'name 1' }, { most: 200 })
-    expect(page).toMatch(/Next: sallyport_read_result \{"handle":"r_[a-z2-7]+","grep":"name 1","from":\d+\}/)
+    expect(page).toMatch(/Next: this tool with \{"handle":"r_[a-z2-7]+","grep":"name 1","from":\d+\}/)
   })
 
   it('returns short pages for any arguments', async () => {

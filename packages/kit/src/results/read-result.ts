@@ -1,4 +1,4 @@
-import { type CompilePattern, type PageRange, type PageRequest, pageText, READ_RESULT_TOOL } from '@sallyport/core'
+import { type CompilePattern, type PageRange, type PageRequest, pageText } from '@sallyport/core'
 import { ToolRetryError } from '../tool-error.ts'
 import { isHandle, isTextType } from './result-file.ts'
 import type { ResultShelf, SavedResult } from './result-shelf.ts'
@@ -60,7 +60,7 @@ export async function readResult(
   // The answer is the same for a result of another session, a deleted one and one that never existed.
   if (found === undefined)
     throw new ToolRetryError(
-      'There is no such result in this session. Results are stored for some days only: call the tool again.',
+      'There is no such result in this session. Each server stores the results of its own tools, for some days: use the reader of that server, or call the tool again.',
     )
   const { saved, bytes } = found
   if (!isTextType(saved.mimeType))
@@ -79,7 +79,7 @@ function formatNext({ handle }: SavedResult, args: ReadResultArguments, next: ob
     key,
     isRange(value) ? `${value.from}-${value.to}` : value,
   ])
-  return `Next: ${READ_RESULT_TOOL} ${JSON.stringify({ handle, ...search, ...Object.fromEntries(position) })}`
+  return `Next: this tool with ${JSON.stringify({ handle, ...search, ...Object.fromEntries(position) })}`
 }
 
 const isRange = (value: unknown): value is PageRange => typeof value === 'object' && value !== null && 'to' in value

@@ -247,7 +247,9 @@ const splitPreset = (preset: Preset, level: number): Preset => ({
   previewTokens: Math.max(MIN_PREVIEW_TOKENS, Math.floor((preset.previewTokens * level) / preset.threshold)),
 })
 
-const describeReadTool = ({ handle }: SavedResult): string => `Full result: ${READ_RESULT_TOOL} with handle ${handle}.`
+/** Behind a gateway the tool has another name, and a gateway may have a reader of its own. */
+const describeReadTool = ({ handle }: SavedResult): string =>
+  `Full result: this server's ${READ_RESULT_TOOL} with handle ${handle}.`
 
 export const RESULT_URI_PREFIX = 'sallyport://results/'
 
