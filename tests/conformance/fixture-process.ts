@@ -3,11 +3,21 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { endProcess } from '../run-gateway.ts'
-
-/** Beside this file once both are compiled. */
-const MAIN = fileURLToPath(new URL('./fixture/main.js', import.meta.url))
+import type { Fixture } from './leg.ts'
 
 export type Eras = 'both' | 'legacy' | 'modern'
+
+/** What to run: the fixture of the SDK speaks both eras, whatever is chosen. */
+export interface FixtureChoice {
+  readonly fixture: Fixture
+  readonly eras: Eras
+}
+
+/** Beside this file once all are compiled. */
+const MAIN = {
+  own: fileURLToPath(new URL('./fixture/main.js', import.meta.url)),
+  sdk: fileURLToPath(new URL('./sdk-fixture/main.js', import.meta.url)),
+}
 
 export interface RunningFixture {
   readonly url: string
@@ -15,13 +25,15 @@ export interface RunningFixture {
 }
 
 /** The command that serves on stdin and stdout, as an entry of `mcp_servers`. */
-export function fixtureCommand(eras: Eras): object {
-  return { command: process.execPath, args: [MAIN, '--era', eras] }
+export function fixtureCommand(choice: FixtureChoice): { readonly command: string; readonly args: readonly string[] } {
+  const { fixture, eras } = choice
+  return { command: process.execPath, args: [MAIN[fixture], ...(fixture === 'own' ? ['--era', eras] : [])] }
 }
 
 /** Starts the fixture on a free port. */
-export async function runFixture(eras: Eras): Promise<RunningFixture> {
-  const child = spawn(process.execPath, [MAIN, '--era', eras, '--http', '0'], { stdio: ['pipe', 'pipe', 'inherit'] })
+export async function runFixture(choice: FixtureChoice): Promise<RunningFixture> {
+  const { command, args } = fixtureCommand(choice)
+  const child = spawn(command, [...args, '--http', '0'], { stdio: ['pipe', 'pipe', 'inherit'] })
   const port = await firstLine(child)
   return { url: `http://localhost:${port}/mcp`, stop: () => endProcess(child) }
 }

@@ -3,18 +3,24 @@ import type { Check } from './check.ts'
 import { clientScenarios } from './client-scenarios.ts'
 import { type Eras, fixtureCommand, runFixture } from './fixture-process.ts'
 import { runGatewayFor } from './gateway-process.ts'
-import { eraOf, type Leg, otherEra } from './leg.ts'
+import { eraOf, type Fixture, type Leg, otherEra } from './leg.ts'
 import { type Revision, runAgainstClient, runAgainstServer } from './suite.ts'
 
 /** For a shell: either path may hold a space. */
 const COMMAND = `"${process.execPath}" "${fileURLToPath(new URL('./client-main.js', import.meta.url))}"`
 
-/** What the suite says of our server, or of our client, with no gateway between. */
-export async function runAlone(side: Leg['side'], revision: Revision): Promise<readonly Check[]> {
-  if (side === 'client') return runClient(revision, `--era ${eraOf(revision)}`)
-  const fixture = await runFixture(eraOf(revision))
+/** Which server or client is compared, in which revision. */
+export type Reference = { readonly revision: Revision } & (
+  | { readonly side: 'client' }
+  | { readonly side: 'server'; readonly fixture: Fixture }
+)
+
+/** What the suite says of a server, or of our client, with no gateway between. */
+export async function runAlone(of: Reference): Promise<readonly Check[]> {
+  if (of.side === 'client') return runClient(of.revision, `--era ${eraOf(of.revision)}`)
+  const fixture = await runFixture({ fixture: of.fixture, eras: eraOf(of.revision) })
   try {
-    return await runAgainstServer(fixture.url, revision)
+    return await runAgainstServer(fixture.url, of.revision)
   } finally {
     await fixture.stop()
   }
@@ -22,15 +28,15 @@ export async function runAlone(side: Leg['side'], revision: Revision): Promise<r
 
 /** What it says with the gateway between. */
 export async function runThrough(leg: Leg): Promise<readonly Check[]> {
-  if (leg.side === 'client') {
-    const era = leg.behind === 'mirrored' ? eraOf(leg.revision) : otherEra(leg.revision)
-    return runClient(leg.revision, `--era ${era} --through`)
-  }
+  if (leg.side === 'client') return runClient(leg.revision, `--era ${erasOf(leg)} --through`)
   const eras = erasOf(leg)
-  if (leg.upstream === 'stdio') return runServer(leg.revision, fixtureCommand(eras))
-  const fixture = await runFixture(eras)
+  const choice = { fixture: leg.fixture, eras }
+  // A server that speaks both is told by its entry which era to speak.
+  const entry = leg.fixture === 'sdk' ? { era: eras === 'both' ? 'auto' : eras } : {}
+  if (leg.upstream === 'stdio') return runServer(leg.revision, { ...entry, ...fixtureCommand(choice) })
+  const fixture = await runFixture(choice)
   try {
-    return await runServer(leg.revision, { url: fixture.url })
+    return await runServer(leg.revision, { ...entry, url: fixture.url })
   } finally {
     await fixture.stop()
   }

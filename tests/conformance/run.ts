@@ -10,7 +10,7 @@ import { staleLosses } from './known-losses.ts'
 import { LEGS, type Leg, nameOf } from './leg.ts'
 import { createReport } from './report.ts'
 import { runAlone, runThrough } from './run-leg.ts'
-import { type Revision, requiredScenarios } from './suite.ts'
+import { requiredScenarios } from './suite.ts'
 
 /** Legs wait most of their time. */
 const LANES = 2 * availableParallelism()
@@ -58,16 +58,10 @@ async function runLeg(leg: Leg): Promise<void> {
   )
 }
 
-/** The same for all legs of a side and a revision. */
-function referenceOf({
-  side,
-  revision,
-}: {
-  readonly side: Leg['side']
-  readonly revision: Revision
-}): Promise<readonly Check[]> {
-  const name = `${revision} ${side}`
-  const reference = references.get(name) ?? runAlone(side, revision)
+/** The same for all legs of a server or client and a revision. */
+function referenceOf(leg: Leg): Promise<readonly Check[]> {
+  const name = [leg.revision, leg.side, ...(leg.side === 'server' ? [leg.fixture] : [])].join(' ')
+  const reference = references.get(name) ?? runAlone(leg)
   references.set(name, reference)
   return reference
 }
