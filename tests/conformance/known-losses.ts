@@ -16,6 +16,10 @@ const NO_SUCH_ERROR =
   'A legacy server cannot report a missing capability: it learns that the client cannot be asked, and its own error is passed on.'
 const OWN_PROCESS =
   'A legacy server on stdio that asks its clients runs once for each of them: what one process changes, no other has.'
+const OWN_SESSION =
+  'A server of the SDK has a server for each session: what one session announces, the first connection, whose lists modern clients see, does not.'
+const CANNOT_PUSH =
+  'Over a modern connection a server cannot push a question: the SDK refuses to, whatever the gateway does. This entry says `era: modern`.'
 const NO_TASKS =
   'The legacy era has no tasks of this kind: a server that speaks nothing else works while the client waits.'
 const STAYS_CONNECTED =
@@ -53,6 +57,18 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
     scenario: 'server-stateless',
     checks: ['sep-2575-server-rejects-undeclared-capability', 'sep-2575-missing-capability-http-400'],
     reason: NO_SUCH_ERROR,
+  },
+  ...['elicitation-sep1034-defaults', 'elicitation-sep1330-enums', 'tools-call-elicitation', 'tools-call-sampling'].map(
+    (scenario) => ({ leg: '2025-11-25 server sdk bridged', scenario, reason: CANNOT_PUSH }),
+  ),
+  {
+    leg: '2026-07-28 server sdk http bridged',
+    scenario: 'server-stateless',
+    checks: [
+      'sep-2575-server-sends-prompts-list-changed-on-subscription',
+      'sep-2575-server-sends-tools-list-changed-on-subscription',
+    ],
+    reason: OWN_SESSION,
   },
   {
     leg: '2026-07-28 server stdio bridged',

@@ -48,7 +48,7 @@ export function addInputTools(mcp: McpServer, codec: StateCodec): void {
   once('test_input_required_result_tampered_state', { confirm: CONFIRM })
   once('test_input_required_result_multiple_inputs', { user_name: NAME, greeting: GREETING, client_roots: ROOTS })
   add('test_input_required_result_multi_round', (context) => takeRound(context, codec))
-  add('test_input_required_result_capabilities', askWhatIsDeclared)
+  add('test_input_required_result_capabilities', (context) => askWhatIsDeclared(context, mcp))
 }
 
 async function takeRound({ mcpReq }: ServerContext, codec: StateCodec): Promise<Outcome> {
@@ -66,10 +66,11 @@ async function takeRound({ mcpReq }: ServerContext, codec: StateCodec): Promise<
   })
 }
 
-function askWhatIsDeclared({ mcpReq }: ServerContext): Outcome {
+function askWhatIsDeclared({ mcpReq }: ServerContext, mcp: McpServer): Outcome {
   if (mcpReq.inputResponses) return text('Asked what the client supports')
   const envelope: Record<string, ClientCapabilities | undefined> = mcpReq.envelope ?? {}
-  const declared = envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}
+  // A legacy client declared them when it connected.
+  const declared = envelope[CLIENT_CAPABILITIES_META_KEY] ?? mcp.server.getClientCapabilities() ?? {}
   const requests: InputRequests = {
     ...(declared.elicitation && { user_name: NAME }),
     ...(declared.sampling && { greeting: GREETING }),

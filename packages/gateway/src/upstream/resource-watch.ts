@@ -9,7 +9,8 @@ import {
 } from '@sallyport/core'
 import type { HandshakeResult } from './link/handshake.ts'
 import type { Link } from './link/link.ts'
-import { type ChangeSource, ListenRequests, SUBSCRIBED, type SubscribeOptions } from './link/listen-requests.ts'
+import { SUBSCRIBED } from './link/listen-request.ts'
+import { type ChangeSource, ListenRequests, type SubscribeOptions } from './link/listen-requests.ts'
 import type { ClientCall } from './link/outgoing-call.ts'
 import { timeoutsFor } from './link/pending-request.ts'
 import { requirePermit } from './permit.ts'
@@ -39,6 +40,8 @@ interface WatchedResource {
   leaving: Promise<void> | undefined
   /** This connection reports its changes. */
   isGranted: boolean
+  /** The latest update, while somebody waits: it may come together with the answer that grants the subscription. */
+  early: JsonObject | undefined
 }
 
 /** The watched resources of one server. The server is asked once for each resource, however many clients subscribed. */
@@ -73,6 +76,7 @@ export class ResourceWatch {
       return { frame, era: 'legacy' }
     } finally {
       watched.waiting--
+      if (watched.waiting === 0) watched.early = undefined
       this.#unsubscribeIfUnused(watched)
     }
   }
@@ -111,6 +115,11 @@ export class ResourceWatch {
     for (const holder of holders) holder.markLost()
   }
 
+  /** Must be called before a call is sent: a client that subscribed before it wants to hear of what the call changes. */
+  flush(): void {
+    this.#source?.flush()
+  }
+
   close(): void {
     this.disconnected()
     this.dismiss()
@@ -138,7 +147,10 @@ export class ResourceWatch {
     if (typeof params.uri !== 'string') return
     const update = withoutSubscriptionId(params)
     for (const uri of coveringUris(params.uri)) {
-      for (const holder of [...(this.#watched.get(uri)?.holders ?? [])]) holder.update(update)
+      const watched = this.#watched.get(uri)
+      if (!watched) continue
+      if (watched.waiting > 0) watched.early = update
+      for (const holder of [...watched.holders]) holder.update(update)
     }
   }
 
@@ -156,7 +168,7 @@ export class ResourceWatch {
       )
     const watched: WatchedResource = {
       ...{ uri, holders: new Set<ResourceSubscription>(), waiting: 0 },
-      ...{ asking: undefined, leaving: undefined, isGranted: false },
+      ...{ asking: undefined, leaving: undefined, isGranted: false, early: undefined },
     }
     this.#watched.set(uri, watched)
     return watched
@@ -167,6 +179,7 @@ export class ResourceWatch {
     // We were closed while the request was pending.
     if (this.#watched.get(watched.uri) !== watched) return subscription.markLost()
     watched.holders.add(subscription)
+    if (watched.early) subscription.update(watched.early)
     subscription.onRelease(() => {
       watched.holders.delete(subscription)
       this.#unsubscribeIfUnused(watched)
@@ -282,6 +295,8 @@ class SubscribeRequests implements ChangeSource {
       this.#warn(messageOf(error))
     }
   }
+
+  flush(): void {}
 
   consumes(): boolean {
     return false

@@ -161,14 +161,17 @@ export class ServerConnection implements Upstream {
 
   request(call: ClientCall): Promise<UpstreamReply> {
     const isPlain = call.subscription === undefined && call.client?.logLevel === undefined
-    if (this.#link && this.#state === 'ready' && isPlain)
+    if (this.#link && this.#state === 'ready' && isPlain) {
+      this.watch.flush()
       return this.#link.call(call, timeoutsFor(call, this.#timeouts))
+    }
     return this.#requestAfterWaiting(call)
   }
 
   async #requestAfterWaiting(call: ClientCall): Promise<UpstreamReply> {
     const link = await this.#waitForLink(call)
     if (call.subscription) return this.watch.subscribe(call.subscription, call)
+    this.watch.flush()
     return link.call(call, timeoutsFor(call, this.#timeouts))
   }
 

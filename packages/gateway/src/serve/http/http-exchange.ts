@@ -16,7 +16,7 @@ export interface Resumption {
   readonly requestId: string | number
 }
 
-/** One POST and its answer: plain JSON, or an event stream if something is sent before the answer. */
+/** One POST and its answer: plain JSON, or an event stream if something is sent before the answer or the client prefers streams. */
 export class HttpExchange implements LongCall {
   readonly cancellation = new Cancellation()
   index = -1
@@ -58,6 +58,8 @@ export class HttpExchange implements LongCall {
   }
 
   reply({ message, status }: Reply, headers?: Readonly<Record<string, string>>): void {
+    // An error of the transport has its own status, so it stays JSON.
+    if (status === 200 && prefersStream(this.#request)) this.#stream ??= this.#openStream()
     if (this.#stream) return this.#stream.finish(message)
     this.#answer.send({ message, status }, headers)
   }
@@ -85,6 +87,16 @@ export interface RefusalDetails {
 export function acceptsStream(request: HttpRequest): boolean {
   const { accept } = request.headers
   return accept === undefined || /text\/event-stream|text\/\*|\*\/\*/.test(accept)
+}
+
+/** Whether a client names streams before JSON, or does not accept JSON at all. */
+function prefersStream(request: HttpRequest): boolean {
+  const { accept } = request.headers
+  // The value that the SDKs send, and so nearly every client.
+  if (accept === undefined || accept === 'application/json, text/event-stream') return false
+  const stream = accept.indexOf('text/event-stream')
+  if (stream === -1) return false
+  return !acceptsJson(request) || stream < accept.indexOf('application/json')
 }
 
 export function acceptsJson(request: HttpRequest): boolean {

@@ -29,6 +29,7 @@ import { ModernClient } from '../rpc/modern-client.ts'
 import { checkEnvelope, isModern, versionErrorData } from '../rpc/modern-envelope.ts'
 import { printId, toRequestId } from '../rpc/request-id.ts'
 import { errorMessage, notificationMessage, resultMessage, type WireMessage } from '../rpc/wire-message.ts'
+import { PendingListens } from './pending-listens.ts'
 
 export interface LineClientOptions {
   readonly stream: Duplex
@@ -67,6 +68,7 @@ export class LineClient implements ClientChannel {
   #claim: BodyReservation | undefined
   /** Why the line is skipped, if the reason is not its own length. */
   #refusal: SallyportError | undefined
+  readonly #listens = new PendingListens()
   /** When progress was last sent, by progress token. */
   readonly #progressAt = new Map<unknown, number>()
 
@@ -136,6 +138,7 @@ export class LineClient implements ClientChannel {
   notify(message: JsonObject): boolean {
     if (message.method === 'notifications/progress' && isJsonObject(message.params))
       this.#progressAt.set(message.params.progressToken, performance.now())
+    if (!this.#listens.isEmpty) this.#listens.observe(message)
     return this.#write(notificationMessage(message))
   }
 
@@ -194,6 +197,8 @@ export class LineClient implements ClientChannel {
     const cancellation = new Cancellation()
     this.#inFlight.set(id, cancellation)
     const { principal, methods } = this.#options
+    if (method === 'subscriptions/listen') this.#listens.add(id)
+    else if (!this.#listens.isEmpty) await this.#listens.wait()
     const client = era === 'modern' ? new ModernClient(params, this) : new CallingClient(this.#client, this)
     const reply = await methods.answer({
       id,
@@ -208,6 +213,7 @@ export class LineClient implements ClientChannel {
     const lead = this.#progressAt.size === 0 ? 0 : this.#remainingLead(params)
     if (lead > 0) await delay(lead)
     this.#inFlight.delete(id)
+    this.#listens.settle(id)
     // A cancelled request gets no answer.
     if (cancellation.reason === undefined) send(reply.message)
   }
