@@ -7,6 +7,7 @@ import { type Check, type Comparison, compareChecks } from './check.ts'
 import { createHttpDoor } from './fixture/http-door.ts'
 import { createWorld, type Defect } from './fixture/world.ts'
 import { runGatewayFor } from './gateway-process.ts'
+import { createHttpDoor as createSdkDoor } from './sdk-fixture/http-door.ts'
 import { requiredScenarios, runAgainstServer } from './suite.ts'
 
 const REVISION = '2025-11-25'
@@ -24,35 +25,47 @@ afterAll(() => {
 /** The whole comparison is `npm run conformance`; these are a few of its scenarios. */
 describe('the conformance suite through the gateway', () => {
   it(`finds what it finds without (${promise('GW-18')})`, async () => {
-    const { kept, losses } = await compare(await openFixture())
+    const { kept, losses } = await compare(alone, await openFixture())
     expect(losses).toEqual([])
     expect(kept.scored).toBeGreaterThanOrEqual(SCENARIOS.length)
   })
 
+  it(`finds it in a server of the official SDK, too (${promise('GW-18')})`, async () => {
+    const url = await open(createSdkDoor())
+    const scenarios = [...SCENARIOS, 'server-sse-multiple-streams']
+    const { kept, losses } = await compare(await runScenarios(url, scenarios), url, scenarios)
+    expect(losses).toEqual([])
+    expect(kept.scored).toBeGreaterThanOrEqual(scenarios.length)
+  })
+
   it('finds what a server behind it fails to do', async () => {
-    const { losses } = await compare(await openFixture('no-image'))
+    const { losses } = await compare(alone, await openFixture('no-image'))
     expect(losses).toMatchObject([{ scenario: 'tools-call-image', id: 'tools-call-image', isScored: true }])
   })
 })
 
-async function compare(url: string): Promise<Comparison> {
+async function compare(direct: readonly Check[], url: string, scenarios = SCENARIOS): Promise<Comparison> {
   const gateway = await runGatewayFor({ url })
   try {
-    const through = await runScenarios(gateway.mcp.replace('127.0.0.1', 'localhost'))
+    const through = await runScenarios(gateway.mcp.replace('127.0.0.1', 'localhost'), scenarios)
     const required = requiredScenarios(REVISION, 'server')
-    return compareChecks(alone, through, (scenario) => required.has(scenario))
+    return compareChecks(direct, through, (scenario) => required.has(scenario))
   } finally {
     await gateway.stop()
   }
 }
 
-async function runScenarios(url: string): Promise<readonly Check[]> {
-  const checks = await Promise.all(SCENARIOS.map((scenario) => runAgainstServer(url, REVISION, scenario)))
+async function runScenarios(url: string, scenarios = SCENARIOS): Promise<readonly Check[]> {
+  const checks = await Promise.all(scenarios.map((scenario) => runAgainstServer(url, REVISION, scenario)))
   return checks.flat()
 }
 
-async function openFixture(defect?: Defect): Promise<string> {
-  const server = createHttpDoor(createWorld(defect), 'legacy').listen(0, '127.0.0.1')
+function openFixture(defect?: Defect): Promise<string> {
+  return open(createHttpDoor(createWorld(defect), 'legacy'))
+}
+
+async function open(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1')
   servers.push(server)
   await once(server, 'listening')
   return `http://localhost:${(server.address() as AddressInfo).port}/mcp`

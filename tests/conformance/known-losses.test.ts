@@ -33,6 +33,7 @@ describe('a known loss', () => {
     expect(staleLosses(new Map([[leg, [loss]]]), [known])).toEqual([])
     expect(staleLosses(new Map([[leg, [{ ...loss, id: 'cancel' }]]]), [known])).toEqual([known])
     expect(staleLosses(new Map(), [known])).toEqual([known])
+    expect(staleLosses(new Map(), [{ ...known, isOccasional: true }])).toEqual([])
   })
 
   it('names legs that there are', () => {

@@ -8,6 +8,8 @@ export interface KnownLoss {
   /** All checks of the scenario, if none are named. */
   readonly checks?: readonly string[]
   readonly reason: string
+  /** It depends on the speed of the machine: sometimes nothing is lost. */
+  readonly isOccasional?: boolean
 }
 
 const NO_NAMES =
@@ -24,8 +26,8 @@ const NO_TASKS =
   'The legacy era has no tasks of this kind: a server that speaks nothing else works while the client waits.'
 const STAYS_CONNECTED =
   'The gateway comes back to a server that hangs up, and keeps its own client connected meanwhile.'
-const NOTHING_TO_SAY =
-  'The answer of the gateway is a stream if something comes before it, or late; a modern server logs nothing unasked.'
+const SLOW_START =
+  'Each call of a modern client that can be asked gets a process of a legacy server on stdio. The suite waits 600 ms, and a server of the SDK needs about as long to start.'
 
 export const KNOWN_LOSSES: readonly KnownLoss[] = [
   {
@@ -33,12 +35,6 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
     scenario: 'server-sse-polling',
     checks: ['server-sse-disconnect-resume'],
     reason: STAYS_CONNECTED,
-  },
-  {
-    leg: '2025-11-25 server bridged',
-    scenario: 'server-sse-polling',
-    checks: ['server-sse-priming-event', 'server-sse-retry-field'],
-    reason: NOTHING_TO_SAY,
   },
   {
     leg: '2026-07-28 server bridged',
@@ -79,6 +75,13 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
     ],
     reason: OWN_PROCESS,
   },
+  {
+    leg: '2026-07-28 server sdk stdio bridged',
+    scenario: 'server-stateless',
+    checks: ['sep-2575-http-server-no-independent-requests-on-stream', 'sep-2575-server-no-log-without-loglevel'],
+    reason: SLOW_START,
+    isOccasional: true,
+  },
   ...[
     'tasks-capability-negotiation',
     'tasks-dispatch-and-envelope',
@@ -89,7 +92,7 @@ export const KNOWN_LOSSES: readonly KnownLoss[] = [
     'tasks-request-state-removal',
     'tasks-required-task-error',
     'tasks-wire-fields',
-  ].map((scenario) => ({ leg: '2026-07-28 server bridged', scenario, reason: NO_TASKS })),
+  ].map((scenario) => ({ leg: '2026-07-28 server own bridged', scenario, reason: NO_TASKS })),
 ]
 
 /** Why a loss is accepted. A required check can only be accepted as lost if the eras differ. */
@@ -103,7 +106,8 @@ export function staleLosses(
   losses: ReadonlyMap<string, readonly Loss[]>,
   known: readonly KnownLoss[] = KNOWN_LOSSES,
 ): readonly KnownLoss[] {
-  return known.filter((entry) => ![...losses].some(([leg, lost]) => lost.some((loss) => covers(entry, leg, loss))))
+  const steady = known.filter(({ isOccasional }) => !isOccasional)
+  return steady.filter((entry) => ![...losses].some(([leg, lost]) => lost.some((loss) => covers(entry, leg, loss))))
 }
 
 function covers({ leg: words, scenario, checks }: KnownLoss, leg: string, loss: Loss): boolean {

@@ -19,8 +19,8 @@ export class EventLog implements EventStore {
   ): Promise<StreamId> {
     const from = Number(last)
     const stream = this.#events[from - 1]?.stream ?? ''
+    // The first event of a stream is empty: it only gives the client an id to come back with.
     for (const [at, event] of this.#events.entries())
-      // The first event of a stream is empty: it only gives the client an id to come back with.
       if (at >= from && event.stream === stream && 'jsonrpc' in event.message) await send(String(at + 1), event.message)
     return stream
   }

@@ -33,7 +33,8 @@ export function addInputTools(mcp: McpServer, codec: StateCodec): void {
     )
   const once = (name: string, requests: InputRequests): void =>
     add(name, async (context) => {
-      if (hasAnswers(context, requests)) return text(`Completed, state-ok: ${JSON.stringify(context.mcpReq.inputResponses)}`)
+      if (hasAnswers(context, requests))
+        return text(`Completed, state-ok: ${JSON.stringify(context.mcpReq.inputResponses)}`)
       return inputRequired({ inputRequests: requests, requestState: await codec.mint({ of: name }) })
     })
   // No question is asked here: the suite looks for requests of the server on the stream.

@@ -108,6 +108,19 @@ describe(`the watched resources of one server (${promise('GW-17')})`, () => {
     expect(requestsTo(server)).toEqual(['subscribe a://1', 'unsubscribe a://1'])
   })
 
+  it('are reported to a client whose subscription is granted in the same moment', async () => {
+    const { watch, connect } = openWatch({
+      serve: ({ id }, server) => {
+        server.answer(id)
+        watch.handles(updated('a://1'))
+      },
+    })
+    await connect()
+    const { updates, ask } = subscriberTo(watch, 'a://1')
+    await ask()
+    expect(updates).toEqual([{ uri: 'a://1' }])
+  })
+
   it('are not lost if one client leaves while another one subscribes', async () => {
     const answers: (() => void)[] = []
     const serve: Serve = (message, server) => void answers.push(() => server.answer(message.id))

@@ -76,6 +76,20 @@ async function ask(port: number, { body = '{}', accept = 'application/json, text
 const ANSWER = { message: resultMessage(1, { text: 'grüße' }), status: 200 }
 
 describe.each(READERS)('the answer to a POST that was read %s', (_reader, listen) => {
+  it.each([
+    ['text/event-stream, application/json', 200, 'text/event-stream'],
+    ['text/event-stream', 200, 'text/event-stream'],
+    ['application/json, text/event-stream', 200, 'application/json'],
+    ['application/json;q=1,text/event-stream', 200, 'application/json'],
+    ['*/*', 200, 'application/json'],
+    ['text/event-stream, application/json', 404, 'application/json'],
+  ])('is of the kind that the client names first: %s, with status %d', async (accept, status, type) => {
+    const port = await listen((request, answer) => new HttpExchange(request, answer).reply({ ...ANSWER, status }))
+    const answer = await ask(port, { accept })
+    expect(answer).toMatchObject({ status, type })
+    expect(answer.text).toContain('grüße')
+  })
+
   it('is plain JSON if no notice comes before it, however many pieces it has', async () => {
     const large = Buffer.from(JSON.stringify({ text: 'ü'.repeat(200_000) }))
     for (const message of [

@@ -125,7 +125,12 @@ export class ListenRequest {
     if (uris.size === 0 && !this.#hasLists) return this.#stopListening()
     if (this.#open && hasAll(this.#open.granted ?? this.#open.uris, uris)) return this.#grant(uris)
     const { link, timeoutMs } = this.#options
-    const stream = new ListenStream({ link, uris, filter: this.#options.lists, onEnd: (end) => this.#onEnded(stream, end) })
+    const stream = new ListenStream({
+      link,
+      uris,
+      filter: this.#options.lists,
+      onEnd: (end) => this.#onEnded(stream, end),
+    })
     this.#next = stream
     this.#acknowledgeTimer = setTimeout(() => this.#onAcknowledgeTimeout(stream), timeoutMs)
     // Last: a server in this process may answer before this returns.

@@ -33,8 +33,7 @@ async function listening(capabilities: HandshakeResult['capabilities'] = { tools
   const received = (name: string): readonly ReceivedMessage[] =>
     transport.received.filter(({ method }) => method === name)
   const filters = (): readonly unknown[] => received('subscriptions/listen').map(({ params }) => params?.notifications)
-  const cancelled = (): readonly unknown[] =>
-    received('notifications/cancelled').map(({ params }) => params?.requestId)
+  const cancelled = (): readonly unknown[] => received('notifications/cancelled').map(({ params }) => params?.requestId)
   const pass = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(GATHER))
   const subscribe = async (...uris: readonly string[]): Promise<void> => {
     const asked = uris.map((uri) => source.subscribe(uri))
