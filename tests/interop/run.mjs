@@ -20,6 +20,8 @@ import { HERE, SDKS } from './sdks.mjs'
 
 const MAIN = join(HERE, '../../packages/gateway/dist/cli/main.js')
 const TIMEOUT_MS = 10_000
+/** Python needs seconds to load its packages, and more on a busy machine. */
+const START_TIMEOUT_MS = 60_000
 const LANES = 2
 const flags = process.argv.slice(2).filter((word) => word.startsWith('--'))
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
@@ -86,11 +88,12 @@ async function observe(row, open) {
 
 async function observeFeatures(client) {
   const seen = {}
-  await within(client.waitFor('ready'))
+  await within(client.waitFor('ready'), START_TIMEOUT_MS)
   for (const [name, observeFeature] of Object.entries(FEATURES)) {
     client.events = []
     try {
-      seen[name] = { saw: await within(observeFeature(client)) }
+      const timeoutMs = name === 'reconnect' ? START_TIMEOUT_MS : TIMEOUT_MS
+      seen[name] = { saw: await within(observeFeature(client), timeoutMs) }
     } catch (error) {
       seen[name] = { error: error.message }
     }
@@ -98,10 +101,10 @@ async function observeFeatures(client) {
   return seen
 }
 
-async function within(promise) {
+async function within(promise, timeoutMs) {
   let timer
   const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`nothing for ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS)
+    timer = setTimeout(() => reject(new Error(`nothing for ${timeoutMs / 1000} s`)), timeoutMs)
   })
   try {
     return await Promise.race([promise, late])
