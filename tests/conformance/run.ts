@@ -6,7 +6,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { type Check, type Comparison, compareChecks, failedAlone } from './check.ts'
-import { staleLosses } from './known-losses.ts'
+import { excuseOf, staleLosses } from './known-losses.ts'
 import { LEGS, type Leg, nameOf } from './leg.ts'
 import { createReport } from './report.ts'
 import { runAlone, runThrough } from './run-leg.ts'
@@ -23,6 +23,12 @@ const compared = new Map<string, Comparison>()
 const broken: string[] = []
 
 await Promise.all(Array.from({ length: LANES }, workThrough))
+// Some checks of the suite wait 600 ms: on a busy machine that is not enough. So a loss has to occur again when nothing
+// else runs.
+for (const leg of legs.filter((one) => hasBadLoss(nameOf(one)))) {
+  process.stderr.write(`${nameOf(leg)}, once more …\n`)
+  await runLeg(leg).catch((error: Error) => broken.push(`${nameOf(leg)}: ${error.message}`))
+}
 const results = new Map(legs.map(nameOf).flatMap((name) => entryOf(name)))
 const lost = new Map([...results].map(([name, { losses }]) => [name, losses]))
 const alone = await Promise.all(
@@ -68,6 +74,10 @@ function referenceOf(leg: Leg): Promise<readonly Check[]> {
   const reference = references.get(name) ?? runAlone(leg)
   references.set(name, reference)
   return reference
+}
+
+function hasBadLoss(name: string): boolean {
+  return compared.get(name)?.losses.some((loss) => excuseOf(name, loss) === undefined) ?? false
 }
 
 /** The SDK has no tasks of the extension. */
